@@ -109,7 +109,11 @@ function program(): Command {
     .option('--adopt', 'with --provider redfish: take in machines that run a system', false)
     .option('--chaos', 'kill agents and hang machines now and then', false)
     .option('--exit-when-running', 'end when every machine runs', false)
-    .option('--json', 'print one JSON line at the end, and only warnings before', false)
+    .option(
+      '--json',
+      'print one JSON line at the end, and only warnings before; the end is Ctrl-C without --exit-when-running and --scenario',
+      false,
+    )
     .option('--light', 'agents live in this process: for hundreds of machines', false)
     .option('--data-dir <dir>', 'keep everything here and continue there next time')
     .option('--console-port <port>', 'port of the console', wholeNumber(0, 65_535), 4243)

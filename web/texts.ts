@@ -298,7 +298,7 @@ export const texts = {
     work: 'Work',
     noWork: 'Nothing is being done to it, and nothing was tried in vain.',
     rungs: 'Rungs of the ladder of recovery',
-    rungColumns: ['Rung', 'Where it is', 'Attempts', 'Patience', 'Cannot be taken, since'],
+    rungColumns: ['Rung', 'Where it is', 'Attempts', 'Patience', 'Why not'],
     places: { passed: 'passed', here: 'here', ahead: 'ahead' },
     stands: (rung: string, attempts: number) =>
       `The ladder stands on ${rung} after ${attempts === 1 ? '1 attempt' : `${figure(attempts)} attempts`}`,

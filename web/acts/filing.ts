@@ -1,4 +1,5 @@
-import { addressOf, askFor } from '../api/ask.ts';
+import { queryOptions } from '@tanstack/react-query';
+import { addressOf, askFor, read } from '../api/ask.ts';
 
 /** How many machines share a reason. */
 interface Shared {
@@ -68,6 +69,20 @@ async function post<Answer>(
 /** What would become of it; nothing is filed. @throws {Refusal} */
 export const preview = (ask: Ask, options: FilingOptions): Promise<Preview> =>
   post(ask, options, true);
+
+/** How it stands by now, looked at until it is settled. */
+export const followed = (filed: Filed) =>
+  queryOptions<Filed>({
+    queryKey: ['filed', filed.key],
+    queryFn: ({ signal }) =>
+      read<Filed>(addressOf(['state' in filed ? 'requests' : 'batches', filed.key]), signal),
+    initialData: filed,
+    refetchInterval: ({ state: { data = filed } }) => isOpen(data) && FOLLOW_MS,
+    retry: false,
+  });
+const FOLLOW_MS = 2_000;
+const isOpen = (filed: Filed): boolean =>
+  'state' in filed ? filed.state === 'open' : filed.counts.open > 0;
 
 /** Files it. @throws {Refusal} */
 export const file = (ask: Ask, options: FilingOptions): Promise<Filed> => post(ask, options, false);

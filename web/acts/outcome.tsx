@@ -1,17 +1,19 @@
+import { useQuery } from '@tanstack/react-query';
 import { Notice } from '../parts/panel.tsx';
 import { texts } from '../texts.ts';
-import type { Filed } from './filing.ts';
+import { followed, type Filed } from './filing.ts';
 
-/** It was filed: how it stands, and the key under which it is found again. */
+/** It was filed: how it stands by now, and the key under which it is found again. */
 export function Outcome({ filed, close }: { readonly filed: Filed; readonly close: () => void }) {
-  const isRefused = 'state' in filed && filed.state === 'refused';
+  const { data: now } = useQuery(followed(filed));
+  const isRefused = 'state' in now && now.state === 'refused';
   return (
     <>
       <Notice tone={isRefused ? 'bad' : 'quiet'} title={texts.acts.filed}>
         <p role="status">
-          {'state' in filed
-            ? texts.acts.stands(filed.state, filed.outcome)
-            : texts.acts.batch(filed.counts)}
+          {'state' in now
+            ? texts.acts.stands(now.state, now.outcome)
+            : texts.acts.batch(now.counts)}
         </p>
         <p className="quiet">
           {texts.acts.key} <span className="mono">{filed.key}</span>

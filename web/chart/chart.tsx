@@ -22,8 +22,14 @@ export interface ChartProps {
   readonly rows?: string | null;
   /** The way that was taken last. */
   readonly last?: Way | null;
-  /** The way that the clock takes, epoch ms of the database. */
-  readonly timer?: (Way & { readonly atMs: number }) | null;
+  readonly timer?: TimedWay | null;
+}
+
+/** The way that the clock takes, epoch ms of the database. */
+export interface TimedWay extends Way {
+  readonly atMs: number;
+  /** Where it leads inside the same state; null or absent: to another state. */
+  readonly inside?: string | null;
 }
 
 /**
@@ -118,16 +124,20 @@ const State = ({ state: { id, name, x, y, width, height }, isLit, isRows }: Stat
   </g>
 );
 
-/** On its arrow; where it leads to no other state, above the box, beside what leaves it. */
-function Timer({ from, to, atMs, layout }: Way & { atMs: number; layout: ChartLayout }) {
+/**
+ * On its arrow; where it leads to no other state, above the box, with the name of where it leads: arrows to
+ * other states may pass there.
+ */
+function Timer({ from, to, atMs, inside, layout }: TimedWay & { layout: ChartLayout }) {
   const left = atMs - useNow();
+  const when = left > 0 ? words.in(span(left)) : words.due;
   const arrow = layout.arrows.find((each) => each.from === from && each.to === to);
   const box = layout.states.find(({ id }) => id === from);
   if (!box) return null;
   const [x, y] = arrow ? placeOn(arrow) : [box.x + box.width / 2 + 6, box.y - 10];
   return (
     <text className="timer" x={x} y={y + 4} textAnchor={arrow ? 'middle' : 'start'}>
-      {left > 0 ? words.in(span(left)) : words.due}
+      {inside ? `${inside} ${when}` : when}
     </text>
   );
 }

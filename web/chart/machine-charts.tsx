@@ -60,6 +60,7 @@ export function MachineCharts({ slot, read }: MachineChartsProps) {
               from: timer.from.state,
               to: isBetweenStates ? timer.to.state : timer.from.state,
               atMs: timer.atMs,
+              inside: isBetweenStates ? null : timer.to.substate,
             }
           }
         />

@@ -36,6 +36,8 @@ test('V23, V24: what destroys wants the end of the slot typed, is filed once, an
       if (changed) return route.fulfill({ status: 412, json: CHANGED });
       return route.fulfill({ status: 202, json: { key: 'k', state: 'open', outcome: null } });
     });
+    let stands: object = { key: 'k', state: 'open', outcome: null };
+    await page.route('**/api/v1/requests/k', (route) => route.fulfill({ json: stands }));
     await page.goto(`${console.url}machines/${slot}`);
     await page.click('.actions button:has-text("Reinstall")');
     await becomes(page, '.prospect', /everything on its disks is lost.*a permit/s);
@@ -65,6 +67,8 @@ test('V23, V24: what destroys wants the end of the slot typed, is filed once, an
       )
       .toBe(1);
     expect(filed.at(-1)!.headers()['if-match']).toBe('"b"');
+    stands = { key: 'k', state: 'done', outcome: 'it was reinstalled' };
+    await becomes(page, 'dialog [role=status]', 'It is done: it was reinstalled');
     await page.keyboard.press('Escape');
     await becomes(page, '.actions button:focus', 'Reinstall');
   } finally {

@@ -53,7 +53,7 @@ test('the guard says why nothing is recovered, of which provider, and since when
   expect(await page.locator('.headline .calls').count()).toBe(0);
   const scopes = WATCHING.scopes.map((scope) => ({ ...scope, silent: 12 }));
   fleet.guard({ state: 'frozen', scopes: [...scopes, frozen] });
-  await becomes(page, '.headline .calls', '12 silent');
+  await becomes(page, '.headline .figures', /Running · 12 silent$/);
   await becomes(page, '.guard-sentence', /^Recovery is frozen$/);
   await becomes(
     page,

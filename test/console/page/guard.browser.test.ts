@@ -30,6 +30,9 @@ test('V28: the guard page shows scopes, rules and who waits; whoever acts for a 
       filed.push(route.request());
       return route.fulfill({ status: 202, json: { key: 'k', state: 'open', outcome: null } });
     });
+    await page.route('**/api/v1/requests/k', (route) =>
+      route.fulfill({ json: { key: 'k', state: 'done', outcome: 'it was thawed' } }),
+    );
     await page.reload();
     await becomes(page, '.link', 'Live');
     await page.keyboard.press('g');
@@ -57,7 +60,7 @@ test('V28: the guard page shows scopes, rules and who waits; whoever acts for a 
     await becomes(page, 'dialog button:focus', 'Cancel');
     await page.fill('dialog textarea', 'the switch is back');
     await page.click('dialog .act');
-    await becomes(page, 'dialog [role=status]', 'It is open.');
+    await becomes(page, 'dialog [role=status]', 'It is done: it was thawed');
     await expect.poll(() => filed.length, PATIENCE).toBe(1);
     expect(filed[0]!.postDataJSON()).toEqual({
       ...{ verb: 'thaw', scope: 'equinix', reason: 'the switch is back' },

@@ -74,6 +74,8 @@ test('V34: the machine page has its history, folded but for failures, ladder, ha
     await becomes(page, '.ladder [aria-current]', /rebooting.*here.*2 of 3.*15m/s);
     await becomes(page, '.ladder', /cool-down ends in [45]m.*3 of 5 for a permit of location am6/s);
     await becomes(page, '.ladder [data-rung=reinstalling]', 'may not erase its disks');
+    // Arrows to other states pass there: it says where the clock leads.
+    await becomes(page, '[data-chart=life] text.timer', /^late in \d/);
     await becomes(page, '.hardware', /manufacturer ACME.*vendor <b>CPU<\/b>.*cores 8/s);
     await becomes(page, '.asked', 'Nobody asked anything of it.');
     await becomes(page, '.ladder [data-work]', /ShepherdRecovery.*rack2/s);

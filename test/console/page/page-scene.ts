@@ -28,7 +28,8 @@ const EXPLAINED: Explanation = {
 const RUNNING = { state: 'Running', substate: 'silent' } as const;
 const LIVE: LiveMachine = {
   ...{ atMs: AT_MS, life: 'Running.resting', requests: null, task: null },
-  ...{ shown: RUNNING, rows: RUNNING, agrees: true, last: null, timer: null },
+  ...{ shown: RUNNING, rows: RUNNING, agrees: true, last: null },
+  timer: { from: RUNNING, to: { ...RUNNING, substate: 'late' }, atMs: AT_MS + 7_200_000 },
 };
 
 const LADDER: NonNullable<ReturnType<MachineInsight['ladder']>> = {

@@ -37,7 +37,12 @@ export const Headline = ({ counts, total, guard }: Pick<Frame, 'counts' | 'total
 
 /** Of those that are to run, and of those that are being brought back. */
 const Silent = ({ count }: { readonly count: number }) =>
-  count > 0 && <span className="calls">{texts.fleet.silent(count)}</span>;
+  count > 0 && (
+    <>
+      {' · '}
+      <span className="calls">{texts.fleet.silent(count)}</span>
+    </>
+  );
 
 /** To the eye alone: figures stand beside it. */
 export const StateBar = ({ counts }: { readonly counts: Partial<Frame['counts']> }) => (
