@@ -8,6 +8,7 @@ import type { Log } from '../adapters/log/port.ts';
 import { createPinoLog } from '../adapters/log/pino-log.ts';
 import type { Driver } from '../adapters/provider/port.ts';
 import { openKeyRing } from '../adapters/ssh/key-ring.ts';
+import type { RemoteShell } from '../adapters/ssh/port.ts';
 import { createFleetDriverShell } from '../adapters/ssh/driver-shell.ts';
 import { createSsh2Shell } from '../adapters/ssh/ssh2-shell.ts';
 import { type ProvidersOnly, readProvidersOnly } from '../config/providers-only.ts';
@@ -53,6 +54,8 @@ export interface ProviderTestAround {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Log;
+  /** Stands between the steps and the machines. */
+  readonly overShell?: (shell: RemoteShell) => RemoteShell;
   /** The report. */
   readonly write?: (text: string) => void;
   /** What a person must see whatever the format is. */
@@ -77,7 +80,7 @@ export async function providerTest(
   options: ProviderTestOptions,
   around: ProviderTestAround = {},
 ): Promise<number> {
-  const { clock = systemClock, random = systemRandom } = around;
+  const { clock = systemClock, random = systemRandom, overShell = (shell) => shell } = around;
   const { write = toStdout, warn = toStderr } = around;
   const log = around.log ?? createPinoLog({ level: 'warn', format: 'auto', ...TERMINAL });
   const steps = chooseSteps(options.only);
@@ -117,7 +120,7 @@ export async function providerTest(
           subject,
           wishes: wishesOf(options, around.pause ?? askToGoOn),
           patience: { ...PATIENCE, ...around.patience },
-          shell: createSsh2Shell({ ...reach, signers: keys.keys() }),
+          shell: overShell(createSsh2Shell({ ...reach, signers: keys.keys() })),
           ssh: {
             port: ssh?.port ?? 22,
             policy: subject.hostKeyPolicy ?? ssh?.hostKeyPolicy ?? 'tofu',

@@ -1,4 +1,7 @@
 import { expect, test } from 'vitest';
+import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
+import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/provider-tags.ts';
+import { Unreachable } from '../../src/domain/errors.ts';
 import { STEPS } from '../../src/conformance/steps.ts';
 import { badIn, outcomes, runTest, skippedIn, STUB } from './stand.ts';
 
@@ -14,6 +17,29 @@ test('the stub passes every step that it supports', async () => {
     'claims-dropped': 'the driver keeps nothing of its machines on record',
     pause: 'no --pause was given; ssh -p PORT root@127.0.0.1',
   });
+});
+
+test('a proof that a booting machine breaks off is asked for again, of the first system and of the new one', async () => {
+  const broken = new Set<string>();
+  const overShell = (shell: RemoteShell): RemoteShell => ({
+    async connect(target, signal) {
+      const session = await shell.connect(target, signal);
+      return {
+        ...session,
+        async execute(argv, stdin, signal) {
+          if (argv.includes(INSTANCE_SECRET_PATH) && !broken.has(session.hostKey)) {
+            broken.add(session.hostKey);
+            throw new Unreachable('the connection was closed');
+          }
+          return session.execute(argv, stdin, signal);
+        },
+      };
+    },
+  });
+  const { report } = await runTest(STUB, { only: ['host-key', 'reinstall'] }, { overShell });
+  expect(badIn(report)).toEqual([]);
+  expect(outcomes(report)).toMatchObject({ 'host-key': 'passed', reinstall: 'passed' });
+  expect(broken.size, 'each system broke off once').toBe(2);
 });
 
 test('with means of its own it vouches for host keys', async () => {

@@ -1,5 +1,5 @@
 import { proveHostKey } from '../../actors/tasks/host-key-proof.ts';
-import { HostKeyRejected, isProviderError, RemoteFailure } from '../../domain/errors.ts';
+import { explain, HostKeyRejected, isProviderError } from '../../domain/errors.ts';
 import {
   IDLE_TAG,
   SECRET_TAG,
@@ -11,7 +11,7 @@ import { callOf, type Stage } from '../stage.ts';
 import type { Step } from '../step.ts';
 import { must, StepFailed } from '../verdict.ts';
 import { NotInTime, type Pending, pending, shown, until } from '../waiting.ts';
-import { bootWait, tryBootId, tryConnect } from './contact.ts';
+import { bootWait, isEarly, tryBootId, tryConnect } from './contact.ts';
 import { assertTags } from './creation.ts';
 
 const roundTrip: Step = {
@@ -183,7 +183,7 @@ async function tryNewSystem(
     await proveHostKey({ ...question, signal });
     return session.hostKey;
   } catch (error) {
-    if (error instanceof RemoteFailure) return pending(error.message);
+    if (isEarly(error) && !signal.aborted) return pending(explain(error));
     if (error instanceof HostKeyRejected) throw new StepFailed('no proof', { cause: error });
     throw error;
   } finally {

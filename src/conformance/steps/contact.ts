@@ -135,8 +135,7 @@ async function tryProof(stage: Stage, signal: AbortSignal): Promise<Proved | Pen
     const question = { provider: fleet, machine, session, policy, pinned, signal };
     return { session, evidence: await proveHostKey(question) };
   } catch (error) {
-    const isEarly = error instanceof RemoteFailure || isPassing(error);
-    if (isEarly && !signal.aborted) return pending(explain(error));
+    if (isEarly(error) && !signal.aborted) return pending(explain(error));
     if (!(error instanceof HostKeyRejected)) throw error;
     const isUnknown = !create && machine.hostKey === undefined && policy === 'strict';
     if (isUnknown) throw new StepSkipped('the inventory knows no host key, and policy is strict');
@@ -168,6 +167,10 @@ const isPassing = (error: unknown): boolean =>
   error instanceof FleetError &&
   !isProviderError(error) &&
   (error.retryable || error instanceof Denied);
+
+/** A machine that boots or ends cannot prove itself: it breaks off, or cannot show its secret. */
+export const isEarly = (error: unknown): boolean =>
+  error instanceof RemoteFailure || isPassing(error);
 
 export const bootWait = (stage: Stage, signal: AbortSignal) => ({
   clock: stage.clock,
