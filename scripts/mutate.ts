@@ -32,7 +32,10 @@ import { verdictOf, type Report, type RunEnd } from './verdict.ts';
 const AIM = 0.95;
 /** A run that hangs may have noticed something, but nobody can wait for it. */
 const LIMIT_S = 240;
-/** What a mistake keeps from coming never comes: tests need not wait for it as long as on a busy machine. */
+/**
+ * What a mistake keeps from coming never comes: tests with a mutation need not wait for it as long as others.
+ * A run that took longer may be red by the machine's fault, and is compared with one without the mutation.
+ */
 const PATIENCE_S = 30;
 /** What each file of tests may take where all of them run at once. */
 const LIMIT_PER_FILE_S = 60;
@@ -113,7 +116,11 @@ for (const [signal, code] of [
 type Tests = Pick<Mutation, 'tests' | 'named'>;
 
 /** Runs tests in a copy until the first is red. */
-async function run(copy: string, { tests, named }: Tests, limitS = LIMIT_S) {
+async function run(
+  copy: string,
+  { tests, named }: Tests,
+  { limitS = LIMIT_S, patienceS = PATIENCE_S } = {},
+) {
   const file = join(copy, 'report.json');
   rmSync(file, { force: true });
   const reporters = ['--reporter=dot', '--reporter=json', `--outputFile.json=${file}`];
@@ -122,7 +129,7 @@ async function run(copy: string, { tests, named }: Tests, limitS = LIMIT_S) {
     cwd: copy,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, CI: 'true', SHEPHERD_TEST_PATIENCE_SECONDS: String(PATIENCE_S) },
+    env: { ...process.env, CI: 'true', SHEPHERD_TEST_PATIENCE_SECONDS: String(patienceS) },
   });
   const group = child.pid!;
   running.add(group);
@@ -152,9 +159,11 @@ async function judge(copy: string, mutation: Mutation): Promise<Found> {
     original.replace(mutation.find, () => mutation.replace),
   );
   try {
+    const begunAt = performance.now();
     const { end } = await run(copy, mutation);
     const verdict = verdictOf(end);
-    if (verdict !== 'doubtful') return verdict;
+    const wasQuick = performance.now() - begunAt < PATIENCE_S * 1_000;
+    if (verdict !== 'doubtful' && (verdict !== 'killed' || wasQuick)) return verdict;
   } finally {
     writeFileSync(path, original);
   }
@@ -166,7 +175,7 @@ async function judge(copy: string, mutation: Mutation): Promise<Found> {
 async function checkUnchanged(copy: string, mutations: readonly Listed[]): Promise<void> {
   const all = [...new Set(mutations.flatMap(({ tests }) => tests))];
   const limitS = LIMIT_S + LIMIT_PER_FILE_S * all.length;
-  const { end, output } = await run(copy, { tests: all }, limitS);
+  const { end, output } = await run(copy, { tests: all }, { limitS, patienceS: LIMIT_S });
   if (end.code === 0) return;
   process.stderr.write(output);
   if (end.code === null) throw new Error(`mutate: the tests did not end within ${limitS} s`);

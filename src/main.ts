@@ -111,7 +111,7 @@ function program(): Command {
     .option('--exit-when-running', 'end when every machine runs', false)
     .option(
       '--json',
-      'print one JSON line at the end, and only warnings before; the end is Ctrl-C without --exit-when-running and --scenario',
+      'print one JSON line at the end, and only warnings before; with neither --exit-when-running nor --scenario, Ctrl-C is the end',
       false,
     )
     .option('--light', 'agents live in this process: for hundreds of machines', false)

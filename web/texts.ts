@@ -298,7 +298,7 @@ export const texts = {
     work: 'Work',
     noWork: 'Nothing is being done to it, and nothing was tried in vain.',
     rungs: 'Rungs of the ladder of recovery',
-    rungColumns: ['Rung', 'Where it is', 'Attempts', 'Patience', 'Why not'],
+    rungColumns: ['Rung', 'Where it is', 'Attempts', 'Patience', 'What bars it'],
     places: { passed: 'passed', here: 'here', ahead: 'ahead' },
     stands: (rung: string, attempts: number) =>
       `The ladder stands on ${rung} after ${attempts === 1 ? '1 attempt' : `${figure(attempts)} attempts`}`,
@@ -582,6 +582,7 @@ export const texts = {
       outcome === null ? `It is ${state}.` : `It is ${state}: ${outcome}`,
     batch: ({ open, done, refused }: { open: number; done: number; refused: number }) =>
       `${figure(open)} open, ${figure(done)} done, ${figure(refused)} refused`,
+    notFollowed: (why: string) => `How it stands since then cannot be told: ${why}`,
     selected: (count: number) => `${figure(count)} selected`,
     unselect: 'Select none',
     select: (slot: string) => `Select ${slot}`,

@@ -45,7 +45,7 @@ export interface Recording {
   readonly steps: number;
 }
 
-/** What was read from `/metrics` at a moment, epoch milliseconds: the lines that rules ask for. */
+/** What was read from `/metrics`, asked for at a moment (epoch milliseconds): the lines that rules ask for. */
 export interface Scrape {
   readonly atMs: number;
   readonly lines: readonly string[];
@@ -59,8 +59,9 @@ export async function scrapeUntil(port: number, ended: Promise<unknown>): Promis
   void ended.then(stop, stop);
   while (!isOver) {
     const at = performance.now();
+    const atMs = Date.now();
     const body = await scrape(port);
-    if (body !== null) scrapes.push({ atMs: Date.now(), lines: body.split('\n').filter(isWanted) });
+    if (body !== null) scrapes.push({ atMs, lines: body.split('\n').filter(isWanted) });
     await sleep(Math.max(0, STEP_MS - (performance.now() - at)));
   }
   return scrapes;
@@ -68,7 +69,7 @@ export async function scrapeUntil(port: number, ended: Promise<unknown>): Promis
 
 const isWanted = (line: string): boolean => WANTED.has(/^[a-z_0-9]+/.exec(line)?.[0] ?? '');
 
-/** From when the fault began: what a fleet exports while it starts is no part of it. */
+/** From when the scenario began: what a fleet exports while it starts is no part of it. */
 export function recordingOf(scrapes: readonly Scrape[], beganAt: string): Recording {
   const played = scrapes.filter(({ atMs }) => atMs >= Date.parse(beganAt));
   const series = new Map<string, Map<number, string>>();

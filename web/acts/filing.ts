@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { addressOf, askFor, read } from '../api/ask.ts';
+import { addressOf, askFor, read, Refusal } from '../api/ask.ts';
 
 /** How many machines share a reason. */
 interface Shared {
@@ -23,6 +23,7 @@ export type Filed =
   | {
       readonly key: string;
       readonly counts: { readonly open: number; readonly done: number; readonly refused: number };
+      readonly refusals: readonly Shared[];
     };
 
 /** What is asked, as the API takes it. */
@@ -70,17 +71,25 @@ async function post<Answer>(
 export const preview = (ask: Ask, options: FilingOptions): Promise<Preview> =>
   post(ask, options, true);
 
-/** How it stands by now, looked at until it is settled. */
+/** How it stands by now, looked at until it is settled, or may not be seen any more. */
 export const followed = (filed: Filed) =>
   queryOptions<Filed>({
     queryKey: ['filed', filed.key],
     queryFn: ({ signal }) =>
       read<Filed>(addressOf(['state' in filed ? 'requests' : 'batches', filed.key]), signal),
     initialData: filed,
-    refetchInterval: ({ state: { data = filed } }) => isOpen(data) && FOLLOW_MS,
+    refetchInterval: ({ state: { data = filed, error } }) =>
+      isOpen(data) && !isFinal(error) && ('state' in filed ? FOLLOW_MS : FOLLOW_MANY_MS),
     retry: false,
   });
 const FOLLOW_MS = 2_000;
+/** Of a batch hundreds of requests are told each time. */
+const FOLLOW_MANY_MS = 10_000;
+const TOO_MANY_REQUESTS = 429;
+const isFinal = (error: Error | null): boolean =>
+  error instanceof Refusal &&
+  error.problem.status < 500 &&
+  error.problem.status !== TOO_MANY_REQUESTS;
 const isOpen = (filed: Filed): boolean =>
   'state' in filed ? filed.state === 'open' : filed.counts.open > 0;
 

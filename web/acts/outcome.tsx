@@ -5,8 +5,8 @@ import { followed, type Filed } from './filing.ts';
 
 /** It was filed: how it stands by now, and the key under which it is found again. */
 export function Outcome({ filed, close }: { readonly filed: Filed; readonly close: () => void }) {
-  const { data: now } = useQuery(followed(filed));
-  const isRefused = 'state' in now && now.state === 'refused';
+  const { data: now, error } = useQuery(followed(filed));
+  const isRefused = 'state' in now ? now.state === 'refused' : now.counts.refused > 0;
   return (
     <>
       <Notice tone={isRefused ? 'bad' : 'quiet'} title={texts.acts.filed}>
@@ -15,6 +15,11 @@ export function Outcome({ filed, close }: { readonly filed: Filed; readonly clos
             ? texts.acts.stands(now.state, now.outcome)
             : texts.acts.batch(now.counts)}
         </p>
+        {'refusals' in now &&
+          now.refusals.map(({ reason, count }) => (
+            <p key={reason}>{texts.acts.ofMachines(count, reason)}</p>
+          ))}
+        {error !== null && <p className="quiet">{texts.acts.notFollowed(error.message)}</p>}
         <p className="quiet">
           {texts.acts.key} <span className="mono">{filed.key}</span>
         </p>

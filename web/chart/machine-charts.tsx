@@ -42,6 +42,7 @@ export function MachineCharts({ slot, read }: MachineChartsProps) {
   const { shown, last, timer, task, rows, agrees } = live;
   const at = task?.at ?? null;
   const isBetweenStates = timer !== null && timer.from.state !== timer.to.state;
+  const isGoing = timer !== null && nameOf(timer.from) !== nameOf(timer.to);
   return (
     <div className="charts">
       {!agrees && (
@@ -56,12 +57,14 @@ export function MachineCharts({ slot, read }: MachineChartsProps) {
           rows={agrees ? null : rows.state}
           last={last && { from: last.from.state, to: last.to.state }}
           timer={
-            timer && {
-              from: timer.from.state,
-              to: isBetweenStates ? timer.to.state : timer.from.state,
-              atMs: timer.atMs,
-              inside: isBetweenStates ? null : timer.to.substate,
-            }
+            isGoing
+              ? {
+                  from: timer.from.state,
+                  to: timer.to.state,
+                  atMs: timer.atMs,
+                  inside: isBetweenStates ? null : timer.to.substate,
+                }
+              : null
           }
         />
       )}
@@ -110,7 +113,7 @@ function Told({ live: { last, timer } }: { readonly live: LiveMachine }) {
       )}
       {timer && (
         <span data-told="timer">
-          {words.timer(nameOf(timer.to))}{' '}
+          {nameOf(timer.from) === nameOf(timer.to) ? words.again : words.timer(nameOf(timer.to))}{' '}
           {timer.atMs > now ? words.in(span(timer.atMs - now)) : words.due}.
         </span>
       )}

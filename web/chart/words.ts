@@ -10,6 +10,7 @@ export const words = {
   ago: (span: string) => `${span} ago`,
   because: (reason: string) => `because ${reason}`,
   timer: (place: string) => `If nothing happens before, by the clock: ${place}`,
+  again: 'If nothing happens before, it stays where it is, and what is next is found anew',
   in: (span: string) => `in ${span}`,
   due: 'now',
   apart: (shown: string, rows: string) =>

@@ -30,7 +30,7 @@ export interface Verdict {
 export interface Surroundings {
   readonly name: ScenarioName;
   readonly stage: Stage;
-  /** When the fault began, epoch milliseconds. */
+  /** When the scenario began, epoch milliseconds. */
   readonly beganAtMs: number;
   readonly violations: EquinixWorld['fakequinix']['violations'];
   /** Devices seen in another state than Running since the fault began. */

@@ -86,7 +86,7 @@ export interface ScenarioReport {
   readonly budget: number;
   /** How long recovery of the fleet or the provider was frozen. */
   readonly frozenSeconds: number;
-  /** When all machines ran and the fault began, ISO 8601. */
+  /** When all machines ran and the scenario began, ISO 8601. */
   readonly beganAt: string;
 }
 

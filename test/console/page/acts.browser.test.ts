@@ -67,6 +67,8 @@ test('V23, V24: what destroys wants the end of the slot typed, is filed once, an
       )
       .toBe(1);
     expect(filed.at(-1)!.headers()['if-match']).toBe('"b"');
+    await page.route('**/api/v1/requests/k', (route) => route.abort(), { times: 1 });
+    await becomes(page, 'dialog', /How it stands since then cannot be told/);
     stands = { key: 'k', state: 'done', outcome: 'it was reinstalled' };
     await becomes(page, 'dialog [role=status]', 'It is done: it was reinstalled');
     await page.keyboard.press('Escape');
@@ -97,6 +99,40 @@ test('whoever looks again at what changed is told anew, though the machine is as
     await expect.poll(() => changes, PATIENCE).toBe(0);
     await again.click();
     await becomes(page, '.prospect', /everything on its disks is lost/);
+  } finally {
+    await shown.console.close();
+    await browser.close();
+  }
+});
+
+test('what was asked of several machines is followed until all of it is settled, with what was refused', async () => {
+  const browser = await openBrowser();
+  const shown = await showPage(browser, scriptedFleet(machine('a'), machine('b')));
+  try {
+    const { page, console } = shown;
+    const batch = { key: 'b', counts: { open: 2, done: 0, refused: 0 }, refusals: [] as object[] };
+    await page.route('**/api/v1/whoami', (route) => route.fulfill({ json: ADMIN }));
+    await page.route('**/api/v1/requests*', (route) =>
+      route.request().url().includes('dryRun')
+        ? route.fulfill({ json: { ...PREVIEW, count: 2, isDestroying: false } })
+        : route.fulfill({ status: 202, json: batch }),
+    );
+    let settled: object = batch;
+    await page.route('**/api/v1/batches/b', (route) => route.fulfill({ json: settled }));
+    await page.goto(`${console.url}machines`);
+    for (const name of ['a', 'b'])
+      await page.check(`[data-slot="equinix/${name}"] [type=checkbox]`);
+    await page.click('.selection button:has-text("Reboot")');
+    await page.fill('dialog textarea', 'new kernel');
+    await page.fill('[name=confirmation]', '2');
+    await page.locator('dialog .act:enabled').click();
+    await becomes(page, 'dialog [role=status]', '2 open, 0 done, 0 refused');
+    settled = {
+      ...batch,
+      ...{ counts: { open: 0, done: 1, refused: 1 }, refusals: [{ reason: 'held', count: 1 }] },
+    };
+    await becomes(page, 'dialog [role=status]', '0 open, 1 done, 1 refused');
+    await becomes(page, 'dialog .notice[data-tone=bad]', '1: held');
   } finally {
     await shown.console.close();
     await browser.close();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { LiveMachine, MachineInsight } from '../../../src/console/insight.ts';
+import type { LiveMachine, MachineInsight, ShownPlace } from '../../../src/console/insight.ts';
 import type { MachineHistory } from '../../../src/console/history.ts';
 import type { SlotLine } from '../../../src/domain/history/fold.ts';
 import { openBrowser } from '../../support/browser.ts';
@@ -53,10 +53,17 @@ test('V34: the machine page has its history, folded but for failures, ladder, ha
     ],
     [],
   );
+  const silent: ShownPlace = { state: 'Running', substate: 'silent' };
+  let from: ShownPlace = { ...silent, substate: 'late' };
+  const live: MachineInsight['live'] = (slot) => ({
+    ...SCRIPTED_INSIGHT.live(slot)!,
+    timer: { from, to: silent, atMs: AT_MS + 240_000 },
+  });
+  const insight = { ...SCRIPTED_INSIGHT, live };
   const shown = await showPage(
     browser,
     { ...fleet, facts },
-    { path: 'machines/equinix/a', more: { history, daemons } },
+    { path: 'machines/equinix/a', more: { history, daemons, insight } },
   );
   try {
     const { page, done } = shown;
@@ -75,7 +82,10 @@ test('V34: the machine page has its history, folded but for failures, ladder, ha
     await becomes(page, '.ladder', /cool-down ends in [45]m.*3 of 5 for a permit of location am6/s);
     await becomes(page, '.ladder [data-rung=reinstalling]', 'may not erase its disks');
     // Arrows to other states pass there: it says where the clock leads.
-    await becomes(page, '[data-chart=life] text.timer', /^late in \d/);
+    await becomes(page, '[data-chart=life] text.timer', /^silent in \d/);
+    from = silent;
+    await becomes(page, '[data-told=timer]', /it stays where it is.*in \dm/);
+    expect(await page.locator('[data-chart=life] text.timer').count(), 'it leads nowhere').toBe(0);
     await becomes(page, '.hardware', /manufacturer ACME.*vendor <b>CPU<\/b>.*cores 8/s);
     await becomes(page, '.asked', 'Nobody asked anything of it.');
     await becomes(page, '.ladder [data-work]', /ShepherdRecovery.*rack2/s);

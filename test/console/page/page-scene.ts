@@ -29,7 +29,8 @@ const RUNNING = { state: 'Running', substate: 'silent' } as const;
 const LIVE: LiveMachine = {
   ...{ atMs: AT_MS, life: 'Running.resting', requests: null, task: null },
   ...{ shown: RUNNING, rows: RUNNING, agrees: true, last: null },
-  timer: { from: RUNNING, to: { ...RUNNING, substate: 'late' }, atMs: AT_MS + 7_200_000 },
+  // Then its hold ends.
+  timer: { from: RUNNING, to: RUNNING, atMs: AT_MS + 7_200_000 },
 };
 
 const LADDER: NonNullable<ReturnType<MachineInsight['ladder']>> = {
