@@ -322,6 +322,20 @@ test('C6: places where nothing can be made', async () => {
   );
 });
 
+test('C6: certificates that somebody else may have put there', async () => {
+  const shared = join(dir, 'shared');
+  mkdirSync(shared);
+  chmodSync(shared, 0o777);
+  const config = { agentServer: { devCertificates: { dir: 'shared' } } };
+  const mistakes = async () =>
+    (await findings(config)).filter((line) => !line.startsWith('warning'));
+  expect(await mistakes(), 'nothing is in it').toEqual([]);
+  writeFileSync(join(shared, 'ca.pem'), '');
+  expect(await mistakes()).toEqual(
+    only(/^agentServer\.devCertificates\.dir .*others may write to .*something is in it/),
+  );
+});
+
 test('C6: a database directory that holds something else', async () => {
   const said = await findings({ database: { embedded: { dataDir: '.' } } });
   expect(said).toEqual(only(/^database\.embedded\.dataDir .*holds something else/));
