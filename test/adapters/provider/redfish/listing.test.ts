@@ -36,8 +36,8 @@ test('vector 2: where a BMC has two systems and none is named, nothing is change
   const rack = await startRack({ fish: { systems: 2, bmcs: 1 }, others: [] });
   const [first] = entriesOf(rack.fake, () => ({ System: undefined }));
   await writeFile(rack.inventory, JSON.stringify([first]));
-  for (const change of [rack.reboot(), rack.power('on')]) {
-    expect(await failureOf(change)).toMatchObject({ kind: 'invalid' });
+  for (const change of [() => rack.reboot(), () => rack.power('on')]) {
+    expect(await failureOf(change())).toMatchObject({ kind: 'invalid' });
   }
   expect(rack.sent('PATCH')).toEqual([]);
   expect(rack.resets()).toEqual([]);
