@@ -34,6 +34,7 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
     recover: {
       ...tasks,
       holds,
+      permits,
       random,
       nowMs: mirror.nowMs,
       backoff: config.recoverer.backoff,

@@ -11,6 +11,7 @@ import { createRecords } from '../actors/providers/records.ts';
 import { createListings, withListings } from '../actors/providers/listings.ts';
 import { createMachineFinder } from '../actors/machine-finder.ts';
 import { createMirror, type Mirror } from '../actors/mirror/mirror.ts';
+import { interruptsNext } from '../actors/tasks/recovery/deps.ts';
 import { createPermitQueue } from '../actors/turns/permit-queue.ts';
 import { createHoldKeeper } from '../actors/providers/holds.ts';
 import { createSessionKeeper } from '../actors/session-keeper.ts';
@@ -135,7 +136,21 @@ export async function openParts(given: Means, ports: Ports) {
   });
   const guardChanges = new Subject<void>();
   const poolChanges = new Subject<void>();
-  const permits = createPermitQueue({ budget: config.guard, barOf: watch.barOf });
+  const permits = createPermitQueue({
+    budget: config.guard,
+    barOf: watch.barOf,
+    interrupts: (facts) =>
+      interruptsNext(
+        {
+          providers,
+          facts: mirror.facts,
+          nowMs: mirror.nowMs,
+          ladder: (provider) => ladderOf(config, provider),
+          askAgainMs: tuning.askAgainMs,
+        },
+        facts,
+      ),
+  });
   const holds = createHoldKeeper({
     book: bmdb.providerHolds,
     rows: () => mirror.providerHolds(),

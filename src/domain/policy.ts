@@ -23,7 +23,11 @@ export interface LossPolicy {
   readonly escalation?: EscalationPolicy;
 }
 
-/** How many machines may be recovered at once. The smallest limit wins; at least 1 is allowed. */
+/**
+ * How many machines recovery may interrupt at the same time (reboot, reset of a controller, power
+ * cycle, reinstallation). The smallest of the limits of location, provider and fleet applies.
+ * Restarting an agent interrupts nothing and does not count.
+ */
 export interface RecoveryBudget {
   /** Share of the started machines of each location, provider and the fleet, percent (5). */
   readonly percent: number;
@@ -50,12 +54,24 @@ export interface EscalationPolicy {
 }
 export const DEFAULT_ESCALATION: EscalationPolicy = { failuresMax: 6, attemptAgeMs: 30 * 60_000 };
 
-/** How many machines of a group of `count` may be recovered at once. */
+/** From this many started machines on, a group may have two machines interrupted at once. */
+export const PAIR_FROM = 4;
+/** The percentage never allows fewer: one machine that does not come back must not hold up the next. */
+const shareOf = ({ percent }: RecoveryBudget, count: number): number =>
+  Math.max(count >= PAIR_FROM ? 2 : 1, Math.floor((percent * count) / 100));
+/** How many machines of a group of `count` may be interrupted at once. */
 export const groupBudget = (budget: RecoveryBudget, count: number): number =>
-  Math.max(1, Math.min(budget.perGroupMax, Math.floor((budget.percent * count) / 100)));
+  Math.max(1, Math.min(budget.perGroupMax, shareOf(budget, count)));
 /** The same for the whole fleet. */
 export const fleetBudget = (budget: RecoveryBudget, count: number): number =>
-  Math.max(1, Math.min(budget.fleetMax, Math.floor((budget.percent * count) / 100)));
+  Math.max(1, Math.min(budget.fleetMax, shareOf(budget, count)));
+/** Permits beyond each limit that only an operator's order may take. */
+export const ORDERS_KEPT = 1;
+/**
+ * A machine that has not answered for this long after it was asked to boot is beyond reach: the rest
+ * of its patience holds no permit.
+ */
+export const BEYOND_REACH_MS = 5 * 60_000;
 
 /** Heartbeats in a row, at most two periods apart, that give a permit to be recovered back. */
 export const PERMIT_RETURNED_AFTER = 3;

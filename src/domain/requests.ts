@@ -59,6 +59,8 @@ export const wasAskedFor = (row: Pick<MachineRow, 'recovery'> | null, key: strin
 
 /** Outcome of a request that was open when its time was over. */
 export const EXPIRED = 'it expired before it was carried out';
+/** An order that expires while the recovery budget has no room for it gets this much more time. */
+export const ORDER_WAIT_MS = 10 * 60_000;
 
 export const isOrder = (verb: Verb): verb is OrderVerb =>
   (ORDER_VERBS as readonly string[]).includes(verb);

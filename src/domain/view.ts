@@ -273,8 +273,8 @@ function atWork(facts: SlotFacts, moment: Moment): Place | null {
   if (row.work.some((work) => RECOVERY.includes(work.process))) {
     return { state: 'Recovering', substate: rungAt(row), reason: newerText(row) };
   }
-  if (row.permit) {
-    const may = ladderRefusal(row, facts.holds, moment);
+  const may = ladderRefusal(row, facts.holds, moment);
+  if (row.permit || isCoolingDown(row, may, moment.nowMs)) {
     const reason = newerText(row) ?? lastCause(row, RECOVERY) ?? 'between two attempts';
     const next = may === null ? 'recovery' : null;
     return { state: 'Recovering', substate: 'coolingDown', reason, next };
@@ -284,6 +284,11 @@ function atWork(facts: SlotFacts, moment: Moment): Place | null {
   }
   return null;
 }
+
+/** The ladder takes the machine again when its pause after the last attempt is over. */
+const isCoolingDown = ({ recovery }: MachineRow, may: Refusal | null, nowMs: number): boolean =>
+  (recovery?.nextAtMs ?? 0) > nowMs &&
+  (may === 'it cools down after an attempt' || may === 'it waits after a failure');
 
 /** Why the ladder may not take the machine now, leaving aside what operators ask for. */
 const ladderRefusal = (

@@ -5,10 +5,18 @@ import type { MachineRow, SlotFacts } from '../../domain/machine.ts';
 import { countPermits, isUnderWay, type BudgetUse } from '../../domain/recovery/permits.ts';
 import type { RecoveryBudget } from '../../domain/policy.ts';
 
-/** Lets silent machines wait for room in the recovery budget, the oldest attempt first. */
+/**
+ * Lets silent machines wait until the guard lets them through and, where the next step interrupts
+ * them, until there is room in the recovery budget; the oldest attempt first.
+ */
 export interface PermitQueue {
-  /** Resolves when there seems to be room; the claim in the BMDB still decides. */
+  /** Resolves when there seems to be room; the BMDB still decides. */
   wait(slot: Slot, signal: AbortSignal): Promise<void>;
+  /**
+   * The machine got no permit when it turned out to need one: it waits for room the next time,
+   * whatever its ladder says of the next step.
+   */
+  missed(slot: Slot): void;
   /**
    * News of the fleet: whoever now has room goes on.
    * @param changed slots of which something else is known than before; absent: any.
@@ -28,10 +36,13 @@ export interface PermitQueueOptions {
   readonly budget: RecoveryBudget;
   /** Why the guard lets no machine of the provider through; null: it does. */
   readonly barOf: (provider: string, isOrder: boolean) => string | null;
+  /** Whether the next step on the machine interrupts it, as far as its rows can tell. */
+  readonly interrupts: (facts: SlotFacts) => boolean;
 }
 
-export function createPermitQueue({ budget, barOf }: PermitQueueOptions): PermitQueue {
+export function createPermitQueue({ budget, barOf, interrupts }: PermitQueueOptions): PermitQueue {
   const waiting = new Map<Slot, () => void>();
+  const missed = new Set<Slot>();
   let facts: ReadonlyMap<Slot, SlotFacts> = new Map();
   let counts = countPermits([], budget);
   let heldMax = 0;
@@ -45,11 +56,16 @@ export function createPermitQueue({ budget, barOf }: PermitQueueOptions): Permit
     if (!row?.provided) return null;
     if (isUnderWay(row)) return row;
     if (bars(row.provided.provider, row.order !== null) !== null) return null;
-    return row.permit || counts.hasRoom(row.provided) ? row : null;
+    return counts.hasRoom(row.provided, row.order !== null) || !needsRoom(slot) ? row : null;
+  };
+  const needsRoom = (slot: Slot): boolean => {
+    const found = facts.get(slot);
+    return !found?.row?.permit && (missed.has(slot) || (found !== undefined && interrupts(found)));
   };
   const take = (slot: Slot): boolean => {
     const row = passing(slot);
-    if (row?.provided && !row.permit) counts.take(row.provided);
+    if (row?.provided && !isUnderWay(row) && needsRoom(slot)) counts.take(row.provided);
+    if (row) missed.delete(slot);
     return row !== null;
   };
   /** Many may wait and few pass: only those that would pass now are put into an order. */
@@ -83,6 +99,7 @@ export function createPermitQueue({ budget, barOf }: PermitQueueOptions): Permit
         waiting.set(slot, go);
         signal.addEventListener('abort', onAbort, { once: true });
       }),
+    missed: (slot) => void missed.add(slot),
     offer(news, changed) {
       facts = news;
       if (changed) counts.update([...changed].flatMap((slot) => news.get(slot) ?? []));

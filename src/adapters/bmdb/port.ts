@@ -233,7 +233,7 @@ export interface BmdbSession {
    * Takes the machine for one process; the predicate of that process is re-checked in SQL.
    * @throws {NothingToDo} not eligible now.
    * @throws {WorkConflict} live work of the exclusion group exists.
-   * @throws {NoPermit} recovery only: the budget is spent.
+   * @throws {NoPermit} recovery only: it is frozen, or silence means nothing now.
    * @throws {SessionExpired}
    */
   claim(process: Process, machineId: MachineId): Promise<Work>;

@@ -24,8 +24,8 @@ export interface Work {
    *   `controllerResetAsked` is like `recoveryAsked` in this.
    * @throws {Throttled} `controllerResetAsked`: less than `CONTROLLER_RESET_MS` ago the controller was
    *   restarted, whichever machine it was for.
-   * @throws {NoPermit} `recoveryAsked` and the like: the fleet or the provider was frozen, or the permit
-   *   taken back meanwhile.
+   * @throws {NoPermit} `recoveryAsked` and the like: the fleet or the provider is frozen, or the
+   *   budget has no room for one more machine that is interrupted. Nothing was written; cancel the work.
    */
   note(note: WorkNote): Promise<void>;
   /**
@@ -55,8 +55,8 @@ export interface FailureEffects {
   /** Key of the order that this was: it is refused with the cause, and the ladder stays as it is. */
   readonly order?: string;
   /**
-   * The ladder's own attempt that failed before anything was asked for: the permit is given back. It
-   * counts on that rung; null: it said nothing of the machine.
+   * The ladder's own attempt that failed before anything was asked for. It counts on that rung; null: it
+   * said nothing of the machine.
    */
   readonly unasked?: { readonly countsOn: StandingRung | null };
   /**
@@ -76,7 +76,9 @@ export type WorkNote =
   | { readonly kind: 'agentStartAttempt'; readonly hostKey?: string }
   /**
    * Recovery, before anything is asked of the machine or the provider: asked now, with what is known
-   * from before. Of the ladder's own: its rung, attempts + 1. Of an order: the ladder stays.
+   * from before. Of the ladder's own: its rung, attempts + 1. Of an order: the ladder stays. Whatever
+   * interrupts the machine is given a permit here, which every end of the work returns; but a cancelled
+   * work keeps it while its request may still come true.
    * `reinstalling` also forgets the pinned host key; of `powerCycling` it stays known, until
    * `powerOnAccepted`, that the machine may be switched off. Where nobody knows whether the provider
    * took the request, nothing more is said of it: it may have been carried out, so it counts.
@@ -95,6 +97,8 @@ export type WorkNote =
   | { readonly kind: 'controllerResetAsked'; readonly controller: string }
   /** The provider refused that for certain: it may be asked again at once. */
   | { readonly kind: 'controllerResetRefused'; readonly controller: string }
+  /** The machine is beyond reach: what is still waited for interrupts nothing more. */
+  | { readonly kind: 'permitReturned' }
   /** Power cycling: the power was seen off. */
   | { readonly kind: 'powerSeenOff' }
   /** The provider accepted to switch it on: nothing of ours keeps it off any more. */

@@ -1,6 +1,6 @@
 import type { Slot } from '../ids.ts';
 import type { MachineRow, SlotFacts } from '../machine.ts';
-import { fleetBudget, groupBudget, type RecoveryBudget } from '../policy.ts';
+import { fleetBudget, groupBudget, ORDERS_KEPT, type RecoveryBudget } from '../policy.ts';
 import { FLEET } from './guard-judgement.ts';
 
 /** Where a machine counts against the budget: the fleet, its provider, its location. */
@@ -23,8 +23,8 @@ export const budgetScope = (scope: string): string =>
 
 /** Who recovers now, as of some scan. A forecast only: the BMDB decides, in the claim. */
 export interface PermitCounts {
-  /** Whether one more may recover there. */
-  hasRoom(place: PermitPlace): boolean;
+  /** Whether one more machine may be interrupted there; one permit is kept for orders. */
+  hasRoom(place: PermitPlace, isOrder: boolean): boolean;
   /** Counts one more, until the next news tell. */
   take(place: PermitPlace): void;
   /** What is known of these slots now; takes are forgotten. */
@@ -52,14 +52,14 @@ interface Share {
 }
 
 /**
- * The machine holds a permit, and what was asked for under it has come to no end yet, or has left its
- * power off. Whoever asked is gone: somebody has to see to it.
+ * The machine may be switched off by us, or it holds a permit under which a request was made that has
+ * not ended. The daemon that asked is gone: another one has to finish it, whatever the guard says.
  */
 export function isUnderWay({ permit, recovery }: Pick<MachineRow, 'permit' | 'recovery'>): boolean {
-  if (!permit || !recovery) return false;
+  if (!recovery) return false;
   const { askedAtMs, nextAtMs, powerOffAskedAtMs } = recovery;
   if (powerOffAskedAtMs !== null) return true;
-  return askedAtMs !== null && !(nextAtMs !== null && nextAtMs > askedAtMs);
+  return permit && askedAtMs !== null && !(nextAtMs !== null && nextAtMs > askedAtMs);
 }
 
 /** Shares are of the machines that are started or being recovered, as in the BMDB's own check. */
@@ -95,8 +95,10 @@ export function countPermits(facts: Iterable<SlotFacts>, budget: RecoveryBudget)
     get held() {
       return fleet.recovering;
     },
-    hasRoom: (place) =>
-      at(place).alone.tallies.every((tally) => tally.recovering + tally.taken < limitOf(tally)),
+    hasRoom: (place, isOrder) =>
+      at(place).alone.tallies.every(
+        (tally) => tally.recovering + tally.taken < limitOf(tally) + (isOrder ? ORDERS_KEPT : 0),
+      ),
     take(place) {
       for (const tally of at(place).alone.tallies) {
         tally.taken += 1;

@@ -30,6 +30,9 @@ interface RungFacts extends RungPolicy {
 /** An episode can stand on it; any other is taken beside the ladder, and recovers no machine. */
 export const isStanding = (rung: Rung): rung is StandingRung => rung !== 'resettingBmc';
 
+/** The machine stops serving for it: it needs a permit of the recovery budget. */
+export const interrupts = (rung: Rung): boolean => rung !== 'restartingAgent';
+
 const MINUTE_MS = 60_000;
 
 export const RUNG_FACTS: Readonly<Record<Rung, RungFacts>> = {

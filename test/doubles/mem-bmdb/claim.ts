@@ -1,10 +1,11 @@
-import { exclusionGroup, isLadder } from '../../../src/domain/eligibility.ts';
+import { exclusionGroup, isLadder, orderFor } from '../../../src/domain/eligibility.ts';
 import { NothingToDo, WorkConflict } from '../../../src/domain/errors.ts';
 import type { MachineId } from '../../../src/domain/ids.ts';
 import type { Process } from '../../../src/domain/machine.ts';
 import type { SessionGate, Memory, MemWork } from './tables.ts';
 import { cancelOn } from './leases.ts';
-import { grantPermit } from './permits.ts';
+import { isUnderWay } from '../../../src/domain/recovery/permits.ts';
+import { refuseClaim } from './permits.ts';
 import { writeHistory } from './records.ts';
 import { refusalFor, rowOf } from './rows.ts';
 import { createWork } from './work.ts';
@@ -29,7 +30,10 @@ export function claim(
   const group = exclusionGroup(process);
   const isDead = (work: MemWork) => exclusionGroup(work.process) === group;
   cancelOn(memory, machine, 'session expired', isDead);
-  if (isLadder(process)) grantPermit(memory, machine, process);
+  const row = rowOf(memory, machine);
+  if (isLadder(process) && !row.permit && !isUnderWay(row)) {
+    refuseClaim(memory, machine, orderFor(process, row, memory.now()) !== null);
+  }
   const work: MemWork = {
     machineId,
     process,

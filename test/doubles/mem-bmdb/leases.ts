@@ -33,15 +33,9 @@ export function cancelOn(
     writeHistory(memory, work, 'Canceled', cause);
     memory.touch(work.machineId);
   }
-  if (gone.length > 0 && !isPermitUsed(machine, memory.now())) dropPermit(memory, machine);
+  if (gone.length > 0 && !isPermitUsed(machine)) dropPermit(memory, machine);
   return gone.length;
 }
 
-function isPermitUsed({ permitGrantedAtMs, row: { recovery } }: MemMachine, nowMs: number) {
-  if (permitGrantedAtMs === null || !recovery) return false;
-  const { askedAtMs, nextAtMs } = recovery;
-  return (
-    (askedAtMs !== null && askedAtMs >= permitGrantedAtMs) ||
-    (nextAtMs !== null && nextAtMs > nowMs)
-  );
-}
+const isPermitUsed = ({ permitGrantedAtMs, row: { recovery } }: MemMachine): boolean =>
+  permitGrantedAtMs !== null && (recovery?.askedAtMs ?? -Infinity) >= permitGrantedAtMs;

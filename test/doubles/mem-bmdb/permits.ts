@@ -1,42 +1,21 @@
-import { orderFor } from '../../../src/domain/eligibility.ts';
 import { NoPermit } from '../../../src/domain/errors.ts';
-import type { Process } from '../../../src/domain/machine.ts';
-import { fleetBudget, groupBudget } from '../../../src/domain/policy.ts';
+import { fleetBudget, groupBudget, ORDERS_KEPT } from '../../../src/domain/policy.ts';
 import { FLEET, suspicionRefusal } from '../../../src/domain/recovery/guard-judgement.ts';
-import { rowOf } from './rows.ts';
 import { tell } from './events.ts';
 import { countNow, guardPolicyOf, refuseGuarded } from './guard.ts';
 import { slotIdOf, slotOf } from '../../../src/domain/ids.ts';
 import type { MemMachine, Memory } from './tables.ts';
 
 /**
- * Grants the machine a permit to be recovered, unless it holds one already.
+ * Grants the machine a permit to be interrupted.
  * @throws {NoPermit} the budget of its location, its provider or the fleet is spent, or the guard
  *   does not let anybody recover now.
  */
-export function grantPermit(memory: Memory, machine: MemMachine, process: Process): void {
-  if (machine.permitGrantedAtMs !== null) return;
-  const isOrdered = orderFor(process, rowOf(memory, machine), memory.now()) !== null;
-  refuseGuarded(memory, machine, isOrdered);
+export function grantPermit(memory: Memory, machine: MemMachine, isOrdered: boolean): void {
+  refuseClaim(memory, machine, isOrdered);
+  const full = whyNoRoom(memory, machine, isOrdered);
+  if (full !== null) throw new NoPermit(full);
   const { provider, location, reservationId, providerId } = machine.row.provided!;
-  const counted = [...memory.machines.values()].filter(
-    (each) => each.row.provided && (each.row.agentStarted || each.permitGrantedAtMs !== null),
-  );
-  const refuse = (scope: string, group: readonly MemMachine[], limit: typeof groupBudget) => {
-    const recovering = group.filter((each) => each.permitGrantedAtMs !== null).length;
-    const most = limit(memory.options.budget, group.length);
-    if (recovering >= most) {
-      throw new NoPermit(`${recovering} of ${most} machines of ${scope} are recovering already`);
-    }
-  };
-  refuse('the fleet', counted, fleetBudget);
-  const peers = counted.filter((each) => scopeOf(each).provider === provider);
-  refuse(`provider ${provider}`, peers, groupBudget);
-  if (location !== null) {
-    const near = counted.filter((each) => scopeOf(each).location === location);
-    refuse(`location ${location}`, near, groupBudget);
-  }
-  if (!isOrdered) refuseSuspicious(memory, provider);
   machine.permitGrantedAtMs = memory.now();
   machine.permitScope = { provider, location };
   memory.touch(machine.row.machineId);
@@ -45,6 +24,34 @@ export function grantPermit(memory: Memory, machine: MemMachine, process: Proces
     slotId: slotIdOf(slotOf(provider, { reservationId, id: providerId })),
     ...{ actor: 'shepherd', reason: 'it holds a permit to be recovered', details: {} },
   });
+}
+
+/** @throws {NoPermit} the guard keeps the machine from the ladder now. */
+export function refuseClaim(memory: Memory, machine: MemMachine, isOrdered: boolean): void {
+  refuseGuarded(memory, machine, isOrdered);
+  if (!isOrdered) refuseSuspicious(memory, machine.row.provided!.provider);
+}
+
+/** Why there is no permit for one more machine where this one is; null: there is one. */
+export function whyNoRoom(memory: Memory, machine: MemMachine, isOrdered: boolean): string | null {
+  const { provider, location } = machine.row.provided!;
+  const counted = [...memory.machines.values()].filter(
+    (each) => each.row.provided && (each.row.agentStarted || each.permitGrantedAtMs !== null),
+  );
+  const full = (scope: string, group: readonly MemMachine[], limit: typeof groupBudget) => {
+    const recovering = group.filter((each) => each.permitGrantedAtMs !== null).length;
+    const most = limit(memory.options.budget, group.length);
+    return recovering >= most + (isOrdered ? ORDERS_KEPT : 0)
+      ? `${recovering} of ${most} machines of ${scope} are being recovered already`
+      : null;
+  };
+  const peers = counted.filter((each) => scopeOf(each).provider === provider);
+  const near = counted.filter((each) => scopeOf(each).location === location);
+  return (
+    full('the fleet', counted, fleetBudget) ??
+    full(`provider ${provider}`, peers, groupBudget) ??
+    (location === null ? null : full(`location ${location}`, near, groupBudget))
+  );
 }
 
 /** A permit counts where it was granted, even if the machine is said to be elsewhere since. */

@@ -7,7 +7,7 @@ import type {
   MachineRow,
   RequestRow,
 } from '../../../src/domain/machine.ts';
-import { isOnSlot } from '../../../src/domain/requests.ts';
+import { EXPIRED, isOnSlot, isOrder, ORDER_WAIT_MS } from '../../../src/domain/requests.ts';
 import {
   FLEET,
   frozenByOperator,
@@ -29,6 +29,7 @@ import { tell } from './events.ts';
 import { poolKey } from './balancing.ts';
 import { guardRow } from './guard-rows.ts';
 import { liftHolds } from './provider-holds.ts';
+import { whyNoRoom } from './permits.ts';
 import { endRequests } from './request-ends.ts';
 import { toRequest, toState } from './requests.ts';
 import { circumstances, liveWork, rowOf } from './rows.ts';
@@ -43,6 +44,17 @@ export function settle(memory: Memory, gate: SessionGate, key: string): RequestS
   const scene = sceneOf(memory, found);
   const settlement = settlementOf(scene);
   if (!settlement) return null;
+  const machine = found.machineId === null ? undefined : memory.machines.get(found.machineId);
+  if (
+    isOrder(found.verb) &&
+    machine?.row.provided &&
+    settlement.outcome === EXPIRED &&
+    whyNoRoom(memory, machine, true) !== null
+  ) {
+    memory.requests.set(key, { ...found, expiresAtMs: memory.now() + ORDER_WAIT_MS });
+    memory.touch(machine.row.machineId);
+    return null;
+  }
   if (settlement.effect) apply(memory, scene, settlement.effect);
   endRequests(memory, [{ key, ...settlement }]);
   return toState(memory.requests.get(key)!);

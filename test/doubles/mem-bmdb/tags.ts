@@ -5,12 +5,14 @@ import {
   type BackoffDescriptor,
 } from '../../../src/domain/backoff.ts';
 import { askRefusal, isLadder } from '../../../src/domain/eligibility.ts';
-import { NoPermit, NothingToDo, Throttled } from '../../../src/domain/errors.ts';
+import { NothingToDo, Throttled } from '../../../src/domain/errors.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { BOOT_TIMES_KEPT } from '../../../src/domain/policy.ts';
 import { orderedText } from '../../../src/adapters/bmdb/preconditions.ts';
 import { forgetMachine, noteDeprovisionAsked } from './deprovision.ts';
+import { interrupts } from '../../../src/domain/recovery/rungs.ts';
 import { refuseGuarded } from './guard.ts';
+import { grantPermit } from './permits.ts';
 import { provedText } from '../../../src/domain/settlement.ts';
 import { writeEvent } from './records.ts';
 import { circumstances, rowOf } from './rows.ts';
@@ -163,6 +165,8 @@ function changeByNote(held: Held, note: WorkNote): boolean {
       return patchLadder(machine, ({ askedRung, offSeenAtMs }) => ({
         offSeenAtMs: askedRung === 'powerCycling' ? (offSeenAtMs ?? memory.now()) : offSeenAtMs,
       }));
+    case 'permitReturned':
+      return dropPermit(memory, machine);
     case 'powerOnAccepted':
       return patchLadder(machine, () => ({ powerOffAskedAtMs: null }));
     case 'deprovisionAsked':
@@ -173,20 +177,25 @@ function changeByNote(held: Held, note: WorkNote): boolean {
 
 const lessOne = (attempts: number): number => Math.max(0, attempts - 1);
 
-function requireMay({ memory, machine, work }: Held, notAsked: string, isOrder: boolean): void {
+interface Asking {
+  readonly notAsked: string;
+  readonly isOrder: boolean;
+  readonly needsPermit: boolean;
+}
+
+function requireMay({ memory, machine, work }: Held, asking: Asking): void {
+  const { notAsked, isOrder, needsPermit } = asking;
   const reason = askRefusal(work.process, rowOf(memory, machine), circumstances(memory));
   if (reason) throw new NothingToDo(`${notAsked}: ${reason}`);
-  refuseGuarded(memory, machine, isOrder);
-  if (isLadder(work.process) && machine.permitGrantedAtMs === null) {
-    throw new NoPermit(`${notAsked}: its permit was taken back`);
-  }
+  if (needsPermit && machine.permitGrantedAtMs === null) grantPermit(memory, machine, isOrder);
+  else refuseGuarded(memory, machine, isOrder);
 }
 
 function noteControllerReset(held: Held, controller: string): void {
   const { memory, gate, machine, work, row } = held;
   const { machineId } = work;
   const notAsked = `a restart of controller ${controller} of ${machineId} was not asked for`;
-  requireMay(held, notAsked, false);
+  requireMay(held, { notAsked, isOrder: false, needsPermit: true });
   if (!row.provided) throw new NothingToDo(`${notAsked}: it has no hardware`);
   const key = `${row.provided.provider} ${controller}`;
   const againAtMs = (memory.controllerResets.get(key)?.atMs ?? -Infinity) + CONTROLLER_RESET_MS;
@@ -207,7 +216,7 @@ function noteAsked(held: Held, { rung, bootId, order }: Asked): void {
   if (order !== undefined && row.order?.key !== order) {
     throw new NothingToDo(`${notAsked}: the order is no longer open`);
   }
-  requireMay(held, notAsked, order !== undefined);
+  requireMay(held, { notAsked, isOrder: order !== undefined, needsPermit: interrupts(rung) });
   // The permit is used from now on, even where the clock has gone back since it was granted.
   const { permitGrantedAtMs } = machine;
   if (permitGrantedAtMs !== null) {
@@ -243,11 +252,9 @@ export function requireStillNeeded({ memory, machine, work }: Held): void {
   if (reason) throw new NothingToDo(`${work.process} of ${work.machineId}: ${reason}`);
 }
 
-/** Of a failure before anything was asked for: it counts on that rung, and keeps no permit. */
-export function endUnasked({ memory, machine, work }: Held, rung: StandingRung | null): void {
-  if (!isLadder(work.process)) return;
-  dropPermit(memory, machine);
-  if (rung === null) return;
+/** Of a failure before anything was asked for: it counts on that rung. */
+export function endUnasked({ machine, work }: Held, rung: StandingRung | null): void {
+  if (!isLadder(work.process) || rung === null) return;
   const { recovery: before } = machine.row;
   const nothing = { ...NOTHING_ASKED, hostKeyBefore: null, powerOffAskedAtMs: null };
   patch(machine, {

@@ -1,5 +1,5 @@
 import { nextBackoffSeconds, type BackoffDescriptor } from '../../../src/domain/backoff.ts';
-import { isQuarantined, previousWaitSeconds } from '../../../src/domain/eligibility.ts';
+import { isLadder, isQuarantined, previousWaitSeconds } from '../../../src/domain/eligibility.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { AlreadyFinished, WorkLost } from '../../../src/domain/errors.ts';
 import { failedText, wasAskedFor } from '../../../src/domain/requests.ts';
@@ -81,12 +81,12 @@ interface Failure {
 function fail(held: Held, failure: Failure): void {
   const { memory, gate, machine, work } = held;
   const { backoff, cause, also } = failure;
+  if (isLadder(work.process)) dropPermit(memory, machine);
   if (also.order === undefined) {
     backOff(held, failure);
     if (also.unasked) endUnasked(held, also.unasked.countsOn);
     coolDown(held, backoff);
   } else {
-    if ((machine.row.recovery?.nextAtMs ?? 0) <= memory.now()) dropPermit(memory, machine);
     const outcome = failedText(cause, wasAskedFor(machine.row, also.order));
     endRequests(memory, [{ key: also.order, state: 'refused', outcome, event: null }]);
   }

@@ -6,13 +6,14 @@ import { AmbiguousCommit, isRetryable } from '../../../domain/errors.ts';
 import { isHeld } from '../../../domain/eligibility.ts';
 import type { ProviderName, Slot } from '../../../domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../../domain/machine.ts';
+import { nextStep } from '../../../domain/recovery/ladder.ts';
 import type {
   LadderCircumstances,
   LadderPolicy,
   LadderStep,
 } from '../../../domain/recovery/ladder.ts';
 import { hungControllerOf } from '../../../domain/recovery/controllers.ts';
-import type { RungPolicy } from '../../../domain/recovery/rungs.ts';
+import { interrupts, type RungPolicy } from '../../../domain/recovery/rungs.ts';
 import type { HoldKeeper } from '../../providers/holds.ts';
 import type { HostKeyEvidence } from '../host-key-proof.ts';
 import type { Claimed, TaskDeps } from '../task.ts';
@@ -20,6 +21,8 @@ import type { Claimed, TaskDeps } from '../task.ts';
 export interface RecoverDeps extends TaskDeps {
   readonly random: Random;
   readonly holds: Pick<HoldKeeper, 'check' | 'guard' | 'holds' | 'failed' | 'succeeded'>;
+  /** Told of machines that needed a permit and got none. */
+  readonly permits: { missed(slot: Slot): void };
   /** What the mirror knows, heartbeats that came since a claim included. */
   readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
   /** Estimate of the database clock, epoch ms. */
@@ -100,9 +103,23 @@ export async function noteProgress(
 export const knownBootId = ({ row }: Claimed): string | null =>
   row.heartbeat?.bootId ?? row.agentStarted?.bootId ?? null;
 
+/** What the circumstances of a machine are taken from. */
+export type CircumstancesDeps = Pick<RecoverDeps, 'nowMs' | 'facts' | 'ladder' | 'askAgainMs'>;
+
+/** Whether the machine's next step needs a permit, as far as its rows can tell. */
+export function interruptsNext(
+  deps: CircumstancesDeps & Pick<RecoverDeps, 'providers'>,
+  { slot, row }: SlotFacts,
+): boolean {
+  const provider = row?.provided && deps.providers.get(row.provided.provider);
+  if (!provider) return false;
+  const step = nextStep(row, circumstancesOf(deps, { slot, row, provider }));
+  return !('end' in step) && !step.resumed && interrupts(step.rung);
+}
+
 /** What the ladder's next step depends on. */
 export function circumstancesOf(
-  deps: RecoverDeps,
+  deps: CircumstancesDeps,
   { slot, row, provider }: { slot: Slot; row: MachineRow; provider: FleetProvider },
 ): LadderCircumstances {
   const nowMs = deps.nowMs();

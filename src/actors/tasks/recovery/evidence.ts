@@ -14,6 +14,8 @@ export interface BootQuestion {
   readonly offSeen: boolean;
   /** A boot is not measured where it may have been over long before the first probe. */
   readonly isMeasured: boolean;
+  /** Called after each look that proved nothing. */
+  readonly whileWaiting?: () => Promise<void>;
 }
 
 /**
@@ -47,6 +49,7 @@ export async function evidenceOfBoot(
       return { what, bootSeconds: isMeasured ? secondsSince(deps, question.askedAtMs) : null };
     }
     first = false;
+    await question.whileWaiting?.();
   } while (leftMs() > 0);
   return judge.hadPowerCycle() ? { what: 'power seen off and on', bootSeconds: null } : null;
 }

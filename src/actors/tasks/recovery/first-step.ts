@@ -1,6 +1,6 @@
-import { codeOf, explain, ProviderError } from '../../../domain/errors.ts';
+import { codeOf, explain, NoPermit, ProviderError } from '../../../domain/errors.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
-import { isStanding } from '../../../domain/recovery/rungs.ts';
+import { interrupts, isStanding } from '../../../domain/recovery/rungs.ts';
 import type { RecoverDeps, Recovering } from './deps.ts';
 
 /** Codes of failures that are the provider's, the database's or our own, not the machine's. */
@@ -22,8 +22,7 @@ type Act<Given, Output> = (given: Given, signal: AbortSignal) => Promise<Output>
 
 /**
  * A step before anything was asked for, or that asks. When it fails before it asked, the attempt is
- * marked for the one who gives it up: its permit is not needed, and it counts unless it says nothing
- * of the machine.
+ * marked for the one who gives it up: it counts unless it says nothing of the machine.
  */
 export const beforeAsked =
   <Given extends Recovering, Output>(
@@ -39,11 +38,12 @@ export const beforeAsked =
   };
 
 function failed(
-  { log }: RecoverDeps,
+  { log, permits }: RecoverDeps,
   { slot, provided, attempt }: Recovering,
   error: unknown,
 ): unknown {
   const { step, asked } = attempt;
+  if (error instanceof NoPermit && interrupts(step.rung)) permits.missed(slot);
   if (refusesUs(error)) {
     const fields = { provider: provided.provider, slot, cause: explain(error) };
     log.error(fields, 'the provider refuses us');

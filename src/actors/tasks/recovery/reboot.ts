@@ -1,3 +1,5 @@
+import { isRetryable } from '../../../domain/errors.ts';
+import { BEYOND_REACH_MS } from '../../../domain/policy.ts';
 import { patienceOf } from '../../../domain/recovery/ladder.ts';
 import { required } from '../task.ts';
 import { askProvider, probeBeforeBoot } from './ask.ts';
@@ -46,10 +48,34 @@ export async function awaitBoot(
   const askedAtMs = given.askedAtMs ?? deps.nowMs();
   const forMs = remainingMs(deps, given, askedAtMs);
   const offSeen = rung === 'powerCycling';
-  const question = { askedAtMs, bootIdBefore, offSeen, isMeasured: !resumed, forMs };
+  const whileWaiting = returnPermitLate(deps, given, askedAtMs);
+  const question = { askedAtMs, bootIdBefore, offSeen, isMeasured: !resumed, forMs, whileWaiting };
   const proof = given.proof ?? (await requireEvidence(deps, given, question, signal));
   deps.log.info({ slot, machine: work.machineId, proof: proof.what }, 'boot proved');
   return { ...given, proof };
+}
+
+/**
+ * A machine that does not answer for so long is beyond reach: others need not wait for its permit while
+ * the rest of its patience passes.
+ */
+function returnPermitLate(
+  { nowMs, log }: RecoverDeps,
+  { slot, work }: Recovering,
+  askedAtMs: number,
+): () => Promise<void> {
+  let isHeld = true;
+  return async () => {
+    if (!isHeld || nowMs() < askedAtMs + BEYOND_REACH_MS) return;
+    try {
+      await work.note({ kind: 'permitReturned' });
+      isHeld = false;
+      log.info({ slot, machine: work.machineId }, 'beyond reach: its permit is returned');
+    } catch (err) {
+      if (!isRetryable(err)) throw err;
+      log.warn({ slot, machine: work.machineId, err }, 'its permit could not be returned yet');
+    }
+  };
 }
 
 /** How long to wait: the attempt's patience; for a request that was taken over, the rest of its time. */

@@ -117,8 +117,7 @@ export const statements = {
     text: ({ machines }) =>
       `DELETE FROM recovery_permits e WHERE e.machine_id = ANY (${machines}) AND NOT EXISTS (
          SELECT 1 FROM machine_recovery l
-         WHERE l.machine_id = e.machine_id
-           AND (l.asked_at >= e.granted_at OR l.next_at > now())
+         WHERE l.machine_id = e.machine_id AND l.asked_at >= e.granted_at
        )`,
   }),
 };

@@ -2,7 +2,7 @@ import type { PoolRow } from '../../../../domain/balancing/pool-row.ts';
 import { NotFound } from '../../../../domain/errors.ts';
 import { calmRow, FLEET } from '../../../../domain/recovery/guard-judgement.ts';
 import type { GuardRow, MachineRow, RequestRow } from '../../../../domain/machine.ts';
-import { isOrder } from '../../../../domain/requests.ts';
+import { EXPIRED, isOrder, ORDER_WAIT_MS } from '../../../../domain/requests.ts';
 import type { RequestState } from '../../port.ts';
 import { decisionOf, isKey } from '../../filed-requests.ts';
 import { settlementOf } from '../../../../domain/settlement.ts';
@@ -16,6 +16,7 @@ import { repeatedOnce } from '../repeat.ts';
 import { endRequests } from '../requests/request-ends.ts';
 import { statements as requests, toRequest, toState } from '../requests/requests.ts';
 import { readMachines } from '../reading/rows.ts';
+import { whyNoRoom } from '../recovery/permits.ts';
 import { applyEffect } from './settle-effects.ts';
 import { MOMENT, MOMENT_COLUMNS, readHoldsOf } from '../reading/surroundings.ts';
 import { statement } from '../statement.ts';
@@ -42,6 +43,14 @@ export const statements = {
        WHERE p.provider = ${provider} AND (p.provider_reservation_id = ${slot}
          OR (p.provider_reservation_id IS NULL AND p.provider_id = ${slot}))
        FOR NO KEY UPDATE OF r`,
+  }),
+  giveTime: statement({
+    name: 'settle-give-time',
+    params: { key: 'text', forMs: 'float8' },
+    columns: {},
+    text: ({ key, forMs }) =>
+      `UPDATE operator_intents SET expires_at = now() + ${forMs} * interval '1 millisecond'
+       WHERE idempotency_key = ${key} AND state = 'open'`,
   }),
   moment: statement({
     name: 'settle-moment',
@@ -96,6 +105,10 @@ async function settleLocked(
   const scene = await readScene(q, session, asked);
   const settlement = settlementOf(scene);
   if (!settlement) return null;
+  if (settlement.outcome === EXPIRED && (await waitsForPermit(q, session, scene))) {
+    await q.run(statements.giveTime, { key: request.key, forMs: ORDER_WAIT_MS });
+    return null;
+  }
   const { effect } = settlement;
   if (effect && !(await applyEffect(q, scene, effect))) {
     // Somebody else's commit came between: what it wrote is seen now.
@@ -104,6 +117,16 @@ async function settleLocked(
   await endRequests(q, session.sessionId, [{ key: request.key, ...settlement }]);
   const [row] = await q.rows(requests.named, { keys: [request.key] });
   return toState(row!);
+}
+
+/** An order is never refused for want of a permit: others hold what it needs. */
+async function waitsForPermit(
+  q: Queries,
+  { budget }: LiveSession,
+  { request, row }: Scene,
+): Promise<boolean> {
+  if (!isOrder(request.verb) || !row?.provided) return false;
+  return (await whyNoRoom(q, budget, row.provided, true)) !== null;
 }
 
 async function readScene(q: Queries, { loss }: LiveSession, asked: Asked): Promise<Scene> {

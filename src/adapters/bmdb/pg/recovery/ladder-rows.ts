@@ -3,7 +3,6 @@ import type { BackoffDescriptor } from '../../../../domain/backoff.ts';
 import { isLadder } from '../../../../domain/eligibility.ts';
 import { BOOT_TIMES_KEPT } from '../../../../domain/policy.ts';
 import { failedText } from '../../../../domain/requests.ts';
-import { statements as tags } from '../delete-tags.ts';
 import type { Failure, HeldClaim } from '../claims/held-claim.ts';
 import type { LiveSession } from '../live.ts';
 import type { Queries } from '../pool.ts';
@@ -80,16 +79,6 @@ export const statements = {
        ON CONFLICT (machine_id) DO UPDATE SET rung = excluded.rung,
          attempts = CASE WHEN l.rung = excluded.rung THEN l.attempts + 1 ELSE 1 END`,
   }),
-  /** Of attempts that were ordered: the ladder's own, which cools down, keeps its permit. */
-  returnPermits: statement({
-    name: 'permits-return-of-orders',
-    params: { machines: 'uuid[]' },
-    columns: {},
-    text: ({ machines }) =>
-      `DELETE FROM recovery_permits e WHERE e.machine_id = ANY (${machines}) AND NOT EXISTS (
-         SELECT 1 FROM machine_recovery l
-         WHERE l.machine_id = e.machine_id AND l.next_at > now())`,
-  }),
 };
 
 type Recovered = Extract<FinishChange, { kind: 'recovered' }>;
@@ -146,7 +135,6 @@ export async function refuseOrders(
 ): Promise<void> {
   if (failed.length === 0) return;
   const machines = failed.map(({ held }) => held.machineId);
-  await q.run(statements.returnPermits, { machines });
   const asked = new Map(
     (await q.rows(statements.lock, { machines })).map((row) => [row.machine_id, row.order_key]),
   );
@@ -157,11 +145,9 @@ export async function refuseOrders(
   await endRequests(q, session.sessionId, ends);
 }
 
-/** Of failures before anything was asked for: some count, and none keeps its permit. */
+/** Of failures before anything was asked for some count as an attempt. */
 export async function endUnasked(q: Queries, failed: readonly Failure[]): Promise<void> {
   const unasked = failed.filter(({ held, also }) => isLadder(held.process) && also.unasked);
-  if (unasked.length === 0) return;
-  await q.run(tags.returnPermits, { machines: unasked.map(({ held }) => held.machineId) });
   const counted = unasked.flatMap(({ held, also }) => {
     const rung = also.unasked!.countsOn;
     return rung === null ? [] : [{ id: held.machineId, rung }];

@@ -1,11 +1,10 @@
 import { exclusionGroup, PROCESS_FOR } from '../../../../domain/eligibility.ts';
 import type { Outcome } from '../../../../domain/batcher.ts';
 import { NoPermit } from '../../../../domain/errors.ts';
-import { machineId } from '../../../../domain/ids.ts';
 import type { MachineId } from '../../../../domain/ids.ts';
 import { ORDER_VERBS } from '../../../../domain/verbs.ts';
 import type { Process } from '../../../../domain/machine.ts';
-import { fleetBudget, groupBudget } from '../../../../domain/policy.ts';
+import { fleetBudget, groupBudget, ORDERS_KEPT, PAIR_FROM } from '../../../../domain/policy.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../../domain/policy.ts';
 import { FLEET as ALL, suspicionRefusal } from '../../../../domain/recovery/guard-judgement.ts';
 import { cancelDead } from '../claims/cancel.ts';
@@ -28,12 +27,9 @@ const CANDIDATE = {
   refusal: 'text?',
   /** Where nothing forbids the claim: by a dead session. */
   held: 'bool',
-  /** It has one, and keeps it until the transaction has ended. */
-  permit: 'bool',
+  /** A request is being waited for, or its power was asked off: somebody has to finish that. */
+  under_way: 'bool',
   provider: 'text?',
-  location: 'text?',
-  /** Counts among the started machines already. */
-  started: 'bool',
   /** An operator asked for it. */
   ordered: 'bool',
 } as const;
@@ -46,7 +42,7 @@ const verbsOf = (process: Process) =>
 
 const candidates = (process: Process, loss: LossPolicy) =>
   statement({
-    name: `permit-candidates-${process}`,
+    name: `ladder-candidates-${process}`,
     params: { machines: 'uuid[]' },
     columns: CANDIDATE,
     text: ({ machines }) =>
@@ -58,12 +54,12 @@ const candidates = (process: Process, loss: LossPolicy) =>
          EXISTS (SELECT 1 FROM work w WHERE w.machine_id = m.machine_id
            AND w.exclusion_group = '${exclusionGroup(process)}'
            AND w.session_id IS NOT NULL) AS held,
-         m.machine_id IN (SELECT permits.machine_id FROM permits) AS permit,
-         p.provider, p.provider_location::text AS location, a.machine_id IS NOT NULL AS started,
-         coalesce(y.verb IN (${verbsOf(process)}), false) AS ordered
+         m.machine_id IN (SELECT permits.machine_id FROM permits)
+           OR l.power_off_asked_at IS NOT NULL AS under_way,
+         p.provider, coalesce(y.verb IN (${verbsOf(process)}), false) AS ordered
        FROM ${MACHINE_TABLES} WHERE m.machine_id = ANY (${machines})`,
   });
-export type PermitStatements = ReturnType<typeof statementsFor>;
+export type LadderStatements = ReturnType<typeof statementsFor>;
 
 /** One for each process of the ladder. */
 export const statementsFor = (loss: LossPolicy) => ({
@@ -80,7 +76,7 @@ const startedCount = (which: string, most: string) => `
     LIMIT ${most}) counted)::int4`;
 
 export const statements = {
-  /** Shares are of the machines that are started or being recovered. */
+  /** Shares are of the machines that are started or hold a permit. */
   counts: statement({
     name: 'permit-counts',
     params: { providers: 'text[]', locations: 'text[]', fleetMost: 'int8', groupMost: 'int8' },
@@ -105,13 +101,13 @@ export const statements = {
       FROM unnest(${locations}) AS g (name)`,
   }),
   grant: statement({
-    name: 'permits-grant',
-    params: { machines: 'uuid[]', providers: 'text[]', locations: 'text?[]' },
+    name: 'permit-grant',
+    params: { machine: 'uuid', provider: 'text', location: 'text?' },
     columns: {},
-    text: ({ machines, providers, locations }) => `
+    text: ({ machine, provider, location }) => `
       WITH granted AS (
         INSERT INTO recovery_permits (machine_id, provider, location)
-        SELECT * FROM unnest(${machines}, ${providers}, ${locations})
+        VALUES (${machine}, ${provider}, ${location})
         ON CONFLICT DO NOTHING RETURNING 1
       )
       UPDATE fleet_guard SET permits_granted = permits_granted + (SELECT count(*) FROM granted)
@@ -124,59 +120,47 @@ interface Place {
   readonly provider: string;
   readonly location: string | null;
 }
-/** Permits to be given to these machines, as soon as they are claimed. */
-export type Grants = Map<MachineId, Place>;
-
-export interface Permits {
-  /** Machines that may not be claimed, and why. */
-  readonly refused: Map<MachineId, Outcome<TakenClaim>>;
-  readonly grants: Grants;
-}
 
 interface Asking {
   readonly session: LiveSession;
   readonly process: Process;
-  readonly permits: PermitStatements;
+  readonly ladder: LadderStatements;
   /** Who is quiet. */
   readonly counting: GuardCountStatements;
 }
 
 /**
- * Which of the machines may be claimed for the ladder: those that hold a permit, and those that may
- * get one. Once somebody needs one, no other transaction grants any before this one has ended.
+ * Which of the machines the guard keeps from the ladder, and why. A claim takes no permit: that is
+ * granted when something is asked that interrupts the machine.
  */
-export async function askPermits(
+export async function refuseClaims(
   q: Queries,
   asking: Asking,
   machines: readonly MachineId[],
-): Promise<Permits> {
-  let rows = await readCandidates(q, asking, machines);
-  const needed = [...rows.values()].some((row) => row.refusal === null && !row.permit);
-  if (needed) {
-    await lockGuard(q);
-    // Whoever held the guard before may have been after the same machines.
-    rows = await readCandidates(q, asking, machines);
-  }
-  const refused: Permits['refused'] = new Map();
-  const wanting: Candidate[] = [];
+): Promise<Map<MachineId, Outcome<TakenClaim>>> {
+  const rows = await readCandidates(q, asking, machines);
+  const refused = new Map<MachineId, Outcome<TakenClaim>>();
+  let gate: ReturnType<typeof openGate> | null = null;
   for (const id of machines) {
     const row = rows.get(id);
     const refusal = row ? row.refusal : 'unknown machine';
     if (refusal !== null) refused.set(id, { error: refusalError(asking.process, id, refusal) });
-    else if (!row!.permit) wanting.push(row!);
+    else if (!row!.under_way) {
+      gate ??= openGate(q, asking);
+      const why = await (await gate).whyNot(row!.provider!, row!.ordered);
+      if (why !== null) refused.set(id, { error: new NoPermit(why) });
+    }
   }
-  const grants: Grants = new Map();
-  if (wanting.length > 0) await choose(q, asking, wanting, { refused, grants });
-  return { refused, grants };
+  return refused;
 }
 
 /** Work of dead sessions is ended first: its unused permits are free again. */
 async function readCandidates(
   q: Queries,
-  { process, permits }: Asking,
+  { process, ladder }: Asking,
   machines: readonly MachineId[],
 ): Promise<Map<string, Candidate>> {
-  const sql = permits[process as keyof PermitStatements];
+  const sql = ladder[process as keyof LadderStatements];
   const read = async () => {
     const rows = await q.rows(sql, { machines });
     return new Map(rows.map((row) => [row.machine_id, row]));
@@ -188,102 +172,77 @@ async function readCandidates(
   return read();
 }
 
-/** The guard must be locked. */
-async function choose(
+interface Gate {
+  /** Freeze, grace and suspicion; null: the guard lets the machine through. An order is only frozen. */
+  whyNot(provider: string, isOrder: boolean): Promise<string | null>;
+}
+
+/** Counts who is quiet only for somebody who would be let through, and once. */
+async function openGate(
   q: Queries,
-  { session, counting }: Asking,
-  wanting: readonly Candidate[],
-  { refused, grants }: Permits,
-): Promise<void> {
+  { session, counting }: Pick<Asking, 'session' | 'counting'>,
+): Promise<Gate> {
   const gate = await readGate(q, session);
-  const ledger = await readLedger(q, session.budget, wanting);
   let quiet: ReturnType<typeof countQuiet> | null = null;
-  const suspicion = async (provider: string): Promise<string | null> => {
-    quiet ??= countQuiet(q, counting, gate.last, session);
-    const quietIn = await quiet;
-    const why = (scope: string) => suspicionRefusal(quietIn(scope), session.guard);
-    return why(ALL) ?? why(provider);
+  return {
+    async whyNot(provider, isOrder) {
+      const frozen = gate.frozen(provider);
+      if (isOrder || (frozen ?? gate.grace) !== null)
+        return frozen ?? (isOrder ? null : gate.grace);
+      quiet ??= countQuiet(q, counting, gate.last, session);
+      const quietIn = await quiet;
+      const why = (scope: string) => suspicionRefusal(quietIn(scope), session.guard);
+      return why(ALL) ?? why(provider);
+    },
   };
-  for (const row of wanting) {
-    const place: Place = { provider: row.provider!, location: row.location };
-    const stop = gate.frozen(place.provider) ?? (row.ordered ? null : gate.grace);
-    // Counted only for somebody who would get one, and once.
-    const why =
-      stop ?? ledger.whyNot(place) ?? (row.ordered ? null : await suspicion(place.provider));
-    const id = machineId(row.machine_id);
-    if (why !== null) refused.set(id, { error: new NoPermit(why) });
-    else {
-      grants.set(id, place);
-      ledger.enter(place, row.started);
-    }
-  }
 }
 
-interface Ledger {
-  /** Null: there is room for one more. */
-  whyNot(place: Place): string | null;
-  /** @param started it is among the started ones already. */
-  enter(place: Place, started: boolean): void;
+/** Who wants to be interrupted. */
+interface Wanting extends Pick<Asking, 'session' | 'counting'> {
+  readonly machine: MachineId;
+  readonly place: Place;
+  /** An operator ordered it. */
+  readonly isOrder: boolean;
 }
 
-const scopesOf = ({ provider, location }: Place): string[] => [
-  FLEET,
-  `provider ${provider}`,
-  ...(location === null ? [] : [`location ${location}`]),
-];
+/**
+ * Gives the machine a permit, in the transaction that notes what is asked of it. From here on no other
+ * transaction grants any before this one has ended.
+ * @throws {NoPermit} recovery is frozen, silence means nothing now, or there is no room in the budget.
+ */
+export async function grantPermit(q: Queries, wanting: Wanting): Promise<void> {
+  const { machine, place, isOrder, session } = wanting;
+  await lockGuard(q);
+  const gate = await openGate(q, wanting);
+  const why =
+    (await gate.whyNot(place.provider, isOrder)) ??
+    (await whyNoRoom(q, session.budget, place, isOrder));
+  if (why !== null) throw new NoPermit(why);
+  await q.run(statements.grant, { machine, ...place });
+}
 
 /** From so many machines on the percentage allows no less than the absolute limit. */
 const mostThatMatter = (limit: number, percent: number): number =>
-  percent <= 0 ? 0 : Math.ceil((limit * 100) / percent);
+  Math.max(PAIR_FROM, percent <= 0 ? 0 : Math.ceil((limit * 100) / percent));
 
-async function readLedger(
+/** Why there is no permit for one more machine there; null: there is one. */
+export async function whyNoRoom(
   q: Queries,
   budget: RecoveryBudget,
-  wanting: readonly Candidate[],
-): Promise<Ledger> {
-  const distinct = (names: (string | null)[]) => [
-    ...new Set(names.filter((name) => name !== null)),
-  ];
+  { provider, location }: Place,
+  isOrder: boolean,
+): Promise<string | null> {
   const rows = await q.rows(statements.counts, {
-    providers: distinct(wanting.map((row) => row.provider)),
-    locations: distinct(wanting.map((row) => row.location)),
+    providers: [provider],
+    locations: location === null ? [] : [location],
     fleetMost: mostThatMatter(budget.fleetMax, budget.percent),
     groupMost: mostThatMatter(budget.perGroupMax, budget.percent),
   });
-  const tallies = new Map(
-    rows.map(({ scope, recovering, others }) => [
-      scope,
-      { recovering, started: recovering + others },
-    ]),
-  );
-  return {
-    whyNot: (place) => {
-      for (const scope of scopesOf(place)) {
-        const { recovering, started } = tallies.get(scope)!;
-        const limit = (scope === FLEET ? fleetBudget : groupBudget)(budget, started);
-        if (recovering >= limit) {
-          return `${recovering} of ${limit} machines of ${scope} are recovering already`;
-        }
-      }
-      return null;
-    },
-    enter: (place, started) => {
-      for (const scope of scopesOf(place)) {
-        const tally = tallies.get(scope)!;
-        tally.recovering += 1;
-        if (!started) tally.started += 1;
-      }
-    },
-  };
-}
-
-/** Writes down the permits of machines that were claimed. */
-export async function grantPermits(q: Queries, grants: Grants): Promise<void> {
-  if (grants.size === 0) return;
-  const places = [...grants.values()];
-  await q.run(statements.grant, {
-    machines: [...grants.keys()],
-    providers: places.map((place) => place.provider),
-    locations: places.map((place) => place.location),
-  });
+  for (const { scope, recovering, others } of rows) {
+    const limit = (scope === FLEET ? fleetBudget : groupBudget)(budget, recovering + others);
+    if (recovering >= limit + (isOrder ? ORDERS_KEPT : 0)) {
+      return `${recovering} of ${limit} machines of ${scope} are being recovered already`;
+    }
+  }
+  return null;
 }

@@ -20,8 +20,8 @@ import {
   toMachine,
   WORK_LIST,
 } from '../reading/machine-row.ts';
-import { askPermits, grantPermits } from '../recovery/permits.ts';
-import type { Grants, PermitStatements } from '../recovery/permits.ts';
+import { refuseClaims } from '../recovery/permits.ts';
+import type { LadderStatements } from '../recovery/permits.ts';
 import type { Queries } from '../pool.ts';
 import { LIVE, ms } from '../sql.ts';
 import { statement } from '../statement.ts';
@@ -51,19 +51,16 @@ const COLUMNS = {
 const claimStatement = (process: Process, loss: LossPolicy) =>
   statement({
     name: `claim-${process}`,
-    params: { session: 'uuid', machines: 'uuid[]', granted: 'uuid[]' },
+    params: { session: 'uuid', machines: 'uuid[]' },
     columns: COLUMNS,
-    text: ({ session, machines, granted }) => {
+    text: ({ session, machines }) => {
       const group = `'${exclusionGroup(process)}'`;
-      const permitted = isLadder(process)
-        ? `e.machine_id IS NOT NULL OR m.machine_id = ANY (${granted})`
-        : `cardinality(${granted}) = 0`;
       return `
         WITH me AS MATERIALIZED (${liveSession(session)}),
         seen AS MATERIALIZED (
           SELECT ${machineSql({ work: 'works.list', backoffs: 'waits.list' })},
             ${refusalSql(process, loss, BUSY)} AS refusal,
-            (${permitted}) AS permitted, works.epoch, works.held
+            works.epoch, works.held
           FROM ${MACHINE_TABLES}
             CROSS JOIN LATERAL (${worksSql(process)}) works
             CROSS JOIN LATERAL (${waitsSql(process)}) waits
@@ -71,7 +68,7 @@ const claimStatement = (process: Process, loss: LossPolicy) =>
         ), free AS MATERIALIZED (
           SELECT w.machine_id FROM seen JOIN work w
             ON w.machine_id = seen.machine_id AND w.exclusion_group = ${group}
-          WHERE EXISTS (SELECT 1 FROM me) AND seen.refusal IS NULL AND seen.permitted
+          WHERE EXISTS (SELECT 1 FROM me) AND seen.refusal IS NULL
             AND w.session_id IS NULL AND w.epoch = seen.epoch
           ORDER BY w.machine_id FOR UPDATE OF w SKIP LOCKED
         ), leased AS (
@@ -82,7 +79,7 @@ const claimStatement = (process: Process, loss: LossPolicy) =>
         ), first AS (
           INSERT INTO work (machine_id, exclusion_group, session_id, process, work_started_at)
           SELECT seen.machine_id, ${group}, me.session_id, '${process}', now() FROM seen, me
-          WHERE seen.refusal IS NULL AND seen.permitted AND seen.epoch IS NULL
+          WHERE seen.refusal IS NULL AND seen.epoch IS NULL
           ORDER BY seen.machine_id
           ON CONFLICT DO NOTHING RETURNING machine_id, epoch
         ), taken AS (
@@ -136,7 +133,7 @@ export interface Claiming {
   readonly session: LiveSession;
   readonly process: Process;
   readonly statement: ClaimStatement;
-  readonly permits: PermitStatements;
+  readonly ladder: LadderStatements;
   readonly counting: GuardCountStatements;
   /** The newest epoch that the session has heard of; those of later claims are greater. */
   readonly newest: { epoch: bigint };
@@ -151,23 +148,11 @@ export async function take(
   claiming: Claiming,
   machines: readonly MachineId[],
 ): Promise<Verdicts> {
-  const { process } = claiming;
-  if (!isLadder(process)) return takeLeases(q, claiming, { machines, granted: [] });
-  const { refused, grants } = await askPermits(q, claiming, machines);
+  if (!isLadder(claiming.process)) return takeLeases(q, claiming, machines);
+  const refused = await refuseClaims(q, claiming, machines);
   const open = machines.filter((id) => !refused.has(id));
   if (open.length === 0) return refused;
-  const granted = [...grants.keys()];
-  const verdicts = await takeLeases(q, claiming, { machines: open, granted });
-  await grantPermits(q, takenOf(grants, verdicts));
-  return new Map([...refused, ...verdicts]);
-}
-
-const takenOf = (grants: Grants, verdicts: Verdicts): Grants =>
-  new Map([...grants].filter(([id]) => 'ok' in (verdicts.get(id) ?? {})));
-
-interface Wanted {
-  readonly machines: readonly MachineId[];
-  readonly granted: readonly MachineId[];
+  return new Map([...refused, ...(await takeLeases(q, claiming, open))]);
 }
 
 /**
@@ -181,7 +166,7 @@ export async function takeAtOnce(
   machines: readonly MachineId[],
 ): Promise<Outcome<TakenClaim | null>[]> {
   const { session, statement: sql } = claiming;
-  const args = { session: session.sessionId, machines, granted: [] };
+  const args = { session: session.sessionId, machines };
   const found = await commitFenced(session, what, [sql, args]);
   // Of machines that are not there it does not tell whether the session lives.
   if (found.length === 0) return machines.map(() => ({ ok: null }));
@@ -192,15 +177,19 @@ export async function takeAtOnce(
 }
 
 /** Leases of dead sessions are released, and taken in a second turn. */
-async function takeLeases(q: Queries, claiming: Claiming, wanted: Wanted): Promise<Verdicts> {
-  const rows = await claimRows(q, claiming, wanted);
-  const dead = wanted.machines.filter((id) => isDead(rows.get(id)));
+async function takeLeases(
+  q: Queries,
+  claiming: Claiming,
+  machines: readonly MachineId[],
+): Promise<Verdicts> {
+  const rows = await claimRows(q, claiming, machines);
+  const dead = machines.filter((id) => isDead(rows.get(id)));
   if (dead.length > 0) {
     await cancelDead(q, dead, exclusionGroup(claiming.process));
-    const again = await claimRows(q, claiming, { ...wanted, machines: dead });
+    const again = await claimRows(q, claiming, dead);
     for (const [id, row] of again) rows.set(id, row);
   }
-  return new Map(wanted.machines.map((id) => [id, verdictOf(claiming, id, rows.get(id))]));
+  return new Map(machines.map((id) => [id, verdictOf(claiming, id, rows.get(id))]));
 }
 
 const isDead = (row: ClaimRow | undefined): boolean =>
@@ -209,10 +198,10 @@ const isDead = (row: ClaimRow | undefined): boolean =>
 async function claimRows(
   q: Queries,
   { session, process, statement: sql }: Claiming,
-  wanted: Wanted,
+  machines: readonly MachineId[],
 ): Promise<ClaimRows> {
   const doing = `claim machines for ${process}`;
-  const rows = await q.rows(sql, { session: session.sessionId, ...wanted });
+  const rows = await q.rows(sql, { session: session.sessionId, machines });
   if (rows.length === 0 && !(await isAlive(q, session))) throw declareDead(session, doing);
   return rowsById(session, doing, rows);
 }
@@ -240,7 +229,7 @@ function verdictOf(
   };
 }
 
-/** The row as the claim made it: its own work and permit were not there yet when it was read. */
+/** The row as the claim made it: its own work was not there yet when it was read. */
 function takenFrom(
   { session, process, newest }: Claiming,
   flat: ClaimRow,
@@ -250,6 +239,5 @@ function takenFrom(
   if (number > newest.epoch) newest.epoch = number;
   const row: MachineRow = toMachine(flat);
   const mine = { process, sessionId: session.sessionId, epoch, startedAtMs: flat.taken_at };
-  const permit = row.permit || isLadder(process);
-  return { epoch, row: { ...row, permit, work: [...row.work, mine] } };
+  return { epoch, row: { ...row, work: [...row.work, mine] } };
 }

@@ -1,4 +1,4 @@
-import { NoPermit, NothingToDo } from '../../../../domain/errors.ts';
+import { NothingToDo } from '../../../../domain/errors.ts';
 import type { Outcome } from '../../../../domain/batcher.ts';
 import { processorOf } from '../../../../domain/processor.ts';
 import { createPatientBatches, oneForEach } from '../batches.ts';
@@ -18,9 +18,12 @@ import { requireInTime, transactFenced, writeEvent } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import type { NoteStatements } from '../claims/may-ask.ts';
 import { refuseGuarded } from '../guard/guard-book.ts';
+import type { GuardCountStatements } from '../guard/guard-counts.ts';
 import { orderedText } from '../../preconditions.ts';
+import { interrupts } from '../../../../domain/recovery/rungs.ts';
 import type { Queries } from '../pool.ts';
 import { noteReset } from '../recovery/controller-resets.ts';
+import { grantPermit } from '../recovery/permits.ts';
 import { statement } from '../statement.ts';
 import type { WorkNote } from '../../port.ts';
 
@@ -93,6 +96,13 @@ const inBatches = {
     `seen AS (
       UPDATE machine_recovery l SET off_seen_at = coalesce(l.off_seen_at, now())
       FROM held h WHERE l.machine_id = h.machine_id AND l.asked_rung = 'powerCycling'
+    )`,
+  ),
+  /** The next attempt asks for a new one. */
+  permitReturned: note(
+    'permit-returned',
+    `returned AS (
+      DELETE FROM recovery_permits e USING held h WHERE e.machine_id = h.machine_id
     )`,
   ),
   powerOnAccepted: note(
@@ -180,6 +190,12 @@ interface Noted<Note extends WorkNote = WorkNote> {
   readonly note: Note;
 }
 
+/** What tells whether something may still be asked. */
+interface NoteMeans {
+  readonly conditions: NoteStatements;
+  readonly counting: GuardCountStatements;
+}
+
 /** See `Work.note`. */
 export type WriteNote = (held: HeldClaim, note: WorkNote) => Promise<void>;
 
@@ -187,7 +203,7 @@ export type WriteNote = (held: HeldClaim, note: WorkNote) => Promise<void>;
  * Notes of one session. Those of one kind share a statement; but those that something is asked for
  * look first at what nobody may change meanwhile, so each is a transaction.
  */
-export function createNotes(session: LiveSession, conditions: NoteStatements): WriteNote {
+export function createNotes(session: LiveSession, means: NoteMeans): WriteNote {
   const writers = oneForEach((kind: InBatches['kind']) =>
     createPatientBatches<Noted<InBatches>, void>(session, {
       keyOf: ({ held }) => held.machineId,
@@ -195,7 +211,7 @@ export function createNotes(session: LiveSession, conditions: NoteStatements): W
     }),
   );
   return async (held, note) => {
-    if (isAlone(note)) return writeAlone({ held, note }, conditions);
+    if (isAlone(note)) return writeAlone({ held, note }, means);
     return writers(note.kind).submit({ held, note });
   };
 }
@@ -232,11 +248,12 @@ function valueOf(note: InBatches): string | null {
       return note.operationRef;
     case 'powerSeenOff':
     case 'powerOnAccepted':
+    case 'permitReturned':
       return null;
   }
 }
 
-async function writeAlone({ held, note }: Noted<Alone>, conditions: NoteStatements): Promise<void> {
+async function writeAlone({ held, note }: Noted<Alone>, means: NoteMeans): Promise<void> {
   const { session, process, machineId } = held;
   const doing = `note ${note.kind} of ${machineId}`;
   const options = { doing, processor: processorOf(process), isolation: 'READ COMMITTED' } as const;
@@ -244,9 +261,9 @@ async function writeAlone({ held, note }: Noted<Alone>, conditions: NoteStatemen
     await lockLease(q, held, doing);
     switch (note.kind) {
       case 'recoveryAsked':
-        return noteAsked(q, held, note, conditions);
+        return noteAsked(q, held, note, means);
       case 'controllerResetAsked':
-        return noteControllerReset(q, held, note.controller, conditions);
+        return noteControllerReset(q, held, note.controller, means);
       case 'deprovisionAsked':
         return noteDeprovisionAsked(q, held);
     }
@@ -265,13 +282,13 @@ type Asked = Extract<WorkNote, { kind: 'recoveryAsked' }>;
 /**
  * @throws {NothingToDo} the machine came back or was put under a hold meanwhile, or nobody orders it
  *   any more.
- * @throws {NoPermit} the permit was taken back, recovery is frozen, or silence means nothing now.
+ * @throws {NoPermit} recovery is frozen, silence means nothing now, or there is no room in the budget.
  */
 async function noteAsked(
   q: Queries,
   held: HeldClaim,
   asked: Asked,
-  conditions: NoteStatements,
+  means: NoteMeans,
 ): Promise<void> {
   const { machineId: machine, row, session } = held;
   const { rung, bootId } = asked;
@@ -280,25 +297,39 @@ async function noteAsked(
   if (order !== null && (await q.rows(statements.lockOrder, { order, machine })).length === 0) {
     throw new NothingToDo(`${notAsked}: the order is no longer open`);
   }
-  await requireMay(q, held, { notAsked, order }, conditions);
+  await requireMay(q, held, { notAsked, order, interrupts: interrupts(rung) }, means);
   await q.run(statements.asked, { machine, rung, boot: bootId, order });
   if (rung === 'reinstalling') await q.run(statements.unpin, { machine });
   const reason = orderedText(rung, row, order);
   await writeEvent(q, session, { machineId: machine, kind: 'recoveryAsked', reason });
 }
 
-/** As of this moment. @throws see `noteAsked`. */
+interface Asking {
+  readonly notAsked: string;
+  /** Key of the operator's order; null: the ladder's own. */
+  readonly order: string | null;
+  /** It needs a permit. */
+  readonly interrupts: boolean;
+}
+
+/** As of this moment. A permit that is needed and not held is granted. @throws see `noteAsked`. */
 async function requireMay(
   q: Queries,
   { machineId: machine, process, row, session }: HeldClaim,
-  { notAsked, order }: { readonly notAsked: string; readonly order: string | null },
-  conditions: NoteStatements,
+  { notAsked, order, interrupts: needsPermit }: Asking,
+  { conditions, counting }: NoteMeans,
 ): Promise<void> {
   const [found] = await q.rows(conditions[process], { machine });
   const refusal = found?.refusal ?? null;
   if (refusal) throw new NothingToDo(`${notAsked}: ${refusal}`);
-  await refuseGuarded(q, session, { provider: row.provided?.provider ?? null, order });
-  if (!found?.permitted) throw new NoPermit(`${notAsked}: its permit was taken back`);
+  const { provided } = row;
+  if (!needsPermit || found?.permitted || !provided) {
+    await refuseGuarded(q, session, { provider: provided?.provider ?? null, order });
+    return;
+  }
+  const { provider, location } = provided;
+  const place = { provider, location };
+  await grantPermit(q, { session, counting, machine, place, isOrder: order !== null });
 }
 
 /** @throws {Throttled} it was restarted too lately. See `noteAsked`. */
@@ -306,11 +337,11 @@ async function noteControllerReset(
   q: Queries,
   held: HeldClaim,
   controller: string,
-  conditions: NoteStatements,
+  means: NoteMeans,
 ): Promise<void> {
   const { machineId: machine, row, session } = held;
   const notAsked = `a restart of controller ${controller} of ${machine} was not asked for`;
-  await requireMay(q, held, { notAsked, order: null }, conditions);
+  await requireMay(q, held, { notAsked, order: null, interrupts: true }, means);
   const { provided } = row;
   if (!provided) throw new NothingToDo(`${notAsked}: it has no hardware`);
   await noteReset(q, { provider: provided.provider, controller, machine });

@@ -1,5 +1,5 @@
 import { nextBackoffSeconds } from '../../../../domain/backoff.ts';
-import { previousWaitSeconds } from '../../../../domain/eligibility.ts';
+import { isLadder, previousWaitSeconds } from '../../../../domain/eligibility.ts';
 import { forgetMachines } from './forget.ts';
 import { statements as tags } from '../delete-tags.ts';
 import type { Failure, Finish } from '../claims/held-claim.ts';
@@ -106,6 +106,10 @@ export async function recordFailures(
       unreached: starts.map(({ also }) => also.unreached ?? false),
     });
   }
+  const ladder = failed.filter(({ held }) => isLadder(held.process));
+  if (ladder.length > 0) {
+    await q.run(tags.returnPermits, { machines: ladder.map(({ held }) => held.machineId) });
+  }
   await endUnasked(q, own);
   await coolDown(
     q,
@@ -138,7 +142,7 @@ async function backOff(
   });
 }
 
-/** Parks machines that no operator has parked meanwhile; the permits are given back. */
+/** Parks machines that no operator has parked meanwhile. */
 async function quarantine(
   q: Queries,
   session: LiveSession,

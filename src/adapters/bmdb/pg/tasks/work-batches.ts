@@ -25,7 +25,7 @@ import { createNotes } from './notes.ts';
 import type { WriteNote } from './notes.ts';
 import { claimsTaken, claimStatusesOf } from './ambiguous-commits.ts';
 import type { LostClaims } from './ambiguous-commits.ts';
-import { statementsFor as permitStatementsFor } from '../recovery/permits.ts';
+import { statementsFor as ladderStatementsFor } from '../recovery/permits.ts';
 import type { Work } from '../../port.ts';
 import { requireFitting } from '../../preconditions.ts';
 
@@ -37,14 +37,14 @@ export interface WorkBatches {
 
 export function createWorkBatches(session: LiveSession): WorkBatches {
   const claims = claimStatementsFor(session.loss);
-  const permits = permitStatementsFor(session.loss);
+  const ladder = ladderStatementsFor(session.loss);
   const counting = countStatementsFor(session.loss, session.guard);
   const newest = { epoch: 0n };
   const claimersWith = <Answer>(
     run: (claiming: Claiming, machines: readonly MachineId[]) => Promise<Outcome<Answer>[]>,
   ) =>
     oneForEach((process: Process) => {
-      const claiming = { session, process, statement: claims[process], permits, counting, newest };
+      const claiming = { session, process, statement: claims[process], ladder, counting, newest };
       return createBatches<MachineId, Answer>({
         ...(isLadder(process) && { concurrency: 1 }),
         keyOf: (machineId) => machineId,
@@ -63,7 +63,7 @@ export function createWorkBatches(session: LiveSession): WorkBatches {
   const conditions = noteStatementsFor(session.loss);
   const deps: WorkDeps = {
     conditions,
-    note: createNotes(session, conditions),
+    note: createNotes(session, { conditions, counting }),
     end: (how) => enders(`${how.held.process} ${kindOf(how)}`).submit(how),
   };
   return {
