@@ -16,8 +16,11 @@ export const AGENT_PATH = '/root/agent';
 export interface SimulatedMachine extends FakeHost {
   /** Ends the agent; the machine itself lives on. */
   killAgent(): void;
+  /** Breaks for good: it never answers again, whatever is done to it. */
+  die(): void;
   /** How often an agent was started on it. */
   readonly executions: number;
+  boot(bootId: string): void;
 }
 
 export interface MemMachinesDeps {
@@ -71,9 +74,19 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
   function newShown(): SimulatedMachine {
     let executions = 0;
     let agents: (() => void)[] = [];
+    let isDead = false;
     const host = Object.assign(createFakeHost({ unreachable: true }), {
       killAgent() {
         for (const stop of agents.splice(0)) stop();
+      },
+      die() {
+        isDead = true;
+        host.unreachable = true;
+        host.killAgent();
+      },
+      boot(id: string) {
+        host.bootId = id;
+        host.unreachable = isDead;
       },
       run([path, ...args]: readonly string[], stdin: Buffer) {
         if (path === 'sh' && args[2] === 'stop-agent') {
@@ -115,8 +128,7 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
       },
       door: {
         async open() {
-          shown.bootId = host.state().bootId!;
-          shown.unreachable = false;
+          shown.boot(host.state().bootId!);
         },
         async close() {
           shown.unreachable = true;
