@@ -274,7 +274,7 @@ function atWork(facts: SlotFacts, moment: Moment): Place | null {
     return { state: 'Recovering', substate: rungAt(row), reason: newerText(row) };
   }
   const may = ladderRefusal(row, facts.holds, moment);
-  if (row.permit || isCoolingDown(row, may, moment.nowMs)) {
+  if (row.permit || isCoolingDown(row, may)) {
     const reason = newerText(row) ?? lastCause(row, RECOVERY) ?? 'between two attempts';
     const next = may === null ? 'recovery' : null;
     return { state: 'Recovering', substate: 'coolingDown', reason, next };
@@ -286,8 +286,8 @@ function atWork(facts: SlotFacts, moment: Moment): Place | null {
 }
 
 /** The ladder takes the machine again when its pause after the last attempt is over. */
-const isCoolingDown = ({ recovery }: MachineRow, may: Refusal | null, nowMs: number): boolean =>
-  (recovery?.nextAtMs ?? 0) > nowMs &&
+const isCoolingDown = ({ recovery }: MachineRow, may: Refusal | null): boolean =>
+  recovery !== null &&
   (may === 'it cools down after an attempt' || may === 'it waits after a failure');
 
 /** Why the ladder may not take the machine now, leaving aside what operators ask for. */

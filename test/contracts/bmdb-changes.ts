@@ -89,9 +89,12 @@ export function changesContract(s: Stage): void {
         await told(async () => {
           work = await s.session.claim('ShepherdRecovery', id);
         }),
-      ).toMatchObject({ permit: true, work: [{ epoch: work.epoch }] });
+      ).toMatchObject({ permit: false, work: [{ epoch: work.epoch }] });
       const asked = { kind: 'recoveryAsked', rung: 'rebooting', bootId: null } as const;
-      expect(await told(() => work.note(asked))).toMatchObject({ recovery: { attempts: 1 } });
+      expect(await told(() => work.note(asked))).toMatchObject({
+        permit: true,
+        recovery: { attempts: 1 },
+      });
       const accepted = { kind: 'recoveryAccepted', operationRef: 'op' } as const;
       expect(await told(() => work.note(accepted))).toMatchObject({
         recovery: { operationRef: 'op' },

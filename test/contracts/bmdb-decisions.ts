@@ -239,9 +239,10 @@ export function decisionsContract(s: Stage): void {
       expect((await read(idle)).permit).toBe(false);
       const id = await s.addLost();
       const work = await s.session.claim('ShepherdRecovery', id);
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
       await park(id);
       expect((await read(id)).permit).toBe(true);
-      await work.cancel();
+      await work.fail(STEADY, 'no evidence');
       expect((await read(id)).permit).toBe(false);
     });
 
@@ -336,9 +337,11 @@ export function decisionsContract(s: Stage): void {
     it('does not take the permit from whoever works under it', async () => {
       const id = await s.addLost();
       const work = await s.session.claim('ShepherdRecovery', id);
+      const asked = { kind: 'recoveryAsked', rung: 'rebooting', bootId: null } as const;
+      await work.note(asked);
       await settle({ verb: 'release', target: await targetFor(id), forgetHostKey: false });
       expect((await read(id)).permit).toBe(true);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      await work.note(asked);
       expect((await read(id)).recovery).toMatchObject({ rung: 'rebooting', attempts: 1 });
       await work.cancel();
     });

@@ -196,10 +196,12 @@ export function eventsContract(s: Stage): void {
       const [permitted, gone] = [await s.addLost(), await s.addLost()];
       await sweep();
       const work = await s.session.claim('ShepherdRecovery', permitted);
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
       const slotId = (await s.read(gone)).provided!.reservationId!;
       await s.h.remove(gone);
       await beat(permitted, 3);
       expect((await silences(permitted)).slice(1)).toEqual([
+        'recoveryAsked: null → null',
         'heardAgain: Running · silent → Recovering',
       ]);
       await work.cancel();

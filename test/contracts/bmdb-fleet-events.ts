@@ -77,7 +77,8 @@ export function fleetEventsContract(s: Stage): void {
     it('is told of one type, provider, slot or machine, also where few match', async () => {
       const after = await now();
       const id = await s.addLost();
-      await s.session.claim('ShepherdRecovery', id);
+      const work = await s.session.claim('ShepherdRecovery', id);
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
       await hold('a');
       await hold('b');
       const types = async (query: Partial<EventsQuery>) =>
@@ -130,6 +131,7 @@ export function fleetEventsContract(s: Stage): void {
       await s.h.pass(DEFAULT_LOSS.firstHeartbeatMs + MINUTE);
       await s.h.bmdb.sweep();
       const work = await s.session.claim('ShepherdRecovery', id);
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
       await work.fail(STEADY, 'no rung is left', {
         quarantine: { kind: 'needsHuman', reason: 'no rung is left' },
       });

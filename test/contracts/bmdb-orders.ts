@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RequestedThing, Work } from '../../src/adapters/bmdb/port.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
+import { EXPIRED } from '../../src/domain/requests.ts';
 import type { MachineRow, Process } from '../../src/domain/machine.ts';
 import type { OrderVerb } from '../../src/domain/verbs.ts';
 import { PROVIDER_STATUSES } from '../../src/domain/machine.ts';
@@ -154,17 +155,50 @@ export function ordersContract(s: Stage): void {
       expect(await refusedWith(claim(held, verb))).toBe('nothing-to-do');
     });
 
-    it('needs a permit, and that nothing is frozen', async () => {
-      const [one, two] = [await addWell(), await addWell()];
-      await order(one);
-      await order(two);
+    it('waits while recovery is frozen', async () => {
+      const id = await addWell();
+      const key = await order(id);
       await s.h.freeze('fleet', 'fire');
-      expect(await refusedWith(claim(one))).toBe('no-permit');
+      expect(await refusedWith(claim(id))).toBe('no-permit');
       await s.h.thaw('fleet');
-      const work = await claim(one);
-      expect(await refusedWith(claim(two))).toBe('no-permit');
+      const work = await claim(id);
+      await s.h.freeze('fleet', 'fire');
+      expect(await refusedWith(asked(work, 'reboot', key))).toBe('no-permit');
+    });
+
+    it('takes the permit that is kept for orders where the budget is spent', async () => {
+      const lost = await s.addLost();
+      const [one, two] = [await addWell(), await addWell()];
+      await (await claim(lost)).note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      const keys = [await order(one), await order(two)];
+      await asked(await claim(one), 'reboot', keys[0]!);
+      const work = await claim(two);
+      expect(await refusedWith(asked(work, 'reboot', keys[1]!))).toBe('no-permit');
       await work.cancel();
-      await (await claim(two)).cancel();
+      expect(await stateOf(keys[1]!)).toMatchObject({ state: 'open' });
+    });
+
+    it('does not expire while others hold the permits that it needs', async () => {
+      const ids = [await addWell(), await addWell(), await addWell()];
+      const keys = [
+        await order(ids[0]!),
+        await order(ids[1]!),
+        await order(ids[2]!, 'reboot', MINUTE),
+      ];
+      const works = [await claim(ids[0]!), await claim(ids[1]!)];
+      for (const [at, work] of works.entries()) await asked(work, 'reboot', keys[at]!);
+      await s.h.pass(2 * MINUTE);
+      expect(await s.session.settle(keys[2]!)).toBeNull();
+      const { state, expiresAtMs } = await stateOf(keys[2]!);
+      expect(state).toBe('open');
+      expect(expiresAtMs).toBeGreaterThan((await s.now()) + 5 * MINUTE);
+      expect((await read(ids[2]!)).order, 'it is work again').not.toBeNull();
+      await works[0]!.fail(STEADY, 'no evidence', { order: keys[0]! });
+      await s.h.pass(20 * MINUTE);
+      expect(await s.session.settle(keys[2]!)).toMatchObject({
+        state: 'refused',
+        outcome: EXPIRED,
+      });
     });
 
     it('is carried out once: its end settles it, and the ladder stays where it is', async () => {

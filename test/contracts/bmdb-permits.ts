@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { providerName } from '../../src/domain/ids.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { MINUTE, PROVIDER, providedOf } from './bmdb-rows.ts';
+import { ladderOn, PROVIDER, providedOf } from './bmdb-rows.ts';
 import { refusedWith, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
-import { requestFor, targetOf } from './requests-of.ts';
 
 export function permitsContract(s: Stage): void {
   const { addLost, read } = s;
@@ -19,11 +18,14 @@ export function permitsContract(s: Stage): void {
         await addLost({ provided: providedOf('1') }),
         await addLost({ provided: providedOf('2', other) }),
       ];
-      await s.session.claim(LADDER, first);
+      await (await s.session.claim(LADDER, first)).note(ASKED);
       await s.session.updateProvided(first, { location: 'la' });
-      expect(await refusedWith(s.rival.claim(LADDER, second))).toBe('no-permit');
+      expect(await refusedWith((await s.rival.claim(LADDER, second)).note(ASKED))).toBe(
+        'no-permit',
+      );
+      await s.rival.releaseWork(second);
       await s.session.updateProvided(second, { location: 'sf' });
-      await s.rival.claim(LADDER, second);
+      await (await s.rival.claim(LADDER, second)).note(ASKED);
     });
 
     it('B2: are given to machines of one provider while another one is frozen', async () => {
@@ -37,27 +39,59 @@ export function permitsContract(s: Stage): void {
     it('B2: of machines that are started take no share of the budget twice', async () => {
       await s.begin(DEFAULT_LOSS, { percent: 50, perGroupMax: 10, fleetMax: 10 });
       const ids = [await addLost(), await addLost(), await addLost(), await addLost()];
-      await s.session.claim(LADDER, ids[0]!);
-      await s.rival.claim(LADDER, ids[1]!);
-      expect(await refusedWith(s.session.claim(LADDER, ids[2]!))).toBe('no-permit');
+      await (await s.session.claim(LADDER, ids[0]!)).note(ASKED);
+      await (await s.rival.claim(LADDER, ids[1]!)).note(ASKED);
+      const work = await s.session.claim(LADDER, ids[2]!);
+      expect(await refusedWith(work.note(ASKED))).toBe('no-permit');
     });
 
-    it('B2: stay while the machine cools down, whoever had it for an order meanwhile', async () => {
-      const id = await addLost();
-      const work = await s.session.claim(LADDER, id);
+    it('are returned when the attempt fails, while the machine cools down', async () => {
+      await s.begin(DEFAULT_LOSS, { percent: 100, perGroupMax: 1, fleetMax: 1 });
+      const [hopeless, other] = [await addLost(), await addLost()];
+      const work = await s.session.claim(LADDER, hopeless);
       await work.note(ASKED);
       await work.note({ kind: 'recoveryRefused', counts: true });
       await work.fail(STEADY, 'refused');
-      const { recovery, permit } = await read(id);
-      expect([recovery?.askedAtMs, permit]).toEqual([null, true]);
+      const { recovery, permit } = await read(hopeless);
+      expect([recovery?.askedAtMs, permit]).toEqual([null, false]);
       expect(recovery!.nextAtMs).toBeGreaterThan(await s.now());
-      const target = targetOf(await read(id));
-      await s.h.bmdb.requests.file(requestFor({ verb: 'reboot', target, force: false }));
-      await (await s.rival.claim(LADDER, id)).cancel();
-      expect((await read(id)).permit).toBe(true);
-      await s.h.pass(2 * MINUTE);
-      await (await s.rival.claim(LADDER, id)).cancel();
-      expect((await read(id)).permit).toBe(false);
+      await (await s.rival.claim(LADDER, other)).note(ASKED);
+    });
+
+    it('are not needed for a restart of an agent, nor for a machine that cannot be interrupted', async () => {
+      await s.begin(DEFAULT_LOSS, { percent: 100, perGroupMax: 1, fleetMax: 1 });
+      const [rebooted, restarted, lost] = [await addLost(), await addLost(), await addLost()];
+      await (await s.session.claim(LADDER, rebooted)).note(ASKED);
+      const work = await s.session.claim(LADDER, restarted);
+      await work.note({ ...ASKED, rung: 'restartingAgent' });
+      expect(await read(restarted)).toMatchObject({ permit: false, recovery: { attempts: 1 } });
+      const third = await s.rival.claim(LADDER, lost);
+      expect(await refusedWith(third.note(ASKED))).toBe('no-permit');
+      expect(await read(lost)).toMatchObject({ permit: false, recovery: null });
+    });
+
+    it('are returned for a machine beyond reach, whose work goes on', async () => {
+      await s.begin(DEFAULT_LOSS, { percent: 100, perGroupMax: 1, fleetMax: 1 });
+      const [hopeless, other] = [await addLost(), await addLost()];
+      const work = await s.session.claim(LADDER, hopeless);
+      await work.note(ASKED);
+      await work.note({ kind: 'permitReturned' });
+      await work.note({ kind: 'permitReturned' });
+      await (await s.rival.claim(LADDER, other)).note(ASKED);
+      await work.fail(STEADY, 'no evidence');
+      expect((await read(hopeless)).recovery).toMatchObject({ attempts: 1 });
+    });
+
+    it('are not needed to switch a machine on again, whatever is frozen', async () => {
+      const id = await addLost({
+        recovery: ladderOn('powerCycling', { attempts: 1, powerOffAskedAtMs: await s.now() }),
+      });
+      await s.h.freeze('fleet', 'fire');
+      const work = await s.session.claim(LADDER, id);
+      await work.note({ kind: 'powerOnAccepted' });
+      expect(await refusedWith(work.note(ASKED))).toBe('no-permit');
+      await work.cancel();
+      expect(await refusedWith(s.session.claim(LADDER, id))).toBe('no-permit');
     });
   });
 }

@@ -47,22 +47,24 @@ export function recoveryContract(s: Stage): void {
     });
 
     it('stays within the budget, over all daemons', async () => {
-      const ids = await Promise.all(Array.from({ length: 4 }, () => addLost()));
-      const claims = await Promise.allSettled(
-        ids.map((id, at) => (at % 2 ? s.rival : s.session).claim('ShepherdRecovery', id)),
+      const ids = await Promise.all(Array.from({ length: 5 }, () => addLost()));
+      const asks = await Promise.allSettled(
+        ids.map((id, at) => asked(id, at % 2 ? s.rival : s.session)),
       );
-      const granted = claims.filter((each) => each.status === 'fulfilled');
-      expect(granted).toHaveLength(1);
-      for (const each of claims) {
+      const granted = asks.filter((each) => each.status === 'fulfilled');
+      expect(granted, 'a group of four or more may have two').toHaveLength(2);
+      for (const each of asks) {
         if (each.status === 'rejected') expect(codeOf(each.reason)).toBe('no-permit');
       }
       const { machines } = await s.h.bmdb.scan(SIGNAL);
-      expect(machines.filter((row) => row.permit)).toHaveLength(1);
+      expect(machines.filter((row) => row.permit)).toHaveLength(2);
       const first = granted[0]!.value;
-      await first.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
       await first.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: null });
-      const next = ids.find((id) => id !== first.machineId)!;
-      await (await s.session.claim('ShepherdRecovery', next)).cancel();
+      const held = new Set(granted.map(({ value }) => value.machineId));
+      const next = ids.find((id) => !held.has(id))!;
+      await s.session.releaseWork(next);
+      await s.rival.releaseWork(next);
+      await (await asked(next)).cancel();
     });
 
     it('may take a share of each location and provider at once', async () => {
@@ -75,22 +77,25 @@ export function recoveryContract(s: Stage): void {
         const provided = providedOf(`${location}-lost`, { location });
         return addLost({ provided });
       };
-      const a = await group('a', 20);
-      const b = await group('b', 19);
-      const more = await addLost({ provided: providedOf('a-more', { location: 'a' }) });
-      const works = [await s.session.claim('ShepherdRecovery', a)];
-      expect(await refusedWith(s.session.claim('ShepherdRecovery', more))).toBe('no-permit');
-      works.push(await s.session.claim('ShepherdRecovery', b));
-      for (const work of works) await work.cancel();
+      const a = await group('a', 3);
+      const b = await group('b', 35);
+      const more = await addLost({ provided: providedOf('b-more', { location: 'b' }) });
+      const last = await addLost({ provided: providedOf('b-last', { location: 'b' }) });
+      const works = [await asked(b), await asked(more)];
+      expect(await refusedWith(asked(last)), 'two of 37 in its location').toBe('no-permit');
+      expect(await refusedWith(asked(a)), 'two of 42 in the fleet').toBe('no-permit');
+      await s.session.releaseWork(a);
+      await works[0]!.fail(STEADY, 'no evidence');
+      works.push(await asked(a, s.rival));
     });
 
-    it('that failed keeps its permit while it cools down, longer each time', async () => {
+    it('that failed cools down without a permit, longer each time', async () => {
       const growing = { initialMs: MINUTE, exponent: 2, maximumMs: 5 * MINUTE };
       const id = await addLost();
       for (const minutes of [1, 2, 4]) {
         await (await asked(id)).fail(growing, 'no evidence');
         const row = await read(id);
-        expect(row.permit).toBe(true);
+        expect(row.permit).toBe(false);
         expect(row.recovery!.nextAtMs! - (await now())).toBeGreaterThan((minutes - 1) * MINUTE);
         expect(await refusedWith(s.session.claim('ShepherdRecovery', id))).toBe('nothing-to-do');
         await s.h.pass(minutes * MINUTE + 1);
@@ -130,15 +135,11 @@ export function recoveryContract(s: Stage): void {
       await work.cancel();
     });
 
-    it('is not asked for when its permit was taken back', async () => {
+    it('gives the permit back when its provider no longer knows the machine', async () => {
       const id = await addLost();
-      const work = await s.session.claim('ShepherdRecovery', id);
+      const work = await asked(id);
       await s.rival.updateProvided(id, { status: 'Missing' });
-      await s.rival.updateProvided(id, { status: 'Running' });
-      expect(
-        await refusedWith(work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null })),
-      ).toBe('no-permit');
-      expect(await read(id)).toMatchObject({ permit: false, recovery: null });
+      expect((await read(id)).permit).toBe(false);
       await work.cancel();
     });
 
@@ -157,7 +158,7 @@ export function recoveryContract(s: Stage): void {
 
     it('ends its episode with heartbeats', async () => {
       const id = await addLost();
-      await (await asked(id)).fail(STEADY, 'no evidence');
+      await (await asked(id)).cancel();
       await beat(id);
       await beat(id);
       expect((await read(id)).permit).toBe(true);
@@ -260,7 +261,7 @@ export function recoveryContract(s: Stage): void {
 
     it('that failed so gives back a permit of an earlier attempt, too', async () => {
       const id = await addLost();
-      await (await asked(id)).fail(STEADY, 'no evidence');
+      await (await asked(id)).cancel();
       await s.h.pass(2 * MINUTE);
       const work = await s.session.claim('ShepherdRecovery', id);
       const { askedAtMs } = (await read(id)).recovery!;
@@ -311,7 +312,7 @@ export function recoveryContract(s: Stage): void {
     it('takes back permits of machines that no longer need one', async () => {
       const row = machineRow(await now(), startedAt((await now()) - 40 * MINUTE));
       await s.h.insert(row);
-      await (await asked(row.machineId)).fail(STEADY, 'no evidence');
+      await (await asked(row.machineId)).cancel();
       await s.h.pass(2 * MINUTE);
       expect((await s.h.bmdb.sweep()).permits).toBe(0);
       await s.h.hold(holdOn(row, 'no-recover'));

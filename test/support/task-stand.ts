@@ -188,6 +188,7 @@ export function createTaskStand(): TaskStand {
       agentPath: '/root/agent',
       pollMs: 5_000,
       askAgainMs: 5 * 60_000,
+      permits: { missed: () => undefined },
       nowMs: clock.now,
       ladder: () => ERASING_LADDER,
       facts: () => {

@@ -32,7 +32,11 @@ beforeEach(() => {
   clock = createSimulatedClock();
   const places = { agentStart: 1, recovery: 1, deprovision: 1 };
   taskPool = createTaskPool({ places, unusedMs: 5_000, clock, log: silentLog });
-  permits = createPermitQueue({ budget: DEFAULT_BUDGET, barOf: () => null });
+  permits = createPermitQueue({
+    budget: DEFAULT_BUDGET,
+    barOf: () => null,
+    interrupts: () => true,
+  });
   sessions = [SESSION];
   facts = new Map();
   const session = { sessionId: SESSION } as BmdbSession;

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createPermitQueue, type PermitQueue } from '../../../src/actors/turns/permit-queue.ts';
 import { machineId, slot, type Slot } from '../../../src/domain/ids.ts';
-import type { LadderRow, OrderRow, SlotFacts } from '../../../src/domain/machine.ts';
-import { DEFAULT_BUDGET } from '../../../src/domain/policy.ts';
+import type { LadderRow, MachineRow, OrderRow, SlotFacts } from '../../../src/domain/machine.ts';
+import { DEFAULT_BUDGET, type RecoveryBudget } from '../../../src/domain/policy.ts';
 import {
   recoveryBar,
   type GuardStanding,
@@ -34,12 +34,17 @@ let queue: PermitQueue;
 let gone: string[];
 /** How the guard stands. */
 let standings: readonly GuardStanding[];
+/** A queue before a budget; of one machine in each group unless it is told otherwise. */
+function begin(budget: RecoveryBudget = { ...DEFAULT_BUDGET, perGroupMax: 1 }) {
+  queue = createPermitQueue({
+    budget,
+    barOf: (provider, isOrder) => recoveryBar(standings, provider, isOrder),
+    interrupts: ({ row }) => row?.recovery?.rung !== 'restartingAgent',
+  });
+}
 beforeEach(() => {
   standings = [standing('watching')];
-  queue = createPermitQueue({
-    budget: DEFAULT_BUDGET,
-    barOf: (provider, isOrder) => recoveryBar(standings, provider, isOrder),
-  });
+  begin();
   gone = [];
 });
 
@@ -136,14 +141,16 @@ describe('what was asked for under a permit that is still held', () => {
     expect(await offer(under(change, rack(1)))).toEqual(passes ? [rack(1)] : []);
   });
 
-  test('waits like any other once the permit is gone', async () => {
+  test('waits like any other once the permit is gone, but is not left switched off', async () => {
     standings = [standing('frozen')];
     wait(rack(1));
-    expect(await offer(under({ powerOffAskedAtMs: NOW_MS }))).toEqual([]);
+    expect(await offer(under({}))).toEqual([]);
+    expect(await offer(under({ powerOffAskedAtMs: NOW_MS }))).toEqual([rack(1)]);
   });
 });
 
 test('as many go on as there is room for', async () => {
+  begin(DEFAULT_BUDGET);
   for (const at of [1, 2, 3, 4]) wait(rack(at));
   expect(await offer(fleet(60))).toEqual([1, 2, 3].map(rack));
 });
@@ -334,4 +341,51 @@ test('tells how the budget is used, and the most that were held at once', async 
   expect(queue.use()).toEqual(
     ['fleet', 'provider stub', 'location lab'].map((scope) => ({ scope, permits: 2, budget: 2 })),
   );
+});
+
+describe('a machine whose next step interrupts nothing', () => {
+  const restarting = (...recovering: Slot[]) => {
+    const facts = fleet(20, ...recovering);
+    const known = facts.get(rack(1))!;
+    const recovery = { rung: 'restartingAgent', attempts: 1 } as LadderRow;
+    return facts.set(rack(1), { ...known, row: { ...known.row!, recovery } });
+  };
+
+  test('goes on however full it is, and takes no room', async () => {
+    queue.offer(restarting(rack(2)));
+    wait(rack(3));
+    wait(rack(1));
+    await settled();
+    expect(gone.splice(0)).toEqual([rack(1)]);
+    expect(await offer(restarting())).toEqual([rack(3)]);
+  });
+
+  test('waits while the guard bars it', async () => {
+    standings = [standing('suspicious')];
+    wait(rack(1));
+    expect(await offer(restarting())).toEqual([]);
+  });
+
+  test('waits for room once it turned out to need a permit', async () => {
+    queue.offer(restarting(rack(2)));
+    queue.missed(rack(1));
+    wait(rack(1));
+    await settled();
+    expect(gone).toEqual([]);
+    expect(await offer(restarting())).toEqual([rack(1)]);
+    wait(rack(1));
+    await settled();
+    expect(gone, 'it is remembered once').toEqual([rack(1)]);
+  });
+});
+
+test('an order goes on where the budget is spent, and only one', async () => {
+  const order = { key: 'k', verb: 'reboot' } as MachineRow['order'];
+  const facts = fleet(20, rack(2));
+  for (const at of [1, 3]) {
+    const known = facts.get(rack(at))!;
+    facts.set(rack(at), { ...known, row: { ...known.row!, order } });
+  }
+  for (const at of [0, 1, 3]) wait(rack(at));
+  expect(await offer(facts)).toEqual([rack(1)]);
 });

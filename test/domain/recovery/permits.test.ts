@@ -38,46 +38,57 @@ const A = { provider: 'p', location: 'a' };
 /** How many may be taken there, one after another. */
 const roomOf = (counts: ReturnType<typeof countPermits>, place = A): number => {
   let room = 0;
-  for (; counts.hasRoom(place) && room < 100; room += 1) counts.take(place);
+  for (; counts.hasRoom(place, false) && room < 100; room += 1) counts.take(place);
   return room;
 };
 
 describe('room for one more recovery', () => {
-  test('is a share of the started machines, at least one', () => {
+  test('is a share of the started machines, at least one, and two from four machines on', () => {
     expect(roomOf(countsOf({ percent: 5 }, many(60)))).toBe(3);
     expect(roomOf(countsOf({ percent: 5 }, many(59)))).toBe(2);
+    expect(roomOf(countsOf({ percent: 5 }, many(4)))).toBe(2);
+    expect(roomOf(countsOf({ percent: 0 }, many(4)))).toBe(2);
+    expect(roomOf(countsOf({ percent: 5, perGroupMax: 1 }, many(4))), 'as configured').toBe(1);
+    expect(roomOf(countsOf({ percent: 5 }, many(3)))).toBe(1);
     expect(roomOf(countsOf({ percent: 5 }, many(1)))).toBe(1);
     expect(roomOf(countsOf({ percent: 5 }))).toBe(1);
+  });
+
+  test('has one permit more for an order', () => {
+    const full = countsOf({ percent: 5 }, many(10), many(2, { permit: true }));
+    expect([full.hasRoom(A, false), full.hasRoom(A, true)]).toEqual([false, true]);
+    const over = countsOf({ percent: 5 }, many(10), many(3, { permit: true }));
+    expect(over.hasRoom(A, true)).toBe(false);
   });
 
   test('is what those leave that hold a permit', () => {
     expect(roomOf(countsOf({ percent: 10 }, many(38), many(2, { permit: true })))).toBe(2);
     const unstarted = many(2, { permit: true, started: false });
     expect(roomOf(countsOf({ percent: 10 }, many(38), unstarted))).toBe(2);
-    expect(countsOf({ percent: 5 }, many(20, { permit: true })).hasRoom(A)).toBe(false);
+    expect(countsOf({ percent: 5 }, many(20, { permit: true })).hasRoom(A, false)).toBe(false);
   });
 
   test('does not grow with machines without an agent or without hardware', () => {
     const bare = Array.from({ length: 60 }, () => machineRow({ provided: null }));
-    expect(roomOf(countsOf({ percent: 5 }, many(20), many(60, { started: false }), bare))).toBe(1);
+    expect(roomOf(countsOf({ percent: 5 }, many(40), many(60, { started: false }), bare))).toBe(2);
   });
 
   test('is limited in the fleet, at the provider and at the location', () => {
     expect(roomOf(countsOf({ fleetMax: 4 }, many(60)))).toBe(4);
     expect(roomOf(countsOf({ perGroupMax: 3 }, many(60)))).toBe(3);
     const elsewhere = many(9, { location: 'b', permit: true });
-    expect(countsOf({ perGroupMax: 9 }, many(60), elsewhere).hasRoom(A)).toBe(false);
+    expect(countsOf({ perGroupMax: 9 }, many(60), elsewhere).hasRoom(A, false)).toBe(false);
     const others = many(9, { provider: 'q', location: 'b', permit: true });
     expect(roomOf(countsOf({ perGroupMax: 9 }, many(60), others))).toBe(9);
-    expect(countsOf({ fleetMax: 9 }, many(60), others).hasRoom(A)).toBe(false);
+    expect(countsOf({ fleetMax: 9 }, many(60), others).hasRoom(A, false)).toBe(false);
   });
 
   test('at a location is shared by providers, and at no location by nobody', () => {
     const nearby = many(9, { provider: 'q', permit: true });
-    expect(countsOf({ perGroupMax: 9 }, many(60), nearby).hasRoom(A)).toBe(false);
+    expect(countsOf({ perGroupMax: 9 }, many(60), nearby).hasRoom(A, false)).toBe(false);
     const nowhere = many(9, { provider: 'q', location: null, permit: true });
     const counts = countsOf({ perGroupMax: 9 }, many(60, { location: null }), nowhere);
-    expect(counts.hasRoom({ provider: 'p', location: null })).toBe(true);
+    expect(counts.hasRoom({ provider: 'p', location: null }, false)).toBe(true);
   });
 });
 
@@ -110,7 +121,7 @@ describe('news', () => {
         for (const provider of ['p', 'q', 'r']) {
           for (const location of ['a', 'b', 'c', null]) {
             const place = { provider, location };
-            expect(counts.hasRoom(place)).toBe(anew.hasRoom(place));
+            expect(counts.hasRoom(place, false)).toBe(anew.hasRoom(place, false));
           }
         }
       }),
@@ -118,7 +129,7 @@ describe('news', () => {
   });
 });
 
-test('the forecast is what the BMDB decides in the claim', async () => {
+test('the forecast is what the BMDB decides when something is asked', async () => {
   const seen = fc.record({
     provider: fc.constantFrom('p', 'q'),
     location: fc.constantFrom('a', 'b', null),
@@ -161,7 +172,9 @@ test('the forecast is what the BMDB decides in the claim', async () => {
         }
         const options = { component: 'shepherd', runtimeInfo: 'test', intervalMs: 60_000 };
         const session = await bmdb.openSession(options);
-        const claimed = await session.claim('ShepherdRecovery', rows[0]!.machineId).then(
+        const work = await session.claim('ShepherdRecovery', rows[0]!.machineId);
+        const asked = { kind: 'recoveryAsked', rung: 'rebooting', bootId: null } as const;
+        const claimed = await work.note(asked).then(
           () => true,
           (error: unknown) => {
             expect(codeOf(error)).toBe('no-permit');
@@ -169,7 +182,7 @@ test('the forecast is what the BMDB decides in the claim', async () => {
           },
         );
         const counts = countPermits(rows.map(factsAt), budget);
-        expect(counts.hasRoom(lost.provided!)).toBe(claimed);
+        expect(counts.hasRoom(lost.provided!, false)).toBe(claimed);
         await session.close();
       },
     ),

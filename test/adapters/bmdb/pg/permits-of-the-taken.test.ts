@@ -38,56 +38,41 @@ const granted = async (): Promise<number> => {
   return rows[0]!.n;
 };
 
-it('a machine that somebody else is busy with gets no permit, though others of its batch do', async () => {
-  const ids = await addMachines(s, 3, startedAt(Date.now() - 40 * MINUTE));
-  // Leases are there from the first claim on at the latest.
-  for (const id of ids) await (await session.claim('ShepherdRecovery', id)).cancel();
-  expect(await permits()).toEqual([]);
+const REBOOT = { kind: 'recoveryAsked', rung: 'rebooting', bootId: null } as const;
+const works = async (count: number) => {
+  const ids = await addMachines(s, count, startedAt(Date.now() - 40 * MINUTE));
+  return Promise.all(ids.map((id) => session.claim('ShepherdRecovery', id)));
+};
+
+it('a claim takes no permit, and the ask of one machine gives it to that one alone', async () => {
   const before = await granted();
-  const [busy, ...free] = ids;
-  const { done, codes } = await holding(
-    s,
-    `SELECT 1 FROM work WHERE machine_id = '${busy}' FOR UPDATE`,
-    () => sorted(ids.map((id) => session.claim('ShepherdRecovery', id))),
-  );
-  expect(codes).toEqual(['work-conflict']);
-  expect(done.map((work) => work.machineId).toSorted()).toEqual(free.toSorted());
-  expect(await permits()).toEqual(free.toSorted());
-  expect((await granted()) - before).toBe(2);
+  const [one] = await works(2);
+  expect(await permits()).toEqual([]);
+  await one!.note(REBOOT);
+  await one!.note(REBOOT);
+  expect(await permits()).toEqual([one!.machineId]);
+  expect((await granted()) - before).toBe(1);
 });
 
-it('whoever waited for the guard looks again: the machine may be taken, or be back', async () => {
-  const [taken, back] = await addMachines(s, 2, startedAt(Date.now() - 40 * MINUTE));
+it('whoever waited for the guard looks again at the machine, which may be back', async () => {
   const before = await granted();
-  const { claims } = await holding(
+  const [back, lost] = await works(2);
+  const { asks } = await holding(
     s,
     `SELECT 1 FROM fleet_guard WHERE scope = 'fleet' FOR UPDATE`,
     async () => {
-      const claims = [s.session, s.rival].map((each) => each.claim('ShepherdRecovery', taken!));
+      const asks = [back!.note(REBOOT), lost!.note(REBOOT)];
       await untilBlocked(s, 2);
-      return { claims };
-    },
-  );
-  const { done, codes } = await sorted(claims);
-  // There is room for one, which is not what keeps the other from it.
-  expect([done.length, codes]).toEqual([1, ['work-conflict']]);
-  await done[0]!.cancel();
-  expect((await granted()) - before).toBe(1);
-
-  const { late } = await holding(
-    s,
-    `SELECT 1 FROM fleet_guard WHERE scope = 'fleet' FOR UPDATE`,
-    async () => {
-      const late = [s.session.claim('ShepherdRecovery', back!)];
-      await untilBlocked(s, 1);
       await s.server.sql.query(
         `INSERT INTO machine_agent_heartbeat (machine_id, agent_heartbeat_at, boot_id)
          VALUES ($1, now(), NULL)`,
-        [back],
+        [back!.machineId],
       );
-      return { late };
+      return { asks };
     },
   );
-  expect((await sorted(late)).codes).toEqual(['nothing-to-do']);
+  const { done, codes } = await sorted(asks);
+  expect([done.length, codes]).toEqual([1, ['nothing-to-do']]);
+  expect(await permits()).toEqual([lost!.machineId]);
   expect((await granted()) - before, 'none for one that is back').toBe(1);
 });

@@ -12,7 +12,6 @@ import { refusalSql } from '../eligibility.ts';
 import { countQuiet } from '../guard/guard-counts.ts';
 import type { GuardCountStatements } from '../guard/guard-counts.ts';
 import { readGate } from '../guard/guard-book.ts';
-import { lockGuard } from '../guard/guard-rows.ts';
 import { refusalError } from '../claims/held-claim.ts';
 import type { TakenClaim } from '../claims/held-claim.ts';
 import type { LiveSession } from '../live.ts';
@@ -206,13 +205,12 @@ interface Wanting extends Pick<Asking, 'session' | 'counting'> {
 }
 
 /**
- * Gives the machine a permit, in the transaction that notes what is asked of it. From here on no other
- * transaction grants any before this one has ended.
+ * Gives the machine a permit, in the transaction that notes what is asked of it. The guard must be
+ * locked: no other transaction grants any before this one has ended.
  * @throws {NoPermit} recovery is frozen, silence means nothing now, or there is no room in the budget.
  */
 export async function grantPermit(q: Queries, wanting: Wanting): Promise<void> {
   const { machine, place, isOrder, session } = wanting;
-  await lockGuard(q);
   const gate = await openGate(q, wanting);
   const why =
     (await gate.whyNot(place.provider, isOrder)) ??

@@ -18,6 +18,7 @@ import { requireInTime, transactFenced, writeEvent } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import type { NoteStatements } from '../claims/may-ask.ts';
 import { refuseGuarded } from '../guard/guard-book.ts';
+import { lockGuard } from '../guard/guard-rows.ts';
 import type { GuardCountStatements } from '../guard/guard-counts.ts';
 import { orderedText } from '../../preconditions.ts';
 import { interrupts } from '../../../../domain/recovery/rungs.ts';
@@ -319,6 +320,8 @@ async function requireMay(
   { notAsked, order, interrupts: needsPermit }: Asking,
   { conditions, counting }: NoteMeans,
 ): Promise<void> {
+  // Locked before the machine is looked at: it may come back while this waits for the guard.
+  if (needsPermit) await lockGuard(q);
   const [found] = await q.rows(conditions[process], { machine });
   const refusal = found?.refusal ?? null;
   if (refusal) throw new NothingToDo(`${notAsked}: ${refusal}`);
