@@ -296,7 +296,7 @@ const guardSchema = () =>
   filledSection({
     percent: leaf
       .ratio(
-        'Machines recovering at once, at most: percent of each provider, location and the fleet.',
+        'Machines that recovery interrupts at once, at most: percent of each provider, location and the fleet. Two are allowed in a group of four or more.',
         0,
         100,
       )

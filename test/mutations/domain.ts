@@ -195,8 +195,8 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'takes-are-not-counted-against-the-budget',
     file: 'src/domain/recovery/permits.ts',
-    find: 'tally.recovering + tally.taken < limitOf(tally)),',
-    replace: 'tally.recovering < limitOf(tally)),',
+    find: 'tally.recovering + tally.taken < limitOf(tally) +',
+    replace: 'tally.recovering < limitOf(tally) +',
     tests: ['test/domain/recovery/permits.test.ts', 'test/actors/turns/permit-queue.test.ts'],
   },
   {

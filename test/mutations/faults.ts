@@ -36,8 +36,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     id: 'unfenced-guard-lock-removed',
-    file: 'src/adapters/bmdb/pg/recovery/permits.ts',
-    find: '    await lockGuard(q);\n',
+    file: 'src/adapters/bmdb/pg/tasks/notes.ts',
+    find: '  if (needsPermit) await lockGuard(q);\n',
     replace: '',
     tests,
   },

@@ -6,12 +6,6 @@ const MEM = 'test/doubles/mem-bmdb';
 const ON_MEM = ['test/adapters/bmdb/mem/mem-bmdb.test.ts'];
 
 export const mutations: readonly Mutation[] = [
-  ...mistakesNamed({ file: `${MEM}/leases.ts`, tests: ON_MEM, named: 'permits' }, [
-    'mem-permit-of-a-cool-down-is-given-back',
-    'nextAtMs > nowMs',
-    'false',
-  ]),
-
   ...mistakesNamed(
     { file: `${MEM}/intents.ts`, tests: ON_MEM, named: 'intents' },
     [
@@ -44,7 +38,7 @@ export const mutations: readonly Mutation[] = [
   ),
   ...mistakesNamed({ file: `${MEM}/leases.ts`, tests: ON_MEM, named: 'recovery' }, [
     'mem-used-permit-is-given-back',
-    'askedAtMs >= permitGrantedAtMs',
+    '(recovery?.askedAtMs ?? -Infinity) >= permitGrantedAtMs',
     'false',
   ]),
   ...mistakesNamed(
@@ -94,6 +88,6 @@ export const mutations: readonly Mutation[] = [
       'permitScope?.location ?? row.provided?.location',
       'row.provided?.location',
     ],
-    ['mem-budget-of-locations-is-none', 'if (location !== null) {', 'if (location === "") {'],
+    ['mem-budget-of-locations-is-none', '(location === null ?', '(location !== "" ?'],
   ),
 ];

@@ -45,8 +45,8 @@ const claims: readonly Mutation[] = [
   ]),
   ...mistakesNamed({ file: `${PG}/tasks/claim.ts`, tests: area('work'), named: 'never had' }, [
     'claim-of-what-was-refused',
-    'WHERE seen.refusal IS NULL AND seen.permitted AND seen.epoch',
-    'WHERE seen.permitted AND seen.epoch',
+    'WHERE seen.refusal IS NULL AND seen.epoch',
+    'WHERE seen.epoch',
   ]),
   ...mistakesNamed(
     { file: `${PG}/claims/cancel.ts`, tests: [`${TESTS}/race-guards.test.ts`] },
@@ -72,8 +72,8 @@ const claims: readonly Mutation[] = [
   ),
   ...mistakesNamed({ file: `${PG}/claims/cancel.ts`, tests: area('recovery'), named: 'recovery' }, [
     'used-permit-is-given-back',
-    'AND (l.asked_at >= e.granted_at OR',
-    'AND (false OR',
+    'AND l.asked_at >= e.granted_at',
+    'AND false',
   ]),
   ...mistakesNamed(
     { file: `${PG}/tasks/held-works.ts`, tests: [`${TESTS}/race-guards.test.ts`] },
@@ -147,28 +147,27 @@ const notes: readonly Mutation[] = [
 const permits: readonly Mutation[] = [
   ...mistakesNamed(
     {
-      file: `${PG}/recovery/permits.ts`,
+      file: `${PG}/tasks/notes.ts`,
       tests: [`${TESTS}/claims.test.ts`],
       named: 'sessions that race',
     },
-    ['guard-lock-removed', '    await lockGuard(q);\n', ''],
+    ['guard-lock-removed', '  if (needsPermit) await lockGuard(q);\n', ''],
   ),
+  ...mistakesNamed({ file: `${PG}/tasks/tags.ts`, tests: area('guard'), named: 'permits' }, [
+    'a-failed-attempt-keeps-its-permit',
+    'if (ladder.length > 0) {',
+    'if (false) {',
+  ]),
   ...mistakesNamed(
-    { file: `${PG}/recovery/permits.ts`, tests: [`${TESTS}/permits-of-the-taken.test.ts`] },
-    [
-      'no-second-look-under-the-guard',
-      '    rows = await readCandidates(q, asking, machines);\n  }',
-      '  }',
-    ],
+    { file: `${PG}/recovery/permits.ts`, tests: area('guard'), named: 'permits|the budget' },
+    ['the-ladder-takes-the-permit-of-orders', 'isOrder ? ORDERS_KEPT : 0', 'ORDERS_KEPT'],
+    ['what-left-the-power-off-is-frozen', 'OR l.power_off_asked_at IS NOT NULL AS', 'AS'],
   ),
-  ...mistakesNamed(
-    { file: `${PG}/tasks/claim.ts`, tests: [`${TESTS}/permits-of-the-taken.test.ts`] },
-    [
-      'permit-for-whom-somebody-else-has',
-      'await grantPermits(q, takenOf(grants, verdicts));',
-      'await grantPermits(q, grants);',
-    ],
-  ),
+  ...mistakesNamed({ file: `${PG}/people/settle.ts`, tests: area('orders'), named: 'an order' }, [
+    'an-order-expires-for-want-of-a-permit',
+    'settlement.outcome === EXPIRED &&',
+    'false &&',
+  ]),
   ...mistakesNamed(
     {
       file: `${PG}/guard/guard-rows.ts`,
@@ -180,11 +179,6 @@ const permits: readonly Mutation[] = [
       "WHERE scope = '${FLEET}' FOR UPDATE`",
       "WHERE scope = '${FLEET}'`",
     ],
-  ),
-  ...mistakesNamed(
-    { file: `${PG}/recovery/permits.ts`, tests: [`${TESTS}/permits.test.ts`] },
-
-    ['a-batch-does-not-count-its-own', 'tally.recovering += 1;', ''],
   ),
   ...mistakesNamed({ file: `${PG}/guard/guard-book.ts`, tests: [`${TESTS}/guard.test.ts`] }, [
     'looks-wait-for-each-other',
@@ -233,17 +227,16 @@ const budget: readonly Mutation[] = [
       '      AND NOT EXISTS (SELECT 1 FROM recovery_permits e WHERE e.machine_id = a.machine_id)\n',
       '',
     ],
-    ['budget-of-locations-is-none', '...(location === null ? [] : [`location ${location}`]),', ''],
+    [
+      'budget-of-locations-is-none',
+      'locations: location === null ? [] : [location],',
+      'locations: [],',
+    ],
   ),
   ...mistakesNamed({ file: `${PG}/guard/guard-book.ts`, tests: area('guard'), named: 'permits' }, [
     'freeze-of-one-provider-is-of-all',
     'frozen.find(({ scope }) => scope === provider)',
     'frozen[0]',
-  ]),
-  ...mistakesNamed({ file: `${PG}/claims/cancel.ts`, tests: area('guard'), named: 'permits' }, [
-    'permit-of-a-cool-down-is-given-back',
-    ' OR l.next_at > now())',
-    ')',
   ]),
   ...mistakesNamed(
     {

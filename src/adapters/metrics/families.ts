@@ -185,13 +185,13 @@ export const guardFamilies = (registry: Registry) => ({
   }),
   permits: new Gauge({
     name: 'shepherd_guard_permits',
-    help: 'Machines that are being recovered, over all daemons.',
+    help: 'Machines that recovery interrupts now, over all daemons.',
     labelNames: ['scope'],
     registers: [registry],
   }),
   budget: new Gauge({
     name: 'shepherd_guard_budget',
-    help: 'Machines that may be recovered at once.',
+    help: 'Machines that recovery may interrupt at once.',
     labelNames: ['scope'],
     registers: [registry],
   }),

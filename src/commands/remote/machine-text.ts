@@ -84,7 +84,7 @@ function tenancyFacts(whole: MachineWhole): Fact[] {
     ...machine.members.map((member): Fact => ['pool', memberText(member, atMs)]),
     ...deprovisionFacts(machine),
     ...ladderFacts(machine),
-    ['permit', permit ? 'held: it counts as being recovered' : 'none'],
+    ['permit', permit ? 'held: recovery interrupts it now' : 'none'],
     ...bootFacts(machine),
     ...work.map(({ process, sessionId, startedAtMs }): Fact => [
       'work',

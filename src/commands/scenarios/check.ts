@@ -1,4 +1,4 @@
-import { groupBudget, type RecoveryBudget } from '../../domain/policy.ts';
+import { DEFAULT_BUDGET, groupBudget, ORDERS_KEPT } from '../../domain/policy.ts';
 import type { EquinixWorld } from '../sim-world.ts';
 import type { Outcome, ScenarioName, ScenarioReport, Stage } from './scenario.ts';
 
@@ -37,7 +37,6 @@ export interface Surroundings {
   readonly left: ReadonlyMap<string, string>;
   /** `frozenSeconds` of the daemon when the fault began. */
   readonly frozenBefore: number;
-  readonly budget: RecoveryBudget;
 }
 
 /**
@@ -106,9 +105,9 @@ function promises(report: ScenarioReport, { struck, budget }: Outcome): string[]
       report.maxRecovering <= budget,
       `${report.maxRecovering} machines were recovering at once, and the budget is ${budget}`,
     ),
-    // Else what counts permits is blind: these cannot come back, or end, without one.
+    // Else what counts permits is blind: these cannot be rebooted without one.
     ...unless(
-      report.maxRecovering >= (scenario === 'rack' ? budget : scenario === 'storm' ? 0 : 1),
+      report.maxRecovering >= (scenario === 'rack' ? budget : lasting || ordered > 0 ? 1 : 0),
       `${report.maxRecovering} machines were recovering at once, and ${budget} could have been`,
     ),
   ];
@@ -117,13 +116,17 @@ function promises(report: ScenarioReport, { struck, budget }: Outcome): string[]
 function disagreements(
   report: ScenarioReport,
   { deeds, asked, agentStarts, peaks, frozenSeconds }: Evidence,
-  { stage, frozenBefore, budget }: Surroundings,
+  { stage, frozenBefore }: Surroundings,
 ): string[] {
   const { seen } = deeds;
+  const { scenario } = report;
   const frozenHere = stage.daemon.guard().frozenSeconds - frozenBefore;
   const agents = stage.hosts.list().filter((host) => host.agents > 0).length;
   const perLocation = [...peaks.byLocation].filter(
-    ([location, most]) => most > groupBudget(budget, sizeOf(stage, location)),
+    ([location, most]) =>
+      most >
+      groupBudget(DEFAULT_BUDGET, sizeOf(stage, location)) +
+        (scenario === 'rolling' ? ORDERS_KEPT : 0),
   );
   return [
     ...same('restarts', { machines: seen.stops, log: asked['restartingAgent'] ?? 0 }),

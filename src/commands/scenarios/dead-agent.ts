@@ -4,7 +4,6 @@ import { devicesOf } from './truth.ts';
 /** After the deadline, until an agent runs again. */
 const RESTART_MS = 5_000;
 const BACK_MS = 60_000;
-const BUDGET = { percent: 5, perGroupMax: 10, fleetMax: 50 };
 
 const victimsOf = (machines: number) => Math.min(5, Math.max(1, Math.floor(machines / 10)));
 
@@ -18,7 +17,6 @@ export const deadAgent: Scenario = {
       backoff: { initial: '1s', exponent: 1.2, maximum: '10s' },
       ladder: { restartingAgent: { patience: '10s' }, rebooting: { patience: '30s' } },
     },
-    budget: BUDGET,
   }),
 
   async play({ hosts, machines, host, healthy, times, now, until, pass, truth }) {
@@ -43,6 +41,6 @@ export const deadAgent: Scenario = {
     await pass(AFTER_MS);
     const { stops } = truth.deeds().seen;
     if (stops !== struck.length) broken.push(`${stops} restarts for ${struck.length} dead agents`);
-    return { struck, budget: budgetOfAll(BUDGET, machines), broken };
+    return { struck, budget: budgetOfAll(machines), broken };
   },
 };

@@ -1,7 +1,6 @@
 import type { ConfigInput } from '../../config.ts';
 import type { Tuning } from '../../daemon/tuning.ts';
 import { SIM_PROVIDER, simInput, type ConfiguredWorld } from '../sim-world.ts';
-import type { RecoveryBudget } from '../../domain/policy.ts';
 
 /** The times of scenarios: production's, 120 times as fast (10 minutes are 5 seconds). */
 export const FAST = {
@@ -21,12 +20,10 @@ const PARALLELISM = 50;
 /** Parts of the configuration that differ. */
 export interface Profile {
   readonly recoverer: NonNullable<ConfigInput['recoverer']>;
-  /** How many may be recovered at once. */
-  readonly budget: RecoveryBudget;
 }
 
 /** The configuration of a scenario's daemon. */
-export function fastInput(world: ConfiguredWorld, { recoverer, budget }: Profile): ConfigInput {
+export function fastInput(world: ConfiguredWorld, { recoverer }: Profile): ConfigInput {
   const input = simInput(world);
   return {
     ...input,
@@ -52,7 +49,7 @@ export function fastInput(world: ConfiguredWorld, { recoverer, budget }: Profile
       backoff: { initial: '1s', exponent: 1.2, maximum: '5s' },
     },
     recoverer: { loopParallelism: PARALLELISM, pollInterval: '250ms', ...recoverer },
-    guard: { newFor: '10s', calmFor: `${FAST.calmMs}ms`, ...budget },
+    guard: { newFor: '10s', calmFor: `${FAST.calmMs}ms` },
     mirror: { scanInterval: '5s', listInterval: '2s' },
     statistics: { interval: '1s' },
   };

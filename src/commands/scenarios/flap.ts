@@ -11,7 +11,6 @@ const LADDER = {
   reinstalling: { attempts: 1, patience: '45s' },
 };
 const EPISODE_MS = 240_000;
-const BUDGET = { percent: 10, perGroupMax: 10, fleetMax: 50 };
 
 const victimsOf = (machines: number) => Math.min(10, Math.max(2, Math.floor(machines / 20)));
 
@@ -22,7 +21,6 @@ export const flap: Scenario = {
   perLocation: (machines) => machines,
   profile: () => ({
     recoverer: { backoff: { initial: '1s', exponent: 1.5, maximum: '15s' }, ladder: LADDER },
-    budget: BUDGET,
   }),
 
   async play({ hosts, machines, shown, until, pass, audit, mark }) {
@@ -45,7 +43,7 @@ export const flap: Scenario = {
       const waits = coolDowns.get(id) ?? [];
       if (!grows(waits)) broken.push(`${id} cooled down for ${waits.join(', ')} s`);
     }
-    return { struck, budget: budgetOfAll(BUDGET, machines), broken };
+    return { struck, budget: budgetOfAll(machines), broken };
   },
 };
 

@@ -1,4 +1,4 @@
-import { groupBudget } from '../../domain/policy.ts';
+import { DEFAULT_BUDGET, groupBudget } from '../../domain/policy.ts';
 import { ERASING_LADDER } from '../../domain/recovery/ladder.ts';
 import { AFTER_MS, type Scenario } from './scenario.ts';
 import { devicesOf } from './truth.ts';
@@ -10,22 +10,12 @@ const EPISODE_MS = 90_000;
 
 const sizeOf = (machines: number) => Math.min(RACK_MAX, Math.max(3, Math.round(machines / 10)));
 
-/** Below what the provider allows (10), so that it is the location's budget that binds. */
-const WANTED_MAX = 7;
-
-/** Up to a third of the rack may be recovered at once: some, but by far not all of it. */
-const budgetOf = (machines: number) => {
-  const size = sizeOf(machines);
-  const wanted = Math.min(WANTED_MAX, Math.max(2, Math.floor(size / 3)));
-  return { percent: Math.ceil((100 * wanted) / size), perGroupMax: 10, fleetMax: 50 };
-};
-
 /** Machines that nothing brings back: each is tried on with every means, a few at a time. */
 export const rack: Scenario = {
   machinesMin: 30,
   summary: 'all machines of one location lose their power for ever',
   perLocation: sizeOf,
-  profile: (machines) => ({
+  profile: () => ({
     recoverer: {
       backoff: { initial: '1s', exponent: 1.2, maximum: '3s' },
       ladder: {
@@ -35,7 +25,6 @@ export const rack: Scenario = {
         reinstalling: { patience: `${PATIENCE_MS}ms` },
       },
     },
-    budget: budgetOf(machines),
   }),
 
   async play({ hosts, machines, shown, until, pass, audit, mark, truth, daemon }) {
@@ -46,7 +35,7 @@ export const rack: Scenario = {
     );
     const struck = devicesOf(hosts.list()).filter((id) => rackDevices.has(id));
     const size = sizeOf(machines);
-    const budget = groupBudget(budgetOf(machines), size);
+    const budget = groupBudget(DEFAULT_BUDGET, size);
     const broken: string[] = [];
     if (struck.length !== size) broken.push(`${place} has ${struck.length} machines, not ${size}`);
     await Promise.all(struck.map((id) => hosts.losePower(id, true)));

@@ -1,6 +1,7 @@
 import { isActive, readServers } from '../../simulator/haproxy/status.ts';
 import { startTraffic, type TrafficFigures } from '../../simulator/traffic/traffic.ts';
 import { runVerb } from '../machine/verb.ts';
+import { ORDERS_KEPT } from '../../domain/policy.ts';
 import { budgetOfAll, type Outcome, type Scenario, type Stage } from './scenario.ts';
 import { devicesOf } from './truth.ts';
 import { servedOutOfTurn } from './turns.ts';
@@ -12,7 +13,6 @@ const HELD = 20;
 /** A client keeps its connection so long, which is shorter than the grace of a drain. */
 const HOLD_MS = [1_000, 5_000] as const;
 const AT_ONCE = 3;
-const BUDGET = { percent: 25, perGroupMax: 10, fleetMax: 50 };
 const SETTLED_MS = 90_000;
 const ROLLED_MS = 400_000;
 /** There is traffic for so long before the orders and after the last machine is back. */
@@ -36,7 +36,7 @@ export const rolling = ({ drain }: { readonly drain: boolean }): Scenario => ({
   },
   pool: { by: 'haproxy', atOnce: AT_ONCE },
   perLocation: (machines) => machines,
-  profile: () => ({ recoverer: {}, budget: BUDGET }),
+  profile: () => ({ recoverer: {} }),
   play: (stage) => play(stage, drain),
 });
 
@@ -44,7 +44,7 @@ async function play(stage: Stage, drain: boolean): Promise<Outcome> {
   const { machines, hosts, until, pass, now } = stage;
   const outcome = (broken: readonly string[], figures: Readonly<Record<string, number>> = {}) => ({
     struck: devicesOf(hosts.list()),
-    budget: budgetOfAll(BUDGET, machines),
+    budget: budgetOfAll(machines) + ORDERS_KEPT,
     broken,
     figures,
   });

@@ -144,9 +144,8 @@ async function playOn(
     const frozenBefore = daemon.guard().frozenSeconds;
     const stage: Stage = { ...empty, mark };
     const outcome = await scenario.play(stage);
-    const { budget } = scenario.profile(machines);
     const { violations } = world().fakequinix;
-    const around = { name, stage, beganAtMs, violations, left, frozenBefore, budget };
+    const around = { name, stage, beganAtMs, violations, left, frozenBefore };
     let verdict = await judge(around, outcome);
     const agree = async () => (verdict = await judge(around, outcome)).broken.length === 0;
     await stage.until(agree, AGREE_MS);

@@ -1,5 +1,5 @@
 import type { Daemon } from '../../daemon/daemon.ts';
-import { fleetBudget, groupBudget, type RecoveryBudget } from '../../domain/policy.ts';
+import { DEFAULT_BUDGET, fleetBudget, groupBudget } from '../../domain/policy.ts';
 import type { Means } from '../machine/command.ts';
 import type { PoolWishes, SimPool } from '../sim-pool.ts';
 import type { HostSnapshot, SimulatedHosts } from '../../simulator/hosts/options.ts';
@@ -81,7 +81,7 @@ export interface ScenarioReport {
   readonly reinstalls: number;
   /** Machines that nothing more is tried on. */
   readonly needsHuman: number;
-  /** Permits to be recovered that were held at once, at most. */
+  /** Permits that were held at once, at most. */
   readonly maxRecovering: number;
   readonly budget: number;
   /** How long recovery of the fleet or the provider was frozen. */
@@ -90,9 +90,9 @@ export interface ScenarioReport {
   readonly beganAt: string;
 }
 
-/** How many may be recovered at once of machines that are all of one provider, wherever they stand. */
-export const budgetOfAll = (budget: RecoveryBudget, machines: number): number =>
-  Math.min(fleetBudget(budget, machines), groupBudget(budget, machines));
+/** How many may be interrupted at once of machines that are all of one provider, wherever they stand. */
+export const budgetOfAll = (machines: number): number =>
+  Math.min(fleetBudget(DEFAULT_BUDGET, machines), groupBudget(DEFAULT_BUDGET, machines));
 
 /** So long after its end it is still watched: whatever is done too much shows then. */
 export const AFTER_MS = 10_000;

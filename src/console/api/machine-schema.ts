@@ -31,7 +31,7 @@ export const MachineSchema = named(
     next: z.enum(['agentStart', 'recovery', 'deprovision']).nullable(),
     endedBy: text.nullable().describe('Who or what can end a quarantine.'),
     dueAtMs: Milliseconds.nullable().describe('When the clock alone may change its state.'),
-    permit: z.boolean().describe('It holds a permit of the guard to be recovered.'),
+    permit: z.boolean().describe('It holds a permit of the guard: recovery interrupts it now.'),
     conflict: text.nullable(),
     holdRows: listOf(
       z.object({

@@ -98,7 +98,6 @@ async function verdictOn(change: Partial<Told>) {
     frozenBefore: 100,
     violations: () => told.violations,
     left: new Map(Object.entries(told.left)),
-    budget: { percent: 5, perGroupMax: 10, fleetMax: 50 },
   };
   const outcome: Outcome = { struck: told.struck, budget: told.budget, broken: [] };
   return judge(around, outcome);
@@ -111,8 +110,8 @@ const restarted: Partial<Told> = {
   asked: { restartingAgent: 1 },
   programs: 1,
   agentStarts: 1,
-  peak: 1,
-  peakOfPlace: 1,
+  peak: 0,
+  peakOfPlace: 0,
   frozen: 0,
   frozenHere: 0,
   noticed: { m0: 'recoveryAsked restartingAgent' },
@@ -207,7 +206,7 @@ describe('broken', () => {
     ['more than the budget', { ...lost, peak: 3 }, /3 machines were recovering at once/],
     ['a rack whose permits nobody saw', { ...lost, peak: 0, peakOfPlace: 0 }, /^0 .* 2 could have/],
     ['a rack that used not all of its budget', { ...lost, peak: 1 }, /^1 machines were recovering/],
-    ['a restart without a permit', { ...restarted, peak: 0, peakOfPlace: 0 }, /^0 machines were/],
+    ['a reboot without a permit', { ...rolled, peak: 0, peakOfPlace: 0 }, /^0 machines were/],
     ['more than a location may have', { ...lost, peakOfPlace: 3 }, /3 recovering at once in place/],
     ['a bystander in the log', { noticed: { m7: 'workFailed x' } }, /bystander m7: workFailed x/],
     ['a bystander that was not Running', { left: { m7: 'Recovering' } }, /m7 was Recovering/],
