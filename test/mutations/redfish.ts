@@ -25,8 +25,8 @@ export const mutations: readonly Mutation[] = [
     ],
     [
       'redfish-override-is-left',
-      'isOurs ? found : await clearOverride(wire, found, before)',
-      'isOurs || call ? found : await clearOverride(wire, found, before)',
+      'bootsDisk(want) ? await',
+      'bootsDisk(want) && !call ? await',
       'vector 17',
     ],
     [
@@ -52,16 +52,17 @@ export const mutations: readonly Mutation[] = [
     at('boot-override.ts', 'reboot'),
     [
       'redfish-reboots-into-what-stays',
-      'if (still) throw stays(still);',
-      'if (still?.target === null) throw stays(still);',
+      'throw stays(left, reason);',
+      'if (reason !== undefined) throw stays(left, reason);\n  return now;',
       'changes nothing',
     ],
     [
       'redfish-reboots-into-what-is-not-cleared',
-      'throw stays(left, error);',
-      'return system;',
+      'throw stays(left, reason);',
+      'if (reason === undefined) throw stays(left, reason);\n  return now;',
       'is refused',
     ],
+    ['redfish-clears-in-one-way', "    whole('Hdd', 'Once'),\n", '', 'sushy-tools'],
     [
       'redfish-settings-are-not-read',
       'return pending && leadsElsewhere(pending.boot) ? pending.boot : null;',
@@ -69,6 +70,12 @@ export const mutations: readonly Mutation[] = [
       'only the settings',
     ],
   ),
+  ...mistakesNamed(at('boot-override.ts', 'boot-override'), [
+    'redfish-knows-all-targets',
+    'None|Hdd|BiosSetup',
+    'None|Hdd|BiosSetup|CD.DVD',
+    'Supermicro',
+  ]),
   ...mistakesNamed(at('redfish-provider.ts', 'listing'), [
     'redfish-a-slow-bmc-ends-the-call',
     "if (isProviderError(error, 'aborted') && !patience.isOver()) throw error;",

@@ -103,8 +103,7 @@ export function createChanges(deps: ChangesDeps): Changes {
       const can = allowed?.join(', ') || 'nothing';
       throw new ProviderError('not-implemented', `its BMC cannot do that; it allows ${can}`);
     }
-    const isOurs = 'power' in want && want.isInstalling === true;
-    const system = isOurs ? found : await clearOverride(wire, found, before);
+    const system = bootsDisk(want) ? await clearOverride(wire, found, before) : found;
     if (system !== found) requireOurs(entry, system, call);
     await before();
     const sent = { type, before: system, atMs: clock.monotonic() };
@@ -232,6 +231,10 @@ export function createChanges(deps: ChangesDeps): Changes {
     return { operationRef: parts.join(' ') };
   }
 }
+
+/** Nothing boots where the power goes off; an installation boots what it prepared. */
+const bootsDisk = (want: Want): boolean =>
+  'reboot' in want || (want.power === 'on' && want.isInstalling !== true);
 
 /** Some BMCs refuse On for a while after the power went off. */
 const isEarlyOn = ({ status, ids }: Refusal, type: string): boolean =>

@@ -1,5 +1,5 @@
 import { ProviderError } from '../../../../domain/errors.ts';
-import { leadsElsewhere, patchBoot, pendingOf } from '../boot-override.ts';
+import { clearOverride, patchBoot, pendingOf } from '../boot-override.ts';
 import type { Wire } from '../client/bmc.ts';
 import type { Json } from '../client/replies.ts';
 import { type BootOverride, type System, systemOf } from '../client/system.ts';
@@ -87,14 +87,10 @@ export async function bootDisk(
   system: System,
   { isOurs, check }: Leaving,
 ): Promise<void> {
-  const pending = await pendingOf(wire, system);
-  const boots = pending ? [system.boot, pending.boot] : [system.boot];
-  const isSet = boots.some(leadsElsewhere);
-  const isLeft = boots.some(({ httpBootUri: uri }) => uri !== null && isOurs(uri));
-  if (!isSet && !isLeft) return;
+  const now = await clearOverride(wire, system, check);
+  const pending = await pendingOf(wire, now);
+  const boots = pending ? [now.boot, pending.boot] : [now.boot];
+  if (!boots.some(({ httpBootUri: uri }) => uri !== null && isOurs(uri))) return;
   await check();
-  await patchBoot(wire, system, {
-    ...(isSet && { BootSourceOverrideEnabled: 'Disabled' }),
-    ...(isLeft && { HttpBootUri: null }),
-  });
+  await patchBoot(wire, now, { HttpBootUri: null });
 }
