@@ -56,6 +56,7 @@ test('what is tidied up goes by how the machine was installed, not by how it wou
   const settings = { ...rack.settings, install: { ...others, ...install } } as Settings;
   const { clock, log, records } = rack;
   const second = redfishDriver.open(settings, context({ clock, log, records }));
+  await rack.inTime(second.listMachines({}, rack.call()));
   await rewrite(rack, ({ install: of }) => ({ install: { ...of, sealed: null }, result: FAILED }));
   await rack.until(async () => (await rack.claim())?.result?.isTidy === true);
   expect(rack.media()[0]!.image).toBe(null);
