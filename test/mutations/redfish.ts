@@ -15,6 +15,24 @@ export const mutations: readonly Mutation[] = [
     "if (wrong && entry.bmc === '') {",
     'vector 16',
   ]),
+  ...mistakesNamed(at('identity.ts', 'identity'), [
+    'redfish-a-product-number-is-a-serial',
+    "/dell/i.test(manufacturer ?? '') ? sku : null",
+    'manufacturer === null ? null : sku',
+    'product number',
+  ]),
+  ...mistakesNamed(at('client/system.ts', 'listing'), [
+    'redfish-gone-though-listed',
+    'if (!isBelieved || (await isListed(wire, named))) {',
+    'if (!isBelieved) {',
+    'the collection lists',
+  ]),
+  ...mistakesNamed(at('client/errors.ts', 'reboot'), [
+    'redfish-a-part-is-the-machine',
+    "if (isAbsence(refusal)) return changing ? 'transient' : 'not-implemented';",
+    "if (isAbsence(refusal)) return 'not-found';",
+    'no machine that is gone',
+  ]),
   ...mistakesNamed(
     at('changes.ts', 'reboot'),
     [

@@ -50,7 +50,7 @@ export async function pendingOf(wire: Wire, { settingsPath }: System): Promise<P
     if (!isObject(json['Boot']) || !('BootSourceOverrideEnabled' in json['Boot'])) return null;
     return { path, etag: etagOf(found), boot: bootOf(json) };
   } catch (error) {
-    if (isProviderError(error, 'not-found', 'not-implemented')) return null;
+    if (isProviderError(error, 'not-implemented')) return null;
     throw error;
   }
 }

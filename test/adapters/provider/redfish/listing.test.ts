@@ -100,6 +100,26 @@ test('a system that is not there, in three looks over two minutes, is not found'
   expect(await failureOf(rack.get('nobody'))).toMatchObject({ kind: 'not-found' });
 });
 
+test('a system that is not there, and that the collection lists, is never not found', async () => {
+  const rack = await startRack();
+  const route = '/redfish/v1/Systems/{system}';
+  await rack.fault({ type: 'status', code: 404 }, { match: { route } });
+  for (let look = 1; look <= 5; look++) {
+    expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'transient' });
+    await rack.after(60_000);
+  }
+});
+
+test('a manager that is not there keeps no power state from being read', async () => {
+  const rack = await startRack({ settings: { bmcReset: true, powerPoll: '1m' } });
+  const route = '/redfish/v1/Managers/{manager}';
+  await rack.fault({ type: 'status', code: 404 }, { match: { route } });
+  await rack.prepare();
+  await rack.after(120_000);
+  const { machines } = await rack.list();
+  expect(machines).toMatchObject([{ id: 'system-1', power: 'off' }]);
+});
+
 test('vector 29: an asset tag of the owner stays, and that is said once', async () => {
   const rack = await startRack({ settings: { ownerMark: 'assetTag', powerPoll: '1m' } });
   await rack.raw.ask('PATCH', rack.path, { body: { AssetTag: 'INV-0042' } });

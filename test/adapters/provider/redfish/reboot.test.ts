@@ -38,6 +38,22 @@ test('where nothing tells what is allowed, the usual types are', async () => {
   expect(rack.resets()).toEqual(['ForceRestart']);
 });
 
+test('where the list of what is allowed is not there, the usual types are, and nothing is gone', async () => {
+  const rack = await startRack({ fish: { profile: 'openbmc' } });
+  await rack.boot();
+  const route = '/redfish/v1/Systems/{system}/ResetActionInfo';
+  await rack.fault({ type: 'status', code: 404 }, { match: { route } });
+  await rack.reboot('force');
+  expect(rack.resets()).toEqual(['ForceRestart']);
+});
+
+test('a reset that is not there is no machine that is gone', async () => {
+  const rack = await startRack();
+  await rack.boot();
+  await rack.fault({ type: 'status', code: 404 }, { match: { route: RESET } });
+  expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'transient' });
+});
+
 test('a type that is listed and fails is not asked for again; the next one is', async () => {
   const rack = await startRack({ fish: { profile: 'idrac9' } });
   await rack.boot();
