@@ -312,6 +312,8 @@ export interface ReinstallRequest {
 /** How the provider names an accepted operation, for people. */
 export interface OperationRef {
   readonly operationRef: string;
+  /** The machine's own system is to carry it out, which one that hangs does not. Absent: it is not, or nobody knows. */
+  readonly isGraceful?: boolean;
 }
 
 export interface SweepReport {

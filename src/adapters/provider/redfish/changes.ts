@@ -228,7 +228,8 @@ export function createChanges(deps: ChangesDeps): Changes {
   function refOf(what: string, { id }: BmcEntry): OperationRef {
     const [type = '', task] = what.split(' ');
     const parts = [type, id, new Date(clock.now()).toISOString(), ...(task ? [task] : [])];
-    return { operationRef: parts.join(' ') };
+    const isGraceful = type.startsWith('Graceful');
+    return { operationRef: parts.join(' '), ...(isGraceful && { isGraceful }) };
   }
 }
 
