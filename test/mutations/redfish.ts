@@ -100,6 +100,27 @@ export const mutations: readonly Mutation[] = [
     "if (isProviderError(error, 'aborted')) throw error;",
     'longer than the call may',
   ]),
+  ...mistakesNamed(
+    at('power-poll.ts', 'slow-bmcs'),
+    ['redfish-slow-ones-are-not-put-aside', 'isAside ? aside(() => lookAt(bmc)) : ', '', '171'],
+    ['redfish-slow-ones-are-not-known', 'GREETING_MS = 5_000', 'GREETING_MS = 600_000', '171'],
+  ),
+  ...mistakesNamed(
+    { file: 'src/domain/provisioning/reconcile.ts', tests: [`${TESTS}/slow-bmcs.test.ts`] },
+    ['intake-in-any-order', ' || Number(isRead(b)) - Number(isRead(a))', '', '171'],
+  ),
+  ...mistakesNamed(
+    {
+      file: 'src/adapters/provider/core/orders.ts',
+      tests: ['test/adapters/provider/core/inventory.test.ts'],
+    },
+    [
+      'intake-one-after-the-other',
+      '`slot ${reservationId ?? id}`',
+      '`slot ${reservationId}`',
+      'keeps no other',
+    ],
+  ),
   ...mistakesNamed(at('machine-view.ts', 'power'), [
     'redfish-on-its-way-is-off',
     "sighting?.power === 'Off'",

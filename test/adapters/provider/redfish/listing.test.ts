@@ -76,6 +76,17 @@ test('a BMC that takes longer than the call may leaves the power unknown, and th
   await rack.fake.clearFaults();
 });
 
+test('a BMC that is slow to show its root is put aside, and read all the same', async () => {
+  const rack = await startRack({ settings: { powerPoll: '1m' } });
+  await rack.fault({ type: 'latency', ms: 7_000 });
+  await rack.prepare();
+  await rack.after(120_000);
+  expect((await rack.list()).machines).toMatchObject([{ id: 'system-1', power: 'off' }]);
+  expect(rack.log.count('a BMC gives no power state')).toBe(1);
+  expect(rack.log.count('a BMC answers again')).toBe(1);
+  await rack.fake.clearFaults();
+});
+
 test('vector 25: a BMC that starts has a root before it has systems: that is no absence', async () => {
   const rack = await startRack();
   await rack.prepare();
