@@ -1,9 +1,18 @@
 import type { TakeoverProtocol } from '../../adapters/agents/port.ts';
 import type { Work } from '../../adapters/bmdb/port.ts';
+import { sleep } from '../../adapters/clock/port.ts';
 import type { ShellSession, ShellTarget, UploadFile } from '../../adapters/ssh/port.ts';
 import type { BackoffDescriptor } from '../../domain/backoff.ts';
-import { CommandFailed, NotImplemented, RemoteFailure } from '../../domain/errors.ts';
-import type { ProviderMachine } from '../../domain/machine.ts';
+import {
+  CommandFailed,
+  explain,
+  NoCommonProtocol,
+  NotImplemented,
+  RemoteFailure,
+  TimedOut,
+  Unreachable,
+} from '../../domain/errors.ts';
+import type { MachineRow, ProviderMachine } from '../../domain/machine.ts';
 import { plainText } from '../../domain/texts.ts';
 import type { Failure } from '../../machines/task.ts';
 import type { Turn } from '../turns/task-pool.ts';
@@ -72,7 +81,7 @@ export function agentStartServices(deps: TakeOverDeps) {
 
   const connected = stepAfter<Located, Connected>(taskPool, located, async (given, signal) => ({
     ...given,
-    shell: await connect(deps, given, given.target, signal),
+    shell: await connectWhileBooting(deps, given, signal),
   }));
 
   const trusted = stepAfter<Connected, Trusted>(taskPool, connected, async (given, signal) => {
@@ -156,8 +165,12 @@ export function agentStartServices(deps: TakeOverDeps) {
     recordStart: serviceOf(recorded),
     giveUp: giveUpService(deps, {
       message: 'agent start failed',
-      backoffFor: (failure, work) =>
-        NEEDS_PEOPLE.has(failure?.code ?? '') ? longBackoff(deps.backoff, work) : deps.backoff,
+      backoffFor(failure, work, turn) {
+        const code = failure?.code ?? '';
+        if (NEEDS_PEOPLE.has(code)) return longBackoff(deps.backoff, work);
+        const broke = code === 'unreachable' && connected.of(turn) !== undefined;
+        return broke && isBooting(work.row) ? BOOT_BACKOFF : deps.backoff;
+      },
       effects: (failure, turn) => ({
         ...(wasConnecting(turn) && OUT_OF_REACH.has(failure?.code ?? '') && { unreachable: true }),
         ...(!connected.of(turn) && OF_THE_WAY.has(failure?.code ?? '') && { unreached: true }),
@@ -165,6 +178,36 @@ export function agentStartServices(deps: TakeOverDeps) {
       onFailed: (failure, turn) => deps.metrics.agentStartFailure(classOf(failure, turn)),
     }),
   };
+}
+
+/** How long after its installation a machine may take until its SSH stays up. */
+const BOOT_WAIT_MS = 5 * 60_000;
+const BOOT_RETRY_MS = 5_000;
+/** Its connection broke, perhaps since it boots once more. */
+const BOOT_BACKOFF: BackoffDescriptor = { initialMs: 10_000, exponent: 1, maximumMs: 10_000 };
+
+/** No agent ran on this system yet, and no more than one start of an agent failed. */
+const isBooting = ({ agentStarted, startAttempt }: MachineRow): boolean =>
+  agentStarted === null && (startAttempt?.count ?? 0) <= 1;
+
+/** Connects; again every few seconds to a machine that may still boot. That wait occupies no place. */
+async function connectWhileBooting(deps: TaskDeps, given: Located, signal: AbortSignal) {
+  const { clock, taskPool, log } = deps;
+  const { slot, row, target } = given;
+  const lastMs = clock.monotonic() + (isBooting(row) ? BOOT_WAIT_MS : 0) - BOOT_RETRY_MS;
+  for (let tries = 1; ; tries++) {
+    try {
+      return await connect(deps, given, target, signal);
+    } catch (error) {
+      const mayComeUp = error instanceof Unreachable && !(error instanceof NoCommonProtocol);
+      const isOver = signal.aborted || clock.monotonic() > lastMs;
+      if (isOver || !(mayComeUp || error instanceof TimedOut)) throw error;
+      const cause = explain(error);
+      if (tries === 1) log.info({ slot, cause }, 'it may still boot: SSH is tried again');
+      taskPool.leavePlace(slot);
+      await sleep(clock, BOOT_RETRY_MS, AbortSignal.any([signal, taskPool.stopping]));
+    }
+  }
 }
 
 const toldOf = ({ provider }: Claimed) => ({ throwAway: provider.capabilities.throwAway === true });

@@ -19,7 +19,7 @@ import {
   startServices,
 } from '../../support/agent-start.ts';
 import { createTaskStand, JOB, type TaskStand } from '../../support/task-stand.ts';
-import { advance, settled } from '../../doubles/simulated-clock.ts';
+import { advance, runOut, settled } from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 const BOOT_ID = 'execute cat /proc/sys/kernel/random/boot_id';
@@ -306,7 +306,7 @@ describe('a machine whose provider is not configured here', () => {
 describe('the wait after a failure', () => {
   const waitOf = async (failure: Error) => {
     stand.connecting = failure;
-    expect((await takeOver()).outcome).toBe('failed');
+    expect((await runOut(stand.clock, takeOver())).outcome).toBe('failed');
     const [wait] = stand.row().backoffs;
     expect(wait!.untilMs - stand.clock.now()).toBeGreaterThanOrEqual(
       wait!.lastIntervalSeconds! * 1_000,
