@@ -101,6 +101,7 @@ export async function providerTest(
           image: options.image ?? null,
           tester: String(process.pid),
           publicKey: keys.publicLine,
+          previousKeys: keys.previousLines,
           version: options.version,
           ...(around.drivers && { drivers: around.drivers }),
         },

@@ -331,6 +331,12 @@ test('a password in the database URL is a reference, escaped as a URL needs it',
   expect(config.database.url?.reference).toBe(url);
 });
 
+test('a database URL may name several hosts', () => {
+  const url = 'postgres://bmdb:${PGPASSWORD}@a:1,b:2/bmdb?target_session_attrs=read-write';
+  const { database } = parseConfig({ ...minimal(), database: { url } }, { env });
+  expect(database.url?.read()).toBe(url.replace('${PGPASSWORD}', 'p%40ss%2Fword'));
+});
+
 test('nothing that prints the configuration shows a secret', () => {
   const config = parseConfig(minimal(), { env });
   const printed = [JSON.stringify(config), inspect(config, { depth: 9, showHidden: true })];

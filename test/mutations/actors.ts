@@ -47,7 +47,7 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'a-refusal-backs-off-as-anything-else',
     file: 'src/actors/tasks/agent-start.ts',
-    find: "failure?.code === 'denied' ? deniedBackoff(deps.backoff, work) : deps.backoff",
+    find: "NEEDS_PEOPLE.has(failure?.code ?? '') ? longBackoff(deps.backoff, work) : deps.backoff",
     replace: 'deps.backoff',
     tests: ['test/actors/tasks/agent-start-failures.test.ts'],
   },
