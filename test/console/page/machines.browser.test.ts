@@ -5,7 +5,7 @@ import type { FleetView } from '../../../src/console/port.ts';
 import { openBrowser, type HeldBrowser } from '../../support/browser.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
-import { becomes, showPage } from './page-scene.ts';
+import { becomes, consoleOf, showPage } from './page-scene.ts';
 
 let browser: HeldBrowser;
 beforeAll(async () => {
@@ -102,6 +102,35 @@ test('V6: filter, order and columns stand in the address, and are the same elsew
   await page.click('button:has-text("Clear")');
   await expect.poll(async () => slotsShown(page), PATIENCE).toHaveLength(4);
   await done();
+});
+
+test('says what is wrong with a filter and what is known, while the connection stays', async () => {
+  const fleet = scriptedFleet(machine('a'), machine('b', { state: 'Running', substate: 'late' }));
+  const { page, done } = await show(fleet, 'machines?filter=state:foo since>soon');
+  await becomes(page, '.notice', /state:foo: foo is neither a state nor a substate.*silent/s);
+  await becomes(page, '.notice', /since>soon: after since comes a time such as >2h/);
+  await becomes(page, '.notice', 'provider:NAME');
+  expect(await page.locator('.list, .notice:has-text("connection")').count()).toBe(0);
+  fleet.remove(machine('b').slot);
+  await becomes(page, '.fleet-line', '0/1');
+  await page.fill('#filter', 'state:Reserved');
+  await becomesSlots(page, 'a');
+  expect(await page.locator('.notice').count()).toBe(0);
+  await done();
+});
+
+test('says why the console refuses the stream of a page, and that it is not the connection', async () => {
+  const { page, complaints } = await browser.newPage();
+  const shown = await consoleOf(scriptedFleet(machine('a')));
+  started.push(shown);
+  await page.goto(`${shown.url}machines?sort=age`);
+  await becomes(page, '.notice', /does not send what this page shows: .*sort/);
+  await becomes(page, '.link', 'Refused');
+  await page.goto(`${shown.url}machines`);
+  await becomesSlots(page, 'a');
+  await becomes(page, '.link', 'Live');
+  expect(complaints.filter((each) => !each.includes('400'))).toEqual([]);
+  await page.close();
 });
 
 test('V2: of many thousand machines only those that are seen are drawn, wherever one scrolls to', async () => {
