@@ -167,7 +167,10 @@ async function addShown(
   });
   addPage(app, { log, version: deps.version });
   addRunbooks(app);
-  addLoginPage(app, { hasIdentities: deps.identities !== undefined });
+  addLoginPage(app, {
+    hasIdentities: deps.identities !== undefined,
+    isOpen: access.options.isOpen,
+  });
   addOidcLogin(app, access);
   addEvents(app, hub, access);
   const {

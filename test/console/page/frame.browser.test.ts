@@ -1,10 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { AxeBuilder } from '@axe-core/playwright';
 import type { Page } from 'playwright-core';
 import type { Console, ConsoleDeps } from '../../../src/console/console.ts';
 import type { FleetView, GuardScope } from '../../../src/console/port.ts';
 import { openBrowser, type HeldBrowser } from '../../support/browser.ts';
 import { AT_MS, machine, member, pool, scriptedFleet, WATCHING } from '../scripted-fleet.ts';
 import { seriesView } from '../scripted-series.ts';
+import { manned } from './manned.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { becomes, consoleOf, showPage } from './page-scene.ts';
 
@@ -165,6 +167,32 @@ test('a page that came from another version than the one that answers says so, u
   expect(await page.locator('.notice').count()).toBe(0);
   expect(new URL(page.url()).pathname).toBe('/machines');
   await page.close();
+});
+
+test('shows the way in to whoever looks without a login, and no longer after it', async () => {
+  const world = manned();
+  const { page, console, isClean } = await show(scriptedFleet(machine('a')), '', world.more);
+  await page.locator('.top').getByRole('link', { name: 'Log in' }).click();
+  await becomes(page, 'h1', 'Log in to Shepherd');
+  for (const way of ['shepherd ui --config FILE', 'shepherd token create', 'within ten minutes']) {
+    await becomes(page, 'main', way);
+  }
+  expect(await page.getByLabel('Token').isVisible()).toBe(true);
+  expect(await page.getByText('organisation').first().isVisible()).toBe(false);
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
+  }
+  isClean();
+  await page.getByRole('link', { name: 'Look at the fleet without a login' }).click();
+  await becomes(page, '.link', 'Live');
+  await world.logIn(page, console.url);
+  await becomes(page, '.link', 'Live');
+  await page.goto(`${console.url}settings`);
+  await becomes(page, '.you', 'db:ann@host');
+  expect(await page.locator('.top').getByRole('link', { name: 'Log in' }).count()).toBe(0);
+  await page.close();
+  await browser.context.clearCookies();
 });
 
 test('a theme that was chosen stays', async () => {
