@@ -5,6 +5,7 @@ import type { FleetView } from '../../../src/console/port.ts';
 import { openBrowser, type HeldBrowser } from '../../support/browser.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
+import { guardInsight } from '../scripted-guard.ts';
 import { becomes, consoleOf, showPage } from './page-scene.ts';
 
 let browser: HeldBrowser;
@@ -147,6 +148,64 @@ test('V2: of many thousand machines only those that are seen are drawn, wherever
   expect(await page.locator('.list .rows [role=row]').count()).toBeLessThan(80);
   fleet.set(machine('00305').slot, { state: 'Running', substate: 'healthy' });
   await becomes(page, `${row('00305')} .state`, 'Running');
+  await done();
+});
+
+/** What is cut off in a row that is drawn, or overlaps with the next. */
+const cutOff = (page: Page) =>
+  page.evaluate<string[]>(`(() => {
+    const rows = [...document.querySelectorAll('.list [data-slot]')];
+    const box = (each) => each.getBoundingClientRect();
+    rows.sort((one, other) => box(one).top - box(other).top);
+    return rows.flatMap((row, at) => {
+      const next = rows[at + 1];
+      const gap = next ? box(next).top - box(row).bottom : 0;
+      const cells = [...row.querySelectorAll('[role=cell]')].filter((cell) => {
+        const isWide = cell.scrollWidth > cell.clientWidth + 1;
+        return isWide || box(cell).top + cell.scrollHeight > box(row).bottom + 1;
+      });
+      return [
+        ...cells.map((cell) => row.dataset.slot + ' ' + cell.dataset.column),
+        ...(Math.abs(gap) > 1 ? [row.dataset.slot + ': ' + gap + ' px to the next'] : []),
+      ];
+    });
+  })()`);
+
+test('shows the whole reason in rows of their own heights on a phone, also after it was turned', async () => {
+  const reason = 'the ladder is at its end: reboot, power cycle and reinstallation failed';
+  const fleet = scriptedFleet(
+    machine('a', { state: 'Quarantined', substate: 'needsHuman', reason, holds: ['no-recover'] }),
+    machine('b', { state: 'Quarantined', substate: 'needsHuman', reason: 'x'.repeat(120) }),
+    machine('c'),
+  );
+  const { page, done } = await show(fleet, 'machines');
+  await becomesSlots(page, 'a', 'b', 'c');
+  await page.setViewportSize({ width: 390, height: 844 });
+  await expect.poll(() => cutOff(page), PATIENCE).toEqual([]);
+  fleet.set(machine('c').slot, { reason });
+  await becomes(page, row('c'), reason);
+  await expect.poll(() => cutOff(page), PATIENCE).toEqual([]);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  const heights = () =>
+    page.locator('.list [data-slot]').evaluateAll((all) => all.map((row) => row.offsetHeight));
+  await expect.poll(heights, PATIENCE).toEqual([30, 30, 30]);
+  await done();
+});
+
+test('marks the sides on which a table goes on', async () => {
+  const more = { guard: guardInsight() };
+  const { page, done } = await show(scriptedFleet(machine('a')), 'guard', more);
+  await page.setViewportSize({ width: 390, height: 844 });
+  const table = page.locator('.scopes .scrolls');
+  const marks = () =>
+    table.evaluate((e) => ['before', 'after'].filter((side) => e.hasAttribute(`data-${side}`)));
+  await expect.poll(marks, PATIENCE).toEqual(['after']);
+  await table.evaluate((e) => e.scrollTo(60, 0));
+  await expect.poll(marks, PATIENCE).toEqual(['before', 'after']);
+  await table.evaluate((e) => e.scrollTo(e.scrollWidth, 0));
+  await expect.poll(marks, PATIENCE).toEqual(['before']);
+  await page.setViewportSize({ width: 2000, height: 800 });
+  await expect.poll(marks, PATIENCE).toEqual([]);
   await done();
 });
 
