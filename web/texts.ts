@@ -41,6 +41,7 @@ export const texts = {
     json: 'API',
     metrics: 'Metrics',
     readiness: 'Readiness',
+    documents: 'Documents',
     licences: 'Licences',
     stately: "Stately's inspector",
   },

@@ -195,6 +195,27 @@ test('shows the way in to whoever looks without a login, and no longer after it'
   await browser.context.clearCookies();
 });
 
+test('shows runbooks legibly in both themes, with links and a way back', async () => {
+  const { page, console, isClean } = await show(scriptedFleet(machine('a')));
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width: 390, height: 844 });
+    for (const path of ['runbooks/', 'runbooks/need-human', 'docs/ssh']) {
+      await page.goto(`${console.url}${path}`);
+      expect((await new AxeBuilder({ page }).analyze()).violations, path).toEqual([]);
+      const cut = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+      expect(cut, path).toBe(0);
+    }
+  }
+  await page.goto(`${console.url}runbooks/need-human`);
+  await page.getByRole('link', { name: 'States that need you' }).click();
+  await page.waitForURL(/\/docs\/operating#states-that-need-you$/);
+  await page.getByRole('link', { name: 'Fleet' }).first().click();
+  await becomes(page, '.link', 'Live');
+  isClean();
+  await page.close();
+});
+
 test('a theme that was chosen stays', async () => {
   const { page, done } = await show(scriptedFleet(machine('a')));
   const background = () =>
