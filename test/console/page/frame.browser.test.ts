@@ -169,6 +169,23 @@ test('a page that came from another version than the one that answers says so, u
   await page.close();
 });
 
+test('names each page in its title, before the figures of the fleet', async () => {
+  const { page, console, done } = await show(scriptedFleet(machine('a')));
+  const titles: Record<string, string> = {
+    '': '0/1 Running · Shepherd',
+    machines: 'Machines · 0/1 Running · Shepherd',
+    'machines/equinix/a': 'equinix/a · 0/1 Running · Shepherd',
+    audit: 'Audit · 0/1 Running · Shepherd',
+  };
+  for (const [path, title] of Object.entries(titles)) {
+    await page.goto(`${console.url}${path}`);
+    await expect.poll(() => page.title(), PATIENCE).toBe(title);
+  }
+  await page.locator('.menu').getByText('Guard').click();
+  await expect.poll(() => page.title(), PATIENCE).toBe('Guard · 0/1 Running · Shepherd');
+  await done();
+});
+
 test('shows the way in to whoever looks without a login, and no longer after it', async () => {
   const world = manned();
   const { page, console, isClean } = await show(scriptedFleet(machine('a')), '', world.more);
