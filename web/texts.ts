@@ -41,6 +41,7 @@ export const texts = {
     json: 'API',
     metrics: 'Metrics',
     readiness: 'Readiness',
+    documents: 'Documents',
     licences: 'Licences',
     stately: "Stately's inspector",
   },
@@ -53,6 +54,8 @@ export const texts = {
     connecting: 'Connecting',
     live: 'Live',
     lost: 'Not connected',
+    refused: 'Refused',
+    refusal: (why: string) => `Shepherd answers, but does not send what this page shows: ${why}.`,
     stale: (age: string) =>
       `The connection to Shepherd is lost; trying again. What you see is ${age} old.`,
     waiting: 'Connecting to Shepherd. The fleet appears as soon as the daemon answers.',
@@ -260,10 +263,12 @@ export const texts = {
     filter: 'Filter machines',
     placeholder: 'state:silent location:fr2 since>2h, or any words',
     filterHelp:
-      'state: provider: location: hold: since>2h heard>5m needs-human overdue, and words that must occur',
+      'A filter consists of words that must occur and of these terms: state:Running,silent ' +
+      'provider:NAME location:NAME hold:no-recover (or hold:any) since>2h heard<5m needs-human overdue',
     clear: 'Clear',
     columnChoice: 'Columns',
     states: 'Only machines in these states',
+    unreadable: 'This filter cannot be read',
     none: 'No machine matches',
     noneWhy: 'Other machines are hidden by the filter.',
     coming: '…',

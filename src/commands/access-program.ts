@@ -33,7 +33,7 @@ interface GrantFlags extends CommonFlags {
 export function addAccessCommands(cli: Command, through: Through = byFlags): void {
   addTokens(cli.command('token').description('tokens with which programs use the API'), through);
   remote(cli.command('ui'))
-    .description('print a link that logs in to the page as you, once and within a minute')
+    .description('print a link that logs in to the page as you, once and within ten minutes')
     .addOption(roleOption('admin').hideHelp())
     .addOption(providersOption().hideHelp())
     .addHelpText('after', UI_HELP)

@@ -208,7 +208,7 @@ function greet(
   const lines = [
     `Simulating ${machines} machines on ${world.provider.name}${chaos ? ', some of which will die' : ''}. Ctrl-C ends it.`,
     `Console:   ${consoleUrl}`,
-    `Log in:    ${link} (once, within a minute; then: shepherd ui)`,
+    `Log in:    ${link} (once, within ten minutes; later: shepherd ui)`,
     ...commandLines(context, configFile),
     ...clientsLines(world),
     ...(inspectorUrl ? [`Inspector: ${inspectorUrl}`] : []),

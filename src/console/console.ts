@@ -34,7 +34,7 @@ import { NO_PLAN, type PlanView } from './plan.ts';
 import type { LogControl } from './log-control.ts';
 import { NO_SERIES, type SeriesView } from './series.ts';
 import { NO_INSIGHT, type MachineInsight } from './insight.ts';
-import { addRunbooks } from './runbooks.ts';
+import { addDocuments } from './documents.ts';
 import type { StreamLimits } from './stream/limits.ts';
 import type { FleetView, HealthReport, MetricsSource } from './port.ts';
 
@@ -166,8 +166,11 @@ async function addShown(
     onDropped,
   });
   addPage(app, { log, version: deps.version });
-  addRunbooks(app);
-  addLoginPage(app, { hasIdentities: deps.identities !== undefined });
+  addDocuments(app);
+  addLoginPage(app, {
+    hasIdentities: deps.identities !== undefined,
+    isOpen: access.options.isOpen,
+  });
   addOidcLogin(app, access);
   addEvents(app, hub, access);
   const {

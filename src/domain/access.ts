@@ -46,8 +46,8 @@ export const GRANT_MS = 15 * 60_000;
 export const GRANT_RETRY_MS = 30_000;
 /** … and when nobody answers, it is believed for so long. */
 export const GRANT_MAX_MS = 60 * 60_000;
-/** A one-time link is good for so long. */
-export const LOGIN_CODE_MS = 60_000;
+/** Life of a one-time link: long enough to read what is printed around it and to open it elsewhere. */
+export const LOGIN_CODE_MS = 10 * 60_000;
 
 /** What a token is called: it stands in the audit as `token:<name>`. */
 export const TOKEN_NAME = /^[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?$/i;

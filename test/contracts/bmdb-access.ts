@@ -199,8 +199,13 @@ export function accessContract(s: Stage): void {
       expect(await redeem()).toBeNull();
     });
 
-    it('are good for a minute', async () => {
-      await codes().add({ ...CODE, role: 'viewer', providers: null });
+    it('are good for ten minutes and no longer', async () => {
+      expect(LOGIN_CODE_MS).toBe(600_000);
+      const add = () => codes().add({ ...CODE, role: 'viewer', providers: null });
+      await add();
+      await s.h.pass(LOGIN_CODE_MS - 60_000);
+      expect(await redeem()).toMatchObject({ name: CODE.name });
+      await add();
       await s.h.pass(LOGIN_CODE_MS);
       expect(await redeem()).toBeNull();
     });

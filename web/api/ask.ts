@@ -52,6 +52,19 @@ export async function read<Answer>(address: string, signal: AbortSignal): Promis
   return (await askFor<Answer>(address, { signal })).answer;
 }
 
+/** Why this address answers with a failure; null: it does not, or nobody answers. */
+export async function refusalOf(address: string): Promise<ProblemBody | null> {
+  const leaving = new AbortController();
+  try {
+    const response = await fetch(address, { signal: leaving.signal });
+    return response.ok ? null : await problemOf(response);
+  } catch {
+    return null;
+  } finally {
+    leaving.abort();
+  }
+}
+
 async function problemOf(response: Response): Promise<ProblemBody> {
   const { status, statusText } = response;
   const told = await response.text();

@@ -64,6 +64,9 @@ function Elsewhere() {
         <a href="/readyz">{texts.links.readiness}</a>
       </li>
       <li>
+        <a href="/docs/">{texts.links.documents}</a>
+      </li>
+      <li>
         <a href="/licences.md">{texts.links.licences}</a>
       </li>
       {running !== null && <li className="version">{running}</li>}

@@ -14,7 +14,7 @@ export const linkByDatabase = (
     loginLink(bmdb, consoleUrlOf(config), { ...options, name: options.by }),
   );
 
-/** Makes a link that logs somebody in, once and within a minute. */
+/** Makes a link that logs somebody in, once and within ten minutes. */
 export async function loginLink(
   { access }: Pick<Bmdb, 'access'>,
   consoleUrl: string,

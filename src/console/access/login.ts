@@ -66,7 +66,7 @@ export function addLogin(api: Api, access: Access): void {
   const byCode = async (code: string): Promise<NewLogin> => {
     const found = await book.codes.redeem(digestOf(code));
     if (found) return { ...found, proven: false };
-    throw new Problem('not-signed-in', 'The link is wrong, was used, or is older than a minute');
+    throw new Problem('not-signed-in', 'The link is wrong, was used, or is older than ten minutes');
   };
   api.post(
     '/login-codes',
@@ -74,7 +74,7 @@ export function addLogin(api: Api, access: Access): void {
       config: { right: 'see' },
       schema: {
         tags: ['console'],
-        summary: 'Make a link that logs in to the page, once and within a minute',
+        summary: 'Make a link that logs in to the page, once and within ten minutes',
         response: { 201: z.object({ code: z.string().describe('Stands behind `/login#`.') }) },
       },
     },

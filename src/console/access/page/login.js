@@ -25,9 +25,9 @@ async function logIn(body) {
   }
 }
 
-if (document.querySelector('main').dataset.identities === 'true') {
-  document.getElementById('identities').hidden = false;
-}
+const { identities, open } = document.querySelector('main').dataset;
+document.getElementById('identities').hidden = identities !== 'true';
+document.getElementById('open').hidden = open !== 'true';
 form.addEventListener('submit', (event) => {
   event.preventDefault();
   void logIn({ token: field.value.trim() });
