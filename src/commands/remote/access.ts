@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { NotFound, UsageError } from '../../domain/errors.ts';
 import { programVersion } from '../version.ts';
 import type { Whoami } from './answers.ts';
@@ -69,30 +68,24 @@ export async function login(url: string, flags: LoginFlags): Promise<string> {
   return `${who.name} is logged in to ${address} as ${who.role}; the context ${own} is used from now on`;
 }
 
+/** The first line of the standard input, whenever it comes. */
 async function askToken(): Promise<string> {
-  if (!process.stdin.isTTY) return firstLine(readFileSync(0, 'utf8'));
   const { createInterface } = await import('node:readline');
   const { Writable } = await import('node:stream');
+  const { stdin: input } = process;
+  const terminal = input.isTTY === true;
   // What is typed is shown to nobody, from before it is asked for.
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const lines = createInterface({ input: process.stdin, output: silent, terminal: true });
-  process.stderr.write('Token: ');
-  try {
-    return firstLine(
-      await new Promise<string>((resolve, reject) => {
-        lines.once('line', resolve);
-        lines.once('SIGINT', () => reject(new Interrupted()));
-        lines.once('close', () => resolve(''));
-      }),
-    );
-  } finally {
+  const lines = createInterface({ input, output: silent, terminal });
+  if (terminal) process.stderr.write('Token: ');
+  const line = await new Promise<string>((resolve, reject) => {
+    lines.once('line', resolve);
+    lines.once('SIGINT', () => reject(new Interrupted()));
+    lines.once('close', () => resolve(''));
+  }).finally(() => {
     lines.close();
-    process.stderr.write('\n');
-  }
-}
-
-function firstLine(text: string): string {
-  const [line = ''] = text.split('\n');
+    if (terminal) process.stderr.write('\n');
+  });
   if (line.trim() !== '') return line.trim();
   throw new UsageError(
     'no token was given; "shepherd token create" or an admin makes one, and it is read from the standard input',
