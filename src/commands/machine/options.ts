@@ -66,7 +66,7 @@ export const whenOf = (text: string): When => {
   const atMs = INSTANT.test(text) ? Date.parse(text.replace(' ', 'T')) : Number.NaN;
   if (!Number.isNaN(atMs)) return { atMs };
   throw new InvalidArgumentError(
-    'Give how long, such as 2h, or until when, with its zone: 2025-12-01T10:00:00Z.',
+    'Give a duration, such as 2h, or a moment with its zone: 2025-12-01T10:00:00Z.',
   );
 };
 
