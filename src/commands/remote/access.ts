@@ -7,7 +7,7 @@ import { Interrupted } from './failures.ts';
 import { openHttpDoor, requireSecret } from './http-door.ts';
 import type { Format } from './flags.ts';
 import { addressOf, tokenOf } from './open-door.ts';
-import { columnLines, factLines } from '../machine/layout.ts';
+import { columnLines, factLines, outputWidth } from '../machine/layout.ts';
 import { documentText, isData } from './output.ts';
 import { ok, type Session, type Told } from './session.ts';
 
@@ -140,7 +140,7 @@ export function showContext(name: string | undefined): string {
     ...(simulator === undefined ? [] : [['simulator', `process ${simulator}`] as const]),
     ['file', contextsFile()],
   ];
-  return factLines(facts, 80);
+  return factLines(facts, outputWidth(process.stdout));
 }
 
 export function removeContext(name: string): string {
