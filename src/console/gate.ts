@@ -128,7 +128,7 @@ function requireOwnPage(
   throw new Problem('not-allowed', `The request is not carried out, because ${reason}`);
 }
 
-const NOBODY = 'Nobody is logged in: log in first';
+const NOBODY = 'Nobody is logged in';
 
 /** A request with nothing that a browser adds and nothing that says who asks: a program sent it. */
 const showsNothing = ({ authorization, cookie, origin, ...rest }: IncomingHttpHeaders): boolean =>

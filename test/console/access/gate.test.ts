@@ -54,7 +54,7 @@ test('tells a program that shows nothing to log in, and a browser which page is 
   for (const token of [null, TOKEN]) {
     const { statusCode, body, headers } = await gated(token).inject(act);
     expect(statusCode).toBe(401);
-    expect(body).toContain('Nobody is logged in: log in first');
+    expect(body).toContain('Nobody is logged in');
     expect(headers['www-authenticate']).toBeDefined();
   }
   const cookie = 'shepherd-session=x';
