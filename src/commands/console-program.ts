@@ -17,6 +17,7 @@ export function addConsoleCommands(cli: Command, through: Through = byFlags): vo
       '--token-command <command>',
       'prints the token whenever it is needed; it is kept nowhere',
     )
+    .option('--ca <file>', "authorities of the console's certificate, PEM; the context keeps them")
     .option('--allow-insecure-http', 'the token may go in clear to another machine', false)
     .action(async (url: string, flags: LoginFlags) => {
       const { login } = await import('./remote/access.ts');

@@ -1,3 +1,5 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { NotFound, UsageError } from '../../domain/errors.ts';
 import { programVersion } from '../version.ts';
 import type { Whoami } from './answers.ts';
@@ -42,6 +44,8 @@ export const linkTold = async (link: string, format: Format): Promise<Told> =>
 export interface LoginFlags {
   readonly name?: string;
   readonly tokenCommand?: string;
+  /** File with the authorities of its certificate, PEM; they are kept in the context. */
+  readonly ca?: string;
   /** It is kept in the context. */
   readonly allowInsecureHttp: boolean;
 }
@@ -54,7 +58,8 @@ export interface LoginFlags {
 export async function login(url: string, flags: LoginFlags): Promise<string> {
   const { name, tokenCommand, allowInsecureHttp } = flags;
   const address = addressOf(url);
-  const where = { url: address, ...(allowInsecureHttp && { allowInsecureHttp }) };
+  const ca = flags.ca === undefined ? {} : { ca: readAuthorities(flags.ca) };
+  const where = { url: address, ...ca, ...(allowInsecureHttp && { allowInsecureHttp }) };
   requireSecret(where);
   const shown = tokenCommand === undefined ? { token: await askToken() } : { tokenCommand };
   const token = tokenOf({ ...where, ...shown });
@@ -66,6 +71,19 @@ export async function login(url: string, flags: LoginFlags): Promise<string> {
   const own = name ?? new URL(address).host;
   writeContexts({ current: own, contexts: { ...contexts, [own]: { ...where, ...shown } } });
   return `${who.name} is logged in to ${address} as ${who.role}; the context ${own} is used from now on`;
+}
+
+/** @throws {UsageError} the file cannot be read, or has no certificate in it. */
+function readAuthorities(file: string): string {
+  try {
+    const pem = readFileSync(file, 'utf8');
+    const found = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
+    const [first, ...more] = found;
+    for (const each of [first ?? pem, ...more]) new X509Certificate(each);
+    return `${found.join('\n')}\n`;
+  } catch (cause) {
+    throw new UsageError(`--ca ${file} is no file of certificates in PEM`, { cause });
+  }
 }
 
 /** The first line of the standard input, whenever it comes. */
@@ -132,11 +150,12 @@ export function showContext(name: string | undefined): string {
   const all = readContexts();
   const own = name ?? all.current;
   if (own === null) throw new NotFound('no context is in use; "shepherd context list" has all');
-  const { url, tokenCommand, simulator } = requireContext(all, own);
+  const { url, tokenCommand, simulator, ca } = requireContext(all, own);
   const facts: (readonly [string, string])[] = [
     ['name', own],
     ['url', url],
     ...(tokenCommand === undefined ? [] : [['tokenCommand', tokenCommand] as const]),
+    ...(ca === undefined ? [] : [['ca', 'kept here; no other authority is believed'] as const]),
     ...(simulator === undefined ? [] : [['simulator', `process ${simulator}`] as const]),
     ['file', contextsFile()],
   ];
