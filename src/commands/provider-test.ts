@@ -132,6 +132,7 @@ export async function providerTest(
           steps,
           signal,
           timeoutMs: options.timeoutMs,
+          onWait: (text) => warn(`${text}\n`),
           ...(isText && { onResult: (result) => write(stepLine(result)) }),
         },
       ),
