@@ -515,7 +515,10 @@ export const texts = {
     found: 'Found',
     none: 'Nothing has this name.',
     page: 'page',
-    by: { slot: 'slot', machine: 'machine id', device: 'provider id', address: 'address' },
+    by: {
+      ...{ slot: 'slot', machine: 'machine id', device: 'provider id' },
+      ...{ address: 'address', hostname: 'host name' },
+    },
     filter: (text: string) => `Machines that match “${text}”`,
   },
   help: {

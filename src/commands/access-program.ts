@@ -15,8 +15,8 @@ import {
 export const claimedName = (): string => `db:${accountName()}@${hostname()}`;
 
 const lifetimeMs = (text: string): number => {
-  const forMs = parseDuration(text);
-  if (forMs !== null && forMs <= TOKEN_MAX_MS) return forMs;
+  const forMs = parseDuration(text, TOKEN_MAX_MS);
+  if (forMs !== null) return forMs;
   throw new InvalidArgumentError('Give a duration of at most a year, such as 720h.');
 };
 const roleOption = (role: Role) =>

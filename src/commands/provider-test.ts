@@ -133,6 +133,7 @@ export async function providerTest(
           steps,
           signal,
           timeoutMs: options.timeoutMs,
+          onWait: (text) => warn(`${text}\n`),
           ...(isText && { onResult: (result) => write(stepLine(result)) }),
         },
       ),

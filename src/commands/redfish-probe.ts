@@ -140,8 +140,10 @@ async function showCertificate(url: string, timeoutMs: number) {
     return { sha256: certificateSha256(certificate), isTrusted: socket.authorized };
   } catch (cause) {
     if (cause instanceof UsageError) throw cause;
-    const { code = 'no answer in time' } = cause as NodeJS.ErrnoException;
-    throw new UsageError(`${url} cannot be reached: ${code}`, { cause });
+    const { code, cause: reason } = cause as NodeJS.ErrnoException;
+    throw new UsageError(`${url} cannot be reached`, {
+      cause: code === 'ABORT_ERR' ? reason : cause,
+    });
   } finally {
     socket.destroy();
   }

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { createHostCheck } from '../domain/host-header.ts';
@@ -68,11 +69,11 @@ export function addGate(app: FastifyInstance, options: GateOptions): void {
     const isChange = !isSafeMethod(request.method);
     if (request.is404 && isChange) return refuseMethod(request, reply);
     if (!hostAllowed(request.headers.host)) return sendProblem(request, reply, wrongHost());
-    if (isChange) requireOwnPage(request, options);
     const right = rightOf(request);
-    if (right === 'open') return undefined;
     const isMetrics = request.routeOptions.url === '/metrics';
     try {
+      if (isChange) requireOwnPage(request, right, options);
+      if (right === 'open') return undefined;
       request.person = await access.find(request, { isMetrics });
       requireRight(request.person, right);
     } catch (error) {
@@ -110,8 +111,12 @@ function requireRightOf({ method, url, config }: RouteOptions): void {
   throw new Error(`route ${changing.join(', ')} ${url} does not say which right it demands`);
 }
 
-/** @throws {Problem} a page of another site may have sent it. */
-function requireOwnPage(request: FastifyRequest, options: GateOptions): void {
+/** @throws {Problem} a page of another site may have sent it, or a program that is not logged in. */
+function requireOwnPage(
+  request: FastifyRequest,
+  right: Right | 'open',
+  options: GateOptions,
+): void {
   const { headers } = request;
   const origin = options.origin ?? `${request.protocol}://${headers.host ?? ''}`;
   const isBearer = /^bearer /i.test(headers.authorization ?? '');
@@ -119,14 +124,21 @@ function requireOwnPage(request: FastifyRequest, options: GateOptions): void {
   const foreign = isForeignBody(headers) ? 'its body is not application/json' : null;
   const reason = crossSiteReason({ headers, origin, isProgram }) ?? foreign;
   if (reason === null) return;
+  if (right !== 'open' && showsNothing(headers)) throw new Problem('not-signed-in', NOBODY);
   throw new Problem('not-allowed', `The request is not carried out, because ${reason}`);
 }
+
+const NOBODY = 'Nobody is logged in';
+
+/** A request with nothing that a browser adds and nothing that says who asks: a program sent it. */
+const showsNothing = ({ authorization, cookie, origin, ...rest }: IncomingHttpHeaders): boolean =>
+  [authorization, cookie, origin, rest['sec-fetch-site']].every((each) => each === undefined);
 
 /** @throws {Problem} this person lacks the right, or nobody has logged in. */
 export function requireRight(person: Person, right: Right): void {
   if (mayDo(person, right)) return;
   const { name, role, via } = person;
-  if (via === 'none') throw new Problem('not-signed-in', 'Nobody is logged in: log in first');
+  if (via === 'none') throw new Problem('not-signed-in', NOBODY);
   const detail = `${name} is ${role}; this demands the role ${roleFor(right)}`;
   throw new Problem('not-allowed', detail);
 }

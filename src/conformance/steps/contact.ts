@@ -172,12 +172,8 @@ const isPassing = (error: unknown): boolean =>
 export const isEarly = (error: unknown): boolean =>
   error instanceof RemoteFailure || isPassing(error);
 
-export const bootWait = (stage: Stage, signal: AbortSignal) => ({
-  clock: stage.clock,
-  signal,
-  timeoutMs: stage.patience.bootMs,
-  intervalMs: stage.patience.probeMs,
-});
+export const bootWait = ({ patience, wait }: Stage, signal: AbortSignal) =>
+  wait({ signal, timeoutMs: patience.bootMs, intervalMs: patience.probeMs });
 
 const boot: Step = {
   id: 'boot',

@@ -80,7 +80,7 @@ export function addLogin(api: Api, access: Access): void {
     },
     async ({ person }, reply) => {
       if (person.via === 'none') {
-        throw new Problem('not-signed-in', 'Nobody is logged in: log in first');
+        throw new Problem('not-signed-in', 'Nobody is logged in');
       }
       // A login of the page would go on for ever, by one link after the other.
       if (person.via === 'cookie') {

@@ -50,9 +50,11 @@ describe('V47: the exit code says what is missing, and the words what to do', ()
   test('4: nobody is signed in', async () => {
     const { url } = await console('admin');
     for (const token of [null, 'shp_wrong', 'nonsense']) {
-      const { code, stderr, stdout } = await run(doorTo(url, token), 'fleet', 'status');
-      expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
-      expect(stderr).toMatch(/"shepherd login URL" logs in/);
+      for (const command of [['fleet', 'status'], FREEZE]) {
+        const { code, stderr, stdout } = await run(doorTo(url, token), ...command);
+        expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
+        expect(stderr).toMatch(/"shepherd login URL" logs in/);
+      }
     }
   });
 
