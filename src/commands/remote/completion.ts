@@ -137,17 +137,15 @@ function wantedAt(cli: Command, words: readonly string[]): Wanted {
     const options = help.visibleOptions(command);
     return { offers: options.map((each) => [each.long ?? each.short ?? '', each.description]) };
   }
-  const verbs =
-    position > 0
-      ? []
-      : help.visibleCommands(command).map((each) => [each.name(), each.description()]);
+  const verbs = position > 0 ? [] : help.visibleCommands(command);
   const argument =
     command.registeredArguments[position] ??
     command.registeredArguments.filter(({ variadic }) => variadic).at(-1);
   const choices = argument?.argChoices?.map((choice): Offer => [choice, '']) ?? [];
   const isContext = path[1]?.name() === 'context' && argument?.name() === 'name';
   const kind = isContext ? 'contexts' : OF_ARGUMENTS[argument?.name() ?? ''];
-  return { offers: [...(verbs as Offer[]), ...choices], kind };
+  const offers = verbs.map((each): Offer => [each.name(), each.description()]);
+  return { offers: [...offers, ...choices], kind };
 }
 
 /** The option of this name, if a value follows it. */
