@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { createHostCheck } from '../domain/host-header.ts';
 import type { Access } from './access/access.ts';
@@ -20,6 +20,8 @@ export interface GateOptions {
   /** Whether browsers come by TLS, here or at a proxy. */
   readonly isSecure: boolean;
   readonly access: Access;
+  /** A request on this connection was let in. */
+  letIn(socket: Socket): void;
 }
 
 /** Nothing but our own files, no inline code, no framing; strings become HTML nowhere. */
@@ -76,6 +78,7 @@ export function addGate(app: FastifyInstance, options: GateOptions): void {
       if (right === 'open') return undefined;
       request.person = await access.find(request, { isMetrics });
       requireRight(request.person, right);
+      options.letIn(request.socket);
     } catch (error) {
       if (!isUnknown(error)) throw error;
       if (isVisit(request)) return reply.redirect('/login');

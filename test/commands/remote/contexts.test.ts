@@ -178,9 +178,7 @@ describe('a token', () => {
     }
     const cli = new Command('shepherd');
     cli.command('machine').command('show <machine>');
-    const said = vi.spyOn(console, 'log').mockReturnValue(undefined);
     await complete(cli, ['machine', 'show', 'ab']);
-    said.mockRestore();
     expect(existsSync(ran)).toBe(false);
   });
 });

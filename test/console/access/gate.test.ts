@@ -19,7 +19,11 @@ function gated(token: string | null): FastifyInstance {
   const access = openAccess(token === null ? {} : { token }, {
     ...{ host: '127.0.0.1', hasTls: false, log: silentLog, clock: createSimulatedClock() },
   });
-  addGate(app, { host: '127.0.0.1', allowedHosts: [], origin: null, isSecure: false, access });
+  const letIn = () => undefined;
+  addGate(app, {
+    ...{ host: '127.0.0.1', allowedHosts: [], origin: null, isSecure: false },
+    ...{ access, letIn },
+  });
   addFailures(app, silentLog);
   app.get('/who', async ({ person }) => person);
   app.post('/log-in', { config: { right: 'open' } }, async () => ({ loggedIn: true }));

@@ -144,9 +144,9 @@ test('sweeps claims that never came to a name, and earlier keys of ours that wer
   expect([await stand.claim(), [...world.keys.keys()]]).toEqual([undefined, ['cc', 'bb']]);
 });
 
-test('fields that are null, and whatever else is in a listing, spoil no other server', () => {
+test('fields that are null, and whatever else is in a listing, spoil no other server', async () => {
   const server = { server_number: 1, server_name: 'a', status: 'ready', cancelled: false };
-  const { servers, unreadable, nameless } = serverList.parse([
+  const { servers, unreadable, nameless } = await serverList.parseAsync([
     { server },
     { server: { ...server, server_number: 2, status: 'in process', product: 5 } },
     { server: null },
