@@ -106,7 +106,11 @@ function decisionOf(what: RequestedThing): Decision | null {
     case 'reinstall':
       return null;
     case 'deprovision':
-      return { verb: what.verb, drain: what.drain ?? null };
+      return {
+        verb: what.verb,
+        drain: what.drain ?? null,
+        returnToPool: what.returnToPool ?? false,
+      };
     case 'install':
       return { verb: what.verb, image: what.image, fault: null };
     case 'withdraw':
