@@ -548,6 +548,7 @@ export const texts = {
   acts: {
     title: 'Actions',
     onlyLook: 'You may only look.',
+    refused: (verbs: string, why: string) => `${verbs}: ${why}`,
     reason: 'Reason',
     noReasonYet: 'looked at',
     cancel: 'Cancel',
