@@ -556,6 +556,7 @@ export const texts = {
   acts: {
     title: 'Actions',
     onlyLook: 'You may only look.',
+    refused: (verbs: string, why: string) => `${verbs}: ${why}`,
     reason: 'Reason',
     noReasonYet: 'looked at',
     cancel: 'Cancel',
@@ -572,6 +573,7 @@ export const texts = {
     hours: 'For how many hours (empty: until it is taken away)',
     force: 'Without asking its system first',
     forgetHostKey: 'Forget its SSH host key, too',
+    returnToPool: 'Let the next machine be made on its slot at once',
     image: { url: 'Address of the image', sha256: 'Its SHA-256', disk: 'Disk that is written' },
     typeNumber: (count: number) => `Type ${count}, the number of machines`,
     typeEnd: (slot: string) => `Type the last eight characters of ${slot}`,

@@ -13,6 +13,7 @@ import type { DaemonsView } from '../console/daemons.ts';
 import type { FleetView } from '../console/port.ts';
 import { needsMirror } from '../domain/daemon-roles.ts';
 import { explain } from '../domain/errors.ts';
+import type { ProviderName } from '../domain/ids.ts';
 import type { BudgetUse } from '../domain/recovery/permits.ts';
 import { accessMeans } from './access-means.ts';
 import { createCloser } from './closer.ts';
@@ -337,7 +338,7 @@ const RETRY_MS = 5_000;
 
 const filingMeans = (
   { config, clock, metrics }: Built,
-  { bmdb, loss, mirror }: Parts,
+  { bmdb, loss, mirror, providers }: Parts,
 ): FilingMeans => ({
   onAsked: metrics.request,
   requests: bmdb.requests,
@@ -348,6 +349,7 @@ const filingMeans = (
   pools: mirror.pools,
   nowMs: mirror.nowMs,
   givingBack: givingBackOf(config),
+  means: async (name) => providers.get(name as ProviderName)?.capabilities ?? null,
 });
 
 /** How people look at actors. */

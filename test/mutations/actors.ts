@@ -368,8 +368,8 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'a-machine-given-back-may-come-again',
     file: 'src/actors/tasks/deprovision.ts',
-    find: '    bar: { setBy: requestedBy, reason: `given back: ${reason}` },\n',
-    replace: '    ...(requestedBy === reason && { bar: { setBy: requestedBy, reason } }),\n',
+    find: '      !returnToPool && {',
+    replace: '      requestedBy === reason && {',
     tests: ['test/actors/tasks/deprovision.test.ts', 'test/actors/tasks/end-agent.test.ts'],
   },
   {

@@ -15,7 +15,7 @@ import { watchFleet } from '../../console/watch.ts';
 import { createMachineHistory } from '../../daemon/views/machine-history.ts';
 import { recordedFleet } from '../machine/recorded-fleet.ts';
 import type { Door, Question, Reply } from './door.ts';
-import { recordedProviders } from './recorded-providers.ts';
+import { ofProviders, recordedProviders } from './recorded-providers.ts';
 import { recordedInsight, recordedView, type Recorded } from './recorded-views.ts';
 
 export interface DatabaseDoorDeps {
@@ -128,6 +128,8 @@ async function serve(deps: DatabaseDoorDeps, signal: AbortSignal) {
       pools: () => read.pools,
       nowMs: () => read.nowMs,
       givingBack: givingBackOf(config),
+      means: async (wanted) =>
+        (await ofProviders(recorded, { version, wanted }, (each) => each.capabilities))[0] ?? null,
     },
   };
   await addApi(app, apiDeps);

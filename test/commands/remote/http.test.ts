@@ -40,6 +40,7 @@ async function console(role: Role) {
     filing: {
       ...{ requests: bmdb.requests, clock: systemClock, loss: {} as never, providers: [] },
       ...{ guard: () => [], pools: () => [], nowMs: fleet.nowMs, givingBack: () => '' },
+      means: async () => null,
     },
   });
   return { url: web.url, token };

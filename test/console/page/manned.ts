@@ -30,6 +30,7 @@ export function manned(): Manned {
     pools: () => [],
     nowMs: () => clock.now(),
     givingBack: () => 'the device is deleted',
+    means: async () => null,
   };
   return {
     bmdb,

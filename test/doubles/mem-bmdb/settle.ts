@@ -156,6 +156,7 @@ function applyToMachine(
             reason,
             attempts: 0,
             askedAtMs: null,
+            returnToPool: effect.returnToPool,
           }),
           drain: effect.drain,
         },
