@@ -16,13 +16,22 @@ const HOUR = 60 * MINUTE;
 const digestOf = (text: string) => createHash('sha256').update(text).digest();
 const idOf = (at: number) => `00000000-0000-4000-8000-00000000000${at}`;
 
-const CI = { name: 'ci', owner: 'db:ann@host', role: 'operator', providers: ['rack'] } as const;
+const CI = {
+  ...{ name: 'ci', owner: 'db:ann@host', ownerIdentity: 'db:ann@host' },
+  ...({ role: 'operator', providers: ['rack'] } as const),
+};
 const token = (id: string, change: object = {}) => ({
   ...{ ...CI, id, digest: digestOf(id), forMs: HOUR },
   ...change,
 });
 const session = (at: number, change: object = {}) => ({
-  ...{ id: idOf(at), digest: digestOf(`${at}`), name: 'oidc:ann', proven: true },
+  ...{
+    id: idOf(at),
+    digest: digestOf(`${at}`),
+    name: 'oidc:ann',
+    identity: 'oidc:7',
+    proven: true,
+  },
   ...({ role: 'admin', providers: null, renewal: null, tokenId: null } as const),
   ...change,
 });
@@ -103,7 +112,12 @@ export function accessContract(s: Stage): void {
     it('are found by what the cookie holds, and end when nothing is asked', async () => {
       await book().open(session(1, { renewal: Buffer.from('sealed') }));
       const found = (await find(1))!;
-      expect(found).toMatchObject({ id: idOf(1), name: 'oidc:ann', proven: true, role: 'admin' });
+      expect(found).toMatchObject({
+        id: idOf(1),
+        name: 'oidc:ann',
+        identity: 'oidc:7',
+        role: 'admin',
+      });
       expect(Buffer.from(found.renewal!).toString()).toBe('sealed');
       expect(found.endsAtMs - found.openedAtMs).toBe(SESSION_MAX_MS);
       expect(await find(2)).toBeNull();
@@ -184,7 +198,8 @@ export function accessContract(s: Stage): void {
   });
 
   describe('one-time links', () => {
-    const CODE = { digest: digestOf('code'), name: 'db:ann@host', tokenId: 'a' };
+    const known = { name: 'db:ann@host', identity: 'token:a', tokenId: 'a' };
+    const CODE = { digest: digestOf('code'), ...known };
     const codes = () => s.h.bmdb.access.codes;
     const redeem = (text = 'code') => s.h.other.access.codes.redeem(digestOf(text));
 
@@ -193,9 +208,7 @@ export function accessContract(s: Stage): void {
       await codes().add({ ...CODE, ...grant });
       expect(await redeem('other')).toBeNull();
       const all = await Promise.all([redeem(), redeem(), redeem()]);
-      expect(all.filter((each) => each !== null)).toEqual([
-        { name: 'db:ann@host', tokenId: 'a', ...grant },
-      ]);
+      expect(all.filter((each) => each !== null)).toEqual([{ ...known, ...grant }]);
       expect(await redeem()).toBeNull();
     });
 

@@ -7,6 +7,8 @@ export interface ApiToken extends Grant {
   readonly name: string;
   /** Who made it, as in the audit. */
   readonly owner: string;
+  /** Identity of its owner; null: an older daemon or a command made it. */
+  readonly ownerIdentity: string | null;
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
   /** To the minute; null: never. */
@@ -20,6 +22,8 @@ export interface NewToken extends Grant {
   readonly digest: Uint8Array;
   readonly name: string;
   readonly owner: string;
+  /** Absent: nobody but an admin sees and revokes it. */
+  readonly ownerIdentity?: string | null;
   /** From now on, database clock; a year at most. */
   readonly forMs: number;
 }
@@ -44,6 +48,8 @@ export interface ConsoleSession extends Grant {
   readonly id: string;
   /** Who logged in, as in the audit: `oidc:ann@example.org`. */
   readonly name: string;
+  /** Never that of another caller, even if the names are equal; null: an older daemon opened it. */
+  readonly identity: string | null;
   readonly proven: boolean;
   readonly openedAtMs: number;
   readonly lastUsedAtMs: number;
@@ -60,6 +66,7 @@ export interface NewConsoleSession extends Grant {
   /** SHA-256 of what the cookie holds. */
   readonly digest: Uint8Array;
   readonly name: string;
+  readonly identity: string | null;
   readonly proven: boolean;
   readonly renewal: Uint8Array | null;
   /** Token of the `TokenBook` that opens it: the session ends with it; null: none does. */
@@ -92,6 +99,7 @@ export interface NewLoginCode extends Grant {
   readonly digest: Uint8Array;
   /** Who logs in with it. */
   readonly name: string;
+  readonly identity: string | null;
   /** Token of the `TokenBook` that makes it: what it opens ends with it; null: none does. */
   readonly tokenId: string | null;
 }

@@ -7,6 +7,7 @@ import { givingBackOf } from '../../config/giving-back.ts';
 import { addApi, type ApiDeps } from '../../console/api/api.ts';
 import { addFailures } from '../../console/api/failures.ts';
 import type { Access } from '../../console/access/access.ts';
+import type { Person } from '../../console/access/port.ts';
 import { NO_DAEMONS } from '../../console/daemons.ts';
 import { NO_GUARD } from '../../console/guard.ts';
 import { NO_PLAN } from '../../console/plan.ts';
@@ -93,7 +94,9 @@ async function serve(deps: DatabaseDoorDeps, signal: AbortSignal) {
   const view = recordedView(recorded);
   const watch = watchFleet({ fleet: view, clock, log: silentLog, version });
   const app = Fastify({ logger: false });
-  const person = { name: by, role: 'admin', providers: null, via: 'none', proven: false } as const;
+  const person: Person = {
+    ...{ name: by, identity: by, role: 'admin', providers: null, via: 'none', proven: false },
+  };
   app.decorateRequest('person');
   app.addHook('onRequest', async (request) => void (request.person = person));
   addFailures(app, silentLog);

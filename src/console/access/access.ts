@@ -91,13 +91,14 @@ export function createAccess(options: AccessOptions): Access {
     const found = await tokens.get(digest.toString('hex'), look);
     if (!found) return null;
     note(`token ${id}`, found.lastUsedAtMs, () => book.tokens.used(id));
-    return { ...personOf(`token:${found.name}`, found, 'token'), tokenId: id };
+    const known = { name: `token:${found.name}`, identity: `token:${id}` };
+    return { ...personOf(known, found, 'token'), tokenId: id };
   };
   const configuredToken = (token: string): Person | null => {
     // All are compared, so that the time does not tell which is near.
     const matching = options.tokens.filter(({ read }) => isSame(token, read()));
     const [found] = matching;
-    return found ? personOf(`token:${found.name}`, found, 'token') : null;
+    return found ? personOf(configuredAs(found.name, token), found, 'token') : null;
   };
   const personOfToken = async (token: string, address: string): Promise<Person> => {
     const seconds = guesses.waitSeconds(address);
@@ -132,18 +133,22 @@ export function createAccess(options: AccessOptions): Access {
     if (authorization !== undefined) {
       const token = presented(authorization);
       if (demands?.isMetrics && options.metricsToken && isSame(token, options.metricsToken())) {
-        return personOf('token:metrics', { role: 'viewer', providers: null }, 'token');
+        const grant = { role: 'viewer', providers: null } as const;
+        return personOf(configuredAs('console.metricsToken', token), grant, 'token');
       }
       return personOfToken(token, request.ip);
     }
     const certificate = certificateName(request.raw);
     const client = certificate === null ? undefined : options.clients.get(certificate);
-    if (client) return personOf(`mtls:CN=${certificate}`, client, 'certificate');
+    if (client) return personOf(certifiedAs(certificate!), client, 'certificate');
     if (demands?.isMetrics && cookieOf(request, sessionCookie(cookies)) !== null) {
       throw new Problem('not-signed-in', 'Metrics are not shown to the cookie of the page');
     }
     const found = await session(request);
-    if (found) return { ...personOf(found.name, found, 'cookie'), proven: found.proven };
+    if (found) {
+      const known = { name: found.name, identity: identityOf(found) };
+      return { ...personOf(known, found, 'cookie'), proven: found.proven };
+    }
     if (isOpen) return ANONYMOUS;
     throw new Problem('not-signed-in', 'This console needs a login or a token');
   };
@@ -166,9 +171,23 @@ export function createAccess(options: AccessOptions): Access {
   return { find, session, logOut, personOfToken, admitLogin, follow, options };
 }
 
-const personOf = (name: string, { role, providers }: Grant, via: Person['via']): Person => ({
-  ...{ name, role, providers, via, proven: true },
+type Known = Pick<Person, 'name' | 'identity'>;
+const personOf = (known: Known, { role, providers }: Grant, via: Person['via']): Person => ({
+  ...{ ...known, role, providers, via, proven: true },
 });
+
+/** A token that takes another's place in the configuration is another caller of the same name. */
+const configuredAs = (name: string, token: string): Known => ({
+  name: `config:${name}`,
+  identity: `config:${name}#${digestOf(token).toString('hex', 0, 4)}`,
+});
+const certifiedAs = (commonName: string): Known => ({
+  name: `mtls:CN=${commonName}`,
+  identity: `mtls:CN=${commonName}`,
+});
+
+/** Of the caller of a session; one that an older daemon opened is known by nothing but itself. */
+export const identityOf = ({ id, identity }: ConsoleSession): string => identity ?? `login:${id}`;
 
 const isSame = (shown: string, expected: string): boolean =>
   timingSafeEqual(digestOf(shown), digestOf(expected));
@@ -250,7 +269,7 @@ const following =
     const look = async () => {
       const isGone = await find(request).then(
         // Where anybody may look, who was known is nobody from now on.
-        ({ name }) => name !== request.person.name,
+        ({ identity }) => identity !== request.person.identity,
         (error: unknown) => error instanceof Problem && error.code === 'not-signed-in',
       );
       if (isOver) return;

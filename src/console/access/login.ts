@@ -16,6 +16,7 @@ const LoggedInSchema = z.object({ name: z.string(), role: z.string() });
 /** Who logs in, and with what their role can be asked again. */
 export interface NewLogin extends Grant {
   readonly name: string;
+  readonly identity: string | null;
   readonly proven: boolean;
   /** Token of the database with which the session ends. */
   readonly tokenId?: string | null;
@@ -27,9 +28,10 @@ export interface NewLogin extends Grant {
 export async function openSession(access: Access, reply: FastifyReply, login: NewLogin) {
   const { book, cookies, random, log } = access.options;
   const secret = makeSecret(random);
-  const { name, role, providers, proven, tokenId = null } = login;
+  const { name, identity, role, providers, proven, tokenId = null } = login;
   await book.sessions.open({
-    ...{ id: random.uuid(), digest: digestOf(secret), name, role, providers, proven, tokenId },
+    ...{ id: random.uuid(), digest: digestOf(secret) },
+    ...{ name, identity, role, providers, proven, tokenId },
     renewal: login.renewalFor?.(secret) ?? null,
   });
   const sameSite = cookies.isSecure ? 'Lax' : 'Strict';
@@ -54,15 +56,14 @@ export function addLogin(api: Api, access: Access): void {
     async (request, reply) => {
       access.admitLogin(request);
       const { body } = request;
-      const login = 'token' in body ? await byToken(body.token, request) : await byCode(body.code);
+      const login =
+        'token' in body
+          ? await access.personOfToken(body.token, request.ip)
+          : await byCode(body.code);
       await openSession(access, reply, login);
       return { name: login.name, role: login.role };
     },
   );
-  const byToken = async (token: string, { ip }: { readonly ip: string }): Promise<NewLogin> => {
-    const { name, role, providers, tokenId } = await access.personOfToken(token, ip);
-    return { name, role, providers, proven: true, tokenId: tokenId ?? null };
-  };
   const byCode = async (code: string): Promise<NewLogin> => {
     const found = await book.codes.redeem(digestOf(code));
     if (found) return { ...found, proven: false };
@@ -89,9 +90,9 @@ export function addLogin(api: Api, access: Access): void {
           'A login of the page makes no links: use a token or certificate',
         );
       }
-      const { name, role, providers, tokenId = null } = person;
+      const { name, identity, role, providers, tokenId = null } = person;
       const code = makeSecret(random);
-      await book.codes.add({ digest: digestOf(code), name, role, providers, tokenId });
+      await book.codes.add({ digest: digestOf(code), name, identity, role, providers, tokenId });
       log.info({ person: name }, 'a link that logs in was made');
       return reply.code(201).send({ code });
     },

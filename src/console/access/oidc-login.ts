@@ -64,7 +64,8 @@ export function addOidcLogin(app: FastifyInstance, access: Access): void {
         return await tell(reply, 'group');
       }
       const renewalFor = (secret: string) => sealIdentity(identity, secret, random);
-      await openSession(access, reply, { ...grant, name, proven: true, renewalFor });
+      const login = { ...grant, name, identity: `oidc:${identity.subject}`, proven: true };
+      await openSession(access, reply, { ...login, renewalFor });
       return await reply.type('text/html; charset=utf-8').send(WELCOME);
     } catch (error) {
       return tell(reply, failure(error));

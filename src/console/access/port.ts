@@ -11,8 +11,16 @@ export type Right = (typeof RIGHTS)[number];
 
 /** Who asks, as far as it was found out. */
 export interface Person {
-  /** As written into the audit: `oidc:ann@example.org`, `token:ci`, `mtls:CN=ann`, `anonymous`. */
+  /**
+   * As written into the audit: `oidc:ann@example.org`, `token:ci` (made here), `config:ci` (a token of
+   * the configuration), `mtls:CN=ann`, `anonymous`.
+   */
   readonly name: string;
+  /**
+   * Never that of another caller, even if the names are equal: a name is free again once its token is
+   * revoked, and a provider of identities may give an address to somebody else.
+   */
+  readonly identity: string;
   readonly role: Role;
   /** Where anything may be done; null: everywhere. To see is not limited. */
   readonly providers: readonly string[] | null;
@@ -27,6 +35,7 @@ export interface Person {
 /** On loopback, where nobody has logged in: sees, and does nothing. */
 export const ANONYMOUS: Person = Object.freeze({
   name: 'anonymous',
+  identity: 'anonymous',
   role: 'viewer',
   providers: null,
   via: 'none',

@@ -25,9 +25,12 @@ function reaches({ providers }: Person, right: Right, provider: string | null): 
   return provider !== null && providers.some((name) => name === provider);
 }
 
-/** Whether this person has to do with a token or session of that one: with their own, an admin with all. */
-export const mayTouch = (person: Person, owner: string): boolean =>
-  mayDoAt(person, 'administer', null) || person.name === owner;
+/**
+ * Whether this person may see and end a token or session: an admin any, others their own.
+ * @param owner identity of its owner; null: nobody knows it.
+ */
+export const mayTouch = (person: Person, owner: string | null): boolean =>
+  mayDoAt(person, 'administer', null) || person.identity === owner;
 
 /** The least role that has the right, for the answer to who lacks it. */
 export const roleFor = (right: Right): Role =>

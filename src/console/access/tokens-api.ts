@@ -49,7 +49,7 @@ export function addTokens(api: Api, access: Access): void {
     },
     async ({ person }) => {
       const all = await book.tokens.list(neverAborted());
-      return { tokens: all.filter(({ owner }) => mayTouch(person, owner)) };
+      return { tokens: all.filter(({ ownerIdentity }) => mayTouch(person, ownerIdentity)) };
     },
   );
   api.post(
@@ -68,7 +68,8 @@ export function addTokens(api: Api, access: Access): void {
       const { id, token } = makeToken(random);
       const isNew = await book.tokens.add({
         ...body,
-        ...{ id, digest: digestOf(token), owner: person.name },
+        ...{ id, digest: digestOf(token) },
+        ...{ owner: person.name, ownerIdentity: person.identity },
       });
       if (!isNew) throw new Problem('refused', `A token ${body.name} is there: revoke it first`);
       log.info({ person: person.name, token: id, role: body.role }, 'a token was made');
@@ -88,7 +89,7 @@ export function addTokens(api: Api, access: Access): void {
     },
     async ({ person, params: { id } }, reply) => {
       const all = await book.tokens.list(neverAborted());
-      const found = all.find((token) => token.id === id && mayTouch(person, token.owner));
+      const found = all.find((each) => each.id === id && mayTouch(person, each.ownerIdentity));
       if (!found) throw new Problem('not-found', 'You have no such token');
       await book.tokens.revoke(id, person.name);
       log.info({ person: person.name, token: id }, 'a token was revoked');

@@ -9,7 +9,8 @@ const whoami = async (stand: Stand, shown: { token?: string; cookie?: string }) 
   const { status, body } = await stand.ask('api/v1/whoami', shown);
   return { status, ...(JSON.parse(body) as { name?: string; role?: string }) };
 };
-const CODE = { name: 'db:ann@host', role: 'admin', providers: null, tokenId: null } as const;
+const ANN = { name: 'db:ann@host', identity: 'db:ann@host' };
+const CODE = { ...ANN, role: 'admin', providers: null, tokenId: null } as const;
 
 test('a token tells who asks, and what they may do', async () => {
   const stand = await openStand();

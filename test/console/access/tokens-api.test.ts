@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openStand, type Stand } from './stand.ts';
+import { bare, openStand, type Stand } from './stand.ts';
 
 const make = async (stand: Stand, token: string, body: object) => {
   const answer = await stand.ask('api/v1/tokens', { method: 'POST', token, body });
@@ -67,4 +67,32 @@ test('V36: a token is told once, and stands in no list and no log', async () => 
   const said = JSON.stringify(logged) + body;
   expect(said).toContain('a token was made');
   for (const secret of [made.token, token]) expect(said).not.toContain(secret.slice(15));
+});
+
+test('gives a token with the name of a configured one none of its tokens, logins and audit', async () => {
+  const deploy = 'secret-of-the-configured-one';
+  const configured = { name: 'deploy', providers: null, read: () => deploy };
+  const stand = await openStand({ tokens: [{ ...configured, role: 'operator' }] });
+  const mallory = (await stand.token('operator', { name: 'mallory' })).token;
+  const victim = await make(stand, deploy, { name: 'rollout', role: 'operator' });
+  const login = bare(await stand.logIn({ token: deploy }));
+  const taken = await make(stand, mallory, { name: 'deploy', role: 'operator' });
+  expect(taken.status).toBe(201);
+  expect([await names(stand, deploy), await names(stand, taken.token)]).toEqual([['rollout'], []]);
+  const seen = await stand.ask('api/v1/logins', { token: taken.token });
+  const { logins } = JSON.parse((await stand.ask('api/v1/logins', { token: deploy })).body) as {
+    logins: { id: string }[];
+  };
+  expect([JSON.parse(seen.body), logins.length]).toEqual([{ logins: [] }, 1]);
+  const attempts = [`tokens/${victim.id}`, `logins/${logins[0]!.id}`].map((path) =>
+    stand.ask(`api/v1/${path}`, { method: 'DELETE', token: taken.token }),
+  );
+  expect((await Promise.all(attempts)).map(({ status }) => status)).toEqual([404, 404]);
+  const known = async (shown: { token?: string; cookie?: string }) =>
+    (JSON.parse((await stand.ask('api/v1/whoami', shown)).body) as { name: string }).name;
+  expect([
+    await known({ token: deploy }),
+    await known({ cookie: login }),
+    await known(taken),
+  ]).toEqual(['config:deploy', 'config:deploy', 'token:deploy']);
 });

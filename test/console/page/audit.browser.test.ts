@@ -100,7 +100,13 @@ test('V29: settings make a token that is shown once, and end it, and other login
   await page.click('dialog .act');
   await becomes(page, '.tokens [data-token]', /revoked.*by db:ann@host/s);
   await expect.poll(async () => (await whoami()).status).toBe(401);
-  const own = { digest: new Uint8Array(32), renewal: null, providers: null, tokenId: null };
+  const own = {
+    digest: new Uint8Array(32),
+    renewal: null,
+    providers: null,
+    tokenId: null,
+    identity: null,
+  };
   const other = { ...own, id: crypto.randomUUID(), name: 'oidc:bob@example.org', proven: true };
   await bmdb.access.sessions.open({ ...other, role: 'viewer' });
   await page.getByRole('button', { name: 'End the login of oidc:bob@example.org' }).click();

@@ -56,6 +56,7 @@ const tokenBook = ({ memory, beginRead, tokens }: Around): AccessBook['tokens'] 
     const createdAtMs = memory.now();
     tokens.set(token.id, {
       ...{ ...token, digest: hex(digest), createdAtMs, expiresAtMs: createdAtMs + forMs },
+      ...{ ownerIdentity: token.ownerIdentity ?? null },
       ...{ lastUsedAtMs: null, revokedAtMs: null, revokedBy: null },
     });
     tellToken(memory, 'access.token_created', token.owner, token);

@@ -20,6 +20,7 @@ const LASTS = `${ENDS} > now() AND s.last_used_at + ${after(SESSION_IDLE_MS)} > 
 const SHOWN = {
   id: 'uuid',
   name: 'text',
+  identity: 'text?',
   proven: 'bool',
   role: 'text',
   providers: 'text[]?',
@@ -29,8 +30,8 @@ const SHOWN = {
   grant_age_ms: 'float8',
   renewal: 'bytea?',
 } as const;
-const COLUMNS = `s.id, s.name, s.proven, s.role, s.providers, ${ms('s.opened_at')} AS opened_ms,
-  ${ms('s.last_used_at')} AS used_ms, ${ms(ENDS)} AS ends_ms,
+const COLUMNS = `s.id, s.name, s.identity, s.proven, s.role, s.providers,
+  ${ms('s.opened_at')} AS opened_ms, ${ms('s.last_used_at')} AS used_ms, ${ms(ENDS)} AS ends_ms,
   ${ms('now()')} - ${ms('s.granted_at')} AS grant_age_ms, s.renewal`;
 
 export const statements = {
@@ -38,14 +39,15 @@ export const statements = {
     name: 'console-session-open',
     params: {
       ...{ id: 'uuid', digest: 'bytea', name: 'text', proven: 'bool', role: 'text' },
-      ...{ providers: 'text[]?', renewal: 'bytea?', tokenId: 'text?' },
+      ...{ providers: 'text[]?', renewal: 'bytea?', tokenId: 'text?', identity: 'text?' },
     },
     columns: {},
-    text: ({ id, digest, name, proven, role, providers, renewal, tokenId }) => `
+    text: ({ id, digest, name, identity, proven, role, providers, renewal, tokenId }) => `
       WITH ended AS (DELETE FROM console_sessions s WHERE NOT (${LASTS}))
       INSERT INTO console_sessions
-        (id, digest, name, proven, role, providers, renewal, token_id)
-      VALUES (${id}, ${digest}, ${name}, ${proven}, ${role}, ${providers}, ${renewal}, ${tokenId})
+        (id, digest, name, identity, proven, role, providers, renewal, token_id)
+      VALUES (${id}, ${digest}, ${name}, ${identity}, ${proven}, ${role}, ${providers},
+        ${renewal}, ${tokenId})
       ON CONFLICT DO NOTHING`,
   }),
   find: statement({
@@ -98,8 +100,8 @@ export const statements = {
 
 /** See `ConsoleSessionBook`. */
 export const createConsoleSessionBook = (db: Database): ConsoleSessionBook => ({
-  open: async ({ id, digest, name, proven, role, providers, renewal, tokenId }) => {
-    const args = { id, digest, name, proven, role, providers, renewal, tokenId };
+  open: async ({ id, digest, name, identity, proven, role, providers, renewal, tokenId }) => {
+    const args = { id, digest, name, identity, proven, role, providers, renewal, tokenId };
     const doing = 'open a session of the console';
     await repeatedOnce(() => db.commit({ doing }, statements.open, args));
   },
@@ -138,6 +140,7 @@ export const createConsoleSessionBook = (db: Database): ConsoleSessionBook => ({
 const sessionOf = (row: RowOf<typeof SHOWN>): ConsoleSession => ({
   id: row.id,
   name: row.name,
+  identity: row.identity,
   proven: row.proven,
   role: roleNamed(row.role),
   providers: row.providers,

@@ -9,6 +9,7 @@ const SHOWN = {
   id: 'text',
   name: 'text',
   owner: 'text',
+  owner_identity: 'text?',
   role: 'text',
   providers: 'text[]?',
   created_ms: 'float8',
@@ -17,8 +18,8 @@ const SHOWN = {
   revoked_ms: 'float8?',
   revoked_by: 'text?',
 } as const;
-const COLUMNS = `t.id, t.name, t.owner, t.role, t.providers, ${ms('t.created_at')} AS created_ms,
-  ${ms('t.expires_at')} AS expires_ms, ${ms('t.last_used_at')} AS used_ms,
+const COLUMNS = `t.id, t.name, t.owner, t.owner_identity, t.role, t.providers,
+  ${ms('t.created_at')} AS created_ms, ${ms('t.expires_at')} AS expires_ms, ${ms('t.last_used_at')} AS used_ms,
   ${ms('t.revoked_at')} AS revoked_ms, t.revoked_by`;
 
 export const statements = {
@@ -27,13 +28,14 @@ export const statements = {
     name: 'token-add',
     params: {
       ...{ id: 'text', digest: 'bytea', name: 'text', owner: 'text', role: 'text' },
-      ...{ providers: 'text[]?', forMs: 'float8' },
+      ...{ ownerIdentity: 'text?', providers: 'text[]?', forMs: 'float8' },
     },
     columns: { id: 'text' },
-    text: ({ id, digest, name, owner, role, providers, forMs }) => `
+    text: ({ id, digest, name, owner, ownerIdentity, role, providers, forMs }) => `
       WITH added AS (
-        INSERT INTO api_tokens (id, digest, name, owner, role, providers, expires_at)
-        VALUES (${id}, ${digest}, ${name}, ${owner}, ${role}, ${providers},
+        INSERT INTO api_tokens
+          (id, digest, name, owner, owner_identity, role, providers, expires_at)
+        VALUES (${id}, ${digest}, ${name}, ${owner}, ${ownerIdentity}, ${role}, ${providers},
           now() + ${forMs} * interval '1 millisecond')
         ON CONFLICT DO NOTHING RETURNING id
       )
@@ -73,8 +75,8 @@ export const statements = {
 /** See `TokenBook`. */
 export const createTokenBook = (db: Database): TokenBook => ({
   add: async (token) => {
-    const { id, digest, name, owner, role, providers, forMs } = token;
-    const args = { id, digest, name, owner, role, providers, forMs };
+    const { id, digest, name, owner, ownerIdentity = null, role, providers, forMs } = token;
+    const args = { id, digest, name, owner, ownerIdentity, role, providers, forMs };
     const doing = `add token ${name}`;
     return (await repeatedOnce(() => db.commit({ doing }, statements.add, args))).length > 0;
   },
@@ -106,6 +108,7 @@ const tokenOf = (row: RowOf<typeof SHOWN>): ApiToken => ({
   id: row.id,
   name: row.name,
   owner: row.owner,
+  ownerIdentity: row.owner_identity,
   role: roleNamed(row.role),
   providers: row.providers,
   createdAtMs: row.created_ms,
