@@ -16,6 +16,12 @@ export interface Grant {
   readonly providers: readonly string[] | null;
 }
 
+/** Whether a grant gives nothing that the other does not give. */
+export const isWithin = ({ role, providers }: Grant, other: Grant): boolean =>
+  isAtLeast(other.role, role) &&
+  (other.providers === null ||
+    (providers?.every((name) => other.providers!.includes(name)) ?? false));
+
 /**
  * What membership in groups gives; null: nothing. Of several it is the highest role, where any group
  * gives that one: a lesser role elsewhere is not added to it.

@@ -9,6 +9,12 @@ export interface ApiToken extends Grant {
   readonly owner: string;
   /** Identity of its owner; null: an older daemon or a command made it. */
   readonly ownerIdentity: string | null;
+  /** Identities of its owner, of the owner of the token that made it, and so on; in no order. */
+  readonly origins: readonly string[];
+  /** It has expired, was revoked, or ended with the token or login that it comes from. */
+  readonly hasEnded: boolean;
+  /** Secret of the login that it comes from, sealed with the token; null: it comes from none. */
+  readonly loginSeal: Uint8Array | null;
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
   /** To the minute; null: never. */
@@ -24,15 +30,22 @@ export interface NewToken extends Grant {
   readonly owner: string;
   /** Absent: nobody but an admin sees and revokes it. */
   readonly ownerIdentity?: string | null;
-  /** From now on, database clock; a year at most. */
+  /** What makes it, and ends it: a token of the `TokenBook`, or a login. Both absent: neither. */
+  readonly parentTokenId?: string | null;
+  readonly parentSessionId?: string | null;
+  readonly loginSeal?: Uint8Array | null;
+  /** From now on, database clock; a year at most. It never outlives what makes it. */
   readonly forMs: number;
 }
 
 /** Tokens of programs. Each call is one statement. */
 export interface TokenBook {
-  /** @returns false: a token that is not revoked has this name already; nothing was written. */
-  add(token: NewToken): Promise<boolean>;
-  /** The token with this id and digest, unless it has expired or was revoked. */
+  /**
+   * @returns when it expires, epoch ms; null: a token that is not revoked has this name already, and
+   * nothing was written.
+   */
+  add(token: NewToken): Promise<number | null>;
+  /** The token with this id and digest, unless it has ended. */
   find(id: string, digest: Uint8Array, signal: AbortSignal): Promise<ApiToken | null>;
   /** Notes that it was used now. */
   used(id: string): Promise<void>;
@@ -50,6 +63,8 @@ export interface ConsoleSession extends Grant {
   readonly name: string;
   /** Never that of another caller, even if the names are equal; null: an older daemon opened it. */
   readonly identity: string | null;
+  /** Its identity, that of the owner of the token that opened it, and so on; in no order. */
+  readonly origins: readonly string[];
   readonly proven: boolean;
   readonly openedAtMs: number;
   readonly lastUsedAtMs: number;

@@ -4,7 +4,7 @@ import type { AccessBook, ApiToken, ConsoleSession, EventBook } from '../../adap
 import type { Clock, Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import { explain } from '../../domain/errors.ts';
-import type { Grant } from '../../domain/access.ts';
+import { isWithin, type Grant } from '../../domain/access.ts';
 import { networkOf } from '../../domain/network.ts';
 import { Problem } from '../api/problem.ts';
 import { createGuesses } from '../guesses.ts';
@@ -13,6 +13,7 @@ import { cookieOf, sessionCookie, type CookieRules } from './cookies.ts';
 import { createLookups } from './lookups.ts';
 import { ANONYMOUS, type Person } from './port.ts';
 import { createRenewals, type IdentityMeans } from './renewal.ts';
+import { unseal } from './sealed.ts';
 import { digestOf, idOfToken } from './secrets.ts';
 
 /** A token of the configuration. */
@@ -50,6 +51,11 @@ export interface Access {
   find(request: FastifyRequest, demands?: { readonly isMetrics: boolean }): Promise<Person>;
   /** The session of the page, by the cookie of a request. */
   session(request: FastifyRequest): Promise<ConsoleSession | null>;
+  /**
+   * What the cookie of a login holds that a request comes from, directly or by a token that was made in
+   * it; null: it comes from no login.
+   */
+  loginSecret(request: Pick<FastifyRequest, 'person' | 'headers'>): Promise<string | null>;
   /** Whom a token logs in; counts what is wrong. @throws {Problem} */
   personOfToken(token: string, address: string): Promise<Person>;
   /** Counts a login. @throws {Problem} there were too many from this address. */
@@ -80,16 +86,31 @@ export function createAccess(options: AccessOptions): Access {
   const note = noting(options);
   const tellRefused = tellingRefused(options);
   const renewed = createRenewals(options);
+  const stillGranted = granting(options);
   const attempts = createGuesses(clock, LOGINS_MAX);
   let count = 0;
 
-  const storedToken = async (token: string): Promise<Person | null> => {
+  /** A token that comes from a login is good while the login is, and for no more than it may. */
+  const loginAllows = async (row: ApiToken, token: string): Promise<boolean> => {
+    if (row.loginSeal === null) return true;
+    const secret = unseal(row.loginSeal, token);
+    const login = secret === null ? null : await sessionOf(secret);
+    return login !== null && isWithin(row, login);
+  };
+  const storedRow = async (token: string): Promise<ApiToken | null> => {
     const id = idOfToken(token);
     if (id === null) return null;
     const digest = digestOf(token);
-    const look = () => book.tokens.find(id, digest, neverAborted());
-    const found = await tokens.get(digest.toString('hex'), look);
+    const look = async () => {
+      const row = await book.tokens.find(id, digest, neverAborted());
+      return row && stillGranted(row) && (await loginAllows(row, token)) ? row : null;
+    };
+    return tokens.get(digest.toString('hex'), look);
+  };
+  const storedToken = async (token: string): Promise<Person | null> => {
+    const found = await storedRow(token);
     if (!found) return null;
+    const { id } = found;
     note(`token ${id}`, found.lastUsedAtMs, () => book.tokens.used(id));
     const known = { name: `token:${found.name}`, identity: `token:${id}` };
     return { ...personOf(known, found, 'token'), tokenId: id };
@@ -113,19 +134,28 @@ export function createAccess(options: AccessOptions): Access {
     throw new Problem('not-signed-in', UNKNOWN);
   };
 
-  const session = async (request: FastifyRequest): Promise<ConsoleSession | null> => {
-    const secret = cookieOf(request, sessionCookie(cookies));
-    if (secret === null) return null;
+  const sessionOf = async (secret: string): Promise<ConsoleSession | null> => {
     const digest = digestOf(secret);
     const look = async () => {
       const found = await book.sessions.find(digest, neverAborted());
-      return found && renewed(found, { digest, secret });
+      return found && stillGranted(found) ? renewed(found, { digest, secret }) : null;
     };
     const found = await sessions.get(digest.toString('hex'), look);
     if (found) {
       note(`session ${found.id}`, found.lastUsedAtMs, () => book.sessions.used(digest));
     }
     return found;
+  };
+  const session: Access['session'] = async (request) => {
+    const secret = cookieOf(request, sessionCookie(cookies));
+    return secret === null ? null : sessionOf(secret);
+  };
+  const loginSecret: Access['loginSecret'] = async ({ person, headers }) => {
+    if (person.via === 'cookie') return cookieOf({ headers }, sessionCookie(cookies));
+    if (person.tokenId === undefined) return null;
+    const token = presented(headers.authorization ?? '');
+    const seal = (await storedRow(token))?.loginSeal ?? null;
+    return seal && unseal(seal, token);
   };
 
   const find: Access['find'] = async (request, demands) => {
@@ -147,7 +177,8 @@ export function createAccess(options: AccessOptions): Access {
     const found = await session(request);
     if (found) {
       const known = { name: found.name, identity: identityOf(found) };
-      return { ...personOf(known, found, 'cookie'), proven: found.proven };
+      const { proven, id: sessionId } = found;
+      return { ...personOf(known, found, 'cookie'), proven, sessionId };
     }
     if (isOpen) return ANONYMOUS;
     throw new Problem('not-signed-in', 'This console needs a login or a token');
@@ -168,7 +199,7 @@ export function createAccess(options: AccessOptions): Access {
     attempts.wrong(ip, `${count}`);
   };
   const follow = following(find, clock);
-  return { find, session, logOut, personOfToken, admitLogin, follow, options };
+  return { find, session, loginSecret, logOut, personOfToken, admitLogin, follow, options };
 }
 
 type Known = Pick<Person, 'name' | 'identity'>;
@@ -185,6 +216,22 @@ const certifiedAs = (commonName: string): Known => ({
   name: `mtls:CN=${commonName}`,
   identity: `mtls:CN=${commonName}`,
 });
+
+/**
+ * Tells whether the configuration still gives a token or login its rights, where it comes from a token
+ * or certificate that is in the configuration.
+ */
+function granting({ tokens, clients }: AccessOptions) {
+  const isConfigured = (identity: string) => /^(config|mtls):/.test(identity);
+  const grantOf = (identity: string): Grant | undefined =>
+    tokens.find(({ name, read }) => configuredAs(name, read()).identity === identity) ??
+    [...clients].find(([name]) => certifiedAs(name).identity === identity)?.[1];
+  return ({ origins, ...grant }: Grant & Pick<ApiToken, 'origins'>): boolean =>
+    origins.filter(isConfigured).every((identity) => {
+      const now = grantOf(identity);
+      return now !== undefined && isWithin(grant, now);
+    });
+}
 
 /** Of the caller of a session; one that an older daemon opened is known by nothing but itself. */
 export const identityOf = ({ id, identity }: ConsoleSession): string => identity ?? `login:${id}`;

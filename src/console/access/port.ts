@@ -28,6 +28,8 @@ export interface Person {
   readonly via: 'none' | 'token' | 'cookie' | 'certificate';
   /** The token of the database that was shown; absent: none of them was. */
   readonly tokenId?: string;
+  /** The session whose cookie was shown; absent: none was. */
+  readonly sessionId?: string;
   /** Whether the name was proven; else it is a claim. */
   readonly proven: boolean;
 }

@@ -4,7 +4,7 @@ import { createOidc, type OidcOptions } from '../../../src/adapters/identities/o
 import type { Grant } from '../../../src/domain/access.ts';
 import { createBrowser, type Browser } from './browser.ts';
 import { CLIENT, openIdentityProvider } from './identity-provider.ts';
-import { openStand } from './stand.ts';
+import { openStand, OWN_PAGE } from './stand.ts';
 
 const ORIGIN = 'https://shepherd.example.org';
 const CALLBACK = `${ORIGIN}/login/oidc/callback`;
@@ -201,4 +201,38 @@ test('a role is believed for an hour while the provider is down, and then until 
   await there.start();
   stand.pass(MINUTE);
   expect(await whoami(ann)).toMatchObject({ status: 200, role: 'admin' });
+});
+
+test.each([
+  ['whose groups give less', ['staff']],
+  ['whose groups give nothing any more', ['others']],
+  ['whom the provider knows no more', null],
+])('ends the tokens of somebody %s, whether or not the page is open', async (_, groups) => {
+  const { there, stand, browser, logIn } = await scene();
+  const ann = browser();
+  await logIn(ann);
+  const cookies = [...ann.cookies.get('shepherd.example.org')!];
+  const made = await stand.ask('api/v1/tokens', {
+    ...{ method: 'POST', cookie: cookies.map((pair) => pair.join('=')).join('; ') },
+    headers: { host: 'shepherd.example.org', ...OWN_PAGE },
+    body: { name: 'ci', role: 'admin' },
+  });
+  const { token } = JSON.parse(made.body) as { token: string };
+  const next = await stand.ask('api/v1/tokens', {
+    ...{ method: 'POST', token, body: { name: 'next', role: 'admin' } },
+  });
+  const child = JSON.parse(next.body) as { token: string };
+  const seen = async () =>
+    (
+      await Promise.all([stand.ask('api/v1/tokens', { token }), stand.ask('api/v1/tokens', child)])
+    ).map(({ status }) => status);
+  // Nothing but the tokens is used, and the role is asked again all the same.
+  for (const refreshes of [1, 2, 3, 4, 5, 6]) {
+    stand.pass(15 * MINUTE);
+    expect([await seen(), there.refreshes()]).toEqual([[200, 200], refreshes]);
+  }
+  if (groups === null) there.accounts.delete('a1');
+  else there.accounts.get('a1')!.groups = groups;
+  stand.pass(15 * MINUTE);
+  expect(await seen()).toEqual([401, 401]);
 });
