@@ -125,10 +125,13 @@ function requireOwnPage(request: FastifyRequest, options: GateOptions): void {
 /** @throws {Problem} this person lacks the right, or nobody has logged in. */
 export function requireRight(person: Person, right: Right): void {
   if (mayDo(person, right)) return;
-  const { name, role, via } = person;
+  const { name, role, providers, via } = person;
   if (via === 'none') throw new Problem('not-signed-in', 'Nobody is logged in: log in first');
-  const detail = `${name} is ${role}; this demands the role ${roleFor(right)}`;
-  throw new Problem('not-allowed', detail);
+  const isLimited = mayDo({ role, providers: null }, right);
+  const why = isLimited
+    ? `${name} may act on ${providers?.join(', ')} only; this concerns the whole fleet`
+    : `${name} is ${role}; this demands the role ${roleFor(right)}`;
+  throw new Problem('not-allowed', why);
 }
 
 const refuseMethod = (request: FastifyRequest, reply: FastifyReply) =>

@@ -4,7 +4,8 @@ export { ROLES, type Role } from '../../domain/access.ts';
 
 /**
  * What a route, or a verb in a request, demands. `see`: any page or answer. `operate`: what a machine
- * survives. `destroy`: what erases data or gives something up. `administer`: access and daemons.
+ * survives. `destroy`: what erases data or gives something up. `administer`: access, webhooks and daemons,
+ * for the whole fleet alone.
  */
 export const RIGHTS = ['see', 'operate', 'destroy', 'administer'] as const;
 export type Right = (typeof RIGHTS)[number];
