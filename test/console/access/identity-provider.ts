@@ -10,7 +10,8 @@ export const CLIENT = { id: 'shepherd', secret: 'known-to-console-and-provider' 
 export interface Account {
   readonly email: string;
   groups: readonly string[];
-  emailVerified?: boolean;
+  /** Absent: it was checked; null: the provider does not say. */
+  emailVerified?: boolean | string | null;
 }
 
 /** A real provider of identities on loopback, in which whoever comes is logged in at once. */
@@ -22,6 +23,10 @@ export interface IdentityProvider {
   next: string;
   /** How often tokens were given for a refresh token. */
   readonly refreshes: () => number;
+  /** Answers at such a path are blown up by so many bytes of white space. */
+  padding: { readonly path: string; readonly bytes: number } | null;
+  /** How many of these bytes were taken from it. */
+  readonly padded: () => number;
   /** It answers nobody until `start`. */
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -53,12 +58,13 @@ export async function openIdentityProvider(redirectUri: string): Promise<Identit
   const warned = vi.spyOn(console, 'warn').mockImplementationOnce(() => undefined);
   const provider = new Provider(issuer, settings(redirectUri, accounts));
   warned.mockRestore();
-  let refreshes = 0;
+  let [refreshes, padded] = [0, 0];
   provider.on('grant.success', ({ oidc }) => {
     if (oidc.params?.['grant_type'] === 'refresh_token') refreshes += 1;
   });
   const own: IdentityProvider = {
     ...{ issuer, accounts, next: '', refreshes: () => refreshes },
+    ...{ padding: null, padded: () => padded },
     async start() {
       server = make();
       await listening(server, port);
@@ -67,6 +73,19 @@ export async function openIdentityProvider(redirectUri: string): Promise<Identit
   };
   const answer = provider.callback();
   handle = async (request, response) => {
+    const { padding } = own;
+    if (padding !== null && request.url?.startsWith(padding.path)) {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const piece = Buffer.alloc(64 * 1024, ' ');
+      const more = () => {
+        while (padded < padding.bytes && !response.destroyed) {
+          padded += piece.length;
+          if (!response.write(piece)) return void response.once('drain', more);
+        }
+        return void response.end('{}');
+      };
+      return more();
+    }
     if (request.url?.startsWith('/interaction/') !== true) return answer(request, response);
     const { prompt, params } = await provider.interactionDetails(request, response);
     if (prompt.name === 'login') {
@@ -105,8 +124,9 @@ function settings(redirectUri: string, accounts: Map<string, Account>): Configur
       const account = accounts.get(subject);
       if (!account) return undefined;
       const { email, groups, emailVerified = true } = account;
-      const claims = { sub: subject, email, email_verified: emailVerified, groups: [...groups] };
-      return { accountId: subject, claims: () => claims };
+      const about = emailVerified === null ? {} : { email_verified: emailVerified };
+      const claims = { sub: subject, email, groups: [...groups] };
+      return { accountId: subject, claims: () => ({ ...claims, ...about }) as typeof claims };
     },
   };
 }
