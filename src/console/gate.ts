@@ -75,6 +75,10 @@ export function addGate(app: FastifyInstance, options: GateOptions): void {
     try {
       request.person = await access.find(request, { isMetrics });
       requireRight(request.person, right);
+      const isByCookie = request.person.via === 'cookie';
+      if (isChange && isByCookie && request.routeOptions.config.isByCookieAlone !== true) {
+        await access.requireOwnPage(request);
+      }
     } catch (error) {
       if (!isUnknown(error)) throw error;
       if (isVisit(request)) return reply.redirect('/login');

@@ -55,5 +55,11 @@ export const GRANT_MAX_MS = 60 * 60_000;
 /** A one-time link is good for so long. */
 export const LOGIN_CODE_MS = 60_000;
 
+/**
+ * Header of what the page changes. It shows what the page keeps in `sessionStorage`, which a browser
+ * gives to no other port, whereas it sends the cookie to every port of the host.
+ */
+export const PAGE_SECRET = 'shepherd-secret';
+
 /** What a token is called: it stands in the audit as `token:<name>`. */
 export const TOKEN_NAME = /^[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?$/i;

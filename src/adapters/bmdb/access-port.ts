@@ -74,6 +74,8 @@ export interface ConsoleSession extends Grant {
   readonly grantAgeMs: number;
   /** What is needed to ask again, which only the holder of the cookie can read; null: nothing. */
   readonly renewal: Uint8Array | null;
+  /** SHA-256 of what the page shows beside the cookie; null: an older daemon opened it. */
+  readonly pageDigest: Uint8Array | null;
 }
 
 export interface NewConsoleSession extends Grant {
@@ -84,6 +86,8 @@ export interface NewConsoleSession extends Grant {
   readonly identity: string | null;
   readonly proven: boolean;
   readonly renewal: Uint8Array | null;
+  /** SHA-256 of what the page shows beside the cookie; absent: nothing is changed in it. */
+  readonly pageDigest?: Uint8Array | null;
   /** Token of the `TokenBook` that opens it: the session ends with it; null: none does. */
   readonly tokenId: string | null;
 }

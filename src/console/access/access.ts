@@ -4,7 +4,7 @@ import type { AccessBook, ApiToken, ConsoleSession, EventBook } from '../../adap
 import type { Clock, Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import { explain } from '../../domain/errors.ts';
-import { isWithin, type Grant } from '../../domain/access.ts';
+import { isWithin, PAGE_SECRET, type Grant } from '../../domain/access.ts';
 import { networkOf } from '../../domain/network.ts';
 import { Problem } from '../api/problem.ts';
 import { createGuesses } from '../guesses.ts';
@@ -56,6 +56,8 @@ export interface Access {
    * it; null: it comes from no login.
    */
   loginSecret(request: Pick<FastifyRequest, 'person' | 'headers'>): Promise<string | null>;
+  /** @throws {Problem} the cookie was shown, and not what the page keeps beside it. */
+  requireOwnPage(request: FastifyRequest): Promise<void>;
   /** Whom a token logs in; counts what is wrong. @throws {Problem} */
   personOfToken(token: string, address: string): Promise<Person>;
   /** Counts a login. @throws {Problem} there were too many from this address. */
@@ -150,6 +152,15 @@ export function createAccess(options: AccessOptions): Access {
     const secret = cookieOf(request, sessionCookie(cookies));
     return secret === null ? null : sessionOf(secret);
   };
+  const requireOwnPage: Access['requireOwnPage'] = async (request) => {
+    const shown = request.headers[PAGE_SECRET];
+    const digest = (await session(request))?.pageDigest ?? null;
+    if (typeof shown === 'string' && digest && timingSafeEqual(digestOf(shown), digest)) return;
+    throw new Problem(
+      'not-allowed',
+      'This tab of the browser has only the cookie of the login, which lets it look: log in again, at /login',
+    );
+  };
   const loginSecret: Access['loginSecret'] = async ({ person, headers }) => {
     if (person.via === 'cookie') return cookieOf({ headers }, sessionCookie(cookies));
     if (person.tokenId === undefined) return null;
@@ -199,7 +210,10 @@ export function createAccess(options: AccessOptions): Access {
     attempts.wrong(ip, `${count}`);
   };
   const follow = following(find, clock);
-  return { find, session, loginSecret, logOut, personOfToken, admitLogin, follow, options };
+  return {
+    ...{ find, session, loginSecret, requireOwnPage, logOut },
+    ...{ personOfToken, admitLogin, follow, options },
+  };
 }
 
 type Known = Pick<Person, 'name' | 'identity'>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { FastifyReply } from 'fastify';
-import type { Grant } from '../../domain/access.ts';
+import { PAGE_SECRET, type Grant } from '../../domain/access.ts';
 import type { Api } from '../api/kit.ts';
 import { Problem } from '../api/problem.ts';
 import type { Access } from './access.ts';
@@ -11,7 +11,13 @@ const LoginSchema = z.union([
   z.strictObject({ token: z.string().min(1).max(500) }).describe('A token for programs.'),
   z.strictObject({ code: z.string().min(1).max(100) }).describe('What a one-time link holds.'),
 ]);
-const LoggedInSchema = z.object({ name: z.string(), role: z.string() });
+const LoggedInSchema = z.object({
+  name: z.string(),
+  role: z.string(),
+  secret: z
+    .string()
+    .describe(`Header ${PAGE_SECRET} of what is changed with the cookie; shown this once.`),
+});
 
 /** Who logs in, and with what their role can be asked again. */
 export interface NewLogin extends Grant {
@@ -24,19 +30,24 @@ export interface NewLogin extends Grant {
   readonly renewalFor?: (secret: string) => Uint8Array | null;
 }
 
-/** Opens a session and hands its cookie out. What the cookie holds is stored nowhere. */
+/**
+ * Opens a session and hands its cookie out. What the cookie holds is stored nowhere.
+ * @returns what the page has to show beside the cookie; neither follows from the other.
+ */
 export async function openSession(access: Access, reply: FastifyReply, login: NewLogin) {
   const { book, cookies, random, log } = access.options;
-  const secret = makeSecret(random);
+  const [secret, pageSecret] = [makeSecret(random), makeSecret(random)];
   const { name, identity, role, providers, proven, tokenId = null } = login;
   await book.sessions.open({
     ...{ id: random.uuid(), digest: digestOf(secret) },
     ...{ name, identity, role, providers, proven, tokenId },
     renewal: login.renewalFor?.(secret) ?? null,
+    pageDigest: digestOf(pageSecret),
   });
   const sameSite = cookies.isSecure ? 'Lax' : 'Strict';
   setCookie(reply, cookies, { name: sessionCookie(cookies), value: secret, sameSite });
   log.info({ person: name, role, proven }, 'somebody logged in');
+  return pageSecret;
 }
 
 /** `login`, `logout`, and the sessions of people. */
@@ -60,8 +71,8 @@ export function addLogin(api: Api, access: Access): void {
         'token' in body
           ? await access.personOfToken(body.token, request.ip)
           : await byCode(body.code);
-      await openSession(access, reply, login);
-      return { name: login.name, role: login.role };
+      const pageSecret = await openSession(access, reply, login);
+      return { name: login.name, role: login.role, secret: pageSecret };
     },
   );
   const byCode = async (code: string): Promise<NewLogin> => {
@@ -100,7 +111,7 @@ export function addLogin(api: Api, access: Access): void {
   api.post(
     '/logout',
     {
-      config: { right: 'see' },
+      config: { right: 'see', isByCookieAlone: true },
       schema: {
         tags: ['console'],
         summary: 'End the session of the page',

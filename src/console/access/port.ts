@@ -57,5 +57,7 @@ declare module 'fastify' {
      * have to say it.
      */
     right?: Right | 'open';
+    /** The cookie is enough to change this: nobody gains anything by it. */
+    isByCookieAlone?: boolean;
   }
 }

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Provider, { type Configuration } from 'oidc-provider';
 import { afterEach, vi } from 'vitest';
@@ -49,7 +49,25 @@ const listening = async (server: Server, port: number): Promise<number> => {
 
 export async function openIdentityProvider(redirectUri: string): Promise<IdentityProvider> {
   let handle: ReturnType<Provider['callback']> | null = null;
-  const make = () => createServer((request, response) => void handle!(request, response));
+  const make = () =>
+    createServer((request, response) => {
+      const { padding } = own;
+      if (padding === null || request.url?.startsWith(padding.path) !== true) {
+        void handle!(request, response);
+      } else blowUp(response, padding.bytes);
+    });
+  const blowUp = (response: ServerResponse, bytes: number) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const piece = Buffer.alloc(64 * 1024, ' ');
+    const more = () => {
+      while (padded < bytes && !response.destroyed) {
+        padded += piece.length;
+        if (!response.write(piece)) return void response.once('drain', more);
+      }
+      return void response.end('{}');
+    };
+    more();
+  };
   let server = make();
   const port = await listening(server, 0);
   const issuer = `http://127.0.0.1:${port}`;
@@ -73,19 +91,6 @@ export async function openIdentityProvider(redirectUri: string): Promise<Identit
   };
   const answer = provider.callback();
   handle = async (request, response) => {
-    const { padding } = own;
-    if (padding !== null && request.url?.startsWith(padding.path)) {
-      response.writeHead(200, { 'content-type': 'application/json' });
-      const piece = Buffer.alloc(64 * 1024, ' ');
-      const more = () => {
-        while (padded < padding.bytes && !response.destroyed) {
-          padded += piece.length;
-          if (!response.write(piece)) return void response.once('drain', more);
-        }
-        return void response.end('{}');
-      };
-      return more();
-    }
     if (request.url?.startsWith('/interaction/') !== true) return answer(request, response);
     const { prompt, params } = await provider.interactionDetails(request, response);
     if (prompt.name === 'login') {
@@ -126,7 +131,7 @@ function settings(redirectUri: string, accounts: Map<string, Account>): Configur
       const { email, groups, emailVerified = true } = account;
       const about = emailVerified === null ? {} : { email_verified: emailVerified };
       const claims = { sub: subject, email, groups: [...groups] };
-      return { accountId: subject, claims: () => ({ ...claims, ...about }) as typeof claims };
+      return { accountId: subject, claims: () => ({ ...claims, ...about }) };
     },
   };
 }

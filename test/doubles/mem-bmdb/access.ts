@@ -163,6 +163,7 @@ function sessionBook(around: Around): AccessBook['sessions'] {
     const { digest: _, grantedAtMs, askedAtMs: __, tokenId: ___, ...session } = row;
     return {
       ...session,
+      pageDigest: session.pageDigest ?? null,
       origins: originsOf(around, row),
       endsAtMs: session.openedAtMs + SESSION_MAX_MS,
       grantAgeMs: memory.now() - grantedAtMs,

@@ -19,10 +19,11 @@ const SHOWN = {
   ends_ms: 'float8',
   grant_age_ms: 'float8',
   renewal: 'bytea?',
+  page_digest: 'bytea?',
 } as const;
 const COLUMNS = `s.id, s.name, s.identity, ${SESSION_ORIGINS} AS origins, s.proven, s.role, s.providers,
   ${ms('s.opened_at')} AS opened_ms, ${ms('s.last_used_at')} AS used_ms, ${ms(endOf('s'))} AS ends_ms,
-  ${ms('now()')} - ${ms('s.granted_at')} AS grant_age_ms, s.renewal`;
+  ${ms('now()')} - ${ms('s.granted_at')} AS grant_age_ms, s.renewal, s.page_digest`;
 
 export const statements = {
   open: statement({
@@ -30,14 +31,16 @@ export const statements = {
     params: {
       ...{ id: 'uuid', digest: 'bytea', name: 'text', proven: 'bool', role: 'text' },
       ...{ providers: 'text[]?', renewal: 'bytea?', tokenId: 'text?', identity: 'text?' },
+      pageDigest: 'bytea?',
     },
     columns: {},
-    text: ({ id, digest, name, identity, proven, role, providers, renewal, tokenId }) => `
+    text: (session) => `
       WITH ended AS (DELETE FROM console_sessions s WHERE NOT (${SESSION_LASTS}))
       INSERT INTO console_sessions
-        (id, digest, name, identity, proven, role, providers, renewal, token_id)
-      VALUES (${id}, ${digest}, ${name}, ${identity}, ${proven}, ${role}, ${providers},
-        ${renewal}, ${tokenId})
+        (id, digest, name, identity, proven, role, providers, renewal, token_id, page_digest)
+      VALUES (${session.id}, ${session.digest}, ${session.name}, ${session.identity},
+        ${session.proven}, ${session.role}, ${session.providers}, ${session.renewal},
+        ${session.tokenId}, ${session.pageDigest})
       ON CONFLICT DO NOTHING`,
   }),
   find: statement({
@@ -90,8 +93,8 @@ export const statements = {
 
 /** See `ConsoleSessionBook`. */
 export const createConsoleSessionBook = (db: Database): ConsoleSessionBook => ({
-  open: async ({ id, digest, name, identity, proven, role, providers, renewal, tokenId }) => {
-    const args = { id, digest, name, identity, proven, role, providers, renewal, tokenId };
+  open: async (session) => {
+    const args = { pageDigest: null, ...session };
     const doing = 'open a session of the console';
     await repeatedOnce(() => db.commit({ doing }, statements.open, args));
   },
@@ -140,4 +143,5 @@ const sessionOf = (row: RowOf<typeof SHOWN>): ConsoleSession => ({
   endsAtMs: row.ends_ms,
   grantAgeMs: row.grant_age_ms,
   renewal: row.renewal,
+  pageDigest: row.page_digest,
 });
