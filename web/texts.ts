@@ -467,7 +467,7 @@ export const texts = {
     never: 'never',
     revoked: 'revoked',
     revokedBy: (who: string) => `by ${who}`,
-    expired: 'expired',
+    ended: 'ended',
     revoke: 'Revoke',
     revokeOf: (name: string) => `Revoke the token ${name}`,
     revokeWhy: 'Whatever shows it is refused within five seconds, and its streams end.',
@@ -477,6 +477,8 @@ export const texts = {
     role: 'Role',
     providers: 'Only these providers (none chosen: all that you have)',
     days: 'For how many days',
+    endsWithLogin:
+      'The token ends with your login, at most a day after you logged in. To make a token that lasts longer, use “shepherd token create”.',
     made: 'The token is shown this once. Put it where its program reads it.',
     token: 'Token',
     copy: 'Copy',

@@ -78,6 +78,10 @@ export function addGate(app: FastifyInstance, options: GateOptions): void {
       if (right === 'open') return undefined;
       request.person = await access.find(request, { isMetrics });
       requireRight(request.person, right);
+      const isByCookie = request.person.via === 'cookie';
+      if (isChange && isByCookie && request.routeOptions.config.isByCookieAlone !== true) {
+        await access.requireOwnPage(request);
+      }
       options.letIn(request.socket);
     } catch (error) {
       if (!isUnknown(error)) throw error;
@@ -140,10 +144,13 @@ const showsNothing = ({ authorization, cookie, origin, ...rest }: IncomingHttpHe
 /** @throws {Problem} this person lacks the right, or nobody has logged in. */
 export function requireRight(person: Person, right: Right): void {
   if (mayDo(person, right)) return;
-  const { name, role, via } = person;
+  const { name, role, providers, via } = person;
   if (via === 'none') throw new Problem('not-signed-in', NOBODY);
-  const detail = `${name} is ${role}; this demands the role ${roleFor(right)}`;
-  throw new Problem('not-allowed', detail);
+  const isLimited = mayDo({ role, providers: null }, right);
+  const why = isLimited
+    ? `${name} may act on ${providers?.join(', ')} only; this concerns the whole fleet`
+    : `${name} is ${role}; this demands the role ${roleFor(right)}`;
+  throw new Problem('not-allowed', why);
 }
 
 const refuseMethod = (request: FastifyRequest, reply: FastifyReply) =>

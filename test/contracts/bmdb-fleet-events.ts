@@ -373,7 +373,7 @@ export function fleetEventsContract(s: Stage): void {
       await tokens.revoke('a', 'oidc:bob');
       const id = '00000000-0000-4000-8000-000000000001';
       await sessions.open({
-        tokenId: null,
+        ...{ tokenId: null, identity: null },
         ...{ ...who, id, name: 'oidc:ann', proven: true, renewal: digestOf('renewal') },
         digest: digestOf('cookie'),
       });

@@ -21,7 +21,8 @@ export async function loginLink(
   { name, role, providers }: Grant & { readonly name: string },
 ): Promise<string> {
   const code = makeSecret(systemRandom);
-  await access.codes.add({ digest: digestOf(code), name, role, providers, tokenId: null });
+  const login = { name, identity: name, role, providers, tokenId: null };
+  await access.codes.add({ digest: digestOf(code), ...login });
   return `${new URL('login', consoleUrl).href}#${code}`;
 }
 

@@ -30,6 +30,7 @@ export const SIGNAL = new AbortController().signal;
 export const person = (change: Partial<Person> = {}): Person => ({
   ...ANONYMOUS,
   name: 'token:ann',
+  identity: 'token:0123456789',
   role: 'admin',
   via: 'token',
   proven: true,
