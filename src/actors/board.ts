@@ -1,7 +1,7 @@
 import type { Observer } from 'rxjs';
-import type { Metrics } from '../adapters/metrics/port.ts';
+import type { Metrics, PlaceCount } from '../adapters/metrics/port.ts';
 import type { Slot } from '../domain/ids.ts';
-import { needsHuman, type MachineState } from '../domain/states.ts';
+import { entryNeedsHuman, type MachineState } from '../domain/states.ts';
 import type { MachineView } from '../domain/view.ts';
 import type { Shown } from '../machines/shown.ts';
 import { RUNGS } from '../domain/recovery/rung-names.ts';
@@ -43,10 +43,10 @@ export interface Board {
   readonly entries: ReadonlyMap<Slot, BoardEntry>;
   /** Machines per state. */
   counts(): Partial<Record<MachineState, number>>;
-  /** Machines that wait for a person. */
+  /** Machines that need a person. */
   needHuman(): number;
   /** Machines per provider, state and substate. */
-  census(): Parameters<Metrics['machines']>[0];
+  census(): readonly PlaceCount[];
   /** How many recoveries were begun since start, refused claims not counted. */
   recoveries(): number;
   onView(view: MachineView): void;
@@ -55,13 +55,10 @@ export interface Board {
   onShown(shown: Shown): void;
 }
 
-interface Group {
-  readonly provider: string;
-  readonly state: string;
-  readonly substate: string;
-  count: number;
-}
+type Group = { -readonly [Key in keyof PlaceCount]: PlaceCount[Key] };
 
+const isCountedAlike = (a: BoardEntry, b: BoardEntry): boolean =>
+  a.state === b.state && a.substate === b.substate && a.view.needsHuman === b.view.needsHuman;
 const isRung = (step: string): boolean => (RUNGS as readonly string[]).includes(step);
 
 /** Keeps what the page, the live line and the metrics show. */
@@ -72,19 +69,23 @@ export function createBoard({ nowMs, metrics, changes, onStay }: BoardOptions): 
   const tally = new Map<MachineState, number>();
   const groups = new Map<string, Group>();
   let needHuman = 0;
-  const count = ({ view: { provider }, state, substate }: BoardEntry, by: number) => {
+  const count = (entry: BoardEntry, by: number) => {
+    const { view, state, substate } = entry;
+    const { provider } = view;
     tally.set(state, (tally.get(state) ?? 0) + by);
     const key = `${provider} ${state} ${substate}`;
-    const group = groups.get(key) ?? { provider, state, substate, count: 0 };
+    const group = groups.get(key) ?? { provider, state, substate, count: 0, needHuman: 0 };
     groups.set(key, group);
     group.count += by;
     if (group.count === 0) groups.delete(key);
-    if (needsHuman({ state, substate })) needHuman += by;
+    if (!entryNeedsHuman(entry)) return;
+    group.needHuman += by;
+    needHuman += by;
   };
 
   const put = (entry: BoardEntry) => {
     const before = entries.get(entry.view.slot);
-    if (!before || before.state !== entry.state || before.substate !== entry.substate) {
+    if (!before || !isCountedAlike(before, entry)) {
       if (before) count(before, -1);
       count(entry, 1);
     }

@@ -138,7 +138,7 @@ export type EntryChange =
 export interface FleetFrame {
   readonly atMs: number;
   readonly counts: StateCounts;
-  /** Machines that wait for a person. */
+  /** Machines that need a person. */
   readonly needHuman: number;
   readonly guard: GuardSummary;
   readonly unlisted: readonly UnlistedSummary[];

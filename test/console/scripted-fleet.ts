@@ -174,6 +174,7 @@ export function entryOf(each: MachineSummary): MachineEntry {
     view: {
       ...view,
       ...{ state, substate, next: null, request: null, endedBy: null, dueAtMs: null, members: [] },
+      needsHuman: needsHuman(each),
       provider: providerName(each.provider),
       machineId: each.machineId === null ? null : machineId(each.machineId),
       holds: each.holds as readonly HoldKind[],

@@ -16,7 +16,7 @@ import type { Slot } from '../../domain/ids.ts';
 import { slotOfRow } from '../../domain/filing/named-fleet.ts';
 import { countPermits } from '../../domain/recovery/permits.ts';
 import { gravest, standingsOf, type GuardStanding } from '../../domain/recovery/standing.ts';
-import { needsHuman, STATES } from '../../domain/states.ts';
+import { entryNeedsHuman, STATES } from '../../domain/states.ts';
 import { worksElsewhere } from '../../domain/view.ts';
 import { FLEET } from '../../domain/recovery/guard-judgement.ts';
 import { explainEntry } from '../machine/explaining.ts';
@@ -47,7 +47,7 @@ export function recordedView({ config, fleet, unlisted }: Recorded): FleetView {
     counts: Object.fromEntries(
       STATES.map((state) => [state, counts.get(state)?.length ?? 0]),
     ) as ReturnType<FleetView['frame']>['counts'],
-    needHuman: [...entries.values()].filter(needsHuman).length,
+    needHuman: [...entries.values()].filter(entryNeedsHuman).length,
     guard: guardOf(fleet, config),
     unlisted: unlisted.map((each) => ({ ...each, sinceMs: Math.round(each.sinceMs) })),
   });

@@ -5,7 +5,7 @@ import type { Cell } from '../index/cells.ts';
 import type { FleetView } from '../port.ts';
 import { BudgetSchema, GuardSchema } from './guard.ts';
 import type { Api } from './kit.ts';
-import { Milliseconds, named } from './schemas.ts';
+import { Milliseconds, named, NeedHuman } from './schemas.ts';
 
 export const FrameSchema = named(
   'Frame',
@@ -13,11 +13,7 @@ export const FrameSchema = named(
     atMs: Milliseconds,
     total: z.int(),
     counts: z.record(z.enum(STATES), z.int()),
-    needHuman: z
-      .int()
-      .describe(
-        'Machines that wait for a person: nothing is done about them until somebody decides.',
-      ),
+    needHuman: NeedHuman,
     guard: GuardSchema,
     budget: z.array(BudgetSchema).readonly(),
     unlisted: z

@@ -8,7 +8,7 @@ import type { GuardInsight } from '../guard.ts';
 import type { FleetView } from '../port.ts';
 import { sharedLook } from '../shared.ts';
 import type { Api } from './kit.ts';
-import { Milliseconds, named } from './schemas.ts';
+import { Milliseconds, named, NeedHuman } from './schemas.ts';
 
 const ScopeSchema = z.object({
   scope: z.string().describe('`fleet`, or a provider.'),
@@ -73,11 +73,7 @@ const AnswerSchema = z.object({
   atMs: Milliseconds,
   state: GuardSchema.shape.state,
   scopes: z.array(FullScopeSchema).readonly(),
-  needHuman: z
-    .int()
-    .describe(
-      'Machines that wait for a person: nothing is done about them until somebody decides.',
-    ),
+  needHuman: NeedHuman,
   budget: z.array(BudgetSchema.extend({ waiting: z.int() })).readonly(),
   waiting: z
     .array(
