@@ -1,5 +1,6 @@
 import type { Observer } from 'rxjs';
 import type { Metrics, PlaceCount } from '../adapters/metrics/port.ts';
+import { shareWord, type ShareWord } from '../domain/headline.ts';
 import type { Slot } from '../domain/ids.ts';
 import { entryNeedsHuman, type MachineState } from '../domain/states.ts';
 import type { MachineView } from '../domain/view.ts';
@@ -43,6 +44,8 @@ export interface Board {
   readonly entries: ReadonlyMap<Slot, BoardEntry>;
   /** Machines per state. */
   counts(): Partial<Record<MachineState, number>>;
+  /** Machines by the words of the headline; a word may come several times. */
+  shares(): readonly { readonly word: ShareWord | null; readonly machines: number }[];
   /** Machines that need a person. */
   needHuman(): number;
   /** Machines per provider, state and substate. */
@@ -55,8 +58,18 @@ export interface Board {
   onShown(shown: Shown): void;
 }
 
-type Group = { -readonly [Key in keyof PlaceCount]: PlaceCount[Key] };
+interface Group extends Omit<PlaceCount, 'count' | 'needHuman'> {
+  readonly word: ShareWord | null;
+  count: number;
+  needHuman: number;
+}
 
+const newGroup = ({ view: { provider }, state, substate }: BoardEntry): Group => ({
+  ...{ provider, state, substate },
+  word: shareWord({ state, substate }),
+  count: 0,
+  needHuman: 0,
+});
 const isCountedAlike = (a: BoardEntry, b: BoardEntry): boolean =>
   a.state === b.state && a.substate === b.substate && a.view.needsHuman === b.view.needsHuman;
 const isRung = (step: string): boolean => (RUNGS as readonly string[]).includes(step);
@@ -74,7 +87,7 @@ export function createBoard({ nowMs, metrics, changes, onStay }: BoardOptions): 
     const { provider } = view;
     tally.set(state, (tally.get(state) ?? 0) + by);
     const key = `${provider} ${state} ${substate}`;
-    const group = groups.get(key) ?? { provider, state, substate, count: 0, needHuman: 0 };
+    const group = groups.get(key) ?? newGroup(entry);
     groups.set(key, group);
     group.count += by;
     if (group.count === 0) groups.delete(key);
@@ -119,8 +132,9 @@ export function createBoard({ nowMs, metrics, changes, onStay }: BoardOptions): 
   return {
     entries,
     counts: () => Object.fromEntries([...tally].filter(([, number]) => number > 0)),
+    shares: () => [...groups.values()].map(({ word, count: machines }) => ({ word, machines })),
     needHuman: () => needHuman,
-    census: () => [...groups.values()].map((group) => ({ ...group })),
+    census: () => [...groups.values()].map(({ word: _, ...group }) => group),
     recoveries: () => recovered,
     onView(view) {
       const entry = entries.get(view.slot);

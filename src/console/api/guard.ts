@@ -17,6 +17,13 @@ const ScopeSchema = z.object({
   reason: z.string().nullable(),
   started: z.int().describe('Machines whose agent was started,'),
   silent: z.int().describe('and those of them that are silent.'),
+  ends: z
+    .string()
+    .nullable()
+    .describe('What ends this state, and whether it ends by itself; null: nothing is the matter.'),
+  endsAtMs: Milliseconds.nullable().describe(
+    'When the clock ends it if nothing else changes; null: no clock does.',
+  ),
 });
 
 export const GuardSchema = named(
