@@ -36,7 +36,7 @@ function addList(cli: Command, through: Through): void {
     .option('--state <states>', 'only those in these: Running, Quarantined/needsHuman', wordsOf)
     .option('--provider <name>', 'only those of this provider');
   choosing(machines, (chosen) => `only those ${chosen}`)
-    .option('--needs-human', 'only those that wait for a person', false)
+    .option('--needs-human', 'only those that need a person', false)
     .option('--held', 'only those under a hold', false)
     .option('--filter <text>', 'as on the page: "state:silent since>2h rack7"')
     .option('--watch', 'go on with every change, until Ctrl-C', false)

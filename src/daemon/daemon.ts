@@ -14,6 +14,7 @@ import type { FleetView } from '../console/port.ts';
 import { needsMirror } from '../domain/daemon-roles.ts';
 import { explain } from '../domain/errors.ts';
 import type { ProviderName } from '../domain/ids.ts';
+import { headlineText } from '../domain/headline.ts';
 import type { BudgetUse } from '../domain/recovery/permits.ts';
 import { accessMeans } from './access-means.ts';
 import { createCloser } from './closer.ts';
@@ -113,6 +114,8 @@ async function build(means: Built): Promise<Daemon> {
     board,
     changes$: parts.changes,
     guard: parts.watch.view,
+    guardPolicy: guardPolicyOf(means.config, means.tuning),
+    loss: parts.loss,
     unlisted: parts.health.unlisted,
     guardChanges$: parts.guardChanges,
     budget: parts.permits.use,
@@ -131,7 +134,9 @@ async function build(means: Built): Promise<Daemon> {
   const { stopped, supervisor } = startSupervisor(means, parts, watchers);
   warnOfErasing(means, parts);
   if (parts.roles.has('loops')) startWebhooks(means, parts, means.ports);
-  if (parts.roles.has('loops')) tellDaily(() => board.counts(), means);
+  if (parts.roles.has('loops')) {
+    tellDaily(() => ({ headline: headlineText(fleet.frame().headline), ...board.counts() }), means);
+  }
   if (parts.roles.has('stats')) startCounting(means, parts);
   parts.series.begin({ counts: board.counts, nowMs: mirror.nowMs });
   log.info({ console: web.url, agents: parts.server.address }, 'daemon started');

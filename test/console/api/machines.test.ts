@@ -275,6 +275,7 @@ test('the fleet as a whole, with its cells', async () => {
     provider: 'equinix',
     location: 'am6',
     state: 'Running',
+    word: 'healthy',
     machines: 1,
   });
 });

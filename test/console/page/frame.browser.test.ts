@@ -50,7 +50,7 @@ test('the guard says why nothing is recovered, of which provider, and since when
   const attack = `<img src=x onerror="document.title='owned'">\u0007`;
   const frozen: GuardScope = {
     ...{ scope: 'equinix', state: 'frozen', sinceMs: AT_MS - 125_000, reason: attack },
-    ...{ started: 20, silent: 9 },
+    ...{ started: 20, silent: 9, ends: 'Only a person ends it.', endsAtMs: null },
   };
   expect(await page.locator('.headline .calls').count()).toBe(0);
   const scopes = WATCHING.scopes.map((scope) => ({ ...scope, silent: 12 }));
