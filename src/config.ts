@@ -89,6 +89,7 @@ export const lossPolicyOf = ({ agent }: Pick<Config, 'agent'>): LossPolicy => ({
   heartbeatMs: agent.heartbeatDeadline,
   handOutMs: DEFAULT_LOSS.handOutMs,
   periodMs: agent.heartbeatPeriod,
+  needsHumanAfterMs: agent.needsHumanAfter,
 });
 
 /** Most machines of a provider; 0 is no limit. */

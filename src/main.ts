@@ -10,6 +10,7 @@ import { addFakelatitude } from './commands/fakelatitude-program.ts';
 import { addFakerobot } from './commands/fakerobot-program.ts';
 import { addFleetCommands } from './commands/fleet-program.ts';
 import { addBalancerCommands } from './commands/lb/program.ts';
+import { outputWidth } from './commands/machine/layout.ts';
 import { addMachineCommands } from './commands/machine-program.ts';
 import { addProviderReading } from './commands/provider/program.ts';
 import { addProviderCommands } from './commands/provider-program.ts';
@@ -64,6 +65,10 @@ function program(): Command {
     .description('Keeps a fleet of physical machines alive.')
     .version(version())
     .showHelpAfterError('(add --help for what there is)')
+    .configureOutput({
+      getOutHelpWidth: () => outputWidth(process.stdout),
+      getErrHelpWidth: () => outputWidth(process.stderr),
+    })
     .exitOverride();
 
   cli

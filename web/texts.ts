@@ -41,6 +41,7 @@ export const texts = {
     json: 'API',
     metrics: 'Metrics',
     readiness: 'Readiness',
+    documents: 'Documents',
     licences: 'Licences',
     stately: "Stately's inspector",
   },
@@ -53,6 +54,8 @@ export const texts = {
     connecting: 'Connecting',
     live: 'Live',
     lost: 'Not connected',
+    refused: 'Refused',
+    refusal: (why: string) => `Shepherd answers, but does not send what this page shows: ${why}.`,
     stale: (age: string) =>
       `The connection to Shepherd is lost; trying again. What you see is ${age} old.`,
     waiting: 'Connecting to Shepherd. The fleet appears as soon as the daemon answers.',
@@ -260,10 +263,12 @@ export const texts = {
     filter: 'Filter machines',
     placeholder: 'state:silent location:fr2 since>2h, or any words',
     filterHelp:
-      'state: provider: location: hold: since>2h heard>5m needs-human overdue, and words that must occur',
+      'A filter consists of words that must occur and of these terms: state:Running,silent ' +
+      'provider:NAME location:NAME hold:no-recover (or hold:any) since>2h heard<5m needs-human overdue',
     clear: 'Clear',
     columnChoice: 'Columns',
     states: 'Only machines in these states',
+    unreadable: 'This filter cannot be read',
     none: 'No machine matches',
     noneWhy: 'Other machines are hidden by the filter.',
     coming: '…',
@@ -462,7 +467,7 @@ export const texts = {
     never: 'never',
     revoked: 'revoked',
     revokedBy: (who: string) => `by ${who}`,
-    expired: 'expired',
+    ended: 'ended',
     revoke: 'Revoke',
     revokeOf: (name: string) => `Revoke the token ${name}`,
     revokeWhy: 'Whatever shows it is refused within five seconds, and its streams end.',
@@ -472,6 +477,8 @@ export const texts = {
     role: 'Role',
     providers: 'Only these providers (none chosen: all that you have)',
     days: 'For how many days',
+    endsWithLogin:
+      'The token ends with your login, at most a day after you logged in. To make a token that lasts longer, use “shepherd token create”.',
     made: 'The token is shown this once. Put it where its program reads it.',
     token: 'Token',
     copy: 'Copy',
@@ -510,7 +517,10 @@ export const texts = {
     found: 'Found',
     none: 'Nothing has this name.',
     page: 'page',
-    by: { slot: 'slot', machine: 'machine id', device: 'provider id', address: 'address' },
+    by: {
+      ...{ slot: 'slot', machine: 'machine id', device: 'provider id' },
+      ...{ address: 'address', hostname: 'host name' },
+    },
     filter: (text: string) => `Machines that match “${text}”`,
   },
   help: {
@@ -548,6 +558,7 @@ export const texts = {
   acts: {
     title: 'Actions',
     onlyLook: 'You may only look.',
+    refused: (verbs: string, why: string) => `${verbs}: ${why}`,
     reason: 'Reason',
     noReasonYet: 'looked at',
     cancel: 'Cancel',
@@ -564,6 +575,7 @@ export const texts = {
     hours: 'For how many hours (empty: until it is taken away)',
     force: 'Without asking its system first',
     forgetHostKey: 'Forget its SSH host key, too',
+    returnToPool: 'Let the next machine be made on its slot at once',
     image: { url: 'Address of the image', sha256: 'Its SHA-256', disk: 'Disk that is written' },
     typeNumber: (count: number) => `Type ${count}, the number of machines`,
     typeEnd: (slot: string) => `Type the last eight characters of ${slot}`,

@@ -1,7 +1,8 @@
 import type { Observer } from 'rxjs';
-import type { Metrics } from '../adapters/metrics/port.ts';
+import type { Metrics, PlaceCount } from '../adapters/metrics/port.ts';
+import { shareWord, type ShareWord } from '../domain/headline.ts';
 import type { Slot } from '../domain/ids.ts';
-import { needsHuman, type MachineState } from '../domain/states.ts';
+import { entryNeedsHuman, type MachineState } from '../domain/states.ts';
 import type { MachineView } from '../domain/view.ts';
 import type { Shown } from '../machines/shown.ts';
 import { RUNGS } from '../domain/recovery/rung-names.ts';
@@ -43,10 +44,12 @@ export interface Board {
   readonly entries: ReadonlyMap<Slot, BoardEntry>;
   /** Machines per state. */
   counts(): Partial<Record<MachineState, number>>;
-  /** Machines that wait for a person. */
+  /** Machines by the words of the headline; a word may come several times. */
+  shares(): readonly { readonly word: ShareWord | null; readonly machines: number }[];
+  /** Machines that need a person. */
   needHuman(): number;
   /** Machines per provider, state and substate. */
-  census(): Parameters<Metrics['machines']>[0];
+  census(): readonly PlaceCount[];
   /** How many recoveries were begun since start, refused claims not counted. */
   recoveries(): number;
   onView(view: MachineView): void;
@@ -55,13 +58,20 @@ export interface Board {
   onShown(shown: Shown): void;
 }
 
-interface Group {
-  readonly provider: string;
-  readonly state: string;
-  readonly substate: string;
+interface Group extends Omit<PlaceCount, 'count' | 'needHuman'> {
+  readonly word: ShareWord | null;
   count: number;
+  needHuman: number;
 }
 
+const newGroup = ({ view: { provider }, state, substate }: BoardEntry): Group => ({
+  ...{ provider, state, substate },
+  word: shareWord({ state, substate }),
+  count: 0,
+  needHuman: 0,
+});
+const isCountedAlike = (a: BoardEntry, b: BoardEntry): boolean =>
+  a.state === b.state && a.substate === b.substate && a.view.needsHuman === b.view.needsHuman;
 const isRung = (step: string): boolean => (RUNGS as readonly string[]).includes(step);
 
 /** Keeps what the page, the live line and the metrics show. */
@@ -72,19 +82,23 @@ export function createBoard({ nowMs, metrics, changes, onStay }: BoardOptions): 
   const tally = new Map<MachineState, number>();
   const groups = new Map<string, Group>();
   let needHuman = 0;
-  const count = ({ view: { provider }, state, substate }: BoardEntry, by: number) => {
+  const count = (entry: BoardEntry, by: number) => {
+    const { view, state, substate } = entry;
+    const { provider } = view;
     tally.set(state, (tally.get(state) ?? 0) + by);
     const key = `${provider} ${state} ${substate}`;
-    const group = groups.get(key) ?? { provider, state, substate, count: 0 };
+    const group = groups.get(key) ?? newGroup(entry);
     groups.set(key, group);
     group.count += by;
     if (group.count === 0) groups.delete(key);
-    if (needsHuman({ state, substate })) needHuman += by;
+    if (!entryNeedsHuman(entry)) return;
+    group.needHuman += by;
+    needHuman += by;
   };
 
   const put = (entry: BoardEntry) => {
     const before = entries.get(entry.view.slot);
-    if (!before || before.state !== entry.state || before.substate !== entry.substate) {
+    if (!before || !isCountedAlike(before, entry)) {
       if (before) count(before, -1);
       count(entry, 1);
     }
@@ -118,8 +132,9 @@ export function createBoard({ nowMs, metrics, changes, onStay }: BoardOptions): 
   return {
     entries,
     counts: () => Object.fromEntries([...tally].filter(([, number]) => number > 0)),
+    shares: () => [...groups.values()].map(({ word, count: machines }) => ({ word, machines })),
     needHuman: () => needHuman,
-    census: () => [...groups.values()].map((group) => ({ ...group })),
+    census: () => [...groups.values()].map(({ word: _, ...group }) => group),
     recoveries: () => recovered,
     onView(view) {
       const entry = entries.get(view.slot);

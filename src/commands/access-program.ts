@@ -15,8 +15,8 @@ import {
 export const claimedName = (): string => `db:${accountName()}@${hostname()}`;
 
 const lifetimeMs = (text: string): number => {
-  const forMs = parseDuration(text);
-  if (forMs !== null && forMs <= TOKEN_MAX_MS) return forMs;
+  const forMs = parseDuration(text, TOKEN_MAX_MS);
+  if (forMs !== null) return forMs;
   throw new InvalidArgumentError('Give a duration of at most a year, such as 720h.');
 };
 const roleOption = (role: Role) =>
@@ -33,7 +33,7 @@ interface GrantFlags extends CommonFlags {
 export function addAccessCommands(cli: Command, through: Through = byFlags): void {
   addTokens(cli.command('token').description('tokens with which programs use the API'), through);
   remote(cli.command('ui'))
-    .description('print a link that logs in to the page as you, once and within a minute')
+    .description('print a link that logs in to the page as you, once and within ten minutes')
     .addOption(roleOption('admin').hideHelp())
     .addOption(providersOption().hideHelp())
     .addHelpText('after', UI_HELP)

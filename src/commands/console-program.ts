@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { Argument, Option } from 'commander';
-import { durationOf, someOf } from './machine/options.ts';
+import { durationOf, someOf, whenOf } from './machine/options.ts';
 import type { LoginFlags } from './remote/access.ts';
 import type { ApiFlags } from './remote/api.ts';
 import type { EventsFlags } from './remote/events.ts';
@@ -17,6 +17,7 @@ export function addConsoleCommands(cli: Command, through: Through = byFlags): vo
       '--token-command <command>',
       'prints the token whenever it is needed; it is kept nowhere',
     )
+    .option('--ca <file>', "authorities of the console's certificate, PEM; the context keeps them")
     .option('--allow-insecure-http', 'the token may go in clear to another machine', false)
     .action(async (url: string, flags: LoginFlags) => {
       const { login } = await import('./remote/access.ts');
@@ -74,17 +75,31 @@ bash: source <(shepherd completion bash)
 zsh:  source <(shepherd completion zsh)
 fish: shepherd completion fish | source`;
 
-const EVENTS_TOLD = 100;
-
 function addEvents(cli: Command, through: Through): void {
   remote(cli.command('events'))
-    .description('what happened, oldest first; by numbers that every daemon shares')
-    .option('--follow', 'go on with what happens, until Ctrl-C', false)
+    .description('show the latest events, oldest first; every daemon gives them the same numbers')
+    .option('--follow', 'continue with new events, until Ctrl-C', false)
+    .option(
+      '--tail <n>',
+      'the latest n (default: 100; 1000 with --since; none with --follow)',
+      someOf,
+    )
+    .addOption(
+      new Option(
+        '--since <when>',
+        'only later ones: 2h ago, or an instant with its zone',
+      ).argParser(whenOf),
+    )
     .option('--type <types>', 'only these: guard.frozen,machine.*')
     .option('--provider <name>', 'only of this provider')
     .option('--machine <id>', 'only of this machine')
-    .option('--after <number>', 'only what comes after it; "now": what is yet to come')
-    .option('--limit <n>', 'at most so many; not with --follow', someOf, EVENTS_TOLD)
+    .addOption(
+      new Option(
+        '--after <number>',
+        'the first ones after it; "now": what is yet to come',
+      ).conflicts(['tail', 'since']),
+    )
+    .option('--limit <n>', 'with --after: at most this many (default: 100)', someOf)
     .action(async (flags: CommonFlags & EventsFlags) => {
       const { showEvents } = await import('./remote/events.ts');
       await through(flags, (session) => showEvents(flags, session));

@@ -11,8 +11,14 @@ looked at as it is then.
 Exit codes: 0 done; 1 refused; 2 wrong usage; 3 filed, but not settled within --wait; 4 not signed in
 or not allowed; 5 no console answers.`;
 
-/** Adds `fleet` and its commands. */
+/** Adds `status`, and `fleet` and its commands. */
 export function addFleetCommands(cli: Command, through: Through = byFlags): void {
+  remote(cli.command('status'))
+    .description('what needs a person, what is being done, and when the next thing happens')
+    .action(async (flags: CommonFlags) => {
+      const { showStatus } = await import('./remote/fleet.ts');
+      await through(flags, showStatus);
+    });
   const fleet = cli.command('fleet').description('the guard over recovery: look, freeze, thaw');
   remote(fleet.command('status'))
     .description('whether machines are recovered now, and what stands in the way')

@@ -36,7 +36,7 @@ function addList(cli: Command, through: Through): void {
     .option('--state <states>', 'only those in these: Running, Quarantined/needsHuman', wordsOf)
     .option('--provider <name>', 'only those of this provider');
   choosing(machines, (chosen) => `only those ${chosen}`)
-    .option('--needs-human', 'only those that wait for a person', false)
+    .option('--needs-human', 'only those that need a person', false)
     .option('--held', 'only those under a hold', false)
     .option('--filter <text>', 'as on the page: "state:silent since>2h rack7"')
     .option('--watch', 'go on with every change, until Ctrl-C', false)
@@ -207,6 +207,10 @@ balancers let it go, and it stays out of its pools.
 A hold on a slot that is named stays when the machine on it changes. Holds of one kind on one slot
 replace each other.`;
 
+const SLOT_HELP = `
+A hold no-allocate, in your name and with your reason, keeps the slot free, so that the machine is not made
+(or taken in) again at once. machine unhold --kind no-allocate ends it.`;
+
 function addDecisions({ machine, through }: Adding): void {
   addVerb(
     through,
@@ -255,11 +259,19 @@ function addDecisions({ machine, through }: Adding): void {
   addVerb(
     through,
     draining(
-      orYes(machine.command('deprovision [machine]').description('give it back to its provider')),
+      orYes(
+        machine
+          .command('deprovision [machine]')
+          .description('give it back to its provider; its slot stays free')
+          .option('--return-to-pool', 'the next machine may be made on its slot at once', false),
+      ),
     ),
     { ...DECISION, ...DESTROYING },
-    (flags: VerbFlags & DrainFlags) => ({ verb: 'deprovision', ...drainPart(flags) }),
-  );
+    ({ returnToPool, ...flags }: VerbFlags & DrainFlags & { readonly returnToPool: boolean }) => ({
+      ...{ verb: 'deprovision', ...drainPart(flags) },
+      ...(returnToPool && { returnToPool }),
+    }),
+  ).addHelpText('after', SLOT_HELP);
   addVerb(
     through,
     machine.command('clear-backoff [machine]').description('try again at once what failed'),

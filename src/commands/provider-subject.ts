@@ -23,6 +23,8 @@ export interface SubjectOptions {
   readonly tester: string;
   /** OpenSSH line. */
   readonly publicKey: string;
+  /** Of earlier keys; none when absent. */
+  readonly previousKeys?: readonly string[];
   readonly version: string;
   readonly drivers?: ReadonlyMap<string, Driver>;
 }
@@ -84,6 +86,7 @@ export function createSubject(options: SubjectOptions, means: SubjectMeans): Sub
         metrics: silentMetrics,
         version,
         publicKey,
+        previousKeys: options.previousKeys,
         records,
         drivers: watched,
       };

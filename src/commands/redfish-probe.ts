@@ -7,10 +7,10 @@ import { createTurnGroups } from '../adapters/kit/turn-groups.ts';
 import { silentLog } from '../adapters/log/port.ts';
 import { type Bmc, createBmc, type Wire } from '../adapters/provider/redfish/client/bmc.ts';
 import { linkOf, linksOf } from '../adapters/provider/redfish/client/paths.ts';
-import { isObject, type Json } from '../adapters/provider/redfish/client/replies.ts';
+import { isObject, type Json, type Reply } from '../adapters/provider/redfish/client/replies.ts';
 import { allowedResets } from '../adapters/provider/redfish/client/resets.ts';
 import { type System, systemOf, systemPaths } from '../adapters/provider/redfish/client/system.ts';
-import { UsageError } from '../domain/errors.ts';
+import { explain, isProviderError, UsageError } from '../domain/errors.ts';
 import { providerName } from '../domain/ids.ts';
 
 export interface ProbeOptions {
@@ -34,10 +34,13 @@ export interface Probe {
   readonly version: string;
   /** Null: nobody logged in. */
   readonly systems: readonly ProbedSystem[] | null;
+  /** What it links to and does not show, and why. */
+  readonly unread: readonly string[];
 }
 export interface ProbedSystem {
   readonly path: string;
   readonly serial: string | null;
+  readonly sku: string | null;
   readonly uuid: string | null;
   readonly model: string;
   readonly power: string | null;
@@ -84,6 +87,8 @@ export async function probe(options: ProbeOptions): Promise<Probe> {
   const ask = (signal: AbortSignal) =>
     bmc.inTurn({ signal }, async (wire) => {
       const root = await wire.root();
+      const unread: string[] = [];
+      const systems = login ? await systemsOf(bmc, noting(wire, unread)) : null;
       return {
         url,
         certSha256: shown.sha256,
@@ -91,7 +96,8 @@ export async function probe(options: ProbeOptions): Promise<Probe> {
         vendor: textOf(root['Vendor']),
         product: textOf(root['Product']),
         version: textOf(root['RedfishVersion']),
-        systems: login ? await systemsOf(bmc, wire) : null,
+        systems,
+        unread,
       };
     });
   try {
@@ -134,25 +140,49 @@ async function showCertificate(url: string, timeoutMs: number) {
     return { sha256: certificateSha256(certificate), isTrusted: socket.authorized };
   } catch (cause) {
     if (cause instanceof UsageError) throw cause;
-    const { code = 'no answer in time' } = cause as NodeJS.ErrnoException;
-    throw new UsageError(`${url} cannot be reached: ${code}`, { cause });
+    const { code, cause: reason } = cause as NodeJS.ErrnoException;
+    throw new UsageError(`${url} cannot be reached`, {
+      cause: code === 'ABORT_ERR' ? reason : cause,
+    });
   } finally {
     socket.destroy();
   }
 }
 
+/** Notes what cannot be read, and why: the rest is worth being shown. */
+const noting = (wire: Wire, unread: string[]): Wire => ({
+  ...wire,
+  get: (path) =>
+    wire.get(path).catch((error: unknown) => {
+      if (isProviderError(error)) unread.push(explain(error));
+      throw error;
+    }),
+});
+
+/** Null: it cannot be read. */
+const tried = <T>(reading: Promise<T>): Promise<T | null> =>
+  reading.catch((error: unknown) => {
+    if (!isProviderError(error) || error.kind === 'aborted') throw error;
+    return null;
+  });
+
+const jsonOf = async (reading: Promise<Reply>): Promise<Json> => (await tried(reading))?.json ?? {};
+
 async function systemsOf(bmc: Bmc, wire: Wire): Promise<ProbedSystem[]> {
   const found: ProbedSystem[] = [];
   for (const path of await systemPaths(wire)) {
-    const system = systemOf(await wire.get(path));
-    const { serial, uuid, power, reset } = system;
+    const reply = await tried(wire.get(path));
+    if (!reply) continue;
+    const system = systemOf(reply);
+    const { serial, sku, uuid, power, reset } = system;
     found.push({
       path: system.path,
       serial,
+      sku,
       uuid,
       model: [system.manufacturer, system.model].filter(Boolean).join(' ') || 'not told',
       power,
-      resets: reset ? await allowedResets(bmc, wire, reset) : [],
+      resets: (reset && (await tried(allowedResets(bmc, wire, reset)))) ?? [],
       media: await mediaOf(wire, system),
     });
   }
@@ -163,14 +193,14 @@ async function systemsOf(bmc: Bmc, wire: Wire): Promise<ProbedSystem[]> {
 async function mediaOf(wire: Wire, { json, managers }: System): Promise<string[]> {
   const owners: Json[] = [json];
   if (!linkOf(json['VirtualMedia'])) {
-    for (const path of managers) owners.push((await wire.get(path)).json ?? {});
+    for (const path of managers) owners.push(await jsonOf(wire.get(path)));
   }
   const media: string[] = [];
   for (const owner of owners) {
     const place = linkOf(owner['VirtualMedia']);
     if (place === null) continue;
-    for (const path of linksOf((await wire.get(place)).json?.['Members'])) {
-      const device = (await wire.get(path)).json;
+    for (const path of linksOf((await jsonOf(wire.get(place)))['Members'])) {
+      const device = (await tried(wire.get(path)))?.json;
       if (!isObject(device)) continue;
       const types = Array.isArray(device['MediaTypes']) ? device['MediaTypes'].join(', ') : '';
       media.push(`${textOf(device['Id'])} (${types})`);
@@ -194,11 +224,13 @@ export function probeText({ url, certSha256, isTrusted, ...told }: Probe): strin
       `  system       ${system.path}`,
       `    model      ${system.model}`,
       `    serial     ${system.serial ?? 'not told'}`,
+      `    sku        ${system.sku ?? 'not told'}`,
       `    uuid       ${system.uuid ?? 'not told'}`,
       `    power      ${system.power ?? 'not told'}`,
       `    resets     ${system.resets.join(', ') || 'none'}`,
       `    media      ${system.media.join(', ') || 'none'}`,
     );
   }
+  for (const what of told.unread) lines.push(`  not shown    ${what}`);
   return lines.join('\n');
 }

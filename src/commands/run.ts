@@ -7,9 +7,9 @@ import { startDaemon, type Daemon } from '../daemon/daemon.ts';
 import { realPorts } from '../daemon/real-ports.ts';
 import { createService } from '../daemon/service.ts';
 import { UsageError } from '../domain/errors.ts';
-import { countsLine } from './counts-line.ts';
 import { watchForEnd } from './signals.ts';
 import { createLiveLine } from './terminal.ts';
+import { headlineText } from '../domain/headline.ts';
 
 export interface RunOptions {
   readonly file: string;
@@ -44,7 +44,7 @@ export async function run({ file, checkOnly, flags, version }: RunOptions): Prom
   }
   const manager = createServiceManager({ env: process.env, pid: process.pid, log });
   let running: Daemon | null = null;
-  const summary = () => (running ? countsLine(running.fleet.snapshot().counts) : 'starting');
+  const summary = () => (running ? headlineText(running.fleet.frame().headline) : 'starting');
   const service = createService(manager, systemClock, summary);
   const stopping = new AbortController();
   stopping.signal.addEventListener('abort', service.stopping, { once: true });
@@ -61,8 +61,8 @@ export async function run({ file, checkOnly, flags, version }: RunOptions): Prom
     running = daemon;
     reload = () => void service.reload(daemon);
     void service.started(daemon);
-    const shown = daemon.fleet.changes$.subscribe(({ counts }) =>
-      live.set(`${countsLine(counts)} · ${daemon.consoleUrl}`),
+    const shown = daemon.fleet.changes$.subscribe(({ headline }) =>
+      live.set(`${headlineText(headline)} · ${daemon.consoleUrl}`),
     );
     if (stopping.signal.aborted) await daemon.stop();
     // What goes wrong in it is told by `stopped`, which is awaited below.

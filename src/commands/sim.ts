@@ -7,11 +7,11 @@ import { startDaemon, type Daemon } from '../daemon/daemon.ts';
 import { realPorts } from '../daemon/real-ports.ts';
 import { withTimeLimit } from '../daemon/time-limit.ts';
 import { RemoteFailure, UsageError } from '../domain/errors.ts';
+import { headlineText } from '../domain/headline.ts';
 import { providerName, slot } from '../domain/ids.ts';
 import { startChaos } from '../simulator/chaos.ts';
 import { claimedName } from './access-program.ts';
 import { loginLink } from './access/login-link.ts';
-import { countsLine } from './counts-line.ts';
 import { trySimContext, type SimContext } from './remote/sim-context.ts';
 import { watchForEnd } from './signals.ts';
 import { writeSimConfig } from './sim-config-file.ts';
@@ -151,8 +151,8 @@ async function watch(options: SimOptions, scene: Scene): Promise<void> {
   const { machines } = world;
   const context = options.json ? null : await contextOf(scene);
   if (!options.json) greet(scene, options, { link: await simLink(scene), context });
-  const shown = daemon.fleet.changes$.subscribe(({ counts }) =>
-    live.set(`${countsLine(counts)} · ${daemon.consoleUrl}`),
+  const shown = daemon.fleet.changes$.subscribe(({ headline }) =>
+    live.set(`${headlineText(headline)} · ${daemon.consoleUrl}`),
   );
   try {
     const inTime = await allRunning(options, scene);
@@ -208,7 +208,7 @@ function greet(
   const lines = [
     `Simulating ${machines} machines on ${world.provider.name}${chaos ? ', some of which will die' : ''}. Ctrl-C ends it.`,
     `Console:   ${consoleUrl}`,
-    `Log in:    ${link} (once, within a minute; then: shepherd ui)`,
+    `Log in:    ${link} (once, within ten minutes; later: shepherd ui)`,
     ...commandLines(context, configFile),
     ...clientsLines(world),
     ...(inspectorUrl ? [`Inspector: ${inspectorUrl}`] : []),

@@ -218,6 +218,9 @@ const agentSchema = (around: Surroundings) =>
     firstHeartbeatDeadline: leaf
       .duration('A machine is lost so long after agent start if none ever came.')
       .prefault(formatDuration(DEFAULT_LOSS.firstHeartbeatMs)),
+    needsHumanAfter: leaf
+      .duration('A machine that is silent or out of reach this long needs a person.')
+      .prefault(formatDuration(DEFAULT_LOSS.needsHumanAfterMs)),
   })
     .refine((agent) => agent.executablePath === undefined || agent.executables === undefined, {
       path: ['executables'],

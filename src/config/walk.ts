@@ -7,6 +7,8 @@ interface Definition {
   readonly in?: z.ZodType;
   readonly shape?: Readonly<Record<string, z.ZodType>>;
   readonly valueType?: z.ZodType;
+  /** Of a list. */
+  readonly element?: z.ZodType;
   readonly options?: readonly z.ZodType[];
   readonly discriminator?: string;
   readonly entries?: Readonly<Record<string, string>>;
@@ -79,7 +81,7 @@ export function variantsOf(section: z.ZodType): ReadonlyMap<string, z.ZodType> {
 }
 
 /**
- * The schema of the section or leaf at a path of the configuration; of a section with variants that
+ * The schema of the section, leaf or item of a list at a path of the configuration; of a section with variants that
  * of the one that `value` (the whole configuration as it was written) chooses.
  */
 export function schemaAt(
@@ -92,11 +94,14 @@ export function schemaAt(
   for (const key of path) {
     const children: ReadonlyMap<string, z.ZodType> | undefined = schema && childrenOf(schema);
     at = (at as Record<PropertyKey, unknown> | null | undefined)?.[key];
-    const child: z.ZodType | undefined = children?.get(String(key)) ?? children?.get('<name>');
+    const child: z.ZodType | undefined =
+      children?.get(String(key)) ?? children?.get('<name>') ?? (schema && elementOf(schema));
     schema = child && variantOf(child, at);
   }
   return schema;
 }
+
+const elementOf = (list: z.ZodType) => definitionOf(unwrap(list).schema).element;
 
 function variantOf(schema: z.ZodType, value: unknown): z.ZodType {
   const { discriminator } = unwrap(schema);

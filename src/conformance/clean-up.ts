@@ -93,8 +93,8 @@ async function look(stage: Stage, seen: Seen, signal: AbortSignal): Promise<void
   for (const { id, slotId } of answered(stage)) {
     if (!seen.slots.has(id)) seen.slots.set(id, slotId);
   }
-  const { clock, patience, opened } = stage;
-  const wait = { clock, signal, timeoutMs: patience.cleanUpMs, intervalMs: patience.syncMs };
+  const { patience, opened } = stage;
+  const wait = stage.wait({ signal, timeoutMs: patience.cleanUpMs, intervalMs: patience.syncMs });
   const { machines } = await until('a complete listing', wait, async () => {
     const listing = await opened().fleet.listMachines(callOf(signal));
     return listing.complete ? listing : pending('the listing is not complete');
@@ -142,8 +142,8 @@ async function destroySeen(
 /** Waits for what may yet appear, for a while. */
 async function awaitRest(stage: Stage, seen: Seen, signal: AbortSignal): Promise<void> {
   if (openOnes(stage, seen).length === 0) return;
-  const { clock, patience } = stage;
-  const wait = { clock, signal, timeoutMs: patience.cleanUpMs, intervalMs: patience.syncMs };
+  const { patience } = stage;
+  const wait = stage.wait({ signal, timeoutMs: patience.cleanUpMs, intervalMs: patience.syncMs });
   try {
     await until('everything that was asked for', wait, async () => {
       await look(stage, seen, signal);

@@ -25,7 +25,7 @@ export async function destroyUntilGone(stage: Stage, id: string, bound: Bound): 
   let gapMs = REISSUE_FIRST_MS;
   return until(
     `machine ${id} ends`,
-    { clock, ...bound, intervalMs: patience.syncMs },
+    stage.wait({ ...bound, intervalMs: patience.syncMs }),
     async (): Promise<number | Pending> => {
       if (clock.monotonic() >= nextAt) {
         await fleet.deprovisionMachine(id, callOf(bound.signal));

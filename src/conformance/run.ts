@@ -14,7 +14,7 @@ import { StepSkipped } from './verdict.ts';
 import { giversOf } from './steps.ts';
 import type { ConformanceDeps } from './subject.ts';
 import { assertRefuses } from './unsupported.ts';
-import { within } from './waiting.ts';
+import { shown, within } from './waiting.ts';
 
 export interface ConformanceRun {
   readonly steps: readonly Step[];
@@ -24,6 +24,8 @@ export interface ConformanceRun {
   readonly timeoutMs: number;
   /** Told of each result as it comes. */
   onResult?(result: StepResult): void;
+  /** Told now and then what a step that takes long waits for. */
+  onWait?(text: string): void;
 }
 
 /** Without what a terminal or a parser would take for more than text. */
@@ -52,7 +54,7 @@ export async function runConformance(
   const timer = clock.setTimeout(() => late.abort(), run.timeoutMs);
   const results = await runSteps(stage, run, AbortSignal.any([run.signal, late.signal]));
   clock.clearTimeout(timer);
-  const { leftBehind, errors } = await end(stage);
+  const { leftBehind, errors } = await aloud(stage, 'clean-up', run.onWait, () => end(stage));
   const isBad = ({ outcome }: StepResult) => outcome === 'failed' || outcome === 'not-run';
   return {
     provider: subject.name,
@@ -74,7 +76,7 @@ export async function runConformance(
 
 async function runSteps(
   stage: Stage,
-  { steps, onResult, signal: interrupt }: ConformanceRun,
+  { steps, onResult, onWait, signal: interrupt }: ConformanceRun,
   signal: AbortSignal,
 ): Promise<StepResult[]> {
   const results: StepResult[] = [];
@@ -84,7 +86,9 @@ async function runSteps(
     const isOver = () => (interrupt.aborted ? 'interrupted' : 'out of time');
     const verdict = signal.aborted
       ? notRun(isOver())
-      : await judge(stage, step, { results, refusals, signal, isOver });
+      : await aloud(stage, step.id, onWait, () =>
+          judge(stage, step, { results, refusals, signal, isOver }),
+        );
     const durationMs = stage.clock.monotonic() - begun;
     const { outcome, message } = verdict;
     const { id, title } = step;
@@ -94,6 +98,34 @@ async function runSteps(
     onResult?.(result);
   }
   return results;
+}
+
+/** A step that takes longer tells what it waits for, and again after as long. */
+const WAIT_TOLD_MS = 15_000;
+
+/** Does the work, and tells now and then for how long and what for. */
+async function aloud<T>(
+  { clock, found }: Stage,
+  name: string,
+  tell: ConformanceRun['onWait'],
+  work: () => Promise<T>,
+): Promise<T> {
+  const begun = clock.monotonic();
+  let timer: unknown;
+  const tellLater = () => {
+    timer = clock.setTimeout(() => {
+      const what = found.waitsFor ?? 'a call of the driver';
+      tell?.(oneLine(`${name}, for ${shown(clock.monotonic() - begun)}: waits for ${what}`));
+      tellLater();
+    }, WAIT_TOLD_MS);
+  };
+  found.waitsFor = null;
+  if (tell) tellLater();
+  try {
+    return await work();
+  } finally {
+    clock.clearTimeout(timer);
+  }
 }
 
 interface Course {

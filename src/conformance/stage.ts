@@ -6,7 +6,7 @@ import { SET_ID_TAG } from '../domain/provisioning/provider-tags.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { must } from './verdict.ts';
 import type { ConformanceDeps, Opened } from './subject.ts';
-import { within } from './waiting.ts';
+import { type WaitOptions, within } from './waiting.ts';
 
 /** What the steps of one run found out so far. */
 export interface Findings {
@@ -19,6 +19,8 @@ export interface Findings {
   /** The key that proved itself, base64 of the wire form. */
   hostKey: string | null;
   bootId: string | null;
+  /** What the step waits for now, and what it saw last; null: it waits for nothing. */
+  waitsFor: string | null;
   /** The machine is gone, and its slot can be used again. */
   isFree: boolean;
   /** Ids of all machines, whosever, that were there before anything was made; null: not looked. */
@@ -41,6 +43,8 @@ export interface Stage extends ConformanceDeps {
   newWitness(): Witness;
   /** Asks the provider for the machine under test. @throws {StepFailed} it is no longer ours. */
   refresh(signal: AbortSignal): Promise<ProviderMachine>;
+  /** How to look again and again, and keep what is waited for. */
+  wait(limits: Pick<WaitOptions, 'signal' | 'timeoutMs' | 'intervalMs'>): WaitOptions;
   /** Calls the driver past the core, with a limit of its own. */
   raw<T>(
     what: string,
@@ -65,6 +69,7 @@ export function createStage(deps: ConformanceDeps): Stage {
     witness: null,
     hostKey: null,
     bootId: null,
+    waitsFor: null,
     isFree: false,
     before: null,
     goneIds: new Set(),
@@ -86,6 +91,10 @@ export function createStage(deps: ConformanceDeps): Stage {
       found.machine = machine;
       return machine;
     },
+    wait: (limits) => ({
+      ...{ clock, ...limits },
+      onLook: (waitsFor) => void (found.waitsFor = waitsFor),
+    }),
     raw: (what, signal, work, operationId = random.uuid()) =>
       within(what, { clock, signal, timeoutMs: patience.callMs }, (ends) => {
         const deadline = new Date(clock.now() + patience.callMs);

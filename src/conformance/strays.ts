@@ -39,9 +39,9 @@ const isOther = ({ subject }: Stage, owner: unknown): boolean =>
 
 /** Everything with an id that is not free, as the driver itself shows it, faulty or not. */
 async function lookAround(stage: Stage, signal: AbortSignal) {
-  const { clock, patience } = stage;
+  const { patience } = stage;
   const { raw } = stage.opened();
-  const wait = { clock, signal, timeoutMs: patience.cleanUpMs, intervalMs: patience.syncMs };
+  const wait = stage.wait({ signal, timeoutMs: patience.cleanUpMs, intervalMs: patience.syncMs });
   const { machines } = await until('a complete listing', wait, async () => {
     const listing = await stage.raw('List', signal, (options) => raw.listMachines({}, options));
     return listing.complete ? listing : pending('the listing is not complete');

@@ -19,6 +19,8 @@ export interface WaitOptions {
   readonly timeoutMs: number;
   /** Longest time between two looks; the first ones come quicker. */
   readonly intervalMs: number;
+  /** Told after each look: what is still waited for, and what was seen; null: nothing any more. */
+  readonly onLook?: (waitsFor: string | null) => void;
 }
 
 const FIRST_INTERVAL_MS = 100;
@@ -37,7 +39,7 @@ export const shown = (durationMs: number): string =>
  */
 export async function until<T extends object | string | number | true>(
   what: string,
-  { clock, signal, timeoutMs, intervalMs }: WaitOptions,
+  { clock, signal, timeoutMs, intervalMs, onLook }: WaitOptions,
   look: () => Promise<T | Pending>,
 ): Promise<T> {
   const endsAt = clock.monotonic() + timeoutMs;
@@ -49,8 +51,9 @@ export async function until<T extends object | string | number | true>(
     const seen = await lookOnce(look, clock).catch((error: unknown) => {
       throw calledOff(error);
     });
+    last = isPending(seen) ? seen.pending : null;
+    onLook?.(last === null ? null : `${what}; last: ${last}`);
     if (!isPending(seen)) return seen;
-    last = seen.pending;
     const waitMs = Math.max(delayMs, seen.waitMs ?? 0);
     if (clock.monotonic() + waitMs >= endsAt) {
       throw new NotInTime(`${what}: not within ${shown(timeoutMs)}; last: ${seen.pending}`);

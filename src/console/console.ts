@@ -24,6 +24,7 @@ import { openAccess, type AccessMeans } from './access/means.ts';
 import { addOidcLogin } from './access/oidc-login.ts';
 import { mayDo } from './access/rights.ts';
 import { notAfterMs, renewTls, tlsOptions, type ReadTls } from './access/tls.ts';
+import { boundConnections, limitsFor, type ConnectionLimits } from './connections.ts';
 import { addGate, problem } from './gate.ts';
 import { addMeters } from './meters.ts';
 import { addPage } from './page.ts';
@@ -34,7 +35,7 @@ import { NO_PLAN, type PlanView } from './plan.ts';
 import type { LogControl } from './log-control.ts';
 import { NO_SERIES, type SeriesView } from './series.ts';
 import { NO_INSIGHT, type MachineInsight } from './insight.ts';
-import { addRunbooks } from './runbooks.ts';
+import { addDocuments } from './documents.ts';
 import type { StreamLimits } from './stream/limits.ts';
 import type { FleetView, HealthReport, MetricsSource } from './port.ts';
 
@@ -90,6 +91,9 @@ export interface ConsoleDeps extends AccessMeans {
   readonly allowedHosts?: readonly string[] | undefined;
   /** How the operator sets the listen address, for the message when it is taken. */
   readonly option?: string | undefined;
+  /** How many descriptors this process may have; absent: nobody knows. */
+  readonly descriptorsMax?: number | null | undefined;
+  readonly connectionLimits?: Partial<ConnectionLimits> | undefined;
   readonly eventLimits?: Partial<EventLimits> | undefined;
   readonly streamLimits?: Partial<StreamLimits> | undefined;
 }
@@ -119,13 +123,18 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   });
   const meters = deps.meters ?? silentMetrics;
   const app = createServer(deps);
+  const { descriptorsMax = null, connectionLimits, isProxied = false } = deps;
+  const limits = { ...limitsFor(descriptorsMax, isProxied), ...connectionLimits };
+  const connections = boundConnections(app.server, limits, clock);
   addMeters(app, meters);
-  addGate(app, gateOptions(deps, access));
+  addGate(app, { ...gateOptions(deps, access), letIn: connections.known });
   addFailures(app, log);
   tellVersion(app, deps.version);
   const shown = (deps.isShown ?? true) ? await addShown(app, deps, access, meters) : null;
   addOperations(app, deps, access, () => meters.streams(shown?.readers() ?? 0));
   await bind(app, deps);
+  // Such as no descriptor left for one more connection; the server listens on.
+  app.server.on('error', (error) => log.error({ err: error }, 'the console cannot accept'));
   let endsAtMs = deps.tls ? notAfterMs(deps.tls()) : null;
   return {
     url: urlOf(app, deps),
@@ -166,8 +175,11 @@ async function addShown(
     onDropped,
   });
   addPage(app, { log, version: deps.version });
-  addRunbooks(app);
-  addLoginPage(app, { hasIdentities: deps.identities !== undefined });
+  addDocuments(app);
+  addLoginPage(app, {
+    hasIdentities: deps.identities !== undefined,
+    isOpen: access.options.isOpen,
+  });
   addOidcLogin(app, access);
   addEvents(app, hub, access);
   const {
@@ -222,6 +234,8 @@ function tellVersion(app: FastifyInstance, version: string): void {
   });
 }
 
+const HANDSHAKE_MS = 10_000;
+
 function createServer({ tls, isProxied = false }: ConsoleDeps): FastifyInstance {
   const options = {
     ...{ logger: false, forceCloseConnections: true, requestTimeout: 10_000 },
@@ -230,7 +244,7 @@ function createServer({ tls, isProxied = false }: ConsoleDeps): FastifyInstance 
   };
   if (!tls) return Fastify(options);
   // The same to routes and hooks, of which none knows its server.
-  return Fastify({ ...options, https: tlsOptions(tls) });
+  return Fastify({ ...options, https: { ...tlsOptions(tls), handshakeTimeout: HANDSHAKE_MS } });
 }
 
 function gateOptions({ listen, allowedHosts = [], publicUrl }: ConsoleDeps, access: Access) {

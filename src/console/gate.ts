@@ -1,4 +1,5 @@
-import { isIP } from 'node:net';
+import type { IncomingHttpHeaders } from 'node:http';
+import { isIP, type Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { createHostCheck } from '../domain/host-header.ts';
 import type { Access } from './access/access.ts';
@@ -19,6 +20,8 @@ export interface GateOptions {
   /** Whether browsers come by TLS, here or at a proxy. */
   readonly isSecure: boolean;
   readonly access: Access;
+  /** A request on this connection was let in. */
+  letIn(socket: Socket): void;
 }
 
 /** Nothing but our own files, no inline code, no framing; strings become HTML nowhere. */
@@ -68,13 +71,18 @@ export function addGate(app: FastifyInstance, options: GateOptions): void {
     const isChange = !isSafeMethod(request.method);
     if (request.is404 && isChange) return refuseMethod(request, reply);
     if (!hostAllowed(request.headers.host)) return sendProblem(request, reply, wrongHost());
-    if (isChange) requireOwnPage(request, options);
     const right = rightOf(request);
-    if (right === 'open') return undefined;
     const isMetrics = request.routeOptions.url === '/metrics';
     try {
+      if (isChange) requireOwnPage(request, right, options);
+      if (right === 'open') return undefined;
       request.person = await access.find(request, { isMetrics });
       requireRight(request.person, right);
+      const isByCookie = request.person.via === 'cookie';
+      if (isChange && isByCookie && request.routeOptions.config.isByCookieAlone !== true) {
+        await access.requireOwnPage(request);
+      }
+      options.letIn(request.socket);
     } catch (error) {
       if (!isUnknown(error)) throw error;
       if (isVisit(request)) return reply.redirect('/login');
@@ -110,8 +118,12 @@ function requireRightOf({ method, url, config }: RouteOptions): void {
   throw new Error(`route ${changing.join(', ')} ${url} does not say which right it demands`);
 }
 
-/** @throws {Problem} a page of another site may have sent it. */
-function requireOwnPage(request: FastifyRequest, options: GateOptions): void {
+/** @throws {Problem} a page of another site may have sent it, or a program that is not logged in. */
+function requireOwnPage(
+  request: FastifyRequest,
+  right: Right | 'open',
+  options: GateOptions,
+): void {
   const { headers } = request;
   const origin = options.origin ?? `${request.protocol}://${headers.host ?? ''}`;
   const isBearer = /^bearer /i.test(headers.authorization ?? '');
@@ -119,16 +131,26 @@ function requireOwnPage(request: FastifyRequest, options: GateOptions): void {
   const foreign = isForeignBody(headers) ? 'its body is not application/json' : null;
   const reason = crossSiteReason({ headers, origin, isProgram }) ?? foreign;
   if (reason === null) return;
+  if (right !== 'open' && showsNothing(headers)) throw new Problem('not-signed-in', NOBODY);
   throw new Problem('not-allowed', `The request is not carried out, because ${reason}`);
 }
+
+const NOBODY = 'Nobody is logged in';
+
+/** A request with nothing that a browser adds and nothing that says who asks: a program sent it. */
+const showsNothing = ({ authorization, cookie, origin, ...rest }: IncomingHttpHeaders): boolean =>
+  [authorization, cookie, origin, rest['sec-fetch-site']].every((each) => each === undefined);
 
 /** @throws {Problem} this person lacks the right, or nobody has logged in. */
 export function requireRight(person: Person, right: Right): void {
   if (mayDo(person, right)) return;
-  const { name, role, via } = person;
-  if (via === 'none') throw new Problem('not-signed-in', 'Nobody is logged in: log in first');
-  const detail = `${name} is ${role}; this demands the role ${roleFor(right)}`;
-  throw new Problem('not-allowed', detail);
+  const { name, role, providers, via } = person;
+  if (via === 'none') throw new Problem('not-signed-in', NOBODY);
+  const isLimited = mayDo({ role, providers: null }, right);
+  const why = isLimited
+    ? `${name} may act on ${providers?.join(', ')} only; this concerns the whole fleet`
+    : `${name} is ${role}; this demands the role ${roleFor(right)}`;
+  throw new Problem('not-allowed', why);
 }
 
 const refuseMethod = (request: FastifyRequest, reply: FastifyReply) =>

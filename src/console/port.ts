@@ -1,7 +1,9 @@
 import type { Observable } from 'rxjs';
 import type { DrainEnd, MemberState } from '../domain/balancing/members.ts';
+import type { Headline } from '../domain/headline.ts';
 import type { Slot } from '../domain/ids.ts';
 import type { SlotFacts } from '../domain/machine.ts';
+import type { LossPolicy } from '../domain/policy.ts';
 import type { GuardState } from '../domain/recovery/standing.ts';
 import type { MachineState } from '../domain/states.ts';
 import type { Traits } from '../domain/traits.ts';
@@ -46,6 +48,9 @@ export interface GuardScope {
   /** Machines whose agent was started, and those of them that are silent. */
   readonly started: number;
   readonly silent: number;
+  /** What ends that state, for people, and when the clock does; null: nothing is the matter, or no clock. */
+  readonly ends: string | null;
+  readonly endsAtMs: number | null;
 }
 
 /** How the recovery budget of the fleet, a provider or a location is used. */
@@ -138,7 +143,8 @@ export type EntryChange =
 export interface FleetFrame {
   readonly atMs: number;
   readonly counts: StateCounts;
-  /** Machines that wait for a person. */
+  readonly headline: Headline;
+  /** Machines that need a person. */
   readonly needHuman: number;
   readonly guard: GuardSummary;
   readonly unlisted: readonly UnlistedSummary[];
@@ -155,6 +161,7 @@ export interface FleetChange {
   readonly upserts: readonly MachineSummary[];
   readonly removed: readonly Slot[];
   readonly counts: StateCounts;
+  readonly headline: Headline;
   readonly needHuman: number;
   /** Absent: as it was. */
   readonly guard?: GuardSummary;
@@ -173,6 +180,8 @@ export interface FleetView {
   frame(): FleetFrame;
   /** Estimate of the database clock, epoch ms; may be a fraction. */
   nowMs(): number;
+  /** When a machine counts as lost, and when it needs a person. */
+  readonly loss: LossPolicy;
   /** Names of those that are configured. */
   providers(): readonly string[];
   /** Each pool at each of its balancers, by pool and balancer. */

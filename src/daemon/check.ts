@@ -72,16 +72,17 @@ async function checkProvider(config: Config, name: string, means: CheckMeans): P
   const around = { hostKeyPolicy: policyOf(config, name) };
   const complaints = (await DRIVERS.get(driver)?.check?.(own, around)) ?? [];
   const findings = complaints.map(({ key, ...rest }) => ({ path: [...path, key], ...rest }));
-  const refusal = await refusalOf(() =>
-    openProvider(providerName(name), settings, {
+  const refusal = await refusalOf(() => {
+    const { provider } = openProvider(providerName(name), settings, {
       ...means,
       log: silentLog,
       metrics: silentMetrics,
       records: createMemoryRecords(means.random),
       drivers: DRIVERS,
       publicKey: SOME_KEY,
-    }),
-  );
+    });
+    return provider.stop();
+  });
   return refusal === null ? findings : [...findings, { path, message: refusal }];
 }
 
@@ -102,7 +103,6 @@ async function checkBalancer(config: Config, name: string, means: CheckMeans): P
 /** Ours may not be made yet. */
 const SOME_KEY = `ssh-ed25519 ${publicBlob(Buffer.alloc(32)).toString('base64')} check`;
 
-/** A provider is not stopped afterwards, as nothing was started: to open one calls nobody. */
 async function refusalOf(open: () => unknown): Promise<string | null> {
   try {
     await open();

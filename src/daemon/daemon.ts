@@ -13,6 +13,8 @@ import type { DaemonsView } from '../console/daemons.ts';
 import type { FleetView } from '../console/port.ts';
 import { needsMirror } from '../domain/daemon-roles.ts';
 import { explain } from '../domain/errors.ts';
+import type { ProviderName } from '../domain/ids.ts';
+import { headlineText } from '../domain/headline.ts';
 import type { BudgetUse } from '../domain/recovery/permits.ts';
 import { accessMeans } from './access-means.ts';
 import { createCloser } from './closer.ts';
@@ -112,6 +114,8 @@ async function build(means: Built): Promise<Daemon> {
     board,
     changes$: parts.changes,
     guard: parts.watch.view,
+    guardPolicy: guardPolicyOf(means.config, means.tuning),
+    loss: parts.loss,
     unlisted: parts.health.unlisted,
     guardChanges$: parts.guardChanges,
     budget: parts.permits.use,
@@ -130,7 +134,9 @@ async function build(means: Built): Promise<Daemon> {
   const { stopped, supervisor } = startSupervisor(means, parts, watchers);
   warnOfErasing(means, parts);
   if (parts.roles.has('loops')) startWebhooks(means, parts, means.ports);
-  if (parts.roles.has('loops')) tellDaily(() => board.counts(), means);
+  if (parts.roles.has('loops')) {
+    tellDaily(() => ({ headline: headlineText(fleet.frame().headline), ...board.counts() }), means);
+  }
   if (parts.roles.has('stats')) startCounting(means, parts);
   parts.series.begin({ counts: board.counts, nowMs: mirror.nowMs });
   log.info({ console: web.url, agents: parts.server.address }, 'daemon started');
@@ -194,16 +200,11 @@ async function reload(parts: Parts, { clock, log }: Means): Promise<void> {
   await Promise.all([...looks, renewCertificate()]);
 }
 
-function startSupervisor(means: Built, parts: Parts, { relay, inspection }: Watchers) {
+function startSupervisor(means: Built, parts: Parts, { inspection }: Watchers) {
   const { config, tuning, clock, log, closer, ports } = means;
-  const inspectAll = allOf(inspection?.inspect, ports.inspect);
-  const inspectRoot = allOf(relay?.inspect, inspectAll);
+  const inspect = allOf(inspection?.inspect, ports.inspect);
   const logic = provideFleet(
-    fleetDeps(means, parts, {
-      // The relay shows only the first cell.
-      inspectCell: (cellId) => allOf(cellId === 'cell-0' && relay?.inspect, inspectAll),
-      inspectRoot,
-    }),
+    fleetDeps(means, parts, { inspectCell: () => inspect, inspectRoot: inspect }),
   );
   const actor = createActor(logic, {
     id: 'fleet',
@@ -213,7 +214,7 @@ function startSupervisor(means: Built, parts: Parts, { relay, inspection }: Watc
       sessionRetryMs: tuning.sessionRetryMs,
       assessMs: tuning.assessMs,
     },
-    ...(inspectRoot && { inspect: inspectRoot }),
+    ...(inspect && { inspect }),
   });
   closer.add('supervisor', () => void actor.stop());
   const stopped = toPromise(actor).then(
@@ -293,7 +294,7 @@ async function openConsole(
     isShown: parts.roles.has('console'),
     option: means.consoleOption ?? 'console.listen',
     ...(relay && { inspectorUrl: relay.url }),
-    ...(inspection && { inspector: inspection }),
+    ...(inspection && config.inspect.console && { inspector: inspection }),
     ...(ports.levels && {
       logControl: createLogControl({
         ...{ levels: ports.levels, events: parts.bmdb.events, clock, host: ports.hostname },
@@ -342,7 +343,7 @@ const RETRY_MS = 5_000;
 
 const filingMeans = (
   { config, clock, metrics }: Built,
-  { bmdb, loss, mirror }: Parts,
+  { bmdb, loss, mirror, providers }: Parts,
 ): FilingMeans => ({
   onAsked: metrics.request,
   requests: bmdb.requests,
@@ -353,30 +354,34 @@ const filingMeans = (
   pools: mirror.pools,
   nowMs: mirror.nowMs,
   givingBack: givingBackOf(config),
+  means: async (name) => providers.get(name as ProviderName)?.capabilities ?? null,
 });
 
-/** Whoever watches actors: the relay to Stately's inspector, and the inspector of the console. */
+/** How people look at actors. */
 interface Watchers {
+  /** To Stately's inspector. */
   readonly relay: InspectorRelay | null;
+  /** Feeds the relay, and the inspector of the console where that is on. */
   readonly inspection: Inspection | null;
 }
 
 async function openWatchers(means: Built): Promise<Watchers> {
-  const relay = await openRelay(means);
-  const inspection = means.config.inspect.console ? means.ports.createInspection(means) : null;
-  if (inspection) means.closer.add('inspection', () => inspection.close());
-  return { relay, inspection };
+  const { port, console: isOnPage } = means.config.inspect;
+  if (port === undefined && !isOnPage) return { relay: null, inspection: null };
+  const inspection = means.ports.createInspection(means);
+  means.closer.add('inspection', () => inspection.close());
+  return {
+    relay: port === undefined ? null : await openRelay(means, port, inspection),
+    inspection,
+  };
 }
 
-async function openRelay({ config, clock, log, closer, ports }: Built) {
-  const { port } = config.inspect;
-  if (port === undefined) return null;
+async function openRelay({ log, closer, ports }: Built, port: number, inspector: Inspection) {
   const relay = await ports.startInspector({
     host: '127.0.0.1',
     port,
-    clock,
     log: log.child({ component: 'inspector' }),
-    select: () => true,
+    inspector,
   });
   closer.add('inspector', () => relay.close());
   return relay;
@@ -385,7 +390,7 @@ async function openRelay({ config, clock, log, closer, ports }: Built) {
 type Inspect = (event: InspectionEvent) => void;
 
 /** One observer that tells all that there are; none costs nothing. */
-function allOf(...observers: readonly (Inspect | false | null | undefined)[]): Inspect | undefined {
+function allOf(...observers: readonly (Inspect | null | undefined)[]): Inspect | undefined {
   const there = observers.filter((each) => typeof each === 'function');
   if (there.length < 2) return there[0];
   return (event) => {

@@ -6,7 +6,7 @@ const DAY_MS = 86_400_000;
 
 /** Says once a day how the fleet is: a log that says nothing else has come from a daemon that lives. */
 export function tellDaily(
-  counts: () => Readonly<Record<string, number>>,
+  summary: () => Readonly<Record<string, unknown>>,
   { clock, log, closer }: { readonly clock: Clock; readonly log: Log; readonly closer: Closer },
 ): void {
   const beganAtMs = clock.monotonic();
@@ -14,7 +14,7 @@ export function tellDaily(
   const wait = () => {
     timer = clock.setTimeout(() => {
       const days = Math.round((clock.monotonic() - beganAtMs) / DAY_MS);
-      log.info({ days, ...counts() }, 'the fleet, once a day');
+      log.info({ days, ...summary() }, 'the fleet, once a day');
       wait();
     }, DAY_MS);
   };

@@ -97,6 +97,7 @@ export async function openParts(given: Means, ports: Ports) {
       drivers: ports.drivers,
       daemons: () => daemons(),
       records: (name) => createRecords(name, { bmdb, book }),
+      events: bmdb.events,
     },
   );
   await prepareProviders(providers, means);
@@ -353,6 +354,11 @@ const prepareProviders = (
   });
 
 function requireMayComeBack(name: ProviderName, error: unknown, log: Log): void {
+  // Something of somebody else's is in our way: creations wait, recovery need not.
+  if (isProviderError(error, 'conflict')) {
+    log.error({ provider: name, cause: explain(error) }, 'the provider is not ready for creations');
+    return;
+  }
   if (isProviderError(error, 'transient', 'aborted')) {
     log.warn({ provider: name, cause: explain(error) }, 'the provider does not answer yet');
     return;

@@ -90,13 +90,19 @@ export interface BmdbPolicies {
   readonly guard: GuardPolicy;
 }
 
+/** OpenSSH lines of our keys. They may change, so they are read when they are needed. */
+export interface OurKeyLines {
+  readonly publicLine: string;
+  /** Of earlier keys; none when absent. */
+  readonly previousLines?: readonly string[];
+}
+
 /** The way to machines, and the keys by which we log in to them. */
 export interface OpenedShell {
   readonly shell: RemoteShell;
   /** The same for drivers. */
   readonly driverShell: DriverShell;
-  /** OpenSSH line of the current key. May change, so it is read when it is needed. */
-  readonly keys: { readonly publicLine: string };
+  readonly keys: OurKeyLines;
   /** Reads the keys again; the next connections offer what was found. */
   renewKeys(): Promise<void>;
 }

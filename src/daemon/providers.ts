@@ -1,3 +1,4 @@
+import type { EventBook } from '../adapters/bmdb/events-port.ts';
 import type { Clock, Random } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { Metrics } from '../adapters/metrics/port.ts';
@@ -13,9 +14,9 @@ import type {
   Records,
 } from '../adapters/provider/port.ts';
 import { ownSettingsOf, type ProviderConfig } from '../config.ts';
-import { UsageError } from '../domain/errors.ts';
+import { explain, UsageError } from '../domain/errors.ts';
 import { providerName, type ProviderName } from '../domain/ids.ts';
-import type { Means } from './ports.ts';
+import type { Means, OurKeyLines } from './ports.ts';
 
 /** What a provider is opened with. */
 export interface ProviderMeans {
@@ -27,10 +28,14 @@ export interface ProviderMeans {
   readonly version: string;
   /** OpenSSH line of the key that new machines let in; may change, so it is read when needed. */
   readonly publicKey: string;
+  /** OpenSSH lines of our earlier keys; none when absent. They may change, too. */
+  readonly previousKeys?: readonly string[] | undefined;
   /** Live daemons that share the budget of calls; one when absent. */
   readonly daemons?: () => number;
   /** What the driver of a configured provider keeps. */
   readonly records: (provider: ProviderName) => Records;
+  /** Where drivers have events written; nowhere when absent. */
+  readonly events?: Pick<EventBook, 'append'> | undefined;
   /** SSH for drivers; none when absent. */
   readonly driverShell?: DriverShell;
   /** By the name that a configuration gives in `driver:`. */
@@ -66,6 +71,16 @@ export function openProvider(
     get publicKey() {
       return means.publicKey;
     },
+    get previousKeys() {
+      return means.previousKeys ?? [];
+    },
+    tellEvent(event) {
+      means.events
+        ?.append({ ...event, provider: name, actor: 'shepherd' })
+        .catch((error: unknown) =>
+          log.warn({ cause: explain(error) }, `${event.type} was not told`),
+        );
+    },
     records: means.records(name),
     shell: means.driverShell ?? NO_SHELL,
     userAgent: `shepherd/${version}`,
@@ -91,8 +106,8 @@ export function openProvider(
 export interface ProvidersMeans extends Required<
   Pick<ProviderMeans, 'drivers' | 'daemons' | 'records' | 'driverShell'>
 > {
-  /** Our SSH keys; the line is read when it is needed. */
-  readonly keys: { readonly publicLine: string };
+  readonly events?: ProviderMeans['events'];
+  readonly keys: OurKeyLines;
 }
 
 /** All configured providers, by name. */
@@ -108,6 +123,9 @@ export function openProviders(
       ...shared,
       get publicKey() {
         return keys.publicLine;
+      },
+      get previousKeys() {
+        return keys.previousLines;
       },
     });
     closer.add(`provider ${name}`, () => provider.stop());

@@ -78,7 +78,7 @@ export async function realPorts({
     readAuthority: async ({ config }) => (await tlsOf(config)).caDer,
     async startConsole(deps) {
       const listen = heldOf(sockets, deps.listen, 'console.listen');
-      return startConsole({ ...deps, listen });
+      return startConsole({ ...deps, listen, descriptorsMax: descriptorsMax() });
     },
     createIdentities: createOidc,
     createWebhookSender: createHttpSender,
@@ -86,6 +86,16 @@ export async function realPorts({
     createInspection,
     inspect: null,
   };
+}
+
+/** How many descriptors this process may have; null: this system does not say. */
+export function descriptorsMax(): number | null {
+  try {
+    const found = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'));
+    return found ? Number(found[1]) : null;
+  } catch {
+    return null;
+  }
 }
 
 /**

@@ -16,6 +16,12 @@ export interface Grant {
   readonly providers: readonly string[] | null;
 }
 
+/** Whether a grant gives nothing that the other does not give. */
+export const isWithin = ({ role, providers }: Grant, other: Grant): boolean =>
+  isAtLeast(other.role, role) &&
+  (other.providers === null ||
+    (providers?.every((name) => other.providers!.includes(name)) ?? false));
+
 /**
  * What membership in groups gives; null: nothing. Of several it is the highest role, where any group
  * gives that one: a lesser role elsewhere is not added to it.
@@ -46,8 +52,14 @@ export const GRANT_MS = 15 * 60_000;
 export const GRANT_RETRY_MS = 30_000;
 /** … and when nobody answers, it is believed for so long. */
 export const GRANT_MAX_MS = 60 * 60_000;
-/** A one-time link is good for so long. */
-export const LOGIN_CODE_MS = 60_000;
+/** Life of a one-time link: long enough to read what is printed around it and to open it elsewhere. */
+export const LOGIN_CODE_MS = 10 * 60_000;
+
+/**
+ * Header of what the page changes. It shows what the page keeps in `sessionStorage`, which a browser
+ * gives to no other port, whereas it sends the cookie to every port of the host.
+ */
+export const PAGE_SECRET = 'shepherd-secret';
 
 /** What a token is called: it stands in the audit as `token:<name>`. */
 export const TOKEN_NAME = /^[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?$/i;

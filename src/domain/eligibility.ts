@@ -272,7 +272,8 @@ export const BARRING: Readonly<Partial<Record<Process, readonly HoldKind[]>>> = 
   ShepherdReinstall: ['no-recover', 'preserve'],
   ShepherdDeprovision: ['preserve'],
 };
-const STARTABLE: readonly (ProviderStatus | null)[] = [null, 'Unknown', 'Running'];
+/** With these statuses of its provider an agent may be started on a machine. */
+export const STARTABLE: readonly (ProviderStatus | null)[] = [null, 'Unknown', 'Running'];
 const UNRECOVERABLE: readonly (ProviderStatus | null)[] = [
   'Missing',
   'Provisioning',

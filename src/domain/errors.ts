@@ -242,12 +242,15 @@ export class BatchRefused extends NothingToDo {
   }
 }
 
-/** One line for logs and pages: the message and those of its causes, outermost first. */
+/**
+ * One line for logs and pages: the message and those of its causes, outermost first. A cause that an
+ * earlier message quotes is left out.
+ */
 export function explain(error: unknown): string {
   const parts: string[] = [];
   for (let at = error; at !== undefined && at !== null && parts.length < 8;) {
     const text = at instanceof Error ? at.message || at.name : String(at);
-    if (parts.at(-1) !== text) parts.push(text);
+    if (!parts.some((part) => part.includes(text))) parts.push(text);
     at = at instanceof Error ? at.cause : undefined;
   }
   return parts.join(': ');

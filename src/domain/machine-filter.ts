@@ -103,7 +103,11 @@ function readStates(values: readonly string[]): FilterTerm | string {
   const lower = values.map((value) => value.toLowerCase());
   const strange = lower.find((value) => !WORDS.has(value) && !PLACES.has(value));
   if (strange === undefined) return { kind: 'state', values: lower };
-  return `${strange} is neither a state nor a substate; states are ${STATES.join(', ')}`;
+  const substates = [...new Set(Object.values(SUBSTATES).flat())].toSorted();
+  return (
+    `${strange} is neither a state nor a substate; states are ${STATES.join(', ')}; ` +
+    `substates are ${substates.join(', ')}`
+  );
 }
 
 function readHolds(values: readonly string[]): FilterTerm | string {

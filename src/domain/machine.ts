@@ -223,6 +223,8 @@ export interface MachineRow {
     readonly reason: string;
     /** Null: it waits until the machine's balancers let it go. */
     readonly drain: DrainMode | null;
+    /** Its slot gets the next machine at once. Otherwise a hold `no-allocate` keeps the slot free. */
+    readonly returnToPool: boolean;
     /** Calls made to the provider. */
     readonly attempts: number;
     readonly askedAtMs: number | null;

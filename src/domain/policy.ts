@@ -15,6 +15,8 @@ export interface LossPolicy {
   readonly handOutMs: number;
   /** The period agents are told to report in (30 s). */
   readonly periodMs: number;
+  /** A machine that is silent, or out of reach, for this long needs a person (1 h). */
+  readonly needsHumanAfterMs: number;
   /** Unbroken heartbeats for this long end an episode of recovery; `LADDER_RESET_MS` when absent. */
   readonly ladderResetMs?: number;
   /** The ladder waits so long for load balancers to let a lost machine go; `SERVE_WAIT_MS` when absent. */
@@ -42,6 +44,7 @@ export const DEFAULT_LOSS: LossPolicy = {
   heartbeatMs: 10 * 60_000,
   handOutMs: 30 * 60_000,
   periodMs: 30_000,
+  needsHumanAfterMs: 60 * 60_000,
 };
 export const DEFAULT_BUDGET: RecoveryBudget = { percent: 5, perGroupMax: 10, fleetMax: 50 };
 

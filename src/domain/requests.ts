@@ -34,7 +34,11 @@ export type Decision =
   | { readonly verb: 'release'; readonly forgetHostKey: boolean }
   /** `fault`: why the image cannot be installed; null: it can. */
   | { readonly verb: 'install'; readonly image: InstallImage; readonly fault: string | null }
-  | { readonly verb: 'deprovision'; readonly drain: DrainMode | null }
+  | {
+      readonly verb: 'deprovision';
+      readonly drain: DrainMode | null;
+      readonly returnToPool: boolean;
+    }
   | { readonly verb: 'clear-backoff' | 'cancel-install' }
   /** `order`: only the order of this key; null: whichever there is. */
   | { readonly verb: 'withdraw'; readonly order: string | null }

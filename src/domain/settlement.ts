@@ -55,7 +55,12 @@ export type Effect =
   | { readonly do: 'unhold'; readonly kind: HoldKind }
   | { readonly do: 'quarantine'; readonly untilMs: number | null }
   | { readonly do: 'release'; readonly forgetHostKey: boolean }
-  | { readonly do: 'deprovision'; readonly drain: DrainMode | null }
+  | {
+      readonly do: 'deprovision';
+      readonly drain: DrainMode | null;
+      /** Of the first request for the machine; later ones do not change it. */
+      readonly returnToPool: boolean;
+    }
   | { readonly do: 'clearBackoff' }
   | { readonly do: 'freeze' | 'thaw' }
   | {
@@ -252,7 +257,7 @@ const formerText = (row: MachineRow): string => quarantineText(row).replace('it 
 /** Who asks again may say that it is to go faster; nobody makes it slower. */
 const HURRY: Readonly<Record<DrainMode | 'wait', number>> = { wait: 0, force: 1, skip: 2 };
 
-function deprovision(scene: Scene, { drain }: Of<'deprovision'>): Settlement {
+function deprovision(scene: Scene, { drain, returnToPool }: Of<'deprovision'>): Settlement {
   const { request, now } = scene;
   const row = scene.row!;
   if (isHeld(row, 'preserve', now)) return refused('a hold preserves it');
@@ -261,18 +266,19 @@ function deprovision(scene: Scene, { drain }: Of<'deprovision'>): Settlement {
   }
   const { deprovision: before } = row;
   if (before) {
-    const already = `${before.requestedBy} asked for it already: ${before.reason}`;
+    const pool = before.returnToPool ? '; its slot returns to the pool' : '';
+    const already = `${before.requestedBy} asked for it already: ${before.reason}${pool}`;
     if (HURRY[drain ?? 'wait'] <= HURRY[before.drain ?? 'wait']) return done(already);
     const how = drain === 'skip' ? 'its pools are not waited for' : 'its pools must let it go';
     return done(
       `${already}; from now on ${how}`,
-      { do: 'deprovision', drain },
+      { do: 'deprovision', drain, returnToPool },
       { kind: 'deprovisionRequested', reason: `${how}: ${request.reason}` },
     );
   }
   return done(
     `it is to be given back${underWayText(scene)}`,
-    { do: 'deprovision', drain },
+    { do: 'deprovision', drain, returnToPool },
     { kind: 'deprovisionRequested', reason: request.reason },
   );
 }

@@ -46,6 +46,20 @@ export function needsHuman({
 }
 
 /**
+ * The same of a machine as it is shown. Its actor and its rows may be in different states for a moment;
+ * each of them may say that a person is needed.
+ */
+export const entryNeedsHuman = ({
+  view,
+  state,
+  substate,
+}: {
+  readonly view: { readonly needsHuman: boolean };
+  readonly state: string;
+  readonly substate: string;
+}): boolean => view.needsHuman || needsHuman({ state, substate });
+
+/**
  * Which other states may follow a state, besides those of `FROM_ANYWHERE`. The chart, its overview
  * and the documents are made from this table. Rows and listings may show a state that does not
  * follow, where somebody else acted in between: it is believed, and counted as a leap.

@@ -19,8 +19,9 @@ import type { HoldKind, MachineRow, OrderRow, Process, SlotFacts } from './machi
 import type { OrderVerb } from './verbs.ts';
 import { DEFAULT_ESCALATION, type LossPolicy } from './policy.ts';
 import { RUNG_OF } from './recovery/ladder.ts';
+import { isUnheardTooLong, unheardTooLongAtMs } from './recovery/silence.ts';
 import { dueRequest } from './requests.ts';
-import type { MachineState } from './states.ts';
+import { needsHuman, type MachineState } from './states.ts';
 import { forTraits, type Traits } from './traits.ts';
 
 /** What the daemon may do with the machine next, if it gets its turn. */
@@ -49,6 +50,11 @@ export interface MachineView extends Traits {
   readonly request: string | null;
   /** Who or what can end a quarantine, for people. */
   readonly endedBy: string | null;
+  /**
+   * Nothing is done about it until a person decides, or it has been silent or out of reach for too
+   * long, whatever is done meanwhile.
+   */
+  readonly needsHuman: boolean;
   /** When the clock alone may change this view (epoch ms of the database); null: never. */
   readonly dueAtMs: number | null;
 }
@@ -91,7 +97,7 @@ export function viewOf(facts: SlotFacts, moment: Moment): MachineView {
 /** The part of a view that the clock may change. */
 type Told = Pick<
   MachineView,
-  'state' | 'substate' | 'reason' | 'next' | 'request' | 'endedBy' | 'holds'
+  'state' | 'substate' | 'reason' | 'next' | 'request' | 'endedBy' | 'needsHuman' | 'holds'
 >;
 
 function tellOf(facts: SlotFacts, moment: Moment): Told {
@@ -112,6 +118,7 @@ function tellOf(facts: SlotFacts, moment: Moment): Told {
     next,
     request,
     endedBy,
+    needsHuman: needsHuman({ state, substate }) || (row !== null && isUnheardTooLong(row, moment)),
     holds: activeHolds(facts, moment.nowMs),
   };
 }
@@ -174,6 +181,7 @@ function limitsOf({ row, holds, penalty, requests }: SlotFacts, loss: LossPolicy
   const limits = [
     row?.quarantine?.untilMs,
     row && lostAtMs(row, loss),
+    row && unheardTooLongAtMs(row, loss),
     heardAt && heardAt + 2 * loss.periodMs,
     executedAt && executedAt + attemptAgeMs,
     row?.recovery?.nextAtMs,
@@ -194,6 +202,7 @@ const sameTold = (a: Told, b: Told): boolean =>
   a.next === b.next &&
   a.request === b.request &&
   a.endedBy === b.endedBy &&
+  a.needsHuman === b.needsHuman &&
   a.holds.length === b.holds.length;
 
 const activeHolds = (facts: SlotFacts, nowMs: number): HoldKind[] =>

@@ -137,7 +137,8 @@ export const recovery = setup({
           },
         },
         awaitingBoot: {
-          description: 'Polls for a changed boot id or another proof, at most as long as patience.',
+          description:
+            'Polls for a changed boot id or another proof, at most as long as patience. A machine that did not answer is forced after two minutes.',
           invoke: {
             id: 'awaitBoot',
             src: 'awaitBoot',

@@ -13,12 +13,18 @@ const UNITS = [
 ] as const;
 const FORM = /^(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?(?:(\d+)ms)?$/;
 
-/** Reads `250ms`, `2s`, `15m`, `1h30m`: units from large to small, each once; null if it is not one. */
-export function parseDuration(text: string): Milliseconds | null {
+/**
+ * Reads `250ms`, `2s`, `15m`, `1h30m`: units from large to small, each once; null if it is not one, or
+ * longer than `longestMs`. Whatever no timer waits for may be longer than one can.
+ */
+export function parseDuration(
+  text: string,
+  longestMs: Milliseconds = LONGEST_DURATION_MS,
+): Milliseconds | null {
   const parts = FORM.exec(text);
   if (text === '' || parts === null) return null;
   const totalMs = UNITS.reduce((sum, [, unitMs], i) => sum + Number(parts[i + 1] ?? 0) * unitMs, 0);
-  return totalMs <= LONGEST_DURATION_MS ? totalMs : null;
+  return totalMs <= longestMs ? totalMs : null;
 }
 
 /** The shortest text that `parseDuration` reads back as the same number. */

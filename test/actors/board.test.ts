@@ -97,6 +97,7 @@ describe('the numbers', () => {
       state,
       substate,
       count,
+      needHuman: 0,
     });
     expect(board.census()).toEqual([
       group('stub', 'Running', 'healthy', 2),
@@ -104,6 +105,23 @@ describe('the numbers', () => {
       group('metal', 'Running', 'healthy', 1),
       group('stub', 'Provisioned', 'healthy', 1),
     ]);
+  });
+
+  test('counts a machine that needs a person though its state stays the same', () => {
+    show(1, viewAt('Running', 'silent'));
+    show(2, viewAt('Quarantined', 'needsHuman'));
+    expect(board.needHuman()).toBe(1);
+    show(1, { ...viewAt('Running', 'silent'), needsHuman: true });
+    expect(board.needHuman()).toBe(2);
+    works(1, 'Recovering', 'rebooting');
+    expect(board.needHuman()).toBe(2);
+    expect(board.census()).toContainEqual({
+      ...{ provider: 'stub', state: 'Recovering', substate: 'rebooting' },
+      ...{ count: 1, needHuman: 1 },
+    });
+    show(1, viewAt('Running', 'healthy'));
+    rests(1, viewAt('Running', 'healthy'));
+    expect(board.needHuman()).toBe(1);
   });
 
   test('of recoveries are those that were begun', () => {

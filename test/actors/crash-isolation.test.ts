@@ -81,7 +81,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   { name: 'is to be held', play: ask(() => ({ verb: 'hold', kind: 'preserve', untilMs: null })) },
   { name: 'is to be rebooted', play: ask(() => ({ verb: 'reboot', force: false })) },
-  { name: 'is to be given back', play: ask(() => ({ verb: 'deprovision' })) },
+  { name: 'is to be given back', play: ask(() => ({ verb: 'deprovision', returnToPool: true })) },
   { name: 'is to be installed anew', play: ask(() => ({ verb: 'reinstall' })) },
   {
     name: 'is power cycled',

@@ -112,7 +112,11 @@ function askTo(verb: 'deprovision' | OrderVerb): Promise<unknown> {
   const [view] = world.views.values();
   const { slot, machineId } = view!;
   const target = { provider: PROVIDER, slotId: slotIdOf(slot), machineId };
-  const what = verb === 'reboot' ? { verb, target, force: false } : { verb, target };
+  const what = {
+    ...(verb === 'reboot' ? { verb, target, force: false } : { verb, target }),
+    // The next machine on the slot is what shows that all is in order.
+    ...(verb === 'deprovision' && { returnToPool: true }),
+  };
   return world.bmdb.requests.file({ key: 'ann-1', by: 'ann', reason: 'test', what });
 }
 const cases = Object.entries(STEPS).flatMap(([task, steps]) =>

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -15,7 +15,6 @@ const LAUNCHER = join(import.meta.dirname, '../../bin/shepherd.mjs');
 const directory = mkdtempSync(join(tmpdir(), 'shepherd-completion-'));
 let url: string;
 beforeAll(async () => {
-  requireFile('/usr/share/bash-completion/bash_completion', 'bash-completion');
   requireFile('/usr/bin/zsh', 'zsh');
   requireFile('/usr/bin/fish', 'fish');
   const launcher = join(directory, 'shepherd');
@@ -41,34 +40,38 @@ async function ask(shell: string, args: readonly string[], console: string): Pro
   });
 }
 
-const inBash = (line: string) => `
-  source /usr/share/bash-completion/bash_completion
-  source ${directory}/completion.bash
-  COMP_LINE='${line}' COMP_POINT=${line.length} COMP_TYPE=9 COMP_KEY=9
-  read -ra COMP_WORDS <<< "$COMP_LINE"
-  [[ "$COMP_LINE" == *' ' ]] && COMP_WORDS+=('')
-  COMP_CWORD=$(( \${#COMP_WORDS[@]} - 1 ))
-  __shepherd_complete
-  printf '%s\\n' "\${COMPREPLY[@]}"`;
+/** A terminal of its own, in which `keys` are pressed; what the line became is printed. */
+const inTerminal = (shell: string, prepare: string, keys: string) => `
+  cd ${directory}
+  zmodload zsh/zpty
+  zpty shell ${shell}
+  zpty -w shell ${quoted(`${prepare}; printf '%s%s\\n' re ady`)}
+  zpty -r shell seen '*ready*'
+  zpty -n -w shell $${quoted(`${keys}\\t\\x18`)}
+  zpty -r shell seen '*<*>*'
+  print -r -- "\${\${seen##*<}%%>*}"
+  zpty -d shell`;
+const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
+const inBash = (keys: string) =>
+  inTerminal(
+    'bash --norc -i',
+    `PS1=; source ${directory}/completion.bash; show() { printf '<%s>' "$READLINE_LINE"; }; bind -x '"\\C-x": show'`,
+    keys,
+  );
+const inZsh = (keys: string) =>
+  inTerminal(
+    'zsh -f -i',
+    `PROMPT=; autoload -Uz compinit && compinit -u -D; source ${directory}/completion.zsh; show-line() { print -r -- "<\${BUFFER}>" }; zle -N show-line; bindkey "^X" show-line`,
+    keys,
+  );
 const inFish = (line: string) => `
+  cd ${directory}
   source ${directory}/completion.fish
   complete -C '${line}'`;
 
-/** A terminal of its own, in which Tab is pressed; what the line became is printed. */
-const inZsh = (line: string) => `
-  zmodload zsh/zpty
-  zpty shell zsh -f -i
-  zpty -w shell 'PROMPT=; autoload -Uz compinit && compinit -u -D; source ${directory}/completion.zsh'
-  zpty -w shell 'show-line() { print -r -- "<\${BUFFER}>" }; zle -N show-line; bindkey "^X" show-line; print ready'
-  zpty -r shell seen '*ready*ready*'
-  zpty -n -w shell $'${line}\\t\\x18'
-  zpty -r shell seen '*<*>*'
-  print -r -- "\${seen##*<}"
-  zpty -d shell`;
-
 const SHELLS = {
-  bash: (line: string, console: string) => ask('/bin/bash', ['-c', inBash(line)], console),
+  bash: (line: string, console: string) => ask('/usr/bin/zsh', ['-f', '-c', inBash(line)], console),
   fish: (line: string, console: string) => ask('/usr/bin/fish', ['-c', inFish(line)], console),
   zsh: (line: string, console: string) => ask('/usr/bin/zsh', ['-f', '-c', inZsh(line)], console),
 } as const;
@@ -99,6 +102,30 @@ test.each(['bash', 'fish', 'zsh'] as const)(
   },
 );
 
+/** Each runs `touch pwned`, or is an option, where a shell takes it for more than a name. */
+const HOSTILE = [
+  ...['$(touch pwned)', '`touch pwned`', ';touch pwned', '&touch pwned', '|touch pwned'],
+  ...['<(touch pwned)', "'$(touch pwned)'", '"$(touch pwned)"', '\\$(touch pwned)', ' touch pwned'],
+  ...['{a,$(touch pwned)}', '${x:-$(touch pwned)}', '$[a[$(touch pwned)]]', '\rtouch pwned\r'],
+  ...['\ttouch pwned', '\u0000', '\u001b[2J', '\u202e', '*', '~root', '!!'],
+];
+
+test.each(['bash', 'fish', 'zsh'] as const)(
+  '%s runs nothing that a name from a provider contains, and offers only plain names',
+  async (shell) => {
+    const fleet = scriptedFleet();
+    fleet.put(machine('evil-plain'), ...HOSTILE.map((text) => machine(`evil${text}`)));
+    ({ url } = await openConsole({ fleet }));
+    await vi.waitFor(async () => {
+      const told = await SHELLS[shell]('shepherd machine show equinix/evil', url);
+      expect(told.trim()).toMatch(/^(?:shepherd machine show )?equinix\/evil-plain$/);
+    }, PATIENCE);
+    // What a person pasted is not run either.
+    await SHELLS[shell]('shepherd machine show $(touch pwned) equinix/evil', url);
+    expect(existsSync(join(directory, 'pwned'))).toBe(false);
+  },
+);
+
 test('V46: a console that does not answer is waited for less than half a second', async () => {
   const waited: number[] = [];
   const silent = createServer((socket) => {
@@ -112,7 +139,7 @@ test('V46: a console that does not answer is waited for less than half a second'
   const complete = () => ask('/bin/sh', ['-c', COMPLETE], `http://127.0.0.1:${port}/`);
   // A busy machine is late now and then, but not each time.
   await vi.waitFor(async () => {
-    expect(await complete()).toBe(':4\n');
+    expect(await complete()).toBe('');
     expect(Math.min(...waited)).toBeLessThan(500);
   }, PATIENCE);
   silent.close();

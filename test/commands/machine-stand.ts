@@ -49,6 +49,7 @@ export function machineStand(): MachineStand {
       agent: {
         heartbeatPeriod: DEFAULT_LOSS.periodMs,
         heartbeatDeadline: DEFAULT_LOSS.heartbeatMs,
+        needsHumanAfter: DEFAULT_LOSS.needsHumanAfterMs,
         firstHeartbeatDeadline: DEFAULT_LOSS.firstHeartbeatMs,
       },
       providers: { metal: {} },

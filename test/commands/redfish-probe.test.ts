@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { probe, probeText } from '../../src/commands/redfish-probe.ts';
 import { realClock } from '../../src/simulator/fakequinix/time/clock.ts';
-import { startFish } from '../simulator/fakefish/harness.ts';
+import { type Fish, ROOT, startFish } from '../simulator/fakefish/harness.ts';
 
 const TIMEOUT_MS = 10_000;
 
@@ -33,4 +33,35 @@ test('a login is sent only to a certificate that somebody vouches for, and is en
   expect(told.systems![0]!.media.length).toBeGreaterThan(0);
   expect(fake.bmcs()[0]).toMatchObject({ sessions: 0, sessionsMost: 1 });
   expect(probeText(told)).not.toContain(password);
+});
+
+/** With a login, of its only BMC. */
+async function probed({ fake }: Fish) {
+  const { url, certSha256 } = fake.bmcs()[0]!;
+  const { username, password } = fake.credentials;
+  return probe({ url, timeoutMs: TIMEOUT_MS, login: { username, password }, certSha256 });
+}
+
+test('a BMC that lacks parts of itself is shown all the same, with what is not there', async () => {
+  const fish = await startFish({ profile: 'openbmc', clock: realClock });
+  const routes = ['Systems/{system}/ResetActionInfo', 'Managers/{manager}'];
+  for (const route of routes) {
+    await fish.fault({ type: 'status', code: 404 }, { match: { route: `${ROOT}/${route}` } });
+  }
+  const told = await probed(fish);
+  const { serial, uuid, path } = fish.fake.bmcs()[0]!.systems[0]!;
+  expect(told.systems).toMatchObject([{ path, serial, uuid, power: 'Off', media: [] }]);
+  expect(told.systems![0]!.resets).toContain('ForceRestart');
+  expect(told.unread).toEqual([
+    expect.stringMatching(/ResetActionInfo .*404/),
+    expect.stringMatching(/Managers\/bmc .*404/),
+  ]);
+  expect(probeText(told)).toMatch(/not shown .*ResetActionInfo/);
+});
+
+test('the service tag of a Dell is shown beside its serial number', async () => {
+  const told = await probed(await startFish({ profile: 'idrac9', clock: realClock }));
+  const { serial, sku } = told.systems![0]!;
+  expect(serial!.slice(0, 7)).toBe(sku);
+  expect(probeText(told)).toContain(`sku        ${sku}`);
 });

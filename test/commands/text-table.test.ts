@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { factLines, noteLines, outputWidth, paragraph } from '../../src/commands/machine/layout.ts';
 import { jsonLine, printable, printableLines, toTable } from '../../src/commands/text-table.ts';
 
 const DECEIVING = 'a\u202egpj.b\u200bc\u2028d\u2066e\ufefff\u0000g\u009bh\u00adi\u3164j\u00a0k';
@@ -22,4 +23,24 @@ test('A6: JSON means the same, and can be seen', () => {
   const line = jsonLine(value);
   expect(line).toMatch(/^[\x20-\x7e]*$/);
   expect(JSON.parse(line)).toEqual(value);
+});
+
+test('the width of a text is COLUMNS, else that of the terminal, else without end', () => {
+  const terminal = { isTTY: true, columns: 120 };
+  expect(outputWidth(terminal, {})).toBe(120);
+  expect(outputWidth(terminal, { COLUMNS: '100' })).toBe(100);
+  expect(outputWidth(terminal, { COLUMNS: '20' })).toBe(60);
+  expect(outputWidth({}, { COLUMNS: '100' })).toBe(100);
+  for (const COLUMNS of [undefined, '', '0', '-1', 'wide']) {
+    expect(outputWidth({}, { COLUMNS }), COLUMNS).toBe(Number.POSITIVE_INFINITY);
+  }
+});
+
+test('a text of a pipe is wrapped nowhere', () => {
+  const width = outputWidth({}, {});
+  const long = 'Zürich '.repeat(40).trimEnd();
+  expect(paragraph(long, width)).toBe(long);
+  expect(noteLines(long, width)).toBe(`    ${long}`);
+  expect(factLines([['reason', long]], width)).toBe(`reason  ${long}`);
+  expect(factLines([['reason', 'two\nlines']], width)).toBe('reason  two\n        lines');
 });

@@ -215,6 +215,23 @@ test.each([
 });
 
 test.each([
+  [
+    'plans',
+    [{ name: 'a' }, { name: 'b', spott: true }],
+    'plans.1.spott is not known; known here: name, location, spot, reservations',
+  ],
+  [
+    'faults',
+    [{ fault: 'noCapacity', callz: [1] }],
+    'faults.0.callz is not known; known here: fault, operation',
+  ],
+])('an item of the list providers.stub.%s tells what is known in it', (key, list, expected) => {
+  const stub = { driver: 'stub', instanceSetId: 'stub1-fleet-000000000000001', [key]: list };
+  const input = withValue('providers.stub', stub);
+  expect(complaint(() => parseConfig(input, { env }))).toContain(`providers.stub.${expected}`);
+});
+
+test.each([
   ['agentServer.listen', '127.0.0.1:0', 'agent.endpoint'],
   ['providers.equinix.baseUrl', 'http://127.0.0.1:8080/metal/v1', 'agent.executablePath'],
 ])('%s: %s is accepted, also without %s', (path, value, unset) => {
@@ -329,6 +346,12 @@ test('a password in the database URL is a reference, escaped as a URL needs it',
   const config = parseConfig({ ...minimal(), database: { url } }, { env });
   expect(config.database.url?.read()).toBe('postgres://bmdb:p%40ss%2Fword@db/bmdb');
   expect(config.database.url?.reference).toBe(url);
+});
+
+test('a database URL may name several hosts', () => {
+  const url = 'postgres://bmdb:${PGPASSWORD}@a:1,b:2/bmdb?target_session_attrs=read-write';
+  const { database } = parseConfig({ ...minimal(), database: { url } }, { env });
+  expect(database.url?.read()).toBe(url.replace('${PGPASSWORD}', 'p%40ss%2Fword'));
 });
 
 test('nothing that prints the configuration shows a secret', () => {

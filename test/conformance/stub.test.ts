@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
 import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/provider-tags.ts';
-import { Unreachable } from '../../src/domain/errors.ts';
+import { ProviderError, Unreachable } from '../../src/domain/errors.ts';
 import { STEPS } from '../../src/conformance/steps.ts';
-import { badIn, outcomes, runTest, skippedIn, STUB } from './stand.ts';
+import { createScaledClock } from '../adapters/provider/equinix/scaled-clock.ts';
+import { badIn, outcomes, runTest, skippedIn, STUB, stubWith } from './stand.ts';
 
 test('the stub passes every step that it supports', async () => {
   const { exitCode, report } = await runTest(STUB, { command: 'hostname' });
@@ -60,6 +61,33 @@ test('what it refuses is skipped, and said to be refused', async () => {
     reinstall: 'not supported, and refuses so: reinstall',
   });
   expect(outcomes(report)).toMatchObject({ destroy: 'passed', stop: 'passed' });
+});
+
+test('a machine that alone cannot be switched is skipped, and what waits long says what for', async () => {
+  const noButton = new ProviderError('not-implemented', 'server 7 has no button');
+  const drivers = stubWith(() => ({
+    setPower: () => Promise.reject(noButton),
+    rebootMachine: async () => ({ operationRef: 'reboot' }),
+  }));
+  const told: string[] = [];
+  const minute = 60_000;
+  const { report } = await runTest(
+    STUB,
+    { only: ['reboot', 'power'], timeoutMs: 60 * minute },
+    {
+      drivers,
+      clock: createScaledClock(60),
+      patience: { bootMs: minute, probeMs: 3_000, syncMs: 3_000, rebootMs: 40_000, callMs: minute },
+      warn: (text) => void told.push(text),
+    },
+  );
+  expect(skippedIn(report)['power']).toBe(
+    'not supported by this machine, and refused so: server 7 has no button',
+  );
+  expect(outcomes(report)['reboot']).toBe('failed');
+  expect(told.join('')).toMatch(
+    /^reboot, for \d+s: waits for another boot id; last: the boot id is the same\n/,
+  );
 });
 
 test('what may do harm is tried only where that is allowed', async () => {

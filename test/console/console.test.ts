@@ -75,6 +75,8 @@ test('the guard as JSON: where it stands, who needs a human, and the budget', as
     reason: 'provider equinix is frozen',
     started: 20,
     silent: 9,
+    ends: 'Only a person ends it.',
+    endsAtMs: null,
   };
   fleet.guard({ state: 'frozen', scopes: [...WATCHING.scopes, frozen] });
   const { status, body } = await ask(`${url}api/v1/guard`);

@@ -11,9 +11,11 @@ import type {
   PoolSummary,
   StateCounts,
 } from '../../src/console/port.ts';
+import { headlineOf, shareWord } from '../../src/domain/headline.ts';
 import { machineId, providerName, slot } from '../../src/domain/ids.ts';
 import type { Slot } from '../../src/domain/ids.ts';
 import type { HoldKind } from '../../src/domain/machine.ts';
+import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { needsHuman, STATES } from '../../src/domain/states.ts';
 import { NO_TRAITS } from '../../src/domain/traits.ts';
 
@@ -38,7 +40,10 @@ export interface ScriptedFleet extends FleetView {
 export const WATCHING: GuardSummary = {
   state: 'watching',
   scopes: [
-    { scope: 'fleet', state: 'watching', sinceMs: null, reason: null, started: 20, silent: 0 },
+    {
+      ...({ scope: 'fleet', state: 'watching', sinceMs: null, reason: null } as const),
+      ...{ started: 20, silent: 0, ends: null, endsAtMs: null },
+    },
   ],
 };
 
@@ -109,7 +114,11 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
   let guard = WATCHING;
   let unlisted: FleetSnapshot['unlisted'] = [];
   let pools: readonly PoolSummary[] = [];
-  const frame = () => ({ counts: countsOf(all.values()), needHuman: needHumanOf(all.values()) });
+  const frame = () => ({
+    counts: countsOf(all.values()),
+    headline: headlineOf([...all.values()].map((each) => ({ word: shareWord(each), machines: 1 }))),
+    needHuman: needHumanOf(all.values()),
+  });
   const emit = (upserts: readonly MachineSummary[], removed: readonly Slot[]) =>
     changes$.next({ ...frame(), upserts, removed });
   const put = (...changed: readonly MachineSummary[]) => {
@@ -127,6 +136,7 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
     snapshot: () => ({ ...wholeFrame(), machines: [...all.values()], pools }),
     frame: wholeFrame,
     nowMs: () => AT_MS,
+    loss: DEFAULT_LOSS,
     providers: () => ['equinix'],
     pools: () => pools,
     entries,
@@ -174,6 +184,7 @@ export function entryOf(each: MachineSummary): MachineEntry {
     view: {
       ...view,
       ...{ state, substate, next: null, request: null, endedBy: null, dueAtMs: null, members: [] },
+      needsHuman: needsHuman(each),
       provider: providerName(each.provider),
       machineId: each.machineId === null ? null : machineId(each.machineId),
       holds: each.holds as readonly HoldKind[],

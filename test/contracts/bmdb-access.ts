@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { ConsoleSession } from '../../src/adapters/bmdb/port.ts';
 import {
+  GRANT_MAX_MS,
   GRANT_MS,
   GRANT_RETRY_MS,
   LOGIN_CODE_MS,
@@ -16,13 +17,22 @@ const HOUR = 60 * MINUTE;
 const digestOf = (text: string) => createHash('sha256').update(text).digest();
 const idOf = (at: number) => `00000000-0000-4000-8000-00000000000${at}`;
 
-const CI = { name: 'ci', owner: 'db:ann@host', role: 'operator', providers: ['rack'] } as const;
+const CI = {
+  ...{ name: 'ci', owner: 'db:ann@host', ownerIdentity: 'db:ann@host' },
+  ...({ role: 'operator', providers: ['rack'] } as const),
+};
 const token = (id: string, change: object = {}) => ({
   ...{ ...CI, id, digest: digestOf(id), forMs: HOUR },
   ...change,
 });
 const session = (at: number, change: object = {}) => ({
-  ...{ id: idOf(at), digest: digestOf(`${at}`), name: 'oidc:ann', proven: true },
+  ...{
+    id: idOf(at),
+    digest: digestOf(`${at}`),
+    name: 'oidc:ann',
+    identity: 'oidc:7',
+    proven: true,
+  },
   ...({ role: 'admin', providers: null, renewal: null, tokenId: null } as const),
   ...change,
 });
@@ -35,12 +45,14 @@ export function accessContract(s: Stage): void {
       (await others().find(id, digest, SIGNAL)) !== null;
 
     it('are found by id and digest, by every daemon, until they expire', async () => {
-      expect(await book().add(token('a'))).toBe(true);
+      const endsAtMs = await book().add(token('a'));
       const found = await others().find('a', digestOf('a'), SIGNAL);
       const { createdAtMs, expiresAtMs, ...rest } = found!;
       expect(rest).toEqual({
         ...{ ...CI, id: 'a', lastUsedAtMs: null, revokedAtMs: null, revokedBy: null },
+        ...{ origins: [CI.ownerIdentity], hasEnded: false, loginSeal: null },
       });
+      expect(endsAtMs).toBe(expiresAtMs);
       expect(expiresAtMs - createdAtMs).toBe(HOUR);
       expect([await finds('a', digestOf('b')), await finds('b', digestOf('a'))]).toEqual([
         ...[false, false],
@@ -65,11 +77,11 @@ export function accessContract(s: Stage): void {
 
     it('have a name of their own, until it is free again', async () => {
       await book().add(token('a'));
-      expect(await others().add(token('b'))).toBe(false);
+      expect(await others().add(token('b'))).toBeNull();
       expect(await finds('b')).toBe(false);
       await book().revoke('a', 'x');
       await s.h.pass(MINUTE);
-      expect(await others().add(token('b', { providers: null }))).toBe(true);
+      expect(await others().add(token('b', { providers: null }))).not.toBeNull();
       await s.h.pass(MINUTE);
       await book().add(token('c', { name: 'other' }));
       expect((await book().list(SIGNAL)).map(({ id, providers }) => [id, providers])).toEqual([
@@ -88,6 +100,49 @@ export function accessContract(s: Stage): void {
       expect((lastUsedAtMs ?? 0) - createdAtMs).toBeGreaterThanOrEqual(MINUTE);
     });
 
+    it('end with the token that made them, and with what made that', async () => {
+      await book().add(token('a', { forMs: 2 * MINUTE }));
+      const year = { forMs: 365 * 24 * HOUR };
+      const endsAtMs = await book().add(token('b', { ...year, name: 'b', parentTokenId: 'a' }));
+      expect(await book().add(token('c', { ...year, name: 'c', parentTokenId: 'b' }))).toBe(
+        endsAtMs,
+      );
+      const [c] = await others().list(SIGNAL);
+      expect([c!.expiresAtMs, (await others().find('c', digestOf('c'), SIGNAL))?.origins]).toEqual([
+        endsAtMs,
+        [CI.ownerIdentity, CI.ownerIdentity, CI.ownerIdentity],
+      ]);
+      await s.h.pass(MINUTE);
+      expect([await finds('b'), await finds('c')]).toEqual([true, true]);
+      await others().revoke('a', 'x');
+      expect([await finds('b'), await finds('c')]).toEqual([false, false]);
+      expect((await book().list(SIGNAL)).map(({ hasEnded }) => hasEnded)).toEqual([
+        ...[true, true, true],
+      ]);
+    });
+
+    it('end with the login that made them, or once it may do less', async () => {
+      const { sessions } = s.h.bmdb.access;
+      const made = (id: string, at: number) =>
+        book().add(
+          token(id, { name: id, parentSessionId: idOf(at), forMs: 48 * HOUR, providers: null }),
+        );
+      for (const at of [1, 2, 3, 4]) await sessions.open(session(at));
+      const [endsAtMs] = [await made('a', 1), await made('b', 2), await made('c', 3)];
+      await made('d', 4);
+      await book().add(token('e', { name: 'e', parentTokenId: 'd', providers: null }));
+      expect(endsAtMs).toBe((await sessions.find(digestOf('1'), SIGNAL))!.endsAtMs);
+      await sessions.end(idOf(1));
+      const less = { role: 'viewer', providers: null, renewal: null } as const;
+      await sessions.used(digestOf('2'), less);
+      await sessions.used(digestOf('3'), { ...less, role: 'operator', providers: ['rack'] });
+      expect(await Promise.all(['a', 'b', 'c', 'd', 'e'].map((id) => finds(id)))).toEqual([
+        ...[false, false, false, true, true],
+      ]);
+      await s.h.pass(SESSION_IDLE_MS);
+      expect([await finds('d'), await finds('e')]).toEqual([false, false]);
+    });
+
     it('are looked up by whoever may still wait', async () => {
       const aborted = AbortSignal.abort();
       expect(await refusedWith(book().find('a', digestOf('a'), aborted))).toBe('cancelled');
@@ -103,7 +158,12 @@ export function accessContract(s: Stage): void {
     it('are found by what the cookie holds, and end when nothing is asked', async () => {
       await book().open(session(1, { renewal: Buffer.from('sealed') }));
       const found = (await find(1))!;
-      expect(found).toMatchObject({ id: idOf(1), name: 'oidc:ann', proven: true, role: 'admin' });
+      expect(found).toMatchObject({
+        id: idOf(1),
+        name: 'oidc:ann',
+        identity: 'oidc:7',
+        role: 'admin',
+      });
       expect(Buffer.from(found.renewal!).toString()).toBe('sealed');
       expect(found.endsAtMs - found.openedAtMs).toBe(SESSION_MAX_MS);
       expect(await find(2)).toBeNull();
@@ -172,6 +232,30 @@ export function accessContract(s: Stage): void {
       expect([await find(1), await book().list(SIGNAL)]).toEqual([null, []]);
     });
 
+    it('end once the login that they come from may do less, or is not asked again', async () => {
+      const { tokens } = s.h.bmdb.access;
+      for (const at of [1, 2]) await book().open(session(at));
+      for (const [id, at] of [
+        ['a', 1],
+        ['b', 2],
+      ] as const) {
+        const wide = { name: id, forMs: 24 * HOUR, providers: null };
+        await tokens.add(token(id, { ...wide, parentSessionId: idOf(at) }));
+        const opened = {
+          role: 'operator',
+          tokenId: id,
+          name: `token:${id}`,
+          identity: `token:${id}`,
+        };
+        await book().open(session(at + 2, opened));
+      }
+      expect((await find(3))!.origins.toSorted()).toEqual([CI.ownerIdentity, 'oidc:7', 'token:a']);
+      await book().used(digestOf('1'), { role: 'viewer', providers: null, renewal: null });
+      expect([await find(3), (await find(4))?.id]).toEqual([null, idOf(4)]);
+      await s.h.pass(GRANT_MAX_MS);
+      expect([(await find(2))?.id, await find(4)]).toEqual([idOf(2), null]);
+    });
+
     it('are ended one by one, and listed until then', async () => {
       await book().open(session(1));
       await s.h.pass(MINUTE);
@@ -184,7 +268,8 @@ export function accessContract(s: Stage): void {
   });
 
   describe('one-time links', () => {
-    const CODE = { digest: digestOf('code'), name: 'db:ann@host', tokenId: 'a' };
+    const known = { name: 'db:ann@host', identity: 'token:a', tokenId: 'a' };
+    const CODE = { digest: digestOf('code'), ...known };
     const codes = () => s.h.bmdb.access.codes;
     const redeem = (text = 'code') => s.h.other.access.codes.redeem(digestOf(text));
 
@@ -193,14 +278,17 @@ export function accessContract(s: Stage): void {
       await codes().add({ ...CODE, ...grant });
       expect(await redeem('other')).toBeNull();
       const all = await Promise.all([redeem(), redeem(), redeem()]);
-      expect(all.filter((each) => each !== null)).toEqual([
-        { name: 'db:ann@host', tokenId: 'a', ...grant },
-      ]);
+      expect(all.filter((each) => each !== null)).toEqual([{ ...known, ...grant }]);
       expect(await redeem()).toBeNull();
     });
 
-    it('are good for a minute', async () => {
-      await codes().add({ ...CODE, role: 'viewer', providers: null });
+    it('are good for ten minutes and no longer', async () => {
+      expect(LOGIN_CODE_MS).toBe(600_000);
+      const add = () => codes().add({ ...CODE, role: 'viewer', providers: null });
+      await add();
+      await s.h.pass(LOGIN_CODE_MS - 60_000);
+      expect(await redeem()).toMatchObject({ name: CODE.name });
+      await add();
       await s.h.pass(LOGIN_CODE_MS);
       expect(await redeem()).toBeNull();
     });

@@ -54,6 +54,13 @@ export function deprovisionContract(s: Stage): void {
       expect((await read(id)).deprovision).toEqual({ ...deprovision, drain: 'skip' });
     });
 
+    it('says whether its slot returns to the pool; who asks again does not change that', async () => {
+      const id = await add();
+      await request(id, { returnToPool: true });
+      await request(id, { drain: 'skip' });
+      expect((await read(id)).deprovision).toMatchObject({ returnToPool: true, drain: 'skip' });
+    });
+
     it('is refused for a machine that is not there', async () => {
       expect(await refusedWith(request(UNKNOWN))).toBe('not-found');
       expect(await refusedWith(request('no-machine' as MachineId))).toBe('not-found');

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { EventsQuery } from '../../src/adapters/bmdb/port.ts';
+import type { EventsQuery, LatestQuery } from '../../src/adapters/bmdb/port.ts';
 import type { FleetEvent } from '../../src/domain/events/fleet-event.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { DEFAULT_GUARD } from '../../src/domain/recovery/guard-judgement.ts';
@@ -90,6 +90,38 @@ export function fleetEventsContract(s: Stage): void {
       expect(await types({ types: ['guard.frozen'] })).toEqual([]);
       const { next } = await page({ after, types: ['hold.set'], limit: 1 });
       expect(await all({ after: next, types: ['hold.set'] })).toHaveLength(1);
+    });
+
+    it('tells the last ones that match, and none from before a moment', async () => {
+      const latest = async (query: Partial<LatestQuery>) => {
+        const { events, next, more } = await s.h.other.events.latest(
+          { limit: 1_000, ...query },
+          SIGNAL,
+        );
+        expect({ next, more }).toEqual({ next: await now(), more: false });
+        return events;
+      };
+      const after = await now();
+      await hold('a');
+      await s.h.pass(10 * MINUTE);
+      await hold('b');
+      await s.h.bmdb.events.append({
+        ...{ type: 'access.refused', actor: 'anonymous', reason: 'wrong', details: {} },
+      });
+      const whole = await all({ after });
+      expect(await latest({ limit: 3 })).toEqual(whole.slice(-3));
+      const sinceMs = whole.find(({ slotId }) => slotId === 'b')!.atMs;
+      expect(await latest({ sinceMs })).toEqual(whole.slice(3));
+      const types = async (query: Partial<LatestQuery>) =>
+        (await latest(query)).map(({ type, slotId }) => `${slotId} ${type}`);
+      expect(await types({ types: ['hold.set'], limit: 1 })).toEqual(['b hold.set']);
+      expect(await types({ types: ['hold.set'], slotId: 'a' })).toEqual(['a hold.set']);
+      expect(await types({ types: ['access.refused'], sinceMs, limit: 1 })).toEqual([
+        'null access.refused',
+      ]);
+      expect(await types({ types: ['hold.set'], provider: PROVIDER, sinceMs })).toEqual([
+        'b hold.set',
+      ]);
     });
 
     it('goes on at the end where a number was never given', async () => {
@@ -343,7 +375,7 @@ export function fleetEventsContract(s: Stage): void {
       await tokens.revoke('a', 'oidc:bob');
       const id = '00000000-0000-4000-8000-000000000001';
       await sessions.open({
-        tokenId: null,
+        ...{ tokenId: null, identity: null },
         ...{ ...who, id, name: 'oidc:ann', proven: true, renewal: digestOf('renewal') },
         digest: digestOf('cookie'),
       });

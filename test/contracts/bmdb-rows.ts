@@ -38,6 +38,7 @@ export const requestedAt = (atMs: number): NonNullable<MachineRow['deprovision']
   requestedBy: 'ann',
   reason: 'no longer needed',
   drain: null,
+  returnToPool: false,
   attempts: 0,
   askedAtMs: null,
 });

@@ -4,6 +4,7 @@ import { ProviderError, type ProviderErrorKind } from '../../src/domain/errors.t
 import { type Witness, witness } from '../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
 import { WITNESS_TAG } from '../../src/domain/provisioning/provider-tags.ts';
+import { NO_SESSION } from '../doubles/scripted-driver.ts';
 
 /** A provider with free capacity and none of ours, or an inventory of ours; and its world. */
 export interface ProviderStand {
@@ -218,7 +219,7 @@ async function attempt(
     reinstall: () => provider.reinstallMachine(id, live),
     power: () => provider.setPower(id, 'off', live),
     tags: () => provider.setTags(id, { 'shepherd-IdleBehavior': 'hold' }, live),
-    hostKey: () => provider.verifyHostKey(machine, Buffer.from('a key'), live),
+    hostKey: () => provider.verifyHostKey(machine, Buffer.from('a key'), live, NO_SESSION),
   };
   return asks[need]!();
 }

@@ -34,19 +34,32 @@ export async function ask(
   return session.settle(key);
 }
 
+interface GivingBack {
+  readonly drain?: DrainMode;
+  readonly returnToPool?: boolean;
+}
+
 /** Asks to give a machine back that has hardware. */
 export async function askToGiveBack(
   bmdb: Bmdb,
   session: BmdbSession,
   id: MachineId,
-  { drain, ...how }: Partial<Omit<NewRequest, 'what'>> & { readonly drain?: DrainMode } = {},
+  { drain, returnToPool, ...how }: Partial<Omit<NewRequest, 'what'>> & GivingBack = {},
 ): Promise<RequestState | null> {
   const row = isUuid(id) ? (await bmdb.readMachine(id, AbortSignal.timeout(240_000))).row : null;
   const target = row ? targetOf(row) : { ...NOWHERE, machineId: id };
   return ask(
     bmdb,
     session,
-    requestFor({ verb: 'deprovision', target, ...(drain && { drain }) }, how),
+    requestFor(
+      {
+        verb: 'deprovision',
+        target,
+        ...(drain && { drain }),
+        ...(returnToPool !== undefined && { returnToPool }),
+      },
+      how,
+    ),
   );
 }
 

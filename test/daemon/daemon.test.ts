@@ -17,6 +17,7 @@ import { startDaemon } from '../../src/daemon/daemon.ts';
 import { realPorts } from '../../src/daemon/real-ports.ts';
 import type { HeartbeatStore } from '../../src/domain/heartbeat.ts';
 import { startPgServer, type PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
+import { publicKeyLine } from '../adapters/provider/equinix/setup.ts';
 import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
 import { PATIENCE } from '../support/patience.ts';
 
@@ -63,12 +64,12 @@ const playedAgents = (store: HeartbeatStore): AgentServer => ({
     atItsClose.push({ sessions: rows[0]!.n, consoleAnswers, databaseAnswers });
   },
 });
-const start = async (listen = '127.0.0.1:0', token?: string) => {
+const start = async (listen = '127.0.0.1:0', change: Record<string, string> = {}) => {
   const known = simInput(world);
   const equinix = known.providers['equinix']!;
   const input = {
     ...known,
-    providers: { equinix: { ...equinix, token: token ?? equinix['token'] } },
+    providers: { equinix: { ...equinix, ...change } },
     database: { url: '${TEST_DATABASE}' },
     console: { listen },
   };
@@ -130,8 +131,27 @@ test('a daemon that cannot start closes what it had opened', async () => {
 });
 
 test('nor does one start whose token a provider refuses', async () => {
-  await expect(start('127.0.0.1:0', '${WRONG}')).rejects.toThrow(/^provider \S+ refused our token/);
+  await expect(start('127.0.0.1:0', { token: '${WRONG}' })).rejects.toThrow(
+    /^provider \S+ refused our token/,
+  );
   expect(atItsClose).toEqual([]);
+});
+
+test('starts although a provider holds a key of somebody else with our label, and says so', async () => {
+  const settings = parseSimConfig(world, simInput(world), {}).providers['equinix'] as never as {
+    readonly [key in 'baseUrl' | 'projectId']: string;
+  } & { readonly token: { read(): string } };
+  const url = `${settings.baseUrl}/projects/${settings.projectId}/ssh-keys`;
+  const headers = { 'X-Auth-Token': settings.token.read(), 'Content-Type': 'application/json' };
+  const body = JSON.stringify({ label: 'taken', key: publicKeyLine(9) });
+  expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(201);
+  const daemon = await start('127.0.0.1:0', { sshKeyLabel: 'taken' });
+  const told = log.lines.filter(({ message }) => message.includes('not ready for creations'));
+  expect(told[0]).toMatchObject({
+    level: 'error',
+    fields: { cause: expect.stringContaining('ssh.previousKeyPaths') },
+  });
+  await daemon.stop();
 });
 
 test('the thread of the agent server is no program', async () => {

@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod';
+import type { EventBook } from '../../src/adapters/bmdb/events-port.ts';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { silentMetrics } from '../../src/adapters/metrics/port.ts';
 import { NO_SHELL } from '../../src/adapters/provider/core/no-shell.ts';
@@ -92,11 +93,15 @@ test('a driver gets its own keys and its surroundings, the core the common ones'
     recoveryMayEraseDisks: false,
   };
   let publicKey = 'ssh-ed25519 AAAA';
+  const previousKeys = ['ssh-ed25519 CCCC'];
+  const append = vi.fn<EventBook['append']>(async () => undefined);
   const { provider } = openProvider(providerName('r1'), settings, {
     ...means(),
     get publicKey() {
       return publicKey;
     },
+    previousKeys,
+    events: { append },
     daemons: () => 7,
     drivers: new Map([['rack', driver]]),
   });
@@ -105,7 +110,11 @@ test('a driver gets its own keys and its surroundings, the core the common ones'
   expect(seen.context).toMatchObject({
     userAgent: 'shepherd/1.2.3',
     publicKey: 'ssh-ed25519 AAAA',
+    previousKeys,
   });
+  const event = { type: 'provider.ssh_key_replaced', reason: 'renewed', details: {} } as const;
+  seen.context?.tellEvent?.(event);
+  expect(append).toHaveBeenCalledWith({ ...event, provider: 'r1', actor: 'shepherd' });
   expect(seen.context?.daemons()).toBe(7);
   const live = { signal: new AbortController().signal };
   await provider.createMachine(order({ witness: witness('w') }), live);

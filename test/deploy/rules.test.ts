@@ -1,10 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { createBoard } from '../../src/actors/board.ts';
+import { createPromMetrics } from '../../src/adapters/metrics/prom-metrics.ts';
+import { providerName, slot } from '../../src/domain/ids.ts';
+import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import { viewOf, type MachineView } from '../../src/domain/view.ts';
 import { root } from '../repo/sources.ts';
 import { ALERT_CASES } from './alert-cases.ts';
 import { faultsOf } from './promql.ts';
 import { CONSOLE, findPromtool, runPromtool, type PromCase } from './promtool.ts';
 import { runbookOf, SHIPPED } from './rules.ts';
+import { agentStarted, machineRow, NOW_MS, slotFacts } from '../support/facts.ts';
 
 /** Severity and how long it must last, as they were specified; the thresholds are in the cases. */
 const SPECIFIED = `
@@ -82,6 +88,57 @@ test('V54 each alert has a case in which it fires, one just below, and one of tw
 test.skipIf(promtool === null)('V54 every case is as Prometheus itself finds it', async () => {
   expect(await runPromtool(promtool!, cases)).toBe('');
 });
+
+/** What a daemon exports of its machines, each line held for so many minutes. */
+async function exportedFor(minutes: number, views: readonly MachineView[]): Promise<Labels> {
+  const metrics = createPromMetrics({ version: '1.2.3', commit: 'abc1234', schema: '7' });
+  const board = createBoard({ nowMs: () => NOW_MS, metrics, changes: { next: () => undefined } });
+  views.forEach((view, at) => board.onView({ ...view, slot: slot(RACKS, `srv-${at}`) }));
+  metrics.machines(board.census());
+  const { body } = await metrics.expose();
+  const lines = body.split('\n').filter((line) => line.startsWith('shepherd_machines'));
+  return Object.fromEntries(
+    lines.map((line) => [line.split(' ')[0], `${line.split(' ')[1]}x${minutes}`]),
+  ) as Labels;
+}
+type Labels = Readonly<Record<string, string>>;
+const RACKS = providerName('racks');
+
+test.skipIf(promtool === null)(
+  'one dead machine of sixty in a static list alerts somebody',
+  async () => {
+    const minutesAgo = (minutes: number): MachineView => {
+      const heartbeat = { atMs: NOW_MS - minutes * 60_000, bootId: 'boot-1' };
+      const started = agentStarted(NOW_MS - 9 * 3_600_000);
+      const row = machineRow({ heartbeat, agentStarted: started });
+      const facts = slotFacts({ row, provider: RACKS });
+      return viewOf(facts, { nowMs: NOW_MS, loss: DEFAULT_LOSS });
+    };
+    const others = Array.from({ length: 59 }, () => minutesAgo(0));
+    const alert = {
+      name: 'one dead machine',
+      alert: 'ShepherdNeedHuman',
+      at: 16,
+      step: '1m',
+    } as const;
+    const rule = SHIPPED.find((each) => each.alert === alert.alert)!;
+    const told = {
+      labels: { provider: 'racks', severity: rule.labels.severity },
+      annotations: {
+        summary: '1 machines of racks need a human.',
+        runbook_url: `${CONSOLE}/runbooks/need-human`,
+      },
+    };
+    const dead = { ...alert, series: await exportedFor(20, [minutesAgo(61), ...others]) };
+    const silent = { ...alert, series: await exportedFor(20, [minutesAgo(59), ...others]) };
+    expect(
+      await runPromtool(promtool!, [
+        { ...dead, expected: [told] },
+        { ...silent, expected: [] },
+      ]),
+    ).toBe('');
+  },
+);
 
 test.skipIf(promtool === null)('a case that does not hold is told', async () => {
   const [first] = cases;

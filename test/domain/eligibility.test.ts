@@ -55,6 +55,7 @@ const ASKED = {
   requestedBy: 'ann',
   reason: 'test',
   drain: null,
+  returnToPool: false,
   attempts: 0,
   askedAtMs: null,
 };

@@ -71,14 +71,14 @@ describe('a decision is refused', () => {
     ],
     [
       'against a hold',
-      { verb: 'deprovision', drain: null },
+      { verb: 'deprovision', drain: null, returnToPool: false },
       { holds: ['preserve'] },
       'a hold preserves it',
     ],
     ['against a hold', install(), { holds: ['preserve'] }, 'a hold preserves it'],
     [
       'in a conflict',
-      { verb: 'deprovision', drain: null },
+      { verb: 'deprovision', drain: null, returnToPool: false },
       { row: inConflict },
       /: release it first$/,
     ],
@@ -127,9 +127,10 @@ describe('a decision is carried out', () => {
       do: 'release',
       forgetHostKey: true,
     });
-    expect(settle({ verb: 'deprovision', drain: null })?.effect).toEqual({
+    expect(settle({ verb: 'deprovision', drain: null, returnToPool: true })?.effect).toEqual({
       do: 'deprovision',
       drain: null,
+      returnToPool: true,
     });
   });
 

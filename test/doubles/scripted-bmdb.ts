@@ -107,6 +107,7 @@ export function scriptedBmdb(nowMs: () => number): ScriptedBmdb {
       events: {
         newest: unused('newest'),
         read: unused('read'),
+        latest: unused('latest'),
         append: unused('append'),
         waitingMs: () => 0,
       },

@@ -11,6 +11,7 @@ import type {
   FleetCreateRequest,
   Provider,
 } from '../../src/adapters/provider/port.ts';
+import type { HostKeySession } from '../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../src/domain/errors.ts';
 import { providerName, witness } from '../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
@@ -124,3 +125,8 @@ export function fleetOf(
 }
 
 export const live = { signal: new AbortController().signal };
+
+/** Of a machine that nobody has to be connected to. */
+export const NO_SESSION: HostKeySession = {
+  execute: () => Promise.reject(new Error('nothing may be run')),
+};

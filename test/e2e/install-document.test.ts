@@ -145,14 +145,23 @@ test('V68 the document, command by command: from nothing to TLS, a token and an 
     '.curlrc',
     `connect-to = shepherd.example.net:4243:127.0.0.1:${port}\nsilent\nshow-error\n`,
   );
-  const asHere = { CURL_HOME: directory };
+  // The reader goes on in the shell in which the schema was made.
+  const CREDENTIALS_DIRECTORY = here('/etc/shepherd/credentials');
+  const SHEPHERD_SIM_TOKEN = world.provider.secrets['TOKEN'];
+  const asHere = { CURL_HOME: directory, CREDENTIALS_DIRECTORY, SHEPHERD_SIM_TOKEN };
   const looked = blockWith('/readyz').replace(
     'login https://shepherd.example.net:4243',
     `login https://127.0.0.1:${port}`,
   );
   expect(await inShell(looked, asHere)).toMatch(
-    /"ready":true.*is logged in to https:[^]*2 machines/,
+    /"ready":true.*token:ann is logged in to https:[^]* as admin;[^]*\nrole +admin\n[^]*2 machines/,
   );
+  const [machine] = (await inShell('shepherd machines -o name', asHere)).split('\n');
+  const operated = await inShell(
+    blockWith('shepherd machine hold').replaceAll('srv-1', machine!),
+    asHere,
+  );
+  expect(operated).toMatch(/^hold .*done[^]*\nunhold .*done[^]*\nhttps:.*\/login#\S+\n$/);
 
   await inShell(blockWith('shepherd.rules.yml'));
   write('etc/prometheus/prometheus.yml', here(prometheus!));

@@ -82,7 +82,6 @@ test('a machine is reinstalled, and given back for good, when an operator asks f
     expect(after.hostKey).toMatch(/^AAAA/);
     expect(after.hostKey).not.toBe(before.hostKey);
 
-    expect(await verb('hold', second, '--kind', 'no-allocate')).toMatchObject({ code: 0 });
     expect(await verb('deprovision', second, '--yes')).toMatchObject({ code: 0 });
     await becomesTrue(
       async () => ((await shown(second)).machineId ?? null) === null,

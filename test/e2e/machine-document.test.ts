@@ -56,7 +56,14 @@ async function runAll({ consoleEnv, env }: CommandedFleet): Promise<Map<string, 
   const shell = spawn('bash', ['-c', script], {
     cwd: directory,
     env: {
-      ...{ ...process.env, ...env, PATH: path, XDG_CONFIG_HOME: join(directory, 'config') },
+      // The documents show what a terminal of 80 columns shows.
+      ...{
+        ...process.env,
+        ...env,
+        COLUMNS: '80',
+        PATH: path,
+        XDG_CONFIG_HOME: join(directory, 'config'),
+      },
       ...{ CONSOLE: consoleEnv['SHEPHERD_URL'], TOKEN: consoleEnv['SHEPHERD_TOKEN'] },
     },
     stdio: ['ignore', 'pipe', 'inherit'],

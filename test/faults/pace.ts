@@ -46,6 +46,7 @@ export const HURRY: Pace = {
     periodMs: 1_000,
     ladderResetMs: 3_000,
     serveWaitMs: 5_000,
+    needsHumanAfterMs: 3_600_000,
     escalation: { failuresMax: 4, attemptAgeMs: 5_000 },
   },
   budget: { percent: 25, perGroupMax: 16, fleetMax: 24 },

@@ -47,7 +47,7 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'a-refusal-backs-off-as-anything-else',
     file: 'src/actors/tasks/agent-start.ts',
-    find: "failure?.code === 'denied' ? deniedBackoff(deps.backoff, work) : deps.backoff",
+    find: "NEEDS_PEOPLE.has(failure?.code ?? '') ? longBackoff(deps.backoff, work) : deps.backoff",
     replace: 'deps.backoff',
     tests: ['test/actors/tasks/agent-start-failures.test.ts'],
   },
@@ -368,8 +368,8 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'a-machine-given-back-may-come-again',
     file: 'src/actors/tasks/deprovision.ts',
-    find: '    bar: { setBy: requestedBy, reason: `given back: ${reason}` },\n',
-    replace: '    ...(requestedBy === reason && { bar: { setBy: requestedBy, reason } }),\n',
+    find: '      !returnToPool && {',
+    replace: '      requestedBy === reason && {',
     tests: ['test/actors/tasks/deprovision.test.ts', 'test/actors/tasks/end-agent.test.ts'],
   },
   {

@@ -19,7 +19,7 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'a-heard-agent-stays-a-stranger',
     file: 'src/adapters/agents/connections.ts',
-    find: '    strangers.leave(peerOf(session.socket));\n',
+    find: '    strangers.known(session.socket);\n',
     replace: '',
     tests: ['test/adapters/agents/strangers.test.ts'],
   },

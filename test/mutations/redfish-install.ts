@@ -55,8 +55,8 @@ export const mutations: readonly Mutation[] = [
     ],
     [
       'install-tidied-as-it-would-be-now',
-      "if (left.install.method !== 'vmedia') return;",
-      "if (method !== 'vmedia') return;",
+      "if (left.install.method === 'vmedia') {",
+      "if (method === 'vmedia') {",
     ],
   ]),
   ...mistakesIn(`${INSTALL}/media.ts`, TESTS, [
@@ -66,6 +66,13 @@ export const mutations: readonly Mutation[] = [
       '!(name in body)',
     ],
     ['install-first-drive-only', '[400, 404, 405, 409, 422, 501].includes(status)', 'false'],
+  ]),
+  ...mistakesIn(`${INSTALL}/installation.ts`, TESTS, [
+    [
+      'install-leaves-a-trap',
+      'if (!call.signal.aborted) await takeBack',
+      "if (at.version === '') await takeBack",
+    ],
   ]),
   ...mistakesIn(`${INSTALL}/boot-once.ts`, TESTS, [
     ['install-cd-by-usb', 'model !== CD_BY_NAME', 'true'],

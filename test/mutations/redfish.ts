@@ -15,6 +15,24 @@ export const mutations: readonly Mutation[] = [
     "if (wrong && entry.bmc === '') {",
     'vector 16',
   ]),
+  ...mistakesNamed(at('identity.ts', 'identity'), [
+    'redfish-a-product-number-is-a-serial',
+    "/dell/i.test(manufacturer ?? '') ? sku : null",
+    'manufacturer === null ? null : sku',
+    'product number',
+  ]),
+  ...mistakesNamed(at('client/system.ts', 'listing'), [
+    'redfish-gone-though-listed',
+    'if (!isBelieved || (await isListed(wire, named))) {',
+    'if (!isBelieved) {',
+    'the collection lists',
+  ]),
+  ...mistakesNamed(at('client/errors.ts', 'reboot'), [
+    'redfish-a-part-is-the-machine',
+    "if (isAbsence(refusal)) return changing ? 'transient' : 'not-implemented';",
+    "if (isAbsence(refusal)) return 'not-found';",
+    'no machine that is gone',
+  ]),
   ...mistakesNamed(
     at('changes.ts', 'reboot'),
     [
@@ -25,8 +43,8 @@ export const mutations: readonly Mutation[] = [
     ],
     [
       'redfish-override-is-left',
-      'isOurs ? found : await clearOverride(wire, found, before)',
-      'isOurs || call ? found : await clearOverride(wire, found, before)',
+      'bootsDisk(want) ? await',
+      'bootsDisk(want) && !call ? await',
       'vector 17',
     ],
     [
@@ -52,16 +70,17 @@ export const mutations: readonly Mutation[] = [
     at('boot-override.ts', 'reboot'),
     [
       'redfish-reboots-into-what-stays',
-      'if (still) throw stays(still);',
-      'if (still?.target === null) throw stays(still);',
+      'throw stays(left, reason);',
+      'if (reason !== undefined) throw stays(left, reason);\n  return now;',
       'changes nothing',
     ],
     [
       'redfish-reboots-into-what-is-not-cleared',
-      'throw stays(left, error);',
-      'return system;',
+      'throw stays(left, reason);',
+      'if (reason === undefined) throw stays(left, reason);\n  return now;',
       'is refused',
     ],
+    ['redfish-clears-in-one-way', "    whole('Hdd', 'Once'),\n", '', 'sushy-tools'],
     [
       'redfish-settings-are-not-read',
       'return pending && leadsElsewhere(pending.boot) ? pending.boot : null;',
@@ -69,12 +88,39 @@ export const mutations: readonly Mutation[] = [
       'only the settings',
     ],
   ),
+  ...mistakesNamed(at('boot-override.ts', 'boot-override'), [
+    'redfish-knows-all-targets',
+    'None|Hdd|BiosSetup',
+    'None|Hdd|BiosSetup|CD.DVD',
+    'Supermicro',
+  ]),
   ...mistakesNamed(at('redfish-provider.ts', 'listing'), [
     'redfish-a-slow-bmc-ends-the-call',
     "if (isProviderError(error, 'aborted') && !patience.isOver()) throw error;",
     "if (isProviderError(error, 'aborted')) throw error;",
     'longer than the call may',
   ]),
+  ...mistakesNamed(
+    at('power-poll.ts', 'slow-bmcs'),
+    ['redfish-slow-ones-are-not-put-aside', 'isAside ? aside(() => lookAt(bmc)) : ', '', '171'],
+    ['redfish-slow-ones-are-not-known', 'GREETING_MS = 5_000', 'GREETING_MS = 600_000', '171'],
+  ),
+  ...mistakesNamed(
+    { file: 'src/domain/provisioning/reconcile.ts', tests: [`${TESTS}/slow-bmcs.test.ts`] },
+    ['intake-in-any-order', ' || Number(isRead(b)) - Number(isRead(a))', '', '171'],
+  ),
+  ...mistakesNamed(
+    {
+      file: 'src/adapters/provider/core/orders.ts',
+      tests: ['test/adapters/provider/core/inventory.test.ts'],
+    },
+    [
+      'intake-one-after-the-other',
+      '`slot ${reservationId ?? id}`',
+      '`slot ${reservationId}`',
+      'keeps no other',
+    ],
+  ),
   ...mistakesNamed(at('machine-view.ts', 'power'), [
     'redfish-on-its-way-is-off',
     "sighting?.power === 'Off'",

@@ -163,7 +163,7 @@ const permits: readonly Mutation[] = [
     ['the-ladder-takes-the-permit-of-orders', 'isOrder ? ORDERS_KEPT : 0', 'ORDERS_KEPT'],
     ['what-left-the-power-off-is-frozen', 'OR l.power_off_asked_at IS NOT NULL AS', 'AS'],
   ),
-  ...mistakesNamed({ file: `${PG}/people/settle.ts`, tests: area('orders'), named: 'an order' }, [
+  ...mistakesNamed({ file: `${PG}/people/settle.ts`, tests: area('requests'), named: 'an order' }, [
     'an-order-expires-for-want-of-a-permit',
     'settlement.outcome === EXPIRED &&',
     'false &&',

@@ -109,7 +109,11 @@ const sending: readonly Mutation[] = [
     [SENDER],
     [
       ['reply-head-is-not-enough', 'if (head) resolve(head);\n      else reject', 'reject'],
-      ['reply-body-of-any-size', 'if (sizeBytes > replyBytesMax) give', 'if (sizeBytes < 0) give'],
+      [
+        'reply-body-of-any-size',
+        'if (sizeBytes > replyBytesMax) return',
+        'if (sizeBytes < 0) return',
+      ],
     ],
   ),
 ];

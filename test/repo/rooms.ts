@@ -184,6 +184,8 @@ export const PG: LargeRoom = {
     'errors',
     'delete-tags',
     'batches',
+    'host-urls',
+    'hosts',
     'live',
     'pool',
     'repeat',

@@ -110,6 +110,7 @@ export const deprovisionAsked = (
   requestedBy: 'ann',
   reason: 'it is not needed',
   drain: null,
+  returnToPool: false,
   attempts: 0,
   askedAtMs: null,
   ...change,

@@ -56,6 +56,8 @@ export interface TaskStand {
   whereIs: () => Promise<ProviderMachine>;
   /** Answers the provider's `rebootMachine`. */
   reboot: () => Promise<string>;
+  /** Whether its system is asked to carry out a graceful one. */
+  isGraceful: boolean;
   /** Answers the provider's `reinstallMachine`. */
   reinstall: () => Promise<string>;
   /** Answers the provider's `resetController`. */
@@ -112,7 +114,8 @@ export function createTaskStand(): TaskStand {
       await requireOurs();
       await beforeSending?.();
       done.push(`reboot ${mode}`);
-      return { operationRef: await stand.reboot() };
+      const operationRef = await stand.reboot();
+      return { operationRef, isGraceful: stand.isGraceful && mode === 'graceful' };
     },
     reinstallMachine: async (_, { beforeSending }) => {
       await requireOurs();
@@ -159,6 +162,7 @@ export function createTaskStand(): TaskStand {
       return device({ address: '192.0.2.1', power, status });
     },
     reboot: async () => 'operation-1',
+    isGraceful: false,
     reinstall: async () => 'operation-1',
     resetController: async () => 'operation-1',
     controller: null,

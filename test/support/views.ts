@@ -73,6 +73,7 @@ export function viewAt(
     next,
     request,
     endedBy: null,
+    needsHuman: false,
     dueAtMs: null,
   };
 }

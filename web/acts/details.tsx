@@ -12,12 +12,13 @@ export interface Wanted {
   readonly hours: string;
   readonly force: boolean;
   readonly forgetHostKey: boolean;
+  readonly returnToPool: boolean;
   readonly url: string;
   readonly sha256: string;
   readonly disk: string;
 }
 export const START: Wanted = {
-  ...{ kind: 'no-recover', hours: '', force: false, forgetHostKey: false },
+  ...{ kind: 'no-recover', hours: '', force: false, forgetHostKey: false, returnToPool: false },
   ...{ url: '', sha256: '', disk: '' },
 };
 
@@ -30,7 +31,7 @@ function untilOf(hours: string): number | null {
 
 /** The wish, as the API takes it. */
 export function wishOf(verb: MachineVerb, wanted: Wanted): { readonly verb: string } {
-  const { kind, hours, force, forgetHostKey, url, sha256, disk } = wanted;
+  const { kind, hours, force, forgetHostKey, returnToPool, url, sha256, disk } = wanted;
   switch (verb) {
     case 'hold':
       return { verb, ...{ kind, untilMs: untilOf(hours) } };
@@ -44,9 +45,10 @@ export function wishOf(verb: MachineVerb, wanted: Wanted): { readonly verb: stri
       return { verb, ...{ forgetHostKey } };
     case 'install':
       return { verb, ...{ image: { url, sha256, rootDevice: { name: disk } } } };
+    case 'deprovision':
+      return { verb, ...(returnToPool && { returnToPool }) };
     case 'restart-agent':
     case 'reinstall':
-    case 'deprovision':
     case 'cancel-install':
     case 'withdraw':
     case 'clear-backoff':
@@ -62,6 +64,9 @@ export interface DetailsProps {
   readonly wanted: Wanted;
   readonly change: (wanted: Wanted) => void;
 }
+
+/** Yes or no, and the verb that has it. */
+const ASKED_WITH = { force: 'reboot', forgetHostKey: 'release', returnToPool: 'deprovision' };
 
 /** The fields that a verb has. */
 export function Details({ verb, wanted, change }: DetailsProps) {
@@ -93,25 +98,18 @@ export function Details({ verb, wanted, change }: DetailsProps) {
           />
         </label>
       )}
-      {verb === 'reboot' && (
-        <label className="check">
-          <input
-            type="checkbox"
-            checked={wanted.force}
-            onChange={({ target }) => set({ force: target.checked })}
-          />
-          {texts.acts.force}
-        </label>
-      )}
-      {verb === 'release' && (
-        <label className="check">
-          <input
-            type="checkbox"
-            checked={wanted.forgetHostKey}
-            onChange={({ target }) => set({ forgetHostKey: target.checked })}
-          />
-          {texts.acts.forgetHostKey}
-        </label>
+      {(['force', 'forgetHostKey', 'returnToPool'] as const).map(
+        (name) =>
+          verb === ASKED_WITH[name] && (
+            <label key={name} className="check">
+              <input
+                type="checkbox"
+                checked={wanted[name]}
+                onChange={({ target }) => set({ [name]: target.checked })}
+              />
+              {texts.acts[name]}
+            </label>
+          ),
       )}
       {verb === 'install' &&
         (['url', 'sha256', 'disk'] as const).map((name) => (

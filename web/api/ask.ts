@@ -1,3 +1,5 @@
+import { pageSecret } from './page-secret.ts';
+
 /** Why the console did not do what it was asked, as RFC 9457 has it. */
 export interface ProblemBody {
   readonly code: string;
@@ -39,7 +41,9 @@ export interface Told<Answer> {
 
 /** Asks the API. @throws {Refusal} the console answers that it did not. */
 export async function askFor<Answer>(address: string, init: RequestInit): Promise<Told<Answer>> {
-  const response = await fetch(address, init);
+  const isChange = init.method !== undefined && init.method !== 'GET';
+  const headers = { ...(init.headers as Readonly<Record<string, string>>), ...pageSecret() };
+  const response = await fetch(address, isChange ? { ...init, headers } : init);
   if (response.ok) {
     const answer = (response.status === 204 ? null : await response.json()) as Answer;
     return { answer, etag: response.headers.get('etag'), status: response.status };
@@ -50,6 +54,19 @@ export async function askFor<Answer>(address: string, init: RequestInit): Promis
 /** Reads one resource. */
 export async function read<Answer>(address: string, signal: AbortSignal): Promise<Answer> {
   return (await askFor<Answer>(address, { signal })).answer;
+}
+
+/** Why this address answers with a failure; null: it does not, or nobody answers. */
+export async function refusalOf(address: string): Promise<ProblemBody | null> {
+  const leaving = new AbortController();
+  try {
+    const response = await fetch(address, { signal: leaving.signal });
+    return response.ok ? null : await problemOf(response);
+  } catch {
+    return null;
+  } finally {
+    leaving.abort();
+  }
 }
 
 async function problemOf(response: Response): Promise<ProblemBody> {

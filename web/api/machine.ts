@@ -1,13 +1,16 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import type { z } from 'zod';
 import type { HistorySchema } from '../../src/console/api/history.ts';
+import type { VerbsSchema } from '../../src/console/api/filing/requests.ts';
 import type { HardwareSchema, LadderSchema } from '../../src/console/api/machine-parts.ts';
 import { untilLook } from '../live/clock.ts';
+import { partsOf } from '../parts/machine-link.tsx';
 import { addressOf, read } from './ask.ts';
 
 type Name = readonly [provider: string, slot: string];
 type History = z.output<typeof HistorySchema>;
 export type Hardware = z.output<typeof HardwareSchema>;
+type Verbs = z.output<typeof VerbsSchema>;
 export type LadderStanding = z.output<typeof LadderSchema>;
 
 const PAGE = 50;
@@ -32,6 +35,20 @@ export const hardware = (slot: Name, machineId: string | null) =>
     refetchInterval: 60_000,
     retry: false,
   });
+
+/** What can be asked of the one machine, and why not; of several nothing is told. */
+export const offersOf = (slots: readonly string[]) => {
+  const [one = ''] = slots.length === 1 ? slots : [];
+  const { provider, slot } = partsOf(one);
+  return queryOptions({
+    queryKey: ['verbs', provider, slot],
+    queryFn: async ({ signal }) =>
+      (await read<Verbs>(addressOf(['machines', provider, slot, 'verbs']), signal)).verbs,
+    enabled: one !== '',
+    refetchInterval: 10_000,
+    retry: false,
+  });
+};
 
 /** How far its recovery went, and how far it may go. */
 export const ladder = (slot: Name) =>

@@ -1,5 +1,7 @@
+import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useLocation } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
+import { whoami } from '../api/resources.ts';
 import { texts } from '../texts.ts';
 import { FleetLine } from './fleet-line.tsx';
 import { useGo } from './go.ts';
@@ -31,6 +33,7 @@ export function Frame() {
         <FleetLine />
         <Palette />
         <LinkMark />
+        <LogIn />
         <ThemeChoice />
       </header>
       <Navigation />
@@ -46,6 +49,17 @@ export function Frame() {
       </main>
       <Help />
     </>
+  );
+}
+
+/** The way in, for whoever looks without a login. */
+function LogIn() {
+  const { data: person } = useQuery(whoami);
+  if (person?.via !== 'none') return null;
+  return (
+    <a href="/login" className="button">
+      {texts.pages.login}
+    </a>
   );
 }
 

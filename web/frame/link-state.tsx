@@ -6,19 +6,27 @@ import { texts } from '../texts.ts';
 
 /** Whether what is shown is the present. */
 export function LinkMark() {
-  const { phase } = useStore(link);
+  const { phase, refusal } = useStore(link);
   return (
     <span className="link" data-link={phase} role="status">
-      {texts.link[phase]}
+      {refusal === undefined ? texts.link[phase] : texts.link.refused}
     </span>
   );
 }
 
-/** How old what is shown is, where it is not the present. */
+/** Why what is shown is not the present, and how old it is. */
 export function LinkNotice() {
-  const { phase, heardAt } = useStore(link);
+  const { phase, heardAt, refusal } = useStore(link);
   useNow();
   if (phase !== 'lost') return null;
+  if (refusal !== undefined) {
+    return (
+      <div className="notice" data-tone="bad" role="alert">
+        {texts.link.refusal(refusal.detail)}{' '}
+        {refusal.status === 401 && <a href="/login">{texts.pages.login}</a>}
+      </div>
+    );
+  }
   return (
     <div className="notice" data-tone="warn">
       {texts.link.stale(span(performance.now() - heardAt))}

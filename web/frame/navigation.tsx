@@ -22,7 +22,8 @@ export const MENU = [
 export function Navigation() {
   const { data: balanced = [] } = useQuery({ ...pools, refetchInterval: 60_000 });
   const isInspecting = useQuery(about).data?.inspector === true;
-  const isAdmin = useQuery(whoami).data?.role === 'admin';
+  const caller = useQuery(whoami).data;
+  const isAdmin = caller?.role === 'admin' && caller.providers === null;
   const isShown = ({ to }: (typeof MENU)[number]) => {
     if (to === '/balancers') return balanced.length > 0;
     return to !== '/inspector' || (isInspecting && isAdmin);
@@ -62,6 +63,9 @@ function Elsewhere() {
       </li>
       <li>
         <a href="/readyz">{texts.links.readiness}</a>
+      </li>
+      <li>
+        <a href="/docs/">{texts.links.documents}</a>
       </li>
       <li>
         <a href="/licences.md">{texts.links.licences}</a>

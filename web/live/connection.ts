@@ -1,5 +1,5 @@
 import { useEffect } from 'react';
-import { addressOf, type Query } from '../api/ask.ts';
+import { addressOf, refusalOf, type Query } from '../api/ask.ts';
 import { setClock } from './clock.ts';
 import { frame, link, machine, version, type ShownFrame, type ShownMachine } from './model.ts';
 import { afterNews, liveWindow, type RowsNews, type WindowQuery } from './window.ts';
@@ -78,7 +78,8 @@ function open(): void {
   on<{ atMs: number }>('tick', ({ atMs }) => setClock(atMs));
   if (view.view === 'list') followWindow(view);
   source.addEventListener('bye', said(lost));
-  source.addEventListener('error', lost);
+  source.addEventListener('error', said(lost));
+  source.addEventListener('error', said(tellRefusal));
 }
 
 function followWindow({ view: _, ...query }: Extract<View, { view: 'list' }>): void {
@@ -118,6 +119,17 @@ function on<Message>(event: string, take: (message: Message) => void): void {
 function lost(): void {
   const { phase, heardAt } = link.get();
   if (phase === 'live') link.set({ phase: 'lost', heardAt });
+}
+
+/** An `EventSource` hides why it was refused: the same request, made once more, tells it. */
+function tellRefusal(): void {
+  const refused = source;
+  if (refused?.readyState !== EventSource.CLOSED) return;
+  void refusalOf(refused.url).then((refusal) => {
+    if (refused !== source) return;
+    const { heardAt } = link.get();
+    link.set({ phase: 'lost', heardAt, ...(refusal && { refusal }) });
+  });
 }
 
 function giveUp(): void {

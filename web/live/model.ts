@@ -1,3 +1,4 @@
+import type { ProblemBody } from '../api/ask.ts';
 import type { Cells, Frame, Machine } from '../api/types.ts';
 import { createStore } from './store.ts';
 
@@ -23,5 +24,7 @@ export interface Link {
   readonly phase: Phase;
   /** By `performance.now()`: when anything was heard last. */
   readonly heardAt: number;
+  /** What the console answered when it refused the stream; absent: it did not refuse it. */
+  readonly refusal?: ProblemBody;
 }
 export const link = createStore<Link>({ phase: 'connecting', heardAt: 0 });

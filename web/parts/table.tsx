@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import { useEffect, useRef, type ReactNode } from 'react';
 
 export interface TableProps {
   /** What it is about, for those who cannot see where it stands. */
@@ -10,9 +10,34 @@ export interface TableProps {
   readonly children: ReactNode;
 }
 
-/** A table that scrolls by itself where it is wider than the page. */
+/** Scrolls by itself where it is wider than the page; a shadow marks the side where there is more. */
+export function Scrolls({ label, children }: Pick<TableProps, 'label' | 'children'>) {
+  const frame = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const element = frame.current!;
+    const mark = () => {
+      const { scrollLeft, clientWidth, scrollWidth } = element;
+      element.toggleAttribute('data-before', scrollLeft > 1);
+      element.toggleAttribute('data-after', scrollLeft + clientWidth < scrollWidth - 1);
+    };
+    const sizes = new ResizeObserver(mark);
+    for (const each of [element, ...element.children]) sizes.observe(each);
+    element.addEventListener('scroll', mark, { passive: true });
+    return () => {
+      sizes.disconnect();
+      element.removeEventListener('scroll', mark);
+    };
+  }, []);
+  return (
+    <div className="scrolls" ref={frame} tabIndex={0} role="group" aria-label={label}>
+      {children}
+    </div>
+  );
+}
+
+/** A table in a frame that scrolls. */
 export const Table = ({ label, columns, figures = [], children }: TableProps) => (
-  <div className="scrolls" tabIndex={0} role="group" aria-label={label}>
+  <Scrolls label={label}>
     <table>
       <thead>
         <tr>
@@ -29,5 +54,5 @@ export const Table = ({ label, columns, figures = [], children }: TableProps) =>
       </thead>
       <tbody>{children}</tbody>
     </table>
-  </div>
+  </Scrolls>
 );

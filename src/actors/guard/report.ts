@@ -42,8 +42,8 @@ const isFrozen = ({ frozen }: GuardPicture['rows'][number]): boolean => frozen !
 
 const FROZEN =
   'recovery is frozen: too many machines fell silent or out of reach together, so look at the ' +
-  'network, the agent server and the provider first; it thaws by itself once they are back, or ' +
-  'with `shepherd fleet thaw`';
+  'network, the agent server and the provider first; none is recovered before they are back, or ' +
+  'before somebody says that they are gone: `shepherd fleet thaw`';
 const FROZEN_BY_HAND = 'recovery is frozen by an operator, until an operator thaws it';
 const THAWED = 'recovery is thawed: what is still silent is looked at anew';
 const SUSPICIOUS = 'so many machines are late or silent at once that none is recovered for now';

@@ -147,6 +147,7 @@ export const sameButTimes = (a: MachineView, b: MachineView): boolean =>
   a.request === b.request &&
   a.reason === b.reason &&
   a.endedBy === b.endedBy &&
+  a.needsHuman === b.needsHuman &&
   a.machineId === b.machineId &&
   a.providerId === b.providerId &&
   a.address === b.address &&

@@ -6,9 +6,16 @@ import {
   type HoldIndex,
 } from '../../domain/provisioning/provider-holds.ts';
 import type { Creation } from '../../domain/provisioning/reconcile.ts';
+import { isReadAlready } from '../../domain/provisioning/stock.ts';
 import type { Creations } from './creations.ts';
 import { begin, providerNamed, type ProvisionDeps } from './deps.ts';
 import type { RoundState } from './round.ts';
+
+/**
+ * A machine of an inventory is taken in within seconds, or what is to be read of it is slow: then the
+ * next round, which takes in what has been read meanwhile, does not wait for it.
+ */
+const LISTED_WAIT_MS = 10_000;
 
 /**
  * Begins the chunk one after the other, at their distance, as long as the provider's holds allow:
@@ -32,7 +39,12 @@ export async function beginCreations(
   const failed = new AbortController();
   for (const creation of state.plan!.creations) {
     if (failed.signal.aborted) break;
-    if (!(await placeFor(deps, creations, provider, untilMs, ends))) {
+    const { unused } = creation;
+    const isListed = unused.availability === 'PossiblyUsed';
+    const lastMs = isListed ? Math.min(untilMs, clock.monotonic() + LISTED_WAIT_MS) : untilMs;
+    const isPlaced =
+      isReadAlready(unused) || (await placeFor(deps, creations, provider, lastMs, ends));
+    if (!isPlaced) {
       const running = creations.count(provider);
       log.info({ provider, running }, 'the rest is left to the next iteration: no place is free');
       break;
@@ -99,7 +111,7 @@ function refusalOf(
     payload: null,
     plan,
     group: providerNamed(deps, provider).capacityGroup(plan),
-    runningMax: deps.limits.parallelism,
+    runningMax: isReadAlready(unused) ? Infinity : deps.limits.parallelism,
     onTrial: new Set(),
   });
 }

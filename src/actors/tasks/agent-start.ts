@@ -1,9 +1,18 @@
 import type { TakeoverProtocol } from '../../adapters/agents/port.ts';
 import type { Work } from '../../adapters/bmdb/port.ts';
+import { sleep } from '../../adapters/clock/port.ts';
 import type { ShellSession, ShellTarget, UploadFile } from '../../adapters/ssh/port.ts';
 import type { BackoffDescriptor } from '../../domain/backoff.ts';
-import { RemoteFailure } from '../../domain/errors.ts';
-import type { ProviderMachine } from '../../domain/machine.ts';
+import {
+  CommandFailed,
+  explain,
+  NoCommonProtocol,
+  NotImplemented,
+  RemoteFailure,
+  TimedOut,
+  Unreachable,
+} from '../../domain/errors.ts';
+import type { MachineRow, ProviderMachine } from '../../domain/machine.ts';
 import { plainText } from '../../domain/texts.ts';
 import type { Failure } from '../../machines/task.ts';
 import type { Turn } from '../turns/task-pool.ts';
@@ -33,7 +42,7 @@ export interface TakeOverDeps extends TaskDeps {
 }
 
 const PROCESSOR_MAX = 64;
-const DENIED_BACKOFF_MS = 30 * 60_000;
+const LONG_BACKOFF_MS = 30 * 60_000;
 const NOTHING = new Uint8Array(0);
 
 interface Located extends Claimed {
@@ -72,7 +81,7 @@ export function agentStartServices(deps: TakeOverDeps) {
 
   const connected = stepAfter<Located, Connected>(taskPool, located, async (given, signal) => ({
     ...given,
-    shell: await connect(deps, given, given.target, signal),
+    shell: await connectWhileBooting(deps, given, signal),
   }));
 
   const trusted = stepAfter<Connected, Trusted>(taskPool, connected, async (given, signal) => {
@@ -88,6 +97,7 @@ export function agentStartServices(deps: TakeOverDeps) {
   const uploaded = stepAfter<Trusted, Trusted>(taskPool, trusted, async (given, signal) => {
     const { shell } = given;
     const program = 'content' in file ? file : await programFor(file, shell, signal);
+    if (isNodeScript(program)) await requireNode(shell, signal);
     await shell.upload(targetPath, program, signal);
     return given;
   });
@@ -155,8 +165,12 @@ export function agentStartServices(deps: TakeOverDeps) {
     recordStart: serviceOf(recorded),
     giveUp: giveUpService(deps, {
       message: 'agent start failed',
-      backoffFor: (failure, work) =>
-        failure?.code === 'denied' ? deniedBackoff(deps.backoff, work) : deps.backoff,
+      backoffFor(failure, work, turn) {
+        const code = failure?.code ?? '';
+        if (NEEDS_PEOPLE.has(code)) return longBackoff(deps.backoff, work);
+        const broke = code === 'unreachable' && connected.of(turn) !== undefined;
+        return broke && isBooting(work.row) ? BOOT_BACKOFF : deps.backoff;
+      },
       effects: (failure, turn) => ({
         ...(wasConnecting(turn) && OUT_OF_REACH.has(failure?.code ?? '') && { unreachable: true }),
         ...(!connected.of(turn) && OF_THE_WAY.has(failure?.code ?? '') && { unreached: true }),
@@ -164,6 +178,36 @@ export function agentStartServices(deps: TakeOverDeps) {
       onFailed: (failure, turn) => deps.metrics.agentStartFailure(classOf(failure, turn)),
     }),
   };
+}
+
+/** How long after its installation a machine may take until its SSH stays up. */
+const BOOT_WAIT_MS = 5 * 60_000;
+const BOOT_RETRY_MS = 5_000;
+/** Its connection broke, perhaps since it boots once more. */
+const BOOT_BACKOFF: BackoffDescriptor = { initialMs: 10_000, exponent: 1, maximumMs: 10_000 };
+
+/** No agent ran on this system yet, and no more than one start of an agent failed. */
+const isBooting = ({ agentStarted, startAttempt }: MachineRow): boolean =>
+  agentStarted === null && (startAttempt?.count ?? 0) <= 1;
+
+/** Connects; again every few seconds to a machine that may still boot. That wait occupies no place. */
+async function connectWhileBooting(deps: TaskDeps, given: Located, signal: AbortSignal) {
+  const { clock, taskPool, log } = deps;
+  const { slot, row, target } = given;
+  const lastMs = clock.monotonic() + (isBooting(row) ? BOOT_WAIT_MS : 0) - BOOT_RETRY_MS;
+  for (let tries = 1; ; tries++) {
+    try {
+      return await connect(deps, given, target, signal);
+    } catch (error) {
+      const mayComeUp = error instanceof Unreachable && !(error instanceof NoCommonProtocol);
+      const isOver = signal.aborted || clock.monotonic() > lastMs;
+      if (isOver || !(mayComeUp || error instanceof TimedOut)) throw error;
+      const cause = explain(error);
+      if (tries === 1) log.info({ slot, cause }, 'it may still boot: SSH is tried again');
+      taskPool.leavePlace(slot);
+      await sleep(clock, BOOT_RETRY_MS, AbortSignal.any([signal, taskPool.stopping]));
+    }
+  }
 }
 
 const toldOf = ({ provider }: Claimed) => ({ throwAway: provider.capabilities.throwAway === true });
@@ -188,6 +232,43 @@ async function programFor(
   throw new RemoteFailure(
     `the machine has a processor "${found}", and agent.executables has programs for: ${known}`,
   );
+}
+
+const NODE_SHEBANG = '#!/usr/bin/env node\n';
+const isNodeScript = ({ content }: UploadFile): boolean =>
+  content.subarray(0, NODE_SHEBANG.length).toString('latin1') === NODE_SHEBANG;
+
+/** The oldest Node that runs the script. */
+const NODE = { major: 20, minor: 16 };
+const VERSION_MAX = 32;
+
+/**
+ * Asks as the script's first line does, before anything is put on the machine. What is no clear answer
+ * is left to the agent's start.
+ * @throws {NotImplemented} the machine has no Node, or one that is too old.
+ */
+async function requireNode(shell: ShellSession, signal: AbortSignal): Promise<void> {
+  const wanted = `Node ${NODE.major}.${NODE.minor} or later`;
+  const advice =
+    `install it there, or give the single executable, which needs no Node, as ` +
+    `agent.executablePath or agent.executables (docs/agent.md, "Building it")`;
+  let told: string;
+  try {
+    const { stdout } = await shell.execute(['/usr/bin/env', 'node', '--version'], NOTHING, signal);
+    told = plainText(stdout.toString('utf8').trim(), VERSION_MAX);
+  } catch (error) {
+    if (!(error instanceof CommandFailed)) throw error;
+    // "env: 'node': No such file or directory", in any language.
+    const isMissing =
+      error.exitCode === 127 && /node/.test(Buffer.from(error.stderr).toString('utf8'));
+    if (!isMissing) return;
+    const message = `needs ${wanted} on the machine, and there is none on the PATH: ${advice}`;
+    throw new NotImplemented(message, { cause: error });
+  }
+  const [, major, minor] = /^v(\d+)\.(\d+)\./.exec(told)?.map(Number) ?? [];
+  if (major === undefined || minor === undefined) return;
+  if (major > NODE.major || (major === NODE.major && minor >= NODE.minor)) return;
+  throw new NotImplemented(`needs ${wanted} on the machine, and there is ${told}: ${advice}`);
 }
 
 /**
@@ -220,9 +301,12 @@ const OUT_OF_REACH = new Set(['unreachable', 'timed-out', 'denied']);
 /** Nothing reached the machine: the network was out, or the provider that knows its address. */
 const OF_THE_WAY = new Set(['unreachable', 'timed-out', 'transient', 'throttled', 'auth']);
 
-/** The wait is never less than `DENIED_BACKOFF_MS`, also where a shorter one went before. */
-function deniedBackoff(backoff: BackoffDescriptor, { process, row }: Work): BackoffDescriptor {
-  const initialMs = Math.max(backoff.initialMs, DENIED_BACKOFF_MS);
+/** Trying again changes nothing: a person has to let us in, or to install what is missing. */
+const NEEDS_PEOPLE = new Set(['denied', 'not-implemented']);
+
+/** The wait is never less than `LONG_BACKOFF_MS`, also where a shorter one went before. */
+function longBackoff(backoff: BackoffDescriptor, { process, row }: Work): BackoffDescriptor {
+  const initialMs = Math.max(backoff.initialMs, LONG_BACKOFF_MS);
   const last = row.backoffs.find((each) => each.process === process)?.lastIntervalSeconds ?? 0;
   return { ...backoff, initialMs, ...(last * 1_000 < initialMs && { exponent: 1 }) };
 }

@@ -144,14 +144,15 @@ const isAwaited = ({ nowMs }: DeprovisionDeps, { leavesAtMs = 0 }: Seen): boolea
   leavesAtMs > nowMs();
 
 /**
- * The machines of an inventory are there afterwards as before: one that was given back is not to be
- * taken in again at once, nor after years, unless somebody says so.
+ * The slot stays free, however long that is, unless whoever gave the machine back wants the next one
+ * there. A slot that is the device itself is gone with it; in an inventory the device stays.
  */
-function deprovisionedOf({ provider, request, agentEnd }: AgentEnded) {
-  if (!provider.inventory) return {};
-  const { requestedBy, reason } = request;
+function deprovisionedOf({ provider, provided, request, agentEnd }: AgentEnded) {
+  const { requestedBy, reason, returnToPool } = request;
+  const staysListed = provider.inventory !== undefined || provided.reservationId !== null;
   return {
-    bar: { setBy: requestedBy, reason: `given back: ${reason}` },
+    ...(staysListed &&
+      !returnToPool && { bar: { setBy: requestedBy, reason: `given back: ${reason}` } }),
     ...(agentEnd !== null && { remark: agentEnd }),
   };
 }

@@ -1,10 +1,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { FleetProvider } from '../../adapters/provider/port.ts';
+import type { FleetProvider, HostKeySession } from '../../adapters/provider/port.ts';
 import { fingerprintOf, type ShellSession } from '../../adapters/ssh/port.ts';
 import {
+  CommandFailed,
   HostKeyChanged,
   HostKeyRejected,
   isProviderError,
+  ProviderError,
   RemoteFailure,
 } from '../../domain/errors.ts';
 import type { ProviderMachine } from '../../domain/machine.ts';
@@ -32,8 +34,8 @@ export interface HostKeyQuestion {
 }
 
 /**
- * Finds out whether the machine at the other end is the one it should be, before anything but the
- * question for its secret runs there. Closes the session unless it is.
+ * Finds out whether the machine at the other end is the one it should be, before anything runs there but
+ * the question for its secret, and what its driver runs to judge the key. Closes the session unless it is.
  * @throws {HostKeyRejected} it is not, or nothing proves it and the policy wants a proof.
  * @throws {RemoteFailure} it could not show its secret, as before the end of its first boot.
  * @throws {ProviderError} the provider could not be asked.
@@ -92,7 +94,7 @@ const differs = (seen: string, expected: string, which: string) =>
 async function providerKnows({ provider, machine, session, signal }: HostKeyQuestion) {
   const key = Buffer.from(session.hostKey, 'base64');
   try {
-    await provider.verifyHostKey(machine, key, { signal });
+    await provider.verifyHostKey(machine, key, { signal }, unprovedSession(session));
     return null;
   } catch (error) {
     if (isProviderError(error, 'not-implemented')) return error;
@@ -100,6 +102,23 @@ async function providerKnows({ provider, machine, session, signal }: HostKeyQues
     throw new HostKeyChanged('the provider knows another host key', { cause: error });
   }
 }
+
+/** What a driver may do on a host that is not proved yet: run commands. */
+export const unprovedSession = (session: Pick<ShellSession, 'execute'>): HostKeySession => ({
+  async execute({ argv, stdin = '' }, { signal }) {
+    const end = await session.execute(argv, Buffer.from(stdin), signal).then(
+      (written) => ({ exitCode: 0, ...written }),
+      (error: unknown) => {
+        if (error instanceof CommandFailed) return error;
+        const kind = signal.aborted ? 'aborted' : 'transient';
+        throw new ProviderError(kind, 'a command on the machine had no end', { cause: error });
+      },
+    );
+    const { exitCode } = end;
+    const [stdout, stderr] = [end.stdout, end.stderr].map((bytes) => Buffer.from(bytes).toString());
+    return { exitCode, stdout: stdout!, stderr: stderr! };
+  },
+});
 
 const NOTHING = new Uint8Array(0);
 const HASH = /^[0-9a-f]{64}$/i;

@@ -197,7 +197,7 @@ const OUR_OWN = new Set([
 /** How a task that failed is given up. */
 export interface GivingUp {
   readonly message: string;
-  readonly backoffFor: (failure: Failure | null, work: Work) => BackoffDescriptor;
+  readonly backoffFor: (failure: Failure | null, work: Work, turn: Turn) => BackoffDescriptor;
   /** Whether the work is to go on with the next claim, where it stands: no failure is recorded. */
   readonly isCancelled?: (turn: Turn) => boolean;
   /** What the failure brings about besides its backoff and the quarantine of a wrong host key. */
@@ -224,7 +224,7 @@ export function giveUpService(deps: TaskDeps, how: GivingUp) {
       return;
     }
     const effects = { ...how.effects?.(failure, turn), ...quarantineFor(failure) };
-    await work.fail(how.backoffFor(failure, work), cause, effects);
+    await work.fail(how.backoffFor(failure, work, turn), cause, effects);
     workEnded(deps, { turn, work }, 'failed');
     how.onFailed?.(failure, turn);
   });

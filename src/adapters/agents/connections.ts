@@ -1,9 +1,8 @@
 import type { Http2SecureServer, Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Clock } from '../clock/port.ts';
-import { createRateLimit } from './limits.ts';
 import type { AgentServerLimits } from './limits.ts';
-import { networkOf } from '../../domain/network.ts';
+import { createStrangers } from '../../domain/strangers.ts';
 
 /** The connections of a listener: whose they are, and when they have to end. */
 export interface Connections {
@@ -31,8 +30,7 @@ export function watchConnections(
   /** When those that no agent was heard on yet have to end. */
   const ends = new Map<Http2Session, unknown>();
   const refusals = new WeakMap<Http2Session, number>();
-  const connects = createRateLimit(limits.connects, clock);
-  const strangers = createStrangers(limits);
+  const strangers = createStrangers(limits, clock);
 
   const accepted = (session: Http2Session) => {
     refusals.delete(session);
@@ -40,18 +38,14 @@ export function watchConnections(
     clock.clearTimeout(ends.get(session));
     ends.delete(session);
     if (session.destroyed) return;
-    strangers.leave(peerOf(session.socket));
+    strangers.known(session.socket);
     watchIdle(session, limits, clock);
   };
   server.maxConnections = limits.connectionsMax;
   server.prependListener('connection', (socket: Socket) => {
-    const [peer, network] = [peerOf(socket), networkOf(socket.remoteAddress ?? '')];
     open.add(socket);
-    socket.on('close', () => {
-      open.delete(socket);
-      strangers.leave(peer, socket);
-    });
-    if (!connects.take(network) || !strangers.enter(peer, network, socket)) socket.destroy();
+    socket.on('close', () => open.delete(socket));
+    if (!strangers.enter(socket)) socket.destroy();
   });
   server.on('unknownProtocol', (socket) => socket.destroy());
   server.on('session', (session) => {
@@ -98,58 +92,4 @@ function watchIdle(
   };
   let timer = clock.setTimeout(look, idleMs);
   session.on('close', () => clock.clearTimeout(timer));
-}
-
-/** Names a connection to this listener as long as it is open. */
-const peerOf = ({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>) =>
-  `${remoteAddress} ${remotePort}`;
-
-/**
- * Counts the connections on which no agent was heard yet, in all and by network. While there are too
- * many in all, a network with fewer takes the oldest place of the one that has most: whoever has a few
- * addresses keeps nobody else out.
- */
-function createStrangers({
-  strangersMax,
-  strangersPerAddress,
-}: Pick<AgentServerLimits, 'strangersMax' | 'strangersPerAddress'>) {
-  const networks = new Map<string, string>();
-  /** Of each network, by peer, the oldest first. */
-  const sockets = new Map<string, Map<string, Socket>>();
-  const remove = (peer: string): void => {
-    const network = networks.get(peer);
-    if (network === undefined) return;
-    networks.delete(peer);
-    const those = sockets.get(network)!;
-    those.delete(peer);
-    if (those.size === 0) sockets.delete(network);
-  };
-  const makeRoom = (fewerThan: number): boolean => {
-    let most: ReadonlyMap<string, Socket> = new Map();
-    for (const those of sockets.values()) if (those.size > most.size) most = those;
-    const [oldest] = most;
-    if (!oldest || most.size <= fewerThan) return false;
-    const [peer, socket] = oldest;
-    remove(peer);
-    socket.destroy();
-    return true;
-  };
-  return {
-    /** Whether there is room for one more. */
-    enter(peer: string, network: string, socket: Socket): boolean {
-      // The same port again: the end of the other is on its way.
-      remove(peer);
-      const those = sockets.get(network) ?? new Map<string, Socket>();
-      if (those.size >= strangersPerAddress) return false;
-      if (networks.size >= strangersMax && !makeRoom(those.size)) return false;
-      networks.set(peer, network);
-      sockets.set(network, those.set(peer, socket));
-      return true;
-    },
-    /** It is a stranger's no more. With a socket: only if it is this one's. */
-    leave(peer: string, socket?: Socket): void {
-      const held = sockets.get(networks.get(peer) ?? '')?.get(peer);
-      if (socket === undefined || held === socket) remove(peer);
-    },
-  };
 }

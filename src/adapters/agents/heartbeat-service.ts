@@ -10,7 +10,8 @@ import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import { claimOf } from './intake.ts';
 import type { Intake } from './intake.ts';
-import { createByteRoom, createRateLimit, createRecentSet, firstOf } from './limits.ts';
+import { createRateLimit } from '../../domain/rate-limit.ts';
+import { createByteRoom, createRecentSet, firstOf } from './limits.ts';
 import type { AgentServerLimits } from './limits.ts';
 import { readReports } from './reports.ts';
 

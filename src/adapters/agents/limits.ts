@@ -1,21 +1,14 @@
+import { KEYS_MAX, type Rate } from '../../domain/rate-limit.ts';
+import type { StrangerLimits } from '../../domain/strangers.ts';
 import type { Clock } from '../clock/port.ts';
 
 /** What one caller may cost us. */
-export interface AgentServerLimits {
+export interface AgentServerLimits extends StrangerLimits {
   /** Of one message. */
   readonly messageBytes: number;
   /** From the first byte of a call to its answer, however slowly it is sent. */
   readonly callMs: number;
   readonly connectionsMax: number;
-  /** New connections of one address; of IPv6, of one /64. Each costs us 2 ms of a processor. */
-  readonly connects: Rate;
-  /**
-   * Connections on which no agent of ours was heard yet. Beyond, one of a network with fewer takes the
-   * oldest place of the network that has most.
-   */
-  readonly strangersMax: number;
-  /** The same of one address; of IPv6, of one /64. */
-  readonly strangersPerAddress: number;
   /** Calls in a row that may be refused on one connection before it is ended. */
   readonly refusedCallsMax: number;
   /** Calls of one connection that its peer takes back. */
@@ -49,12 +42,6 @@ export interface Room {
   readonly each: number;
 }
 
-/** On average so many each second, and so many at once. */
-export interface Rate {
-  readonly perSecond: number;
-  readonly burst: number;
-}
-
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
@@ -79,39 +66,6 @@ export const defaultLimits: AgentServerLimits = {
   // Less than what TLS and HTTP/2 hold for a connection.
   connectionBytes: 16 * KIB,
 };
-
-/** Keys that are remembered at once; the one longest not seen is forgotten. */
-const KEYS_MAX = 100_000;
-
-/** A token bucket per key. */
-export interface RateLimit {
-  /** Takes one if there is one. */
-  take(key: string): boolean;
-  /** Whether there is one, without taking it. */
-  has(key: string): boolean;
-}
-
-export function createRateLimit({ perSecond, burst }: Rate, clock: Clock): RateLimit {
-  const buckets = new Map<string, { tokens: number; atMs: number }>();
-  const fill = (key: string) => {
-    const nowMs = clock.monotonic();
-    const bucket = buckets.get(key) ?? { tokens: burst, atMs: nowMs };
-    const gained = ((nowMs - bucket.atMs) / 1000) * perSecond;
-    return { tokens: Math.min(burst, bucket.tokens + gained), atMs: nowMs };
-  };
-  return {
-    has: (key) => fill(key).tokens >= 1,
-    take(key) {
-      const bucket = fill(key);
-      const granted = bucket.tokens >= 1;
-      if (granted) bucket.tokens -= 1;
-      buckets.delete(key);
-      buckets.set(key, bucket);
-      if (buckets.size > KEYS_MAX) buckets.delete(buckets.keys().next().value!);
-      return granted;
-    },
-  };
-}
 
 /** Remembers keys for a fixed time from when they were added first. */
 export interface RecentSet {

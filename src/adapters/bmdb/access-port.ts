@@ -7,6 +7,14 @@ export interface ApiToken extends Grant {
   readonly name: string;
   /** Who made it, as in the audit. */
   readonly owner: string;
+  /** Identity of its owner; null: an older daemon or a command made it. */
+  readonly ownerIdentity: string | null;
+  /** Identities of its owner, of the owner of the token that made it, and so on; in no order. */
+  readonly origins: readonly string[];
+  /** It has expired, was revoked, or ended with the token or login that it comes from. */
+  readonly hasEnded: boolean;
+  /** Secret of the login that it comes from, sealed with the token; null: it comes from none. */
+  readonly loginSeal: Uint8Array | null;
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
   /** To the minute; null: never. */
@@ -20,15 +28,24 @@ export interface NewToken extends Grant {
   readonly digest: Uint8Array;
   readonly name: string;
   readonly owner: string;
-  /** From now on, database clock; a year at most. */
+  /** Absent: nobody but an admin sees and revokes it. */
+  readonly ownerIdentity?: string | null;
+  /** What makes it, and ends it: a token of the `TokenBook`, or a login. Both absent: neither. */
+  readonly parentTokenId?: string | null;
+  readonly parentSessionId?: string | null;
+  readonly loginSeal?: Uint8Array | null;
+  /** From now on, database clock; a year at most. It never outlives what makes it. */
   readonly forMs: number;
 }
 
 /** Tokens of programs. Each call is one statement. */
 export interface TokenBook {
-  /** @returns false: a token that is not revoked has this name already; nothing was written. */
-  add(token: NewToken): Promise<boolean>;
-  /** The token with this id and digest, unless it has expired or was revoked. */
+  /**
+   * @returns when it expires, epoch ms; null: a token that is not revoked has this name already, and
+   * nothing was written.
+   */
+  add(token: NewToken): Promise<number | null>;
+  /** The token with this id and digest, unless it has ended. */
   find(id: string, digest: Uint8Array, signal: AbortSignal): Promise<ApiToken | null>;
   /** Notes that it was used now. */
   used(id: string): Promise<void>;
@@ -44,6 +61,10 @@ export interface ConsoleSession extends Grant {
   readonly id: string;
   /** Who logged in, as in the audit: `oidc:ann@example.org`. */
   readonly name: string;
+  /** Never that of another caller, even if the names are equal; null: an older daemon opened it. */
+  readonly identity: string | null;
+  /** Its identity, that of the owner of the token that opened it, and so on; in no order. */
+  readonly origins: readonly string[];
   readonly proven: boolean;
   readonly openedAtMs: number;
   readonly lastUsedAtMs: number;
@@ -53,6 +74,8 @@ export interface ConsoleSession extends Grant {
   readonly grantAgeMs: number;
   /** What is needed to ask again, which only the holder of the cookie can read; null: nothing. */
   readonly renewal: Uint8Array | null;
+  /** SHA-256 of what the page shows beside the cookie; null: an older daemon opened it. */
+  readonly pageDigest: Uint8Array | null;
 }
 
 export interface NewConsoleSession extends Grant {
@@ -60,8 +83,11 @@ export interface NewConsoleSession extends Grant {
   /** SHA-256 of what the cookie holds. */
   readonly digest: Uint8Array;
   readonly name: string;
+  readonly identity: string | null;
   readonly proven: boolean;
   readonly renewal: Uint8Array | null;
+  /** SHA-256 of what the page shows beside the cookie; absent: nothing is changed in it. */
+  readonly pageDigest?: Uint8Array | null;
   /** Token of the `TokenBook` that opens it: the session ends with it; null: none does. */
   readonly tokenId: string | null;
 }
@@ -92,6 +118,7 @@ export interface NewLoginCode extends Grant {
   readonly digest: Uint8Array;
   /** Who logs in with it. */
   readonly name: string;
+  readonly identity: string | null;
   /** Token of the `TokenBook` that makes it: what it opens ends with it; null: none does. */
   readonly tokenId: string | null;
 }

@@ -10,6 +10,11 @@ export interface EventBook {
   newest(signal: AbortSignal): Promise<string>;
   /** The events after a number, in their order, as far as all of them are known. */
   read(query: EventsQuery, signal: AbortSignal): Promise<EventsPage>;
+  /**
+   * The last events that match, oldest first, as far as all of them are known. Types that share a kind of
+   * line in a slot's log count together for the limit, so there may be fewer.
+   */
+  latest(query: LatestQuery, signal: AbortSignal): Promise<EventsPage>;
   /** Writes an event that no change of rows stands for. */
   append(event: NewEvent): Promise<void>;
   /**
@@ -30,6 +35,12 @@ export interface EventsQuery {
   readonly provider?: ProviderName | undefined;
   readonly slotId?: string | undefined;
   readonly machineId?: MachineId | undefined;
+}
+
+/** As `EventsQuery`, backwards from the newest event. */
+export interface LatestQuery extends Omit<EventsQuery, 'after'> {
+  /** None from before this moment. */
+  readonly sinceMs?: number | undefined;
 }
 
 export interface EventsPage {

@@ -163,7 +163,10 @@ function parametersOf(what: RequestedThing): RequestDetails {
     case 'restart-agent':
     case 'reinstall':
     case 'deprovision':
-      return drainOf(what.drain);
+      if (what.returnToPool && what.verb !== 'deprovision') {
+        throw new UsageError(`only what is deprovisioned returns to the pool, not by ${what.verb}`);
+      }
+      return { ...drainOf(what.drain), ...(what.returnToPool && { returnToPool: true }) };
     case 'hold': {
       const kind = requireKind(what.kind);
       if (what.force && kind !== 'no-serve') {
@@ -269,7 +272,11 @@ const DECISION = z.discriminatedUnion('verb', [
   z.object({ verb: z.literal('quarantine'), untilMs: TIME }),
   z.object({ verb: z.literal('release'), forgetHostKey: z.boolean() }),
   z.object({ verb: z.literal('install'), image: IMAGE }),
-  z.object({ verb: z.literal('deprovision'), drain: z.enum(DRAIN_MODES).nullable().default(null) }),
+  z.object({
+    verb: z.literal('deprovision'),
+    drain: z.enum(DRAIN_MODES).nullable().default(null),
+    returnToPool: z.boolean().default(false),
+  }),
   z.object({ verb: z.enum(['clear-backoff', 'cancel-install']) }),
   z.object({ verb: z.literal('withdraw'), order: z.string().nullable().default(null) }),
   z.object({ verb: z.enum(['freeze', 'thaw']) }),

@@ -39,7 +39,7 @@ export type {
   TokenBook,
 } from './access-port.ts';
 export { BEFORE_ALL, EVENTS_MAX } from './events-port.ts';
-export type { EventBook, EventsPage, EventsQuery } from './events-port.ts';
+export type { EventBook, EventsPage, EventsQuery, LatestQuery } from './events-port.ts';
 export type { BalancingBook, MemberChange, MemberVerdict, PoolPatch } from './balancing-port.ts';
 export type {
   BmdbInspection,

@@ -137,8 +137,8 @@ export type FinishChange =
       readonly unasked?: true;
     }
   /**
-   * Deprovision: the machine, its tags, backoffs and leases are deleted; its histories stay. The
-   * slot is free for another machine. Whatever other work there is on it is cancelled. Whether the
+   * Deprovision: the machine, its tags, backoffs and leases are deleted; its histories stay. Without
+   * `bar` the slot is free for another machine. Whatever other work there is on it is cancelled. Whether the
    * request still stands is not asked: the device is gone. Of this process only.
    *
    * `bar`: nothing is made on the slot from now on, until somebody takes the hold away; a longer hold

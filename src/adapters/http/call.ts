@@ -239,12 +239,12 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
   const outgoing = (request: Exchange, { token, timeoutMs }: Attempt) =>
     toSend(request, terms, { token, timeoutMs, userAgent });
 
-  function judge<T>(
+  async function judge<T>(
     request: ApiRequest<T>,
     { token, redact }: Attempt,
     outcome: HttpReply | HttpFailure,
     callClass: CallClass,
-  ): Verdict<T> {
+  ): Promise<Verdict<T>> {
     const mutates = request.method !== 'GET';
     if (outcome instanceof HttpFailure) {
       const isPerhapsDone = mutates && outcome.sent;
@@ -258,7 +258,7 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
     const { schema, ignoresReply = false } = request;
     const inARow = callClass.askedAway + 1;
     const judged = { form, endpoint, mutates, schema, ignoresReply, redact, inARow };
-    const verdict = judgeReply(judged, outcome, clock.now());
+    const verdict = await judgeReply(judged, outcome, clock.now());
     const isRefused = verdict.type === 'fail' && verdict.failure.kind === 'Unauthorized';
     if (outcome.status === 401 || isRefused) refusal.note(token);
     return heedClientLimit(verdict, callClass);
@@ -355,7 +355,7 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
         observer.starts?.(nameOf(request.method, request.path));
         outcome = await http.exchange(outgoing(request, attempt), signal).catch(asOutcome);
         note(request, { ...attempt, outcome });
-        verdict = judge(request, attempt, outcome, callClass);
+        verdict = await judge(request, attempt, outcome, callClass);
       } finally {
         endTurn();
       }

@@ -1,6 +1,7 @@
 import http, { type ClientRequest, type IncomingHttpHeaders } from 'node:http';
 import https from 'node:https';
 import type { Clock } from '../clock/port.ts';
+import { createJsonLimits } from './json-limits.ts';
 import { isTrusted, type Trust, trustingAgent } from './trust.ts';
 
 /** An answer may be this long; more is no answer of an API. */
@@ -35,6 +36,7 @@ export class HttpFailure extends Error {
     | 'transport'
     | 'timeout'
     | 'certificate'
+    /** Longer, or of more values, than any reply of an API. */
     | 'oversize'
     | 'aborted'
     /** Headers or address are such that no request can be made of them. */
@@ -168,12 +170,16 @@ function follow(
         timers.push(clock.setTimeout(() => give('timeout', 'no end of the body'), passesBodiesMs));
       }
       const chunks: Buffer[] = [];
+      const limited = createJsonLimits();
       let sizeBytes = 0;
       res.on('data', (chunk: Buffer) => {
         sizeBytes += chunk.length;
-        const tooLarge = `the reply is larger than ${replyBytesMax / 2 ** 20} MiB`;
-        if (sizeBytes > replyBytesMax) give('oversize', tooLarge);
-        else if (!head) chunks.push(chunk);
+        const tooLarge = `the reply is larger than ${sizeOf(replyBytesMax)}`;
+        if (sizeBytes > replyBytesMax) return give('oversize', tooLarge);
+        if (head) return undefined;
+        const { kept, wrong } = limited(chunk);
+        chunks.push(...kept);
+        return wrong === null ? undefined : give('oversize', wrong);
       });
       res.on('error', (cause) => give('transport', 'the reply broke off', bare(cause)));
       res.on('end', () => {
@@ -195,6 +201,9 @@ function whenConnected(req: ClientRequest, then: () => void): void {
     else socket.once('encrypted' in socket ? 'secureConnect' : 'connect', then);
   });
 }
+
+const sizeOf = (bytes: number): string =>
+  bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`;
 
 /** A parser's error holds the bytes that it could not read, and they may quote a secret. */
 function bare(error: NodeJS.ErrnoException): Error {

@@ -88,19 +88,32 @@ export interface Attempted<T> {
   readonly inARow?: number;
 }
 
-/** Judges a complete reply. `nowMs` (epoch) is used where the reply has no `Date`. */
-export function judgeReply<T>(
+/**
+ * Judges a complete reply; a schema may be asynchronous, so that a long listing lets others have their
+ * turn. `nowMs` (epoch) is used where the reply has no `Date`.
+ */
+export async function judgeReply<T>(
   attempted: Attempted<T>,
   reply: HttpReply,
   nowMs: number,
-): Verdict<T> {
+): Promise<Verdict<T>> {
   const { status } = reply;
   if (status >= 200 && status < 300) return judgeSuccess(attempted, reply);
+  return judgeRefusal(attempted, { ...reply, json: parseJson(reply.text) }, nowMs);
+}
+
+/** A reply whose text was parsed. */
+interface ParsedReply extends HttpReply {
+  readonly json: unknown;
+}
+
+function judgeRefusal<T>(attempted: Attempted<T>, reply: ParsedReply, nowMs: number): Verdict<T> {
+  const { status } = reply;
   const { endpoint, form, mutates, inARow = 1 } = attempted;
-  const messages = messagesOf(reply, attempted);
+  const messages = messagesOf(reply.json, attempted);
   const failure = (kind: ApiErrorKind): Failure => ({ kind, status, messages });
   const waitAskedMs = waitAsked(reply, nowMs);
-  const json = asJson(reply.text);
+  const json = reply.json === NOT_JSON ? undefined : reply.json;
   const refusal = { endpoint, mutates, status, messages, json, waitAskedMs, inARow };
   const away = status >= 400 ? form.staysAway?.(refusal) : undefined;
   if (away?.ambiguous && mutates) {
@@ -178,9 +191,9 @@ const KIND_OF_FAILURE: Readonly<Record<HttpFailure['reason'], ApiErrorKind>> = {
   unsendable: 'InvalidArgument',
 };
 
-function judgeSuccess<T>(attempted: Attempted<T>, reply: HttpReply): Verdict<T> {
+async function judgeSuccess<T>(attempted: Attempted<T>, reply: HttpReply): Promise<Verdict<T>> {
   const { mutates, schema, ignoresReply = false } = attempted;
-  if (ignoresReply) return { type: 'ok', value: schema.parse(undefined) };
+  if (ignoresReply) return { type: 'ok', value: await schema.parseAsync(undefined) };
   const malformed = (text: string): Verdict<T> => {
     const failure = { kind: 'Protocol' as const, status: reply.status, messages: [text] };
     return mutates
@@ -191,10 +204,10 @@ function judgeSuccess<T>(attempted: Attempted<T>, reply: HttpReply): Verdict<T> 
   if (json === NOT_JSON) return malformed('the reply is not JSON');
   // A success that names errors is none, whatever its status says.
   if (namesErrors(json)) {
-    const said = messagesOf(reply, attempted).join('; ') || 'in a form of their own';
+    const said = messagesOf(json, attempted).join('; ') || 'in a form of their own';
     return malformed(`the reply is a success that names errors: ${said}`);
   }
-  const parsed = schema.safeParse(withoutNulls(json));
+  const parsed = await schema.safeParseAsync(withoutNulls(json));
   return parsed.success
     ? { type: 'ok', value: parsed.data }
     : malformed(`the reply is not as agreed: ${placesOf(parsed.error)}`);
@@ -218,11 +231,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-function asJson(text: string): unknown {
-  const json = parseJson(text);
-  return json === NOT_JSON ? undefined : json;
-}
-
 /** Nothing of an API lies deeper; what does is left out, or it could exhaust the stack. */
 const DEPTH_MAX = 64;
 
@@ -241,10 +249,10 @@ export function withoutNulls(value: unknown, depth = 0): unknown {
  * is shortened, or half a secret could stay.
  */
 function messagesOf(
-  { text }: HttpReply,
+  json: unknown,
   { form, redact }: Pick<Attempted<unknown>, 'form' | 'redact'>,
 ): string[] {
-  const texts = form.errorsIn(parseJson(text)) ?? [];
+  const texts = form.errorsIn(json) ?? [];
   return texts.slice(0, 5).map((message) => redact(message).slice(0, 300));
 }
 
@@ -255,13 +263,13 @@ const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
  * A change that is forbidden was not made, whoever says so.
  */
 function foreignReply(
-  { status, headers, text }: HttpReply,
+  { status, headers, text, json }: ParsedReply,
   { form, mutates }: Pick<Attempted<unknown>, 'form' | 'mutates'>,
 ): string | null {
   if (!form.tellsAbsence.has(status) || (status === 403 && mutates)) return null;
   const type = headers['content-type'] ?? '';
   const isJson = JSON_TYPE.test(type) || (type === '' && form.untypedIsJson === true);
-  if (isJson && form.errorsIn(parseJson(text)) !== null) return null;
+  if (isJson && form.errorsIn(json) !== null) return null;
   const what = `${/^[\w.+-]+\/[\w.+-]+/.exec(type)?.[0] ?? 'no type'}, ${Buffer.byteLength(text)} bytes`;
   return `the answer has not the form of the API's errors (${what}): a proxy may have answered`;
 }

@@ -1,4 +1,6 @@
+import { z } from 'zod';
 import type { Call } from './call.ts';
+import { placesOf } from './places.ts';
 
 /** An entry of a list that is there and cannot be read. */
 export interface Unread {
@@ -14,6 +16,37 @@ export interface Entries<T> {
   readonly items: readonly T[];
   readonly unread: readonly Unread[];
 }
+
+/** More entries than this are no page, and no listing in one reply. */
+const ENTRIES_MAX = 50_000;
+/** Everybody else has a turn after this. */
+const SLICE_MS = 5;
+
+/**
+ * Reads the entries of one page one by one, in slices: what is wrong with one says nothing of the others.
+ * @param namesOf what can be read of an entry that cannot be read whole.
+ */
+export const entriesOf = <T>(
+  schema: z.ZodType<T>,
+  namesOf: (entry: unknown) => Pick<Unread, 'id' | 'reservationId'>,
+) =>
+  z
+    .array(z.unknown())
+    .max(ENTRIES_MAX)
+    .transform(async (raw): Promise<Entries<T>> => {
+      const items: T[] = [];
+      const unread: Unread[] = [];
+      let beganAtMs = performance.now();
+      for (const entry of raw) {
+        const { success, data, error } = schema.safeParse(entry);
+        if (success) items.push(data);
+        else unread.push({ ...namesOf(entry), fault: `not as agreed: ${placesOf(error)}` });
+        if (performance.now() - beganAtMs < SLICE_MS) continue;
+        await new Promise((resolve) => setImmediate(resolve));
+        beganAtMs = performance.now();
+      }
+      return { items, unread };
+    });
 
 /** One page, and where in its listing it stands. */
 export interface Page<T> extends Entries<T> {

@@ -30,6 +30,8 @@ const DISCOVERED_MS = 3_600_000;
 /** Clocks may differ by this much. */
 const TOLERANCE_SECONDS = 60;
 const NAME_MAX = 200;
+/** Of one answer, unpacked. Keys, and claims with thousands of groups, are far smaller. */
+const REPLY_BYTES_MAX = 256 * 1024;
 
 /**
  * OpenID Connect: code with PKCE, by a library. The provider is looked for when somebody logs in, so
@@ -88,6 +90,7 @@ function discovering({ issuer, clientId, clientSecret, clock }: OidcOptions) {
     };
     const config = await client.discovery(server, clientId, metadata, authOf(clientSecret), {
       timeout: TIMEOUT_SECONDS,
+      [client.customFetch]: fetchLimited,
       execute: [
         client.enableNonRepudiationChecks,
         ...(server.protocol === 'http:' ? [client.allowInsecureRequests] : []),
@@ -97,6 +100,23 @@ function discovering({ issuer, clientId, clientSecret, clock }: OidcOptions) {
     return config;
   };
 }
+
+/** Fetches, and fails while it reads an answer that is too long: a browser's login waits for it. */
+const fetchLimited: client.CustomFetch = async (url, options) => {
+  const response = await fetch(url, options as RequestInit);
+  let size = 0;
+  const limit = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+    transform(chunk, out) {
+      size += chunk.byteLength;
+      if (size > REPLY_BYTES_MAX) {
+        throw new Denied(`its answer is longer than ${REPLY_BYTES_MAX} bytes`);
+      }
+      out.enqueue(chunk);
+    },
+  });
+  const { status, statusText, headers } = response;
+  return new Response(response.body?.pipeThrough(limit) ?? null, { status, statusText, headers });
+};
 
 /** How we prove to the provider who we are: as it says that it takes it. */
 function authOf(clientSecret: OidcOptions['clientSecret']): client.ClientAuth {
@@ -124,14 +144,15 @@ function identifying({ nameClaim, groupsClaim, clock }: OidcOptions) {
     if (subject === undefined || (told.sub ?? subject) !== subject) {
       throw new Denied('it speaks of somebody else than before');
     }
-    const isWhole = told[nameClaim] !== undefined && told[groupsClaim] !== undefined;
+    const needed = [nameClaim, groupsClaim, ...(nameClaim === 'email' ? ['email_verified'] : [])];
+    const isWhole = needed.every((claim) => told[claim] !== undefined);
     const canAsk = config.serverMetadata().userinfo_endpoint !== undefined;
     const more: Claims =
       isWhole || !canAsk ? {} : await client.fetchUserInfo(config, tokens.access_token, subject);
     const claims = { ...more, ...told };
     return {
       subject,
-      name: nameOf(claims, nameClaim),
+      name: nameOf([told, more], nameClaim),
       groups: [claims[groupsClaim] ?? []].flat().filter((group) => typeof group === 'string'),
       refreshToken: tokens.refresh_token ?? null,
     };
@@ -139,13 +160,22 @@ function identifying({ nameClaim, groupsClaim, clock }: OidcOptions) {
 }
 
 /** @throws {Denied} it stands in the audit, so it has to be one that the provider vouches for. */
-function nameOf(claims: Claims, nameClaim: string): string {
-  const name: unknown = claims[nameClaim];
+function nameOf(sources: readonly Claims[], nameClaim: string): string {
+  const name: unknown = sources
+    .map((claims) => claims[nameClaim])
+    .find((each) => each !== undefined);
   if (typeof name !== 'string' || !/^[\P{C}]+$/u.test(name) || name.length > NAME_MAX) {
     throw new Denied(`it tells no name in the claim ${nameClaim}; see console.oidc.nameClaim`);
   }
-  if (nameClaim === 'email' && claims.email_verified === false) {
-    throw new Denied(`it has not checked the address ${name}`);
+  // Some let people enter any address, and send no claim, or a text, in place of the boolean.
+  const isChecked = sources.some(
+    (claims) => claims.email === name && (claims.email_verified as unknown) === true,
+  );
+  if (nameClaim === 'email' && !isChecked) {
+    throw new Denied(
+      `it does not say that it has checked the address ${name}: email_verified is not true; ` +
+        'see console.oidc.nameClaim',
+    );
   }
   return name;
 }

@@ -90,9 +90,12 @@ export function createInspection({ clock }: { readonly clock: Clock }): Inspecti
       const crashed = crashedIn(event);
       if (crashed) keepCrash(crashed);
     },
-    watch(subject, { message, dropped }) {
+    watch(subject, { message, dropped, wantsCharts = false }) {
       if (viewers.size >= VIEWERS_MAX) return null;
-      const trace = follow(subject, (each) => message(textOf(withoutChart(each))), dropped);
+      const shown = wantsCharts
+        ? textOf
+        : (each: StatelyInspectionEvent) => textOf(withoutChart(each));
+      const trace = follow(subject, (each) => message(shown(each)), dropped);
       viewers.add(trace);
       return () => {
         viewers.delete(trace);

@@ -24,6 +24,9 @@ export async function loadPage(): Promise<InspectorPage> {
   return new Map(await Promise.all(FILES.map(load)));
 }
 
+/** The path and the query of a request. */
+export const addressIn = (url = '/'): URL => new URL(`http://localhost${url}`);
+
 /** Whether a Host header names this machine's loopback; another name may be a rebound one. */
 export const isOwnHost = (host: string | undefined): boolean =>
   /^(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?$/i.test(host ?? '');
@@ -57,7 +60,7 @@ export function servePage(
   response: ServerResponse,
 ): void {
   const { host = '' } = request.headers;
-  const file = page.get(request.url ?? '');
+  const file = page.get(addressIn(request.url).pathname);
   if (!isOwnHost(host)) respond(response, 421);
   else if (request.method !== 'GET') respond(response, 405);
   else if (!file) respond(response, 404);

@@ -9,6 +9,8 @@ export interface Viewer {
   message(text: string): void;
   /** So many came at once that these could not be shown. */
   dropped(count: number): void;
+  /** True: it draws statecharts itself, and gets all of each. */
+  readonly wantsCharts?: boolean;
 }
 
 export interface RecordingInfo {

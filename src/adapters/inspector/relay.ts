@@ -2,48 +2,41 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { createInspector } from '@statelyai/inspect';
-import type { StatelyInspectionEvent } from '@statelyai/inspect';
 import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
-import type { ActorRefLike, InspectionEvent } from 'xstate';
 import { UsageError } from '../../domain/errors.ts';
-import type { Clock } from '../clock/port.ts';
+import type { Slot } from '../../domain/ids.ts';
 import type { Log } from '../log/port.ts';
-import { createFeed } from './feed.ts';
-import { textOf } from './messages.ts';
-import { isOwnHost, isOwnOrigin, loadPage, servePage } from './page.ts';
+import type { Inspector } from './port.ts';
+import { addressIn, isOwnHost, isOwnOrigin, loadPage, servePage } from './page.ts';
 
 export interface InspectorRelayOptions {
   /** Loopback only: what actors know is for nobody else. */
   readonly host: '127.0.0.1' | '::1';
   /** 0 takes a free one. */
   readonly port: number;
-  readonly clock: Clock;
   readonly log: Log;
-  /** Which actors are shown; asked once per actor, by its ref. */
-  readonly select: (actor: ActorRefLike) => boolean;
+  /** Whose actors are shown. */
+  readonly inspector: Pick<Inspector, 'watch'>;
 }
 
 export interface InspectorRelay {
   /** The page to open in a browser. */
   readonly url: string;
-  /** For `createActor(…, { inspect })` of every root that has actors to show. */
-  readonly inspect: (event: InspectionEvent) => void;
   close(): Promise<void>;
 }
 
-/** Statecharts are nested more deeply than the library's default of 10. */
-const DEPTH_MAX = 40;
 /** A page that lags by more is cut off; it comes back and starts over. */
 const LAG_MAX_BYTES = 4 * 1024 * 1024;
-const VIEWERS_MAX = 8;
 const SOCKET_PATH = '/events';
+/** Of the protocol of web sockets: try again later. */
+const TRY_AGAIN_LATER = 1013;
 
 /**
  * Lets a person watch actors in the Stately inspector: a page on loopback that lists them, and that
- * hands the same events to the inspector in a frame, if they want it. The library's own server is
- * not used, because it listens on all interfaces and lets anybody send.
+ * hands the same events to the inspector in a frame, if they want it. `?slot=` in the address chooses
+ * a machine. The library's own server is not used, because it listens on all interfaces and lets
+ * anybody send.
  * @throws {UsageError} when the address is taken or not loopback.
  */
 export async function startInspectorRelay(options: InspectorRelayOptions): Promise<InspectorRelay> {
@@ -53,36 +46,37 @@ export async function startInspectorRelay(options: InspectorRelayOptions): Promi
     servePage(page, request, response),
   );
   const sockets = new WebSocketServer({ noServer: true, maxPayload: 1024 });
-  const viewers = new Map<WebSocket, (event: InspectionEvent) => void>();
-  const feed = createFeed({
-    clock: options.clock,
-    select: options.select,
-    emit: (event) => viewers.forEach((show) => show(event)),
-    dropped: (count) => viewers.forEach((_, socket) => sendText(socket, droppedMessage(count))),
-  });
-  const welcome = (socket: WebSocket) => {
-    const show = translator(socket);
+  const viewers = new Set<WebSocket>();
+  const welcome = (socket: WebSocket, request: IncomingMessage) => {
+    const stop = options.inspector.watch(subjectOf(request), {
+      wantsCharts: true,
+      message: (text) => sendText(socket, text),
+      dropped: (count) => sendText(socket, JSON.stringify({ type: 'shepherd.dropped', count })),
+    });
+    if (stop === null) {
+      socket.close(TRY_AGAIN_LATER, 'As many look at actors as may: eight');
+      return;
+    }
+    viewers.add(socket);
     socket.on('error', (err) => log.debug({ err }, 'inspector page failed'));
     socket.on('close', () => {
       viewers.delete(socket);
-      feed.watch(viewers.size > 0);
+      stop();
     });
-    feed.replay().forEach(show);
-    viewers.set(socket, show);
-    feed.watch(true);
   };
   http.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const refusal = refusalOf(request, viewers.size);
-    if (refusal === null) sockets.handleUpgrade(request, socket, head, welcome);
-    else socket.end(`HTTP/1.1 ${refusal}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+    const refusal = refusalOf(request);
+    if (refusal === null) {
+      sockets.handleUpgrade(request, socket, head, (opened) => welcome(opened, request));
+    } else {
+      socket.end(`HTTP/1.1 ${refusal}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+    }
   });
   await bind(http, options);
   return {
     url: urlOf(http, options.host),
-    inspect: feed.inspect,
     async close() {
-      feed.close();
-      for (const socket of viewers.keys()) socket.terminate();
+      for (const socket of viewers) socket.terminate();
       sockets.close();
       await closed(http);
     },
@@ -93,21 +87,15 @@ export async function startInspectorRelay(options: InspectorRelayOptions): Promi
  * Browsers open web sockets to any address for any page; the Origin tells them apart. Programs on
  * this machine send none.
  */
-function refusalOf(request: IncomingMessage, viewers: number): string | null {
-  if (!isOwnHost(request.headers.host)) return '421 Misdirected Request';
-  if (!isOwnOrigin(request.headers.origin, request.headers.host)) return '403 Forbidden';
-  if (request.url !== SOCKET_PATH) return '404 Not Found';
-  return viewers < VIEWERS_MAX ? null : '503 Service Unavailable';
+function refusalOf({ headers, url }: IncomingMessage): string | null {
+  if (!isOwnHost(headers.host)) return '421 Misdirected Request';
+  if (!isOwnOrigin(headers.origin, headers.host)) return '403 Forbidden';
+  return addressIn(url).pathname === SOCKET_PATH ? null : '404 Not Found';
 }
 
-/** The library's translation into the inspector's wire form, with a socket at its end. */
-function translator(socket: WebSocket): (event: InspectionEvent) => void {
-  const send = (event: StatelyInspectionEvent) => sendText(socket, textOf(event));
-  const inspector = createInspector({ send }, { serializationDepthLimit: DEPTH_MAX });
-  return (event) => inspector.inspect.next?.(event);
-}
-
-const droppedMessage = (count: number) => JSON.stringify({ type: 'shepherd.dropped', count });
+/** The machine that the address names; null: the supervisor and its first machines. */
+const subjectOf = ({ url }: IncomingMessage) =>
+  (addressIn(url).searchParams.get('slot') || null) as Slot | null;
 
 function sendText(socket: WebSocket, text: string): void {
   if (socket.readyState !== socket.OPEN) return;

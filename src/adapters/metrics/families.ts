@@ -71,7 +71,7 @@ export const bmdbFamilies = (registry: Registry) => ({
 export const fleetFamilies = (registry: Registry) => ({
   machines: new Gauge({
     name: 'shepherd_machines',
-    help: 'Machines per state and substate as this daemon sees them.',
+    help: 'Machines per state and substate as this daemon sees them; the silent and late ones are in state Running.',
     labelNames: ['provider', 'state', 'substate'],
     registers: [registry],
   }),
@@ -129,7 +129,7 @@ export const fleetFamilies = (registry: Registry) => ({
   }),
   needHuman: new Gauge({
     name: 'shepherd_machines_need_human',
-    help: 'Machines that wait for a person: nothing is done about them until somebody decides.',
+    help: 'Machines that need a person: nothing is done about them until somebody decides, or they are silent or out of reach for too long.',
     labelNames: ['provider'],
     registers: [registry],
   }),

@@ -22,16 +22,23 @@ export type {
 /** How a claim ended; `lost`: somebody else took it, or nobody was left to say. */
 export type WorkResult = 'finished' | 'failed' | 'canceled' | 'lost';
 
+/** Machines of a provider in one state and substate, and those of them that need a person. */
+export interface PlaceCount {
+  readonly provider: string;
+  readonly state: string;
+  readonly substate: string;
+  readonly count: number;
+  readonly needHuman: number;
+}
+
 /**
  * Counters and gauges of the daemon; names and labels as exported at `/metrics`. Machine ids are
  * never labels. Every method is total: it neither throws nor waits.
  */
 export interface Metrics extends BalancingMetrics, DaemonMetrics, WebhookMetrics {
   transition(provider: string, from: string, to: string): void;
-  /** Replaces the whole `shepherd_machines` family. */
-  machines(
-    counts: readonly { provider: string; state: string; substate: string; count: number }[],
-  ): void;
+  /** Replaces the families of machines by state, and of those that need a person. */
+  machines(counts: readonly PlaceCount[]): void;
   /** After the COMMIT, as the others of the BMDB. Which processor it is follows from the process. */
   workStarted(process: Process): void;
   workFinished(process: Process, result: WorkResult): void;

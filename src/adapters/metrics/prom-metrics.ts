@@ -17,7 +17,6 @@ import {
 import { CREATE_OUTCOMES, WEBHOOK_OUTCOMES, type Metrics, type WebhookMetrics } from './port.ts';
 import { FLEET } from '../../domain/recovery/guard-judgement.ts';
 import { GUARD_STATES } from '../../domain/recovery/standing.ts';
-import { needsHuman } from '../../domain/states.ts';
 
 /** One scrape in Prometheus' text format. */
 export interface Exposition {
@@ -207,10 +206,9 @@ function fleetMetrics(registry: Registry): FleetMetrics & OfProvider {
     machines(counts) {
       families.machines.reset();
       families.needHuman.reset();
-      for (const { count, ...labels } of counts) {
+      for (const { count, needHuman, ...labels } of counts) {
         families.machines.set(labels, count);
-        const { provider } = labels;
-        families.needHuman.inc({ provider }, needsHuman(labels) ? count : 0);
+        families.needHuman.inc({ provider: labels.provider }, needHuman);
       }
     },
     heartbeat: (outcome) => families.heartbeats.inc({ outcome }),

@@ -1,4 +1,5 @@
 import type { ProviderName } from '../../domain/ids.ts';
+import type { NewEvent } from '../../domain/events/fleet-event.ts';
 import type { Json, ProviderRecord } from '../../domain/provisioning/records.ts';
 import type { Clock, Random } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
@@ -18,6 +19,8 @@ export interface DriverContext {
   readonly metrics: Metrics;
   /** OpenSSH line of the key that new machines let in. May change: it is read when it is needed. */
   readonly publicKey: string;
+  /** OpenSSH lines of our earlier keys, which may be replaced at a vendor. May change, too. */
+  readonly previousKeys?: readonly string[];
   /** What it keeps in the BMDB, for a vendor that has no field for tags. */
   readonly records: Records;
   /** To machines that it installs itself. */
@@ -26,6 +29,8 @@ export interface DriverContext {
   readonly userAgent: string;
   /** Live daemons that share the provider's call budget; at least 1. */
   daemons(): number;
+  /** Writes an event about a change at the vendor; absent where nobody reads events. Never throws. */
+  tellEvent?(event: Pick<NewEvent, 'type' | 'reason' | 'details'>): void;
   /** For a driver with a queue of its own: a request of a call begins to wait, which costs nothing. */
   waitsForTurn?(): TurnWait;
 }

@@ -1,3 +1,4 @@
+import type { ProviderMachine } from '../../domain/machine.ts';
 import type { CallOptions } from './port.ts';
 
 /**
@@ -66,6 +67,28 @@ export interface DriverShellSession extends SeenHostKey {
   /** Idempotent, never throws. */
   close(): void;
 }
+
+/**
+ * The machine whose host key is to be judged, over the connection that showed the key. Nothing proves yet
+ * who is at the other end: ask for nothing secret, send nothing secret, and change nothing there.
+ */
+export interface HostKeySession {
+  /** Runs a command to its end, whatever its status is. @throws {ProviderError} as `DriverShell` does. */
+  execute(
+    command: Pick<ShellCommand, 'argv' | 'stdin'>,
+    options: ShellOptions,
+  ): Promise<CommandResult>;
+}
+/**
+ * Judges the host key that a handshake proved, in its wire form. The session is for a driver that compares what is
+ * on the right machine alone.
+ */
+export type VerifyHostKey<Options> = (
+  machine: ProviderMachine,
+  key: Buffer,
+  options: Options,
+  session: HostKeySession,
+) => Promise<void>;
 export interface ShellCommand {
   /** Quoted for a shell. Shown in errors and in the machine's list of processes: no secrets. */
   readonly argv: readonly string[];

@@ -13,6 +13,7 @@ import type { Tags } from '../../domain/provisioning/provider-tags.ts';
 import type { Traits } from '../../domain/traits.ts';
 import type { Surroundings } from '../../settings/secret.ts';
 import type { DriverContext } from './driver-context.ts';
+import type { VerifyHostKey } from './driver-shell.ts';
 
 export type { DriverContext, RecordOptions, Records, TurnWait } from './driver-context.ts';
 export type {
@@ -22,6 +23,7 @@ export type {
   DriverShellSession,
   DriverShellTarget,
   HostKeyRule,
+  HostKeySession,
   SeenHostKey,
   ShellCommand,
   ShellFile,
@@ -78,13 +80,12 @@ export interface SettingComplaint {
 }
 
 /**
- * Hardware as one vendor (or one inventory) shows it: what a driver implements. Of the BMDB
- * it has its records and nothing else. The core calls it through `FleetProvider`, which adds what all drivers need: limits of rate
- * and concurrency, deadlines, metrics, tags of ours, and a look at every entry that comes back.
+ * Hardware as one vendor (or one inventory) shows it: what a driver implements. Of the BMDB it has its records and nothing
+ * else. The core calls it through `FleetProvider`, which adds what all drivers need: limits of rate and concurrency,
+ * deadlines, metrics, tags of ours, and a look at every entry that comes back.
  *
- * Every method rejects with a `ProviderError`; ends when `signal` aborts (kind `aborted`), which at
- * the latest it does at `deadline`; and after `stop` rejects with kind `stopped`. A wait for a turn
- * puts the deadline off, see `DriverContext.waitsForTurn`.
+ * Every method rejects with a `ProviderError`; ends when `signal` aborts (kind `aborted`), which at the latest it does at
+ * `deadline` (a wait for a turn puts it off, see `DriverContext.waitsForTurn`); and after `stop` rejects with kind `stopped`.
  */
 export interface Provider {
   readonly capabilities: Capabilities;
@@ -137,10 +138,9 @@ export interface Provider {
   setTags(id: string, tags: Tags, options: CallOptions): Promise<void>;
   /**
    * Says whether this is the machine's SSH host key, by means of the provider's own.
-   * @param key wire form, as the handshake proved it.
    * @throws {ProviderError} `not-implemented`: no such means. `conflict`: it is not.
    */
-  verifyHostKey(machine: ProviderMachine, key: Buffer, options: CallOptions): Promise<void>;
+  readonly verifyHostKey: VerifyHostKey<CallOptions>;
   /** Quota group of a plan; plans that share one run out together. */
   capacityGroup(plan: Plan): string;
   /**
@@ -312,6 +312,8 @@ export interface ReinstallRequest {
 /** How the provider names an accepted operation, for people. */
 export interface OperationRef {
   readonly operationRef: string;
+  /** The machine's own system is to carry it out, which one that hangs does not. Absent: it is not, or nobody knows. */
+  readonly isGraceful?: boolean;
 }
 
 export interface SweepReport {
@@ -357,7 +359,7 @@ export interface FleetProvider {
   setTags(id: string, tags: Tags, options: FleetCall): Promise<void>;
   /** Makes an untagged machine ours, for good. @throws {ProviderError} `conflict`: it is another's. */
   assimilate(id: string, witness: Witness, options: FleetCall): Promise<ProviderMachine>;
-  verifyHostKey(machine: ProviderMachine, key: Buffer, options: FleetCall): Promise<void>;
+  readonly verifyHostKey: VerifyHostKey<FleetCall>;
   capacityGroup(plan: Plan): string;
   isReusable(slotId: string, options: FleetCall): Promise<boolean>;
   hostnameFor(slotId: string): string;

@@ -21,6 +21,8 @@ export interface KeyRingOptions {
 export interface KeyRing {
   /** Line of the current key for `authorized_keys`; changes with a renewal. */
   readonly publicLine: string;
+  /** Lines of the earlier keys; they change with a renewal, too. */
+  readonly previousLines: readonly string[];
   /** To be offered in this order, the current one first; at most five. */
   keys(): readonly SshKey[];
   /**
@@ -42,6 +44,9 @@ export async function openKeyRing(options: KeyRingOptions): Promise<KeyRing> {
   return {
     get publicLine() {
       return keys[0]!.publicLine;
+    },
+    get previousLines() {
+      return keys.slice(1).map(({ publicLine }) => publicLine);
     },
     keys: () => keys,
     async renew() {

@@ -14,14 +14,15 @@ export const linkByDatabase = (
     loginLink(bmdb, consoleUrlOf(config), { ...options, name: options.by }),
   );
 
-/** Makes a link that logs somebody in, once and within a minute. */
+/** Makes a link that logs somebody in, once and within ten minutes. */
 export async function loginLink(
   { access }: Pick<Bmdb, 'access'>,
   consoleUrl: string,
   { name, role, providers }: Grant & { readonly name: string },
 ): Promise<string> {
   const code = makeSecret(systemRandom);
-  await access.codes.add({ digest: digestOf(code), name, role, providers, tokenId: null });
+  const login = { name, identity: name, role, providers, tokenId: null };
+  await access.codes.add({ digest: digestOf(code), ...login });
   return `${new URL('login', consoleUrl).href}#${code}`;
 }
 

@@ -2,13 +2,17 @@ import { getBorderCharacters, table } from 'table';
 import { spanText } from '../../domain/spans.ts';
 import { printable, toTable } from '../text-table.ts';
 
-/** Columns that a text may take where no terminal says how wide it is. */
-export const PLAIN_WIDTH = 80;
 const NARROWEST = 60;
 
-/** How wide the standard output is. */
-export const outputWidth = ({ isTTY, columns }: Partial<NodeJS.WriteStream>): number =>
-  isTTY === true && columns !== undefined ? Math.max(NARROWEST, columns) : PLAIN_WIDTH;
+/** How many columns a text may take: what `COLUMNS` says, else the terminal; a pipe wraps nothing. */
+export function outputWidth(
+  { isTTY, columns }: Partial<NodeJS.WriteStream>,
+  env: NodeJS.ProcessEnv = process.env,
+): number {
+  const told = Number(env['COLUMNS'] ?? Number.NaN);
+  const width = Number.isInteger(told) && told > 0 ? told : isTTY === true ? columns : undefined;
+  return width === undefined ? Number.POSITIVE_INFINITY : Math.max(NARROWEST, width);
+}
 
 /** Names, and what each has, wrapped beside it. */
 export function factLines(facts: readonly (readonly [string, string])[], width: number): string {
@@ -58,7 +62,7 @@ function wrapped(lines: readonly string[][], widths: readonly number[]): string 
     {
       border: getBorderCharacters('void'),
       columnDefault: { paddingLeft: 0, paddingRight: 0, wrapWord: true },
-      columns: widths.map((width) => ({ width })),
+      columns: widths.map((width) => (Number.isFinite(width) ? { width } : {})),
       drawHorizontalLine: () => false,
     },
   );

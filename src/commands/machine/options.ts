@@ -59,14 +59,16 @@ export const WHEN_HELP =
   'after a duration (30m, 2h), or at a date (2025-12-01, midnight in UTC) or an instant with its zone ' +
   '(2025-12-01T10:00:00Z, 2025-12-01T12:00+02:00)';
 
+const CENTURY_MS = 36_525 * 86_400_000;
+
 /** `2h`, or an instant with its zone; a day begins in UTC. @throws {InvalidArgumentError} */
 export const whenOf = (text: string): When => {
-  const forMs = parseDuration(text);
+  const forMs = parseDuration(text, CENTURY_MS);
   if (forMs !== null && forMs > 0) return { forMs };
   const atMs = INSTANT.test(text) ? Date.parse(text.replace(' ', 'T')) : Number.NaN;
   if (!Number.isNaN(atMs)) return { atMs };
   throw new InvalidArgumentError(
-    'Give how long, such as 2h, or until when, with its zone: 2025-12-01T10:00:00Z.',
+    'Give a duration, such as 2h, or a moment with its zone: 2025-12-01T10:00:00Z.',
   );
 };
 

@@ -1,6 +1,6 @@
 import { givingBackOf } from '../../config/giving-back.ts';
 import { askedOf, machinesMeant } from '../../domain/filing/asks.ts';
-import { givingBackText } from '../../domain/filing/loss.ts';
+import { lossOf } from '../../domain/filing/loss.ts';
 import { isBulk, requireCount } from '../../domain/filing/selection.ts';
 import type { Selected, Selector } from '../../domain/filing/selection.ts';
 import { MEANINGS, type Wish } from '../../domain/filing/verbs.ts';
@@ -108,14 +108,14 @@ const asJson = ({ verb }: Wish, key: string, answers: readonly Answer[]) => ({
 
 function told(
   options: VerbOptions,
-  { verb }: Wish,
+  wish: Wish,
   selected: readonly Selected[],
   { width, config }: Means,
 ): Told {
-  const { would, isDestructive, warning: general } = MEANINGS[verb];
+  const { verb } = wish;
+  const { would, isDestructive } = MEANINGS[verb];
   const providers = selected.map(({ provider }) => provider);
-  const warning =
-    verb === 'deprovision' ? givingBackText(providers, givingBackOf(config)) : general;
+  const warning = lossOf(wish, providers, givingBackOf(config));
   if (options.json) {
     const requests = selected.map(({ slot, machineId }) => ({ slot, machineId, state: 'untried' }));
     return { text: jsonLine({ verb, key: null, dryRun: true, requests }), exitCode: 0 };
@@ -130,7 +130,7 @@ function told(
       entry === null ? 'nothing is recorded of it' : placeText(entry.view),
     ]),
   );
-  const head = warning === undefined ? `would ${would}:` : `would ${would}; ${warning}:`;
+  const head = warning === null ? `would ${would}:` : `would ${would}; ${warning}:`;
   const how = confirm === '' ? '' : `; confirm with ${confirm}`;
   return {
     text: [paragraph(head, width), ...lines, `nothing was done${how}`].join('\n'),

@@ -56,6 +56,8 @@ interface Opening {
   readonly version: string;
   /** OpenSSH line of our key. */
   readonly publicKey: string;
+  /** Of the earlier ones; none when absent. */
+  readonly previousKeys?: readonly string[];
   /** What its driver keeps. */
   readonly records: (provider: ProviderName) => Records;
 }
@@ -66,7 +68,7 @@ interface Opening {
  */
 export function openAll(
   config: Config,
-  { provider: wanted, version, publicKey, records }: Opening,
+  { provider: wanted, version, publicKey, previousKeys, records }: Opening,
 ): ReadonlyMap<ProviderName, FleetProvider> {
   const names = Object.keys(config.providers);
   if (wanted !== undefined && !names.includes(wanted)) {
@@ -79,6 +81,7 @@ export function openAll(
     metrics: silentMetrics,
     version,
     publicKey,
+    previousKeys,
     records,
     drivers: DRIVERS,
   };

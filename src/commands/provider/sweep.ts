@@ -38,9 +38,9 @@ export async function sweep(options: SweepOptions): Promise<string> {
   const { file, remove, json, signal } = options;
   const config = loadConfig({ file, env: process.env, flags: {} });
   if (!isConfigured(config, options.provider)) return sweepRecords(options);
-  const publicKey = await ourPublicKey(config);
+  const ours = await ourPublicKeys(config);
   const records = (name: ProviderName) => createReadRecords(name, { records: onlyOnceAsked(file) });
-  const [provider] = openAll(config, { ...options, publicKey, records }).values();
+  const [provider] = openAll(config, { ...options, ...ours, records }).values();
   try {
     const { removed } = await provider!.sweep({ signal, dryRun: !remove });
     if (json) return jsonLine({ provider: provider!.name, dryRun: !remove, removed });
@@ -59,13 +59,16 @@ const onlyOnceAsked = (file: string): RecordShelf => ({
   counts: (signal) => withDatabase({ file }, ({ records }) => records.counts(signal)),
 });
 
-/** Leftovers are known by it: without it, none would be found, and a new one would be no help. */
-async function ourPublicKey({ ssh: { keyPath, keyPassphrase } }: Config): Promise<string> {
+/** Leftovers are known by them: without ours, none would be found, and a new one would be no help. */
+async function ourPublicKeys({ ssh: { keyPath, previousKeyPaths, keyPassphrase } }: Config) {
   if (!existsSync(keyPath)) {
     throw new UsageError(`our SSH key ${keyPath} is not there: leftovers of ours cannot be told`);
   }
   const passphrase = keyPassphrase?.read();
-  return (await loadSshKey(keyPath, passphrase === undefined ? {} : { passphrase })).publicLine;
+  const options = passphrase === undefined ? {} : { passphrase };
+  const lineOf = async (path: string) => (await loadSshKey(path, options)).publicLine;
+  const previousKeys = await Promise.all(previousKeyPaths.filter(existsSync).map(lineOf));
+  return { publicKey: await lineOf(keyPath), previousKeys };
 }
 
 function inWords(name: string, removed: SweepReport['removed'], isDone: boolean): string {

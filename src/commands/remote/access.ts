@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { NotFound, UsageError } from '../../domain/errors.ts';
 import { programVersion } from '../version.ts';
@@ -8,7 +9,7 @@ import { Interrupted } from './failures.ts';
 import { openHttpDoor, requireSecret } from './http-door.ts';
 import type { Format } from './flags.ts';
 import { addressOf, tokenOf } from './open-door.ts';
-import { columnLines, factLines } from '../machine/layout.ts';
+import { columnLines, factLines, outputWidth } from '../machine/layout.ts';
 import { documentText, isData } from './output.ts';
 import { ok, type Session, type Told } from './session.ts';
 
@@ -43,6 +44,8 @@ export const linkTold = async (link: string, format: Format): Promise<Told> =>
 export interface LoginFlags {
   readonly name?: string;
   readonly tokenCommand?: string;
+  /** File with the authorities of its certificate, PEM; they are kept in the context. */
+  readonly ca?: string;
   /** It is kept in the context. */
   readonly allowInsecureHttp: boolean;
 }
@@ -55,7 +58,8 @@ export interface LoginFlags {
 export async function login(url: string, flags: LoginFlags): Promise<string> {
   const { name, tokenCommand, allowInsecureHttp } = flags;
   const address = addressOf(url);
-  const where = { url: address, ...(allowInsecureHttp && { allowInsecureHttp }) };
+  const ca = flags.ca === undefined ? {} : { ca: readAuthorities(flags.ca) };
+  const where = { url: address, ...ca, ...(allowInsecureHttp && { allowInsecureHttp }) };
   requireSecret(where);
   const shown = tokenCommand === undefined ? { token: await askToken() } : { tokenCommand };
   const token = tokenOf({ ...where, ...shown });
@@ -69,30 +73,37 @@ export async function login(url: string, flags: LoginFlags): Promise<string> {
   return `${who.name} is logged in to ${address} as ${who.role}; the context ${own} is used from now on`;
 }
 
-async function askToken(): Promise<string> {
-  if (!process.stdin.isTTY) return firstLine(readFileSync(0, 'utf8'));
-  const { createInterface } = await import('node:readline');
-  const { Writable } = await import('node:stream');
-  // What is typed is shown to nobody, from before it is asked for.
-  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const lines = createInterface({ input: process.stdin, output: silent, terminal: true });
-  process.stderr.write('Token: ');
+/** @throws {UsageError} the file cannot be read, or has no certificate in it. */
+function readAuthorities(file: string): string {
   try {
-    return firstLine(
-      await new Promise<string>((resolve, reject) => {
-        lines.once('line', resolve);
-        lines.once('SIGINT', () => reject(new Interrupted()));
-        lines.once('close', () => resolve(''));
-      }),
-    );
-  } finally {
-    lines.close();
-    process.stderr.write('\n');
+    const pem = readFileSync(file, 'utf8');
+    const found = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
+    const [first, ...more] = found;
+    for (const each of [first ?? pem, ...more]) new X509Certificate(each);
+    return `${found.join('\n')}\n`;
+  } catch (cause) {
+    throw new UsageError(`--ca ${file} is no file of certificates in PEM`, { cause });
   }
 }
 
-function firstLine(text: string): string {
-  const [line = ''] = text.split('\n');
+/** The first line of the standard input, whenever it comes. */
+async function askToken(): Promise<string> {
+  const { createInterface } = await import('node:readline');
+  const { Writable } = await import('node:stream');
+  const { stdin: input } = process;
+  const terminal = input.isTTY === true;
+  // What is typed is shown to nobody, from before it is asked for.
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input, output: silent, terminal });
+  if (terminal) process.stderr.write('Token: ');
+  const line = await new Promise<string>((resolve, reject) => {
+    lines.once('line', resolve);
+    lines.once('SIGINT', () => reject(new Interrupted()));
+    lines.once('close', () => resolve(''));
+  }).finally(() => {
+    lines.close();
+    if (terminal) process.stderr.write('\n');
+  });
   if (line.trim() !== '') return line.trim();
   throw new UsageError(
     'no token was given; "shepherd token create" or an admin makes one, and it is read from the standard input',
@@ -139,15 +150,16 @@ export function showContext(name: string | undefined): string {
   const all = readContexts();
   const own = name ?? all.current;
   if (own === null) throw new NotFound('no context is in use; "shepherd context list" has all');
-  const { url, tokenCommand, simulator } = requireContext(all, own);
+  const { url, tokenCommand, simulator, ca } = requireContext(all, own);
   const facts: (readonly [string, string])[] = [
     ['name', own],
     ['url', url],
     ...(tokenCommand === undefined ? [] : [['tokenCommand', tokenCommand] as const]),
+    ...(ca === undefined ? [] : [['ca', 'kept here; no other authority is believed'] as const]),
     ...(simulator === undefined ? [] : [['simulator', `process ${simulator}`] as const]),
     ['file', contextsFile()],
   ];
-  return factLines(facts, 80);
+  return factLines(facts, outputWidth(process.stdout));
 }
 
 export function removeContext(name: string): string {

@@ -1,6 +1,4 @@
-import tab from '@bomb.sh/tab/commander';
-import { script } from '@bomb.sh/tab';
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import { systemClock } from '../../adapters/clock/system-clock.ts';
 import { withTimeLimit } from '../../daemon/time-limit.ts';
 import { FleetError } from '../../domain/errors.ts';
@@ -26,7 +24,13 @@ const NONE: Names = { machines: [], providers: [], locations: [], contexts: [] }
 const PATIENCE_MS = 250;
 const MACHINES_MAX = 100;
 
-/** By the option before the word. */
+/**
+ * Names come from providers and from whoever answers as the console. Others than these could be run by
+ * a shell, or be taken for an option, so they are not offered.
+ */
+const SAFE_NAME = /^\w[\w.:@+/-]*$/;
+
+/** By the option as commander declares it. */
 const OF_OPTIONS: Readonly<Record<string, Kind>> = {
   '--slots': 'machines',
   '--provider': 'providers',
@@ -39,63 +43,128 @@ const OF_ARGUMENTS: Readonly<Record<string, Kind>> = {
   context: 'contexts',
 };
 
+/** The scripts evaluate nothing of what was typed or offered: they compare and pass it on as it is. */
+const SCRIPTS: Readonly<Record<string, string>> = {
+  bash: `# bash completion for shepherd
+_shepherd_complete() {
+    local line=\${COMP_LINE:0:COMP_POINT} offer
+    local -a words
+    IFS=$' \\t\\n' read -r -d '' -a words <<< "$line"
+    [[ $line == *[[:space:]] ]] && words+=('')
+    local word=\${words[\${#words[@]}-1]}
+    # Readline replaces only what follows the last = or :.
+    local head=\${word%"\${word##*[=:]}"}
+    COMPREPLY=()
+    while IFS=$'\\t' read -r offer _; do
+        [[ $offer == "$word"* ]] && COMPREPLY+=("\${offer#"$head"}")
+    done < <(shepherd complete -- "\${words[@]:1}" 2>/dev/null)
+}
+complete -F _shepherd_complete shepherd
+`,
+  zsh: `#compdef shepherd
+_shepherd() {
+    local -a offers
+    local offer about
+    while IFS=$'\\t' read -r offer about; do
+        offers+=("\${offer//:/\\\\:}:$about")
+    done < <(shepherd complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)
+    _describe shepherd offers
+}
+if [[ \${funcstack[1]} == _shepherd ]]; then _shepherd; else compdef _shepherd shepherd; fi
+`,
+  fish: `# fish completion for shepherd
+function __shepherd_complete
+    set -l words (commandline -opc)
+    set -l word (commandline -ct)
+    shepherd complete -- $words[2..-1] "$word" 2>/dev/null
+end
+complete -c shepherd -e
+complete -c shepherd -f -a '(__shepherd_complete)'
+`,
+};
+
 /** `shepherd completion SHELL`: the script that has a shell ask this program. */
 export function printCompletion(shell: string): void {
-  script(shell, 'shepherd', 'shepherd');
+  process.stdout.write(SCRIPTS[shell]!);
 }
+
+/** What a word may become, and a word of explanation. */
+type Offer = readonly [value: string, about: string];
 
 /**
- * `shepherd complete -- WORD…`, as the shell's script asks: what the last word may become. Where no
- * console answers in time, names of the fleet are left out.
+ * `shepherd complete -- WORD…`, as the shell's script asks: prints what the last word may become, one
+ * offer a line. Where no console answers in time, names of the fleet are left out.
  */
 export async function complete(cli: Command, words: readonly string[]): Promise<void> {
-  const root = tab(cli);
-  // It is the shells', not people's.
-  root.commands.delete('complete');
-  const kind = kindOf(cli, words);
-  const names = kind === null ? NONE : await namesOf(kind, words);
-  const offer = (values: readonly string[]) => (say: (value: string, about: string) => void) => {
-    for (const value of values) say(value, '');
-  };
-  for (const command of [root, ...root.commands.values()]) {
-    for (const [name, option] of command.options) {
-      const known = OF_OPTIONS[`--${name}`];
-      if (known) option.handler = offer(names[known]);
-      if (name === 'state') option.handler = offer(STATES);
-      if (name === 'for') option.handler = offer(STATES.map((state) => `state=${state}`));
-    }
-    const asked = kind === null ? [] : names[kind];
-    for (const argument of command.arguments.values()) {
-      if (argumentKind(command.value, argument.name) === kind) argument.handler = offer(asked);
-    }
+  const last = words.at(-1) ?? '';
+  const { offers, kind, head = '' } = wantedAt(cli, words);
+  const word = last.slice(head.length);
+  const names = kind ? (await namesOf(kind, words, word))[kind] : [];
+  const safe = names.filter((name) => SAFE_NAME.test(name.slice(name.lastIndexOf(',') + 1)));
+  for (const [value, about] of [...offers, ...safe.map((name): Offer => [name, ''])]) {
+    if (value.startsWith(word)) process.stdout.write(`${head}${value}\t${about}\n`);
   }
-  root.parse([...words]);
 }
 
-function argumentKind(command: string, argument: string): Kind | null {
-  if (command.startsWith('context ') && argument === 'name') return 'contexts';
-  return OF_ARGUMENTS[argument] ?? null;
+interface Wanted {
+  readonly offers: readonly Offer[];
+  /** The kind of name of the fleet that may stand there. */
+  readonly kind?: Kind | undefined;
+  /** What stands in the same word before it: `--option=`. */
+  readonly head?: string;
 }
 
-/** What kind of name is wanted; null: none of the fleet. */
-function kindOf(cli: Command, words: readonly string[]): Kind | null {
-  const [last = '', before = ''] = words.toReversed();
-  const known = OF_OPTIONS[before];
-  if (known) return known;
-  if (last.startsWith('-') || before.startsWith('--')) return null;
-  let command = cli;
-  const path: string[] = [];
+/** What the last word is, by the words before it. */
+function wantedAt(cli: Command, words: readonly string[]): Wanted {
+  const [last = ''] = words.slice(-1);
+  const path = [cli];
+  let position = 0;
+  let valued: Option | undefined;
   for (const word of words.slice(0, -1)) {
+    const command = path.at(-1)!;
     const inner = command.commands.find((each) => each.name() === word);
-    if (!inner) continue;
-    command = inner;
-    path.push(word);
+    if (word.startsWith('-')) valued = valuedOption(path, word);
+    else if (valued) valued = undefined;
+    else if (inner && position === 0) path.push(inner);
+    else position++;
   }
-  const [argument] = command.registeredArguments;
-  return argument ? argumentKind(path.join(' '), argument.name()) : null;
+  const [head = ''] = /^--[\w-]+=/.exec(last) ?? [];
+  if (head !== '') valued = valuedOption(path, head.slice(0, -1));
+  if (valued && (head !== '' || !last.startsWith('-'))) return { ...valuesOf(valued), head };
+  const command = path.at(-1)!;
+  const help = cli.createHelp();
+  if (last.startsWith('-')) {
+    const options = help.visibleOptions(command);
+    return { offers: options.map((each) => [each.long ?? each.short ?? '', each.description]) };
+  }
+  const verbs = position > 0 ? [] : help.visibleCommands(command);
+  const argument =
+    command.registeredArguments[position] ??
+    command.registeredArguments.filter(({ variadic }) => variadic).at(-1);
+  const choices = argument?.argChoices?.map((choice): Offer => [choice, '']) ?? [];
+  const isContext = path[1]?.name() === 'context' && argument?.name() === 'name';
+  const kind = isContext ? 'contexts' : OF_ARGUMENTS[argument?.name() ?? ''];
+  const offers = verbs.map((each): Offer => [each.name(), each.description()]);
+  return { offers: [...offers, ...choices], kind };
 }
 
-async function namesOf(kind: Kind, words: readonly string[]): Promise<Names> {
+/** The option of this name, if a value follows it. */
+const valuedOption = (path: readonly Command[], name: string): Option | undefined =>
+  path
+    .flatMap(({ options }) => options)
+    .find((each) => (each.long === name || each.short === name) && !each.isBoolean());
+
+function valuesOf({ long, flags, argChoices = [] }: Option): Wanted {
+  const values =
+    long === '--state'
+      ? STATES
+      : flags === '--for <what>'
+        ? STATES.map((state) => `state=${state}`)
+        : argChoices;
+  return { offers: values.map((value) => [value, '']), kind: OF_OPTIONS[long ?? ''] };
+}
+
+async function namesOf(kind: Kind, words: readonly string[], word: string): Promise<Names> {
   try {
     if (kind === 'contexts') return { ...NONE, contexts: Object.keys(readContexts().contexts) };
     const flagged = (name: string) => {
@@ -117,7 +186,7 @@ async function namesOf(kind: Kind, words: readonly string[]): Promise<Names> {
       ask(
         createClient(door, signal, () => undefined),
         kind,
-        words.at(-1) ?? '',
+        word,
       ),
     );
   } catch (error) {

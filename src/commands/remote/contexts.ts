@@ -18,6 +18,8 @@ export interface Context {
   readonly token?: string;
   /** A command of the shell that prints the token. */
   readonly tokenCommand?: string;
+  /** The authorities that alone may have signed its certificate, PEM; absent: those of Node. */
+  readonly ca?: string;
   /** Its token may go over plain http to another machine. */
   readonly allowInsecureHttp?: boolean;
   /** Process of the simulator that made it, and takes it away at its end. */

@@ -7,6 +7,7 @@ import { givingBackOf } from '../../config/giving-back.ts';
 import { addApi, type ApiDeps } from '../../console/api/api.ts';
 import { addFailures } from '../../console/api/failures.ts';
 import type { Access } from '../../console/access/access.ts';
+import type { Person } from '../../console/access/port.ts';
 import { NO_DAEMONS } from '../../console/daemons.ts';
 import { NO_GUARD } from '../../console/guard.ts';
 import { NO_PLAN } from '../../console/plan.ts';
@@ -15,7 +16,7 @@ import { watchFleet } from '../../console/watch.ts';
 import { createMachineHistory } from '../../daemon/views/machine-history.ts';
 import { recordedFleet } from '../machine/recorded-fleet.ts';
 import type { Door, Question, Reply } from './door.ts';
-import { recordedProviders } from './recorded-providers.ts';
+import { ofProviders, recordedProviders } from './recorded-providers.ts';
 import { recordedInsight, recordedView, type Recorded } from './recorded-views.ts';
 
 export interface DatabaseDoorDeps {
@@ -93,11 +94,17 @@ async function serve(deps: DatabaseDoorDeps, signal: AbortSignal) {
   const view = recordedView(recorded);
   const watch = watchFleet({ fleet: view, clock, log: silentLog, version });
   const app = Fastify({ logger: false });
-  const person = { name: by, role: 'admin', providers: null, via: 'none', proven: false } as const;
+  const person: Person = {
+    ...{ name: by, identity: by, role: 'admin', providers: null, via: 'none', proven: false },
+  };
   app.decorateRequest('person');
   app.addHook('onRequest', async (request) => void (request.person = person));
   addFailures(app, silentLog);
-  const access = { options: { book: bmdb.access, clock, random, log: silentLog } };
+  const options = { book: bmdb.access, clock, random, log: silentLog };
+  const access: Partial<Access> = {
+    options: options as Access['options'],
+    loginSecret: async () => null,
+  };
   const apiDeps: ApiDeps = {
     ...watch,
     ...{
@@ -109,8 +116,8 @@ async function serve(deps: DatabaseDoorDeps, signal: AbortSignal) {
       logControl: null,
       mayEraseDisks: [],
     },
-    // Nobody logs in here, so of all that access has only the book is asked.
-    access: access as unknown as Access,
+    // Nobody logs in here, so little of access is asked.
+    access: access as Access,
     insight: recordedInsight(recorded),
     guard: NO_GUARD,
     plan: NO_PLAN,
@@ -128,6 +135,8 @@ async function serve(deps: DatabaseDoorDeps, signal: AbortSignal) {
       pools: () => read.pools,
       nowMs: () => read.nowMs,
       givingBack: givingBackOf(config),
+      means: async (wanted) =>
+        (await ofProviders(recorded, { version, wanted }, (each) => each.capabilities))[0] ?? null,
     },
   };
   await addApi(app, apiDeps);

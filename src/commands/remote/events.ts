@@ -1,28 +1,35 @@
+import { UsageError } from '../../domain/errors.ts';
 import { factLines, timeText } from '../machine/layout.ts';
 import { jsonLine } from '../text-table.ts';
+import type { When } from '../machine/options.ts';
 import type { Events } from './answers.ts';
 import { NoConsole, Refused } from './failures.ts';
 import { documentText } from './output.ts';
 import type { Session, Told } from './session.ts';
+import { momentOf } from './verbs.ts';
 
 export interface EventsFlags {
   readonly type?: string;
   readonly provider?: string;
   readonly machine?: string;
-  /** Only what comes after this number; `now`: only what is yet to come. */
+  /** Only the latest events, so many of them. */
+  readonly tail?: number;
+  readonly since?: When;
+  /** The first events after this number; `now`: only what is yet to come. */
   readonly after?: string;
-  readonly limit: number;
+  readonly limit?: number;
   readonly follow: boolean;
 }
 
 const LOOK_MS = 1_000;
 const PAGE = 1_000;
+const SHOWN = 100;
 
-/** `shepherd events`: what happened, oldest first; with `follow` it goes on until Ctrl-C. */
+/** `shepherd events`: the latest events, oldest first; with `follow` it goes on until Ctrl-C. */
 export async function showEvents(flags: EventsFlags, session: Session): Promise<Told> {
   if (flags.follow) return follow(flags, session);
   const { client, format, width } = session;
-  const page = await client.get<Events>('/events', queryOf(flags, flags.after, flags.limit));
+  const page = await client.get<Events>('/events', await firstQuery(flags, session));
   if (format === 'json' || format === 'yaml') {
     return { text: await documentText(page, format), exitCode: 0 };
   }
@@ -30,24 +37,33 @@ export async function showEvents(flags: EventsFlags, session: Session): Promise<
   return { text: lines.join('\n'), exitCode: 0 };
 }
 
-const queryOf = (
-  { type, provider, machine }: EventsFlags,
-  after: string | undefined,
-  limit: number,
-) => ({ ...{ type, provider, machine, after }, limit: Math.min(limit, PAGE) });
+const wantedOf = ({ type, provider, machine }: EventsFlags) => ({ type, provider, machine });
+
+/** @throws {UsageError} more are wanted than one answer has. */
+async function firstQuery(flags: EventsFlags, { client }: Session): Promise<EventsQuery> {
+  const { after, since, limit = SHOWN, tail = since ? PAGE : limit } = flags;
+  if (Math.max(limit, tail) > PAGE) throw new UsageError(`give ${PAGE} events at most`);
+  if (after !== undefined) return { ...wantedOf(flags), after, limit };
+  const sinceMs = since && ('atMs' in since ? since.atMs : (await momentOf(client)) - since.forMs);
+  return { ...wantedOf(flags), tail, sinceMs };
+}
+type EventsQuery = NonNullable<Parameters<Session['client']['get']>[1]>;
 
 /** Every daemon tells of the same numbers, so it goes on wherever a console answers again. */
 async function follow(flags: EventsFlags, session: Session): Promise<Told> {
   const { client, format, width, signal, sleep, say, write } = session;
-  let after = flags.after ?? 'now';
+  const isLatest = (flags.tail ?? flags.since) !== undefined;
+  let query: EventsQuery = isLatest
+    ? await firstQuery(flags, session)
+    : { ...wantedOf(flags), after: flags.after ?? 'now', limit: PAGE };
   let isAway = false;
   while (!signal.aborted) {
     try {
-      const page = await client.get<Events>('/events', queryOf(flags, after, PAGE));
+      const page = await client.get<Events>('/events', query);
       if (isAway) say('the console answers again');
       isAway = false;
       for (const event of page.events) write(`${lineOf(event, format, width)}\n`);
-      after = page.next;
+      query = { ...wantedOf(flags), after: page.next, limit: PAGE };
       if (page.more) continue;
     } catch (error) {
       if (signal.aborted) break;

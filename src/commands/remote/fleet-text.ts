@@ -1,4 +1,4 @@
-import { countsLine } from '../counts-line.ts';
+import { headlineText } from '../../domain/headline.ts';
 import { whenText } from '../machine/layout.ts';
 import type { Fleet } from './answers.ts';
 
@@ -12,11 +12,12 @@ export function guardTexts({ guard, atMs }: Pick<Fleet, 'guard' | 'atMs'>): stri
     : barring.map((scope) => scopeText(scope, atMs));
 }
 
-function scopeText({ scope, state, sinceMs, reason }: Scope, atMs: number): string {
+function scopeText({ scope, state, sinceMs, reason, ends }: Scope, atMs: number): string {
   const whose = scope === 'fleet' ? 'the fleet' : `provider ${scope}`;
   const since = sinceMs === null ? '' : ` since ${whenText(sinceMs, atMs)}`;
   const what = state === 'frozen' ? 'is FROZEN' : 'waits';
-  return `recovery ${what} for ${whose}${since}: ${reason ?? state}`;
+  const end = ends === null ? '' : `. ${ends}`;
+  return `recovery ${what} for ${whose}${since}: ${reason ?? state}${end}`;
 }
 
 export const unlistedTexts = ({ unlisted, atMs }: Pick<Fleet, 'unlisted' | 'atMs'>): string[] =>
@@ -25,4 +26,4 @@ export const unlistedTexts = ({ unlisted, atMs }: Pick<Fleet, 'unlisted' | 'atMs
       `provider ${provider} CANNOT BE LISTED since ${whenText(sinceMs, atMs)}: ${cause}`,
   );
 
-export const countsText = ({ counts }: Pick<Fleet, 'counts'>): string => countsLine(counts);
+export const countsText = ({ headline }: Pick<Fleet, 'headline'>): string => headlineText(headline);

@@ -1,4 +1,5 @@
 import { factLines, whenText, timeText } from '../machine/layout.ts';
+import { doingText, needsText } from '../../domain/fleet-status.ts';
 import { spanText } from '../../domain/spans.ts';
 import type { Fleet, RequestList, Sessions } from './answers.ts';
 import { countsText, guardTexts, unlistedTexts } from './fleet-text.ts';
@@ -8,6 +9,36 @@ import { ok, type Session, type Told } from './session.ts';
 const REQUESTS_SHOWN = 20;
 /** Component of the sessions that carry requests out. */
 const DAEMON = 'shepherd';
+
+/** `shepherd status`: what needs a person, what is being done, and when the next thing happens. */
+export async function showStatus({ client, format, width, paint }: Session): Promise<Told> {
+  const fleet = await client.get<Fleet>('/fleet');
+  const { atMs, headline, status } = fleet;
+  if (isData(format)) return ok(await documentText({ atMs, headline, status }, format));
+  if (format === 'name') return ok(status.needs.map(({ title }) => title).join('\n'));
+  const { next } = status;
+  const facts: [string, string][] = [
+    ['machines', countsText(fleet)],
+    ...needFacts(fleet),
+    ['doing', doingText(status)],
+    ['next', next ? `${whenText(next.atMs, atMs)}: ${next.text}` : 'nothing at a known time'],
+  ];
+  return ok(paint(factLines(facts, width)));
+}
+
+/** What needs a person, each with its reason and what ends it. */
+function needFacts({ atMs, status }: Pick<Fleet, 'atMs' | 'status'>): [string, string][] {
+  if (status.needs.length === 0) return [['needs you', 'nothing']];
+  return status.needs.map(({ kind, title, text, sinceMs }, at) => {
+    const since = sinceMs === null ? '' : ` since ${whenText(sinceMs, atMs)}`;
+    const why = kind === 'machines' ? '"shepherd machines --needs-human" lists them' : text;
+    return [at === 0 ? 'needs you' : '', `${titleText(title)}${since}: ${why}`];
+  });
+}
+
+/** In the capitals that are painted. */
+const titleText = (title: string): string =>
+  title.replace('is frozen', 'is FROZEN').replace('cannot be listed', 'CANNOT BE LISTED');
 
 /** `shepherd fleet status`: whether machines are recovered now, and what stands in the way. */
 export async function fleetStatus(session: Session): Promise<Told> {
@@ -21,8 +52,8 @@ export async function fleetStatus(session: Session): Promise<Told> {
     ({ component, endedAtMs }) => component === DAEMON && endedAtMs === null,
   );
   if (isData(format)) {
-    const { atMs, total, counts, needHuman, guard, budget, unlisted } = fleet;
-    const told = { atMs, total, counts, needHuman, guard, budget, unlisted };
+    const { atMs, total, counts, headline, needHuman, status, guard, budget, unlisted } = fleet;
+    const told = { atMs, total, counts, headline, needHuman, status, guard, budget, unlisted };
     return ok(await documentText({ ...told, daemons, requests }, format));
   }
   if (format === 'name') return ok('fleet');
@@ -36,7 +67,7 @@ interface Status {
 }
 
 function statusText({ fleet, daemons, requests }: Status, width: number): string {
-  const { atMs, budget, needHuman } = fleet;
+  const { atMs, budget } = fleet;
   const told = requests.slice(0, REQUESTS_SHOWN);
   const more = requests.length - told.length;
   const facts: [string, string][] = [
@@ -52,10 +83,8 @@ function statusText({ fleet, daemons, requests }: Status, width: number): string
       at === 0 ? 'recovering' : '',
       `${scope}: ${permits} of at most ${limit}`,
     ]),
-    [
-      'needs you',
-      needHuman === 0 ? 'none' : `${needHuman}: "shepherd machines --needs-human" has them`,
-    ],
+    // What is frozen or cannot be listed stands above, with its reason.
+    ['needs you', needsText(fleet.status)],
     ['requests', requests.length === 0 ? 'none open' : `${requests.length} open`],
     ...told.map((each): [string, string] => [
       '',

@@ -18,6 +18,8 @@ export interface HttpDoorOptions {
   readonly version: string;
   /** For people: what they may do when nothing answers. */
   readonly advice: string;
+  /** The authorities that alone may have signed its certificate, PEM; absent: those of Node. */
+  readonly ca?: string | undefined;
   /** The token may go over plain http to another machine. */
   readonly allowInsecureHttp?: boolean;
   /** How long a stream may be silent; 30 s when absent. */
@@ -99,7 +101,7 @@ async function replyOf(answer: IncomingMessage): Promise<Reply> {
 }
 
 function ask(options: HttpDoorOptions, question: Question): Promise<IncomingMessage> {
-  const { url, token, version } = options;
+  const { url, token, version, ca } = options;
   const { method, path, query = {}, headers = {}, body, signal } = question;
   const target = new URL(url.replace(/\/*$/, '') + path);
   for (const [name, value] of Object.entries(query)) {
@@ -113,6 +115,7 @@ function ask(options: HttpDoorOptions, question: Question): Promise<IncomingMess
       target,
       {
         ...{ method, signal },
+        ...(ca !== undefined && { ca }),
         headers: {
           'user-agent': `shepherd/${version}`,
           accept: 'application/json',
@@ -140,10 +143,21 @@ function ask(options: HttpDoorOptions, question: Question): Promise<IncomingMess
   });
 }
 
+const UNTRUSTED =
+  'no authority known here signed its certificate; "shepherd login URL --ca FILE" makes one known';
+
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'its name is not known',
   ECONNRESET: 'it hung up',
+  ...Object.fromEntries(
+    [
+      'DEPTH_ZERO_SELF_SIGNED_CERT',
+      'SELF_SIGNED_CERT_IN_CHAIN',
+      'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+      'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    ].map((code) => [code, UNTRUSTED]),
+  ),
 };
 
 const noConsole = ({ url, advice }: HttpDoorOptions, cause: unknown, wasSent = true) => {

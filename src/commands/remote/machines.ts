@@ -127,8 +127,8 @@ function tableFor(page: Pages, fleet: Fleet, width: number): string {
     return [line, ...notes.map((note) => noteLines(note, width))].join('\n');
   });
   const counts = countsText(fleet);
-  const shown =
-    page.machines.length === fleet.total ? counts : `${page.machines.length} of ${counts}`;
+  const told = page.machines.length;
+  const shown = told === fleet.total ? counts : `${told} shown; the fleet is ${counts}`;
   const foot = [shown, ...guardTexts(fleet), ...unlistedTexts(fleet)];
   return [
     ...(rows.length === 0 ? [] : [head, ...rows, '']),

@@ -16,8 +16,8 @@ export interface Named {
 }
 
 /**
- * The machine that a person means: by slot, id of machine or device, address, or a unique beginning
- * of an id.
+ * The machine that a person means: by slot, id of machine or device, address, host name, or a unique
+ * beginning of an id.
  * @param exact whole names only.
  * @throws {UsageError} it is not clear which. @throws {NotFound} nothing has the name.
  */
@@ -56,7 +56,9 @@ export async function findNamed(
 function unclear(name: string, machines: Resolution['machines'], more: boolean): UsageError {
   const lines = machines.map(({ slot, machineId }) => `    ${slot}  ${machineId ?? '-'}`);
   const rest = more ? ['    and others'] : [];
-  const head = `${printable(name)} is the beginning of several; nothing was done; give more of one of them:`;
+  const head = machines.every(({ whole }) => whole)
+    ? `${printable(name)} is the name of several machines; nothing was done; name one of them by its slot:`
+    : `${printable(name)} is the beginning of several; nothing was done; give more of one of them:`;
   return new UsageError([head, ...lines, ...rest].join('\n'));
 }
 

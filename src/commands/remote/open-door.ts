@@ -73,7 +73,7 @@ async function byDatabase(file: string, url: string | undefined, means: DoorMean
   return openDatabase({ file, url }, means);
 }
 
-/** What goes with an address: the token of the environment, else that of a context with it. */
+/** What goes with an address: the CA of a context with it, and its token, or that of the environment. */
 function byUrl(url: string, flags: DoorFlags, means: DoorMeans, env: NodeJS.ProcessEnv): Door {
   const address = addressOf(url);
   const known = Object.values(readContexts().contexts);
@@ -81,7 +81,8 @@ function byUrl(url: string, flags: DoorFlags, means: DoorMeans, env: NodeJS.Proc
   const allowInsecureHttp = flags.allowInsecureHttp || context?.allowInsecureHttp === true;
   const token = env['SHEPHERD_TOKEN'] || (context ? tokenOf(context, means.isSilent) : null);
   const advice = 'see to its daemon, or give another --url; --config FILE goes past it';
-  return openHttpDoor({ ...means, url: address, token, advice, allowInsecureHttp });
+  const ca = context?.ca;
+  return openHttpDoor({ ...means, url: address, token, advice, allowInsecureHttp, ca });
 }
 
 /** A context has its own token; that of the environment may be another console's. */
@@ -90,7 +91,8 @@ function byContext(name: string, flags: DoorFlags, means: DoorMeans): Door {
   const token = tokenOf(found, means.isSilent);
   const advice = adviceFor(name, found);
   const allowInsecureHttp = flags.allowInsecureHttp || found.allowInsecureHttp === true;
-  return openHttpDoor({ ...means, url: addressOf(found.url), token, advice, allowInsecureHttp });
+  const [url, ca] = [addressOf(found.url), found.ca];
+  return openHttpDoor({ ...means, url, token, advice, allowInsecureHttp, ca });
 }
 
 const adviceFor = (name: string, { simulator }: Context): string =>

@@ -1,5 +1,6 @@
 import { styleText } from 'node:util';
 import { UsageError } from '../../domain/errors.ts';
+import { SHARE_WORDS, TONE_OF, type Tone } from '../../domain/headline.ts';
 import { columnLines, plainCell } from '../machine/layout.ts';
 import { sayPaged } from '../pager.ts';
 import { jsonLine } from '../text-table.ts';
@@ -86,8 +87,17 @@ export type Paint = (text: string) => string;
 
 const MARKS: readonly (readonly [RegExp, 'red' | 'yellow'])[] = [
   [/\bQuarantined · \S+|\bFROZEN\b|\bREFUSED\b|\bNOT FILED\b|\bMISTAKEN\b/g, 'red'],
-  [/\bRecovering · \S+|\bRunning · (?:silent|late)\b|CANNOT BE LISTED/g, 'yellow'],
+  [sharesOf('bad'), 'red'],
+  [/\bRunning · silent\b|\bprovider \S+ CANNOT BE LISTED/g, 'red'],
+  [/\bRecovering · \S+|\bRunning · late\b/g, 'yellow'],
+  [sharesOf('warn'), 'yellow'],
 ];
+
+/** `10 silent`, as a headline tells it. */
+function sharesOf(tone: Tone): RegExp {
+  const words = SHARE_WORDS.filter((word) => TONE_OF[word] === tone);
+  return new RegExp(`\\b\\d+ (?:${words.join('|')})\\b`, 'g');
+}
 
 export function painting(color: Color, stream: NodeJS.WriteStream = process.stdout): Paint {
   if (color === 'never') return (text) => text;

@@ -6,27 +6,36 @@ import type { Recorded } from './recorded-views.ts';
 /** Providers as rows and configuration have them. None is asked anything. */
 export function recordedProviders(recorded: Recorded, version: string): ProvidersView {
   const summaries = async (wanted?: string): Promise<ProviderSummary[]> => {
-    const names = Object.keys(recorded.config.providers);
-    if (wanted !== undefined && !names.includes(wanted)) return [];
-    // Drivers take long to load, and few commands are about providers.
-    const { openAll, NO_KEY } = await import('../provider/open-providers.ts');
-    const { createReadRecords } = await import('../../actors/providers/records.ts');
-    const providers = openAll(recorded.config, {
-      ...{ provider: wanted, version, publicKey: NO_KEY },
-      records: (name) => createReadRecords(name, recorded.bmdb),
-    });
-    try {
-      return [...providers.values()]
-        .map((each) => summaryOf(each, recorded))
-        .toSorted((a, b) => (a.provider < b.provider ? -1 : 1));
-    } finally {
-      await Promise.all([...providers.values()].map((each) => each.stop()));
-    }
+    const found = await ofProviders(recorded, { version, wanted }, (each) =>
+      summaryOf(each, recorded),
+    );
+    return found.toSorted((a, b) => (a.provider < b.provider ? -1 : 1));
   };
   return {
     summaries: () => summaries(),
     summary: async (name) => (await summaries(name))[0] ?? null,
   };
+}
+
+/** Opens the configured providers (or the one that is wanted), and reads something of each. */
+export async function ofProviders<T>(
+  { config, bmdb }: Pick<Recorded, 'config' | 'bmdb'>,
+  { version, wanted }: { readonly version: string; readonly wanted: string | undefined },
+  read: (provider: FleetProvider) => T,
+): Promise<T[]> {
+  if (wanted !== undefined && !Object.keys(config.providers).includes(wanted)) return [];
+  // Drivers take long to load, and few commands are about providers.
+  const { openAll, NO_KEY } = await import('../provider/open-providers.ts');
+  const { createReadRecords } = await import('../../actors/providers/records.ts');
+  const providers = openAll(config, {
+    ...{ provider: wanted, version, publicKey: NO_KEY },
+    records: (name) => createReadRecords(name, bmdb),
+  });
+  try {
+    return [...providers.values()].map(read);
+  } finally {
+    await Promise.all([...providers.values()].map((each) => each.stop()));
+  }
 }
 
 function summaryOf(

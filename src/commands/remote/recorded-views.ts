@@ -12,12 +12,15 @@ import { ladderStanding } from '../../domain/explanation/ladder-standing.ts';
 import { poolSummaries } from '../../daemon/views/pool-summaries.ts';
 import { TUNING } from '../../daemon/tuning.ts';
 
+import { headlineOf, shareWord } from '../../domain/headline.ts';
 import type { Slot } from '../../domain/ids.ts';
 import { slotOfRow } from '../../domain/filing/named-fleet.ts';
 import { countPermits } from '../../domain/recovery/permits.ts';
 import { gravest, standingsOf, type GuardStanding } from '../../domain/recovery/standing.ts';
-import { needsHuman, STATES } from '../../domain/states.ts';
+import { entryNeedsHuman, STATES } from '../../domain/states.ts';
 import { worksElsewhere } from '../../domain/view.ts';
+import { noCounts } from '../../domain/recovery/guard-counts.ts';
+import { guardEnd } from '../../domain/recovery/guard-ends.ts';
 import { FLEET } from '../../domain/recovery/guard-judgement.ts';
 import { explainEntry } from '../machine/explaining.ts';
 import type { Means } from '../machine/command.ts';
@@ -47,7 +50,10 @@ export function recordedView({ config, fleet, unlisted }: Recorded): FleetView {
     counts: Object.fromEntries(
       STATES.map((state) => [state, counts.get(state)?.length ?? 0]),
     ) as ReturnType<FleetView['frame']>['counts'],
-    needHuman: [...entries.values()].filter(needsHuman).length,
+    headline: headlineOf(
+      [...entries.values()].map((entry) => ({ word: shareWord(entry), machines: 1 })),
+    ),
+    needHuman: [...entries.values()].filter(entryNeedsHuman).length,
     guard: guardOf(fleet, config),
     unlisted: unlisted.map((each) => ({ ...each, sinceMs: Math.round(each.sinceMs) })),
   });
@@ -63,6 +69,7 @@ export function recordedView({ config, fleet, unlisted }: Recorded): FleetView {
     snapshot: () => ({ ...frame(), machines: [], pools: pools() }),
     frame,
     nowMs: () => read.nowMs,
+    loss: fleet.loss,
     providers: () => Object.keys(config.providers),
     pools,
     entries,
@@ -104,19 +111,32 @@ function guardOf(fleet: RecordedFleet, config: Config): GuardSummary {
     ...others.map((scope) => ({ scope, state: 'watching' as const, sinceMs: null, reason: null })),
   ];
   const countIn = (scope: string) => {
-    const those = started.filter(({ view }) => scope === FLEET || view.provider === scope);
+    const those = started.filter(({ view }) => isIn(scope, view));
     const silent = those.filter(({ view }) => view.substate === 'silent').length;
     return { started: those.length, silent };
   };
+  const counts = standings.map(({ scope }) => ({
+    ...{ ...noCounts(scope), ...countIn(scope) },
+    machines: entries.filter(({ facts: { row }, view }) => isIn(scope, view) && row?.provided)
+      .length,
+  }));
   return {
     state: gravest(standings).state,
-    scopes: standings.map((each) => ({
-      ...each,
-      sinceMs: each.sinceMs === null ? null : Math.round(each.sinceMs),
-      ...countIn(each.scope),
-    })),
+    scopes: standings.map((each) => {
+      const end = guardEnd(each, { rows: read.guard, counts }, moment);
+      return {
+        ...each,
+        sinceMs: each.sinceMs === null ? null : Math.round(each.sinceMs),
+        ...countIn(each.scope),
+        ends: end?.text ?? null,
+        endsAtMs: end && end.atMs !== null ? Math.round(end.atMs) : null,
+      };
+    }),
   };
 }
+
+const isIn = (scope: string, { provider }: MachineEntry['view']): boolean =>
+  scope === FLEET || provider === scope;
 
 /** A freeze stays one; but nobody judges anything. */
 const unattended = (standing: GuardStanding): GuardStanding =>

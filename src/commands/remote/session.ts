@@ -58,9 +58,9 @@ export async function throughDoor(
   const signal = untilInterrupt();
   await reporting(flags, async () => {
     const version = programVersion();
-    if (/^(oidc|token|mtls):/.test(flags.by ?? '')) {
+    if (/^(oidc|token|config|mtls):/.test(flags.by ?? '')) {
       throw new UsageError(
-        '--by is a claim: a name that begins with oidc:, token: or mtls: would look proven',
+        '--by is a claim: a name that begins with oidc:, token:, config: or mtls: would look proven',
       );
     }
     const door = await openDoor(flags, { version, by: flags.by ?? accountName(), say });

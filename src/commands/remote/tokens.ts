@@ -14,7 +14,8 @@ export async function createToken(wanted: NewToken, session: Session): Promise<T
   const { client, format, say } = session;
   const made = await client.send<MadeToken>('POST', '/tokens', { body: wanted });
   if (isData(format)) return ok(await documentText(made, format));
-  say(`token ${wanted.name} has the id ${made.id} and the role ${wanted.role}; it is shown once`);
+  const about = `has the id ${made.id} and the role ${wanted.role}`;
+  say(`token ${wanted.name} ${about}, and ends ${timeText(made.expiresAtMs)}; it is shown once`);
   return ok(made.token);
 }
 
@@ -25,8 +26,10 @@ const COLUMNS: readonly Column<Token>[] = [
   { name: 'providers', of: ({ providers }) => providers?.join(' ') ?? 'all' },
   {
     name: 'valid',
-    of: ({ expiresAtMs, revokedAtMs }) =>
-      revokedAtMs === null ? `until ${timeText(expiresAtMs)}` : `revoked ${timeText(revokedAtMs)}`,
+    of: ({ expiresAtMs, revokedAtMs, hasEnded }) => {
+      if (revokedAtMs !== null) return `revoked ${timeText(revokedAtMs)}`;
+      return hasEnded ? 'ended' : `until ${timeText(expiresAtMs)}`;
+    },
   },
   {
     name: 'used',

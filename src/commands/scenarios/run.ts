@@ -2,7 +2,6 @@ import { systemClock } from '../../adapters/clock/system-clock.ts';
 import { createDaemonLog } from '../../adapters/log/pino-log.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import { RemoteFailure, UsageError } from '../../domain/errors.ts';
-import { countsLine } from '../counts-line.ts';
 import { watchForEnd } from '../signals.ts';
 import type { EquinixWorld } from '../sim-world.ts';
 import { createLiveLine, type LiveLine } from '../terminal.ts';
@@ -15,6 +14,7 @@ import type { Scenario, ScenarioName, ScenarioReport, Stage } from './scenario.t
 import { withStage } from './stage.ts';
 import { rolling } from './rolling.ts';
 import { storm } from './storm.ts';
+import { headlineText } from '../../domain/headline.ts';
 
 const PLAYS: Readonly<Record<ScenarioName, Scenario>> = {
   storm,
@@ -125,8 +125,8 @@ async function playOn(
   const { daemon, audit, truth, machines } = empty;
   const left = new Map<string, string>();
   let begun = false;
-  const shown = daemon.fleet.changes$.subscribe(({ counts, upserts }) => {
-    live.set(countsLine(counts));
+  const shown = daemon.fleet.changes$.subscribe(({ headline, upserts }) => {
+    live.set(headlineText(headline));
     if (!begun) return;
     for (const { providerId, state } of upserts) {
       if (state !== 'Running' && providerId !== null) left.set(providerId, state);

@@ -9,7 +9,7 @@ import {
 } from '../../domain/provisioning/provider-tags.ts';
 import { callOf, type Stage } from '../stage.ts';
 import type { Step } from '../step.ts';
-import { must, StepFailed } from '../verdict.ts';
+import { must, StepFailed, StepSkipped } from '../verdict.ts';
 import { NotInTime, type Pending, pending, shown, until } from '../waiting.ts';
 import { bootWait, isEarly, tryBootId, tryConnect } from './contact.ts';
 import { assertTags } from './creation.ts';
@@ -43,12 +43,12 @@ function split(tags: Tags): { readonly own: Tags; readonly foreign: Tags } {
 
 /** Sets the tags of ours; what is read may be stale for a while. */
 async function changeTags(stage: Stage, own: Tags, foreign: Tags, signal: AbortSignal) {
-  const { clock, patience } = stage;
+  const { patience } = stage;
   const { raw } = stage.opened();
   const id = stage.machineId();
   must(own[SET_ID_TAG] === stage.subject.setId, 'the machine is not marked as the test’s');
   await stage.raw('SetTags', signal, (options) => raw.setTags(id, own, options));
-  const wait = { clock, signal, timeoutMs: patience.syncMs * 2, intervalMs: patience.probeMs };
+  const wait = stage.wait({ signal, timeoutMs: patience.syncMs * 2, intervalMs: patience.probeMs });
   await until('the tags that were set', wait, async () => {
     const { tags } = await stage.opened().fleet.getMachine(id, callOf(signal));
     const fault = differenceOf(tags, { ...foreign, ...own });
@@ -123,7 +123,13 @@ const power: Step = {
     const { fleet } = stage.opened();
     const id = stage.machineId();
     const wait = { ...bootWait(stage, signal), timeoutMs: stage.patience.rebootMs };
-    await fleet.setPower(id, 'off', callOf(signal));
+    try {
+      await fleet.setPower(id, 'off', callOf(signal));
+    } catch (error) {
+      // The driver switches machines, and this one has no button.
+      if (!isProviderError(error, 'not-implemented')) throw error;
+      throw new StepSkipped(`not supported by this machine, and refused so: ${explain(error)}`);
+    }
     await until('the machine is off', wait, () => looksOff(stage, signal));
     await fleet.setPower(id, 'on', callOf(signal));
     must(await bootIdChanges(stage, signal), 'it was switched on, and the boot id never changed');

@@ -14,10 +14,14 @@ export const unclaimed: Step = {
   takes: ['gone'],
   async run(stage, signal) {
     requireClaims(stage);
-    const { subject, found, patience, clock, ledger } = stage;
+    const { subject, found, patience, ledger } = stage;
     const names = ledger.creations.flatMap(namesOf);
     const { reservationId, id } = found.unused!;
-    const wait = { clock, signal, timeoutMs: patience.destroyMs, intervalMs: patience.probeMs };
+    const wait = stage.wait({
+      signal,
+      timeoutMs: patience.destroyMs,
+      intervalMs: patience.probeMs,
+    });
     await until('nothing is kept', wait, async () => {
       const left = await subject.claims(names, signal);
       if (left.length === 0) return true;

@@ -1,4 +1,8 @@
-import { type HostKeyEvidence, proveHostKey } from '../../actors/tasks/host-key-proof.ts';
+import {
+  type HostKeyEvidence,
+  proveHostKey,
+  unprovedSession,
+} from '../../actors/tasks/host-key-proof.ts';
 import type { ShellSession } from '../../adapters/ssh/port.ts';
 import { parseAddress } from '../../adapters/ssh/port.ts';
 import {
@@ -101,7 +105,9 @@ async function checkVerifier(
   const { raw } = stage.opened();
   const machine = stage.machine();
   const verify = (what: string, bytes: Buffer) =>
-    stage.raw(what, signal, (options) => raw.verifyHostKey(machine, bytes, options));
+    stage.raw(what, signal, (options) =>
+      raw.verifyHostKey(machine, bytes, options, unprovedSession(session)),
+    );
   const right = Buffer.from(session.hostKey, 'base64');
   const { hostKey: isAble, create } = raw.capabilities;
   const isKnown = evidence === 'provider' || evidence === 'inventory';
@@ -135,7 +141,9 @@ async function tryProof(stage: Stage, signal: AbortSignal): Promise<Proved | Pen
     const question = { provider: fleet, machine, session, policy, pinned, signal };
     return { session, evidence: await proveHostKey(question) };
   } catch (error) {
-    if (isEarly(error) && !signal.aborted) return pending(explain(error));
+    // A driver that runs commands there may have been broken off, too.
+    const isLate = !isEarly(error) && !isProviderError(error, 'transient');
+    if (!isLate && !signal.aborted) return pending(explain(error));
     if (!(error instanceof HostKeyRejected)) throw error;
     const isUnknown = !create && machine.hostKey === undefined && policy === 'strict';
     if (isUnknown) throw new StepSkipped('the inventory knows no host key, and policy is strict');
@@ -172,12 +180,8 @@ const isPassing = (error: unknown): boolean =>
 export const isEarly = (error: unknown): boolean =>
   error instanceof RemoteFailure || isPassing(error);
 
-export const bootWait = (stage: Stage, signal: AbortSignal) => ({
-  clock: stage.clock,
-  signal,
-  timeoutMs: stage.patience.bootMs,
-  intervalMs: stage.patience.probeMs,
-});
+export const bootWait = ({ patience, wait }: Stage, signal: AbortSignal) =>
+  wait({ signal, timeoutMs: patience.bootMs, intervalMs: patience.probeMs });
 
 const boot: Step = {
   id: 'boot',

@@ -97,18 +97,14 @@ async function orderMachine(
 
 /** A creation that failed may have worked: its machine is waited for, where that can be. */
 async function lateComer(stage: Stage, mark: Witness, failure: unknown, signal: AbortSignal) {
-  const { clock, patience, ledger } = stage;
+  const { patience, ledger } = stage;
   const booked = ledger.creations.filter(({ witness: its }) => its === mark);
   const answer = booked.find(({ id }) => id !== null);
   if (answer) return `machine ${answer.id} came of it: the driver answered with it`;
   const mayBe =
     facetsOf(failure).outcome === 'unknown' || booked.some(({ state }) => state === 'unknown');
-  const wait = {
-    clock,
-    signal,
-    timeoutMs: mayBe ? patience.bootMs : 0,
-    intervalMs: patience.syncMs,
-  };
+  const timeoutMs = mayBe ? patience.bootMs : 0;
+  const wait = stage.wait({ signal, timeoutMs, intervalMs: patience.syncMs });
   try {
     const id = await until('the machine shows up', wait, async () => {
       const marked = await withWitness(stage, mark, signal);
@@ -149,15 +145,11 @@ const listed: Step = {
   needs: ['create'],
   takes: ['machine'],
   async run(stage, signal) {
-    const { clock, patience } = stage;
+    const { patience } = stage;
     const { fleet } = stage.opened();
     const { consistentList } = fleet.capabilities;
-    const wait = {
-      clock,
-      signal,
-      timeoutMs: consistentList ? 0 : patience.bootMs,
-      intervalMs: patience.syncMs,
-    };
+    const timeoutMs = consistentList ? 0 : patience.bootMs;
+    const wait = stage.wait({ signal, timeoutMs, intervalMs: patience.syncMs });
     const entry = await until('the machine in a listing', wait, async () => {
       const { machines } = await fleet.listMachines(callOf(signal));
       return machines.find(({ id }) => id === stage.machineId()) ?? pending('it is not listed');

@@ -50,10 +50,14 @@ const reusable: Step = {
   takes: ['gone'],
   gives: 'free',
   async run(stage, signal) {
-    const { clock, patience, found } = stage;
+    const { patience, found } = stage;
     const { reservationId, id } = found.unused!;
     const slotId = reservationId ?? id!;
-    const wait = { clock, signal, timeoutMs: patience.destroyMs, intervalMs: patience.probeMs };
+    const wait = stage.wait({
+      signal,
+      timeoutMs: patience.destroyMs,
+      intervalMs: patience.probeMs,
+    });
     await until(`slot ${slotId} is reusable`, wait, async () =>
       (await stage.opened().fleet.isReusable(slotId, callOf(signal))) ? true : pending('it is not'),
     );

@@ -4,7 +4,7 @@ import type { AccessBook, ApiToken, ConsoleSession, EventBook } from '../../adap
 import type { Clock, Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import { explain } from '../../domain/errors.ts';
-import type { Grant } from '../../domain/access.ts';
+import { isWithin, PAGE_SECRET, type Grant } from '../../domain/access.ts';
 import { networkOf } from '../../domain/network.ts';
 import { Problem } from '../api/problem.ts';
 import { createGuesses } from '../guesses.ts';
@@ -13,6 +13,7 @@ import { cookieOf, sessionCookie, type CookieRules } from './cookies.ts';
 import { createLookups } from './lookups.ts';
 import { ANONYMOUS, type Person } from './port.ts';
 import { createRenewals, type IdentityMeans } from './renewal.ts';
+import { unseal } from './sealed.ts';
 import { digestOf, idOfToken } from './secrets.ts';
 
 /** A token of the configuration. */
@@ -50,6 +51,13 @@ export interface Access {
   find(request: FastifyRequest, demands?: { readonly isMetrics: boolean }): Promise<Person>;
   /** The session of the page, by the cookie of a request. */
   session(request: FastifyRequest): Promise<ConsoleSession | null>;
+  /**
+   * What the cookie of a login holds that a request comes from, directly or by a token that was made in
+   * it; null: it comes from no login.
+   */
+  loginSecret(request: Pick<FastifyRequest, 'person' | 'headers'>): Promise<string | null>;
+  /** @throws {Problem} the cookie was shown, and not what the page keeps beside it. */
+  requireOwnPage(request: FastifyRequest): Promise<void>;
   /** Whom a token logs in; counts what is wrong. @throws {Problem} */
   personOfToken(token: string, address: string): Promise<Person>;
   /** Counts a login. @throws {Problem} there were too many from this address. */
@@ -80,24 +88,40 @@ export function createAccess(options: AccessOptions): Access {
   const note = noting(options);
   const tellRefused = tellingRefused(options);
   const renewed = createRenewals(options);
+  const stillGranted = granting(options);
   const attempts = createGuesses(clock, LOGINS_MAX);
   let count = 0;
 
-  const storedToken = async (token: string): Promise<Person | null> => {
+  /** A token that comes from a login is good while the login is, and for no more than it may. */
+  const loginAllows = async (row: ApiToken, token: string): Promise<boolean> => {
+    if (row.loginSeal === null) return true;
+    const secret = unseal(row.loginSeal, token);
+    const login = secret === null ? null : await sessionOf(secret);
+    return login !== null && isWithin(row, login);
+  };
+  const storedRow = async (token: string): Promise<ApiToken | null> => {
     const id = idOfToken(token);
     if (id === null) return null;
     const digest = digestOf(token);
-    const look = () => book.tokens.find(id, digest, neverAborted());
-    const found = await tokens.get(digest.toString('hex'), look);
+    const look = async () => {
+      const row = await book.tokens.find(id, digest, neverAborted());
+      return row && stillGranted(row) && (await loginAllows(row, token)) ? row : null;
+    };
+    return tokens.get(digest.toString('hex'), look);
+  };
+  const storedToken = async (token: string): Promise<Person | null> => {
+    const found = await storedRow(token);
     if (!found) return null;
+    const { id } = found;
     note(`token ${id}`, found.lastUsedAtMs, () => book.tokens.used(id));
-    return { ...personOf(`token:${found.name}`, found, 'token'), tokenId: id };
+    const known = { name: `token:${found.name}`, identity: `token:${id}` };
+    return { ...personOf(known, found, 'token'), tokenId: id };
   };
   const configuredToken = (token: string): Person | null => {
     // All are compared, so that the time does not tell which is near.
     const matching = options.tokens.filter(({ read }) => isSame(token, read()));
     const [found] = matching;
-    return found ? personOf(`token:${found.name}`, found, 'token') : null;
+    return found ? personOf(configuredAs(found.name, token), found, 'token') : null;
   };
   const personOfToken = async (token: string, address: string): Promise<Person> => {
     const seconds = guesses.waitSeconds(address);
@@ -112,13 +136,11 @@ export function createAccess(options: AccessOptions): Access {
     throw new Problem('not-signed-in', UNKNOWN);
   };
 
-  const session = async (request: FastifyRequest): Promise<ConsoleSession | null> => {
-    const secret = cookieOf(request, sessionCookie(cookies));
-    if (secret === null) return null;
+  const sessionOf = async (secret: string): Promise<ConsoleSession | null> => {
     const digest = digestOf(secret);
     const look = async () => {
       const found = await book.sessions.find(digest, neverAborted());
-      return found && renewed(found, { digest, secret });
+      return found && stillGranted(found) ? renewed(found, { digest, secret }) : null;
     };
     const found = await sessions.get(digest.toString('hex'), look);
     if (found) {
@@ -126,24 +148,49 @@ export function createAccess(options: AccessOptions): Access {
     }
     return found;
   };
+  const session: Access['session'] = async (request) => {
+    const secret = cookieOf(request, sessionCookie(cookies));
+    return secret === null ? null : sessionOf(secret);
+  };
+  const requireOwnPage: Access['requireOwnPage'] = async (request) => {
+    const shown = request.headers[PAGE_SECRET];
+    const digest = (await session(request))?.pageDigest ?? null;
+    if (typeof shown === 'string' && digest && timingSafeEqual(digestOf(shown), digest)) return;
+    throw new Problem(
+      'not-allowed',
+      'This tab of the browser has only the cookie of the login, which lets it look: log in again, at /login',
+    );
+  };
+  const loginSecret: Access['loginSecret'] = async ({ person, headers }) => {
+    if (person.via === 'cookie') return cookieOf({ headers }, sessionCookie(cookies));
+    if (person.tokenId === undefined) return null;
+    const token = presented(headers.authorization ?? '');
+    const seal = (await storedRow(token))?.loginSeal ?? null;
+    return seal && unseal(seal, token);
+  };
 
   const find: Access['find'] = async (request, demands) => {
     const { authorization } = request.headers;
     if (authorization !== undefined) {
       const token = presented(authorization);
       if (demands?.isMetrics && options.metricsToken && isSame(token, options.metricsToken())) {
-        return personOf('token:metrics', { role: 'viewer', providers: null }, 'token');
+        const grant = { role: 'viewer', providers: null } as const;
+        return personOf(configuredAs('console.metricsToken', token), grant, 'token');
       }
       return personOfToken(token, request.ip);
     }
     const certificate = certificateName(request.raw);
     const client = certificate === null ? undefined : options.clients.get(certificate);
-    if (client) return personOf(`mtls:CN=${certificate}`, client, 'certificate');
+    if (client) return personOf(certifiedAs(certificate!), client, 'certificate');
     if (demands?.isMetrics && cookieOf(request, sessionCookie(cookies)) !== null) {
       throw new Problem('not-signed-in', 'Metrics are not shown to the cookie of the page');
     }
     const found = await session(request);
-    if (found) return { ...personOf(found.name, found, 'cookie'), proven: found.proven };
+    if (found) {
+      const known = { name: found.name, identity: identityOf(found) };
+      const { proven, id: sessionId } = found;
+      return { ...personOf(known, found, 'cookie'), proven, sessionId };
+    }
     if (isOpen) return ANONYMOUS;
     throw new Problem('not-signed-in', 'This console needs a login or a token');
   };
@@ -163,12 +210,45 @@ export function createAccess(options: AccessOptions): Access {
     attempts.wrong(ip, `${count}`);
   };
   const follow = following(find, clock);
-  return { find, session, logOut, personOfToken, admitLogin, follow, options };
+  return {
+    ...{ find, session, loginSecret, requireOwnPage, logOut },
+    ...{ personOfToken, admitLogin, follow, options },
+  };
 }
 
-const personOf = (name: string, { role, providers }: Grant, via: Person['via']): Person => ({
-  ...{ name, role, providers, via, proven: true },
+type Known = Pick<Person, 'name' | 'identity'>;
+const personOf = (known: Known, { role, providers }: Grant, via: Person['via']): Person => ({
+  ...{ ...known, role, providers, via, proven: true },
 });
+
+/** A token that takes another's place in the configuration is another caller of the same name. */
+const configuredAs = (name: string, token: string): Known => ({
+  name: `config:${name}`,
+  identity: `config:${name}#${digestOf(token).toString('hex', 0, 4)}`,
+});
+const certifiedAs = (commonName: string): Known => ({
+  name: `mtls:CN=${commonName}`,
+  identity: `mtls:CN=${commonName}`,
+});
+
+/**
+ * Tells whether the configuration still gives a token or login its rights, where it comes from a token
+ * or certificate that is in the configuration.
+ */
+function granting({ tokens, clients }: AccessOptions) {
+  const isConfigured = (identity: string) => /^(config|mtls):/.test(identity);
+  const grantOf = (identity: string): Grant | undefined =>
+    tokens.find(({ name, read }) => configuredAs(name, read()).identity === identity) ??
+    [...clients].find(([name]) => certifiedAs(name).identity === identity)?.[1];
+  return ({ origins, ...grant }: Grant & Pick<ApiToken, 'origins'>): boolean =>
+    origins.filter(isConfigured).every((identity) => {
+      const now = grantOf(identity);
+      return now !== undefined && isWithin(grant, now);
+    });
+}
+
+/** Of the caller of a session; one that an older daemon opened is known by nothing but itself. */
+export const identityOf = ({ id, identity }: ConsoleSession): string => identity ?? `login:${id}`;
 
 const isSame = (shown: string, expected: string): boolean =>
   timingSafeEqual(digestOf(shown), digestOf(expected));
@@ -250,7 +330,7 @@ const following =
     const look = async () => {
       const isGone = await find(request).then(
         // Where anybody may look, who was known is nobody from now on.
-        ({ name }) => name !== request.person.name,
+        ({ identity }) => identity !== request.person.identity,
         (error: unknown) => error instanceof Problem && error.code === 'not-signed-in',
       );
       if (isOver) return;

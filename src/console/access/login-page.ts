@@ -8,11 +8,19 @@ const FILES = [
   ['/login.css', 'login.css', 'text/css; charset=utf-8'],
 ] as const;
 
-/** Where people log in, who are not known yet: with a token, or by a one-time link. */
-export function addLoginPage(app: FastifyInstance, { hasIdentities }: { hasIdentities: boolean }) {
+export interface LoginPageOptions {
+  readonly hasIdentities: boolean;
+  /** Whoever is not logged in may look, too. */
+  readonly isOpen: boolean;
+}
+
+/** Says how people log in: by an organisation, by a one-time link, or with a token. */
+export function addLoginPage(app: FastifyInstance, { hasIdentities, isOpen }: LoginPageOptions) {
   for (const [path, name, type] of FILES) {
     const text = readFileSync(join(import.meta.dirname, 'page', name), 'utf8');
-    const body = text.replace('data-identities=""', `data-identities="${hasIdentities}"`);
+    const body = text
+      .replace('data-identities=""', `data-identities="${hasIdentities}"`)
+      .replace('data-open=""', `data-open="${isOpen}"`);
     app.get(path, { config: { right: 'open' } }, (_request, reply) => reply.type(type).send(body));
   }
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { FastifyReply } from 'fastify';
-import type { Grant } from '../../domain/access.ts';
+import { PAGE_SECRET, type Grant } from '../../domain/access.ts';
 import type { Api } from '../api/kit.ts';
 import { Problem } from '../api/problem.ts';
 import type { Access } from './access.ts';
@@ -11,11 +11,18 @@ const LoginSchema = z.union([
   z.strictObject({ token: z.string().min(1).max(500) }).describe('A token for programs.'),
   z.strictObject({ code: z.string().min(1).max(100) }).describe('What a one-time link holds.'),
 ]);
-const LoggedInSchema = z.object({ name: z.string(), role: z.string() });
+const LoggedInSchema = z.object({
+  name: z.string(),
+  role: z.string(),
+  secret: z
+    .string()
+    .describe(`Header ${PAGE_SECRET} of what is changed with the cookie; shown this once.`),
+});
 
 /** Who logs in, and with what their role can be asked again. */
 export interface NewLogin extends Grant {
   readonly name: string;
+  readonly identity: string | null;
   readonly proven: boolean;
   /** Token of the database with which the session ends. */
   readonly tokenId?: string | null;
@@ -23,18 +30,24 @@ export interface NewLogin extends Grant {
   readonly renewalFor?: (secret: string) => Uint8Array | null;
 }
 
-/** Opens a session and hands its cookie out. What the cookie holds is stored nowhere. */
+/**
+ * Opens a session and hands its cookie out. What the cookie holds is stored nowhere.
+ * @returns what the page has to show beside the cookie; neither follows from the other.
+ */
 export async function openSession(access: Access, reply: FastifyReply, login: NewLogin) {
   const { book, cookies, random, log } = access.options;
-  const secret = makeSecret(random);
-  const { name, role, providers, proven, tokenId = null } = login;
+  const [secret, pageSecret] = [makeSecret(random), makeSecret(random)];
+  const { name, identity, role, providers, proven, tokenId = null } = login;
   await book.sessions.open({
-    ...{ id: random.uuid(), digest: digestOf(secret), name, role, providers, proven, tokenId },
+    ...{ id: random.uuid(), digest: digestOf(secret) },
+    ...{ name, identity, role, providers, proven, tokenId },
     renewal: login.renewalFor?.(secret) ?? null,
+    pageDigest: digestOf(pageSecret),
   });
   const sameSite = cookies.isSecure ? 'Lax' : 'Strict';
   setCookie(reply, cookies, { name: sessionCookie(cookies), value: secret, sameSite });
   log.info({ person: name, role, proven }, 'somebody logged in');
+  return pageSecret;
 }
 
 /** `login`, `logout`, and the sessions of people. */
@@ -54,19 +67,18 @@ export function addLogin(api: Api, access: Access): void {
     async (request, reply) => {
       access.admitLogin(request);
       const { body } = request;
-      const login = 'token' in body ? await byToken(body.token, request) : await byCode(body.code);
-      await openSession(access, reply, login);
-      return { name: login.name, role: login.role };
+      const login =
+        'token' in body
+          ? await access.personOfToken(body.token, request.ip)
+          : await byCode(body.code);
+      const pageSecret = await openSession(access, reply, login);
+      return { name: login.name, role: login.role, secret: pageSecret };
     },
   );
-  const byToken = async (token: string, { ip }: { readonly ip: string }): Promise<NewLogin> => {
-    const { name, role, providers, tokenId } = await access.personOfToken(token, ip);
-    return { name, role, providers, proven: true, tokenId: tokenId ?? null };
-  };
   const byCode = async (code: string): Promise<NewLogin> => {
     const found = await book.codes.redeem(digestOf(code));
     if (found) return { ...found, proven: false };
-    throw new Problem('not-signed-in', 'The link is wrong, was used, or is older than a minute');
+    throw new Problem('not-signed-in', 'The link is wrong, was used, or is older than ten minutes');
   };
   api.post(
     '/login-codes',
@@ -74,13 +86,13 @@ export function addLogin(api: Api, access: Access): void {
       config: { right: 'see' },
       schema: {
         tags: ['console'],
-        summary: 'Make a link that logs in to the page, once and within a minute',
+        summary: 'Make a link that logs in to the page, once and within ten minutes',
         response: { 201: z.object({ code: z.string().describe('Stands behind `/login#`.') }) },
       },
     },
     async ({ person }, reply) => {
       if (person.via === 'none') {
-        throw new Problem('not-signed-in', 'Nobody is logged in: log in first');
+        throw new Problem('not-signed-in', 'Nobody is logged in');
       }
       // A login of the page would go on for ever, by one link after the other.
       if (person.via === 'cookie') {
@@ -89,9 +101,9 @@ export function addLogin(api: Api, access: Access): void {
           'A login of the page makes no links: use a token or certificate',
         );
       }
-      const { name, role, providers, tokenId = null } = person;
+      const { name, identity, role, providers, tokenId = null } = person;
       const code = makeSecret(random);
-      await book.codes.add({ digest: digestOf(code), name, role, providers, tokenId });
+      await book.codes.add({ digest: digestOf(code), name, identity, role, providers, tokenId });
       log.info({ person: name }, 'a link that logs in was made');
       return reply.code(201).send({ code });
     },
@@ -99,7 +111,7 @@ export function addLogin(api: Api, access: Access): void {
   api.post(
     '/logout',
     {
-      config: { right: 'see' },
+      config: { right: 'see', isByCookieAlone: true },
       schema: {
         tags: ['console'],
         summary: 'End the session of the page',

@@ -3,7 +3,7 @@ import { ROLES } from '../../domain/access.ts';
 import type { Api } from '../api/kit.ts';
 import { Problem } from '../api/problem.ts';
 import { Milliseconds } from '../api/schemas.ts';
-import type { Access } from './access.ts';
+import { identityOf, type Access } from './access.ts';
 import { mayTouch } from './rights.ts';
 
 export const LoginSchema = z.object({
@@ -35,7 +35,7 @@ export function addLogins(api: Api, access: Access): void {
     async (request) => {
       const own = await access.session(request);
       const all = await book.sessions.list(neverAborted());
-      const shown = all.filter(({ name }) => mayTouch(request.person, name));
+      const shown = all.filter((each) => mayTouch(request.person, identityOf(each)));
       return { logins: shown.map((each) => ({ ...each, isThis: each.id === own?.id })) };
     },
   );
@@ -52,7 +52,7 @@ export function addLogins(api: Api, access: Access): void {
     },
     async ({ person, params: { id } }, reply) => {
       const all = await book.sessions.list(neverAborted());
-      const found = all.find((each) => each.id === id && mayTouch(person, each.name));
+      const found = all.find((each) => each.id === id && mayTouch(person, identityOf(each)));
       if (!found) throw new Problem('not-found', 'You have no such session');
       await book.sessions.end(id);
       log.info({ person: person.name, login: found.name }, 'a session was ended');

@@ -14,10 +14,14 @@ const JOURNEY_MS = 10 * 60_000;
 /** Beyond this many ways back the first is forgotten; none is good after `JOURNEY_MS` anyway. */
 const RETURNED_MAX = 10_000;
 
-/** Where a browser goes on to. From a page of our own, since from elsewhere it would send no cookie. */
-const WELCOME =
+/**
+ * Leads a browser on, from a page of our own, since from elsewhere it would send no cookie. The page of
+ * the login keeps the secret, which is base64url, and goes on to the fleet.
+ */
+const welcome = (secret: string): string =>
   '<!doctype html><html lang="en"><title>Shepherd</title>' +
-  '<meta http-equiv="refresh" content="0; url=/"><p>Logged in: <a href="/">go on</a>.</p></html>';
+  `<meta http-equiv="refresh" content="0; url=/login#secret=${secret}">` +
+  `<p>Logged in: <a href="/login#secret=${secret}">go on</a>.</p></html>`;
 
 /** Why nobody was logged in; the page of the login has a sentence for each. */
 type Told = 'away' | 'refused' | 'group' | 'again';
@@ -64,8 +68,9 @@ export function addOidcLogin(app: FastifyInstance, access: Access): void {
         return await tell(reply, 'group');
       }
       const renewalFor = (secret: string) => sealIdentity(identity, secret, random);
-      await openSession(access, reply, { ...grant, name, proven: true, renewalFor });
-      return await reply.type('text/html; charset=utf-8').send(WELCOME);
+      const login = { ...grant, name, identity: `oidc:${identity.subject}`, proven: true };
+      const secret = await openSession(access, reply, { ...login, renewalFor });
+      return await reply.type('text/html; charset=utf-8').send(welcome(secret));
     } catch (error) {
       return tell(reply, failure(error));
     }

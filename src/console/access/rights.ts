@@ -1,4 +1,4 @@
-import type { Person, Right, Role } from './port.ts';
+import { ROLES, type Person, type Right, type Role } from './port.ts';
 
 const HELD: Readonly<Record<Role, readonly Right[]>> = {
   viewer: ['see'],
@@ -9,9 +9,12 @@ const HELD: Readonly<Record<Role, readonly Right[]>> = {
 /** The most machines that anybody but an admin may act on by one request. */
 export const OPERATOR_MACHINES_MAX = 50;
 
-/** Whether this person has the right at all, wherever. */
-export const mayDo = ({ role }: Pick<Person, 'role'>, right: Right): boolean =>
-  HELD[role].includes(right);
+/**
+ * Whether this person has the right at all, wherever. To administer concerns the whole fleet, so nobody
+ * has that right for some providers.
+ */
+export const mayDo = ({ role, providers }: Pick<Person, 'role' | 'providers'>, right: Right) =>
+  HELD[role].includes(right) && (right !== 'administer' || providers === null);
 
 /**
  * Whether this person may do it there.
@@ -25,14 +28,13 @@ function reaches({ providers }: Person, right: Right, provider: string | null): 
   return provider !== null && providers.some((name) => name === provider);
 }
 
-/** Whether this person has to do with a token or session of that one: with their own, an admin with all. */
-export const mayTouch = (person: Person, owner: string): boolean =>
-  mayDoAt(person, 'administer', null) || person.name === owner;
+/**
+ * Whether this person may see and end a token or session: an admin any, others their own.
+ * @param owner identity of its owner; null: nobody knows it.
+ */
+export const mayTouch = (person: Person, owner: string | null): boolean =>
+  mayDoAt(person, 'administer', null) || person.identity === owner;
 
 /** The least role that has the right, for the answer to who lacks it. */
 export const roleFor = (right: Right): Role =>
-  mayDo({ role: 'viewer' }, right)
-    ? 'viewer'
-    : mayDo({ role: 'operator' }, right)
-      ? 'operator'
-      : 'admin';
+  ROLES.find((role) => HELD[role].includes(right)) ?? 'admin';

@@ -6,7 +6,7 @@ const CIPHER = 'aes-256-gcm';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Of what a cookie holds, which is stored nowhere: only who has the cookie can open it. */
+/** Of what a cookie or token holds, which is stored nowhere: only its holder can open what is sealed. */
 const keyOf = (secret: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, '', 'renewal of a session of the console', 32));
 

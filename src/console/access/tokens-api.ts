@@ -5,6 +5,7 @@ import { Problem } from '../api/problem.ts';
 import type { Access } from './access.ts';
 import type { Person } from './port.ts';
 import { mayTouch } from './rights.ts';
+import { seal } from './sealed.ts';
 import { digestOf, makeToken } from './secrets.ts';
 
 export const TokenSchema = z.object({
@@ -15,6 +16,9 @@ export const TokenSchema = z.object({
   providers: z.array(z.string()).readonly().nullable().describe('Null: every provider.'),
   createdAtMs: z.number().int(),
   expiresAtMs: z.number().int(),
+  hasEnded: z
+    .boolean()
+    .describe('Expired, revoked, or ended with the token or login that made it.'),
   lastUsedAtMs: z.number().int().nullable(),
   revokedAtMs: z.number().int().nullable(),
   revokedBy: z.string().nullable(),
@@ -31,6 +35,7 @@ export const TokensSchema = z.object({ tokens: z.array(TokenSchema) });
 export const MadeSchema = z.object({
   id: z.string(),
   token: z.string().describe('Shown this once.'),
+  expiresAtMs: z.number().int().describe('Never later than the end of what made it.'),
 });
 
 /** `tokens`: of programs. An operator has to do with their own only, an admin with all. */
@@ -49,7 +54,7 @@ export function addTokens(api: Api, access: Access): void {
     },
     async ({ person }) => {
       const all = await book.tokens.list(neverAborted());
-      return { tokens: all.filter(({ owner }) => mayTouch(person, owner)) };
+      return { tokens: all.filter(({ ownerIdentity }) => mayTouch(person, ownerIdentity)) };
     },
   );
   api.post(
@@ -58,21 +63,28 @@ export function addTokens(api: Api, access: Access): void {
       config: { right: 'operate' },
       schema: {
         tags: ['console'],
-        summary: 'Make a token; it may do no more than who makes it',
+        summary: 'Make a token; it may do no more than who makes it, and ends with it',
         body: NewTokenSchema,
         response: { 201: MadeSchema },
       },
     },
-    async ({ person, body }, reply) => {
+    async (request, reply) => {
+      const { person, body } = request;
       requireWithin(person, body);
       const { id, token } = makeToken(random);
-      const isNew = await book.tokens.add({
+      const secret = await access.loginSecret(request);
+      const expiresAtMs = await book.tokens.add({
         ...body,
-        ...{ id, digest: digestOf(token), owner: person.name },
+        ...{ id, digest: digestOf(token) },
+        ...{ owner: person.name, ownerIdentity: person.identity },
+        parentTokenId: person.tokenId ?? null,
+        parentSessionId: person.sessionId ?? null,
+        loginSeal: secret === null ? null : seal(secret, token, random),
       });
-      if (!isNew) throw new Problem('refused', `A token ${body.name} is there: revoke it first`);
+      if (expiresAtMs === null)
+        throw new Problem('refused', `A token ${body.name} is there: revoke it first`);
       log.info({ person: person.name, token: id, role: body.role }, 'a token was made');
-      return reply.code(201).send({ id, token });
+      return reply.code(201).send({ id, token, expiresAtMs });
     },
   );
   api.delete(
@@ -88,7 +100,7 @@ export function addTokens(api: Api, access: Access): void {
     },
     async ({ person, params: { id } }, reply) => {
       const all = await book.tokens.list(neverAborted());
-      const found = all.find((token) => token.id === id && mayTouch(person, token.owner));
+      const found = all.find((each) => each.id === id && mayTouch(person, each.ownerIdentity));
       if (!found) throw new Problem('not-found', 'You have no such token');
       await book.tokens.revoke(id, person.name);
       log.info({ person: person.name, token: id }, 'a token was revoked');

@@ -29,6 +29,11 @@ const DETAILS: Readonly<Record<EventType, Readonly<Record<string, z.ZodType>>>> 
   'provider.breaker_opened': nothing,
   'provider.breaker_closed': nothing,
   'provider.hold_set': { kind: text, key: text, level: z.number(), untilMs: z.number() },
+  'provider.ssh_key_replaced': {
+    name: text.describe('Of the key, at the provider.'),
+    from: text.describe('Fingerprint of the earlier key of ours.'),
+    to: text.describe('Fingerprint of the current one.'),
+  },
   'session.expired': { sessionId: text, runtimeInfo: text },
   'access.login': { sessionId: text, role: text },
   'access.refused': {

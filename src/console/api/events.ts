@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { BEFORE_ALL, EVENTS_MAX } from '../../adapters/bmdb/port.ts';
-import type { EventBook, EventsQuery } from '../../adapters/bmdb/port.ts';
+import type { EventBook, EventsPage, EventsQuery } from '../../adapters/bmdb/port.ts';
 import { namesTypes, typesNamed } from '../../domain/events/fleet-event.ts';
 import { isUuid, machineId, providerName } from '../../domain/ids.ts';
 import { EventSchema, toldEvent } from './event-schema.ts';
@@ -28,9 +28,18 @@ export const EventsOf = {
 };
 export type EventsOf = z.output<z.ZodObject<typeof EventsOf>>;
 
+/** The last moment that there is a date for. */
+const LAST_MS = 8.64e15;
+
 const Query = z.strictObject({
   ...EventsOf,
   limit: wholeNumber(1, EVENTS_MAX).default(100),
+  tail: wholeNumber(1, EVENTS_MAX)
+    .optional()
+    .describe('Only the latest events, at most this many. Not with `after` or `format`.'),
+  sinceMs: wholeNumber(0, LAST_MS)
+    .optional()
+    .describe('With `tail`: only events from this moment on, in epoch milliseconds.'),
   format: Format,
 });
 
@@ -65,23 +74,32 @@ export function addEvents(api: Api, { events }: { readonly events: EventBook }):
       },
     },
     async (request, reply) => {
-      const { limit, format, ...of } = request.query;
+      const { limit, format, tail, sinceMs, ...of } = request.query;
       const wanted = eventsWanted(of);
       const signal = new AbortController().signal;
+      const tell = (page: EventsPage) => {
+        const told = page.events.map(toldEvent);
+        const { next, more } = page;
+        const behind = queryOf({ ...of, after: next, limit });
+        reply.header('link', `<${API}/events?${behind}>; rel="next"`);
+        return request.headers.accept?.includes(NDJSON)
+          ? reply.type(NDJSON).send(linesOf(told))
+          : reply.send({ events: told, next, more });
+      };
+      if (sinceMs !== undefined && tail === undefined) throw malformed('sinceMs', 'give tail, too');
+      if (tail !== undefined) {
+        if (of.after !== undefined || format !== 'json') {
+          throw malformed('tail', 'leave out after and format');
+        }
+        return tell(await events.latest({ ...wanted, limit: tail, sinceMs }, signal));
+      }
       const after = await startOf(of, events, signal);
       if (format === 'ndjson') {
         const read = (from: string) =>
           events.read({ ...wanted, after: from, limit: EVENTS_MAX }, signal);
         return download(reply, 'events', await allFrom(read, after));
       }
-      const page = await events.read({ ...wanted, after, limit }, signal);
-      const told = page.events.map(toldEvent);
-      const { next, more } = page;
-      reply.header('link', `<${API}/events?${queryOf({ ...of, after: next, limit })}>; rel="next"`);
-      if (request.headers.accept?.includes(NDJSON)) {
-        return reply.type(NDJSON).send(linesOf(told));
-      }
-      return reply.send({ events: told, next, more });
+      return tell(await events.read({ ...wanted, after, limit }, signal));
     },
   );
 }

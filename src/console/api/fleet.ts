@@ -1,11 +1,59 @@
 import { z } from 'zod';
+import {
+  fleetStatus,
+  hasNext,
+  NEED_KINDS,
+  nextOfMachine,
+  type NextEvent,
+} from '../../domain/fleet-status.ts';
+import { SHARE_WORDS, TONES } from '../../domain/headline.ts';
+import { FLEET } from '../../domain/recovery/guard-judgement.ts';
 import { STATES } from '../../domain/states.ts';
 import { TRAIT_NAMES, TRAITS } from '../../domain/traits.ts';
 import type { Cell } from '../index/cells.ts';
-import type { FleetView } from '../port.ts';
+import type { FleetView, GuardSummary } from '../port.ts';
 import { BudgetSchema, GuardSchema } from './guard.ts';
 import type { Api } from './kit.ts';
-import { Milliseconds, named } from './schemas.ts';
+import { Milliseconds, named, NeedHuman } from './schemas.ts';
+
+const ShareSchema = z.object({
+  word: z.enum(SHARE_WORDS),
+  machines: z.int(),
+  tone: z.enum(TONES).describe('`warn` is shown in amber, `bad` in red.'),
+  filter: z.string().describe('Lists exactly these machines.'),
+});
+
+const HeadlineSchema = named(
+  'Headline',
+  z.object({
+    total: z.int().describe('Slots that are gone from their provider are left out.'),
+    tone: ShareSchema.shape.tone.describe('The gravest of its shares.'),
+    shares: z.array(ShareSchema).readonly(),
+  }),
+);
+
+const StatusSchema = named(
+  'FleetStatus',
+  z.object({
+    needs: z
+      .array(
+        z.object({
+          kind: z.enum(NEED_KINDS),
+          title: z.string(),
+          text: z.string().describe('Why, and what ends it.'),
+          sinceMs: Milliseconds.nullable(),
+          scope: z.string().nullable().describe('`fleet`, or a provider.'),
+        }),
+      )
+      .readonly()
+      .describe('What needs a person, the gravest first.'),
+    doing: z.array(ShareSchema).readonly().describe('What is being done.'),
+    next: z
+      .object({ atMs: Milliseconds, text: z.string() })
+      .nullable()
+      .describe('What happens next at a known time, unless something else comes before.'),
+  }),
+);
 
 export const FrameSchema = named(
   'Frame',
@@ -13,11 +61,9 @@ export const FrameSchema = named(
     atMs: Milliseconds,
     total: z.int(),
     counts: z.record(z.enum(STATES), z.int()),
-    needHuman: z
-      .int()
-      .describe(
-        'Machines that wait for a person: nothing is done about them until somebody decides.',
-      ),
+    headline: HeadlineSchema,
+    needHuman: NeedHuman,
+    status: StatusSchema,
     guard: GuardSchema,
     budget: z.array(BudgetSchema).readonly(),
     unlisted: z
@@ -36,11 +82,17 @@ export const CellsSchema = named(
         provider: z.string(),
         location: z.string().nullable(),
         state: z.enum(STATES),
+        word: z
+          .enum(SHARE_WORDS)
+          .nullable()
+          .describe('Under which word the headline has them; null: their slots are gone.'),
         machines: z.int(),
       }),
     )
     .readonly()
-    .describe('Machines by provider, location and state; none where there are none.'),
+    .describe(
+      'Machines by provider, location, state and word of the headline; none where there are none.',
+    ),
 );
 
 export const FleetSchema = FrameSchema.extend({
@@ -89,14 +141,38 @@ export function addFleet(api: Api, deps: FleetDeps): void {
 
 /** The frame as it is now. */
 export function frameOf(fleet: FleetView): Frame {
-  const { atMs, counts, needHuman, guard, unlisted } = fleet.frame();
+  const { atMs, counts, headline, needHuman, guard, unlisted } = fleet.frame();
   return {
     atMs,
     total: fleet.entries.size,
     counts,
+    headline,
     needHuman,
+    status: fleetStatus({
+      ...{ nowMs: atMs, headline, needHuman, unlisted },
+      scopes: guard.scopes,
+      machines: nextOfMachines(fleet, guard),
+    }),
     guard,
     budget: fleet.budget(),
     unlisted,
   };
+}
+
+/** Machines that are healthy wait for nothing. */
+function* nextOfMachines(fleet: FleetView, guard: GuardSummary): Generator<NextEvent> {
+  const nowMs = fleet.nowMs();
+  const barred = new Set(
+    guard.scopes.filter(({ state }) => state !== 'watching').map(({ scope }) => scope),
+  );
+  for (const { view, state, substate } of fleet.entries.values()) {
+    if (!hasNext({ state, substate })) continue;
+    const { slot, provider, needsHuman } = view;
+    const row = fleet.facts(slot)?.row;
+    if (!row) continue;
+    const isBarred = barred.has(FLEET) || barred.has(provider);
+    const told = { slot, state, substate, needsHuman, row, isBarred };
+    const next = nextOfMachine(told, { nowMs, loss: fleet.loss });
+    if (next) yield { ...next, atMs: Math.ceil(next.atMs) };
+  }
 }

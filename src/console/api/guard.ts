@@ -8,7 +8,7 @@ import type { GuardInsight } from '../guard.ts';
 import type { FleetView } from '../port.ts';
 import { sharedLook } from '../shared.ts';
 import type { Api } from './kit.ts';
-import { Milliseconds, named } from './schemas.ts';
+import { Milliseconds, named, NeedHuman } from './schemas.ts';
 
 const ScopeSchema = z.object({
   scope: z.string().describe('`fleet`, or a provider.'),
@@ -17,6 +17,13 @@ const ScopeSchema = z.object({
   reason: z.string().nullable(),
   started: z.int().describe('Machines whose agent was started,'),
   silent: z.int().describe('and those of them that are silent.'),
+  ends: z
+    .string()
+    .nullable()
+    .describe('What ends this state, and whether it ends by itself; null: nothing is the matter.'),
+  endsAtMs: Milliseconds.nullable().describe(
+    'When the clock ends it if nothing else changes; null: no clock does.',
+  ),
 });
 
 export const GuardSchema = named(
@@ -73,11 +80,7 @@ const AnswerSchema = z.object({
   atMs: Milliseconds,
   state: GuardSchema.shape.state,
   scopes: z.array(FullScopeSchema).readonly(),
-  needHuman: z
-    .int()
-    .describe(
-      'Machines that wait for a person: nothing is done about them until somebody decides.',
-    ),
+  needHuman: NeedHuman,
   budget: z.array(BudgetSchema.extend({ waiting: z.int() })).readonly(),
   waiting: z
     .array(

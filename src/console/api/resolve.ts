@@ -17,7 +17,9 @@ export const ResolutionSchema = z.object({
       z.object({
         slot: z.string(),
         machineId: z.string().nullable(),
-        by: z.enum(['slot', 'machine', 'device', 'address']).describe('What the name is of it.'),
+        by: z
+          .enum(['slot', 'machine', 'device', 'address', 'hostname'])
+          .describe('What the name is of it.'),
         whole: z.boolean().describe('The name is the whole one, not its beginning.'),
       }),
     )
@@ -27,7 +29,7 @@ export const ResolutionSchema = z.object({
 });
 type Found = z.output<typeof ResolutionSchema>['machines'][number];
 
-/** `resolve?name=`: which machine a person means by a slot, an id, an address, or how an id begins. */
+/** `resolve?name=`: the machine with this slot, id, address or host name, or whose id begins so. */
 export function addResolve(api: Api, fleet: FleetView, index: MachineIndex): void {
   api.get(
     '/resolve',
@@ -70,11 +72,18 @@ async function resolve(name: string, fleet: FleetView, index: MachineIndex): Pro
       if (row.slot.startsWith(begins)) add(row, 'slot', row.slot.slice(provider.length));
     }
   }
-  for (const by of ['machine', 'device', 'address'] as const) {
+  for (const by of ['machine', 'device'] as const) {
     const { rows } = await index.listing(EVERYTHING, by satisfies Sort);
     for (const row of rows.slice(rows.rank({ key: name, name: '' }, false), 11)) {
       const text = textBy(row, by) ?? '';
-      if (text.startsWith(name) && (by !== 'address' || text === name)) add(row, by, text);
+      if (text.startsWith(name)) add(row, by, text);
+    }
+  }
+  const hostname = name.toLowerCase();
+  for (const row of bySlot.rows.slice(0, bySlot.rows.size)) {
+    if (isAddress(row.entry.view.address, name)) add(row, 'address', name);
+    else if (fleet.facts(row.slot)?.listed?.hostname?.toLowerCase() === hostname) {
+      add(row, 'hostname', name);
     }
   }
   const all = [...prefixed.values()];
@@ -83,8 +92,14 @@ async function resolve(name: string, fleet: FleetView, index: MachineIndex): Pro
   return name.length < PREFIX_MIN ? [] : all;
 }
 
-const textBy = ({ entry: { view } }: Row, by: 'machine' | 'device' | 'address') =>
-  ({ machine: view.machineId, device: view.providerId, address: view.address })[by];
+const textBy = ({ entry: { view } }: Row, by: 'machine' | 'device') =>
+  ({ machine: view.machineId, device: view.providerId })[by];
+
+/** With its port or without. */
+const isAddress = (address: string | null, name: string): boolean =>
+  address !== null &&
+  address.includes(name) &&
+  (address === name || address.startsWith(name.includes(':') ? `[${name}]` : `${name}:`));
 
 const found = ({ slot, entry }: Row, by: Found['by'], whole: boolean): Found => ({
   slot,

@@ -12,6 +12,11 @@ export const named = <Schema extends z.ZodType>(id: string, schema: Schema): Sch
 };
 
 export const Milliseconds = z.int().describe("Epoch milliseconds of the database's clock.");
+export const NeedHuman = z
+  .int()
+  .describe(
+    'Machines that need a person: nothing is done about them until somebody decides, or they are silent or out of reach for longer than `agent.needsHumanAfter`.',
+  );
 const text = z.string();
 
 export const ProblemSchema = named(

@@ -12,7 +12,7 @@ export const WhoamiSchema = z.object({
   rights: z
     .array(z.enum(RIGHTS))
     .readonly()
-    .describe('What the role may do at `providers`; to see is not limited to them.'),
+    .describe('What may be done at `providers`; to see is not limited to them.'),
 });
 export type Caller = z.output<typeof WhoamiSchema>;
 

@@ -1,3 +1,4 @@
+import { shareWord, type ShareWord } from '../../domain/headline.ts';
 import type { MachineState } from '../../domain/states.ts';
 import type { MachineEntry } from '../port.ts';
 import type { MachineIndex } from './machine-index.ts';
@@ -6,18 +7,21 @@ export interface Cell {
   readonly provider: string;
   readonly location: string | null;
   readonly state: MachineState;
+  /** Under which word of the headline they are told; null: their slots are gone. */
+  readonly word: ShareWord | null;
   readonly machines: number;
 }
 
-/** Counts machines by provider, location and state, as they change. */
+/** Counts machines by provider, location, state and word of the headline, as they change. */
 export function createCells(
   index: Pick<MachineIndex, 'onChange'>,
   entries: Iterable<MachineEntry>,
 ) {
   const cells = new Map<string, { -readonly [Key in keyof Cell]: Cell[Key] }>();
-  const count = ({ view: { provider, location }, state }: MachineEntry, by: number) => {
-    const key = `${provider}\n${location ?? ''}\n${state}`;
-    const cell = cells.get(key) ?? { provider, location, state, machines: 0 };
+  const count = ({ view: { provider, location }, state, substate }: MachineEntry, by: number) => {
+    const word = shareWord({ state, substate });
+    const key = `${provider}\n${location ?? ''}\n${state}\n${word}`;
+    const cell = cells.get(key) ?? { provider, location, state, word, machines: 0 };
     cell.machines += by;
     if (cell.machines === 0) cells.delete(key);
     else cells.set(key, cell);

@@ -1,5 +1,5 @@
 import type { FilterTerm, MachineFilter } from '../../domain/machine-filter.ts';
-import { needsHuman } from '../../domain/states.ts';
+import { entryNeedsHuman } from '../../domain/states.ts';
 import type { MachineEntry } from '../port.ts';
 
 /** Whether a machine matches. `text` gives what words are looked for in, made only when asked. */
@@ -42,7 +42,7 @@ function matcherOfTerm(term: FilterTerm, { isOverdue }: MatchMeans): Matcher {
       return ({ view: { lastHeartbeatAtMs } }, _text, nowMs) =>
         lastHeartbeatAtMs !== null && nowMs - lastHeartbeatAtMs > term.ageMs === term.above;
     case 'needs-human':
-      return needsHuman;
+      return entryNeedsHuman;
     case 'overdue':
       return (entry, _text, nowMs) => isOverdue(entry, nowMs);
     case 'word':

@@ -231,7 +231,8 @@ export function createHub(deps: HubDeps): Hub {
     get readers() {
       return readers.size;
     },
-    readersOf: ({ name }) => [...readers].filter(({ person }) => person.name === name).length,
+    readersOf: ({ identity }) =>
+      [...readers].filter(({ person }) => person.identity === identity).length,
     attach({ response, headers, person, view }) {
       const reader: Reader = {
         ...{ response, headers, person, view },

@@ -13,6 +13,11 @@ import type {
 } from '../../console/port.ts';
 import type { SessionId, Slot } from '../../domain/ids.ts';
 import type { SlotFacts } from '../../domain/machine.ts';
+import { headlineOf } from '../../domain/headline.ts';
+import type { LossPolicy } from '../../domain/policy.ts';
+import { guardEnd } from '../../domain/recovery/guard-ends.ts';
+import type { GuardPolicy } from '../../domain/recovery/guard-judgement.ts';
+import type { GuardMoment } from '../../domain/recovery/standing.ts';
 import { STATES } from '../../domain/states.ts';
 import { traitsOf } from '../../domain/traits.ts';
 import { worksElsewhere } from '../../domain/view.ts';
@@ -21,6 +26,8 @@ export interface FleetViewDeps {
   readonly board: Board;
   readonly changes$: Observable<BoardChange>;
   readonly guard: () => GuardView;
+  readonly guardPolicy: GuardPolicy;
+  readonly loss: LossPolicy;
   readonly unlisted: () => FleetSnapshot['unlisted'];
   /** Fires when the guard stands differently, or another provider cannot be listed. */
   readonly guardChanges$: Observable<void>;
@@ -43,7 +50,7 @@ export interface FleetViewDeps {
 
 /** The board and the guard in the words of the console. */
 export function fleetView(deps: FleetViewDeps): FleetView {
-  const { board, facts, self, nowMs, pools, poolChanges$ } = deps;
+  const { board, facts, self, nowMs, pools, poolChanges$, loss } = deps;
   const counts = (): StateCounts => {
     const found = board.counts();
     return Object.fromEntries(STATES.map((state) => [state, found[state] ?? 0])) as StateCounts;
@@ -65,11 +72,19 @@ export function fleetView(deps: FleetViewDeps): FleetView {
     sinceMs,
     elsewhere: isElsewhere(view.slot),
   });
-  const frame = () => ({ counts: counts(), needHuman: board.needHuman() });
+  const frame = () => ({
+    counts: counts(),
+    headline: headlineOf(board.shares()),
+    needHuman: board.needHuman(),
+  });
+  const guardShown = () => {
+    const moment = { nowMs: nowMs(), policy: deps.guardPolicy, heartbeatMs: loss.heartbeatMs };
+    return guardSummary(deps.guard(), moment);
+  };
   const fullFrame = () => ({
     ...frame(),
     atMs: Math.round(nowMs()),
-    guard: guardSummary(deps.guard()),
+    guard: guardShown(),
     unlisted: deps.unlisted().map((each) => ({ ...each, sinceMs: Math.round(each.sinceMs) })),
   });
   const ofMachine = (change: BoardChange): FleetChange => ({
@@ -81,7 +96,7 @@ export function fleetView(deps: FleetViewDeps): FleetView {
     ...frame(),
     upserts: [],
     removed: [],
-    guard: guardSummary(deps.guard()),
+    guard: guardShown(),
     unlisted: deps.unlisted(),
   });
   const ofPools = (): FleetChange => ({ ...frame(), upserts: [], removed: [], pools: pools() });
@@ -93,6 +108,7 @@ export function fleetView(deps: FleetViewDeps): FleetView {
     }),
     frame: fullFrame,
     nowMs,
+    loss,
     providers: () => deps.providers,
     pools,
     entries: board.entries,
@@ -111,11 +127,20 @@ export function fleetView(deps: FleetViewDeps): FleetView {
   };
 }
 
-const guardSummary = ({ state, standings, counts }: GuardView): GuardSummary => ({
-  state,
-  scopes: standings.map((standing) => {
-    const count = counts.find(({ scope }) => scope === standing.scope);
-    const sinceMs = standing.sinceMs === null ? null : Math.round(standing.sinceMs);
-    return { ...standing, sinceMs, started: count?.started ?? 0, silent: count?.silent ?? 0 };
-  }),
-});
+function guardSummary(view: GuardView, moment: GuardMoment): GuardSummary {
+  const { state, standings, counts } = view;
+  const whole = (atMs: number | null) => (atMs === null ? null : Math.round(atMs));
+  return {
+    state,
+    scopes: standings.map((standing) => {
+      const count = counts.find(({ scope }) => scope === standing.scope);
+      const end = guardEnd(standing, view, moment);
+      return {
+        ...standing,
+        sinceMs: whole(standing.sinceMs),
+        ...{ started: count?.started ?? 0, silent: count?.silent ?? 0 },
+        ...{ ends: end?.text ?? null, endsAtMs: whole(end?.atMs ?? null) },
+      };
+    }),
+  };
+}

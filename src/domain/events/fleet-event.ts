@@ -23,6 +23,7 @@ export const EVENT_TYPES = [
   'provider.breaker_opened',
   'provider.breaker_closed',
   'provider.hold_set',
+  'provider.ssh_key_replaced',
   'session.expired',
   'access.login',
   'access.refused',

@@ -8,7 +8,9 @@ import type { OrderVerb } from '../verbs.ts';
 import type { LossPolicy } from '../policy.ts';
 import { isOrder, openOrderText, orderRefusal, type Decision } from '../requests.ts';
 import { settlementOf, type Scene } from '../settlement.ts';
+import { hasObject, providerRefusal, type ProviderMeans } from './possible.ts';
 import type { Selected } from './selection.ts';
+import { at, type MachineVerb, type Wish } from './verbs.ts';
 import type { RequestedThing, ThingAtLarge } from './things.ts';
 
 /** What would become of a request, as far as is known before it is filed. */
@@ -31,6 +33,8 @@ export interface Outlook {
   readonly loss: LossPolicy;
   readonly guard: readonly GuardRow[];
   readonly pools: readonly PoolRow[];
+  /** Null: the provider is not known here. */
+  readonly means: (provider: ProviderName) => ProviderMeans | null;
 }
 
 /** Of one machine or slot. Whoever carries it out decides anew, by what is true then. */
@@ -39,9 +43,45 @@ export function prospectOf(what: RequestedThing, selected: Selected, now: Outloo
   const row = entry?.rows.find((each) => each.machineId === machineId) ?? null;
   const request = requestOf(what, { provider, slotId, machineId }, now);
   const { verb } = request;
+  const refusal = providerRefusal(verb, provider, now.means(provider));
+  if (refusal !== null) return { refusal, outcome: null, waits: [] };
   if (isOrder(verb)) return orderProspect(what, { ...request, verb }, row, selected, now);
   return decided({ ...sceneOf(what, request, now), row, now: circumstances(selected, now) });
 }
+
+/** A verb that has an object on a machine. */
+export interface Offer {
+  readonly verb: MachineVerb;
+  /** Why it would be refused, for people; null: it may be asked for. */
+  readonly refusal: string | null;
+}
+
+/** The verbs that have an object on the machine or slot, each as it would be asked for in the plainest way. */
+export function offersOf(selected: Selected, now: Outlook): Offer[] {
+  const { provider, slotId, machineId, entry } = selected;
+  const row = entry?.rows.find((each) => each.machineId === machineId) ?? null;
+  const target = { provider, slotId, machineId };
+  return PLAINEST.filter(({ verb }) => hasObject(verb, row, circumstances(selected, now))).map(
+    (wish) => ({ verb: wish.verb, refusal: prospectOf(at(wish, target), selected, now).refusal }),
+  );
+}
+
+/** No refusal depends on which hold or image it is. */
+const IMAGE = { url: '', sha256: '', compression: 'none', rootDevice: { name: '' } } as const;
+const PLAINEST: readonly Wish[] = [
+  { verb: 'restart-agent' },
+  { verb: 'reboot', force: false },
+  { verb: 'reinstall' },
+  { verb: 'hold', kind: 'no-recover', untilMs: null },
+  { verb: 'unhold', kind: 'no-recover' },
+  { verb: 'quarantine', untilMs: null },
+  { verb: 'release', forgetHostKey: false },
+  { verb: 'deprovision' },
+  { verb: 'install', image: IMAGE },
+  { verb: 'cancel-install' },
+  { verb: 'clear-backoff' },
+  { verb: 'withdraw' },
+];
 
 /** Of something that is about no machine: the guard, or a pool. */
 export function prospectAtLarge(what: ThingAtLarge, now: Outlook): Prospect {
@@ -106,7 +146,11 @@ function decisionOf(what: RequestedThing): Decision | null {
     case 'reinstall':
       return null;
     case 'deprovision':
-      return { verb: what.verb, drain: what.drain ?? null };
+      return {
+        verb: what.verb,
+        drain: what.drain ?? null,
+        returnToPool: what.returnToPool ?? false,
+      };
     case 'install':
       return { verb: what.verb, image: what.image, fault: null };
     case 'withdraw':

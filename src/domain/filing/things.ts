@@ -19,6 +19,8 @@ export type RequestedThing =
       readonly target: RequestTarget;
       /** How it is to leave its pools; null when absent. */
       readonly drain?: DrainMode | null;
+      /** Of `deprovision`: its slot gets the next machine at once; no hold `no-allocate` keeps it free. */
+      readonly returnToPool?: boolean;
     }
   | {
       readonly verb: 'reboot';

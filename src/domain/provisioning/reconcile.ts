@@ -16,7 +16,7 @@ import {
   type AdmissionInput,
   type CapacityPlan,
 } from './provider-holds.ts';
-import { takeStock, type FreeSlot, type Stock } from './stock.ts';
+import { isReadAlready, takeStock, type FreeSlot, type Stock } from './stock.ts';
 
 export interface ReconcileInput {
   readonly provider: ProviderName;
@@ -176,14 +176,15 @@ function choose(input: ReconcileInput, stock: Stock, findings: Findings, managed
   return choice;
 }
 
-/** Those that failed come last; the sort is stable. */
+/** Those that failed come last, and before them those that were not read yet; the sort is stable. */
 function inTurn(
   { provider, failedLast }: ReconcileInput,
   free: readonly FreeSlot[],
 ): readonly FreeSlot[] {
-  if (!failedLast || failedLast.size === 0) return free;
-  const rankOf = ({ slotId }: FreeSlot) => failedLast.get(slot(provider, slotId)) ?? 0;
-  return free.toSorted((a, b) => rankOf(a) - rankOf(b));
+  const isRead = ({ unused }: FreeSlot) => isReadAlready(unused);
+  if (!failedLast?.size && !free.some(isRead)) return free;
+  const rankOf = ({ slotId }: FreeSlot) => failedLast?.get(slot(provider, slotId)) ?? 0;
+  return free.toSorted((a, b) => rankOf(a) - rankOf(b) || Number(isRead(b)) - Number(isRead(a)));
 }
 
 /** Why nothing at all is created. */
@@ -245,7 +246,7 @@ function admissions(input: ReconcileInput, managed: number, choice: Choice) {
       ...groupsOf(input, groups, unused),
       machines: count - 1,
       running: underWay,
-      runningMax: parallelism,
+      runningMax: isReadAlready(unused) ? Infinity : parallelism,
       onTrial,
     };
     const refusal = admissionRefusal(admission);

@@ -42,6 +42,13 @@ export interface StockInput {
   readonly intents: readonly IntentRow[];
 }
 
+/**
+ * A machine of an inventory whose controller has answered lately: it is taken in at once, and does not wait
+ * for those whose controllers are slow or have not answered yet.
+ */
+export const isReadAlready = ({ availability, power }: ProviderMachine): boolean =>
+  availability === 'PossiblyUsed' && power !== 'unknown';
+
 export const slotIdOfMachine = ({ reservationId, id }: ProviderMachine): string =>
   reservationId ?? id ?? '';
 export const slotIdOfRow = ({ provided }: MachineRow): string =>

@@ -300,15 +300,31 @@ function alarmOf(
   return null;
 }
 
-function isCalm(kind: FreezeKind, counts: Counted, policy: GuardPolicy): boolean {
-  const { machines, started, silent, unreachable } = counts;
-  const shareMax = policy.calmPercent * started;
-  const isSilent = silent > 0 && silent * 100 >= shareMax;
+const isCalm = (kind: FreezeKind, counts: Counted, policy: GuardPolicy): boolean =>
+  thawObstacle(kind, counts, policy) === null;
+
+/** Why a freeze of the guard does not end as long as nothing changes; null: it is calm. */
+export function thawObstacle(
+  kind: FreezeKind,
+  { machines, started, silent, unreachable }: Omit<Counted, 'newlySilent'>,
+  policy: GuardPolicy,
+): string | null {
+  const silentMax = calmMax(policy, started);
+  if (silent > silentMax) {
+    return `${silent} of ${started} started machines are silent and at most ${silentMax} may be`;
+  }
+  if (kind !== 'probes' || isOneOfMany(unreachable, machines)) return null;
+  const unreachableMax = Math.ceil(unreachableLimit(policy, machines) / 2) - 1;
+  if (unreachable <= unreachableMax) return null;
+  return `${unreachable} of ${machines} machines cannot be reached and at most ${unreachableMax} may be`;
+}
+
+/** So many of the started machines may be silent while a scope counts as calm. */
+function calmMax({ calmPercent }: GuardPolicy, started: number): number {
+  const share = (calmPercent * started) / 100;
   // Less than one machine, but not none.
-  const isShareOfFew = shareMax > 0 && shareMax < 100;
-  if (isSilent && !(isShareOfFew && isOneOfMany(silent, started))) return false;
-  if (kind !== 'probes' || isOneOfMany(unreachable, machines)) return true;
-  return unreachable * 2 < unreachableLimit(policy, machines);
+  if (share > 0 && share < 1) return Number(started > 1);
+  return Math.max(0, Math.ceil(share) - 1);
 }
 
 /**

@@ -215,6 +215,8 @@ function triedOf(recovery: LadderRow | null): string {
 }
 
 const MINUTE_MS = 60_000;
+/** For so long a machine that does not answer may heed a graceful reboot, before it is forced. */
+export const GRACE_MS = 2 * MINUTE_MS;
 /** A first attempt on a rung waits for three times its longest boot, but at least for this. */
 const SHORTEST_WAIT_MS = 2 * MINUTE_MS;
 const BOOTS = 3;

@@ -1,9 +1,12 @@
 import {
+  STARTABLE,
   currentHeartbeat,
   installState,
   isHeartbeating,
   isLost,
   isQuarantined,
+  isStartGivenUp,
+  lostAtMs,
 } from '../eligibility.ts';
 import type { MachineRow } from '../machine.ts';
 import { PERMIT_RETURNED_AFTER } from '../policy.ts';
@@ -47,6 +50,28 @@ export function silentSinceMs(row: MachineRow, { nowMs, loss }: SilenceMoment): 
   if (!agentStarted || !provided || provided.status === 'Missing' || deprovision) return null;
   if (installState(row) === 'DONE' || isQuarantined(row, nowMs)) return null;
   return isLost(row, nowMs, loss) ? (currentHeartbeat(row)?.atMs ?? agentStarted.atMs) : null;
+}
+
+/**
+ * A machine that Shepherd should hear needs a person when it has been silent, or no start of its agent
+ * has succeeded, for longer than the limit, whatever is tried meanwhile.
+ */
+export function isUnheardTooLong(row: MachineRow, { nowMs, loss }: SilenceMoment): boolean {
+  const { agentStarted, provided, deprovision } = row;
+  if (!provided || deprovision || installState(row) === 'DONE') return false;
+  if (provided.status === 'Missing' || isQuarantined(row, nowMs)) return false;
+  const isAwaited =
+    agentStarted !== null ||
+    (STARTABLE.includes(provided.status) && isStartGivenUp(row, nowMs, loss));
+  return isAwaited && nowMs > unheardTooLongAtMs(row, loss);
+}
+
+/** If it is not heard until then, `isUnheardTooLong` may hold after this moment, and not before. */
+export function unheardTooLongAtMs(row: MachineRow, loss: LossPolicy): number {
+  const { agentStarted, heartbeat, createdAtMs } = row;
+  if (!agentStarted) return (heartbeat?.atMs ?? createdAtMs) + loss.needsHumanAfterMs;
+  const heardAtMs = currentHeartbeat(row)?.atMs ?? agentStarted.atMs;
+  return Math.max(heardAtMs + loss.needsHumanAfterMs, lostAtMs(row, loss)!);
 }
 
 /**

@@ -38,9 +38,14 @@ const effect = z.discriminatedUnion('type', [
   }),
   /**
    * `ignored`: accepted and not taken; `sticky`: `Once` is not used up by a boot; `pending`: what was
-   * changed at the resource for settings is shown there alone, until the next boot takes it on.
+   * changed at the resource for settings is shown there alone, until the next boot takes it on;
+   * `lasting`: as sushy-tools has it, it is for every boot whatever is asked, and a change that names
+   * neither target nor mode is refused, as is the target `None`.
    */
-  z.strictObject({ type: z.literal('override'), does: z.enum(['ignored', 'sticky', 'pending']) }),
+  z.strictObject({
+    type: z.literal('override'),
+    does: z.enum(['ignored', 'sticky', 'pending', 'lasting']),
+  }),
   z.strictObject({ type: z.literal('staleMedia') }),
   /** The insertion is accepted, and the medium is not there. */
   z.strictObject({ type: z.literal('mediaNotFetched') }),

@@ -1,13 +1,20 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { hashOf, newSecret } from '../../../src/adapters/provider/core/instance-secret.ts';
-import { Denied, NotListening, ProviderError, TimedOut } from '../../../src/domain/errors.ts';
+import {
+  Denied,
+  NotListening,
+  ProviderError,
+  TimedOut,
+  Unreachable,
+} from '../../../src/domain/errors.ts';
+import { slot } from '../../../src/domain/ids.ts';
 import { SECRET_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../../src/wire/codec.ts';
 import { agentAnswer, startAgent } from '../../support/agent-start.ts';
-import { device, MACHINE } from '../../support/facts.ts';
+import { device, MACHINE, PROVIDER } from '../../support/facts.ts';
 import { createTaskStand, type TaskStand } from '../../support/task-stand.ts';
-import { advance } from '../../doubles/simulated-clock.ts';
+import { advance, runOut } from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 const OTHER_KEY = 'b3RoZXIga2V5';
@@ -21,6 +28,64 @@ beforeEach(async () => {
 afterEach(async () => {
   await stand.close();
   expect(stand.clock.pending).toBe(0);
+});
+
+describe('the first agent start after an installation', () => {
+  const SECOND = 1_000;
+  const reset = () => new Unreachable('read ECONNRESET');
+  test('tries SSH every few seconds while the machine boots', async () => {
+    stand.given();
+    const begunMs = stand.clock.now();
+    stand.connecting = reset();
+    const starting = startAgent(stand);
+    await advance(stand.clock, 90 * SECOND);
+    stand.connecting = null;
+    const upMs = stand.clock.now();
+    expect((await runOut(stand.clock, starting)).outcome).toBe('done');
+    const startedMs = stand.clock.now();
+    expect(startedMs - upMs).toBeLessThanOrEqual(5 * SECOND);
+    const tries = stand.done.filter((what) => what === 'connect').length;
+    expect(tries).toBe(1 + Math.ceil((startedMs - begunMs) / (5 * SECOND)));
+    expect(stand.metrics.count('agentStartFailure'), 'nothing counts as an attempt').toBe(0);
+  });
+
+  test('keeps no other machine waiting meanwhile', async () => {
+    stand.given();
+    stand.connecting = reset();
+    const waiting = startAgent(stand);
+    await advance(stand.clock, 10 * SECOND);
+    const { taskPool } = stand.deps();
+    await taskPool.grant(slot(PROVIDER, 'other'), 'agentStart', new AbortController().signal);
+    stand.connecting = null;
+    await advance(stand.clock, 10 * SECOND);
+    expect((await waiting).outcome).toBe('done');
+  });
+
+  test('is tried again after seconds where the machine boots once more in the middle of it', async () => {
+    stand.given();
+    let breaks = 1;
+    stand.host.run = (_, stdin) => {
+      if (breaks-- > 0) throw reset();
+      return agentAnswer(stdin);
+    };
+    const begunMs = stand.clock.now();
+    expect((await runOut(stand.clock, startAgent(stand))).outcome).toBe('failed');
+    const [wait] = stand.row().backoffs;
+    await advance(stand.clock, wait!.untilMs + 1 - stand.clock.now());
+    expect((await runOut(stand.clock, startAgent(stand))).outcome).toBe('done');
+    expect(stand.row().agentStarted!.atMs - begunMs).toBeLessThan(15 * SECOND);
+  });
+
+  test('ends with the usual wait where SSH does not come up within five minutes', async () => {
+    stand.given();
+    stand.connecting = reset();
+    const failing = startAgent(stand);
+    await advance(stand.clock, 6 * MINUTE);
+    expect((await failing).outcome).toBe('failed');
+    const [wait] = stand.row().backoffs;
+    expect(wait?.lastIntervalSeconds).toBe(5 * 60);
+    expect(stand.row().startAttempt).toMatchObject({ count: 1, unreached: 1 });
+  });
 });
 
 describe('what an agent start fails at', () => {

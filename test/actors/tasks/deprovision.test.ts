@@ -93,6 +93,35 @@ test('asks, waits until it is gone and reusable, and deletes the machine; histor
   expect(stand.taskPool.busy).toBe(0);
 });
 
+describe('the slot of a machine that was given back', () => {
+  const giveBack = async (change = {}, row = {}) => {
+    stand.given({ deprovision: deprovisionAsked(change), ...row });
+    shown = 'gone';
+    const result = begin();
+    await advance(stand.clock, MINUTE);
+    expect(await result).toMatchObject({ outcome: 'done' });
+    return stand.bmdb.tables.holds;
+  };
+
+  test('stays free: a hold no-allocate says who gave the machine back, and why', async () => {
+    expect(await giveBack()).toEqual([
+      {
+        ...{ provider: PROVIDER, slotId: SLOT_ID, kind: 'no-allocate', untilMs: null },
+        ...{ setBy: 'ann', reason: 'given back: it is not needed' },
+      },
+    ]);
+  });
+
+  test('gets no hold where the request said that it returns to the pool', async () => {
+    expect(await giveBack({ returnToPool: true })).toEqual([]);
+  });
+
+  test('gets no hold where the slot is the device, and gone with it', async () => {
+    const hardware = provided({ reservationId: null });
+    expect(await giveBack({}, { provided: hardware })).toEqual([]);
+  });
+});
+
 describe('A2: a machine that somebody says is not there', () => {
   /** The provider behind a proxy that, while `lies`, answers 404 to every question for a machine. */
   const behindAProxy = (given: { lies: boolean; listed: boolean }) => {

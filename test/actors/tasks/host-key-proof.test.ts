@@ -5,10 +5,12 @@ import { hashOf, newSecret } from '../../../src/adapters/provider/core/instance-
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
 import {
+  CommandFailed,
   explain,
   HostKeyRejected,
   ProviderError,
   RemoteFailure,
+  Unreachable,
 } from '../../../src/domain/errors.ts';
 import type { ProviderMachine } from '../../../src/domain/machine.ts';
 import {
@@ -206,6 +208,49 @@ describe('a host key', () => {
     const verifyHostKey = () => Promise.reject(new ProviderError('conflict', 'another key'));
     const found = await prove({ policy, machine: WITH_HASH, verifyHostKey });
     expect(found).toMatchObject({ ...REJECTED, commands: [] });
+  });
+
+  describe('that a driver judges by commands on the machine, over the connection that showed the key', () => {
+    /** This vendor leaves a token on the machine, which its API tells, too. */
+    const byToken: FleetProvider['verifyHostKey'] = async (_machine, _key, { signal }, session) => {
+      const command = { argv: ['cat', '/run/vendor/token'] };
+      const { exitCode, stdout } = await session.execute(command, { signal });
+      if (exitCode !== 0 || stdout !== 'token-1')
+        throw new ProviderError('conflict', 'another token');
+    };
+    const commands = ['cat /run/vendor/token'];
+
+    test('it is accepted', async () => {
+      const run = async () => 'token-1';
+      const found = await prove({ policy: 'strict', verifyHostKey: byToken, run });
+      expect(found).toMatchObject({ evidence: 'provider', commands });
+    });
+
+    test('it is refused', async () => {
+      const found = await prove({ verifyHostKey: byToken, run: async () => 'token-2' });
+      expect(found).toMatchObject({ ...REJECTED, commands });
+    });
+
+    test('a command that ends with another status shows it', async () => {
+      const end = { exitCode: 1, stdout: Buffer.of(), stderr: Buffer.of() };
+      const run = () => Promise.reject(new CommandFailed('it ended with status 1', end));
+      expect(await prove({ verifyHostKey: byToken, run })).toMatchObject(REJECTED);
+    });
+
+    test('a connection that breaks is a fault that passes, and no verdict', async () => {
+      const run = () => Promise.reject(new Unreachable('reset'));
+      const found = await prove({ policy: 'insecure', verifyHostKey: byToken, run });
+      expect(found).toMatchObject({ error: { code: 'transient' }, commands });
+    });
+
+    test('its secret is asked for after a driver that has no means', async () => {
+      const verifyHostKey: FleetProvider['verifyHostKey'] = async (...asked) => {
+        await asked[3].execute({ argv: ['true'] }, asked[2]);
+        throw new ProviderError('not-implemented', 'it tells nothing');
+      };
+      const found = await prove({ policy: 'strict', machine: WITH_HASH, verifyHostKey });
+      expect(found).toMatchObject({ evidence: 'secret', commands: ['true', CAT] });
+    });
   });
 
   test.each(POLICIES)('that the provider cannot be asked about now (%s)', async (policy) => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createRateLimit, createRecentSet } from '../../../src/adapters/agents/limits.ts';
+import { createRecentSet } from '../../../src/adapters/agents/limits.ts';
+import { createRateLimit } from '../../../src/domain/rate-limit.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
 describe('limits', () => {

@@ -7,7 +7,7 @@ import { judgeFailure, judgeReply, waitAsked } from '../../../src/adapters/http/
 
 const NOW_MS = Date.parse('2026-08-01T10:00:00Z');
 const OWN = '{"errors":["no"]}';
-const judge = (
+const judge = async (
   status: number,
   {
     mutates = false,
@@ -18,7 +18,7 @@ const judge = (
 ) => {
   const redact = (line: string) => line;
   const attempted = { form: ANSWERS, endpoint, mutates, schema: z.unknown(), redact };
-  const verdict = judgeReply(
+  const verdict = await judgeReply(
     attempted,
     { status, headers: { 'content-type': type }, text },
     NOW_MS,
@@ -52,9 +52,9 @@ test.each([
   [502, 'retry Network', 'ambiguous OutcomeUnknown'],
   [503, 'retry Network', 'ambiguous OutcomeUnknown'],
   [504, 'retry Network', 'ambiguous OutcomeUnknown'],
-])('status %i: a read is %s, a change is %s', (status, read, change) => {
-  expect(judge(status)).toBe(read);
-  expect(judge(status, { mutates: true })).toBe(change);
+])('status %i: a read is %s, a change is %s', async (status, read, change) => {
+  expect(await judge(status)).toBe(read);
+  expect(await judge(status, { mutates: true })).toBe(change);
 });
 
 test.each([
@@ -64,23 +64,23 @@ test.each([
   [422, 'fail Rejected', 'fail Rejected'],
 ])(
   "A2: status %i that is not the API's own: a read is %s, a change is %s",
-  (status, read, change) => {
+  async (status, read, change) => {
     const foreign = { text: 'default backend - 404', type: 'text/plain' };
-    expect(judge(status, foreign)).toBe(read);
-    expect(judge(status, { ...foreign, mutates: true })).toBe(change);
-    expect(judge(status, { text: OWN, type: 'text/html' })).toBe(read);
-    expect(judge(status, { text: '', type: '' })).toBe(read);
+    expect(await judge(status, foreign)).toBe(read);
+    expect(await judge(status, { ...foreign, mutates: true })).toBe(change);
+    expect(await judge(status, { text: OWN, type: 'text/html' })).toBe(read);
+    expect(await judge(status, { text: '', type: '' })).toBe(read);
   },
 );
 
-test('A2: both forms of the API are its own', () => {
+test('A2: both forms of the API are its own', async () => {
   for (const text of ['{"errors":[]}', '{"error":"no"}', OWN]) {
     for (const type of [
       'application/json',
       'application/json;charset=utf-8',
       'application/problem+json',
     ]) {
-      expect(judge(404, { text, type })).toBe('fail NotFound');
+      expect(await judge(404, { text, type })).toBe('fail NotFound');
     }
   }
 });
@@ -89,18 +89,18 @@ test.each([
   'There are no available hardware reservations for this plan',
   'The facility has no provisionable m3.large.x86 servers matching your criteria',
   'Not enough capacity',
-])('503 on a creation that says "%s" is Capacity; elsewhere it is not', (message) => {
+])('503 on a creation that says "%s" is Capacity; elsewhere it is not', async (message) => {
   const text = JSON.stringify({ errors: [message] });
   const creation = { mutates: true, endpoint: 'CreateDevice', text };
-  expect(judge(503, creation)).toBe('fail Capacity');
-  expect(judge(503, { ...creation, endpoint: 'UpdateDevice' })).toMatch(/^ambiguous/);
-  expect(judge(503, { ...creation, text: '' })).toMatch(/^ambiguous/);
-  expect(judge(500, creation)).toMatch(/^ambiguous/);
+  expect(await judge(503, creation)).toBe('fail Capacity');
+  expect(await judge(503, { ...creation, endpoint: 'UpdateDevice' })).toMatch(/^ambiguous/);
+  expect(await judge(503, { ...creation, text: '' })).toMatch(/^ambiguous/);
+  expect(await judge(500, creation)).toMatch(/^ambiguous/);
 });
 
-test('a success that cannot be read: a read is tried again, a change is ambiguous', () => {
-  expect(judge(200, { text: '{' })).toBe('retry Protocol');
-  expect(judge(201, { text: '{', mutates: true })).toBe('ambiguous Protocol');
+test('a success that cannot be read: a read is tried again, a change is ambiguous', async () => {
+  expect(await judge(200, { text: '{' })).toBe('retry Protocol');
+  expect(await judge(201, { text: '{', mutates: true })).toBe('ambiguous Protocol');
 });
 
 test.each([
@@ -143,12 +143,12 @@ test.each([
   expect(waitAsked({ headers }, NOW_MS)).toBe(waitMs);
 });
 
-test('what a server says is freed of secrets before it is shortened', () => {
+test('what a server says is freed of secrets before it is shortened', async () => {
   const secret = 'a1b2c3d4e5f6a7b8c9d0';
   const text = JSON.stringify({ errors: [`${'-'.repeat(294)}${secret}`] });
   const redact = createRedact([secret]);
   const sent = { endpoint: 'CreateDevice', mutates: true, schema: z.unknown(), redact };
   const attempted = { ...sent, form: ANSWERS };
-  const verdict = judgeReply(attempted, { status: 422, headers: {}, text }, NOW_MS);
+  const verdict = await judgeReply(attempted, { status: 422, headers: {}, text }, NOW_MS);
   expect(JSON.stringify(verdict)).not.toContain('a1b2');
 });

@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Page, PageOrderError, walkPages } from '../../../src/adapters/http/pages.ts';
+import { z } from 'zod';
+import {
+  entriesOf,
+  type Page,
+  PageOrderError,
+  walkPages,
+} from '../../../src/adapters/http/pages.ts';
 
 type Item = { id: string };
 const page = (number: number, ids: readonly string[], total: number, last: number): Page<Item> => ({
@@ -130,4 +136,25 @@ test('A5: an entry without an id makes up for no number of the total', async () 
   const twice = [{ id: 'a' }, { id: 'a' }];
   const walked = await walkPages(async () => ({ items: twice, unread: [entry], ...place }));
   expect(walked).toEqual({ items: [{ id: 'a' }], unread: [], complete: false });
+});
+
+test('20 000 odd entries of one page are read while others have their turns', async () => {
+  const schema = entriesOf(z.object({ id: z.string() }), () => ({ id: null, reservationId: null }));
+  let turns = 0;
+  let waiting = setImmediate(function next() {
+    turns += 1;
+    waiting = setImmediate(next);
+  });
+  const { items, unread } = await schema.parseAsync([
+    ...Array(20_000).fill({ id: 5 }),
+    { id: 'a' },
+  ]);
+  clearImmediate(waiting);
+  expect([items, unread.length]).toEqual([[{ id: 'a' }], 20_000]);
+  expect(turns).toBeGreaterThan(3);
+});
+
+test('a page of more entries than any listing has is refused', async () => {
+  const schema = entriesOf(z.unknown(), () => ({ id: null, reservationId: null }));
+  expect((await schema.safeParseAsync(Array(50_001).fill(1))).success).toBe(false);
 });

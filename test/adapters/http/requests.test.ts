@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { X509Certificate } from 'node:crypto';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import { formBody } from '../../../src/adapters/http/encoding.ts';
 import { certificateSha256 } from '../../../src/adapters/http/trust.ts';
@@ -80,6 +80,23 @@ test('a reply over the limit of the API is refused', async () => {
   });
   const reading = api.call('read', live).send({ method: 'GET', path: '/a', schema });
   await expect(reading).rejects.toThrow(/larger than/);
+});
+
+test('what is nested too deep in a reply is not parsed', async () => {
+  const parse = vi.spyOn(JSON, 'parse');
+  onTestFinished(() => parse.mockRestore());
+  const body = Array.from({ length: 101 }).reduce<unknown>((inner) => [inner], 'deep');
+  const { api } = await createApiStand(() => ({ status: 200, body: { id: 'a', body } }));
+  const reading = api.call('read', live).send({ method: 'GET', path: '/a', schema });
+  await expect(reading).resolves.toMatchObject({ id: 'a' });
+  expect(parse.mock.calls.filter(([text]) => text.includes('deep'))).toEqual([]);
+});
+
+test('a reply of more values than any listing has is refused', async () => {
+  const body = Array.from({ length: 500_001 }).fill(0);
+  const { api } = await createApiStand(() => ({ status: 200, body }));
+  const reading = api.call('read', live).send({ method: 'GET', path: '/a', schema });
+  await expect(reading).rejects.toThrow(/more than 500000 values/);
 });
 
 test('a server that wants no kept connections gets a new one for each request', async () => {

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { createActor, createMachine } from 'xstate';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
+import { createInspection } from '../../../src/adapters/inspector/inspection.ts';
 import { startInspectorRelay } from '../../../src/adapters/inspector/relay.ts';
 import type { InspectorRelay } from '../../../src/adapters/inspector/relay.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
@@ -38,15 +39,13 @@ afterEach(async () => {
 });
 
 test('the page lists actors live, and hands them to the Stately inspector when asked', async () => {
-  relay = await startInspectorRelay({
-    host: '127.0.0.1',
-    port: 0,
-    clock: systemClock,
-    log: silentLog,
-    select: () => true,
-  });
-  const { url, inspect } = relay;
-  const actor = createActor(cell, { id: 'cell-1', inspect }).start();
+  const inspection = createInspection({ clock: systemClock });
+  const options = { host: '127.0.0.1', port: 0, log: silentLog } as const;
+  relay = await startInspectorRelay({ ...options, inspector: inspection });
+  const { url } = relay;
+  const { inspect } = inspection;
+  const actor = createActor(cell, { id: 'cell-0', inspect }).start();
+  const other = createActor(cell, { id: 'cell-5', inspect }).start();
   await withBrowser(async ({ page, complaints }) => {
     const asked: string[] = [];
     await page.route(/^https:/, (route) => {
@@ -65,10 +64,20 @@ test('the page lists actors live, and hands them to the Stately inspector when a
     expect(asked).toEqual([]);
     await page.click('#open');
     const stately = page.frameLocator('iframe');
-    await stately.getByText('@xstate.actor cell-1').waitFor();
+    await stately.getByText('@xstate.actor cell-0').waitFor();
     await stately.getByText('@xstate.snapshot Running').waitFor();
     expect(asked).toEqual(['https://stately.ai/inspect']);
+    await page.fill('#slot', 'equinix/<b>1</b>');
+    await page.getByRole('button', { name: 'Look' }).click();
+    await page.waitForURL(/\?slot=equinix%2F%3Cb%3E1/);
+    await page.locator('#list li').nth(1).filter({ hasText: 'Reserved' }).waitFor();
+    expect(await page.locator('#list li').filter({ hasText: 'cell-' }).count()).toBe(0);
+    expect(await page.locator('#missing').isVisible()).toBe(false);
+    await page.goto(`${url}?slot=equinix/none`);
+    await page.locator('#missing').waitFor();
     expect(complaints).toEqual([]);
   });
   actor.stop();
+  other.stop();
+  inspection.close();
 });

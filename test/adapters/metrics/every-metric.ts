@@ -32,8 +32,8 @@ export function touchAll(metrics: Metrics): void {
   metrics.balancerCall({ ...call, status: '-1' });
   metrics.balancerInFlight(call, 1);
   metrics.machines([
-    { provider: 'equinix', state: 'Running', substate: 'healthy', count: 3 },
-    { provider: 'equinix', state: 'Quarantined', substate: 'needsHuman', count: 2 },
+    { provider: 'equinix', state: 'Running', substate: 'healthy', count: 3, needHuman: 0 },
+    { provider: 'equinix', state: 'Quarantined', substate: 'needsHuman', count: 2, needHuman: 2 },
   ]);
   metrics.workStarted('ShepherdAgentStart');
   metrics.workFinished('ShepherdAgentStart', 'finished');

@@ -36,8 +36,9 @@ describe('prom metrics', () => {
 
   test('a new set of counts replaces the old one', async () => {
     const metrics = create();
-    metrics.machines([{ provider: 'equinix', state: 'Reserved', substate: 'available', count: 2 }]);
-    metrics.machines([{ provider: 'equinix', state: 'Running', substate: 'healthy', count: 2 }]);
+    const two = { provider: 'equinix', count: 2, needHuman: 0 };
+    metrics.machines([{ ...two, state: 'Reserved', substate: 'available' }]);
+    metrics.machines([{ ...two, state: 'Running', substate: 'healthy' }]);
     const { body } = await metrics.expose();
     expect(body.split('\n').filter((line) => line.startsWith('shepherd_machines{'))).toEqual([
       'shepherd_machines{provider="equinix",state="Running",substate="healthy"} 2',
@@ -74,11 +75,11 @@ describe('prom metrics', () => {
     const metrics = create();
     const stuck = { provider: 'a', state: 'Quarantined', substate: 'needsHuman' };
     metrics.machines([
-      { ...stuck, count: 2 },
-      { ...stuck, substate: 'missing', count: 5 },
-      { ...stuck, substate: 'byOperator', count: 9 },
-      { ...stuck, state: 'Provisioned', substate: 'failed', count: 1 },
-      { ...stuck, provider: 'b', state: 'Running', substate: 'healthy', count: 7 },
+      { ...stuck, count: 2, needHuman: 2 },
+      { ...stuck, substate: 'missing', count: 5, needHuman: 5 },
+      { ...stuck, substate: 'byOperator', count: 9, needHuman: 0 },
+      { ...stuck, state: 'Running', substate: 'silent', count: 4, needHuman: 1 },
+      { ...stuck, provider: 'b', state: 'Running', substate: 'healthy', count: 7, needHuman: 0 },
     ]);
     const { body } = await metrics.expose();
     expect(body.split('\n').filter((line) => line.startsWith('shepherd_machines_need'))).toEqual([

@@ -8,6 +8,8 @@ import type {
 import { slot, type Slot } from '../../../src/domain/ids.ts';
 import { STATES } from '../../../src/domain/states.ts';
 import { entryOf, machine, WATCHING } from '../../console/scripted-fleet.ts';
+import { headlineOf } from '../../../src/domain/headline.ts';
+import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 
 const LOCATIONS = ['am6', 'da11', 'fr2', 'ny5', 'sv15'];
 const ID = '06aa1c5e-7c35-4b4e-9d3c-';
@@ -41,9 +43,10 @@ export function largeFleet(size: number) {
   counts['Running'] = size;
   const frame = () => ({
     ...{ atMs: nowMs(), counts, needHuman: 0, guard: WATCHING, unlisted: [] },
+    headline: headlineOf([{ word: 'healthy', machines: size }]),
   });
   const fleet = {
-    ...{ entries, entryChanges$, changes$, nowMs, frame },
+    ...{ entries, entryChanges$, changes$, nowMs, frame, loss: DEFAULT_LOSS },
     snapshot: () => ({
       ...frame(),
       machines: [...entries.values()].map(({ view, state, substate, sinceMs }) => ({

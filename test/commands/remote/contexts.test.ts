@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import {
   chmodSync,
@@ -14,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { login, showContext } from '../../../src/commands/remote/access.ts';
 import { complete } from '../../../src/commands/remote/completion.ts';
 import { openHttpDoor } from '../../../src/commands/remote/http-door.ts';
 import {
@@ -26,6 +28,7 @@ import { Interrupted } from '../../../src/commands/remote/failures.ts';
 import { openDoor, tokenOf } from '../../../src/commands/remote/open-door.ts';
 import { addSimContext } from '../../../src/commands/remote/sim-context.ts';
 import { UsageError } from '../../../src/domain/errors.ts';
+import { issue } from '../../support/certificates.ts';
 import { machineStand } from '../machine-stand.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'shepherd-contexts-'));
@@ -175,10 +178,41 @@ describe('a token', () => {
     }
     const cli = new Command('shepherd');
     cli.command('machine').command('show <machine>');
-    const said = vi.spyOn(console, 'log').mockReturnValue(undefined);
     await complete(cli, ['machine', 'show', 'ab']);
-    said.mockRestore();
     expect(existsSync(ran)).toBe(false);
+  });
+});
+
+describe('the CA of a console', () => {
+  test('is kept by login, believed alone, and found again by the address', async () => {
+    const authority = await issue({ name: 'CN=our own' });
+    const { key, cert } = await issue({ names: ['127.0.0.1'], by: authority });
+    const server = createSecureServer({ key, cert }, (_, back) => {
+      back.end(JSON.stringify({ name: 'ann', role: 'operator', providers: null, via: 'token' }));
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const ca = join(home, 'ca.pem');
+    writeFileSync(ca, `which authority it is\n${authority.cert}`);
+    const flags = { name: 'here', tokenCommand: 'echo shp_x', allowInsecureHttp: false };
+    const question = { method: 'GET', path: '/', signal: new AbortController().signal } as const;
+    const status = async (by: object) =>
+      (await (await openDoor(by, means, {})).send(question)).status;
+    try {
+      await expect(login(url, flags)).rejects.toThrow(/no authority known here .*--ca FILE/);
+      await expect(login(url, { ...flags, ca: import.meta.filename })).rejects.toThrow(
+        /no file of cert/,
+      );
+      expect(await login(url, { ...flags, ca })).toContain('ann is logged in');
+      rmSync(ca);
+      expect(readContexts().contexts['here']!.ca).toBe(authority.cert);
+      expect(await status({})).toBe(200);
+      expect(await status({ url })).toBe(200);
+      expect(showContext('here')).not.toContain('BEGIN');
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
   });
 });
 

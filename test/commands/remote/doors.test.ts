@@ -159,7 +159,7 @@ describe('V41: both doors write the same bytes', () => {
 
   test('tokens are made, listed and revoked; what is printed alone is the token', async () => {
     for (const side of [byConsole, byDatabase]) {
-      const made = await run(side, ['token', 'create', 'ci', '--role', 'operator', '--for', '24h']);
+      const made = await run(side, ['token', 'create', 'ci', '--role', 'operator', '--for', '720h']);
       expect(made.code).toBe(0);
       const [, id] = /^shp_([0-9a-f]{10})_\S+\n$/.exec(made.stdout) ?? [];
       expect(made.stderr).toBe(

@@ -61,6 +61,25 @@ describe('V42: a machine is named by the unique beginning of an id', () => {
     expect(await filed()).toEqual([]);
   });
 
+  test('of an address that several have it names them, and does nothing', async () => {
+    const { provided } = s.bmdb.tables.machines.get(s.add(6))!.row;
+    for (const id of ['one', 'two']) {
+      const address = `192.0.2.200:${id === 'one' ? 1 : 2}`;
+      s.add(id === 'one' ? 7 : 8, {
+        provided: { ...provided!, reservationId: id, providerId: id, address },
+      });
+    }
+    await door.close();
+    const { code, stderr } = await run('machine', 'reboot', '192.0.2.200', ...because);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/is the name of several machines; nothing was done; name one .* slot:/);
+    for (const slot of ['metal/one', 'metal/two']) expect(stderr).toContain(slot);
+    expect(await filed()).toEqual([]);
+    expect(await run('machine', 'show', '192.0.2.200:2', '-o', 'name')).toMatchObject({
+      stdout: 'metal/two\n',
+    });
+  });
+
   test('of three characters nothing is guessed', async () => {
     const { code, stderr } = await run('machine', 'reboot', 'wxy', ...because);
     expect({ code, stderr }).toMatchObject({

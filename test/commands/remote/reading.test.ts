@@ -72,7 +72,7 @@ describe('machines', () => {
     expect(told).toMatch(/^metal\/slot-2 +Quarantined · needsHuman +0s +ny\n {4}all was tried$/m);
     expect(told).toMatch(/^metal\/slot-4 +Running · silent +20m +ny$/m);
     expect(told).toMatch(/^metal\/slot-5 +Provisioned · failed +- +fr$/m);
-    expect(told).toMatch(/^5 machines: 1 Provisioned · 2 Running · 2 Quarantined$/m);
+    expect(told).toMatch(/^1 healthy · 1 silent · 1 quarantined · 1 failed · 1 left alone of 5$/m);
     expect(told).toContain('recovery waits for the fleet: heartbeats are not being taken in');
     fitting(told);
   });
@@ -129,7 +129,9 @@ describe('machines', () => {
       const found = told.split('\n').filter((line) => line !== '');
       expect(found, flags.join(' ')).toEqual(slots.map(slotName));
     }
-    expect(await text('machines', '--held')).toMatch(/\n {4}hold no-start\n\n1 of 5 machines/);
+    expect(await text('machines', '--held')).toMatch(
+      /\n {4}hold no-start\n\n1 shown; the fleet is 1 healthy · 1 silent /,
+    );
     for (const wrong of [
       ...[
         ['--state', 'Broken'],
@@ -171,7 +173,7 @@ describe('machines', () => {
 
   test('none are told, too, and that nobody is at work', async () => {
     expect(await text('machines')).toMatch(
-      /^0 machines\nrecovery waits for the fleet: no daemon is alive: nothing is done/,
+      /^no machines\nrecovery waits for the fleet: no daemon is alive: nothing is done/,
     );
   });
 
@@ -424,6 +426,26 @@ describe('the fleet', () => {
     });
   });
 
+  test('is told to whoever asks whether all is well', async () => {
+    addFleet();
+    await s.daemon();
+    const told = await text('status');
+    expect(told).toMatch(/^machines +1 healthy · 1 silent · .* of 5$/m);
+    expect(told).toMatch(/^needs you +nothing is recovered in the fleet/m);
+    expect(told).toMatch(/^ +2 machines need a person: "shepherd machines --needs-human" lists$/m);
+    expect(told).toMatch(/^doing +nothing is under way$/m);
+    expect(told).toMatch(/^next +.*\(in 40m\): metal\/slot-4 needs a person, unless it$/m);
+    fitting(told);
+    expect(await json('status')).toMatchObject({
+      headline: {
+        total: 5,
+        tone: 'bad',
+        shares: [{ word: 'healthy' }, { word: 'silent' }, {}, {}, {}],
+      },
+      status: { needs: [{ kind: 'guard' }, { kind: 'machines' }], doing: [] },
+    });
+  });
+
   test('is told with its budget, its daemons, and what is asked of it', async () => {
     addFleet();
     s.bmdb.tables.machines.get(idOf(4))!.permitGrantedAtMs = s.clock.now();
@@ -435,7 +457,9 @@ describe('the fleet', () => {
     await s.verb({ verb: 'reboot', force: false }, slotName(1));
     const told = await text('fleet', 'status');
     expect(told).toMatch(/^recovering +fleet: 1 of at most 1\n +provider metal: 1 of at most 1$/m);
-    expect(told).toMatch(/^needs you +2: "shepherd machines --needs-human" has them$/m);
+    expect(told).toMatch(
+      /^needs you +nothing is recovered in the fleet; 2 machines need a person$/m,
+    );
     expect(told).toMatch(/^requests +1 open\n +reboot of metal\/slot-1 by ann/m);
     expect(told).toMatch(/^daemons +1 alive\n +test, session /m);
     fitting(told);

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { WriteStream } from 'node:tty';
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
+import { login } from '../../../src/commands/remote/access.ts';
 import { painting } from '../../../src/commands/remote/output.ts';
 import { slot } from '../../../src/domain/ids.ts';
 import { openConsole } from '../../console/api/console-stand.ts';
@@ -77,6 +78,22 @@ describe('login', () => {
     expect(shown()).toContain(`is logged in to ${url} as viewer`);
     expect(shown()).not.toContain('only-sees');
     expect(readFileSync(join(home, 'shepherd/contexts.yaml'), 'utf8')).toContain('only-sees');
+  });
+
+  test('waits for a token that a pipe brings late, and reads no further than its line', async () => {
+    const { url } = await openConsole({ token: 'only-sees' });
+    vi.stubEnv('XDG_CONFIG_HOME', home);
+    const pipe = new PassThrough();
+    const stdin = vi.spyOn(process, 'stdin', 'get').mockReturnValue(pipe as never);
+    try {
+      const told = login(url, { name: 'piped', allowInsecureHttp: false });
+      await vi.waitFor(() => expect(pipe.listenerCount('data')).toBe(1), PATIENCE);
+      pipe.write('only-sees\n');
+      expect(await told).toContain(`is logged in to ${url} as viewer`);
+    } finally {
+      stdin.mockRestore();
+      vi.unstubAllEnvs();
+    }
   });
 
   test.each([

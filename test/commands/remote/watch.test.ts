@@ -219,6 +219,33 @@ test('events --follow tells each once, in their order, and goes on where it stop
   await inner.close();
 });
 
+test('events shows the latest ones; --since and --tail choose among them', async () => {
+  const { bmdb, clock, means } = machineStand();
+  const { config, random } = means;
+  const by = { by: 'ann', version: '1', where: '' };
+  const door = openDatabaseDoor({ bmdb, clock, config, random, ...by });
+  const append = (reason: string) =>
+    bmdb.events.append({ type: 'webhook.test', actor: 'ann', reason, details: { webhook: 'x' } });
+  for (let at = 1; at <= 150; at += 1) await append(`old ${at}`);
+  clock.increment(3 * 3_600_000);
+  for (let at = 1; at <= 3; at += 1) await append(`new ${at}`);
+  const run = (...args: string[]) =>
+    runThrough({ door, monotonic: () => clock.monotonic(), sleep: async () => undefined }, [
+      'events',
+      ...args,
+    ]);
+  const reasons = async (...args: string[]) =>
+    [...(await run(...args)).stdout.matchAll(/(?:old|new) \d+/g)].map(([found]) => found);
+  const latest = await reasons();
+  expect(latest).toHaveLength(100);
+  expect([latest[0], latest.at(-1)]).toEqual(['old 54', 'new 3']);
+  expect(await reasons('--since', '2h')).toEqual(['new 1', 'new 2', 'new 3']);
+  expect(await reasons('--tail', '2')).toEqual(['new 2', 'new 3']);
+  expect(await reasons('--after', '0', '--limit', '2')).toEqual(['old 1', 'old 2']);
+  expect(await run('--tail', '1001')).toMatchObject({ code: 2 });
+  await door.close();
+});
+
 test('messages are read wherever their bytes are cut (WHATWG HTML, 9.2.6)', async () => {
   const text =
     ': comment\nretry: 5\n\nid: 1.2\nevent: rows\ndata: {"a":\ndata: "ü"}\n\ndata:x\r\n\r\nevent: z\n\n';

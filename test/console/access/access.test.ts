@@ -9,7 +9,8 @@ const whoami = async (stand: Stand, shown: { token?: string; cookie?: string }) 
   const { status, body } = await stand.ask('api/v1/whoami', shown);
   return { status, ...(JSON.parse(body) as { name?: string; role?: string }) };
 };
-const CODE = { name: 'db:ann@host', role: 'admin', providers: null, tokenId: null } as const;
+const ANN = { name: 'db:ann@host', identity: 'db:ann@host' };
+const CODE = { ...ANN, role: 'admin', providers: null, tokenId: null } as const;
 
 test('a token tells who asks, and what they may do', async () => {
   const stand = await openStand();
@@ -221,4 +222,34 @@ test('who opens a page and is not known is led to where one logs in', async () =
   expect([visit.status, visit.headers['location']]).toEqual([302, '/login']);
   expect((await stand.ask('login')).body).toContain('Log in');
   expect((await stand.ask('login.js')).status).toBe(200);
+});
+
+test('refuses changes to a neighbour on another port, whom the browser sends the cookie', async () => {
+  const stand = await openStand();
+  const { token } = await stand.token('admin', { name: 'ann' });
+  const cookie = bare(await stand.logIn({ token }));
+  const other = bare(await stand.logIn({ token }));
+  const { origin } = new URL(stand.url);
+  const body = { name: 'new', role: 'admin' };
+  // Nothing of a browser keeps a program from saying these.
+  for (const headers of [OWN_PAGE, { origin }, { ...OWN_PAGE, 'shepherd-secret': 'guessed' }]) {
+    const forged = { cookie, headers, isNeighbour: true };
+    for (const [method, path, sent] of [
+      ['POST', 'tokens', body],
+      ['DELETE', `logins/${'0'.repeat(8)}-0000-4000-8000-000000000000`, undefined],
+    ] as const) {
+      const asked = { ...forged, method, ...(sent && { body: sent }) };
+      const answer = await stand.ask(`api/v1/${path}`, asked);
+      expect([answer.status, answer.body], path).toEqual([
+        403,
+        expect.stringContaining('log in again'),
+      ]);
+    }
+  }
+  expect(await stand.bmdb.access.tokens.list(new AbortController().signal)).toHaveLength(1);
+  const own = { method: 'POST', body, headers: OWN_PAGE };
+  expect((await stand.ask('api/v1/tokens', { ...own, cookie })).status).toBe(201);
+  // To log out is to lose the cookie, and so needs nothing else.
+  const out = { method: 'POST', headers: OWN_PAGE, cookie: other, isNeighbour: true };
+  expect((await stand.ask('api/v1/logout', out)).status).toBe(204);
 });

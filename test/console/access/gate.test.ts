@@ -19,9 +19,14 @@ function gated(token: string | null): FastifyInstance {
   const access = openAccess(token === null ? {} : { token }, {
     ...{ host: '127.0.0.1', hasTls: false, log: silentLog, clock: createSimulatedClock() },
   });
-  addGate(app, { host: '127.0.0.1', allowedHosts: [], origin: null, isSecure: false, access });
+  const letIn = () => undefined;
+  addGate(app, {
+    ...{ host: '127.0.0.1', allowedHosts: [], origin: null, isSecure: false },
+    ...{ access, letIn },
+  });
   addFailures(app, silentLog);
   app.get('/who', async ({ person }) => person);
+  app.post('/log-in', { config: { right: 'open' } }, async () => ({ loggedIn: true }));
   app.post('/act', { config: { right: 'operate' } }, async () => ({ acted: true }));
   return app;
 }
@@ -46,6 +51,25 @@ test('nobody acts on loopback without a login, and the token of the console only
   const refused = await gated(TOKEN).inject(shown);
   expect(refused.statusCode).toBe(403);
   expect(refused.body).toContain('demands the role operator');
+});
+
+test('tells a program that shows nothing to log in, and a browser which page is missing', async () => {
+  const act = { method: 'POST', url: '/act' } as const;
+  for (const token of [null, TOKEN]) {
+    const { statusCode, body, headers } = await gated(token).inject(act);
+    expect(statusCode).toBe(401);
+    expect(body).toContain('Nobody is logged in');
+    expect(headers['www-authenticate']).toBeDefined();
+  }
+  const cookie = 'shepherd-session=x';
+  for (const request of [
+    { ...act, headers: { cookie } },
+    { ...act, url: '/log-in' },
+  ]) {
+    const { statusCode, body } = await gated(TOKEN).inject(request);
+    expect(statusCode).toBe(403);
+    expect(body).toContain('Sec-Fetch-Site and Origin are both missing');
+  }
 });
 
 test('a route that changes something and names no right is refused when it is made', () => {

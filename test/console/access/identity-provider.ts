@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Provider, { type Configuration } from 'oidc-provider';
 import { afterEach, vi } from 'vitest';
@@ -10,7 +10,8 @@ export const CLIENT = { id: 'shepherd', secret: 'known-to-console-and-provider' 
 export interface Account {
   readonly email: string;
   groups: readonly string[];
-  emailVerified?: boolean;
+  /** Absent: it was checked; null: the provider does not say. */
+  emailVerified?: boolean | string | null;
 }
 
 /** A real provider of identities on loopback, in which whoever comes is logged in at once. */
@@ -22,6 +23,10 @@ export interface IdentityProvider {
   next: string;
   /** How often tokens were given for a refresh token. */
   readonly refreshes: () => number;
+  /** Answers at such a path are blown up by so many bytes of white space. */
+  padding: { readonly path: string; readonly bytes: number } | null;
+  /** How many of these bytes were taken from it. */
+  readonly padded: () => number;
   /** It answers nobody until `start`. */
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -44,7 +49,25 @@ const listening = async (server: Server, port: number): Promise<number> => {
 
 export async function openIdentityProvider(redirectUri: string): Promise<IdentityProvider> {
   let handle: ReturnType<Provider['callback']> | null = null;
-  const make = () => createServer((request, response) => void handle!(request, response));
+  const make = () =>
+    createServer((request, response) => {
+      const { padding } = own;
+      if (padding === null || request.url?.startsWith(padding.path) !== true) {
+        void handle!(request, response);
+      } else blowUp(response, padding.bytes);
+    });
+  const blowUp = (response: ServerResponse, bytes: number) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const piece = Buffer.alloc(64 * 1024, ' ');
+    const more = () => {
+      while (padded < bytes && !response.destroyed) {
+        padded += piece.length;
+        if (!response.write(piece)) return void response.once('drain', more);
+      }
+      return void response.end('{}');
+    };
+    more();
+  };
   let server = make();
   const port = await listening(server, 0);
   const issuer = `http://127.0.0.1:${port}`;
@@ -53,12 +76,13 @@ export async function openIdentityProvider(redirectUri: string): Promise<Identit
   const warned = vi.spyOn(console, 'warn').mockImplementationOnce(() => undefined);
   const provider = new Provider(issuer, settings(redirectUri, accounts));
   warned.mockRestore();
-  let refreshes = 0;
+  let [refreshes, padded] = [0, 0];
   provider.on('grant.success', ({ oidc }) => {
     if (oidc.params?.['grant_type'] === 'refresh_token') refreshes += 1;
   });
   const own: IdentityProvider = {
     ...{ issuer, accounts, next: '', refreshes: () => refreshes },
+    ...{ padding: null, padded: () => padded },
     async start() {
       server = make();
       await listening(server, port);
@@ -105,8 +129,9 @@ function settings(redirectUri: string, accounts: Map<string, Account>): Configur
       const account = accounts.get(subject);
       if (!account) return undefined;
       const { email, groups, emailVerified = true } = account;
-      const claims = { sub: subject, email, email_verified: emailVerified, groups: [...groups] };
-      return { accountId: subject, claims: () => claims };
+      const about = emailVerified === null ? {} : { email_verified: emailVerified };
+      const claims = { sub: subject, email, groups: [...groups] };
+      return { accountId: subject, claims: () => ({ ...claims, ...about }) };
     },
   };
 }

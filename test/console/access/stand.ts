@@ -38,6 +38,8 @@ export interface AskOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly token?: string;
   readonly cookie?: string;
+  /** As a neighbour asks who was sent the cookie, and not the page that knows the secret, too. */
+  readonly isNeighbour?: boolean;
   readonly body?: unknown;
 }
 
@@ -56,9 +58,14 @@ export async function openStand(deps: Partial<ConsoleDeps> = {}): Promise<Stand>
   const bmdb = createMemBmdb({ ...around, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
   const accounts = { book: bmdb.access, random: systemRandom, events: bmdb.events };
   const { url } = await openConsole({ accounts, clock, ...deps });
-  const ask: Stand['ask'] = (path, { method = 'GET', headers, token, cookie, body } = {}) =>
-    asked(`${url}${path}`, method, {
+  /** By the cookie: what the page keeps beside it. */
+  const secrets = new Map<string, string>();
+  const ask: Stand['ask'] = (path, options = {}) => {
+    const { method = 'GET', headers, token, cookie, isNeighbour = false, body } = options;
+    const secret = isNeighbour || method === 'GET' ? undefined : secrets.get(cookie ?? '');
+    return asked(`${url}${path}`, method, {
       headers: {
+        ...(secret !== undefined && { 'shepherd-secret': secret }),
         ...headers,
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
         ...(cookie !== undefined && { cookie }),
@@ -66,6 +73,7 @@ export async function openStand(deps: Partial<ConsoleDeps> = {}): Promise<Stand>
       },
       body: body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body),
     });
+  };
   let made = 0;
   return {
     url,
@@ -88,6 +96,8 @@ export async function openStand(deps: Partial<ConsoleDeps> = {}): Promise<Stand>
       });
       const [cookie] = [answer.headers['set-cookie'] ?? []].flat();
       if (cookie === undefined) throw new Error(`no cookie: ${answer.status} ${answer.body}`);
+      const { secret } = JSON.parse(answer.body) as { secret?: string };
+      if (secret !== undefined) secrets.set(bare(cookie), secret);
       return cookie;
     },
   };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openStand, type Stand } from './stand.ts';
+import { bare, openStand, OWN_PAGE, type Stand } from './stand.ts';
 
 const make = async (stand: Stand, token: string, body: object) => {
   const answer = await stand.ask('api/v1/tokens', { method: 'POST', token, body });
@@ -67,4 +67,119 @@ test('V36: a token is told once, and stands in no list and no log', async () => 
   const said = JSON.stringify(logged) + body;
   expect(said).toContain('a token was made');
   for (const secret of [made.token, token]) expect(said).not.toContain(secret.slice(15));
+});
+
+test('gives a token with the name of a configured one none of its tokens, logins and audit', async () => {
+  const deploy = 'secret-of-the-configured-one';
+  const configured = { name: 'deploy', providers: null, read: () => deploy };
+  const stand = await openStand({ tokens: [{ ...configured, role: 'operator' }] });
+  const mallory = (await stand.token('operator', { name: 'mallory' })).token;
+  const victim = await make(stand, deploy, { name: 'rollout', role: 'operator' });
+  const login = bare(await stand.logIn({ token: deploy }));
+  const taken = await make(stand, mallory, { name: 'deploy', role: 'operator' });
+  expect(taken.status).toBe(201);
+  expect([await names(stand, deploy), await names(stand, taken.token)]).toEqual([['rollout'], []]);
+  const seen = await stand.ask('api/v1/logins', { token: taken.token });
+  const { logins } = JSON.parse((await stand.ask('api/v1/logins', { token: deploy })).body) as {
+    logins: { id: string }[];
+  };
+  expect([JSON.parse(seen.body), logins.length]).toEqual([{ logins: [] }, 1]);
+  const attempts = [`tokens/${victim.id}`, `logins/${logins[0]!.id}`].map((path) =>
+    stand.ask(`api/v1/${path}`, { method: 'DELETE', token: taken.token }),
+  );
+  expect((await Promise.all(attempts)).map(({ status }) => status)).toEqual([404, 404]);
+  const known = async (shown: { token?: string; cookie?: string }) =>
+    (JSON.parse((await stand.ask('api/v1/whoami', shown)).body) as { name: string }).name;
+  expect([
+    await known({ token: deploy }),
+    await known({ cookie: login }),
+    await known(taken),
+  ]).toEqual(['config:deploy', 'config:deploy', 'token:deploy']);
+});
+
+const YEAR_MS = 365 * 86_400_000;
+const statusOf = async (stand: Stand, shown: { token?: string; cookie?: string }) =>
+  (await stand.ask('api/v1/tokens', shown)).status;
+
+test('ends a token with the one that made it, however long it was asked for', async () => {
+  const stand = await openStand();
+  const maker = await stand.token('admin', { forMs: 60_000 });
+  const other = (await stand.token('admin')).token;
+  const child = await make(stand, maker.token, { name: 'a', role: 'admin', forMs: YEAR_MS });
+  const grandchild = await make(stand, child.token, { name: 'b', role: 'admin', forMs: YEAR_MS });
+  const { body } = await stand.ask('api/v1/tokens', { token: other });
+  const { tokens } = JSON.parse(body) as {
+    tokens: { name: string; createdAtMs: number; expiresAtMs: number }[];
+  };
+  const made = tokens.filter(({ name }) => name === 'a' || name === 'b');
+  const lasting = made.map((each) => each.expiresAtMs - each.createdAtMs <= 60_000);
+  expect(lasting).toEqual([true, true]);
+  expect([await statusOf(stand, child), await statusOf(stand, grandchild)]).toEqual([200, 200]);
+  stand.pass(60_000);
+  expect([await statusOf(stand, child), await statusOf(stand, grandchild)]).toEqual([401, 401]);
+});
+
+test('refuses what a revoked token had made, and what was logged in by that', async () => {
+  const stand = await openStand();
+  const maker = await stand.token('admin');
+  const other = (await stand.token('admin')).token;
+  const child = await make(stand, maker.token, { name: 'a', role: 'admin' });
+  const grandchild = await make(stand, child.token, { name: 'b', role: 'admin' });
+  const cookie = bare(await stand.logIn({ token: grandchild.token }));
+  expect(await statusOf(stand, { cookie })).toBe(200);
+  await stand.bmdb.access.tokens.revoke(maker.id, 'oidc:bob');
+  stand.pass(5_000);
+  expect([await statusOf(stand, child), await statusOf(stand, grandchild)]).toEqual([401, 401]);
+  expect(await statusOf(stand, { cookie })).toBe(401);
+  const { body } = await stand.ask('api/v1/tokens', { token: other });
+  const { tokens } = JSON.parse(body) as { tokens: { name: string; hasEnded: boolean }[] };
+  expect(tokens.filter(({ hasEnded }) => hasEnded).map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['a', 'b']),
+  );
+});
+
+test('refuses a token once the login in which it was made has ended', async () => {
+  const stand = await openStand();
+  const { token } = await stand.token('admin');
+  const made = async (name: string) => {
+    const cookie = bare(await stand.logIn({ token }));
+    const body = { name, role: 'admin', forMs: YEAR_MS };
+    const shown = { method: 'POST', cookie, headers: OWN_PAGE };
+    const answer = await stand.ask('api/v1/tokens', { ...shown, body });
+    return { cookie, ...(JSON.parse(answer.body) as { token: string; expiresAtMs: number }) };
+  };
+  const [first, second] = [await made('a'), await made('b')];
+  expect(first.expiresAtMs).toBeLessThanOrEqual(Date.now() + 86_400_000);
+  expect([await statusOf(stand, { token: first.token }), await statusOf(stand, second)]).toEqual([
+    ...[200, 200],
+  ]);
+  const out = { method: 'POST', cookie: first.cookie, headers: OWN_PAGE };
+  expect((await stand.ask('api/v1/logout', out)).status).toBe(204);
+  stand.pass(5_000);
+  expect(await statusOf(stand, { token: first.token })).toBe(401);
+  // To use the token is to use the login.
+  for (let hours = 0; hours < 18; hours += 6) {
+    expect(await statusOf(stand, { token: second.token })).toBe(200);
+    stand.pass(6 * 3_600_000);
+  }
+  expect(await statusOf(stand, { token: second.token })).toBe(200);
+  stand.pass(6 * 3_600_000);
+  expect(await statusOf(stand, { token: second.token })).toBe(401);
+});
+
+test('refuses what came from a configured token once the configuration has another', async () => {
+  let secret = 'secret-of-the-configured-one';
+  const read = () => secret;
+  const stand = await openStand({
+    tokens: [{ name: 'deploy', role: 'operator', providers: null, read }],
+  });
+  const child = await make(stand, secret, { name: 'a', role: 'operator' });
+  const grandchild = await make(stand, child.token, { name: 'b', role: 'operator' });
+  const cookie = bare(await stand.logIn({ token: secret }));
+  const shown = [{ token: child.token }, { token: grandchild.token }, { cookie }];
+  const all = () => Promise.all(shown.map((each) => statusOf(stand, each)));
+  expect(await all()).toEqual([200, 200, 200]);
+  secret = 'another-secret-in-its-place';
+  stand.pass(5_000);
+  expect(await all()).toEqual([401, 401, 401]);
 });

@@ -109,6 +109,24 @@ test('events: only some, by type, group, provider or machine; what makes no sens
   }
 });
 
+test('events: the latest ones, and only from a moment on', async () => {
+  const { add, ask, bmdb } = await stand();
+  await add(HOLD, FREEZE, HOLD, FREEZE);
+  const { body } = await ask('?tail=2&type=guard.*');
+  expect(body).toMatchObject({
+    events: [{ number: '2' }, { number: '4' }],
+    next: '4',
+    more: false,
+  });
+  const { headers } = await ask('?tail=1');
+  expect(headers.get('link')).toBe('</api/v1/events?after=4&limit=100>; rel="next"');
+  const { events } = await bmdb.events.latest({ limit: 1 }, new AbortController().signal);
+  expect((await ask(`?tail=9&sinceMs=${events[0]!.atMs + 1}`)).body.events).toEqual([]);
+  for (const query of ['?tail=0', '?tail=1&after=2', '?tail=1&format=ndjson', '?sinceMs=1']) {
+    expect(await ask(query), query).toMatchObject({ status: 400, body: { code: 'malformed' } });
+  }
+});
+
 test('events: as lines for programs that read lines', async () => {
   const { add, shown } = await stand();
   await add(FREEZE, HOLD);

@@ -6,7 +6,7 @@ import { askApi, openConsole } from './console-stand.ts';
 
 const frozen = {
   ...({ scope: 'equinix', state: 'frozen', sinceMs: AT_MS - 60_000, reason: '6 of 10' } as const),
-  ...{ started: 10, silent: 6 },
+  ...{ started: 10, silent: 6, ends: 'It ends by itself.', endsAtMs: AT_MS + 300_000 },
 };
 const script = () => {
   const fleet = scriptedFleet();

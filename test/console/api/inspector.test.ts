@@ -23,9 +23,13 @@ const RECORDINGS = 'api/v1/inspector/recordings';
 const STREAM = 'api/v1/inspector/stream';
 const body = { slot: 'equinix/one' };
 
-test('only an admin looks at actors', async () => {
-  for (const role of ['viewer', 'operator'] as const) {
-    const { token } = await stand.token(role);
+test('only an admin of the whole fleet looks at actors', async () => {
+  for (const [role, providers, why] of [
+    ['viewer', null, 'this demands the role admin'],
+    ['operator', null, 'this demands the role admin'],
+    ['admin', ['equinix'], 'this concerns the whole fleet'],
+  ] as const) {
+    const { token } = await stand.token(role, { providers });
     for (const [path, options] of [
       [STREAM, {}],
       [RECORDINGS, {}],
@@ -34,7 +38,7 @@ test('only an admin looks at actors', async () => {
       [`${RECORDINGS}/chosen-1`, { method: 'DELETE' }],
     ] as const) {
       const { status, body: told } = await stand.ask(path, { token, ...options });
-      expect([status, told]).toEqual([403, expect.stringContaining('this demands the role admin')]);
+      expect([status, told]).toEqual([403, expect.stringContaining(why)]);
     }
   }
   expect((await stand.ask(STREAM)).status).toBe(401);

@@ -104,7 +104,7 @@ test('it is changed though the audit cannot be written, and the log says so', as
 test('an admin of some providers leaves the log of a daemon as it is', async () => {
   const { run, written } = await stand(async () => undefined, ['equinix']);
   const { code, stderr } = await run('admin', 'debug');
-  expect([code, stderr]).toEqual([4, expect.stringContaining('a daemon serves all of them')]);
+  expect([code, stderr]).toEqual([4, expect.stringContaining('this concerns the whole fleet')]);
   expect(written()).toBe(0);
 });
 

@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createOverdueRule } from '../../../src/daemon/views/overdue.ts';
+import type { SlotFacts } from '../../../src/domain/machine.ts';
 import { createStays } from '../../../src/domain/explanation/stays.ts';
 import { slot } from '../../../src/domain/ids.ts';
 import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 import { DEFAULT_LADDER } from '../../../src/domain/recovery/ladder.ts';
 import { STATES, SUBSTATES } from '../../../src/domain/states.ts';
+import type { FleetView } from '../../../src/console/port.ts';
 import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
 import { askApi, openConsole } from './console-stand.ts';
 
@@ -228,6 +230,38 @@ test('V42: a name is a slot, an id, an address, or how an id of four characters 
   expect(await resolve('192.0')).toEqual([]);
 });
 
+test('a name is an address without its port, or a host name; what several have is told of each', async () => {
+  const hostnames: Readonly<Record<string, string>> = {
+    a: 'Web-1.example.org',
+    b: 'both',
+    c: '192.0.2.9',
+  };
+  const fleet: FleetView = {
+    ...scriptedFleet(
+      machine('a', { address: '192.0.2.7:2201' }),
+      machine('b', { address: '[2001:db8::7]:22' }),
+      machine('c', { address: 'both:22' }),
+      machine('d', { address: '192.0.2.70:22' }),
+      machine('e', { address: '2001:db8::9' }),
+    ),
+    facts: (name) =>
+      ({ listed: { hostname: hostnames[name.split('/')[1]!] ?? null } }) as SlotFacts,
+  };
+  const shown = await openConsole({ fleet });
+  const resolve = async (name: string) => {
+    const { body } = await askApi<Resolved>(shown, `resolve?name=${encodeURIComponent(name)}`);
+    return body.machines.map(({ slot: found, by }) => `${found} ${by}`);
+  };
+  expect(await resolve('192.0.2.7')).toEqual(['equinix/a address']);
+  expect(await resolve('192.0.2.7:2201')).toEqual(['equinix/a address']);
+  expect(await resolve('2001:db8::7')).toEqual(['equinix/b address']);
+  expect(await resolve('web-1.example.org')).toEqual(['equinix/a hostname']);
+  expect(await resolve('192.0.2.9')).toEqual(['equinix/c hostname']);
+  expect(await resolve('both')).toEqual(['equinix/b hostname', 'equinix/c address']);
+  expect(await resolve('2001:db8::9')).toEqual(['equinix/e address']);
+  for (const none of ['web-1', '2001:db8', '192.0.2']) expect(await resolve(none)).toEqual([]);
+});
+
 test('the fleet as a whole, with its cells', async () => {
   const { body } = await askApi<Record<string, unknown>>(await open(...FLEET), 'fleet');
   expect(body).toMatchObject({
@@ -241,6 +275,7 @@ test('the fleet as a whole, with its cells', async () => {
     provider: 'equinix',
     location: 'am6',
     state: 'Running',
+    word: 'healthy',
     machines: 1,
   });
 });

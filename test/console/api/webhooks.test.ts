@@ -28,8 +28,8 @@ async function stand() {
       { ...failed, number: '8', nextInMs: 60_000 },
     ],
   });
-  const ask = async (path: string, role: Role, method = 'GET') => {
-    const { token } = await shown.token(role);
+  const ask = async (path: string, role: Role, method = 'GET', providers?: string[]) => {
+    const { token } = await shown.token(role, { providers: providers ?? null });
     const { status, body } = await shown.ask(`api/v1/webhooks${path}`, { method, token });
     return { status, body: body === '' ? null : (JSON.parse(body) as unknown) };
   };
@@ -65,13 +65,14 @@ test('webhooks: how they stand, and what failed; of an address nothing but its h
   });
 });
 
-test('V60 webhooks: an admin replays, tests and enables them; nobody else does', async () => {
+test('V60 webhooks: an admin of the whole fleet replays, tests and enables them; nobody else does', async () => {
   const { ask, bmdb } = await stand();
   const acts = ['/pager/deliveries/7/replay', '/pager/test', '/pager/enable'];
   for (const act of acts) {
     for (const role of ['viewer', 'operator'] as const) {
       expect((await ask(act, role, 'POST')).status, `${role} ${act}`).toBe(403);
     }
+    expect((await ask(act, 'admin', 'POST', ['equinix'])).status, `of equinix ${act}`).toBe(403);
     expect((await ask(act, 'admin', 'POST')).status, act).toBe(204);
   }
   expect((await ask('/pager/deliveries?state=waiting', 'viewer')).body).toMatchObject({

@@ -13,12 +13,40 @@ const PREVIEW = {
   ...{ refusals: [], waits: [{ reason: 'a permit', count: 1, slots: [] }], outcomes: [] },
 };
 
+const VERBS = '**/api/v1/machines/*/*/verbs';
+const REINSTALL = { verb: 'reinstall', refusal: null };
+
 const NOW = { state: 'Running', substate: 'healthy', machineId: null, holds: [], etag: '"b"' };
 
 const CHANGED = {
   ...{ code: 'changed', title: 'It changed meanwhile', status: 412 },
   ...{ detail: 'It is Running now, and not as you saw it', current: NOW },
 };
+
+test('a verb that its provider cannot do is grey with the reason; one without an object is not there', async () => {
+  const browser = await openBrowser();
+  const slot = 'equinix/0123456789ab';
+  const shown = await showPage(browser, scriptedFleet(machine('0123456789ab')));
+  try {
+    const { page, console } = shown;
+    const verbs = [
+      { verb: 'reboot', refusal: 'provider equinix cannot reboot the machine' },
+      { verb: 'hold', refusal: null },
+    ];
+    await page.route('**/api/v1/whoami', (route) => route.fulfill({ json: ADMIN }));
+    await page.route(VERBS, (route) => route.fulfill({ json: { verbs } }));
+    await page.goto(`${console.url}machines/${slot}`);
+    await becomes(page, 'article', /Reboot: provider equinix cannot reboot the machine/);
+    expect(await page.locator('.actions button').allInnerTexts()).toEqual(['Hold', 'Reboot']);
+    expect(await page.locator('.actions button:disabled').allInnerTexts()).toEqual(['Reboot']);
+    expect(
+      (await new AxeBuilder({ page }).include('article > header').analyze()).violations,
+    ).toEqual([]);
+  } finally {
+    await shown.console.close();
+    await browser.close();
+  }
+});
 
 test('V23, V24: what destroys wants the end of the slot typed, is filed once, and shows what changed', async () => {
   const browser = await openBrowser();
@@ -38,6 +66,7 @@ test('V23, V24: what destroys wants the end of the slot typed, is filed once, an
     });
     let stands: object = { key: 'k', state: 'open', outcome: null };
     await page.route('**/api/v1/requests/k', (route) => route.fulfill({ json: stands }));
+    await page.route(VERBS, (route) => route.fulfill({ json: { verbs: [REINSTALL] } }));
     await page.goto(`${console.url}machines/${slot}`);
     await page.click('.actions button:has-text("Reinstall")');
     await becomes(page, '.prospect', /everything on its disks is lost.*a permit/s);
@@ -92,6 +121,7 @@ test('whoever looks again at what changed is told anew, though the machine is as
       if (changes >= 0) return route.fulfill({ status: 412, json: CHANGED });
       return route.fulfill({ json: PREVIEW });
     });
+    await page.route(VERBS, (route) => route.fulfill({ json: { verbs: [REINSTALL] } }));
     await page.goto(`${console.url}machines/${slot}`);
     await page.click('.actions button:has-text("Reinstall")');
     const again = page.locator('dialog button:has-text("as it is now")');

@@ -1,10 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { AxeBuilder } from '@axe-core/playwright';
 import type { Page } from 'playwright-core';
 import type { Console, ConsoleDeps } from '../../../src/console/console.ts';
 import type { FleetView, GuardScope } from '../../../src/console/port.ts';
 import { openBrowser, type HeldBrowser } from '../../support/browser.ts';
 import { AT_MS, machine, member, pool, scriptedFleet, WATCHING } from '../scripted-fleet.ts';
 import { seriesView } from '../scripted-series.ts';
+import { manned } from './manned.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { becomes, consoleOf, showPage } from './page-scene.ts';
 
@@ -48,7 +50,7 @@ test('the guard says why nothing is recovered, of which provider, and since when
   const attack = `<img src=x onerror="document.title='owned'">\u0007`;
   const frozen: GuardScope = {
     ...{ scope: 'equinix', state: 'frozen', sinceMs: AT_MS - 125_000, reason: attack },
-    ...{ started: 20, silent: 9 },
+    ...{ started: 20, silent: 9, ends: 'Only a person ends it.', endsAtMs: null },
   };
   expect(await page.locator('.headline .calls').count()).toBe(0);
   const scopes = WATCHING.scopes.map((scope) => ({ ...scope, silent: 12 }));
@@ -164,6 +166,70 @@ test('a page that came from another version than the one that answers says so, u
   await becomes(page, '.link', 'Live');
   expect(await page.locator('.notice').count()).toBe(0);
   expect(new URL(page.url()).pathname).toBe('/machines');
+  await page.close();
+});
+
+test('names each page in its title, before the figures of the fleet', async () => {
+  const { page, console, done } = await show(scriptedFleet(machine('a')));
+  const titles: Record<string, string> = {
+    '': '0/1 Running · Shepherd',
+    machines: 'Machines · 0/1 Running · Shepherd',
+    'machines/equinix/a': 'equinix/a · 0/1 Running · Shepherd',
+    audit: 'Audit · 0/1 Running · Shepherd',
+  };
+  for (const [path, title] of Object.entries(titles)) {
+    await page.goto(`${console.url}${path}`);
+    await expect.poll(() => page.title(), PATIENCE).toBe(title);
+  }
+  await page.locator('.menu').getByText('Guard').click();
+  await expect.poll(() => page.title(), PATIENCE).toBe('Guard · 0/1 Running · Shepherd');
+  await done();
+});
+
+test('shows the way in to whoever looks without a login, and no longer after it', async () => {
+  const world = manned();
+  const { page, console, isClean } = await show(scriptedFleet(machine('a')), '', world.more);
+  await page.locator('.top').getByRole('link', { name: 'Log in' }).click();
+  await becomes(page, 'h1', 'Log in to Shepherd');
+  for (const way of ['shepherd ui --config FILE', 'shepherd token create', 'within ten minutes']) {
+    await becomes(page, 'main', way);
+  }
+  expect(await page.getByLabel('Token').isVisible()).toBe(true);
+  expect(await page.getByText('organisation').first().isVisible()).toBe(false);
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
+  }
+  isClean();
+  await page.getByRole('link', { name: 'Look at the fleet without a login' }).click();
+  await becomes(page, '.link', 'Live');
+  await world.logIn(page, console.url);
+  await becomes(page, '.link', 'Live');
+  await page.goto(`${console.url}settings`);
+  await becomes(page, '.you', 'db:ann@host');
+  expect(await page.locator('.top').getByRole('link', { name: 'Log in' }).count()).toBe(0);
+  await page.close();
+  await browser.context.clearCookies();
+});
+
+test('shows runbooks legibly in both themes, with links and a way back', async () => {
+  const { page, console, isClean } = await show(scriptedFleet(machine('a')));
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width: 390, height: 844 });
+    for (const path of ['runbooks/', 'runbooks/need-human', 'docs/ssh']) {
+      await page.goto(`${console.url}${path}`);
+      expect((await new AxeBuilder({ page }).analyze()).violations, path).toEqual([]);
+      const cut = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+      expect(cut, path).toBe(0);
+    }
+  }
+  await page.goto(`${console.url}runbooks/need-human`);
+  await page.getByRole('link', { name: 'States that need you' }).click();
+  await page.waitForURL(/\/docs\/operating#states-that-need-you$/);
+  await page.getByRole('link', { name: 'Fleet' }).first().click();
+  await becomes(page, '.link', 'Live');
+  isClean();
   await page.close();
 });
 

@@ -16,7 +16,11 @@ test('V28: the guard page shows scopes, rules and who waits; whoever acts for a 
   const browser = await openBrowser();
   const fleet = scriptedFleet(machine('a'), machine('b'));
   const frozen = { scope: 'equinix', state: 'frozen', reason: '6 of 10 fell silent' } as const;
-  const scopes = [...WATCHING.scopes, { ...frozen, sinceMs: AT_MS, started: 10, silent: 6 }];
+  const end = { ends: 'Only a person ends it.', endsAtMs: null };
+  const scopes = [
+    ...WATCHING.scopes,
+    { ...frozen, ...end, sinceMs: AT_MS, started: 10, silent: 6 },
+  ];
   fleet.guard({ state: 'frozen', scopes });
   const shown = await showPage(browser, fleet, { more: { guard: guardInsight() } });
   try {

@@ -86,6 +86,11 @@ test('V66: without a network a machine is drawn and lit, its events are a sequen
     cast.first.send({ type: 'noise' });
     await page.locator('.sequence li .spoken').filter({ hasText: 'noise' }).waitFor();
     expect(await current(page)).toContain('agent.lost');
+    for (let count = 0; count < 60; count += 1) cast.first.send({ type: 'noise' });
+    await page.locator('.sequence li').nth(60).waitFor();
+    const beyond = `document.documentElement.scrollHeight - scrollY
+      - document.querySelector('main').getBoundingClientRect().bottom`;
+    expect(await page.evaluate(beyond), 'px below the end of the page').toBeLessThan(2);
 
     const [download] = await Promise.all([
       page.waitForEvent('download'),

@@ -5,7 +5,8 @@ import type { FleetView } from '../../../src/console/port.ts';
 import { openBrowser, type HeldBrowser } from '../../support/browser.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
-import { becomes, showPage } from './page-scene.ts';
+import { guardInsight } from '../scripted-guard.ts';
+import { becomes, consoleOf, showPage } from './page-scene.ts';
 
 let browser: HeldBrowser;
 beforeAll(async () => {
@@ -104,6 +105,35 @@ test('V6: filter, order and columns stand in the address, and are the same elsew
   await done();
 });
 
+test('says what is wrong with a filter and what is known, while the connection stays', async () => {
+  const fleet = scriptedFleet(machine('a'), machine('b', { state: 'Running', substate: 'late' }));
+  const { page, done } = await show(fleet, 'machines?filter=state:foo since>soon');
+  await becomes(page, '.notice', /state:foo: foo is neither a state nor a substate.*silent/s);
+  await becomes(page, '.notice', /since>soon: after since comes a time such as >2h/);
+  await becomes(page, '.notice', 'provider:NAME');
+  expect(await page.locator('.list, .notice:has-text("connection")').count()).toBe(0);
+  fleet.remove(machine('b').slot);
+  await becomes(page, '.fleet-line', '0/1');
+  await page.fill('#filter', 'state:Reserved');
+  await becomesSlots(page, 'a');
+  expect(await page.locator('.notice').count()).toBe(0);
+  await done();
+});
+
+test('says why the console refuses the stream of a page, and that it is not the connection', async () => {
+  const { page, complaints } = await browser.newPage();
+  const shown = await consoleOf(scriptedFleet(machine('a')));
+  started.push(shown);
+  await page.goto(`${shown.url}machines?sort=age`);
+  await becomes(page, '.notice', /does not send what this page shows: .*sort/);
+  await becomes(page, '.link', 'Refused');
+  await page.goto(`${shown.url}machines`);
+  await becomesSlots(page, 'a');
+  await becomes(page, '.link', 'Live');
+  expect(complaints.filter((each) => !each.includes('400'))).toEqual([]);
+  await page.close();
+});
+
 test('V2: of many thousand machines only those that are seen are drawn, wherever one scrolls to', async () => {
   const many = Array.from({ length: 20_000 }, (_, i) => machine(String(i).padStart(5, '0')));
   const fleet = scriptedFleet(...many);
@@ -118,6 +148,64 @@ test('V2: of many thousand machines only those that are seen are drawn, wherever
   expect(await page.locator('.list .rows [role=row]').count()).toBeLessThan(80);
   fleet.set(machine('00305').slot, { state: 'Running', substate: 'healthy' });
   await becomes(page, `${row('00305')} .state`, 'Running');
+  await done();
+});
+
+/** What is cut off in a row that is drawn, or overlaps with the next. */
+const cutOff = (page: Page) =>
+  page.evaluate<string[]>(`(() => {
+    const rows = [...document.querySelectorAll('.list [data-slot]')];
+    const box = (each) => each.getBoundingClientRect();
+    rows.sort((one, other) => box(one).top - box(other).top);
+    return rows.flatMap((row, at) => {
+      const next = rows[at + 1];
+      const gap = next ? box(next).top - box(row).bottom : 0;
+      const cells = [...row.querySelectorAll('[role=cell]')].filter((cell) => {
+        const isWide = cell.scrollWidth > cell.clientWidth + 1;
+        return isWide || box(cell).top + cell.scrollHeight > box(row).bottom + 1;
+      });
+      return [
+        ...cells.map((cell) => row.dataset.slot + ' ' + cell.dataset.column),
+        ...(Math.abs(gap) > 1 ? [row.dataset.slot + ': ' + gap + ' px to the next'] : []),
+      ];
+    });
+  })()`);
+
+test('shows the whole reason in rows of their own heights on a phone, also after it was turned', async () => {
+  const reason = 'the ladder is at its end: reboot, power cycle and reinstallation failed';
+  const fleet = scriptedFleet(
+    machine('a', { state: 'Quarantined', substate: 'needsHuman', reason, holds: ['no-recover'] }),
+    machine('b', { state: 'Quarantined', substate: 'needsHuman', reason: 'x'.repeat(120) }),
+    machine('c'),
+  );
+  const { page, done } = await show(fleet, 'machines');
+  await becomesSlots(page, 'a', 'b', 'c');
+  await page.setViewportSize({ width: 390, height: 844 });
+  await expect.poll(() => cutOff(page), PATIENCE).toEqual([]);
+  fleet.set(machine('c').slot, { reason });
+  await becomes(page, row('c'), reason);
+  await expect.poll(() => cutOff(page), PATIENCE).toEqual([]);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  const heights = () =>
+    page.locator('.list [data-slot]').evaluateAll((all) => all.map((row) => row.offsetHeight));
+  await expect.poll(heights, PATIENCE).toEqual([30, 30, 30]);
+  await done();
+});
+
+test('marks the sides on which a table goes on', async () => {
+  const more = { guard: guardInsight() };
+  const { page, done } = await show(scriptedFleet(machine('a')), 'guard', more);
+  await page.setViewportSize({ width: 390, height: 844 });
+  const table = page.locator('.scopes .scrolls');
+  const marks = () =>
+    table.evaluate((e) => ['before', 'after'].filter((side) => e.hasAttribute(`data-${side}`)));
+  await expect.poll(marks, PATIENCE).toEqual(['after']);
+  await table.evaluate((e) => e.scrollTo(60, 0));
+  await expect.poll(marks, PATIENCE).toEqual(['before', 'after']);
+  await table.evaluate((e) => e.scrollTo(e.scrollWidth, 0));
+  await expect.poll(marks, PATIENCE).toEqual(['before']);
+  await page.setViewportSize({ width: 2000, height: 800 });
+  await expect.poll(marks, PATIENCE).toEqual([]);
   await done();
 });
 

@@ -30,6 +30,7 @@ export function manned(): Manned {
     pools: () => [],
     nowMs: () => clock.now(),
     givingBack: () => 'the device is deleted',
+    means: async () => null,
   };
   return {
     bmdb,
@@ -46,7 +47,9 @@ export function manned(): Manned {
     async logIn(page, url, role = 'admin') {
       const code = makeSecret(systemRandom);
       const name = 'db:ann@host';
-      const login = { digest: digestOf(code), name, role, providers: null, tokenId: null };
+      const login = {
+        ...{ digest: digestOf(code), name, identity: name, role, providers: null, tokenId: null },
+      };
       await bmdb.access.codes.add(login);
       await page.goto(`${url}login#${code}`);
       await page.waitForURL(url);

@@ -10,6 +10,7 @@ import type { Explanation } from '../../../src/domain/explanation/types.ts';
 import { ladderStanding } from '../../../src/domain/explanation/ladder-standing.ts';
 import { DEFAULT_LADDER } from '../../../src/domain/recovery/ladder.ts';
 import { ladderRow, machineRow } from '../../support/facts.ts';
+import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 import type { HeldBrowser } from '../../support/browser.ts';
 import { AT_MS } from '../scripted-fleet.ts';
 
@@ -63,7 +64,11 @@ export const consoleOf = (
     log: silentLog,
     version: '9.9.9',
     insight: SCRIPTED_INSIGHT,
-    filing: { requests: { list: async () => [] } } as unknown as FilingMeans,
+    filing: {
+      requests: { list: async () => [] },
+      ...{ providers: [], guard: () => [], pools: () => [], loss: DEFAULT_LOSS },
+      ...{ nowMs: () => AT_MS, means: async () => null },
+    } as unknown as FilingMeans,
     ...more,
   });
 

@@ -1,10 +1,14 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { silentMetrics } from '../../../src/adapters/metrics/port.ts';
 import type { Console } from '../../../src/console/console.ts';
 import { openBrowser, type HeldBrowser } from '../../support/browser.ts';
 import { PATIENCE } from '../../support/patience.ts';
+import { asked, OWN_PAGE } from '../access/stand.ts';
 import { machine, scriptedFleet } from '../scripted-fleet.ts';
+import { manned } from './manned.ts';
 import { becomes, consoleOf } from './page-scene.ts';
 
 const TABS = 8;
@@ -83,4 +87,38 @@ test('V10: eight tabs of a browser load one after the other, over HTTP/1.1', asy
   await expect.poll(streams, PATIENCE).toBe(1);
   for (const page of pages) await page.close();
   expect(all).toEqual([]);
+});
+
+test('lets a second tab act, and a neighbour on another port that is sent the cookie do nothing', async () => {
+  const { more, logIn, bmdb } = manned();
+  const web = await consoleOf(scriptedFleet(machine('a')), 0, more);
+  let sent = '';
+  const neighbour = createServer(({ headers }, response) => {
+    sent = headers.cookie ?? sent;
+    response.end();
+  });
+  await new Promise<void>((resolve) => neighbour.listen(0, '127.0.0.1', resolve));
+  const { page } = await browser.newPage();
+  await logIn(page, web.url);
+  await page.goto(`http://127.0.0.1:${(neighbour.address() as AddressInfo).port}/`);
+  await expect.poll(() => sent, PATIENCE).toMatch(/^shepherd=/);
+  const forged = { cookie: sent, 'content-type': 'application/json', ...OWN_PAGE };
+  const body = JSON.stringify({ name: 'stolen', role: 'admin' });
+  const answer = await asked(`${web.url}api/v1/tokens`, 'POST', { headers: forged, body });
+  expect([answer.status, answer.body]).toEqual([403, expect.stringContaining('log in again')]);
+
+  await page.goto(web.url);
+  await becomes(page, '.link', 'Live');
+  const second = await page.context().newPage();
+  await second.goto(`${web.url}settings`);
+  await second.getByRole('button', { name: 'New token' }).click();
+  await second.fill('dialog [name=name]', 'own');
+  await second.click('dialog .act');
+  expect(await second.inputValue('dialog [name=token]')).toMatch(/^shp_/);
+  const tokens = await bmdb.access.tokens.list(new AbortController().signal);
+  expect(tokens.map(({ name }) => name)).toEqual(['own']);
+  await page.context().close();
+  await web.close();
+  neighbour.closeAllConnections();
+  await new Promise((resolve) => neighbour.close(resolve));
 });

@@ -4,10 +4,13 @@ import type {
   ConsoleSession,
   NewConsoleSession,
   NewLoginCode,
+  NewToken,
 } from '../../../src/adapters/bmdb/access-port.ts';
 import {
+  GRANT_MAX_MS,
   GRANT_MS,
   GRANT_RETRY_MS,
+  isWithin,
   LOGIN_CODE_MS,
   SESSION_IDLE_MS,
   SESSION_MAX_MS,
@@ -22,8 +25,10 @@ type MemSession = NewConsoleSession & {
   grantedAtMs: number;
   askedAtMs?: number;
 };
+type MemToken = Omit<ApiToken, 'origins' | 'hasEnded'> &
+  Pick<NewToken, 'parentTokenId' | 'parentSessionId'> & { readonly digest: string };
 interface Rows {
-  readonly tokens: Map<string, ApiToken & { readonly digest: string }>;
+  readonly tokens: Map<string, MemToken>;
   /** By digest. */
   readonly sessions: Map<string, MemSession>;
   readonly codes: Map<string, NewLoginCode & { readonly expiresAtMs: number }>;
@@ -47,48 +52,100 @@ interface Around extends Rows {
   readonly beginRead: (signal: AbortSignal) => void;
 }
 
-const tokenBook = ({ memory, beginRead, tokens }: Around): AccessBook['tokens'] => ({
-  add: async ({ digest, forMs, ...token }) => {
-    requireReachable(memory);
-    const isTaken = ({ name, revokedAtMs }: ApiToken) =>
-      name === token.name && revokedAtMs === null;
-    if (tokens.has(token.id) || [...tokens.values()].some(isTaken)) return false;
-    const createdAtMs = memory.now();
-    tokens.set(token.id, {
-      ...{ ...token, digest: hex(digest), createdAtMs, expiresAtMs: createdAtMs + forMs },
-      ...{ lastUsedAtMs: null, revokedAtMs: null, revokedBy: null },
-    });
-    tellToken(memory, 'access.token_created', token.owner, token);
-    return true;
-  },
-  find: async (id, digest, signal) => {
-    beginRead(signal);
-    const found = tokens.get(id);
-    if (!found || found.digest !== hex(digest)) return null;
-    if (found.revokedAtMs !== null || found.expiresAtMs <= memory.now()) return null;
-    return shown(found);
-  },
-  used: async (id) => {
-    requireReachable(memory);
-    const found = tokens.get(id);
-    if (found) tokens.set(id, { ...found, lastUsedAtMs: memory.now() });
-  },
-  list: async (signal) => {
-    beginRead(signal);
-    return [...tokens.values()]
-      .toSorted((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1))
-      .slice(0, LISTED_MAX)
-      .map(shown);
-  },
-  revoke: async (id, by) => {
-    requireReachable(memory);
-    const found = tokens.get(id);
-    if (!found || found.revokedAtMs !== null) return false;
-    tokens.set(id, { ...found, revokedAtMs: memory.now(), revokedBy: by });
-    tellToken(memory, 'access.revoked', by, found);
-    return true;
-  },
-});
+/** What a token or session comes from, itself included; undefined: its row is gone. */
+function* lineage(
+  { tokens, sessions }: Rows,
+  leaf: MemToken | MemSession,
+): Generator<MemToken | MemSession | undefined> {
+  for (let at: MemToken | MemSession | undefined = leaf; at !== undefined;) {
+    yield at;
+    const from: MemToken | MemSession = at;
+    const tokenId = 'expiresAtMs' in from ? from.parentTokenId : from.tokenId;
+    const sessionId: string | null | undefined =
+      'expiresAtMs' in from ? from.parentSessionId : null;
+    if (tokenId) at = tokens.get(tokenId);
+    else if (sessionId) at = [...sessions.values()].find(({ id }) => id === sessionId);
+    else return;
+  }
+  yield undefined;
+}
+
+function lasts(around: Around, leaf: MemToken | MemSession): boolean {
+  const nowMs = around.memory.now();
+  return [...lineage(around, leaf)].every((each) => {
+    if (each === undefined) return false;
+    if ('expiresAtMs' in each) return each.revokedAtMs === null && each.expiresAtMs > nowMs;
+    const isOther = !('expiresAtMs' in leaf) && each !== leaf && each.name.startsWith('oidc:');
+    if (isOther && each.grantedAtMs + GRANT_MAX_MS <= nowMs) return false;
+    const isUsed = each.lastUsedAtMs + SESSION_IDLE_MS > nowMs;
+    return each.openedAtMs + SESSION_MAX_MS > nowMs && isUsed && isWithin(leaf, each);
+  });
+}
+
+const originsOf = (rows: Rows, leaf: MemToken | MemSession): string[] =>
+  [...lineage(rows, leaf)].flatMap(
+    (each) => (each && 'expiresAtMs' in each ? each.ownerIdentity : each?.identity) ?? [],
+  );
+
+const endOf = (each: MemToken | MemSession | undefined): number =>
+  each === undefined
+    ? Number.POSITIVE_INFINITY
+    : 'expiresAtMs' in each
+      ? each.expiresAtMs
+      : each.openedAtMs + SESSION_MAX_MS;
+
+function shown(around: Around, row: MemToken): ApiToken {
+  const { digest: _, parentTokenId: __, parentSessionId: ___, ...token } = row;
+  return { ...token, origins: originsOf(around, row), hasEnded: !lasts(around, row) };
+}
+
+function tokenBook(around: Around): AccessBook['tokens'] {
+  const { memory, beginRead, tokens } = around;
+  return {
+    add: async ({ digest, forMs, ...token }) => {
+      requireReachable(memory);
+      const isTaken = ({ name, revokedAtMs }: MemToken) =>
+        name === token.name && revokedAtMs === null;
+      if (tokens.has(token.id) || [...tokens.values()].some(isTaken)) return null;
+      const createdAtMs = memory.now();
+      const row = {
+        ...{ ...token, digest: hex(digest), createdAtMs, expiresAtMs: createdAtMs + forMs },
+        ...{ ownerIdentity: token.ownerIdentity ?? null, loginSeal: token.loginSeal ?? null },
+        ...{ lastUsedAtMs: null, revokedAtMs: null, revokedBy: null },
+      };
+      const expiresAtMs = Math.min(...[...lineage(around, row)].map(endOf));
+      tokens.set(token.id, { ...row, expiresAtMs });
+      tellToken(memory, 'access.token_created', token.owner, token);
+      return expiresAtMs;
+    },
+    find: async (id, digest, signal) => {
+      beginRead(signal);
+      const found = tokens.get(id);
+      if (!found || found.digest !== hex(digest)) return null;
+      return lasts(around, found) ? shown(around, found) : null;
+    },
+    used: async (id) => {
+      requireReachable(memory);
+      const found = tokens.get(id);
+      if (found) tokens.set(id, { ...found, lastUsedAtMs: memory.now() });
+    },
+    list: async (signal) => {
+      beginRead(signal);
+      return [...tokens.values()]
+        .toSorted((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1))
+        .slice(0, LISTED_MAX)
+        .map((row) => shown(around, row));
+    },
+    revoke: async (id, by) => {
+      requireReachable(memory);
+      const found = tokens.get(id);
+      if (!found || found.revokedAtMs !== null) return false;
+      tokens.set(id, { ...found, revokedAtMs: memory.now(), revokedBy: by });
+      tellToken(memory, 'access.revoked', by, found);
+      return true;
+    },
+  };
+}
 
 function tellToken(
   memory: Memory,
@@ -99,32 +156,23 @@ function tellToken(
   tell(memory, { type, actor, reason: '', details: { tokenId, name, role } });
 }
 
-const shown = ({ digest: _, ...token }: ApiToken & { readonly digest: string }): ApiToken => token;
-
-function sessionBook({ memory, beginRead, sessions, tokens }: Around): AccessBook['sessions'] {
-  const lasts = ({ openedAtMs, lastUsedAtMs, tokenId }: MemSession) => {
-    const nowMs = memory.now();
-    if (openedAtMs + SESSION_MAX_MS <= nowMs || lastUsedAtMs + SESSION_IDLE_MS <= nowMs)
-      return false;
-    const token = tokenId === null ? null : tokens.get(tokenId);
-    if (token === null) return true;
-    return token !== undefined && token.revokedAtMs === null && token.expiresAtMs > nowMs;
+function sessionBook(around: Around): AccessBook['sessions'] {
+  const { memory, beginRead, sessions } = around;
+  const isGood = (session: MemSession) => lasts(around, session);
+  const told = (row: MemSession): ConsoleSession => {
+    const { digest: _, grantedAtMs, askedAtMs: __, tokenId: ___, ...session } = row;
+    return {
+      ...session,
+      pageDigest: session.pageDigest ?? null,
+      origins: originsOf(around, row),
+      endsAtMs: session.openedAtMs + SESSION_MAX_MS,
+      grantAgeMs: memory.now() - grantedAtMs,
+    };
   };
-  const told = ({
-    digest: _,
-    grantedAtMs,
-    askedAtMs: __,
-    tokenId: ___,
-    ...session
-  }: MemSession): ConsoleSession => ({
-    ...session,
-    endsAtMs: session.openedAtMs + SESSION_MAX_MS,
-    grantAgeMs: memory.now() - grantedAtMs,
-  });
   return {
     open: async (session) => {
       requireReachable(memory);
-      for (const [digest, each] of sessions) if (!lasts(each)) sessions.delete(digest);
+      for (const [digest, each] of sessions) if (!isGood(each)) sessions.delete(digest);
       const nowMs = memory.now();
       const times = { openedAtMs: nowMs, lastUsedAtMs: nowMs, grantedAtMs: nowMs };
       sessions.set(hex(session.digest), { ...session, ...times });
@@ -134,12 +182,12 @@ function sessionBook({ memory, beginRead, sessions, tokens }: Around): AccessBoo
     find: async (digest, signal) => {
       beginRead(signal);
       const found = sessions.get(hex(digest));
-      return found && lasts(found) ? told(found) : null;
+      return found && isGood(found) ? told(found) : null;
     },
     used: async (digest, grant) => {
       requireReachable(memory);
       const found = sessions.get(hex(digest));
-      if (!found || !lasts(found)) return;
+      if (!found || !isGood(found)) return;
       const lastUsedAtMs = memory.now();
       const granted = grant && { ...grant, grantedAtMs: lastUsedAtMs };
       sessions.set(hex(digest), { ...found, ...granted, lastUsedAtMs });
@@ -147,7 +195,7 @@ function sessionBook({ memory, beginRead, sessions, tokens }: Around): AccessBoo
     claimRenewal: async (digest) => {
       requireReachable(memory);
       const found = sessions.get(hex(digest));
-      if (!found || !lasts(found) || found.grantedAtMs + GRANT_MS > memory.now()) return null;
+      if (!found || !isGood(found) || found.grantedAtMs + GRANT_MS > memory.now()) return null;
       const { askedAtMs = Number.NEGATIVE_INFINITY } = found;
       if (askedAtMs + GRANT_RETRY_MS > memory.now()) return null;
       found.askedAtMs = memory.now();
@@ -156,7 +204,7 @@ function sessionBook({ memory, beginRead, sessions, tokens }: Around): AccessBoo
     list: async (signal) => {
       beginRead(signal);
       return [...sessions.values()]
-        .filter(lasts)
+        .filter(isGood)
         .toSorted((a, b) => b.lastUsedAtMs - a.lastUsedAtMs || (a.id < b.id ? -1 : 1))
         .slice(0, LISTED_MAX)
         .map(told);

@@ -2,7 +2,8 @@ import { EVENT_TYPES } from '../../../src/domain/events/fleet-event.ts';
 import type { FleetEvent, NewEvent } from '../../../src/domain/events/fleet-event.ts';
 import { toldLine } from '../../../src/domain/events/slot-lines.ts';
 import { providerOf, slotIdOf, type Slot } from '../../../src/domain/ids.ts';
-import { EVENTS_MAX, type EventBook, type EventsPage } from '../../../src/adapters/bmdb/port.ts';
+import { EVENTS_MAX } from '../../../src/adapters/bmdb/port.ts';
+import type { EventBook, EventsPage, LatestQuery } from '../../../src/adapters/bmdb/port.ts';
 import { requireReachable } from './tables.ts';
 import type { MemEvent, Memory } from './tables.ts';
 
@@ -36,27 +37,40 @@ export const createEventBook = (
   },
   read: async (query, signal): Promise<EventsPage> => {
     beginRead(signal);
-    const { after, types = EVENT_TYPES, provider, slotId, machineId } = query;
-    const limit = Math.max(1, Math.min(EVENTS_MAX, Math.floor(query.limit)));
+    const { after } = query;
+    const limit = limitOf(query);
     const last = newest(memory);
     if (BigInt(after) > BigInt(last)) return { events: [], next: last, more: false };
-    const wanted = memory.told.filter(
-      (event) =>
-        BigInt(event.number) > BigInt(after) &&
-        types.includes(event.type) &&
-        (provider ?? event.provider) === event.provider &&
-        (slotId ?? event.slotId) === event.slotId &&
-        (machineId ?? event.machineId) === event.machineId,
-    );
+    const wanted = wantedOf(memory, query).filter(({ number }) => BigInt(number) > BigInt(after));
     const events = wanted.slice(0, limit);
     const next = events.length === limit ? events.at(-1)!.number : last;
     return { events, next, more: BigInt(next) < BigInt(last) };
+  },
+  latest: async (query, signal) => {
+    beginRead(signal);
+    const { sinceMs = 0 } = query;
+    const wanted = wantedOf(memory, query).filter(({ atMs }) => atMs >= sinceMs);
+    return { events: wanted.slice(-limitOf(query)), next: newest(memory), more: false };
   },
   append: async (event) => {
     requireReachable(memory);
     tell(memory, event);
   },
 });
+
+const limitOf = ({ limit }: LatestQuery) => Math.max(1, Math.min(EVENTS_MAX, Math.floor(limit)));
+
+const wantedOf = (
+  { told }: Memory,
+  { types = EVENT_TYPES, provider, slotId, machineId }: LatestQuery,
+) =>
+  told.filter(
+    (event) =>
+      types.includes(event.type) &&
+      (provider ?? event.provider) === event.provider &&
+      (slotId ?? event.slotId) === event.slotId &&
+      (machineId ?? event.machineId) === event.machineId,
+  );
 
 const newest = ({ told }: Memory): string => told.at(-1)?.number ?? '0';
 

@@ -168,6 +168,7 @@ function applyToMachine(
             reason,
             attempts: 0,
             askedAtMs: null,
+            returnToPool: effect.returnToPool,
           }),
           drain: effect.drain,
         },

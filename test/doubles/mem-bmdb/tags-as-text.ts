@@ -75,12 +75,13 @@ export const TAGS: readonly MemTag[] = [
       ['asked_at', 'timestamptz'],
       ['attempts', 'int8'],
       ['drain', 'text'],
+      ['return_to_pool', 'bool'],
     ],
     read: ({ row: { deprovision } }) =>
       deprovision && [
         ...[text(deprovision.requestedAtMs), deprovision.requestedBy, deprovision.reason],
         ...[text(deprovision.askedAtMs), text(deprovision.attempts)],
-        deprovision.drain,
+        ...[deprovision.drain, String(deprovision.returnToPool)],
       ],
   },
   {

@@ -14,6 +14,20 @@ test('without a key, or with another one, nothing is told', async () => {
   expect((await ask('GET', '/servers', { token: null, headers: basic })).status).toBe(401);
 });
 
+test('takes the bare key, as the official SDKs send it', async () => {
+  const { fake, ask } = await startLatitude();
+  const bare = (authorization: string) => ({ token: null, headers: { authorization } });
+  expect((await ask('GET', '/servers', bare(fake.token))).status).toBe(200);
+  for (const wrong of [
+    'ak_wrong',
+    'Bearer',
+    `Basic ${fake.token}`,
+    `${fake.token} ${fake.token}`,
+  ]) {
+    expect((await ask('GET', '/servers', bare(wrong))).status, wrong).toBe(401);
+  }
+});
+
 test('a team sees and touches only what is its own', async () => {
   const { fake, ask, create, record, act, reinstall, post } = await startLatitude();
   const { id } = (await create('a')).data;

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import type { MemberSummary, PoolSummary } from '../../api/types.ts';
 import { MachineLink } from '../../parts/machine-link.tsx';
+import { Scrolls } from '../../parts/table.tsx';
 import { Ago, Since } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 import { countsOf, troublesOf, whyOf, wordsOf } from './pool-words.ts';
@@ -51,7 +52,7 @@ export function Pool(pool: PoolSummary) {
 function Members({ members }: { readonly members: readonly MemberSummary[] }) {
   if (members.length === 0) return <p className="quiet">{texts.balancers.noMembers}</p>;
   return (
-    <div className="scrolls" tabIndex={0} role="group" aria-label={texts.balancers.members}>
+    <Scrolls label={texts.balancers.members}>
       <table>
         <thead>
           <tr>
@@ -79,6 +80,6 @@ function Members({ members }: { readonly members: readonly MemberSummary[] }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scrolls>
   );
 }

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { FreezeButtons } from '../../acts/freeze.tsx';
 import { budgetScope } from '../../../src/domain/recovery/permits.ts';
 import { Panel } from '../../parts/panel.tsx';
+import { Scrolls } from '../../parts/table.tsx';
 import { Spoken } from '../../parts/spoken.tsx';
 import { Since } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
@@ -30,7 +31,7 @@ export const GuardPanel = ({ guard, budget }: Pick<Frame, 'guard' | 'budget'>) =
       />{' '}
       <span className="quiet">{texts.guard.wholeFleet}</span>
     </p>
-    <div className="scrolls" tabIndex={0} role="group" aria-label={texts.guard.title}>
+    <Scrolls label={texts.guard.title}>
       <table>
         <thead>
           <tr>
@@ -51,7 +52,7 @@ export const GuardPanel = ({ guard, budget }: Pick<Frame, 'guard' | 'budget'>) =
           ))}
         </tbody>
       </table>
-    </div>
+    </Scrolls>
   </Panel>
 );
 

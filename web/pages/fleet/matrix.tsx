@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import type { Cells } from '../../api/types.ts';
 import { Panel } from '../../parts/panel.tsx';
+import { Scrolls } from '../../parts/table.tsx';
 import { texts } from '../../texts.ts';
 import { term } from '../machines/search.ts';
 import { countedBy, statesIn } from './counted.ts';
@@ -14,7 +15,7 @@ export function Matrix({ cells }: { readonly cells: Cells }) {
   const states = statesIn(rows);
   return (
     <Panel title={texts.fleet.matrix} className="matrix">
-      <div className="scrolls" tabIndex={0} role="group" aria-label={texts.fleet.matrix}>
+      <Scrolls label={texts.fleet.matrix}>
         <table>
           <thead>
             <tr>
@@ -51,7 +52,7 @@ export function Matrix({ cells }: { readonly cells: Cells }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scrolls>
     </Panel>
   );
 }

@@ -52,7 +52,11 @@ export function InspectorPage() {
           </button>
         )}
         {/^https?:\/\//.test(relay) && (
-          <a href={relay} target="_blank" rel="noopener">
+          <a
+            href={`${relay}${slot && `?slot=${encodeURIComponent(slot)}`}`}
+            target="_blank"
+            rel="noopener"
+          >
             {words.stately}
           </a>
         )}

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { RecordingSchema } from '../../../src/console/api/inspector.ts';
 import { addressOf, askFor, read } from '../../api/ask.ts';
 import { Panel } from '../../parts/panel.tsx';
+import { Scrolls } from '../../parts/table.tsx';
 import { Moment } from '../../parts/time.tsx';
 import type { OpenRecording } from './inspector-page.tsx';
 import { readRecording } from './story.ts';
@@ -64,7 +65,7 @@ export function Recordings({ slot, list, take }: RecordingsProps) {
       {list.length === 0 ? (
         <p className="quiet">{words.noRecordings}</p>
       ) : (
-        <div className="scrolls">
+        <Scrolls label={words.recordings}>
           <table>
             <thead>
               <tr>
@@ -105,7 +106,7 @@ export function Recordings({ slot, list, take }: RecordingsProps) {
               ))}
             </tbody>
           </table>
-        </div>
+        </Scrolls>
       )}
     </Panel>
   );

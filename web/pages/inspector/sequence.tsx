@@ -16,7 +16,7 @@ export function Sequence({ steps, at, isLatest, go }: Stepping) {
     const current = list.current?.querySelector<HTMLElement>('[aria-current=step]');
     const frame = list.current?.parentElement;
     if (!current || !frame) return;
-    const top = current.offsetTop - frame.offsetTop;
+    const top = current.offsetTop;
     const isSeen =
       top >= frame.scrollTop && top + ROW_HEIGHT <= frame.scrollTop + frame.clientHeight;
     if (!isSeen) frame.scrollTop = top - frame.clientHeight / 2;

@@ -45,7 +45,7 @@ interface ToldProps {
 }
 
 /** What is asked for beside the stream, and is other when the machine is. */
-const BESIDE = ['explanation', 'ladder', 'live'];
+const BESIDE = ['explanation', 'ladder', 'live', 'verbs'];
 
 function Told({ slot, machine: told }: ToldProps) {
   const name = slot.join('/');

@@ -52,7 +52,7 @@ export const COLUMNS: readonly Column[] = [
   {
     ...{ name: 'reason', label: labels.reason, width: 'minmax(160px, 3fr)' },
     cell: ({ reason, holds, elsewhere }) => (
-      <span className="why">
+      <span className="why" title={reason ?? undefined}>
         {holds.map((hold) => (
           <span key={hold} className="chip" data-alarm>
             {hold}

@@ -1,5 +1,5 @@
 import { useVirtualizer, type VirtualItem } from '@tanstack/react-virtual';
-import { useEffect, useRef } from 'react';
+import { useEffect, useRef, useSyncExternalStore } from 'react';
 import type { MachineRow } from '../../api/types.ts';
 import { texts } from '../../texts.ts';
 import type { Column } from './columns.tsx';
@@ -7,8 +7,13 @@ import type { Listed } from './use-list.ts';
 import { useCursor } from './use-cursor.ts';
 
 const ROW_PX = 30;
-const NARROW_ROW_PX = 76;
+/** Of most rows on a phone, where a row is as high as what it says. */
+const NARROW_ROW_PX = 56;
 const narrow = matchMedia('(max-width: 820px)');
+const onNarrow = (told: () => void) => {
+  narrow.addEventListener('change', told);
+  return () => narrow.removeEventListener('change', told);
+};
 
 export interface MachineTableProps {
   readonly columns: readonly Column[];
@@ -26,12 +31,14 @@ export function MachineTable(props: MachineTableProps) {
   const { columns, sort, sortBy, list, selected, toggle, see } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const count = list.total ?? 0;
+  const isNarrow = useSyncExternalStore(onNarrow, () => narrow.matches);
   const virtual = useVirtualizer({
     count,
     getScrollElement: () => scroller.current,
-    estimateSize: () => (narrow.matches ? NARROW_ROW_PX : ROW_PX),
+    estimateSize: () => (isNarrow ? NARROW_ROW_PX : ROW_PX),
     overscan: 10,
   });
+  useEffect(() => virtual.measure(), [isNarrow]);
   const items = virtual.getVirtualItems();
   const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 40];
   useEffect(() => see({ first, last }), [first, last]);
@@ -62,6 +69,7 @@ export function MachineTable(props: MachineTableProps) {
               {...{ item, columns, grid, selected, toggle }}
               machine={list.row(item.index)}
               isCursor={cursor === item.index}
+              measure={isNarrow ? virtual.measureElement : null}
             />
           ))}
         </div>
@@ -95,12 +103,15 @@ interface RowProps {
   /** Undefined: it is on its way. */
   readonly machine: MachineRow | undefined;
   readonly isCursor: boolean;
+  /** Told of the row's element, whose height is its own; null: all rows are equally high. */
+  readonly measure: ((row: HTMLElement | null) => void) | null;
   readonly selected: ReadonlySet<string>;
   readonly toggle: (slot: string) => void;
 }
 
-function Row({ item, columns, grid, machine, isCursor, selected, toggle }: RowProps) {
-  const place = { ...grid, height: item.size, transform: `translateY(${item.start}px)` };
+function Row({ item, columns, grid, machine, isCursor, measure, selected, toggle }: RowProps) {
+  const transform = `translateY(${item.start}px)`;
+  const place = { ...grid, transform, ...(measure === null && { height: ROW_PX }) };
   if (machine === undefined) {
     return (
       <div role="row" aria-rowindex={item.index + 2} aria-busy="true" style={place}>
@@ -111,8 +122,10 @@ function Row({ item, columns, grid, machine, isCursor, selected, toggle }: RowPr
   return (
     <div
       role="row"
+      ref={measure}
       aria-rowindex={item.index + 2}
       style={place}
+      data-index={item.index}
       data-slot={machine.slot}
       data-cursor={isCursor || undefined}
     >

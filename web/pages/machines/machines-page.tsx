@@ -2,6 +2,7 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Actions } from '../../acts/actions.tsx';
 import { VERBS_OF_MANY } from '../../acts/verbs.ts';
+import { readFilter } from '../../../src/domain/machine-filter.ts';
 import { texts } from '../../texts.ts';
 import { Notice } from '../../parts/panel.tsx';
 import { FilterBar } from './filter-bar.tsx';
@@ -21,7 +22,8 @@ export function MachinesPage() {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const toggle = (slot: string) =>
     setSelected((before) => before.symmetricDifference(new Set([slot])));
-  const list = useList({ filter, sort, ...seen });
+  const { faults } = readFilter(filter);
+  const list = useList({ filter: faults.length > 0 ? null : filter, sort, ...seen });
   const change = (next: ListSearch) =>
     void navigate({ to: '/machines', search: { ...search, ...next }, replace: true });
   return (
@@ -38,7 +40,18 @@ export function MachinesPage() {
         </div>
       )}
       {list.error !== null && <Notice tone="bad">{list.error.message}</Notice>}
-      {list.total === 0 ? (
+      {faults.length > 0 ? (
+        <Notice tone="bad" title={texts.machines.unreadable}>
+          <ul role="alert">
+            {faults.map(({ part, detail }) => (
+              <li key={part}>
+                <code>{part}</code>: {detail}
+              </li>
+            ))}
+          </ul>
+          <p>{texts.machines.filterHelp}</p>
+        </Notice>
+      ) : list.total === 0 ? (
         <Notice tone="quiet" title={filter === '' ? texts.fleet.empty : texts.machines.none}>
           <p>{filter === '' ? texts.fleet.emptyWhy : texts.machines.noneWhy}</p>
         </Notice>

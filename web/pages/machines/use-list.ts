@@ -27,7 +27,8 @@ export interface Listed {
 }
 
 export interface Wanted {
-  readonly filter: string;
+  /** Null: it cannot be read, and no list is asked for. */
+  readonly filter: string | null;
   readonly sort: string;
   /** Rows that are to be seen. */
   readonly first: number;
@@ -40,15 +41,22 @@ export interface Wanted {
  */
 export function useList({ filter, sort, first, last }: Wanted): Listed {
   const from = Math.floor(first / PART_ROWS) * PART_ROWS;
-  useView({ view: 'list', filter, sort, offset: from, limit: LIVE_ROWS });
+  useView(
+    filter === null
+      ? { view: 'fleet' }
+      : { view: 'list', filter, sort, offset: from, limit: LIVE_ROWS },
+  );
   const live = matching(useStore(liveWindow), filter, sort);
   const isLive = live !== null && live.offset <= first && last < live.offset + LIVE_ROWS;
-  const offsets = isLive ? [] : offsetsOf(from, last);
+  const offsets = isLive || filter === null ? [] : offsetsOf(from, last);
   const parts = useQueries({
     queries: offsets.map((offset) => ({
       queryKey: ['machines', filter, sort, offset],
       queryFn: ({ signal }: { signal: AbortSignal }) =>
-        read<Part>(addressOf(['machines'], { filter, sort, offset, limit: PART_ROWS }), signal),
+        read<Part>(
+          addressOf(['machines'], { filter: filter ?? '', sort, offset, limit: PART_ROWS }),
+          signal,
+        ),
       placeholderData: keepPreviousData<Part>,
       staleTime: STALE_MS,
       retry: false,
@@ -65,8 +73,11 @@ export function useList({ filter, sort, first, last }: Wanted): Listed {
   };
 }
 
-const matching = (live: LiveWindow | null, filter: string, sort: string): LiveWindow | null =>
-  live?.filter === filter && live.sort === sort ? live : null;
+const matching = (
+  live: LiveWindow | null,
+  filter: string | null,
+  sort: string,
+): LiveWindow | null => (live?.filter === filter && live.sort === sort ? live : null);
 
 const offsetsOf = (from: number, last: number): readonly number[] =>
   Array.from(

@@ -28,6 +28,7 @@ function TokenForm({ caller, leave }: { readonly caller: Caller; readonly leave:
   const [role, setRole] = useState<Role>('viewer');
   const [places, setPlaces] = useState<readonly string[]>([]);
   const [days, setDays] = useState('30');
+  const endsWithLogin = caller.via === 'cookie';
   const queries = useQueryClient();
   const configured = useQuery(about).data?.providers ?? [];
   const offered = caller.providers ?? configured;
@@ -36,7 +37,7 @@ function TokenForm({ caller, leave }: { readonly caller: Caller; readonly leave:
       makeToken({
         ...{ name: name.trim(), role },
         providers: places.length > 0 ? [...places] : caller.providers && [...caller.providers],
-        forMs: Math.round(Number(days) * DAY_MS),
+        forMs: endsWithLogin ? DAY_MS : Math.round(Number(days) * DAY_MS),
       }),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['tokens'] }),
   });
@@ -85,18 +86,22 @@ function TokenForm({ caller, leave }: { readonly caller: Caller; readonly leave:
           </label>
         ))}
       </fieldset>
-      <label>
-        {texts.access.days}
-        <input
-          name="days"
-          type="number"
-          required
-          min="1"
-          max={DAYS_MAX}
-          value={days}
-          onChange={({ target }) => setDays(target.value)}
-        />
-      </label>
+      {endsWithLogin ? (
+        <p className="quiet">{texts.access.endsWithLogin}</p>
+      ) : (
+        <label>
+          {texts.access.days}
+          <input
+            name="days"
+            type="number"
+            required
+            min="1"
+            max={DAYS_MAX}
+            value={days}
+            onChange={({ target }) => setDays(target.value)}
+          />
+        </label>
+      )}
       {making.error !== null && (
         <Notice tone="bad" title={texts.failed}>
           <p role="alert">{making.error.message}</p>

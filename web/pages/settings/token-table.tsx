@@ -2,7 +2,6 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { tokens, type Token } from '../../api/access.ts';
 import { whoami } from '../../api/resources.ts';
-import { useNow } from '../../live/clock.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Ago, Until } from '../../parts/time.tsx';
@@ -63,8 +62,7 @@ function Tokens({ act }: { readonly act: ((token: Token) => ReactNode) | undefin
   );
 }
 
-function Ending({ revokedAtMs, revokedBy, expiresAtMs }: Token) {
-  const now = useNow();
+function Ending({ revokedAtMs, revokedBy, expiresAtMs, hasEnded }: Token) {
   if (revokedAtMs !== null) {
     return (
       <>
@@ -73,6 +71,6 @@ function Ending({ revokedAtMs, revokedBy, expiresAtMs }: Token) {
       </>
     );
   }
-  if (expiresAtMs <= now) return <span className="chip">{texts.access.expired}</span>;
+  if (hasEnded) return <span className="chip">{texts.access.ended}</span>;
   return <Until atMs={expiresAtMs} />;
 }

@@ -63,7 +63,7 @@ export async function askProvider(
   const beforeSending = createSendCheck(deps.clock, check, async () => {
     throw new ProviderError('transient', 'the machine was looked at too long ago to ask again');
   });
-  const { operationRef } = await ask(provider, provided.providerId, {
+  const { operationRef, isGraceful = false } = await ask(provider, provided.providerId, {
     signal,
     beforeSending,
   }).catch((error: unknown) => refused(deps, given, { call, error, signal }));
@@ -71,7 +71,7 @@ export async function askProvider(
   deps.metrics.ladderAttempt(name, step.rung, 'asked');
   deps.log.info({ slot, machine: work.machineId, ...step }, `${call} asked for`);
   await noteProgress(given, { kind: 'recoveryAccepted', operationRef });
-  return { ...given, askedAtMs, bootIdBefore, proof: null };
+  return { ...given, askedAtMs, bootIdBefore, proof: null, isGraceful };
 }
 
 function countEscalation({ metrics }: RecoverDeps, { attempt, row, provided }: Recovering): void {
@@ -125,6 +125,8 @@ async function refused(
 /** What was found out before a boot is asked for. */
 interface BeforeBoot {
   readonly bootIdBefore: string | null;
+  /** Whether it answered by SSH just now. */
+  readonly answers: boolean;
   /** Proof that it has booted already, so that nothing is to be asked for; null: it has not. */
   readonly proof: Proof | null;
 }
@@ -142,19 +144,21 @@ export async function probeBeforeBoot(
   const { step } = attempt;
   const { ssh } = await probe(deps, given, signal);
   const now = typeof ssh === 'string' ? null : ssh.bootId;
+  const answers = now !== null;
   const before = bootIdBeforeRequest(given);
   if (step.order === null && before !== null && now !== null && now !== before) {
     const what = 'boot id changed after the wait for it was over';
-    return { bootIdBefore: before, proof: { what, bootSeconds: null } };
+    return { bootIdBefore: before, answers, proof: { what, bootSeconds: null } };
   }
   const bootIdBefore = now ?? before ?? knownBootId(given);
   const { askAgainMs } = deps;
   const forMs = askAgainInMs(row.recovery, step.rung, { nowMs: deps.nowMs(), askAgainMs });
-  if (forMs === 0 || step.order !== null) return { bootIdBefore, proof: null };
+  if (forMs === 0 || step.order !== null) return { bootIdBefore, answers, proof: null };
   deps.taskPool.leavePlace(given.slot);
   const askedAtMs = row.recovery?.askedAtMs ?? null;
   const question = { askedAtMs, bootIdBefore, offSeen: false, isMeasured: false, forMs };
-  return { bootIdBefore, proof: await evidenceOfBoot(deps, given, question, signal) };
+  const proof = await evidenceOfBoot(deps, given, question, signal);
+  return { bootIdBefore, answers, proof };
 }
 
 /** The boot id before an earlier request that is not proved yet; null: there is no such request. */

@@ -51,6 +51,8 @@ export interface Asked extends Recovering {
   readonly bootIdBefore: string | null;
   /** An earlier request turned out to have come true. */
   readonly proof: Proof | null;
+  /** The machine's own system was asked; where it did not answer just before, it may be deaf to that, too. */
+  readonly isGraceful?: boolean;
 }
 
 export interface Proved extends Recovering {

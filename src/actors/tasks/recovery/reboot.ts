@@ -1,10 +1,10 @@
 import { isRetryable } from '../../../domain/errors.ts';
 import { BEYOND_REACH_MS } from '../../../domain/policy.ts';
-import { patienceOf } from '../../../domain/recovery/ladder.ts';
+import { GRACE_MS, patienceOf } from '../../../domain/recovery/ladder.ts';
 import { required } from '../task.ts';
 import { askProvider, probeBeforeBoot } from './ask.ts';
 import { rungPolicy, type Asked, type Proved, type RecoverDeps, type Recovering } from './deps.ts';
-import { requireEvidence } from './evidence.ts';
+import { evidenceOfBoot, requireEvidence } from './evidence.ts';
 
 /** Asks for a reboot, unless an earlier request may still come true, or just did. */
 export async function askReboot(
@@ -14,20 +14,42 @@ export async function askReboot(
 ): Promise<Asked> {
   const { step } = given.attempt;
   if (step.resumed) return resume(given);
-  const { bootIdBefore, proof } = await probeBeforeBoot(deps, given, signal);
+  const { bootIdBefore, answers, proof } = await probeBeforeBoot(deps, given, signal);
   if (proof) return { ...given, askedAtMs: null, bootIdBefore, proof };
+  const asked = await ask(deps, given, bootIdBefore, signal);
+  return answers ? { ...asked, isGraceful: false } : asked;
+}
+
+async function ask(
+  deps: RecoverDeps,
+  given: Recovering,
+  bootIdBefore: string | null,
+  signal: AbortSignal,
+): Promise<Asked> {
+  const { mode } = given.attempt.step;
+  const call = 'reboot';
   const asked = await askProvider(
     deps,
     given,
-    {
-      call: 'reboot',
-      bootIdBefore,
-      ask: (provider, id, how) => provider.rebootMachine(id, step.mode, how),
-    },
+    { call, bootIdBefore, ask: (provider, id, how) => provider.rebootMachine(id, mode, how) },
     signal,
   );
   deps.metrics.reboot(given.provided.provider, 'asked');
   return asked;
+}
+
+/**
+ * A machine that did not answer may hang, and hear of no graceful reboot either: it is forced after a
+ * short while, which counts as an attempt of its own. What a person ordered is done as ordered.
+ */
+async function pastGrace(deps: RecoverDeps, given: Asked, signal: AbortSignal): Promise<Asked> {
+  const { attempt, askedAtMs, bootIdBefore } = given;
+  if (given.isGraceful !== true || attempt.step.order !== null) return given;
+  const question = { askedAtMs, bootIdBefore, offSeen: false, isMeasured: true, forMs: GRACE_MS };
+  const proof = await evidenceOfBoot(deps, given, question, signal);
+  if (proof) return { ...given, proof };
+  attempt.step = { ...attempt.step, mode: 'force' };
+  return ask(deps, given, bootIdBefore, signal);
 }
 
 /** Goes on with a request of a process that died before it saw the end of it. */
@@ -39,12 +61,13 @@ export function resume(given: Recovering): Asked {
 /** Waits, without a place, for evidence that the machine booted. @throws {TimedOut} */
 export async function awaitBoot(
   deps: RecoverDeps,
-  given: Asked,
+  asked: Asked,
   signal: AbortSignal,
 ): Promise<Proved> {
+  deps.taskPool.leavePlace(asked.slot);
+  const given = await pastGrace(deps, asked, signal);
   const { slot, work, attempt, bootIdBefore } = given;
   const { rung, resumed } = attempt.step;
-  deps.taskPool.leavePlace(slot);
   const askedAtMs = given.askedAtMs ?? deps.nowMs();
   const forMs = remainingMs(deps, given, askedAtMs);
   const offSeen = rung === 'powerCycling';

@@ -10,6 +10,7 @@ import {
   TimedOut,
   Unreachable,
 } from '../../../domain/errors.ts';
+import { hostUrlsOf } from './host-urls.ts';
 
 type ErrorClass = new (message: string, options?: ErrorOptions) => FleetError;
 interface Kind {
@@ -21,7 +22,8 @@ interface Kind {
 }
 
 const GRANT = 'run "shepherd db migrate --grant-to <role>" as the role that migrates';
-const READ_ONLY = 'the server is read-only; name the primary, or see that it may be written';
+const READ_ONLY =
+  'the server is read-only; name the primary, or all hosts with target_session_attrs=read-write';
 const MIGRATE = 'run "shepherd db migrate", or the version of the program that fits';
 
 /** First match wins. `Unreachable` and its kin are retryable, the others are not. */
@@ -150,14 +152,25 @@ export function isConnectionLoss(error: unknown): boolean {
 /** The connection leads to a server that takes no writes, as after a failover: get another. */
 export const isReadOnly = (error: unknown): boolean => sqlState(error) === '25006';
 
-/** `role@host:port/database` of a URL, for messages: never its password. Empty when it is none. */
+/**
+ * `role@host:port/database` of a URL, for messages, with all of its hosts: never its password. Empty
+ * when it is none.
+ */
 export function whereOf(url: string): string {
-  if (!URL.canParse(url)) return '';
+  const { urls } = hostUrlsOf(url);
+  const [first, ...others] = urls.map(partsOf);
+  if (!first) return '';
+  const hosts = [first, ...others].map((each) => each?.place).join(',');
+  return `${first.role === '' ? '' : `${first.role}@`}${hosts}/${first.database}`;
+}
+
+function partsOf(url: string) {
+  if (!URL.canParse(url)) return null;
   const { username, hostname, port, pathname, searchParams } = new URL(url);
   const role = decodeURIComponent(username) || searchParams.get('user') || '';
   const host = hostname || searchParams.get('host') || 'localhost';
-  const database = decodeURIComponent(pathname.slice(1)) || role;
-  return `${role === '' ? '' : `${role}@`}${host}:${port || '5432'}/${database}`;
+  const place = `${host}:${port || searchParams.get('port') || '5432'}`;
+  return { role, place, database: decodeURIComponent(pathname.slice(1)) || role };
 }
 
 /**

@@ -1,4 +1,4 @@
-import pg from 'pg';
+import type pg from 'pg';
 import {
   AmbiguousCommit,
   Cancelled,
@@ -20,7 +20,7 @@ import {
   translate,
   whereOf,
 } from './errors.ts';
-import { prepareConnection } from './settings.ts';
+import { createPool } from './hosts.ts';
 import { valuesOf } from './statement.ts';
 import type { ArgsOf, Columns, Params, RowOf, Statement } from './statement.ts';
 
@@ -126,21 +126,19 @@ const ATTEMPTS_MAX = 50;
 export const SNAPSHOT = 'REPEATABLE READ READ ONLY';
 
 export function createDatabase(deps: DatabaseDeps): Database {
-  const pool = new pg.Pool({
-    connectionString: deps.url,
+  const options = {
     max: deps.poolMax,
     connectionTimeoutMillis: deps.timeoutMs,
     // The server may be gone without a word; then its own timeout never comes.
     query_timeout: Math.ceil(deps.timeoutMs * 1.2),
     keepAlive: true,
     application_name: 'shepherd',
-    // A promise, for which the pool waits whatever its types say.
-    onConnect: (client): unknown =>
-      prepareConnection(client, deps.timeoutMs, {
-        ...(deps.byKeys && PLANNING),
-        ...(deps.lockTimeoutMs !== undefined && { lock_timeout: String(deps.lockTimeoutMs) }),
-      }),
-  });
+  };
+  const settings = {
+    ...(deps.byKeys && PLANNING),
+    ...(deps.lockTimeoutMs !== undefined && { lock_timeout: String(deps.lockTimeoutMs) }),
+  };
+  const pool = createPool(deps.url, options, { timeoutMs: deps.timeoutMs, settings });
   pool.on('error', (error) => deps.log.warn({ err: error }, 'idle database connection broke'));
   // `pool.end` lets go of its clients before their sockets are closed: a server that stops just then
   // would raise an error that nobody hears.

@@ -1,11 +1,11 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { NEVER, Observable, retry, share, takeUntil } from 'rxjs';
 import type { Subject } from 'rxjs';
 import { Unreachable } from '../../../domain/errors.ts';
 import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { Wake } from '../port.ts';
-import { prepareConnection } from './settings.ts';
+import { connectClient, createHosts, type Hosts } from './hosts.ts';
 
 /** `poll`: the database, or what stands before it, has no notifications; wakes never come. */
 export type WakesMode = 'listen' | 'poll';
@@ -36,10 +36,11 @@ const RETRY_MAX_MS = 3_000;
  */
 export function createWakes(deps: WakesDeps): Observable<Wake> {
   if (deps.mode === 'poll') return NEVER.pipe(takeUntil(deps.stopped$));
+  const hosts = createHosts(deps.url);
   return new Observable<Wake>((subscriber) => {
     let connects = 0;
     const onConnect = (): Wake => (++connects === 1 ? 'changed' : 'reconnected');
-    return listen(deps, onConnect)
+    return listen(deps, hosts, onConnect)
       .pipe(
         retry({ delay: (error, attempts) => pause(deps, error, attempts), resetOnSuccess: true }),
         takeUntil(deps.stopped$),
@@ -48,37 +49,43 @@ export function createWakes(deps: WakesDeps): Observable<Wake> {
   }).pipe(share());
 }
 
-function listen({ url, clock, timeoutMs }: WakesDeps, onConnect: () => Wake): Observable<Wake> {
+function listen(
+  { clock, timeoutMs }: WakesDeps,
+  hosts: Hosts,
+  onConnect: () => Wake,
+): Observable<Wake> {
+  const options = {
+    connectionTimeoutMillis: timeoutMs,
+    query_timeout: timeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: PROBE_MS,
+    application_name: 'shepherd wakes',
+  };
   return new Observable<Wake>((subscriber) => {
-    const client = new pg.Client({
-      connectionString: url,
-      connectionTimeoutMillis: timeoutMs,
-      query_timeout: timeoutMs,
-      keepAlive: true,
-      keepAliveInitialDelayMillis: PROBE_MS,
-      application_name: 'shepherd wakes',
-    });
+    const controller = new AbortController();
+    let client: pg.Client | undefined;
+    let probe: unknown;
     const onBreak = (cause?: unknown) =>
       subscriber.error(new Unreachable('the connection for wakes broke', { cause }));
-    let probe: unknown;
     /** Doing it again changes nothing, but is answered. */
     const ask = async () => {
-      await client.query(`LISTEN ${CHANNEL}`);
+      await client!.query(`LISTEN ${CHANNEL}`);
       if (!subscriber.closed) probe = clock.setTimeout(() => void ask().catch(onBreak), PROBE_MS);
     };
-    client.on('error', onBreak);
-    client.on('end', () => onBreak());
-    client.on('notification', () => subscriber.next('changed'));
-    client
-      .connect()
-      .then(() => prepareConnection(client, timeoutMs))
-      .then(ask)
-      .then(() => subscriber.next(onConnect()))
-      .catch(onBreak);
+    const open = async () => {
+      client = await connectClient(hosts, options, { timeoutMs, signal: controller.signal });
+      client.on('error', onBreak);
+      client.on('end', () => onBreak());
+      client.on('notification', () => subscriber.next('changed'));
+      await ask();
+      subscriber.next(onConnect());
+    };
+    open().catch(onBreak);
     return () => {
       clock.clearTimeout(probe);
+      controller.abort();
       // Nobody listens any more, so it does not matter how the goodbye goes.
-      client.end().catch(() => undefined);
+      client?.end().catch(() => undefined);
     };
   });
 }

@@ -1,6 +1,6 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { translate, whereOf } from '../pg/errors.ts';
-import { prepareConnection } from '../pg/settings.ts';
+import { connectClient, createHosts } from '../pg/hosts.ts';
 
 /** Table of the migrations that were done. */
 export const TABLE = 'schema_migrations';
@@ -15,12 +15,12 @@ export async function withClient<T>(
   fn: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
   try {
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
-    // A broken connection also fails the running query; the event must only not go unhandled.
-    client.on('error', () => undefined);
+    const client = await connectClient(
+      createHosts(url),
+      { connectionTimeoutMillis: 10_000 },
+      { timeoutMs: null },
+    );
     try {
-      await client.connect();
-      await prepareConnection(client, null);
       return await fn(client);
     } finally {
       await client.end().catch(() => undefined);

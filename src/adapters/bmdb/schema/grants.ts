@@ -1,6 +1,12 @@
 import pg from 'pg';
 import { UsageError } from '../../../domain/errors.ts';
-import { BELONGS_TO_COLUMN, neededOn, readPrivileges, TRIM_FUNCTIONS } from './privileges.ts';
+import {
+  BELONGS_TO_COLUMN,
+  changedIn,
+  neededOn,
+  readPrivileges,
+  TRIM_FUNCTIONS,
+} from './privileges.ts';
 
 const quote = pg.escapeIdentifier;
 
@@ -50,13 +56,18 @@ async function statementsFor(client: pg.ClientBase, role: string): Promise<strin
     ...rows.map(({ name, kind }) =>
       kind === 'S'
         ? `GRANT USAGE ON SEQUENCE ${quote(name)} TO ${to}`
-        : `GRANT ${neededOn(name).join(', ')} ON ${quote(name)} TO ${to}`,
+        : `GRANT ${privilegesOn(name)} ON ${quote(name)} TO ${to}`,
     ),
     ...TRIM_FUNCTIONS.flatMap((name) => [
       `REVOKE ALL ON FUNCTION ${name} FROM PUBLIC`,
       `GRANT EXECUTE ON FUNCTION ${name} TO ${to}`,
     ]),
   ];
+}
+
+function privilegesOn(table: string): string {
+  const columns = changedIn(table).map(quote).join(', ');
+  return [...neededOn(table), ...(columns === '' ? [] : [`UPDATE (${columns})`])].join(', ');
 }
 
 async function refuseRole(client: pg.ClientBase, role: string): Promise<void> {

@@ -5,17 +5,24 @@ import { TABLE } from './connection.ts';
 const EVERYTHING = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] as const;
 type Privilege = (typeof EVERYTHING)[number];
 /**
- * What it may do with the others: history can be added to, an operator's request be settled and a
- * token be revoked but never be made to disappear, and the schema only be looked at.
+ * What it may do with the others: history can be added to, and the schema only be looked at.
  */
 const LESS: Readonly<Record<string, readonly Privilege[]>> = {
   work_history: ['SELECT', 'INSERT'],
   slot_events: ['SELECT', 'INSERT'],
   fleet_events: ['SELECT', 'INSERT'],
-  operator_intents: ['SELECT', 'INSERT', 'UPDATE'],
+  operator_intents: ['SELECT', 'INSERT'],
   ended_sessions: ['SELECT'],
-  api_tokens: ['SELECT', 'INSERT', 'UPDATE'],
+  api_tokens: ['SELECT', 'INSERT'],
   [TABLE]: ['SELECT'],
+};
+/**
+ * Columns that it may change where it may not change the table: an operator's request is settled and a
+ * token revoked, and neither is rewritten.
+ */
+const CHANGING: Readonly<Record<string, readonly string[]>> = {
+  operator_intents: ['state', 'outcome', 'settled_at', 'parameters'],
+  api_tokens: ['last_used_at', 'revoked_at', 'revoked_by'],
 };
 /** The only ways to delete what is only added to; they decide themselves what may go. */
 export const TRIM_FUNCTIONS = [
@@ -27,12 +34,15 @@ export const TRIM_FUNCTIONS = [
 /** Privileges that the running role needs on a table, and the only ones that it should have. */
 export const neededOn = (table: string): readonly Privilege[] => LESS[table] ?? EVERYTHING;
 
+/** Columns that the running role needs to change, where it must not change the table as a whole. */
+export const changedIn = (table: string): readonly string[] => CHANGING[table] ?? [];
+
 /** How the rights of a role differ from those that a daemon needs. */
 export interface RolePrivileges {
   readonly role: string;
   /** Such as `INSERT on machines`. The daemon cannot work. */
   readonly missing: readonly string[];
-  /** Such as `DELETE on work_history`. The daemon works, and so would a mistake in it. */
+  /** Such as `DELETE on work_history`, `UPDATE on api_tokens.role`. The daemon works, and so would a mistake in it. */
   readonly excess: readonly string[];
 }
 
@@ -65,6 +75,12 @@ async function readHeld(client: pg.ClientBase, role: string): Promise<Held[]> {
        'REFERENCES', 'TRIGGER']) AS p
      WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
      UNION ALL
+     SELECT 'column', c.relname || '.' || a.attname, 'UPDATE',
+       has_column_privilege($1, c.oid, a.attnum, 'UPDATE')
+     FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+     WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
+       AND NOT a.attisdropped AND NOT has_table_privilege($1, c.oid, 'UPDATE')
+     UNION ALL
      SELECT 'sequence', c.relname, p, has_sequence_privilege($1, c.oid, p)
      FROM pg_class c CROSS JOIN unnest(ARRAY['USAGE', 'UPDATE']) AS p
      WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'S'
@@ -91,6 +107,10 @@ export const BELONGS_TO_COLUMN = `EXISTS (SELECT 1 FROM pg_depend d
 
 function isNeeded(kind: string, { object, privilege }: Omit<Held, 'needed'>): boolean {
   if (kind === 'table') return (neededOn(object) as readonly string[]).includes(privilege);
+  if (kind === 'column') {
+    const [table = '', column = ''] = object.split('.');
+    return changedIn(table).includes(column);
+  }
   return privilege === 'USAGE' || privilege === 'EXECUTE';
 }
 

@@ -18,6 +18,8 @@ const setText = (node, text) => {
 
 /** By session id: the latest registration and snapshot, recent events, and the line in the list. */
 const actors = new Map();
+/** The machine that the address chooses; empty: the supervisor and the first cell. */
+const slot = new URLSearchParams(location.search).get('slot') ?? '';
 const view = { chosen: null, filter: '', drawing: false, dropped: 0 };
 const frame = { element: null, connected: false };
 
@@ -191,6 +193,8 @@ function draw() {
     else list.insertBefore(item, at);
   }
   el('nobody').hidden = actors.size > 0;
+  const isThere = [...actors.values()].some(({ registration }) => registration?.name === slot);
+  el('missing').hidden = slot === '' || isThere;
   setText(el('dropped'), view.dropped ? `${view.dropped} events of bursts not shown` : '');
   drawDetail();
 }
@@ -212,14 +216,15 @@ function showLink(state, text) {
 }
 
 function connect() {
-  const socket = new WebSocket(`ws://${location.host}/events`);
+  const socket = new WebSocket(`ws://${location.host}/events${location.search}`);
   socket.addEventListener('open', () => {
     for (const id of [...actors.keys()]) forget(id);
     showLink('live', 'Live');
+    drawSoon();
   });
   socket.addEventListener('message', ({ data }) => take(JSON.parse(data)));
-  socket.addEventListener('close', () => {
-    showLink('reconnecting', 'Reconnecting');
+  socket.addEventListener('close', ({ reason }) => {
+    showLink('reconnecting', reason || 'Reconnecting');
     setTimeout(connect, 1_000);
   });
 }
@@ -239,4 +244,10 @@ el('search').addEventListener('input', ({ target }) => {
   drawSoon();
 });
 addEventListener('message', onFrameMessage);
+el('slot').value = slot;
+el('subject').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const wanted = el('slot').value.trim();
+  location.search = wanted === '' ? '' : `?slot=${encodeURIComponent(wanted)}`;
+});
 connect();

@@ -18,8 +18,10 @@ export function requireFlag(answer: unknown, method: string): boolean {
 
 /** @throws {ProviderError} `permanent` with `outcome: 'unknown'`: nobody knows what was begun. */
 export function requireRef(answer: unknown, method: string): OperationRef {
-  const operationRef = (answer as Partial<OperationRef> | null | undefined)?.operationRef;
-  if (typeof operationRef === 'string') return { operationRef };
+  const { operationRef, isGraceful } = (answer ?? {}) as Partial<OperationRef>;
+  if (typeof operationRef === 'string') {
+    return { operationRef, ...(isGraceful === true && { isGraceful }) };
+  }
   return refuse(method, 'no operationRef', 'unknown');
 }
 

@@ -104,9 +104,11 @@ export function createFleetProvider(
         running.end();
       }
     },
-    async verifyHostKey(machine, key, call) {
+    async verifyHostKey(machine, key, call, session) {
       requireCapability(capabilities, 'hostKey');
-      await ask('VerifyHostKey', call, async (o) => provider.verifyHostKey(machine, key, o));
+      await ask('VerifyHostKey', call, async (o) =>
+        provider.verifyHostKey(machine, key, o, session),
+      );
     },
     capacityGroup: (plan) =>
       requireName(() => provider.capacityGroup(plan), 'capacityGroup', scrubber),

@@ -164,7 +164,9 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
   return {
     async createMachine(request, call) {
       const begun = calls.begin('Create', call, { operationId: request.witness });
-      const running = await locked(begun, `slot ${request.unused?.reservationId}`);
+      // A machine of an inventory has no reservation: by that, all would wait for each other.
+      const { reservationId, id } = request.unused ?? {};
+      const running = await locked(begun, `slot ${reservationId ?? id}`);
       try {
         return await create(request, running);
       } finally {

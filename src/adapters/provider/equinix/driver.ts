@@ -8,7 +8,7 @@ export const equinixDriver: Driver<EquinixSettings> = {
   settings: equinixSchema,
   open(settings, context) {
     const { token, ...others } = settings;
-    const { name, instanceSetId, publicKey: _changing, ...deps } = context;
+    const { name, instanceSetId, publicKey: _changing, previousKeys: _too, ...deps } = context;
     return createEquinixProvider(
       {
         ...configOf(others),
@@ -17,6 +17,9 @@ export const equinixDriver: Driver<EquinixSettings> = {
         token: () => token.read(),
         get publicKeyLine() {
           return context.publicKey;
+        },
+        get previousKeyLines() {
+          return context.previousKeys ?? [];
         },
       },
       deps,

@@ -1,6 +1,6 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import type { Metrics } from '../../metrics/port.ts';
-import type { Plan, Provider } from '../port.ts';
+import type { DriverContext, Plan, Provider } from '../port.ts';
 import { createChanges } from './changes.ts';
 import { createEquinixClient } from './client/client.ts';
 import { isNotFound } from '../../http/errors.ts';
@@ -15,9 +15,8 @@ import type { EquinixConfig } from './settings.ts';
 import { createOurSshKey } from './ssh-key.ts';
 import { createStock } from './stock.ts';
 
-export type EquinixProviderDeps = EquinixDeps & {
-  readonly metrics: Pick<Metrics, 'equinixReservations'>;
-};
+export type EquinixProviderDeps = EquinixDeps &
+  Pick<DriverContext, 'tellEvent'> & { readonly metrics: Pick<Metrics, 'equinixReservations'> };
 
 /**
  * Bare metal of one Equinix Metal project. Shown are the devices whose hostname starts with
@@ -33,7 +32,7 @@ export function createEquinixProvider(config: EquinixConfig, deps: EquinixProvid
   const client = createEquinixClient(config, deps);
   const view = createDeviceView(config, { client, log });
   const giveBack = createGiveBack(config, { client, view, clock });
-  const sshKey = createOurSshKey(config, { client, clock });
+  const sshKey = createOurSshKey(config, { ...deps, client });
   const door = createDoor();
   const changes = createChanges({ client, view, door, clock, log });
   const stock = createStock(config, { client, view, clock, log, metrics: deps.metrics });

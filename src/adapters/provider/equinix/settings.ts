@@ -97,6 +97,8 @@ export interface EquinixConfig extends Omit<EquinixSettings, Renamed> {
   readonly token: () => string;
   /** OpenSSH line of the key that new machines let in. */
   readonly publicKeyLine: string;
+  /** OpenSSH lines of our earlier keys. */
+  readonly previousKeyLines?: readonly string[];
   /** `xxxxx-xxxxx-xxxxxxxxxxxxxxx`: marks what is ours at the provider. */
   readonly instanceSetId: string;
   /** Least distance between the starts of two attempts; 0: any. */

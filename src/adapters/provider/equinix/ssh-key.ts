@@ -1,10 +1,11 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import type { Clock } from '../../clock/port.ts';
 import { createLocks } from '../../kit/locks.ts';
-import type { SweepReport } from '../port.ts';
+import type { Log } from '../../log/port.ts';
+import type { DriverContext, SweepReport } from '../port.ts';
 import type { EquinixClient } from './client/client.ts';
 import type { SshKey } from './client/schema.ts';
-import { sameKey } from './client/ssh-keys.ts';
+import { fingerprintOfLine, isSameKey } from '../../kit/public-key.ts';
 import type { EquinixConfig } from './settings.ts';
 
 /** The one key of ours at the provider, known by its label. */
@@ -22,12 +23,15 @@ export interface OurSshKey {
 const BELIEVED_MS = 24 * 3_600_000;
 const SWEPT_AGE_MS = 3_600_000;
 
+interface OurSshKeyDeps extends Pick<DriverContext, 'tellEvent'> {
+  readonly client: EquinixClient;
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
+  readonly log: Log;
+}
+
 export function createOurSshKey(
   config: EquinixConfig,
-  {
-    client,
-    clock,
-  }: { readonly client: EquinixClient; readonly clock: Pick<Clock, 'now' | 'monotonic'> },
+  { client, clock, log, tellEvent = () => undefined }: OurSshKeyDeps,
 ): OurSshKey {
   const { sshKeyLabel: label } = config;
   const locks = createLocks();
@@ -35,7 +39,18 @@ export function createOurSshKey(
 
   async function store(signal: AbortSignal): Promise<string> {
     const key = config.publicKeyLine;
-    const id = await client.ensureSshKey({ label, key }, signal);
+    const { previousKeyLines: previousKeys = [] } = config;
+    const onReplaced = (previous: string) => {
+      const [from, to] = [previous, key].map(fingerprintOfLine) as [string, string];
+      log.warn(
+        { provider: config.name, label, from, to },
+        'an earlier SSH key of ours was replaced',
+      );
+      const reason = `our SSH key ${label} was renewed: ${to} replaced ${from}`;
+      tellEvent({ type: 'provider.ssh_key_replaced', reason, details: { name: label, from, to } });
+    };
+    const wanted = { label, key, previousKeys, onReplaced };
+    const id = await client.ensureSshKey(wanted, signal);
     known = { id, key, untilMs: clock.monotonic() + BELIEVED_MS };
     return id;
   }
@@ -63,7 +78,7 @@ export function createOurSshKey(
     async sweep({ dryRun }, signal) {
       const keys = await client.listProjectSshKeys(signal);
       const copies = keys.filter(
-        (each) => each.label === label && sameKey(each.key, config.publicKeyLine),
+        (each) => each.label === label && isSameKey(each.key, config.publicKeyLine),
       );
       const spare = copies.sort(byAge).slice(1);
       const old = spare.filter((each) => createdAtMs(each) <= clock.now() - SWEPT_AGE_MS);

@@ -38,8 +38,12 @@ export const hetznerRobotDriver: Driver<RobotSettings> = {
       },
     );
     const publicKey = () => context.publicKey;
-    const deps = { client, shell, records, clock, random, log, publicKey, daemons };
-    return createRobotProvider(config, deps);
+    const previousKeys = () => context.previousKeys ?? [];
+    const keys = { publicKey, previousKeys };
+    return createRobotProvider(config, {
+      ...{ client, shell, records, clock, random, log, daemons },
+      ...keys,
+    });
   },
   overlaps(one, other) {
     if (one.baseUrl !== other.baseUrl || areOfTwoAccounts(one, other)) return null;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { bareKey } from '../../kit/public-key.ts';
 
 /**
  * Of a public key as Robot names keys: MD5 of the blob, in lower-case pairs with colons. It is compared
@@ -10,9 +11,6 @@ export function md5Of(blob: Buffer | string): string {
   const digest = createHash('md5').update(bytes).digest('hex');
   return digest.match(/../g)!.join(':');
 }
-
-/** Type and blob of an OpenSSH line: comments are no part of a key. */
-export const bareKey = (line: string): string => line.trim().split(/\s+/).slice(0, 2).join(' ');
 
 /** Of the key in an OpenSSH line. */
 export const md5OfLine = (line: string): string => md5Of(bareKey(line).split(' ')[1] ?? '');

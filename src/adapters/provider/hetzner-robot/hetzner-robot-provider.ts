@@ -32,6 +32,8 @@ export interface RobotProviderDeps {
   readonly log: Log;
   /** OpenSSH line of the one key that lets in; may change. */
   readonly publicKey: () => string;
+  /** OpenSSH lines of our earlier keys; may change. */
+  readonly previousKeys?: () => readonly string[];
   daemons(): number;
 }
 
@@ -40,7 +42,7 @@ export interface RobotProviderDeps {
  * far. No call is made before the first one asked for.
  */
 export function createRobotProvider(config: RobotConfig, deps: RobotProviderDeps): Provider {
-  const { client, shell, records, clock, log, publicKey, daemons } = deps;
+  const { client, shell, records, clock, log, publicKey, previousKeys, daemons } = deps;
   const lifetime = createLifetime();
   const freshMs = () => config.listCache * Math.max(1, daemons());
   const parts: Parts = {
@@ -49,7 +51,11 @@ export function createRobotProvider(config: RobotConfig, deps: RobotProviderDeps
     servers: createServers(client, { clock, freshMs }),
     claims: createClaimStore(records, config.instanceSetId),
     systems: createSystems(shell, config.sshPort),
-    ourKey: createOurKey(client, { name: config.sshKeyName, line: publicKey }),
+    ourKey: createOurKey(client, {
+      name: config.sshKeyName,
+      line: publicKey,
+      previousLines: previousKeys ?? (() => []),
+    }),
     clock,
     log,
     locks: createLocks(),

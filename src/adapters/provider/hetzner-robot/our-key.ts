@@ -1,6 +1,7 @@
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
+import { bareKey } from '../../kit/public-key.ts';
 import type { RobotClient, Sending } from './client/client.ts';
-import { bareKey, md5OfLine } from './fingerprint.ts';
+import { md5OfLine } from './fingerprint.ts';
 
 /** The one key that rescue systems and new machines let in. */
 export interface OurKey {
@@ -8,17 +9,26 @@ export interface OurKey {
   ensure(how: Sending): Promise<string>;
   /** OpenSSH line, as it is now. */
   line(): string;
+  /** Whether this is the fingerprint of an earlier key of ours. */
+  isPrevious(md5: string): boolean;
 }
 
-/** @param line may answer with another key later. */
+interface OurKeyOptions {
+  readonly name: string;
+  /** May answer with another key later, as may the next. */
+  readonly line: () => string;
+  readonly previousLines: () => readonly string[];
+}
+
 export function createOurKey(
   client: Pick<RobotClient, 'findKey' | 'storeKey'>,
-  { name, line }: { readonly name: string; readonly line: () => string },
+  { name, line, previousLines }: OurKeyOptions,
 ): OurKey {
   /** Fingerprint of the one that is known to be there. */
   let stored: string | null = null;
   return {
     line,
+    isPrevious: (md5) => previousLines().some((previous) => md5OfLine(previous) === md5),
     async ensure(how) {
       const key = line();
       if (bareKey(key).split(' ').length !== 2) {

@@ -6,11 +6,11 @@ import { nullIfGone } from './servers.ts';
 const HOUR_MS = 3_600_000;
 
 /**
- * Claims of creations that never renamed their server, and keys of ours that were replaced; both an hour
- * old at least, or of an age that nobody knows.
+ * Claims of creations that never renamed their server, and keys that were set aside and are earlier keys
+ * of ours; both an hour old at least, or of an age that nobody knows.
  */
 export async function sweepLeftovers(
-  { config, client, servers, claims, clock }: Parts,
+  { config, client, servers, claims, ourKey, clock }: Parts,
   { dryRun, ...how }: Pick<CallOptions, 'signal'> & { readonly dryRun: boolean },
 ): Promise<SweepReport> {
   const removed: { kind: string; id: string }[] = [];
@@ -26,7 +26,7 @@ export async function sweepLeftovers(
   const old = `${config.sshKeyName}-old-`;
   for (const { name, md5, createdAt } of await client.listKeys(how)) {
     const ageMs = clock.now() - Date.parse(createdAt ?? '');
-    if (!name.startsWith(old) || ageMs < HOUR_MS) continue;
+    if (!name.startsWith(old) || !ourKey.isPrevious(md5) || ageMs < HOUR_MS) continue;
     if (!dryRun) await client.deleteKey(md5, how);
     removed.push({ kind: 'ssh-key', id: md5 });
   }

@@ -15,7 +15,11 @@ export const latitudeDriver: Driver<LatitudeSettings> = {
         'new machines are paid monthly in advance, and deleting one refunds nothing',
       );
     }
-    const config = configOf(settings, { name, instanceSetId, publicKey: () => context.publicKey });
+    const config = configOf(settings, {
+      ...{ name, instanceSetId },
+      publicKey: () => context.publicKey,
+      previousKeys: () => context.previousKeys ?? [],
+    });
     const { clock, random, userAgent, daemons, waitsForTurn } = context;
     return createLatitudeProvider(config, {
       ...{ clock, random, log, userAgent, daemons },

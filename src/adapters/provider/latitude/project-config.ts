@@ -22,6 +22,8 @@ export interface LatitudeConfig extends Pick<
   readonly token: () => string;
   /** OpenSSH line of the key that new machines let in; may change. */
   readonly publicKeyLine: string;
+  /** OpenSSH lines of our earlier keys; may change. */
+  readonly previousKeyLines: readonly string[];
   readonly projectId: string;
   readonly raid: LatitudeSettings['raid'];
   readonly places: readonly Place[];
@@ -32,7 +34,10 @@ export interface LatitudeConfig extends Pick<
   readonly settleMs: number;
 }
 
-type Around = Pick<LatitudeConfig, 'name' | 'instanceSetId'> & { readonly publicKey: () => string };
+type Around = Pick<LatitudeConfig, 'name' | 'instanceSetId'> & {
+  readonly publicKey: () => string;
+  readonly previousKeys?: () => readonly string[];
+};
 
 /** What the file says, in the words of the driver. */
 export function configOf(settings: LatitudeSettings, around: Around): LatitudeConfig {
@@ -48,6 +53,9 @@ export function configOf(settings: LatitudeSettings, around: Around): LatitudeCo
     token: () => token.read(),
     get publicKeyLine() {
       return around.publicKey();
+    },
+    get previousKeyLines() {
+      return around.previousKeys?.() ?? [];
     },
     projectId: project,
     raid,

@@ -3,6 +3,7 @@ import type { Clock } from '../../clock/port.ts';
 import type { Call } from '../../http/call.ts';
 import { mutate } from '../../http/mutation.ts';
 import { createLocks } from '../../kit/locks.ts';
+import { bareKey, fingerprintOfLine, isSameKey, unknownKeyAdvice } from '../../kit/public-key.ts';
 import type { Routes } from './client/routes.ts';
 import type { SshKey } from './client/schema.ts';
 import type { LatitudeConfig } from './project-config.ts';
@@ -18,7 +19,7 @@ export interface OurSshKey {
 const BELIEVED_MS = 24 * 3_600_000;
 
 export function createOurSshKey(
-  config: Pick<LatitudeConfig, 'sshKeyName' | 'publicKeyLine'>,
+  config: Pick<LatitudeConfig, 'sshKeyName' | 'publicKeyLine' | 'previousKeyLines'>,
   { routes, clock }: { readonly routes: Routes; readonly clock: Pick<Clock, 'monotonic'> },
 ): OurSshKey {
   const locks = createLocks();
@@ -26,16 +27,23 @@ export function createOurSshKey(
 
   /** The one with our name and our key; else another one that is our key. */
   async function find(call: Call, wanted: string): Promise<SshKey | null> {
-    const { sshKeyName: name } = config;
+    const { sshKeyName: name, previousKeyLines } = config;
     const { items, complete } = await routes.listSshKeys(call);
-    const isOurs = ({ public_key: key = '' }: SshKey) => blobOf(key) === blobOf(wanted);
+    const isOneOf = (lines: readonly string[], { public_key: key = '' }: SshKey) =>
+      lines.some((line) => isSameKey(key, line));
     const named = items.filter((key) => key.name === name);
-    const other = named.find((key) => !isOurs(key));
-    if (other) {
-      const message = `the key ${name} of the project (${other.id}) is another one than ours`;
-      throw new ProviderError('conflict', message);
+    // An earlier key of ours stays beside the current one: this API replaces no key.
+    const unknown = named.find((key) => !isOneOf([wanted, ...previousKeyLines], key));
+    if (unknown) {
+      const seen = fingerprintOfLine(unknown.public_key ?? '');
+      throw new ProviderError(
+        'conflict',
+        `the key ${name} of the project (${unknown.id}, ${seen}) is not ours ` +
+          `(${fingerprintOfLine(wanted)}): ${unknownKeyAdvice('sshKeyName')}`,
+      );
     }
-    const found = named[0] ?? items.find(isOurs) ?? null;
+    const isOurs = (key: SshKey) => isOneOf([wanted], key);
+    const found = named.find(isOurs) ?? items.find(isOurs) ?? null;
     if (found || complete) return found;
     throw call.error('PartialListing', 'our SSH key may have been left out');
   }
@@ -48,7 +56,7 @@ export function createOurSshKey(
       (await mutate(call, {
         endpoint: 'CreateSshKey',
         // Without its comment, which is nobody's business.
-        send: () => routes.postSshKey(call, name, blobOf(key)),
+        send: () => routes.postSshKey(call, name, bareKey(key)),
         look: async () => {
           const value = await find(call, key);
           return value && { value };
@@ -80,6 +88,3 @@ export function createOurSshKey(
       }),
   };
 }
-
-/** Kind and key: the comment is not part of a key. */
-const blobOf = (line: string): string => line.trim().split(/\s+/).slice(0, 2).join(' ');

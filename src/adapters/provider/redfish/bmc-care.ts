@@ -3,7 +3,7 @@ import type { Controller } from '../../../domain/machine.ts';
 import { isNetwork } from '../../../domain/recovery/controllers.ts';
 import type { CallOptions, DriverContext, OperationRef } from '../port.ts';
 import type { Bmc, Wire } from './client/bmc.ts';
-import { isNever, refusalIn } from './client/errors.ts';
+import { isNever, refusalIn, unlessAbsent } from './client/errors.ts';
 import { resetKey } from './client/resets.ts';
 import { resetOf, type ResetAction, type System } from './client/system.ts';
 
@@ -89,7 +89,8 @@ export function createBmcCare(
   return {
     async prepare({ lasting }, wire, { managers: [manager] }) {
       if (!mayReset || manager === undefined || lasting.has(MANAGER)) return;
-      const action = resetOf((await wire.get(manager)).json?.['Actions'], '#Manager.Reset');
+      const found = await unlessAbsent(wire.get(manager));
+      const action = resetOf(found?.json?.['Actions'], '#Manager.Reset');
       if (action) lasting.set(MANAGER, action);
     },
     answered: (bmc) => note(bmc, false),

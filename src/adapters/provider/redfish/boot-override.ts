@@ -5,11 +5,12 @@ import { patch } from './client/patch.ts';
 import { isObject, type Json, etagOf } from './client/replies.ts';
 import { bootOf, type BootOverride, type System, systemOf } from './client/system.ts';
 
-const ELSEWHERE = /^(Pxe|Cd|Usb.*|UefiHttp)$/;
+/** All others lead elsewhere: vendors have names of their own, such as `CD/DVD` and `UefiUsbKey`. */
+const HARMLESS = /^(None|Hdd|BiosSetup)$/i;
 
 /** Whether the next boot would not be that of the disk: a reboot would become a reinstallation. */
 export const leadsElsewhere = ({ enabled, target }: BootOverride): boolean =>
-  enabled !== null && enabled !== 'Disabled' && ELSEWHERE.test(target ?? '');
+  enabled !== null && enabled !== 'Disabled' && target !== null && !HARMLESS.test(target);
 
 /**
  * Changes boot settings where the BMC keeps them: at the system, or at its resource for settings. A BMC
@@ -49,7 +50,7 @@ export async function pendingOf(wire: Wire, { settingsPath }: System): Promise<P
     if (!isObject(json['Boot']) || !('BootSourceOverrideEnabled' in json['Boot'])) return null;
     return { path, etag: etagOf(found), boot: bootOf(json) };
   } catch (error) {
-    if (isProviderError(error, 'not-found', 'not-implemented')) return null;
+    if (isProviderError(error, 'not-implemented')) return null;
     throw error;
   }
 }
@@ -68,27 +69,50 @@ export async function clearOverride(
 ): Promise<System> {
   const left = await leftIn(wire, system);
   if (left === null) return system;
-  await beforeSending();
-  try {
-    await patchBoot(wire, system, DISABLED);
-    const between = systemOf(await wire.get(system.path));
-    // Where settings have a resource of their own, the system may go on with what it was told itself.
-    if (system.settingsPath !== null && leadsElsewhere(between.boot)) {
-      await patch(wire, between, { Boot: DISABLED });
+  let now = system;
+  let reason: unknown;
+  for (const boot of waysToClear(left)) {
+    await beforeSending();
+    try {
+      await changeEverywhere(wire, now, boot);
+    } catch (error) {
+      const refusal = refusalIn(error);
+      const isRefused = refusal !== null && refusal.status !== 401 && !isNotNow(refusal);
+      if (!isRefused || isProviderError(error, 'transient')) throw error;
+      reason = error;
+      if (refusal.status === 403) break;
     }
-  } catch (error) {
-    const refusal = refusalIn(error);
-    const isRefused = refusal !== null && refusal.status !== 401 && !isNotNow(refusal);
-    if (!isRefused || isProviderError(error, 'transient')) throw error;
-    throw stays(left, error);
+    now = systemOf(await wire.get(system.path));
+    if ((await leftIn(wire, now)) === null) return now;
   }
-  const now = systemOf(await wire.get(system.path));
-  const still = await leftIn(wire, now);
-  if (still) throw stays(still);
-  return now;
+  throw stays(left, reason);
 }
 
-const DISABLED = { BootSourceOverrideEnabled: 'Disabled' };
+/**
+ * What is sent until the disk is what boots next. Some refuse `Disabled` without a target; sushy-tools
+ * takes a target alone, for every boot, and knows no `None`.
+ */
+function waysToClear({ target, mode }: BootOverride): readonly Json[] {
+  const whole = (to: string | null, enabled: string) => ({
+    BootSourceOverrideTarget: to,
+    BootSourceOverrideEnabled: enabled,
+    ...(mode !== null && { BootSourceOverrideMode: mode }),
+  });
+  return [
+    { BootSourceOverrideEnabled: 'Disabled' },
+    whole(target, 'Disabled'),
+    whole('None', 'Disabled'),
+    whole('Hdd', 'Once'),
+  ];
+}
+
+/** Where settings have a resource of their own, the system may go on with what it was told itself. */
+async function changeEverywhere(wire: Wire, system: System, boot: Json): Promise<void> {
+  await patch(wire, await placeOf(wire, system), { Boot: boot });
+  if (system.settingsPath === null) return;
+  const between = systemOf(await wire.get(system.path));
+  if (leadsElsewhere(between.boot)) await patch(wire, between, { Boot: boot });
+}
 
 /** The override that the next boot would take; null: it is the disk's. */
 async function leftIn(wire: Wire, system: System): Promise<BootOverride | null> {
@@ -102,6 +126,6 @@ const stays = ({ enabled, target }: BootOverride, cause?: unknown) =>
   new ProviderError(
     'conflict',
     `its boot override to ${target} (${enabled}) cannot be cleared, and a boot into it may erase the ` +
-      'disk: nothing was sent; set it to Disabled at the BMC itself, or boot the machine there by hand',
+      'disk: no reset was sent; set it to Disabled at the BMC itself, or boot the machine there by hand',
     { cause },
   );

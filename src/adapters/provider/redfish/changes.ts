@@ -103,8 +103,7 @@ export function createChanges(deps: ChangesDeps): Changes {
       const can = allowed?.join(', ') || 'nothing';
       throw new ProviderError('not-implemented', `its BMC cannot do that; it allows ${can}`);
     }
-    const isOurs = 'power' in want && want.isInstalling === true;
-    const system = isOurs ? found : await clearOverride(wire, found, before);
+    const system = bootsDisk(want) ? await clearOverride(wire, found, before) : found;
     if (system !== found) requireOurs(entry, system, call);
     await before();
     const sent = { type, before: system, atMs: clock.monotonic() };
@@ -229,9 +228,14 @@ export function createChanges(deps: ChangesDeps): Changes {
   function refOf(what: string, { id }: BmcEntry): OperationRef {
     const [type = '', task] = what.split(' ');
     const parts = [type, id, new Date(clock.now()).toISOString(), ...(task ? [task] : [])];
-    return { operationRef: parts.join(' ') };
+    const isGraceful = type.startsWith('Graceful');
+    return { operationRef: parts.join(' '), ...(isGraceful && { isGraceful }) };
   }
 }
+
+/** Nothing boots where the power goes off; an installation boots what it prepared. */
+const bootsDisk = (want: Want): boolean =>
+  'reboot' in want || (want.power === 'on' && want.isInstalling !== true);
 
 /** Some BMCs refuse On for a while after the power went off. */
 const isEarlyOn = ({ status, ids }: Refusal, type: string): boolean =>

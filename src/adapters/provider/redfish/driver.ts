@@ -58,7 +58,6 @@ export const redfishDriver: Driver<Settings> = {
   hostKeyPolicy: 'strict',
   givingBack:
     'its agent is stopped and Shepherd lets go of it. Where machines are installed (install), it is switched ' +
-    'off and free for the next one; its disks stay as they are. Elsewhere its system, its disks and its ' +
-    'power stay as they are; it is not taken in again, listed or not, until somebody does: machine unhold --kind no-allocate',
+    'off; its disks stay as they are. Elsewhere its system, its disks and its power stay as they are',
   overlaps: (one, other) => (one.inventory === other.inventory ? 'inventory' : null),
 };

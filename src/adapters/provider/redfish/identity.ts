@@ -12,11 +12,11 @@ export type Identity = 'same' | 'unproved';
  */
 export function checkIdentity(entry: BmcEntry, system: System): Identity {
   const pairs = [
-    ['serial number', entry.serial, system.serial],
-    ['UUID', entry.uuid, system.uuid?.toLowerCase() ?? null],
+    ['serial number', entry.serial, told(system.serial, serviceTagOf(system))],
+    ['UUID', entry.uuid, told(system.uuid?.toLowerCase() ?? null)],
   ] as const;
-  const compared = pairs.filter(([, ours, theirs]) => ours !== null && theirs !== null);
-  const wrong = compared.find(([, ours, theirs]) => ours !== theirs);
+  const compared = pairs.filter(([, ours, theirs]) => ours !== null && theirs.length > 0);
+  const wrong = compared.find(([, ours, theirs]) => !theirs.includes(ours!));
   if (wrong) {
     const [what] = wrong;
     throw new ProviderError(
@@ -26,3 +26,10 @@ export function checkIdentity(entry: BmcEntry, system: System): Identity {
   }
   return compared.length > 0 ? 'same' : 'unproved';
 }
+
+const told = (...values: readonly (string | null)[]): readonly string[] =>
+  values.filter((value) => value !== null);
+
+/** What is printed on a Dell and called its serial number everywhere else. */
+const serviceTagOf = ({ manufacturer, sku }: System): string | null =>
+  /dell/i.test(manufacturer ?? '') ? sku : null;

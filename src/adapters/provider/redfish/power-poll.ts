@@ -1,10 +1,13 @@
-import { explain, isProviderError } from '../../../domain/errors.ts';
+import pLimit from 'p-limit';
+import { explain, isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { DriverContext } from '../port.ts';
 import type { Bmc } from './client/bmc.ts';
 import type { BmcEntry } from './entries.ts';
 
 export interface PowerPollOptions {
   readonly periodMs: number;
+  /** At once of those whose last look failed: the others of the rack do not wait for them. */
+  readonly asideMax: number;
   /** Looks at one machine. */
   readonly look: (entry: BmcEntry, signal: AbortSignal) => Promise<void>;
   /** A round of a BMC is over. */
@@ -24,11 +27,13 @@ export interface PowerPoll {
 const JITTER = 0.2;
 /** The first looks at a rack are spread over this part of the period. */
 const FIRST = 0.2;
+/** A BMC that takes longer to show its root, which needs no login, is put aside. */
+const GREETING_MS = 5_000;
 /** A change takes so long to show. */
 const SOON_MS = 30_000;
 
 export function createPowerPoll(
-  { periodMs, look, onRound }: PowerPollOptions,
+  { periodMs, asideMax, look, onRound }: PowerPollOptions,
   { clock, random, log, name }: DriverContext,
 ): PowerPoll {
   const stopping = new AbortController();
@@ -39,6 +44,8 @@ export function createPowerPoll(
   let machines: ReadonlyMap<Bmc, readonly BmcEntry[]> = new Map();
   /** What was told of a BMC last, so that it is told once. */
   const complaints = new Map<Bmc, string>();
+  const aside = pLimit(asideMax);
+  const greeted = new WeakSet<Bmc>();
 
   function schedule(bmc: Bmc, delayMs: number) {
     timers.set(
@@ -50,16 +57,42 @@ export function createPowerPoll(
     );
   }
 
-  async function poll(bmc: Bmc): Promise<void> {
+  /** What kept it from being read; null: nothing did. */
+  async function lookAt(bmc: Bmc): Promise<unknown> {
     let failure: unknown = null;
-    polled.add(bmc);
     for (const entry of machines.get(bmc) ?? []) {
       if (bmc.standing.restMs() > 0 || stopping.signal.aborted) break;
-      failure = await look(entry, stopping.signal).then(
-        () => null,
-        (error: unknown) => error,
-      );
+      failure = await failureOf(look(entry, stopping.signal));
     }
+    return failure;
+  }
+
+  /** The first look at a BMC: one that is slow is known for it before it keeps others waiting for long. */
+  async function greet(bmc: Bmc): Promise<void> {
+    greeted.add(bmc);
+    const late = new AbortController();
+    let timer: unknown;
+    const signal = AbortSignal.any([stopping.signal, late.signal]);
+    try {
+      await bmc.inTurn({ signal, beside: true }, (wire) => {
+        timer = clock.setTimeout(() => late.abort(new Error('it is slow')), GREETING_MS);
+        return wire.root();
+      });
+    } catch (cause) {
+      if (!late.signal.aborted || stopping.signal.aborted) throw cause;
+      bmc.standing.failed({ silent: false });
+      const message = `${bmc.url} takes longer than ${GREETING_MS} ms to show its root`;
+      throw new ProviderError('transient', message, { cause });
+    } finally {
+      clock.clearTimeout(timer);
+    }
+  }
+
+  async function poll(bmc: Bmc): Promise<void> {
+    polled.add(bmc);
+    const isAside = complaints.has(bmc);
+    const unwelcome = greeted.has(bmc) ? null : await failureOf(greet(bmc));
+    const failure = unwelcome ?? (await (isAside ? aside(() => lookAt(bmc)) : lookAt(bmc)));
     polled.delete(bmc);
     if (stopping.signal.aborted || !machines.has(bmc)) return;
     tell(bmc, failure);
@@ -114,3 +147,9 @@ export function createPowerPoll(
     },
   };
 }
+
+const failureOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => null,
+    (error: unknown) => error,
+  );

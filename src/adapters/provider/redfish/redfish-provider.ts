@@ -54,6 +54,8 @@ const FRESH_MS = 5_000;
 const INVENTORY_FRESH_MS = 10_000;
 /** A power state that is older than so many periods says nothing any more. */
 const STALE_PERIODS = 3;
+/** Of the BMCs that are spoken to at once, so many may be ones that just failed. */
+const ASIDE_SHARE = 0.25;
 const PROBES = { intervalMs: 60_000, parallelism: 32, gapMs: 1, patienceMs: 300 };
 
 /** The machines of a rack, each behind a BMC. The list is itself the mark: what stands in it is ours. */
@@ -81,6 +83,7 @@ export function createRedfishProvider(options: RedfishOptions, context: DriverCo
   const poll = createPowerPoll(
     {
       periodMs: options.powerPollMs,
+      asideMax: Math.max(1, Math.floor(options.rack.parallelism * ASIDE_SHARE)),
       look: lookBeside,
       onRound: (bmc) => care.attend(bmc, rack.all()),
     },

@@ -50,7 +50,6 @@ export const staticDriver: Driver<z.output<ReturnType<typeof settings>>> = {
   // Its machines may be anywhere, and the list is where a key can be said.
   hostKeyPolicy: 'strict',
   givingBack:
-    'its agent is stopped and Shepherd lets go of it; its system and its disks stay as they are. It ' +
-    'is not taken in again, listed or not, until somebody does: machine unhold --kind no-allocate',
+    'its agent is stopped and Shepherd lets go of it; its system and its disks stay as they are',
   overlaps: (one, other) => (one.inventory === other.inventory ? 'inventory' : null),
 };

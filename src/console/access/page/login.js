@@ -8,6 +8,13 @@ const WHY = {
   again: 'This login was begun elsewhere or too long ago, or was used before. Begin again.',
 };
 
+/** Keeps what the page shows when it changes something; other tabs of it learn that, too. */
+function keep(secret) {
+  sessionStorage.setItem('shepherd-secret', secret);
+  new BroadcastChannel('shepherd-secret').postMessage({ login: secret });
+  location.replace('/');
+}
+
 /** Asks for a session; the answer sets its cookie. */
 async function logIn(body) {
   told.textContent = '';
@@ -17,17 +24,17 @@ async function logIn(body) {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
-    if (answer.ok) return location.replace('/');
-    const problem = await answer.json();
-    told.textContent = problem.detail;
+    const answered = await answer.json();
+    if (answer.ok) return keep(answered.secret);
+    told.textContent = answered.detail;
   } catch {
     told.textContent = 'The console does not answer; try again.';
   }
 }
 
-if (document.querySelector('main').dataset.identities === 'true') {
-  document.getElementById('identities').hidden = false;
-}
+const { identities, open } = document.querySelector('main').dataset;
+document.getElementById('identities').hidden = identities !== 'true';
+document.getElementById('open').hidden = open !== 'true';
 form.addEventListener('submit', (event) => {
   event.preventDefault();
   void logIn({ token: field.value.trim() });
@@ -38,5 +45,7 @@ if (why !== null && Object.hasOwn(WHY, why)) told.textContent = WHY[why];
 const code = location.hash.slice(1);
 if (code !== '') {
   history.replaceState(null, '', '/login');
-  void logIn({ code });
+  // From an organisation a browser comes back logged in; else it brings what logs in once.
+  if (code.startsWith('secret=')) keep(code.slice('secret='.length));
+  else void logIn({ code });
 }

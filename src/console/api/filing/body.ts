@@ -67,6 +67,10 @@ const MACHINE_WISHES = [
   z.strictObject({
     verb: z.enum(['restart-agent', 'reinstall', 'deprovision']),
     drain,
+    returnToPool: z
+      .boolean()
+      .default(false)
+      .describe('Of `deprovision`: a machine may be made on its slot; no hold keeps it free.'),
     ...WHICH,
     ...WHY,
   }),

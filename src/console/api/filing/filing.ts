@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { NewRequest, RequestBatch, RequestState } from '../../../adapters/bmdb/port.ts';
-import { askedOf, machinesMeant } from '../../../domain/filing/asks.ts';
+import { askedOf, machinesMeant, type Asked } from '../../../domain/filing/asks.ts';
 import { lossOf } from '../../../domain/filing/loss.ts';
 import { requireProvider } from '../../../domain/filing/named-fleet.ts';
-import { prospectAtLarge, prospectOf } from '../../../domain/filing/prospects.ts';
-import type { Outlook } from '../../../domain/filing/prospects.ts';
-import { isBulk, requireCount, type Selected } from '../../../domain/filing/selection.ts';
+import { providerRefusal } from '../../../domain/filing/possible.ts';
+import { offersOf, prospectAtLarge, prospectOf } from '../../../domain/filing/prospects.ts';
+import type { Offer, Outlook } from '../../../domain/filing/prospects.ts';
+import { byName, isBulk, requireCount, type Selected } from '../../../domain/filing/selection.ts';
 import { at, MEANINGS, type Wish } from '../../../domain/filing/verbs.ts';
-import { KeyReused, UsageError } from '../../../domain/errors.ts';
-import { slot } from '../../../domain/ids.ts';
+import { BatchRefused, KeyReused, NothingToDo, UsageError } from '../../../domain/errors.ts';
+import { slot, type ProviderName } from '../../../domain/ids.ts';
 import type { Person } from '../../access/port.ts';
 import type { FleetView } from '../../port.ts';
 import { etagOf, machineRow } from '../machine-row.ts';
@@ -40,7 +41,9 @@ export interface Filing {
    */
   file(ask: Ask, asker: Asker): Promise<Filed>;
   /** What would become of it; files nothing. @throws {Problem} */
-  preview(ask: Ask, asker: Pick<Asker, 'person' | 'seen'>): PreviewAnswer;
+  preview(ask: Ask, asker: Pick<Asker, 'person' | 'seen'>): Promise<PreviewAnswer>;
+  /** What can be asked of one machine or slot. @throws {NotFound} there is none of this name. */
+  offers(name: string): Promise<Offer[]>;
 }
 
 export type FilingDeps = FilingMeans & { readonly fleet: FleetView };
@@ -64,6 +67,12 @@ export function createFiling(deps: FilingDeps): Filing {
       }
     },
     preview: (ask, asker) => previewOf(deps, ask, asker),
+    async offers(name) {
+      const fleet = namedFleet(deps.fleet, deps.providers);
+      const found = byName(fleet, name, { needsMachine: false, words: API_WORDS });
+      const machineId = found.machineId ?? found.entry?.rows[0]?.machineId ?? null;
+      return offersOf({ ...found, machineId }, await outlookOf(deps, [found]));
+    },
   };
 }
 
@@ -134,6 +143,7 @@ async function fileOne(deps: FilingDeps, ask: MachineAsk, asker: Asker): Promise
   }
   const selected = meant(deps, ask, asker);
   const [asked] = askedOf(wish, selected, { key, several: false, word: KEY_WORD });
+  await requirePossible(deps, [asked!]);
   return request(asked!.what);
 }
 
@@ -149,10 +159,39 @@ async function fileBatch(deps: FilingDeps, ask: MachineAsk, asker: Asker): Promi
   }
   const selected = meant(deps, ask, asker);
   const common = commonOf(ask, asker);
-  const requests = askedOf(wishOf(ask), selected, { key, several: true, word: KEY_WORD }).map(
-    (asked): NewRequest => ({ key: asked.key, ...common, what: asked.what }),
-  );
+  const all = askedOf(wishOf(ask), selected, { key, several: true, word: KEY_WORD });
+  await requirePossible(deps, all);
+  const requests = all.map((asked): NewRequest => ({
+    key: asked.key,
+    ...common,
+    what: asked.what,
+  }));
   return deps.requests.fileBatch({ key, digest, requests });
+}
+
+/**
+ * What a provider can never do is not filed. All else is decided by whoever carries it out, by what is true then.
+ * @throws {NothingToDo} one alone cannot be done. @throws {BatchRefused} some of several cannot.
+ */
+async function requirePossible(deps: FilingDeps, all: readonly Asked[]): Promise<void> {
+  const means = await meansOf(
+    deps,
+    all.map(({ selected }) => selected),
+  );
+  const refusals = all.flatMap(({ selected: { slot: name, provider }, what: { verb } }) => {
+    const why = providerRefusal(verb, provider, means(provider));
+    return why === null ? [] : [{ key: name, cause: new NothingToDo(why) }];
+  });
+  if (refusals.length > 0) throw all.length > 1 ? new BatchRefused(refusals) : refusals[0]!.cause;
+}
+
+async function meansOf(deps: FilingDeps, selected: readonly Selected[]) {
+  const names = [...new Set(selected.map(({ provider }) => provider))];
+  const found = await Promise.all(
+    names.map(async (name) => [name, await deps.means(name)] as const),
+  );
+  const known = new Map(found);
+  return (provider: ProviderName) => known.get(provider) ?? null;
 }
 
 type Unfiled = Pick<Asker, 'person' | 'seen'>;
@@ -213,19 +252,22 @@ function requireUnchanged(fleet: FleetView, selected: readonly Selected[], seen:
   });
 }
 
-function previewOf(deps: FilingDeps, ask: Ask, asker: Unfiled): PreviewAnswer {
-  const outlook: Outlook = {
-    by: asker.person.name,
-    reason: ask.reason,
-    nowMs: deps.nowMs(),
-    loss: deps.loss,
-    guard: deps.guard(),
-    pools: deps.pools(),
-  };
+const outlookOf = async (
+  deps: FilingDeps,
+  selected: readonly Selected[],
+  { by = '', reason = '' } = {},
+): Promise<Outlook> => ({
+  means: await meansOf(deps, selected),
+  ...{ by, reason, nowMs: deps.nowMs(), loss: deps.loss },
+  ...{ guard: deps.guard(), pools: deps.pools() },
+});
+
+async function previewOf(deps: FilingDeps, ask: Ask, asker: Unfiled): Promise<PreviewAnswer> {
+  const asking = { by: asker.person.name, reason: ask.reason };
   const common = { dryRun: true, verb: ask.verb } as const;
   if (!isOfMachines(ask)) {
     requireAtLarge(deps, ask, asker);
-    const prospect = prospectAtLarge(thingOf(ask), outlook);
+    const prospect = prospectAtLarge(thingOf(ask), await outlookOf(deps, [], asking));
     const one = { slot: subjectOf(ask), machineId: null, state: null, substate: null, prospect };
     const { machines: _, ...rest } = foreseen([one]);
     const isDestroyed = ask.verb === 'teardown-pool';
@@ -236,6 +278,7 @@ function previewOf(deps: FilingDeps, ask: Ask, asker: Unfiled): PreviewAnswer {
   const wish = wishOf(ask);
   const selected = meant(deps, ask, asker, true);
   const providers = selected.map(({ provider }) => provider);
+  const outlook = await outlookOf(deps, selected, asking);
   return {
     ...common,
     would: MEANINGS[wish.verb].would,

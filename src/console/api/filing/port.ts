@@ -2,6 +2,7 @@ import type { RequestBook } from '../../../adapters/bmdb/port.ts';
 import type { Clock } from '../../../adapters/clock/port.ts';
 import type { PoolRow } from '../../../domain/balancing/pool-row.ts';
 import type { GuardRow } from '../../../domain/machine.ts';
+import type { ProviderMeans } from '../../../domain/filing/possible.ts';
 import type { LossPolicy } from '../../../domain/policy.ts';
 
 /** What the daemon knows that is needed to file requests, and to tell what would become of them. */
@@ -19,6 +20,8 @@ export interface FilingMeans {
   readonly nowMs: () => number;
   /** What becomes of a machine of this provider that is given back, for people. */
   readonly givingBack: (provider: string) => string;
+  /** What this provider can do; null: it is not configured here. */
+  readonly means: (provider: string) => Promise<ProviderMeans | null>;
   /** Told how each asking ended: `filed`, or the code of its refusal. */
   readonly onAsked?: ((verb: string, via: string, outcome: string) => void) | undefined;
 }

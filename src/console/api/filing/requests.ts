@@ -3,7 +3,9 @@ import { z } from 'zod';
 import type { RequestBatch, RequestState } from '../../../adapters/bmdb/port.ts';
 import { isOrder } from '../../../domain/requests.ts';
 import { API, type Api } from '../kit.ts';
+import { MachineParams, requireMachine } from '../machine.ts';
 import { Problem } from '../problem.ts';
+import { named } from '../schemas.ts';
 import {
   batchAnswer,
   BatchSchema,
@@ -34,7 +36,43 @@ const flag = z.enum(['true', 'false']).default('false');
 export function addFiling(api: Api, deps: FilingDeps): void {
   addPost(api, deps);
   addReads(api, deps);
+  addOffers(api, deps);
   addDelete(api, deps);
+}
+
+export const VerbsSchema = named(
+  'Verbs',
+  z.object({
+    verbs: z
+      .array(
+        z.object({
+          verb: z.string(),
+          refusal: z.string().nullable().describe('Why it would be refused; null: it would not.'),
+        }),
+      )
+      .readonly()
+      .describe('A verb that could change nothing, such as `unhold` without a hold, is left out.'),
+  }),
+);
+
+function addOffers(api: Api, deps: FilingDeps): void {
+  const filing = createFiling(deps);
+  api.get(
+    '/machines/:provider/:slot/verbs',
+    {
+      config: { right: 'see' },
+      schema: {
+        tags: TAGS,
+        summary: 'What can be asked of one machine',
+        params: MachineParams,
+        response: { 200: VerbsSchema },
+      },
+    },
+    async ({ params }) => {
+      const { view } = requireMachine(deps.fleet, params);
+      return { verbs: await asProblems(() => filing.offers(view.slot)) };
+    },
+  );
 }
 
 function addPost(api: Api, deps: FilingDeps): void {

@@ -131,8 +131,19 @@ function override(
   if (call.strike('postRefusal') || isRefused) {
     throw refusal(400, 'UnableToModifyDuringSystemPOST');
   }
-  const isIgnored = call.strike('override', ({ does }) => does === 'ignored');
-  if (!isIgnored) Object.assign(system.boot, overrideOf(core, boot, system.boot));
+  if (call.strike('override', ({ does }) => does === 'ignored')) return;
+  const next = overrideOf(core, boot, system.boot);
+  const isLasting = call.strike('override', ({ does }) => does === 'lasting') !== undefined;
+  if (isLasting) refuseUnlessNamed(boot);
+  Object.assign(system.boot, next, isLasting && { enabled: 'Continuous' });
+}
+
+function refuseUnlessNamed(boot: Readonly<Record<string, unknown>>): void {
+  const { BootSourceOverrideTarget: target, BootSourceOverrideMode: mode } = boot;
+  if (target === undefined && mode === undefined) throw refusal(400, 'GeneralError');
+  if (target === 'None') {
+    throw refusal(400, 'PropertyValueNotInList', target, 'BootSourceOverrideTarget');
+  }
 }
 
 /** What the profile wants to be told, and is not. */

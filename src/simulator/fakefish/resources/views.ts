@@ -56,14 +56,16 @@ export function rootView(core: Core, call: Call): View {
 export function systemView({ profile, clock }: Core, call: Call): View {
   const system = systemOf(call);
   const swapped = call.strike('bladeSwapped');
+  const serial = swapped?.serial ?? system.serial;
   const path = systemPath(system.id);
   return {
     ...head(call, 'ComputerSystem.v1_13_0.ComputerSystem', system.id, system.name),
     SystemType: 'Physical',
     Manufacturer: profile.vendor,
     Model: profile.model,
-    SKU: null,
-    SerialNumber: swapped?.serial ?? system.serial,
+    // Of a Dell it is the service tag; the serial number is that of its board.
+    SKU: profile.vendor === 'Dell' ? serial.slice(0, 7) : null,
+    SerialNumber: serial,
     UUID: swapped?.uuid ?? system.uuid,
     AssetTag: system.assetTag,
     HostName: '',

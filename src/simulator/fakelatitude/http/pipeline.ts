@@ -66,7 +66,8 @@ export function createPipeline(core: Core, journal: Journal): Pipeline {
   /** Whose key it is. @throws {ApiError} 401, 403. */
   function teamOf(occasion: Occasion): Team & { readonly token: string } {
     const { authorization = '' } = occasion.request.headers;
-    const shown = /^Bearer (\S+)$/.exec(authorization)?.[1] ?? '';
+    // Latitude.sh's own SDKs send the key alone: their description has `apiKey` in this header.
+    const shown = /^(?:Bearer )?(\S+)$/.exec(authorization)?.[1] ?? '';
     const key = world.keys.find(({ token }) => isSameSecret(token, shown));
     if (!key) throw refusal(401, 'unauthorized', 'Invalid or missing API key');
     const isSpared = ({ id }: { id: string }) => key.spares.includes(id);

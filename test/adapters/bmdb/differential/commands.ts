@@ -24,6 +24,7 @@ export const STEPS_S = [8, 16, 64, 104, 304, 608, 1_808, 3_608] as const;
 export const LOSS: LossPolicy = {
   heartbeatMs: 604 * SECOND,
   firstHeartbeatMs: 1_804 * SECOND,
+  needsHumanAfterMs: 3_604 * SECOND,
   handOutMs: 1_804 * SECOND,
   periodMs: 30 * SECOND,
   ladderResetMs: 300 * SECOND,

@@ -109,6 +109,7 @@ function rowAround(nowMs: number): fc.Arbitrary<MachineRow> {
         requestedBy: fc.constant('ann'),
         reason: fc.constant('x'),
         drain: maybe(fc.constantFrom(...DRAIN_MODES)),
+        returnToPool: fc.boolean(),
         attempts: fc.nat(30),
         askedAtMs: maybe(time),
       }),
@@ -289,7 +290,10 @@ const FLAWS = [
 
 function flawed(one: Case, flaw: (typeof FLAWS)[number] | null, nowMs: number): Case {
   const { row } = one;
-  const asked = { requestedAtMs: nowMs, requestedBy: 'ann', reason: 'x', drain: null };
+  const asked = {
+    ...{ requestedAtMs: nowMs, requestedBy: 'ann', reason: 'x' },
+    ...{ drain: null, returnToPool: false },
+  };
   const done = { requestGeneration: 2n, reportGeneration: 2n, handedOutAtMs: null };
   switch (flaw) {
     case 'work':

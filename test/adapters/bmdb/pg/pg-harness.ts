@@ -284,6 +284,7 @@ async function insertHardware(add: Add, { provided, hostKey, ...row }: MachineRo
       requested_by: requestedBy,
       reason,
       drain: row.deprovision.drain,
+      return_to_pool: row.deprovision.returnToPool,
       attempts,
       asked_at: askedAtMs,
     });

@@ -33,6 +33,8 @@ const WHOLE_FLEET: Readonly<Record<string, string>> = {
   'work-cancel-of-sessions':
     'only when a session ends; without an index, claims update their leases in place',
   'records-count': FOR_PEOPLE,
+  'events-latest':
+    'a person asks, now and then; a plan for its values reads from the newest row on',
   'sweep-due': 'the janitor, every 10 s: reads two columns of each lease, as its steps do',
   'work-cancel-orphaned': 'the janitor; sessions are deleted by people only',
 };

@@ -58,9 +58,25 @@ describe('the running role', () => {
     'DELETE FROM fleet_events',
     'TRUNCATE fleet_events',
     `SELECT nextval('slot_events_seq_seq')`,
+    ...[
+      `actor = 'token:ann'`,
+      `reason = 'mine'`,
+      `verb = 'freeze'`,
+      'created_at = now()',
+      `role = 'admin'`,
+      'proven = true',
+      'machine_id = NULL',
+    ].map((change) => `UPDATE operator_intents SET ${change}`),
+    `UPDATE operator_intents SET state = 'done', settled_at = now(), actor = 'token:ann'`,
     'DELETE FROM operator_intents',
     'TRUNCATE operator_intents',
     'TRUNCATE provider_records',
+    ...[
+      `role = 'admin'`,
+      `digest = sha256('mine')`,
+      `expires_at = expires_at + interval '1 day'`,
+      'parent_token_id = NULL',
+    ].map((change) => `UPDATE api_tokens SET ${change}`),
     'DELETE FROM api_tokens',
     'TRUNCATE api_tokens',
     `INSERT INTO schema_migrations (name, run_on) VALUES ('mine', now())`,
@@ -102,6 +118,43 @@ describe('the running role', () => {
     expect(rowCount).toBe(1);
   });
 
+  it.each([
+    `outcome = 'nothing was done'`,
+    `state = 'open', settled_at = NULL`,
+    `settled_at = now() - interval '1 year'`,
+    `parameters = '{}'`,
+  ])('may not rewrite a request that is settled: %s', async (change) => {
+    await running.query(
+      `INSERT INTO operator_intents (idempotency_key, verb, actor, reason, parameters)
+       VALUES ($1, 'install', 'ann', 'new', '{"image": {"cloudInit": "secret", "name": "a"}}')`,
+      [change],
+    );
+    const settle = (parameters: string) =>
+      running.query(
+        `UPDATE operator_intents SET state = 'refused', settled_at = now(),
+           parameters = ${parameters} WHERE idempotency_key = $1 RETURNING parameters`,
+        [change],
+      );
+    await expect(settle(`'{"image": {"name": "b"}}'`)).rejects.toMatchObject({ code: '42501' });
+    const { rows } = await settle(`parameters #- '{image,cloudInit}'`);
+    expect(rows).toEqual([{ parameters: { image: { name: 'a' } } }]);
+    await expect(
+      running.query(`UPDATE operator_intents SET ${change} WHERE idempotency_key = $1`, [change]),
+    ).rejects.toMatchObject({ code: '42501' });
+  });
+
+  it('may revoke a token, and not take it back', async () => {
+    await running.query(
+      `INSERT INTO api_tokens (id, digest, name, owner, role, expires_at)
+       VALUES ('a', sha256('a'), 'ci', 'ann', 'admin', now() + interval '1 day')`,
+    );
+    await running.query(`UPDATE api_tokens SET revoked_at = now(), revoked_by = 'bob'`);
+    await running.query(`UPDATE api_tokens SET last_used_at = now()`);
+    await expect(
+      running.query(`UPDATE api_tokens SET revoked_at = NULL, revoked_by = NULL`),
+    ).rejects.toMatchObject({ code: '42501' });
+  });
+
   it('has what it needs, and nothing more', async () => {
     expect(await privilegesOf('shepherd')).toEqual({ role: 'shepherd', missing: [], excess: [] });
     expect((await privilegesOf('shepherd_owner')).excess).toEqual(['being a superuser']);
@@ -126,6 +179,7 @@ describe('migrate --grant-to', () => {
       ),
       'UPDATE on work_epoch',
       'DELETE on work_history',
+      'UPDATE on work_history.failed_cause',
     ]);
     const refusal = await refusalOf(checkSchema(server.url));
     expect(refusal.code).toBe('denied');

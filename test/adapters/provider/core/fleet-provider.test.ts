@@ -29,6 +29,7 @@ import {
   SET_ID,
   unused,
   WITNESS,
+  NO_SESSION,
 } from '../../../doubles/scripted-driver.ts';
 
 const kindOf = async (call: Promise<unknown>): Promise<string> => {
@@ -242,7 +243,9 @@ test('what the driver cannot is not asked of it', async () => {
   });
   const { fleet } = fleetOf(spying);
   for (const act of actsOn('a')) expect(await kindOf(act(fleet))).toBe('not-implemented');
-  expect(await kindOf(fleet.verifyHostKey(unused('s'), Buffer.of(), live))).toBe('not-implemented');
+  expect(await kindOf(fleet.verifyHostKey(unused('s'), Buffer.of(), live, NO_SESSION))).toBe(
+    'not-implemented',
+  );
   expect(asked.filter((name) => name !== 'getMachine')).toEqual([]);
 });
 

@@ -44,6 +44,21 @@ test('a machine of an inventory is taken in as it is, and announced before', asy
   expect(await fleet.assimilate('a', WITNESS, live)).toMatchObject({ ownership: 'ours' });
 });
 
+test('a machine whose look takes long keeps no other from being taken in', async () => {
+  const looked = Promise.withResolvers<DriverMachine>();
+  const { fleet } = fleetOf(
+    scripted({
+      capabilities: { ...EVERYTHING, ...nothing },
+      getMachine: async (id) => (id === 'slow' ? looked.promise : entry(id)),
+    }),
+  );
+  const slow = fleet.createMachine(order({ unused: listed('slow') }), live);
+  const made = await fleet.createMachine(order({ unused: listed('a') }), live);
+  expect(made.id).toBe('a');
+  looked.resolve(entry('slow'));
+  expect((await slow).id).toBe('slow');
+});
+
 test('one that the inventory lost is a lost race; free capacity there is none', async () => {
   const { fleet, there } = stand();
   there.clear();

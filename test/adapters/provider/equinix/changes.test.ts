@@ -7,6 +7,7 @@ import {
 import { callOf } from './fleet.ts';
 import { INSTANCE_SET_ID } from './setup.ts';
 import { FOREIGN, live, OURS, type Stand, startStand } from './stand.ts';
+import { NO_SESSION } from '../../../doubles/scripted-driver.ts';
 
 const UPDATE = 'PUT /devices/{id}';
 const ACT = 'POST /devices/{id}/actions';
@@ -185,6 +186,6 @@ test('an action that is refused because of a passing state may be repeated', asy
 test('host keys are not for this API to prove', async () => {
   stand = await start();
   const machine = await stand.provider.getMachine(id(), live);
-  const proof = stand.driver.verifyHostKey(machine, Buffer.alloc(0), callOf());
+  const proof = stand.driver.verifyHostKey(machine, Buffer.alloc(0), callOf(), NO_SESSION);
   await expect(proof).rejects.toMatchObject({ code: 'not-implemented' });
 });

@@ -88,7 +88,7 @@ test.each(READS)('A6: the reply about another %s is no reply', async (_, read) =
 });
 
 const OLD_KEY = { label: 'ours', key: publicKeyLine(1) };
-const NEW_KEY = { label: 'ours', key: publicKeyLine(2) };
+const NEW_KEY = { label: 'ours', key: publicKeyLine(2), previousKeys: [publicKeyLine(1)] };
 const CHANGES: readonly (readonly [string, () => Promise<unknown>])[] = [
   ['an update', () => client.updateDevice(ID, { hostname: 'new' }, signal)],
   ['a move', () => client.moveReservation(ID, PROJECT_ID, signal)],
@@ -152,7 +152,7 @@ test('A6: a listing that goes on and on has a limit, and the error says so', asy
 
 test('a key that answers with another id is not taken for the one that was changed', async () => {
   const [label, key] = ['shepherd-ci', publicKeyLine(2)];
-  const wanted = { label, key: publicKeyLine(1) };
+  const wanted = { label, key: publicKeyLine(1), previousKeys: [key] };
   await start(({ method, path }, res) => {
     if (path.endsWith(`/ssh-keys/${ID}`) && method === 'GET') {
       return answer(res, 200, { ...wanted, id: OTHER });

@@ -208,21 +208,25 @@ test('a hidden device is gone when the token works otherwise and no list shows i
   await expect(provider.getMachine(id, live)).rejects.toMatchObject({ code: 'auth' });
 });
 
-test('the key is stored once, left alone when it is there, and replaced by another', async () => {
+test('stores the key once, leaves it alone when it is there, and replaces only an earlier one', async () => {
   await start({ reservations: 1 });
   await Promise.all([provider.prepare(live), provider.prepare(live)]);
   expect(count('POST /projects/{id}/ssh-keys')).toBe(1);
 
   const commented = another({ publicKeyLine: publicKeyLine(1, 'other comment') });
   await commented.prepare(live);
-  const changed = another({ publicKeyLine: publicKeyLine(2) });
+  const stranger = another({ publicKeyLine: publicKeyLine(2) });
+  await expect(stranger.prepare(live)).rejects.toMatchObject({ code: 'conflict' });
+  expect(count('PATCH /ssh-keys/{id}')).toBe(0);
+  const previousKeyLines = [publicKeyLine(1)];
+  const changed = another({ publicKeyLine: publicKeyLine(2), previousKeyLines });
   await changed.prepare(live);
   expect(count('POST /projects/{id}/ssh-keys')).toBe(1);
   expect(count('PATCH /ssh-keys/{id}')).toBe(1);
-  await Promise.all([commented.stop(), changed.stop()]);
+  await Promise.all([commented.stop(), stranger.stop(), changed.stop()]);
 });
 
-test('two keys with our label stop us at the start', async () => {
+test('refuses to prepare while two different keys have our label', async () => {
   const key = (mark: number) => ({ label: 'shepherd-ci', key: publicKeyLine(mark) });
   await start({ keys: [key(1), key(2)] });
   const failure = await provider.prepare(live).catch((error: unknown) => error);

@@ -1,6 +1,8 @@
 import { afterEach, expect, test } from 'vitest';
+import type { DriverContext } from '../../../../src/adapters/provider/port.ts';
 import { createEquinixClient } from '../../../../src/adapters/provider/equinix/client/client.ts';
 import { createOurSshKey } from '../../../../src/adapters/provider/equinix/ssh-key.ts';
+import { fingerprintOfLine } from '../../../../src/adapters/kit/public-key.ts';
 import { callOf } from './fleet.ts';
 import { configFor, publicKeyLine, recordingDeps } from './setup.ts';
 import { live, type Stand, startStand } from './stand.ts';
@@ -14,7 +16,10 @@ let stand: Stand;
 afterEach(() => stand.close());
 
 /** Our key as seen so long after now. */
-async function keyAt(publicLine: () => string = () => publicKeyLine(1)) {
+async function keyAt(
+  publicLine: () => string = () => publicKeyLine(1),
+  tellEvent: Required<DriverContext>['tellEvent'] = () => undefined,
+) {
   let laterMs = 0;
   const clock = { now: () => Date.now() + laterMs, monotonic: () => laterMs };
   const access = { token: () => stand.fake.tokens.user, projectId: stand.fake.projectId };
@@ -23,10 +28,13 @@ async function keyAt(publicLine: () => string = () => publicKeyLine(1)) {
     get publicKeyLine() {
       return publicLine();
     },
+    previousKeyLines: [publicKeyLine(1)],
   };
-  const client = createEquinixClient(config, recordingDeps());
+  const { log, lines, ...deps } = recordingDeps();
+  const client = createEquinixClient(config, { ...deps, log });
   const pass = (ms: number) => void (laterMs += ms);
-  return { key: createOurSshKey(config, { client, clock }), pass, stop: () => client.stop() };
+  const key = createOurSshKey(config, { client, clock, log, tellEvent });
+  return { key, lines, pass, stop: () => client.stop() };
 }
 
 test('each preparation looks whether the key is still there', async () => {
@@ -53,16 +61,35 @@ test('before a creation the key is believed for a day, or until it is forgotten'
   stop();
 });
 
-test('a key that was rotated replaces the one at the provider, under the same id', async () => {
+test('replaces an earlier key of ours under the same id, with an event and a line in the log', async () => {
   stand = await startStand({ keys: [OURS] });
   let line = publicKeyLine(1);
-  const { key, stop } = await keyAt(() => line);
+  const events: Parameters<Required<DriverContext>['tellEvent']>[0][] = [];
+  const { key, lines, stop } = await keyAt(
+    () => line,
+    (event) => void events.push(event),
+  );
   const id = await key.id(signal);
   line = publicKeyLine(2);
   expect(await key.id(signal)).toBe(id);
   expect(await key.id(signal)).toBe(id);
   expect(stand.changes()).toHaveLength(1);
   expect(stand.changes()[0]).toMatch(/^(PATCH|PUT) .ssh-keys/);
+  const [from, to] = [1, 2].map((mark) => fingerprintOfLine(publicKeyLine(mark)));
+  expect(events).toMatchObject([
+    { type: 'provider.ssh_key_replaced', details: { name: 'shepherd-ci', from, to } },
+  ]);
+  expect(lines.filter((each) => each.includes('an earlier SSH key of ours was replaced'))).toEqual([
+    expect.stringContaining(to!),
+  ]);
+  stop();
+});
+
+test('uses the current key where earlier keys of ours have the label, too', async () => {
+  stand = await startStand({ keys: [OURS, { ...OURS, key: publicKeyLine(2) }] });
+  const { key, stop } = await keyAt(() => publicKeyLine(2));
+  await key.id(signal);
+  expect(stand.changes()).toEqual([]);
   stop();
 });
 

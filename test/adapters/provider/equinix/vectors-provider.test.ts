@@ -107,14 +107,16 @@ test('vector 24 (driver): with gaps in every page a listing never claims to be c
   expect(machines.length).toBeGreaterThan(0);
 });
 
-test('vector 29: our key under another comment is left alone, another one is replaced', async () => {
+test('vector 29: leaves our key under another comment alone, and replaces an earlier one of ours', async () => {
   const key = (line: string) => ({ keys: [{ label: 'shepherd-ci', key: line }] });
   stand = await startStand(key(publicKeyLine(1, 'somebody else wrote this')));
   await stand.provider.prepare(live);
   expect(stand.changes()).toEqual([]);
   await stand.close();
 
-  stand = await startStand(key(publicKeyLine(2)));
+  stand = await startStand(key(publicKeyLine(2)), {
+    config: { previousKeyLines: [publicKeyLine(2)] },
+  });
   await stand.provider.prepare(live);
   expect(stand.changes()).toEqual(['PATCH /ssh-keys/{id}']);
 });

@@ -6,7 +6,8 @@ import {
   SET_ID_TAG,
   WITNESS_TAG,
 } from '../../../../src/domain/provisioning/provider-tags.ts';
-import { callOf, createStand, INSTANCE_SET_ID, OUR_NAME, WITNESS } from './setup.ts';
+import { md5OfLine } from '../../../../src/adapters/provider/hetzner-robot/fingerprint.ts';
+import { callOf, createStand, INSTANCE_SET_ID, OUR_NAME, PREVIOUS_KEY, WITNESS } from './setup.ts';
 
 const named = (stand: ReturnType<typeof createStand>, number: number, name: string) => {
   const one = stand.world.machine(number);
@@ -118,10 +119,12 @@ test('a name that was put back in Robot is told to it again, another’s is left
   expect(stand.log.count(told)).toBe(2);
 });
 
-test('what is swept: claims that never came to a name, and keys that were replaced', async () => {
+test('sweeps claims that never came to a name, and earlier keys of ours that were set aside', async () => {
   const stand = createStand();
   const { world, provider, run } = stand;
-  world.keys.set('aa', 'shepherd-old-1');
+  const old = md5OfLine(PREVIOUS_KEY);
+  world.keys.set(old, 'shepherd-old-1');
+  world.keys.set('cc', 'shepherd-old-of-somebody-else');
   world.keys.set('bb', 'shepherd');
   world.strike = (what) => {
     if (what.startsWith('POST /server')) throw new Error('the daemon died');
@@ -130,20 +133,20 @@ test('what is swept: claims that never came to a name, and keys that were replac
   await run(stand.create()).catch(() => undefined);
   world.strike = null;
   const sweep = (dryRun: boolean) => run(provider.sweep!({ ...callOf(), dryRun }));
-  expect((await sweep(true)).removed).toEqual([{ kind: 'ssh-key', id: 'aa' }]);
+  expect((await sweep(true)).removed).toEqual([{ kind: 'ssh-key', id: old }]);
   await stand.pass(3_700_000);
   const both = [
     { kind: 'claim', id: '321' },
-    { kind: 'ssh-key', id: 'aa' },
+    { kind: 'ssh-key', id: old },
   ];
   expect((await sweep(true)).removed).toEqual(both);
   expect((await sweep(false)).removed).toEqual(both);
-  expect([await stand.claim(), [...world.keys.keys()]]).toEqual([undefined, ['bb']]);
+  expect([await stand.claim(), [...world.keys.keys()]]).toEqual([undefined, ['cc', 'bb']]);
 });
 
-test('fields that are null, and whatever else is in a listing, spoil no other server', () => {
+test('fields that are null, and whatever else is in a listing, spoil no other server', async () => {
   const server = { server_number: 1, server_name: 'a', status: 'ready', cancelled: false };
-  const { servers, unreadable, nameless } = serverList.parse([
+  const { servers, unreadable, nameless } = await serverList.parseAsync([
     { server },
     { server: { ...server, server_number: 2, status: 'in process', product: 5 } },
     { server: null },

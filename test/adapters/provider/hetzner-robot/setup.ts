@@ -27,6 +27,8 @@ import { createWorld, type World } from './world.ts';
 export const INSTANCE_SET_ID = 'shep0-ci000-000000000000000';
 export const WITNESS = '0b6e0000-1234-4abc-8def-0123456789ab';
 export const OTHER_WITNESS = '77770000-1234-4abc-8def-0123456789ab';
+export const PREVIOUS_KEY =
+  'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA';
 export const PUBLIC_KEY =
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g shepherd';
 
@@ -122,6 +124,7 @@ export function createStand(config: Partial<RobotConfig> = {}, numbers?: readonl
         random: createSeededRandom(5),
         log,
         publicKey: () => PUBLIC_KEY,
+        previousKeys: () => [PREVIOUS_KEY],
         daemons: () => 1,
       },
     );

@@ -15,7 +15,7 @@ function listOf(prefix: string, count: number) {
       id: `${prefix}_${from + n}`,
       attributes: {},
     }));
-    return schema.parse({ data, meta: { stats: { total: { count } } } });
+    return schema.parseAsync({ data, meta: { stats: { total: { count } } } });
   };
   const call = { send, observer: { walk: () => undefined } } as unknown as Call;
   return { call, reads: () => reads };
@@ -44,7 +44,7 @@ test.each([
 
 test('an entry that cannot be read spoils no other', async () => {
   const send = async ({ schema }: Parameters<Call['send']>[0]): Promise<unknown> =>
-    schema.parse({
+    schema.parseAsync({
       data: [
         { id: 'sv_1', attributes: { hostname: 'one', status: 'on' } },
         { id: 'sv_2', attributes: { hostname: 'two', status: 7 } },
@@ -68,7 +68,7 @@ test('without a total one walk is no whole listing: a second one has to see the 
     if (isFirst) walks += 1;
     // The first one ends where it finds no total.
     const ids = walks <= 2 ? ['sv_1'] : ['sv_1', 'sv_2'];
-    return schema.parse({ data: isFirst ? ids.map((id) => ({ id })) : [] });
+    return schema.parseAsync({ data: isFirst ? ids.map((id) => ({ id })) : [] });
   };
   const call = { send, observer: { walk: () => undefined } } as unknown as Call;
   const list = { endpoint: 'List', path: '/list', query: {}, schema: server };

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { fingerprintOfLine } from '../../../../src/adapters/kit/public-key.ts';
 import { explain } from '../../../../src/domain/errors.ts';
 import { publicKeyLine } from '../equinix/setup.ts';
 import { KEY, live, type Stand, startStand } from './stand.ts';
@@ -30,8 +31,24 @@ test('vector 29: a key of our name that is another one is a conflict, and nothin
   const stand = await startStand();
   await storeKey(stand, 'shepherd', publicKeyLine(2));
   const seq = stand.lastSeq();
-  await expect(stand.run(stand.fleet().prepare(live))).rejects.toMatchObject({ kind: 'conflict' });
+  await expect(stand.run(stand.fleet().prepare(live))).rejects.toMatchObject({
+    kind: 'conflict',
+    message: expect.stringMatching(/ssh\.previousKeyPaths.*another sshKeyName/),
+  });
   expect(stand.sent(seq).filter((line) => !line.startsWith('GET'))).toEqual([]);
+});
+
+test('stores the current key beside an earlier one of ours, which stays as it is', async () => {
+  const stand = await startStand();
+  const earlier = publicKeyLine(2);
+  await storeKey(stand, 'shepherd', earlier);
+  const provider = stand.fleet({ previousKeys: [earlier] });
+  await stand.run(provider.prepare(live));
+  await stand.run(provider.prepare(live));
+  expect((await keysOf(stand)).map((key) => fingerprintOfLine(key.public_key))).toEqual(
+    expect.arrayContaining([earlier, KEY].map(fingerprintOfLine)),
+  );
+  expect(stand.count('POST /ssh_keys')).toBe(2);
 });
 
 test('our key under another name is used as it is', async () => {

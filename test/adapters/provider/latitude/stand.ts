@@ -78,6 +78,7 @@ export interface Opened {
   readonly instanceSetId: string;
   readonly daemons: number;
   readonly publicKey: string;
+  readonly previousKeys: readonly string[];
   /** Its own time, where it is to die. */
   readonly clock: Clock;
   readonly fleet: Partial<FleetProviderOptions>;
@@ -126,6 +127,7 @@ export async function startStand(
     instanceSetId = SET,
     daemons = 1,
     publicKey = KEY,
+    previousKeys = [],
     clock: own = clock,
   }: Partial<Opened> = {}) {
     const given = {
@@ -144,7 +146,7 @@ export async function startStand(
     const provider = latitudeDriver.open(
       { ...parsed, connectTimeout: CONNECT_MS },
       {
-        ...{ name, instanceSetId, clock: own, random, log, publicKey },
+        ...{ name, instanceSetId, clock: own, random, log, publicKey, previousKeys },
         metrics: silentMetrics,
         records: createMemoryRecords(random)(name),
         shell: NO_SHELL,

@@ -21,6 +21,7 @@ import {
 import { createHash } from 'node:crypto';
 import { commandOf } from '../../ssh/sshd-stand.ts';
 import { call, context, SET_ID } from '../static/stand.ts';
+import { NO_SESSION } from '../../../doubles/scripted-driver.ts';
 
 const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
 const OTHER = witness('0b6e2222-2222-4222-8222-222222222222');
@@ -187,7 +188,7 @@ test('a reinstallation keeps the id; key and secret are new', async () => {
   expect(session.hostKey).not.toBe(before.hostKey);
   expect(after.tags[SECRET_TAG]).not.toBe(machine.tags[SECRET_TAG]);
   const verify = ({ hostKey }: ShellSession) =>
-    fleet.verifyHostKey(after, Buffer.from(hostKey, 'base64'), call());
+    fleet.verifyHostKey(after, Buffer.from(hostKey, 'base64'), call(), NO_SESSION);
   await verify(session);
   await expect(verify(before)).rejects.toMatchObject({ kind: 'conflict' });
 });

@@ -76,6 +76,17 @@ test('a BMC that takes longer than the call may leaves the power unknown, and th
   await rack.fake.clearFaults();
 });
 
+test('a BMC that is slow to show its root is put aside, and read all the same', async () => {
+  const rack = await startRack({ settings: { powerPoll: '1m' } });
+  await rack.fault({ type: 'latency', ms: 7_000 });
+  await rack.prepare();
+  await rack.after(120_000);
+  expect((await rack.list()).machines).toMatchObject([{ id: 'system-1', power: 'off' }]);
+  expect(rack.log.count('a BMC gives no power state')).toBe(1);
+  expect(rack.log.count('a BMC answers again')).toBe(1);
+  await rack.fake.clearFaults();
+});
+
 test('vector 25: a BMC that starts has a root before it has systems: that is no absence', async () => {
   const rack = await startRack();
   await rack.prepare();
@@ -98,6 +109,26 @@ test('a system that is not there, in three looks over two minutes, is not found'
   await rack.after(61_000);
   expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'not-found' });
   expect(await failureOf(rack.get('nobody'))).toMatchObject({ kind: 'not-found' });
+});
+
+test('a system that is not there, and that the collection lists, is never not found', async () => {
+  const rack = await startRack();
+  const route = '/redfish/v1/Systems/{system}';
+  await rack.fault({ type: 'status', code: 404 }, { match: { route } });
+  for (let look = 1; look <= 5; look++) {
+    expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'transient' });
+    await rack.after(60_000);
+  }
+});
+
+test('a manager that is not there keeps no power state from being read', async () => {
+  const rack = await startRack({ settings: { bmcReset: true, powerPoll: '1m' } });
+  const route = '/redfish/v1/Managers/{manager}';
+  await rack.fault({ type: 'status', code: 404 }, { match: { route } });
+  await rack.prepare();
+  await rack.after(120_000);
+  const { machines } = await rack.list();
+  expect(machines).toMatchObject([{ id: 'system-1', power: 'off' }]);
 });
 
 test('vector 29: an asset tag of the owner stays, and that is said once', async () => {

@@ -38,6 +38,22 @@ test('where nothing tells what is allowed, the usual types are', async () => {
   expect(rack.resets()).toEqual(['ForceRestart']);
 });
 
+test('where the list of what is allowed is not there, the usual types are, and nothing is gone', async () => {
+  const rack = await startRack({ fish: { profile: 'openbmc' } });
+  await rack.boot();
+  const route = '/redfish/v1/Systems/{system}/ResetActionInfo';
+  await rack.fault({ type: 'status', code: 404 }, { match: { route } });
+  await rack.reboot('force');
+  expect(rack.resets()).toEqual(['ForceRestart']);
+});
+
+test('a reset that is not there is no machine that is gone', async () => {
+  const rack = await startRack();
+  await rack.boot();
+  await rack.fault({ type: 'status', code: 404 }, { match: { route: RESET } });
+  expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'transient' });
+});
+
 test('a type that is listed and fails is not asked for again; the next one is', async () => {
   const rack = await startRack({ fish: { profile: 'idrac9' } });
   await rack.boot();
@@ -126,7 +142,7 @@ test.each(
     (['Once', 'Continuous'] as const).map((enabled) => [enabled, how, effect] as const),
   ),
 )(
-  'vector 17: an override (%s) whose clearing %s forbids every reboot and power change',
+  'vector 17: an override (%s) whose clearing %s forbids every reboot and power-on, and no power-off',
   async (enabled, _how, effect) => {
     const rack = await startRack();
     await rack.raw.override({ BootSourceOverrideEnabled: enabled, ...PXE });
@@ -137,15 +153,33 @@ test.each(
     await rack.raw.ask('GET', rack.path);
     for (const mode of ['graceful', 'force'] as const)
       refused.push(await failureOf(rack.reboot(mode)));
-    refused.push(await failureOf(rack.power('off')));
     for (const { kind, outcome, text } of refused) {
       expect([kind, outcome]).toEqual(['conflict', 'not-done']);
       expect(text).toContain(`Pxe (${enabled})`);
       expect(text).toContain('set it to Disabled at the BMC itself');
     }
     expect(rack.resets()).toEqual([]);
+    await rack.power('off');
+    expect(rack.resets()).toEqual(['ForceOff']);
   },
 );
+
+test('an override that sushy-tools has is cleared by a target, before a reboot and not before a power-off', async () => {
+  const rack = await startRack();
+  await rack.boot();
+  await rack.fault({ type: 'override', does: 'lasting' });
+  await rack.raw.override(PXE);
+  expect(rack.system().boot).toMatchObject({ enabled: 'Continuous', target: 'Pxe' });
+  await rack.reboot('force');
+  expect(rack.resets()).toEqual(['ForceRestart']);
+  expect(rack.system().boot.target).toBe('Hdd');
+  const [, ...patches] = rack.sent('PATCH');
+  expect(patches.map(({ status }) => status)).toEqual([400, 200, 400, 200]);
+  await rack.raw.override(PXE);
+  await rack.power('off');
+  expect(rack.resets()).toEqual(['ForceRestart', 'ForceOff']);
+  expect(rack.system().boot.target).toBe('Pxe');
+});
 
 test('vector 17: an override that only the settings for the next boot show is cleared there', async () => {
   const rack = await startRack({ fish: { profile: 'ami' } });

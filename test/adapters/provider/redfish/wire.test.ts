@@ -1,9 +1,14 @@
-import { expect, test } from 'vitest';
-import type { Wire } from '../../../../src/adapters/provider/redfish/client/bmc.ts';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
+import { createBmc, type Wire } from '../../../../src/adapters/provider/redfish/client/bmc.ts';
 import { errorOf } from '../../../../src/adapters/provider/redfish/client/errors.ts';
 import { patch } from '../../../../src/adapters/provider/redfish/client/patch.ts';
 import { isOwnPath, locationOf } from '../../../../src/adapters/provider/redfish/client/paths.ts';
 import { readReply } from '../../../../src/adapters/provider/redfish/client/replies.ts';
+import { recordingLog } from '../../../doubles/recording-log.ts';
 import { failureOf, startRack } from './stand.ts';
 
 const SYSTEM = '/redfish/v1/Systems/{system}';
@@ -128,4 +133,28 @@ test.each([
   [undefined, null],
 ])('a location %s is %s', (location, path) => {
   expect(locationOf(location, 'https://bmc.example:8443')).toBe(path);
+});
+
+test.each([
+  [`{"Name":"${'x'.repeat(512 * 1024)}"}`, /larger than 512 KiB/],
+  ['['.repeat(400_000), /no JSON object/],
+])('a BMC whose reply is too long or too deep is refused', async (text, why) => {
+  const server = createServer((_, response) => void response.end(text)).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const bmc = createBmc(
+    {
+      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      ...{ trust: {}, gapMs: 0, auth: 'auto', authPauseMs: 0 },
+      limits: { connectTimeoutMs: 60_000, timeoutMs: 60_000 },
+      credentials: { username: 'admin', password: () => 'secret' },
+    },
+    {
+      ...{ clock: systemClock, log: recordingLog(), name: 'redfish', userAgent: 'test' },
+      turns: { take: async () => () => undefined },
+    } as never,
+  );
+  const { signal } = new AbortController();
+  const failure = await failureOf(bmc.inTurn({ signal }, (wire) => wire.root()));
+  expect(failure.text).toMatch(why);
 });

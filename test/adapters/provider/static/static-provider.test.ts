@@ -13,6 +13,7 @@ import { SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts
 import { recordingLog } from '../../../doubles/recording-log.ts';
 import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
 import { call, context, SET_ID, startListener, startPage } from './stand.ts';
+import { NO_SESSION } from '../../../doubles/scripted-driver.ts';
 
 let directory: string;
 let path: string;
@@ -254,7 +255,7 @@ test('the host key of the list is the proof; without one there is none', async (
   const { machines } = await provider.listMachines({}, call());
   expect(machines[0]!.hostKey).toBe(blob.toString('base64'));
   const verify = (id: string, key: Buffer) =>
-    provider.verifyHostKey({ id } as ProviderMachine, key, call());
+    provider.verifyHostKey({ id } as ProviderMachine, key, call(), NO_SESSION);
   await verify('a', blob);
   await expect(verify('a', Buffer.alloc(4))).rejects.toMatchObject({ kind: 'conflict' });
   await expect(verify('b', blob)).rejects.toMatchObject({ kind: 'not-implemented' });
@@ -266,6 +267,7 @@ test('B4: where a list has no key, it is told how to get one and where to put it
     { id: 'b' } as ProviderMachine,
     Buffer.alloc(4),
     call(),
+    NO_SESSION,
   );
   await expect(verifying).rejects.toMatchObject({ kind: 'not-implemented' });
   await expect(verifying).rejects.toThrow(

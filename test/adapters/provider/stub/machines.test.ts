@@ -7,6 +7,7 @@ import {
   type MachineStand,
 } from './proofs-machines.ts';
 import { BOOT_MS, errorOf, freeCapacity, initCommand, PROVISIONING_MS } from './stand.ts';
+import { NO_SESSION } from '../../../doubles/scripted-driver.ts';
 
 const OTHER_SECRET = 'fedcba9876543210fedcba9876543210fedcba98';
 
@@ -103,8 +104,8 @@ test('a reinstall keeps id and address; host key, secret and boot id are new', a
 test('the provider vouches for the host key of its machine, not for another', async () => {
   const [one, two] = [await stand.running(), await stand.running()];
   const { hostKey } = await stand.ssh(one);
-  await stand.provider.verifyHostKey(machineOf(one), hostKey, stand.call());
-  const wrong = stand.provider.verifyHostKey(machineOf(two), hostKey, stand.call());
+  await stand.provider.verifyHostKey(machineOf(one), hostKey, stand.call(), NO_SESSION);
+  const wrong = stand.provider.verifyHostKey(machineOf(two), hostKey, stand.call(), NO_SESSION);
   expect(await errorOf(wrong)).toMatchObject({ code: 'conflict' });
 });
 

@@ -12,6 +12,7 @@ import type { FleetView, MachineEntry } from '../../../../src/console/port.ts';
 import { assembleFacts } from '../../../../src/domain/assemble.ts';
 import type { MachineId, Slot } from '../../../../src/domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../../../src/domain/machine.ts';
+import type { ProviderMeans } from '../../../../src/domain/filing/possible.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { viewOf } from '../../../../src/domain/view.ts';
 import { providedOf, KEY_HEX, PROVIDER } from '../../../contracts/bmdb-rows.ts';
@@ -29,6 +30,7 @@ export const SIGNAL = new AbortController().signal;
 export const person = (change: Partial<Person> = {}): Person => ({
   ...ANONYMOUS,
   name: 'token:ann',
+  identity: 'token:0123456789',
   role: 'admin',
   via: 'token',
   proven: true,
@@ -42,6 +44,8 @@ export interface FilingStand {
   readonly app: FastifyInstance;
   /** Who asks from now on. */
   asker: Person;
+  /** What providers can do; null: it is not known here. */
+  means: ProviderMeans | null;
   /** The console sees the fleet as it is now, and not again before this is called. */
   look(): Promise<void>;
   /** Puts machine `at` on slot `metal/slot-<at>`, with an agent that was just heard. */
@@ -107,7 +111,7 @@ export async function filingStand(): Promise<FilingStand> {
     isElsewhere: () => false,
   } as unknown as FleetView;
   const app = Fastify();
-  const stand: { asker: Person } = { asker: person() };
+  const stand: Pick<FilingStand, 'asker' | 'means'> = { asker: person(), means: null };
   app.decorateRequest('person');
   app.addHook('onRequest', async (request) => {
     request.person = stand.asker;
@@ -124,6 +128,7 @@ export async function filingStand(): Promise<FilingStand> {
     pools: () => around.pools,
     nowMs: () => clock.now(),
     givingBack: () => 'the device is deleted',
+    means: async () => stand.means,
     onAsked: (...told) => void asks.push(told.join(' ')),
   };
   await app.register(

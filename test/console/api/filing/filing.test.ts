@@ -316,7 +316,17 @@ describe('a preview', () => {
       { verb: 'deprovision', slots: [slotName(1)], reason },
       { dryRun: true },
     );
-    expect(gone.body).toMatchObject({ lost: 'the device is deleted', isDestroying: true });
+    expect(gone.body).toMatchObject({
+      lost: expect.stringMatching(/^the device is deleted; .* --kind no-allocate$/),
+      isDestroying: true,
+    });
+    const returned = await s.ask(
+      { verb: 'deprovision', returnToPool: true, slots: [slotName(1)], reason },
+      { dryRun: true },
+    );
+    expect(returned.body['lost']).toBe(
+      'the device is deleted; Shepherd may use its slot again at once',
+    );
     const thaw = await s.ask({ verb: 'thaw', reason }, { dryRun: true });
     expect(thaw.body['outcomes']).toMatchObject([
       { reason: expect.stringMatching(/^thawed; it was/) },

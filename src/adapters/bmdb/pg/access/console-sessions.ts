@@ -1,25 +1,16 @@
-import {
-  GRANT_MS,
-  GRANT_RETRY_MS,
-  roleNamed,
-  SESSION_IDLE_MS,
-  SESSION_MAX_MS,
-} from '../../../../domain/access.ts';
+import { GRANT_MS, GRANT_RETRY_MS, roleNamed } from '../../../../domain/access.ts';
 import type { ConsoleSession, ConsoleSessionBook } from '../../access-port.ts';
 import type { Database } from '../pool.ts';
 import { repeatedOnce } from '../repeat.ts';
 import { ms } from '../sql.ts';
 import { statement, type RowOf } from '../statement.ts';
-
-const after = (limitMs: number) => `interval '${limitMs / 1_000} seconds'`;
-const ENDS = `s.opened_at + ${after(SESSION_MAX_MS)}`;
-const LASTS = `${ENDS} > now() AND s.last_used_at + ${after(SESSION_IDLE_MS)} > now()
-  AND (s.token_id IS NULL OR EXISTS (SELECT 1 FROM api_tokens t WHERE t.id = s.token_id
-    AND t.revoked_at IS NULL AND t.expires_at > now()))`;
+import { after, endOf, SESSION_LASTS, SESSION_ORIGINS } from './lineage.ts';
 
 const SHOWN = {
   id: 'uuid',
   name: 'text',
+  identity: 'text?',
+  origins: 'text[]?',
   proven: 'bool',
   role: 'text',
   providers: 'text[]?',
@@ -28,24 +19,28 @@ const SHOWN = {
   ends_ms: 'float8',
   grant_age_ms: 'float8',
   renewal: 'bytea?',
+  page_digest: 'bytea?',
 } as const;
-const COLUMNS = `s.id, s.name, s.proven, s.role, s.providers, ${ms('s.opened_at')} AS opened_ms,
-  ${ms('s.last_used_at')} AS used_ms, ${ms(ENDS)} AS ends_ms,
-  ${ms('now()')} - ${ms('s.granted_at')} AS grant_age_ms, s.renewal`;
+const COLUMNS = `s.id, s.name, s.identity, ${SESSION_ORIGINS} AS origins, s.proven, s.role, s.providers,
+  ${ms('s.opened_at')} AS opened_ms, ${ms('s.last_used_at')} AS used_ms, ${ms(endOf('s'))} AS ends_ms,
+  ${ms('now()')} - ${ms('s.granted_at')} AS grant_age_ms, s.renewal, s.page_digest`;
 
 export const statements = {
   open: statement({
     name: 'console-session-open',
     params: {
       ...{ id: 'uuid', digest: 'bytea', name: 'text', proven: 'bool', role: 'text' },
-      ...{ providers: 'text[]?', renewal: 'bytea?', tokenId: 'text?' },
+      ...{ providers: 'text[]?', renewal: 'bytea?', tokenId: 'text?', identity: 'text?' },
+      pageDigest: 'bytea?',
     },
     columns: {},
-    text: ({ id, digest, name, proven, role, providers, renewal, tokenId }) => `
-      WITH ended AS (DELETE FROM console_sessions s WHERE NOT (${LASTS}))
+    text: (session) => `
+      WITH ended AS (DELETE FROM console_sessions s WHERE NOT (${SESSION_LASTS}))
       INSERT INTO console_sessions
-        (id, digest, name, proven, role, providers, renewal, token_id)
-      VALUES (${id}, ${digest}, ${name}, ${proven}, ${role}, ${providers}, ${renewal}, ${tokenId})
+        (id, digest, name, identity, proven, role, providers, renewal, token_id, page_digest)
+      VALUES (${session.id}, ${session.digest}, ${session.name}, ${session.identity},
+        ${session.proven}, ${session.role}, ${session.providers}, ${session.renewal},
+        ${session.tokenId}, ${session.pageDigest})
       ON CONFLICT DO NOTHING`,
   }),
   find: statement({
@@ -53,7 +48,7 @@ export const statements = {
     params: { digest: 'bytea' },
     columns: SHOWN,
     text: ({ digest }) =>
-      `SELECT ${COLUMNS} FROM console_sessions s WHERE s.digest = ${digest} AND ${LASTS}`,
+      `SELECT ${COLUMNS} FROM console_sessions s WHERE s.digest = ${digest} AND ${SESSION_LASTS}`,
   }),
   used: statement({
     name: 'console-session-used',
@@ -68,7 +63,7 @@ export const statements = {
          role = CASE WHEN ${granted} THEN ${role} ELSE s.role END,
          providers = CASE WHEN ${granted} THEN ${providers} ELSE s.providers END,
          renewal = CASE WHEN ${granted} THEN ${renewal} ELSE s.renewal END
-       WHERE s.digest = ${digest} AND ${LASTS}`,
+       WHERE s.digest = ${digest} AND ${SESSION_LASTS}`,
   }),
   claimRenewal: statement({
     name: 'console-session-claim-renewal',
@@ -76,7 +71,7 @@ export const statements = {
     columns: SHOWN,
     text: ({ digest }) =>
       `UPDATE console_sessions s SET asked_at = now()
-       WHERE s.digest = ${digest} AND ${LASTS} AND s.granted_at + ${after(GRANT_MS)} <= now()
+       WHERE s.digest = ${digest} AND ${SESSION_LASTS} AND s.granted_at + ${after(GRANT_MS)} <= now()
          AND (s.asked_at IS NULL OR s.asked_at + ${after(GRANT_RETRY_MS)} <= now())
        RETURNING ${COLUMNS}`,
   }),
@@ -85,7 +80,7 @@ export const statements = {
     params: {},
     columns: SHOWN,
     text: () =>
-      `SELECT ${COLUMNS} FROM console_sessions s WHERE ${LASTS}
+      `SELECT ${COLUMNS} FROM console_sessions s WHERE ${SESSION_LASTS}
        ORDER BY s.last_used_at DESC, s.id LIMIT 1000`,
   }),
   end: statement({
@@ -98,8 +93,8 @@ export const statements = {
 
 /** See `ConsoleSessionBook`. */
 export const createConsoleSessionBook = (db: Database): ConsoleSessionBook => ({
-  open: async ({ id, digest, name, proven, role, providers, renewal, tokenId }) => {
-    const args = { id, digest, name, proven, role, providers, renewal, tokenId };
+  open: async (session) => {
+    const args = { pageDigest: null, ...session };
     const doing = 'open a session of the console';
     await repeatedOnce(() => db.commit({ doing }, statements.open, args));
   },
@@ -138,6 +133,8 @@ export const createConsoleSessionBook = (db: Database): ConsoleSessionBook => ({
 const sessionOf = (row: RowOf<typeof SHOWN>): ConsoleSession => ({
   id: row.id,
   name: row.name,
+  identity: row.identity,
+  origins: row.origins ?? [],
   proven: row.proven,
   role: roleNamed(row.role),
   providers: row.providers,
@@ -146,4 +143,5 @@ const sessionOf = (row: RowOf<typeof SHOWN>): ConsoleSession => ({
   endsAtMs: row.ends_ms,
   grantAgeMs: row.grant_age_ms,
   renewal: row.renewal,
+  pageDigest: row.page_digest,
 });

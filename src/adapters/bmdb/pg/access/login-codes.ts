@@ -11,13 +11,13 @@ export const statements = {
     name: 'login-code-add',
     params: {
       ...{ digest: 'bytea', name: 'text', role: 'text', providers: 'text[]?' },
-      ...{ tokenId: 'text?', forMs: 'float8' },
+      ...{ identity: 'text?', tokenId: 'text?', forMs: 'float8' },
     },
     columns: {},
-    text: ({ digest, name, role, providers, tokenId, forMs }) => `
+    text: ({ digest, name, identity, role, providers, tokenId, forMs }) => `
       WITH over AS (DELETE FROM login_codes c WHERE c.expires_at <= now())
-      INSERT INTO login_codes (digest, name, role, providers, token_id, expires_at)
-      VALUES (${digest}, ${name}, ${role}, ${providers}, ${tokenId},
+      INSERT INTO login_codes (digest, name, identity, role, providers, token_id, expires_at)
+      VALUES (${digest}, ${name}, ${identity}, ${role}, ${providers}, ${tokenId},
         now() + ${forMs} * interval '1 millisecond')
       ON CONFLICT DO NOTHING`,
   }),
@@ -25,25 +25,28 @@ export const statements = {
   redeem: statement({
     name: 'login-code-redeem',
     params: { digest: 'bytea' },
-    columns: { name: 'text', role: 'text', providers: 'text[]?', token_id: 'text?', good: 'bool' },
+    columns: {
+      ...{ name: 'text', identity: 'text?', role: 'text', providers: 'text[]?' },
+      ...{ token_id: 'text?', good: 'bool' },
+    },
     text: ({ digest }) =>
       `DELETE FROM login_codes c WHERE c.digest = ${digest}
-       RETURNING c.name, c.role, c.providers, c.token_id, c.expires_at > now() AS good`,
+       RETURNING c.name, c.identity, c.role, c.providers, c.token_id, c.expires_at > now() AS good`,
   }),
 };
 
 /** See `LoginCodeBook`. A code whose redemption is in doubt is lost: a new link is soon made. */
 const createLoginCodeBook = (db: Database): LoginCodeBook => ({
-  add: async ({ digest, name, role, providers, tokenId }) => {
-    const args = { digest, name, role, providers, tokenId, forMs: LOGIN_CODE_MS };
+  add: async ({ digest, name, identity, role, providers, tokenId }) => {
+    const args = { digest, name, identity, role, providers, tokenId, forMs: LOGIN_CODE_MS };
     await repeatedOnce(() => db.commit({ doing: 'add a login code' }, statements.add, args));
   },
   redeem: async (digest) => {
     const doing = 'redeem a login code';
     const [row] = await db.commit({ doing }, statements.redeem, { digest });
     if (row?.good !== true) return null;
-    const { name, role, providers, token_id: tokenId } = row;
-    return { name, role: roleNamed(role), providers, tokenId };
+    const { name, identity, role, providers, token_id: tokenId } = row;
+    return { name, identity, role: roleNamed(role), providers, tokenId };
   },
 });
 

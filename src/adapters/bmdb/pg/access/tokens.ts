@@ -4,21 +4,27 @@ import type { Database } from '../pool.ts';
 import { repeatedOnce } from '../repeat.ts';
 import { ms } from '../sql.ts';
 import { statement, type RowOf } from '../statement.ts';
+import { endOfMaker, TOKEN_LASTS, TOKEN_ORIGINS } from './lineage.ts';
 
 const SHOWN = {
   id: 'text',
   name: 'text',
   owner: 'text',
+  owner_identity: 'text?',
   role: 'text',
   providers: 'text[]?',
+  origins: 'text[]?',
+  has_ended: 'bool',
+  login_seal: 'bytea?',
   created_ms: 'float8',
   expires_ms: 'float8',
   used_ms: 'float8?',
   revoked_ms: 'float8?',
   revoked_by: 'text?',
 } as const;
-const COLUMNS = `t.id, t.name, t.owner, t.role, t.providers, ${ms('t.created_at')} AS created_ms,
-  ${ms('t.expires_at')} AS expires_ms, ${ms('t.last_used_at')} AS used_ms,
+const COLUMNS = `t.id, t.name, t.owner, t.owner_identity, t.role, t.providers,
+  ${TOKEN_ORIGINS} AS origins, NOT ${TOKEN_LASTS} AS has_ended, t.login_seal,
+  ${ms('t.created_at')} AS created_ms, ${ms('t.expires_at')} AS expires_ms, ${ms('t.last_used_at')} AS used_ms,
   ${ms('t.revoked_at')} AS revoked_ms, t.revoked_by`;
 
 export const statements = {
@@ -27,18 +33,25 @@ export const statements = {
     name: 'token-add',
     params: {
       ...{ id: 'text', digest: 'bytea', name: 'text', owner: 'text', role: 'text' },
-      ...{ providers: 'text[]?', forMs: 'float8' },
+      ...{ ownerIdentity: 'text?', providers: 'text[]?', forMs: 'float8' },
+      ...{ parentTokenId: 'text?', parentSessionId: 'uuid?', loginSeal: 'bytea?' },
     },
-    columns: { id: 'text' },
-    text: ({ id, digest, name, owner, role, providers, forMs }) => `
+    columns: { expires_ms: 'float8' },
+    text: (token) => `
       WITH added AS (
-        INSERT INTO api_tokens (id, digest, name, owner, role, providers, expires_at)
-        VALUES (${id}, ${digest}, ${name}, ${owner}, ${role}, ${providers},
-          now() + ${forMs} * interval '1 millisecond')
-        ON CONFLICT DO NOTHING RETURNING id
+        INSERT INTO api_tokens
+          (id, digest, name, owner, owner_identity, role, providers, expires_at,
+            parent_token_id, parent_session_id, login_seal)
+        VALUES (${token.id}, ${token.digest}, ${token.name}, ${token.owner},
+          ${token.ownerIdentity}, ${token.role}, ${token.providers},
+          LEAST(now() + ${token.forMs} * interval '1 millisecond',
+            ${endOfMaker(token.parentTokenId, token.parentSessionId)}),
+          ${token.parentTokenId}, ${token.parentSessionId}, ${token.loginSeal})
+        ON CONFLICT DO NOTHING RETURNING expires_at
       )
-      SELECT id FROM added
-      UNION SELECT t.id FROM api_tokens t WHERE t.id = ${id} AND t.digest = ${digest}`,
+      SELECT ${ms('a.expires_at')} AS expires_ms FROM added a
+      UNION SELECT ${ms('t.expires_at')} FROM api_tokens t
+      WHERE t.id = ${token.id} AND t.digest = ${token.digest}`,
   }),
   find: statement({
     name: 'token-find',
@@ -46,7 +59,7 @@ export const statements = {
     columns: SHOWN,
     text: ({ id, digest }) =>
       `SELECT ${COLUMNS} FROM api_tokens t WHERE t.id = ${id} AND t.digest = ${digest}
-         AND t.revoked_at IS NULL AND t.expires_at > now()`,
+         AND ${TOKEN_LASTS}`,
   }),
   used: statement({
     name: 'token-used',
@@ -73,10 +86,11 @@ export const statements = {
 /** See `TokenBook`. */
 export const createTokenBook = (db: Database): TokenBook => ({
   add: async (token) => {
-    const { id, digest, name, owner, role, providers, forMs } = token;
-    const args = { id, digest, name, owner, role, providers, forMs };
-    const doing = `add token ${name}`;
-    return (await repeatedOnce(() => db.commit({ doing }, statements.add, args))).length > 0;
+    const without = { ownerIdentity: null, parentTokenId: null, parentSessionId: null };
+    const args = { ...without, loginSeal: null, ...token };
+    const doing = `add token ${token.name}`;
+    const [row] = await repeatedOnce(() => db.commit({ doing }, statements.add, args));
+    return row?.expires_ms ?? null;
   },
   find: async (id, digest, signal) => {
     const doing = 'look up a token';
@@ -106,6 +120,10 @@ const tokenOf = (row: RowOf<typeof SHOWN>): ApiToken => ({
   id: row.id,
   name: row.name,
   owner: row.owner,
+  ownerIdentity: row.owner_identity,
+  origins: row.origins ?? [],
+  hasEnded: row.has_ended,
+  loginSeal: row.login_seal,
   role: roleNamed(row.role),
   providers: row.providers,
   createdAtMs: row.created_ms,

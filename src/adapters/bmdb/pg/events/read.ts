@@ -3,7 +3,7 @@ import type { EventDetails, FleetEvent } from '../../../../domain/events/fleet-e
 import { slotKindsOf, toldLine } from '../../../../domain/events/slot-lines.ts';
 import { machineId, providerName } from '../../../../domain/ids.ts';
 import { EVENTS_MAX } from '../../events-port.ts';
-import type { EventBook, EventsPage, EventsQuery } from '../../events-port.ts';
+import type { EventBook, EventsPage, EventsQuery, LatestQuery } from '../../events-port.ts';
 import type { Clock } from '../../../clock/port.ts';
 import type { Database } from '../pool.ts';
 import { ms } from '../sql.ts';
@@ -27,9 +27,35 @@ const HEAD = `SELECT greatest(0, (SELECT max(seq) FROM slot_events),
   pg_snapshot_xmin(pg_current_snapshot())::text::int8 AS xmin,
   pg_snapshot_xmax(pg_current_snapshot())::text::int8
     + age(pg_snapshot_xmax(pg_current_snapshot())::xid) AS begun`;
-const of = (table: string, columns: string, after: string, scan: string) =>
-  `(SELECT e.seq, e.at, ${columns}, e.provider, e.slot_id, e.machine_id, e.actor, e.reason
-    FROM ${table} e WHERE e.seq > ${after} ORDER BY e.seq LIMIT ${scan})`;
+const COLUMNS = {
+  slot_events: 'e.kind, NULL::text AS type, e."from", e."to", NULL::jsonb AS details',
+  fleet_events: 'NULL AS kind, e.type, NULL AS "from", NULL AS "to", e.details',
+} as const;
+const selectFrom = (table: keyof typeof COLUMNS) =>
+  `SELECT e.seq, e.at, ${COLUMNS[table]}, e.provider, e.slot_id, e.machine_id, e.actor, e.reason
+    FROM ${table} e`;
+const of = (table: keyof typeof COLUMNS, after: string, scan: string) =>
+  `(${selectFrom(table)} WHERE e.seq > ${after} ORDER BY e.seq LIMIT ${scan})`;
+
+type Wanted = Readonly<Record<'provider' | 'slot' | 'machine', string>>;
+const isWanted = (e: string, { provider, slot, machine }: Wanted) =>
+  `(${provider} IS NULL OR ${e}.provider = ${provider})
+   AND (${slot} IS NULL OR ${e}.slot_id = ${slot})
+   AND (${machine} IS NULL OR ${e}.machine_id = ${machine})`;
+
+/** A row with a later number may be of a transaction that began earlier, by so much at most. */
+const DISORDER = "interval '5 min'";
+/** The last rows of one log. Where `words` are none, or behind `since`, it is not looked at. */
+const latestOf = (
+  table: keyof typeof COLUMNS,
+  { column, words, since, limit, ...wanted }: Wanted & Readonly<Record<LatestPart, string>>,
+) => `(${selectFrom(table)}
+    WHERE cardinality(${words}) > 0 AND e.${column} = ANY (${words}) AND ${isWanted('e', wanted)}
+      AND (${since} IS NULL OR e.at >= to_timestamp(${since} / 1000))
+      AND (${since} IS NULL OR e.seq > coalesce((SELECT b.seq FROM ${table} b
+        WHERE b.at < to_timestamp(${since} / 1000) - ${DISORDER} ORDER BY b.seq DESC LIMIT 1), 0))
+    ORDER BY e.seq DESC LIMIT ${limit})`;
+type LatestPart = 'column' | 'words' | 'since' | 'limit';
 
 /** An event of either log, or none. */
 export const EVENT_COLUMNS = {
@@ -69,21 +95,36 @@ export const statements = {
     text: ({ after, scan, limit, kinds, types, provider, slot, machine }) => `
       WITH scan AS MATERIALIZED (
         SELECT * FROM (
-          ${of('slot_events', 'e.kind, NULL::text AS type, e."from", e."to", NULL::jsonb AS details', after, scan)}
+          ${of('slot_events', after, scan)}
           UNION ALL
-          ${of('fleet_events', 'NULL, e.type, NULL, NULL, e.details', after, scan)}
+          ${of('fleet_events', after, scan)}
         ) both_logs ORDER BY seq LIMIT ${scan}
       ), wanted AS (
         SELECT * FROM scan s
         WHERE (s.kind = ANY (${kinds}) OR s.type = ANY (${types}))
-          AND (${provider} IS NULL OR s.provider = ${provider})
-          AND (${slot} IS NULL OR s.slot_id = ${slot})
-          AND (${machine} IS NULL OR s.machine_id = ${machine})
+          AND ${isWanted('s', { provider, slot, machine })}
         ORDER BY s.seq LIMIT ${limit}
       )
       SELECT h.newest, h.xmin, h.begun, (SELECT max(seq) FROM scan) AS scanned,
         (SELECT count(*) FROM scan) AS rows, ${eventSql('w')}
       FROM (${HEAD}) h LEFT JOIN wanted w ON true ORDER BY w.seq`,
+  }),
+  latest: statement({
+    name: 'events-latest',
+    params: {
+      ...{ limit: 'int8', since: 'float8?', kinds: 'text[]', types: 'text[]' },
+      ...{ provider: 'text?', slot: 'text?', machine: 'uuid?' },
+    },
+    columns: { ...SIGHT, ...EVENT_COLUMNS },
+    text: ({ kinds, types, ...rest }) => `
+      SELECT h.newest, h.xmin, h.begun, ${eventSql('w')}
+      FROM (${HEAD}) h LEFT JOIN (
+        SELECT * FROM (
+          ${latestOf('slot_events', { ...rest, column: 'kind', words: kinds })}
+          UNION ALL
+          ${latestOf('fleet_events', { ...rest, column: 'type', words: types })}
+        ) both_logs ORDER BY seq DESC LIMIT ${rest.limit}
+      ) w ON true ORDER BY w.seq`,
   }),
 };
 
@@ -117,11 +158,23 @@ export function createEventBook(db: Database, clock: Pick<Clock, 'monotonic'>): 
     },
     read: async (query, signal) => {
       const before = horizon;
-      const args = argsOf(query);
+      const args = { ...argsOf(query), after: query.after };
       const rows = await db.transact({ doing: 'read events', ...READING, signal }, (q) =>
         q.rows(statements.page, args),
       );
       return pageOf(query, args, rows, learn(before, rows[0]!));
+    },
+    latest: async (query, signal) => {
+      const before = horizon;
+      const { scan: _, ...args } = argsOf(query);
+      const since = query.sinceMs ?? null;
+      const doing = 'read the latest events';
+      const rows = await db.transact({ doing, ...READING, signal }, (q) =>
+        q.rows(statements.latest, { ...args, since }),
+      );
+      const end = learn(before, rows[0]!);
+      const events = eventsUpTo(end, rows).filter(({ type }) => args.types.includes(type));
+      return { events, next: String(end), more: false };
     },
     waitingMs: () => (waitingSince === null ? 0 : clock.monotonic() - waitingSince),
     append: async (event) => {
@@ -131,12 +184,12 @@ export function createEventBook(db: Database, clock: Pick<Clock, 'monotonic'>): 
   };
 }
 
-function argsOf({ after, limit, types = EVENT_TYPES, ...only }: EventsQuery) {
+function argsOf({ limit, types = EVENT_TYPES, ...only }: LatestQuery) {
   const most = Math.max(1, Math.min(EVENTS_MAX, Math.floor(limit)));
   const { provider = null, slotId: slot = null, machineId: machine = null } = only;
   const isAll = provider === null && slot === null && machine === null;
   const scan = isAll && types.length === EVENT_TYPES.length ? most : SCAN_MAX;
-  return { after, limit: most, scan, types, kinds: slotKindsOf(types), provider, slot, machine };
+  return { limit: most, scan, types, kinds: slotKindsOf(types), provider, slot, machine };
 }
 
 /** Cut where events are not known to be complete. */
@@ -147,7 +200,6 @@ function pageOf(
   horizon: bigint,
 ): EventsPage {
   const { newest, scanned, rows: looked } = rows[0]!;
-  const found = rows.filter(({ seq }) => seq !== null && BigInt(seq) <= horizon);
   const isFull = rows.filter(({ seq }) => seq !== null).length === limit;
   const last = BigInt(isFull ? rows.at(-1)!.seq! : Number(looked) === scan ? scanned! : newest);
   const end = last < horizon ? last : horizon;
@@ -155,17 +207,22 @@ function pageOf(
   const isStrange = BigInt(after) > BigInt(newest);
   const next = end > BigInt(after) || isStrange ? end : BigInt(after);
   return {
-    events: found
-      .map(eventOf)
-      .filter((event) => event !== null)
-      .filter(({ type }) => types.includes(type)),
+    events: eventsUpTo(horizon, rows).filter(({ type }) => types.includes(type)),
     next: String(next),
     more: next < horizon,
   };
 }
 
+type EventRow = RowOf<typeof EVENT_COLUMNS>;
+
+const eventsUpTo = (horizon: bigint, rows: readonly EventRow[]): FleetEvent[] =>
+  rows
+    .filter(({ seq }) => seq !== null && BigInt(seq) <= horizon)
+    .map(eventOf)
+    .filter((event) => event !== null);
+
 /** Null: there is no row, or this program does not know what it tells. */
-export function eventOf(row: RowOf<typeof EVENT_COLUMNS>): FleetEvent | null {
+export function eventOf(row: EventRow): FleetEvent | null {
   if (row.seq === null) return null;
   const told =
     row.kind === null

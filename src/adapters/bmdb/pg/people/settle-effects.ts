@@ -84,14 +84,15 @@ export const statements = {
     text: ({ machine }) =>
       `DELETE FROM machine_quarantined WHERE machine_id = ${machine} AND kind <> 'conflict'`,
   }),
-  /** Who asked first is remembered, and how the last one wants it to leave its pools. */
+  /** The first request stays, but for how the machine is to leave its pools: the last one says that. */
   deprovision: statement({
     name: 'settle-deprovision',
-    params: { ...MACHINE, by: 'text', reason: 'text', drain: 'text?' },
+    params: { ...MACHINE, by: 'text', reason: 'text', drain: 'text?', pool: 'bool' },
     columns: {},
-    text: ({ machine, by, reason, drain }) =>
-      `INSERT INTO machine_deprovision_request (machine_id, requested_by, reason, drain)
-       VALUES (${machine}, ${by}, ${reason}, ${drain})
+    text: ({ machine, by, reason, drain, pool }) =>
+      `INSERT INTO machine_deprovision_request
+         (machine_id, requested_by, reason, drain, return_to_pool)
+       VALUES (${machine}, ${by}, ${reason}, ${drain}, ${pool})
        ON CONFLICT (machine_id) DO UPDATE SET drain = excluded.drain`,
   }),
   /** A new generation was not handed out yet: a trigger says so. */
@@ -249,10 +250,12 @@ async function applyToMachine(q: Queries, scene: Scene, effect: OnMachine): Prom
     case 'release':
       await release(q, machine, effect.forgetHostKey);
       return true;
-    case 'deprovision':
-      await q.run(statements.deprovision, { machine, by, reason, drain: effect.drain });
+    case 'deprovision': {
+      const { drain, returnToPool: pool } = effect;
+      await q.run(statements.deprovision, { machine, by, reason, drain, pool });
       await q.run(statements.liftQuarantine, { machine });
       return true;
+    }
     case 'install': {
       const { generation, image } = effect;
       const raw = Buffer.from(installationOf(image, generation));

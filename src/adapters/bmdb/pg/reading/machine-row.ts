@@ -82,6 +82,7 @@ export const MACHINE_COLUMNS = {
   deprovision_attempts: 'int8?',
   deprovision_asked_at: 'float8?',
   deprovision_drain: 'text?',
+  deprovision_returns: 'bool?',
   host_key: 'text?',
   members: 'jsonb?',
   work: 'jsonb?',
@@ -132,7 +133,8 @@ export const machineSql = (
   q.kind AS quarantine_kind, q.reason AS quarantine_reason, ${ms('q.until')} AS quarantine_until,
   ${ms('d.requested_at')} AS deprovision_at, d.requested_by AS deprovision_by,
   d.reason AS deprovision_reason, d.attempts AS deprovision_attempts,
-  ${ms('d.asked_at')} AS deprovision_asked_at, d.drain AS deprovision_drain, k.key AS host_key,
+  ${ms('d.asked_at')} AS deprovision_asked_at, d.drain AS deprovision_drain,
+  d.return_to_pool AS deprovision_returns, k.key AS host_key,
   ${MEMBERS} AS members,
   ${lists.work} AS work, ${lists.backoffs} AS backoffs`;
 
@@ -333,6 +335,7 @@ const toDeprovision = (row: FlatMachine): MachineRow['deprovision'] =>
         requestedBy: row.deprovision_by!,
         reason: row.deprovision_reason!,
         drain: toDrain(row.deprovision_drain),
+        returnToPool: row.deprovision_returns!,
         attempts: Number(row.deprovision_attempts),
         askedAtMs: row.deprovision_asked_at,
       };

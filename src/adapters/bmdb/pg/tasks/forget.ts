@@ -69,7 +69,7 @@ export const statements = {
   }),
 };
 
-/** Nothing is made any more on slots whose machine is there still and not to be ours again. */
+/** Nothing is made on these slots until a person takes the hold away. */
 async function barSlots(q: Queries, finished: readonly Finish[]): Promise<void> {
   const barred = finished.flatMap(({ held, change }) => {
     const { bar } = change as Deprovisioned;

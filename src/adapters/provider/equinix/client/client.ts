@@ -20,7 +20,7 @@ import { findByWitness, isDevice, type Sought, strangerThere } from './probe.ts'
 import type { BeforeSending } from './request-parts.ts';
 import { createReservationRoutes, type ReservationRoutes } from './reservation-routes.ts';
 import type { Device } from './schema.ts';
-import { deleteSshKey, ensureSshKey, type NamedKey } from './ssh-keys.ts';
+import { deleteSshKey, ensureSshKey, type WantedKey } from './ssh-keys.ts';
 
 /** The routes of the API, one function each: what is sent and what comes back, and nothing else. */
 export type Routes = DeviceRoutes & ReservationRoutes & KeyRoutes;
@@ -104,7 +104,7 @@ export function createEquinixClient(config: EquinixConfig, deps: EquinixDeps) {
     deleteSshKey: (id: string, signal: AbortSignal) =>
       deleteSshKey(routes, api.call('deleteSshKey', signal), id),
     /** Resolves with the id of the key that has this label, which then holds this key. */
-    ensureSshKey: (key: NamedKey, signal: AbortSignal) =>
+    ensureSshKey: (key: WantedKey, signal: AbortSignal) =>
       ensureSshKey(routes, api.call('ensureSshKey', signal), key),
     /** Ends all operations with `Cancelled` and closes all connections; so do later ones. */
     stop: api.stop,

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { isUuid } from '../../../../domain/ids.ts';
-import type { Entries, Unread } from '../../../http/pages.ts';
-import { placesOf } from '../../../http/places.ts';
+import { entriesOf, type Unread } from '../../../http/pages.ts';
 
 /**
  * The fields of the API's replies that we use; unknown ones are left out. Nulls are dropped before,
@@ -121,21 +120,7 @@ const meta = z
     isLast: next === undefined || number >= last,
   }));
 
-/** Entries are read one by one: what is wrong with one says nothing of the others. */
-const entriesOf = <T>(schema: z.ZodType<T>) =>
-  z
-    .array(z.unknown())
-    .default([])
-    .transform((raw): Entries<T> => {
-      const items: T[] = [];
-      const unread: Unread[] = [];
-      for (const entry of raw) {
-        const { success, data, error } = schema.safeParse(entry);
-        if (success) items.push(data);
-        else unread.push({ ...namesOf(entry), fault: `not as agreed: ${placesOf(error)}` });
-      }
-      return { items, unread };
-    });
+const listOf = <T>(schema: z.ZodType<T>) => entriesOf(schema, namesOf).prefault([]);
 
 const named = z.object({ id: uuid.optional().catch(undefined) });
 const onReservation = z.object({ hardware_reservation: relation });
@@ -144,11 +129,11 @@ function namesOf(entry: unknown): Pick<Unread, 'id' | 'reservationId'> {
   return { id, reservationId: idOf(onReservation.safeParse(entry).data?.hardware_reservation) };
 }
 
-export const devicePage = z.object({ devices: entriesOf(listedDevice), meta });
-export const reservationPage = z.object({ hardware_reservations: entriesOf(reservation), meta });
+export const devicePage = z.object({ devices: listOf(listedDevice), meta });
+export const reservationPage = z.object({ hardware_reservations: listOf(reservation), meta });
 /** The newest events; servers that do not page them send no `meta`. */
-export const events = z.object({ events: entriesOf(deviceEvent) });
-export const sshKeyList = z.object({ ssh_keys: entriesOf(sshKey) });
+export const events = z.object({ events: listOf(deviceEvent) });
+export const sshKeyList = z.object({ ssh_keys: listOf(sshKey) });
 /** Replies without content, whatever they hold. */
 export const nothing = z.unknown().transform(() => undefined);
 

@@ -1,12 +1,9 @@
 import type { Call } from '../../../http/call.ts';
 import { isApiError, isNotFound } from '../../../http/errors.ts';
 import type { KeyRoutes } from './key-routes.ts';
+import { fingerprintOfLine, isSameKey, unknownKeyAdvice } from '../../../kit/public-key.ts';
 import { mutate } from '../../../http/mutation.ts';
 import type { SshKey } from './schema.ts';
-
-/** Same key type and base64 blob; comments and white space are not part of a key. */
-export const sameKey = (one: string, other: string): boolean => blobOf(one) === blobOf(other);
-const blobOf = (line: string): string => line.trim().split(/\s+/).slice(0, 2).join(' ');
 
 /** A key of the configured project. */
 export interface NamedKey {
@@ -15,18 +12,27 @@ export interface NamedKey {
   readonly key: string;
 }
 
+/** The key that a label has to hold. */
+export interface WantedKey extends NamedKey {
+  /** OpenSSH lines of the earlier keys of ours: only these are replaced. */
+  readonly previousKeys?: readonly string[];
+  /** Called after an earlier key was replaced, with its OpenSSH line. */
+  readonly onReplaced?: (previousKey: string) => void;
+}
+
 /** With project tokens the key is stored although the answer says 404. */
-const storeKey = (routes: KeyRoutes, call: Call, { label, key }: NamedKey): Promise<SshKey> =>
-  mutate(call, {
+const storeKey = (routes: KeyRoutes, call: Call, wanted: WantedKey): Promise<SshKey> => {
+  const { label, key } = wanted;
+  return mutate(call, {
     endpoint: 'CreateSSHKey',
     send: () => routes.postSshKey(call, { label, key }),
     look: async () => {
-      const value = await findByLabel(routes, call, { label, key });
-      if (!value || sameKey(value.key, key)) return value ? { value } : null;
-      throw call.error('KeyLabelConflict', `label ${label} has another key`);
+      const value = await findByLabel(routes, call, wanted);
+      return value && isSameKey(value.key, key) ? { value } : null;
     },
     looksAfter: isNotFound,
   });
+};
 
 /** The same change twice is the same as once, so it is repeated until seen. */
 async function replaceKey(
@@ -48,7 +54,7 @@ async function replaceKey(
   };
   const look = async () => {
     const value = await routes.getSshKey(call, change.id);
-    return sameKey(value.key, change.key) ? { value } : null;
+    return isSameKey(value.key, change.key) ? { value } : null;
   };
   return mutate(call, { endpoint: 'UpdateSSHKey', send, look });
 }
@@ -74,32 +80,41 @@ export async function deleteSshKey(routes: KeyRoutes, call: Call, id: string): P
 
 /**
  * Makes the label hold our key, so that new machines let us in. Resolves with the key's id.
- * @throws {ApiError} KeyLabelConflict: several keys that differ have the label.
+ * @throws {ApiError} KeyLabelConflict: a key that is not known as ours has the label.
  */
 export async function ensureSshKey(
   routes: KeyRoutes,
   call: Call,
-  wanted: NamedKey,
+  wanted: WantedKey,
 ): Promise<string> {
+  const { key, onReplaced } = wanted;
   const existing = await findByLabel(routes, call, wanted);
-  if (existing && sameKey(existing.key, wanted.key)) return existing.id;
-  const { key } = wanted;
-  if (existing) return (await replaceKey(routes, call, { id: existing.id, key })).id;
-  return (await storeKey(routes, call, wanted)).id;
+  if (!existing) return (await storeKey(routes, call, wanted)).id;
+  if (isSameKey(existing.key, key)) return existing.id;
+  const { id } = await replaceKey(routes, call, { id: existing.id, key });
+  onReplaced?.(existing.key);
+  return id;
 }
 
+/** The key with the label: ours, or else an earlier one of ours. */
 async function findByLabel(
   routes: KeyRoutes,
   call: Call,
-  { label, key: wanted }: NamedKey,
+  { label, key: wanted, previousKeys = [] }: WantedKey,
 ): Promise<SshKey | undefined> {
   const found = (await routes.listProjectSshKeys(call))
     .filter((key) => key.label === label)
     .toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  // Daemons that start together may each have stored our key: any of them will do.
-  const isOne = found.length <= 1 || found.every(({ key }) => sameKey(key, wanted));
-  if (!isOne) {
-    throw call.error('KeyLabelConflict', `${found.length} keys have the label ${label}`);
+  const unknown = found.find(
+    ({ key }) => ![wanted, ...previousKeys].some((ours) => isSameKey(key, ours)),
+  );
+  if (unknown) {
+    throw call.error(
+      'KeyLabelConflict',
+      `the key with the label ${label} (${unknown.id}, ${fingerprintOfLine(unknown.key)}) is not ours ` +
+        `(${fingerprintOfLine(wanted)}): ${unknownKeyAdvice('sshKeyLabel')}`,
+    );
   }
-  return found[0];
+  // Daemons that start together may each have stored our key: any of them will do.
+  return found.find(({ key }) => isSameKey(key, wanted)) ?? found[0];
 }

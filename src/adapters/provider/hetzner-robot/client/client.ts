@@ -4,7 +4,7 @@ import type { ApiRequest } from '../../../http/call.ts';
 import { isApiError } from '../../../http/errors.ts';
 import { createLocks } from '../../../kit/locks.ts';
 import { createTurns } from '../../../kit/turns.ts';
-import { bareKey } from '../fingerprint.ts';
+import { bareKey } from '../../../kit/public-key.ts';
 import { classOf, createRobotApi, type RobotAccess } from './api.ts';
 import { saysCode, toRobotError } from './errors.ts';
 import {

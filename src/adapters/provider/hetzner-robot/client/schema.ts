@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { entriesOf } from '../../../http/pages.ts';
 
 /**
  * What Robot answers, as far as it is read. Null and a missing field mean the same, and are the same
@@ -45,21 +46,12 @@ export const serverReply = wrapped('server', server);
 const numberOf = z.object({ server: z.object({ server_number: z.int().positive() }) });
 
 /** A listing: what can be read, and the numbers of what cannot. */
-export const serverList = z.array(z.unknown()).transform((entries) => {
-  const servers: Server[] = [];
-  const unreadable: number[] = [];
-  let nameless = 0;
-  for (const entry of entries) {
-    const read = serverReply.safeParse(entry);
-    if (read.success) {
-      servers.push(read.data);
-      continue;
-    }
-    const number = numberOf.safeParse(entry).data?.server.server_number;
-    if (number === undefined) nameless += 1;
-    else unreadable.push(number);
-  }
-  return { servers, unreadable, nameless };
+export const serverList = entriesOf(serverReply, (entry) => ({
+  id: numberOf.safeParse(entry).data?.server.server_number.toString() ?? null,
+  reservationId: null,
+})).transform(({ items: servers, unread }) => {
+  const unreadable = unread.flatMap(({ id }) => (id === null ? [] : Number(id)));
+  return { servers, unreadable, nameless: unread.length - unreadable.length };
 });
 export type ServerList = z.output<typeof serverList>;
 

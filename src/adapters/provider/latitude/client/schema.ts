@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { placesOf } from '../../../http/places.ts';
-import type { Entries, Unread } from '../../../http/pages.ts';
+import { entriesOf, type Entries, type Unread } from '../../../http/pages.ts';
 
 /**
  * The fields of the API's documents that we use; unknown ones are left out, and all but the id may be
@@ -96,18 +95,10 @@ const totals = z
   .optional()
   .catch(undefined);
 
-/** Entries are read one by one: what is wrong with one says nothing of the others. */
 export const pageOf = <T>(schema: z.ZodType<T>): z.ZodType<ListPage<T>> =>
-  z.object({ data: z.array(z.unknown()), meta: totals }).transform(({ data, meta }) => {
-    const items: T[] = [];
-    const unread: Unread[] = [];
-    for (const entry of data) {
-      const read = schema.safeParse(entry);
-      if (read.success) items.push(read.data);
-      else unread.push({ ...namesOf(entry), fault: `not as agreed: ${placesOf(read.error)}` });
-    }
-    return { items, unread, total: meta?.stats.total.count ?? null };
-  });
+  z
+    .object({ data: entriesOf(schema, namesOf), meta: totals })
+    .transform(({ data, meta }) => ({ ...data, total: meta?.stats.total.count ?? null }));
 
 /** What can be read of an entry that cannot be read whole; in place of a reservation its host name. */
 const namesOf = (entry: unknown): Pick<Unread, 'id' | 'reservationId'> => {

@@ -78,7 +78,7 @@ export interface Bmc {
 }
 
 /** An answer may be this long; more is no answer of a BMC. */
-const REPLY_BYTES_MAX = 4 * 1024 * 1024;
+const REPLY_BYTES_MAX = 512 * 1024;
 const SESSIONS = 'where sessions are';
 /** A login that was sent may go on so long after nobody wants it any more: else its session is lost. */
 const LOGIN_GRACE_MS = 2_000;

@@ -35,6 +35,20 @@ export const isSessionsFull = ({ status, ids, message }: Refusal): boolean =>
   (ids.some((id) => /^(RAC0218|SessionLimitExceeded)$/.test(id)) ||
     /maximum number of user sessions/i.test(message));
 
+/** What was asked for is not there: a part of it, for that a machine is gone takes more. */
+const isAbsence = ({ status }: Pick<Refusal, 'status'>): boolean => [404, 410].includes(status);
+export function isAbsent(error: unknown): boolean {
+  const refusal = refusalIn(error);
+  return refusal !== null && isAbsence(refusal);
+}
+
+/** What was read, or null where the BMC has it not. */
+export const unlessAbsent = <T>(read: Promise<T>): Promise<T | null> =>
+  read.catch((error: unknown) => {
+    if (isAbsent(error)) return null;
+    throw error;
+  });
+
 export const isNotNow = ({ ids }: Refusal): boolean => ids.some((id) => NOT_NOW.test(id));
 
 /** Asked for once and never again, until the BMC restarts. */
@@ -45,11 +59,9 @@ const KINDS: Readonly<Record<number, ProviderErrorKind>> = {
   400: 'invalid',
   401: 'auth',
   403: 'auth',
-  404: 'not-found',
   405: 'not-implemented',
   408: 'transient',
   409: 'conflict',
-  410: 'not-found',
   412: 'conflict',
   422: 'invalid',
   425: 'transient',
@@ -57,10 +69,12 @@ const KINDS: Readonly<Record<number, ProviderErrorKind>> = {
   501: 'not-implemented',
 };
 
-function kindOf(refusal: Refusal): ProviderErrorKind {
+function kindOf(refusal: Refusal, changing: boolean): ProviderErrorKind {
   const { status, ids, message } = refusal;
   if (isSessionsFull(refusal) || isNotNow(refusal)) return 'transient';
   if (isNever(refusal)) return 'not-implemented';
+  // One that was there to be changed just now may be of a BMC that restarts.
+  if (isAbsence(refusal)) return changing ? 'transient' : 'not-implemented';
   if (status === 403 && (ids.some((id) => UNLICENSED.test(id)) || /not licensed/i.test(message))) {
     return 'not-implemented';
   }
@@ -86,7 +100,7 @@ export function errorOf(reply: Reply, { doing, changing, nowMs }: Asked): Provid
     : [429, 503].includes(status)
       ? retryAtOf({ get: (name) => textOf(headers[name]) }, nowMs)
       : null;
-  return new ProviderError(kindOf(refusal), doing, {
+  return new ProviderError(kindOf(refusal, changing), doing, {
     cause: refusal,
     ...(changing && isVague && { outcome: 'unknown' as const }),
     ...(retryAt !== null && { rateLimit: { retryAt } }),

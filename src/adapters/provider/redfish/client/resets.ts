@@ -1,4 +1,5 @@
 import type { Bmc, Wire } from './bmc.ts';
+import { unlessAbsent } from './errors.ts';
 import { isObject } from './replies.ts';
 import type { ResetAction } from './system.ts';
 
@@ -18,7 +19,8 @@ export async function allowedResets(
     const key = `resets of ${path}`;
     const known = remembered.get(key) as readonly string[] | undefined;
     if (known) return known;
-    const found = valuesIn((await wire.get(path)).json?.['Parameters']);
+    const info = await unlessAbsent(wire.get(path));
+    const found = valuesIn(info?.json?.['Parameters']);
     if (found) remembered.set(key, found);
     return found;
   }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ProviderError } from '../../../../domain/errors.ts';
-import { refusalIn } from './errors.ts';
+import { isAbsent, unlessAbsent } from './errors.ts';
 import type { Bmc, Wire } from './bmc.ts';
 import { bareOf, linkOf, linksOf, requireOwnPath } from './paths.ts';
 import { etagOf, isObject, type Json, type Reply } from './replies.ts';
@@ -12,6 +12,8 @@ export interface System {
   readonly etag: string | null;
   readonly id: string;
   readonly serial: string | null;
+  /** The service tag of a Dell, a product number of others, which all of a model have. */
+  readonly sku: string | null;
   readonly uuid: string | null;
   readonly manufacturer: string | null;
   readonly model: string | null;
@@ -67,6 +69,7 @@ const TARGETS = 'BootSourceOverrideTarget@Redfish.AllowableValues';
 const Shown = z.object({
   Id: z.string().min(1),
   SerialNumber: text,
+  SKU: text,
   UUID: text,
   Manufacturer: text,
   Model: text,
@@ -114,6 +117,7 @@ export function systemOf(reply: Reply): System {
     etag: etagOf(reply),
     id: data.Id,
     serial: orNull(data.SerialNumber),
+    sku: orNull(data.SKU),
     uuid: orNull(data.UUID),
     manufacturer: orNull(data.Manufacturer),
     model: orNull(data.Model),
@@ -156,8 +160,8 @@ const LOOKS_OVER_MS = 120_000;
  * Reads the system of an entry.
  * @param named its path by the inventory; null: the only one that the BMC has.
  * @throws {ProviderError} `invalid`: there are several and none is named. `not-found`: it is not there,
- *   in three looks over two minutes, while the root answers; before that `transient`, since a BMC that
- *   starts has a root before it has systems.
+ *   in three looks over two minutes, while the root answers, and the collection does not list it either;
+ *   else `transient`, since a BMC that starts has a root before it has systems.
  */
 export async function readSystem(
   bmc: Bmc,
@@ -166,31 +170,39 @@ export async function readSystem(
   nowMs: number,
 ): Promise<System> {
   const key = `absence of ${named === null ? '' : bareOf(named)}`;
+  let cause: unknown;
   try {
     const path = named ?? (await onlySystem(bmc, wire));
-    if (path === null) throw new ProviderError('not-found', `${bmc.url} shows no system`);
-    const found = systemOf(await wire.get(path));
-    bmc.sightings.delete(key);
-    return found;
+    if (path !== null) {
+      const found = systemOf(await wire.get(path));
+      bmc.sightings.delete(key);
+      return found;
+    }
   } catch (error) {
-    if (!isAbsence(error)) throw error;
-    bmc.remembered.delete(ONLY);
-    await wire.root(true);
-    const { looks, sinceMs } = bmc.sightings.get(key) ?? { looks: 0, sinceMs: nowMs };
-    bmc.sightings.set(key, { looks: looks + 1, sinceMs });
-    if (looks + 1 >= LOOKS && nowMs - sinceMs >= LOOKS_OVER_MS) throw error;
-    throw new ProviderError('transient', `${bmc.url} does not show the system now`, {
-      cause: error,
-    });
+    if (!isAbsent(error)) throw error;
+    cause = error;
   }
+  bmc.remembered.delete(ONLY);
+  await wire.root(true);
+  const { looks, sinceMs } = bmc.sightings.get(key) ?? { looks: 0, sinceMs: nowMs };
+  bmc.sightings.set(key, { looks: looks + 1, sinceMs });
+  const isBelieved = looks + 1 >= LOOKS && nowMs - sinceMs >= LOOKS_OVER_MS;
+  if (!isBelieved || (await isListed(wire, named))) {
+    throw new ProviderError('transient', `${bmc.url} does not show the system now`, { cause });
+  }
+  throw new ProviderError('not-found', `${bmc.url} does not have the system any more`, { cause });
 }
 
 const ONLY = 'the only system';
 
-const isAbsence = (error: unknown): boolean =>
-  error instanceof ProviderError &&
-  error.kind === 'not-found' &&
-  [404, 410, undefined].includes(refusalIn(error)?.status);
+/** A collection that is not there tells nothing. */
+async function isListed(wire: Wire, named: string | null): Promise<boolean> {
+  const paths = await unlessAbsent(systemPaths(wire));
+  if (paths === null) return true;
+  if (named === null) return paths.length > 0;
+  const plain = (path: string) => bareOf(path).toLowerCase();
+  return paths.some((path) => plain(path) === plain(named));
+}
 
 /** Null: there is none. */
 async function onlySystem({ url, remembered }: Bmc, wire: Wire): Promise<string | null> {

@@ -2,6 +2,7 @@ import { isProviderError, ProviderError } from '../../../../domain/errors.ts';
 import { type Clock, sleep } from '../../../clock/port.ts';
 import { retryAfterMs } from '../../../http/retry-time.ts';
 import type { Bmc, TurnHow } from './bmc.ts';
+import { isAbsent } from './errors.ts';
 import { locationOf } from './paths.ts';
 import type { Reply } from './replies.ts';
 
@@ -59,7 +60,7 @@ async function look(bmc: Bmc, path: string, how: TurnHow): Promise<Reply | 'gone
   try {
     return await bmc.inTurn({ ...how, urgent: true }, (wire) => wire.poll(path));
   } catch (error) {
-    if (isProviderError(error, 'not-found')) return 'gone';
+    if (isAbsent(error)) return 'gone';
     if (isProviderError(error, 'transient')) return 'unreachable';
     throw error;
   }

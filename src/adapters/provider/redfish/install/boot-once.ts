@@ -1,6 +1,7 @@
 import { ProviderError } from '../../../../domain/errors.ts';
-import { leadsElsewhere, patchBoot, pendingOf } from '../boot-override.ts';
+import { clearOverride, patchBoot, pendingOf } from '../boot-override.ts';
 import type { Wire } from '../client/bmc.ts';
+import { unlessAbsent } from '../client/errors.ts';
 import type { Json } from '../client/replies.ts';
 import { type BootOverride, type System, systemOf } from '../client/system.ts';
 import type { Leaving } from './media.ts';
@@ -33,7 +34,7 @@ export async function targetFor(wire: Wire, system: System, method: Method): Pro
 
 async function requireDellFirmware(wire: Wire, { managers }: System): Promise<void> {
   for (const manager of managers) {
-    const { FirmwareVersion: firmware } = (await wire.get(manager)).json ?? {};
+    const { FirmwareVersion: firmware } = (await unlessAbsent(wire.get(manager)))?.json ?? {};
     if (typeof firmware !== 'string' || DELL_FIRMWARE.test(firmware)) continue;
     const message = `a BMC of Dell with firmware ${firmware} boots no virtual CD when asked to`;
     throw new ProviderError('not-implemented', `${message}; use uefihttp or pxe`);
@@ -87,14 +88,10 @@ export async function bootDisk(
   system: System,
   { isOurs, check }: Leaving,
 ): Promise<void> {
-  const pending = await pendingOf(wire, system);
-  const boots = pending ? [system.boot, pending.boot] : [system.boot];
-  const isSet = boots.some(leadsElsewhere);
-  const isLeft = boots.some(({ httpBootUri: uri }) => uri !== null && isOurs(uri));
-  if (!isSet && !isLeft) return;
+  const now = await clearOverride(wire, system, check);
+  const pending = await pendingOf(wire, now);
+  const boots = pending ? [now.boot, pending.boot] : [now.boot];
+  if (!boots.some(({ httpBootUri: uri }) => uri !== null && isOurs(uri))) return;
   await check();
-  await patchBoot(wire, system, {
-    ...(isSet && { BootSourceOverrideEnabled: 'Disabled' }),
-    ...(isLeft && { HttpBootUri: null }),
-  });
+  await patchBoot(wire, now, { HttpBootUri: null });
 }

@@ -21,7 +21,7 @@ export interface EndingsDeps {
 export interface Endings {
   /** Writes down what an installer said, and tidies up in the background. */
   ended(entry: BmcEntry, tokenSha256: string, end: 'done' | 'failed'): Promise<void>;
-  /** What was read just now may have something to do in it. */
+  /** What was read just now may have something to do in it. From the first time on it looks by itself. */
   look(): void;
   /** Resolves when nothing is under way any more. */
   stop(): Promise<void>;
@@ -38,8 +38,7 @@ export function createEndings(
   const stopping = new AbortController();
   const { signal } = stopping;
   const running = new Map<string, Promise<void>>();
-  let timer: unknown;
-  schedule();
+  let timer: unknown = null;
 
   function schedule(): void {
     if (signal.aborted) return;
@@ -68,6 +67,8 @@ export function createEndings(
   }
 
   function look(): void {
+    // From the first look on: a driver that is only made does nothing by itself.
+    if (timer === null) schedule();
     const due = [...claims.known().claims.values()].filter(
       (claim) => claim.set === instanceSetId && (isOver(claim) || claim.result?.isTidy === false),
     );

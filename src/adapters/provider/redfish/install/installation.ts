@@ -1,4 +1,4 @@
-import { isProviderError, ProviderError } from '../../../../domain/errors.ts';
+import { explain, isProviderError, ProviderError } from '../../../../domain/errors.ts';
 import { sleep } from '../../../clock/port.ts';
 import type { CallOptions, DriverContext } from '../../port.ts';
 import type { Changes } from '../changes.ts';
@@ -14,7 +14,10 @@ import { ejectImages, insertImage, type MediaScene } from './media.ts';
 import type { InstallSettings } from './settings.ts';
 import { hashOfToken, TOKEN, withToken } from './token.ts';
 
-export interface InstallationDeps extends Pick<DriverContext, 'clock' | 'instanceSetId'> {
+export interface InstallationDeps extends Pick<
+  DriverContext,
+  'clock' | 'instanceSetId' | 'log' | 'name'
+> {
   readonly bmcOf: (entry: BmcEntry) => Bmc;
   readonly carryOut: Changes['carryOut'];
   readonly claims: Claims;
@@ -31,7 +34,8 @@ export interface Installation {
    */
   requirePossible(entry: BmcEntry, call: CallOptions): Promise<System>;
   /**
-   * From the phase that is written on to the power-on, which is accepted when this resolves.
+   * From the phase that is written on to the power-on, which is accepted when this resolves. What was
+   * prepared is taken back where it fails before the power-on.
    * @throws {ProviderError} `conflict`: it carries the mark of another fleet, and is left as it is.
    */
   carryOut(entry: BmcEntry, claim: Claim, token: string, call: CallOptions): Promise<Claim>;
@@ -63,7 +67,7 @@ const POST_MS = [5_000, 10_000, 20_000, 30_000, 30_000, 30_000];
 const NOT_READY_MS = Array.from({ length: 6 }, () => 10_000);
 
 export function createInstallation(deps: InstallationDeps): Installation {
-  const { clock, instanceSetId, bmcOf, carryOut, claims, options } = deps;
+  const { clock, instanceSetId, log, name, bmcOf, carryOut, claims, options } = deps;
   const { method, iso, bootUri } = options;
 
   const look = (entry: BmcEntry, { signal }: Pick<CallOptions, 'signal'>): Promise<System> =>
@@ -90,15 +94,20 @@ export function createInstallation(deps: InstallationDeps): Installation {
     }
   }
 
-  async function prepareBoot(entry: BmcEntry, token: string, call: CallOptions): Promise<void> {
-    const bmc = bmcOf(entry);
+  async function lookUnmarked(entry: BmcEntry, call: CallOptions): Promise<System> {
     const system = await look(entry, call);
     const marked = setIdIn(system.assetTag);
-    if (marked !== null && marked !== instanceSetId) {
-      throw new ProviderError('conflict', `${entry.id} carries the mark of another fleet`);
-    }
+    if (marked === null || marked === instanceSetId) return system;
+    throw new ProviderError('conflict', `${entry.id} carries the mark of another fleet`);
+  }
+
+  async function prepareBoot(
+    entry: BmcEntry,
+    { system, token }: { readonly system: System; readonly token: string },
+    call: CallOptions,
+  ): Promise<void> {
+    const bmc = bmcOf(entry);
     const scene: MediaScene = { bmc, system, call, clock };
-    await call.beforeSending?.();
     if (method === 'vmedia') {
       await patiently(() => insertImage(scene, withToken(iso!, token)), call);
     }
@@ -143,6 +152,41 @@ export function createInstallation(deps: InstallationDeps): Installation {
     );
   };
 
+  /** Else a machine that goes on would boot the installer the next time. */
+  async function takeBack(entry: BmcEntry, claim: Claim, call: CallOptions): Promise<void> {
+    try {
+      await tidy(entry, { install: claim.install, isAll: true, check }, call);
+    } catch (error) {
+      const fields = { provider: name, machine: entry.id, cause: explain(error) };
+      log.warn(fields, 'what was prepared for an installation that failed is not taken back');
+    }
+
+    /** Another daemon may go on with it. */
+    async function check(): Promise<void> {
+      if ((await claims.of(entry.id, call.signal))?.version === claim.version) return;
+      throw new ProviderError('conflict', `somebody else goes on with ${entry.id}`);
+    }
+  }
+
+  async function tidy(
+    entry: BmcEntry,
+    left: Left,
+    call: Pick<CallOptions, 'signal' | 'deadline'>,
+  ): Promise<void> {
+    const bmc = bmcOf(entry);
+    const system = await look(entry, call);
+    const { signal } = call;
+    const leaving = { isOurs: isLeftBy(left), check: left.check ?? (async () => undefined) };
+    try {
+      await bmc.inTurn({ signal }, (wire) => bootDisk(wire, system, leaving));
+    } finally {
+      // An empty drive cannot be booted, whatever becomes of the override.
+      if (left.install.method === 'vmedia') {
+        await ejectImages({ bmc, system, call, clock }, leaving);
+      }
+    }
+  }
+
   /** Whether an address is of the installation, or of any of ours. */
   const isLeftBy = ({ install, isAll }: Left) => {
     const configured = { vmedia: iso, uefihttp: bootUri, pxe: undefined }[install.method];
@@ -170,10 +214,18 @@ export function createInstallation(deps: InstallationDeps): Installation {
       });
     },
     async carryOut(entry, claim, token, call) {
-      await prepareBoot(entry, token, call);
-      let at = await enter(claim, 'poweringOff', call);
-      await turnOff(entry, call);
-      at = await enter(at, 'poweringOn', call);
+      const system = await lookUnmarked(entry, call);
+      await call.beforeSending?.();
+      let at = claim;
+      try {
+        await prepareBoot(entry, { system, token }, call);
+        at = await enter(at, 'poweringOff', call);
+        await turnOff(entry, call);
+        at = await enter(at, 'poweringOn', call);
+      } catch (error) {
+        if (!call.signal.aborted) await takeBack(entry, at, call);
+        throw error;
+      }
       return turnOn(entry, at, call);
     },
     async goOn(entry, claim, call) {
@@ -190,15 +242,7 @@ export function createInstallation(deps: InstallationDeps): Installation {
       }
     },
     switchOff: turnOff,
-    async tidy(entry, left, call) {
-      const bmc = bmcOf(entry);
-      const system = await look(entry, call);
-      const { signal } = call;
-      const leaving = { isOurs: isLeftBy(left), check: left.check ?? (async () => undefined) };
-      await bmc.inTurn({ signal }, (wire) => bootDisk(wire, system, leaving));
-      if (left.install.method !== 'vmedia') return;
-      await ejectImages({ bmc, system, call, clock }, leaving);
-    },
+    tidy,
   };
 
   function waitsAfter(error: unknown): readonly number[] {

@@ -2,7 +2,7 @@ import { isProviderError, ProviderError } from '../../../../domain/errors.ts';
 import { type Clock, sleep } from '../../../clock/port.ts';
 import type { CallOptions } from '../../port.ts';
 import type { Bmc, Wire } from '../client/bmc.ts';
-import { type Refusal, refusalIn } from '../client/errors.ts';
+import { type Refusal, refusalIn, unlessAbsent } from '../client/errors.ts';
 import { patch } from '../client/patch.ts';
 import { linkOf, linksOf, requireOwnPath } from '../client/paths.ts';
 import { etagOf, isObject, type Json, type Reply } from '../client/replies.ts';
@@ -93,8 +93,10 @@ async function discsOf(scene: MediaScene): Promise<readonly Device[]> {
   const devices = await turn(scene, async (wire) => {
     const found: Device[] = [];
     for (const path of await placesOf(wire, scene.system)) {
-      for (const member of linksOf((await wire.get(path)).json?.['Members'])) {
-        found.push(deviceOf(await wire.get(member)));
+      const media = await unlessAbsent(wire.get(path));
+      for (const member of linksOf(media?.json?.['Members'])) {
+        const device = await unlessAbsent(wire.get(member));
+        if (device) found.push(deviceOf(device));
       }
     }
     return found;
@@ -109,7 +111,7 @@ async function placesOf(wire: Wire, { json, managers }: System): Promise<readonl
   if (own !== null) return [own];
   const places: string[] = [];
   for (const manager of managers) {
-    const path = linkOf((await wire.get(manager)).json?.['VirtualMedia']);
+    const path = linkOf((await unlessAbsent(wire.get(manager)))?.json?.['VirtualMedia']);
     if (path !== null) places.push(path);
   }
   return places;

@@ -174,16 +174,30 @@ const KEY = { label: 'shepherd-ci', key: publicKeyLine(1) };
 const PROJECT_KEYS = '/projects/{id}/ssh-keys';
 const keys = () => stand.run(stand.client.listProjectSshKeys(live));
 
-test('vector 29: the same blob is taken after one call, another is replaced', async () => {
+test('vector 29: takes the same blob after one call, and replaces an earlier key of ours', async () => {
   const id = await stand.run(stand.client.ensureSshKey(KEY, live));
   stand.forget();
   const same = { ...KEY, key: `${publicKeyLine(1, 'another comment')}\n` };
   expect(await stand.run(stand.client.ensureSshKey(same, live))).toBe(id);
   expect(stand.routes()).toEqual([`GET ${PROJECT_KEYS}`]);
   stand.forget();
-  const other = { ...KEY, key: publicKeyLine(2) };
+  const replaced: string[] = [];
+  const onReplaced = (previous: string) => void replaced.push(previous);
+  const other = { ...KEY, key: publicKeyLine(2), previousKeys: [publicKeyLine(1)], onReplaced };
   expect(await stand.run(stand.client.ensureSshKey(other, live))).toBe(id);
   expect(stand.routes()).toEqual([`GET ${PROJECT_KEYS}`, 'PATCH /ssh-keys/{id}']);
+  expect(replaced).toEqual([publicKeyLine(1)]);
+});
+
+test('vector 29: refuses to overwrite a key with our label that is not known as ours', async () => {
+  await stand.run(stand.client.ensureSshKey(KEY, live));
+  stand.forget();
+  const other = { ...KEY, key: publicKeyLine(2), previousKeys: [publicKeyLine(3)] };
+  const error = await stand.failureOf(stand.client.ensureSshKey(other, live));
+  expect(error).toMatchObject({ kind: 'KeyLabelConflict', ambiguous: false });
+  expect(error.message).toMatch(/SHA256:\S{43}.*ssh\.previousKeyPaths.*another sshKeyLabel/);
+  expect(stand.routes()).toEqual([`GET ${PROJECT_KEYS}`]);
+  expect(await keys()).toMatchObject([KEY]);
 });
 
 test('vector 30: a key stored behind a 404 is found by its label', async () => {
@@ -213,7 +227,12 @@ test('SSH key create: a lost reply is settled by label, an unsent one is repeate
 
 test('SSH key update: lost, unsent, refused as PATCH', async () => {
   const hold = (n: number) =>
-    stand.run(stand.client.ensureSshKey({ ...KEY, key: publicKeyLine(n) }, live));
+    stand.run(
+      stand.client.ensureSshKey(
+        { ...KEY, key: publicKeyLine(n), previousKeys: [publicKeyLine(n - 1)] },
+        live,
+      ),
+    );
   await hold(1);
   fault('PATCH', '/ssh-keys/{id}', LOST);
   await hold(2);

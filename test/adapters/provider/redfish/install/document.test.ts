@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { redfishDriver } from '../../../../../src/adapters/provider/redfish/driver.ts';
+import type { Settings } from '../../../../../src/adapters/provider/redfish/settings.ts';
+import { createSteppedClock } from '../../equinix/client/stepped-clock.ts';
+import { context } from '../../static/stand.ts';
 
 const PAGE = readFileSync('docs/redfish-installing.md', 'utf8');
 const around = {
@@ -25,6 +28,14 @@ const faultsOf = (value: object) =>
 
 test('the configuration of the page is one', () => {
   expect(faultsOf(section())).toBe(undefined);
+});
+
+test('a driver that is only opened, as for a check of the configuration, waits for nothing', async () => {
+  const clock = createSteppedClock();
+  const settings = redfishDriver.settings(around).parse(section()) as Settings;
+  const provider = redfishDriver.open(settings, context({ clock }));
+  expect(clock.step()).toBe(false);
+  await provider.stop();
 });
 
 test.each([

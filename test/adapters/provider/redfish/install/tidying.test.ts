@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
+import { leadsElsewhere } from '../../../../../src/adapters/provider/redfish/boot-override.ts';
 import { redfishDriver } from '../../../../../src/adapters/provider/redfish/driver.ts';
 import type { Settings } from '../../../../../src/adapters/provider/redfish/settings.ts';
 import { clientOf } from '../../../../simulator/fakefish/harness.ts';
 import { context, SET_ID } from '../../static/stand.ts';
 import { failureOf } from '../stand.ts';
-import { type Claimed, type Installs, OTHER, startInstalls } from './stand.ts';
+import { type Claimed, type Installs, OTHER, startInstalls, WITNESS } from './stand.ts';
 
 /** Has the record say something else, as another daemon's writing would. */
 async function rewrite(rack: Installs, change: (claim: Claimed) => object): Promise<void> {
@@ -55,24 +56,61 @@ test('what is tidied up goes by how the machine was installed, not by how it wou
   const settings = { ...rack.settings, install: { ...others, ...install } } as Settings;
   const { clock, log, records } = rack;
   const second = redfishDriver.open(settings, context({ clock, log, records }));
+  await rack.inTime(second.listMachines({}, rack.call()));
   await rewrite(rack, ({ install: of }) => ({ install: { ...of, sealed: null }, result: FAILED }));
   await rack.until(async () => (await rack.claim())?.result?.isTidy === true);
   expect(rack.media()[0]!.image).toBe(null);
   await rack.inTime(second.stop());
 });
 
-/** A creation that stopped when the machine was to be switched off. */
+const RESET = '/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset';
+
+/** A creation whose daemon stopped when the machine was to be switched off. */
 async function startStopped(): Promise<Installs> {
   const settings = { ownerMark: 'assetTag' };
   const rack = await startInstalls({ install: { window: '10m' }, settings });
   await rack.boot();
-  const route = '/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset';
-  await rack.fault({ type: 'status', code: 403 }, { id: 'no resets', match: { route } });
-  expect(await failureOf(rack.create())).toMatchObject({ outcome: 'unknown' });
+  const match = { route: RESET };
+  await rack.fault({ type: 'hang', phase: 'before' }, { id: 'death', match, times: 1 });
+  const mortal = rack.open();
+  const call = rack.call({ operationId: WITNESS });
+  const ended = failureOf(mortal.createMachine(await rack.request(), call));
+  await rack.until(() => rack.fake.faults().some(({ applied }) => applied > 0));
+  await rack.inTime(mortal.stop());
+  expect(await ended).toMatchObject({ outcome: 'unknown' });
   expect((await rack.claim())?.install.phase).toBe('poweringOff');
   expect(rack.media()[0]!.image).not.toBe(null);
   return rack;
 }
+
+const NOT_TAKEN_BACK = 'what was prepared for an installation that failed is not taken back';
+
+test.each([
+  ['makes the override one for every boot', { type: 'override', does: 'lasting' }, {}],
+  ['does not switch off', { type: 'status', code: 403 }, { match: { route: RESET } }],
+] as const)(
+  'an installation on a BMC that %s leaves neither override nor medium in the running machine',
+  async (_what, effect, rest) => {
+    const rack = await startInstalls();
+    await rack.boot();
+    await rack.fault(effect, rest);
+    expect(await failureOf(rack.create())).toMatchObject({ outcome: 'unknown' });
+    expect(rack.media()[0]!.image).toBe(null);
+    expect(leadsElsewhere({ ...rack.system().boot, targets: null })).toBe(false);
+    expect(rack.system().power).toBe('On');
+    expect(rack.log.count(NOT_TAKEN_BACK)).toBe(0);
+  },
+);
+
+test('an override that stays is told, and the medium is taken out all the same', async () => {
+  const rack = await startInstalls();
+  await rack.boot();
+  await rack.fault({ type: 'status', code: 403 }, { match: { route: RESET } });
+  await rack.fault({ type: 'status', code: 403 }, { match: { method: 'PATCH', nth: 2 } });
+  expect(await failureOf(rack.create())).toMatchObject({ outcome: 'unknown' });
+  expect(rack.log.count(NOT_TAKEN_BACK)).toBe(1);
+  expect(rack.media()[0]!.image).toBe(null);
+});
 
 test('a creation that stopped before its power-on, and that nobody takes up, is given up when its time is over', async () => {
   const rack = await startStopped();

@@ -282,3 +282,12 @@ test('an installed machine keeps its id: tags, reinstallation and giving back go
   expect(await inTime(provider.isReusable!('system-1', calls))).toBe(true);
   expect(await rack.free()).toMatchObject({ id: null, availability: 'KnownUnused' });
 });
+
+test('a machine whose virtual media are not there any more is given back, and its claim goes', async () => {
+  const rack = await startInstalls();
+  const { id } = await rack.create();
+  const route = '/redfish/v1/Managers/{manager}/VirtualMedia';
+  await rack.fault({ type: 'status', code: 404 }, { match: { route } });
+  await rack.inTime(rack.provider.deprovisionMachine(id!, rack.call({ operationId: WITNESS })));
+  expect([await rack.record(), rack.resets()]).toEqual([undefined, ['On', 'ForceOff']]);
+});

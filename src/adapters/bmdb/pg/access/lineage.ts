@@ -1,0 +1,65 @@
+import { GRANT_MAX_MS, ROLES, SESSION_IDLE_MS, SESSION_MAX_MS } from '../../../../domain/access.ts';
+import { texts } from '../sql.ts';
+
+export const after = (limitMs: number) => `interval '${limitMs / 1_000} seconds'`;
+
+/** When session `s` ends in any case. */
+export const endOf = (s: string) => `${s}.opened_at + ${after(SESSION_MAX_MS)}`;
+
+const rankOf = (role: string) => `array_position(ARRAY[${texts(ROLES)}], ${role})`;
+
+/** Expressions over the row of which the lineage is asked; null where there is none. */
+interface Leaf {
+  readonly tokenId: string;
+  readonly sessionId: string;
+  readonly role: string;
+  readonly providers: string;
+}
+
+/**
+ * Query of one row about a token or session and all that it comes from: the token or login that made
+ * it, what made that, and so on. `lasts`: all of them last, and each login among them still has the
+ * rights of the leaf. `ends`: when the first of them ends. `origins`: identities of their callers.
+ */
+const lineage = ({ tokenId, sessionId, role, providers }: Leaf) => `
+  WITH RECURSIVE up (token_id, session_id) AS (
+    SELECT ${tokenId}::text, ${sessionId}::uuid
+    UNION
+    SELECT coalesce(t0.parent_token_id, s0.token_id), t0.parent_session_id
+    FROM up LEFT JOIN api_tokens t0 ON t0.id = up.token_id
+      LEFT JOIN console_sessions s0 ON s0.id = up.session_id
+    WHERE coalesce(up.token_id, up.session_id::text) IS NOT NULL
+  )
+  SELECT bool_and(CASE
+      WHEN up.token_id IS NOT NULL
+        THEN coalesce(t1.revoked_at IS NULL AND t1.expires_at > now(), false)
+      ELSE coalesce(${endOf('s1')} > now() AND s1.last_used_at + ${after(SESSION_IDLE_MS)} > now()
+        AND ${rankOf(role)} <= ${rankOf('s1.role')}
+        AND (s1.providers IS NULL OR ${providers} <@ s1.providers), false)
+    END) AS lasts,
+    min(coalesce(t1.expires_at, ${endOf('s1')})) AS ends,
+    array_agg(coalesce(t1.owner_identity, s1.identity))
+      FILTER (WHERE coalesce(t1.owner_identity, s1.identity) IS NOT NULL) AS origins,
+    coalesce(bool_or(s1.name LIKE 'oidc:%' AND s1.id IS DISTINCT FROM ${sessionId}
+      AND s1.granted_at + ${after(GRANT_MAX_MS)} <= now()), false) AS is_stale
+  FROM up LEFT JOIN api_tokens t1 ON t1.id = up.token_id
+    LEFT JOIN console_sessions s1 ON s1.id = up.session_id
+  WHERE coalesce(up.token_id, up.session_id::text) IS NOT NULL`;
+
+const TOKEN = { tokenId: 't.id', sessionId: 'NULL', role: 't.role', providers: 't.providers' };
+const SESSION = { tokenId: 'NULL', sessionId: 's.id', role: 's.role', providers: 's.providers' };
+
+/** Of token `t`. */
+export const TOKEN_LASTS = `(SELECT l.lasts FROM (${lineage(TOKEN)}) l)`;
+export const TOKEN_ORIGINS = `(SELECT l.origins FROM (${lineage(TOKEN)}) l)`;
+
+/**
+ * Of session `s`. Nobody can ask a provider of identities about a login that the session comes from
+ * but is not: without its cookie, its role is believed for as long as without an answer.
+ */
+export const SESSION_LASTS = `(SELECT l.lasts AND NOT l.is_stale FROM (${lineage(SESSION)}) l)`;
+export const SESSION_ORIGINS = `(SELECT l.origins FROM (${lineage(SESSION)}) l)`;
+
+/** When what makes a token ends; null: never. */
+export const endOfMaker = (tokenId: string, sessionId: string) =>
+  `(SELECT l.ends FROM (${lineage({ tokenId, sessionId, role: 'NULL', providers: 'NULL' })}) l)`;

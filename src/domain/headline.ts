@@ -1,0 +1,110 @@
+import { SUBSTATES, type MachineState } from './states.ts';
+
+/** How a share of the fleet is meant: `warn` is amber and `bad` is red. */
+export const TONES = ['good', 'quiet', 'warn', 'bad'] as const;
+export type Tone = (typeof TONES)[number];
+
+/** Machines that are told under one word. */
+export interface Share {
+  readonly word: ShareWord;
+  readonly machines: number;
+  readonly tone: Tone;
+  /** What lists exactly these machines. */
+  readonly filter: string;
+}
+
+/** How the fleet is, at a glance. Slots that their provider no longer has are left out. */
+export interface Headline {
+  readonly total: number;
+  /** The gravest of its shares. */
+  readonly tone: Tone;
+  /** In the order in which they are told; those without machines are left out. */
+  readonly shares: readonly Share[];
+}
+
+/**
+ * Every state and substate under one word. State `Running` says only that an agent was started, so it is
+ * never told as it is: a dead machine stays in it until it is recovered.
+ */
+const SHARES = [
+  { word: 'healthy', tone: 'good', places: ['Running/healthy'] },
+  { word: 'silent', tone: 'bad', places: ['Running/silent'] },
+  { word: 'late', tone: 'warn', places: ['Running/late'] },
+  { word: 'recovering', tone: 'warn', places: ['Recovering'] },
+  { word: 'quarantined', tone: 'bad', places: ['Quarantined'] },
+  { word: 'failed', tone: 'bad', places: ['Provisioned/failed'] },
+  { word: 'stopped', tone: 'warn', places: ['Provisioned/stopped'] },
+  { word: 'backing off', tone: 'warn', places: ['Provisioned/backingOff'] },
+  {
+    word: 'starting',
+    tone: 'quiet',
+    places: ['Provisioned', 'AgentStarting', 'Running/awaitingHeartbeat'],
+  },
+  { word: 'installing', tone: 'quiet', places: ['Provisioned/installing', 'Running/installingOs'] },
+  { word: 'handed over', tone: 'quiet', places: ['HandedOver'] },
+  { word: 'left alone', tone: 'quiet', places: ['Quarantined/byOperator'] },
+  { word: 'deprovisioning', tone: 'quiet', places: ['Deprovisioning'] },
+  { word: 'creating', tone: 'quiet', places: ['Reserved/creating'] },
+  { word: 'penalised', tone: 'warn', places: ['Reserved/penalised'] },
+  { word: 'free', tone: 'quiet', places: ['Reserved'] },
+] as const satisfies readonly { word: string; tone: Tone; places: readonly string[] }[];
+
+export const SHARE_WORDS = SHARES.map(({ word }) => word);
+export type ShareWord = (typeof SHARES)[number]['word'];
+
+const WORDS: ReadonlyMap<string, ShareWord> = new Map(
+  SHARES.flatMap(({ word, places }) => places.map((place) => [place, word] as const)),
+);
+
+/** Under which word a machine is told; null: its slot is gone, and it is not told at all. */
+export function shareWord(place: {
+  readonly state: MachineState;
+  readonly substate: string;
+}): ShareWord | null {
+  const { state, substate } = place;
+  if (state === 'Released') return null;
+  return WORDS.get(`${state}/${substate}`) ?? WORDS.get(state) ?? 'starting';
+}
+
+export const TONE_OF = Object.fromEntries(SHARES.map(({ word, tone }) => [word, tone])) as Readonly<
+  Record<ShareWord, Tone>
+>;
+
+/** What lists the machines that are told under a word. */
+export const FILTER_OF = Object.fromEntries(
+  SHARES.map(({ word, places }) => [word, `state:${places.flatMap(termsOf).join()}`]),
+) as Readonly<Record<ShareWord, string>>;
+
+/** A state stands for those of its substates that have no word of their own. */
+function termsOf(place: string): readonly string[] {
+  if (place.includes('/')) return [place];
+  const substates = SUBSTATES[place as MachineState].map((substate) => `${place}/${substate}`);
+  const others = substates.filter((each) => !WORDS.has(each));
+  return others.length === substates.length ? [place] : others;
+}
+
+/** @param counts may name a word, or a state and substate, several times. */
+export function headlineOf(
+  counts: Iterable<{ readonly word: ShareWord | null; readonly machines: number }>,
+): Headline {
+  const found = new Map<ShareWord, number>();
+  for (const { word, machines } of counts) {
+    if (word !== null) found.set(word, (found.get(word) ?? 0) + machines);
+  }
+  const shares = SHARES.flatMap(({ word, tone }): Share[] => {
+    const machines = found.get(word) ?? 0;
+    return machines > 0 ? [{ word, machines, tone, filter: FILTER_OF[word] }] : [];
+  });
+  const gravest = Math.max(0, ...shares.map(({ tone }) => TONES.indexOf(tone)));
+  return {
+    total: shares.reduce((sum, { machines }) => sum + machines, 0),
+    tone: TONES[gravest]!,
+    shares,
+  };
+}
+
+/** `2 healthy · 10 silent of 12`. */
+export function headlineText({ total, shares }: Headline): string {
+  if (total === 0) return 'no machines';
+  return `${shares.map(({ machines, word }) => `${machines} ${word}`).join(' · ')} of ${total}`;
+}

@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest';
+import {
+  doingText,
+  fleetStatus,
+  hasNext,
+  needsText,
+  nextOfMachine,
+  type StatusFacts,
+} from '../../src/domain/fleet-status.ts';
+import { headlineOf } from '../../src/domain/headline.ts';
+import type { MachineRow } from '../../src/domain/machine.ts';
+import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import { agentStarted, backoff, ladderRow, machineRow, NOW_MS } from '../support/facts.ts';
+
+const MINUTE = 60_000;
+const calm: StatusFacts = {
+  nowMs: NOW_MS,
+  headline: headlineOf([{ word: 'healthy', machines: 12 }]),
+  needHuman: 0,
+  scopes: [],
+  unlisted: [],
+  machines: [],
+};
+const frozen = {
+  scope: 'fleet',
+  state: 'frozen',
+  sinceMs: NOW_MS - MINUTE,
+  reason: '10 of 12 started machines fell silent together',
+  ends: 'It cannot end by itself while 10 are silent.',
+  endsAtMs: null,
+} as const;
+
+describe('the status of a fleet', () => {
+  test('needs nobody where all is well', () => {
+    const told = fleetStatus(calm);
+    expect(told).toEqual({ needs: [], doing: [], next: null });
+    expect([needsText(told), doingText(told)]).toEqual(['nothing', 'nothing is under way']);
+  });
+
+  test('needs a person for a freeze, a provider that cannot be listed, and single machines', () => {
+    const told = fleetStatus({
+      ...calm,
+      scopes: [frozen],
+      unlisted: [{ provider: 'racks', sinceMs: 7, cause: 'connection refused' }],
+      needHuman: 2,
+    });
+    expect(told.needs).toMatchObject([
+      {
+        ...{ kind: 'guard', scope: 'fleet', sinceMs: NOW_MS - MINUTE },
+        title: 'recovery is frozen for the fleet',
+        text: `${frozen.reason}. ${frozen.ends}`,
+      },
+      { kind: 'unlisted', scope: 'racks', sinceMs: 7, text: 'connection refused' },
+      { kind: 'machines', title: '2 machines need a person' },
+    ]);
+  });
+
+  test('needs a person where nobody judges the fleet, and none for a grace that ends by itself', () => {
+    const blind = { ...frozen, state: 'blind', reason: 'no daemon is alive', ends: null } as const;
+    expect(fleetStatus({ ...calm, scopes: [blind] }).needs).toMatchObject([
+      { kind: 'guard', text: 'no daemon is alive' },
+    ]);
+    const deaf = {
+      ...frozen,
+      state: 'grace',
+      reason: 'heartbeats are not being taken in',
+    } as const;
+    expect(fleetStatus({ ...calm, scopes: [deaf] }).needs).toMatchObject([
+      { title: 'nothing is recovered in the fleet' },
+    ]);
+    const grace = { ...frozen, state: 'grace', endsAtMs: NOW_MS + MINUTE } as const;
+    expect(fleetStatus({ ...calm, scopes: [grace] })).toMatchObject({
+      needs: [],
+      next: { atMs: NOW_MS + MINUTE, text: 'recovery begins again for the fleet' },
+    });
+  });
+
+  test('says what is being done', () => {
+    const headline = headlineOf([
+      { word: 'recovering', machines: 2 },
+      { word: 'silent', machines: 3 },
+      { word: 'starting', machines: 1 },
+    ]);
+    expect(doingText(fleetStatus({ ...calm, headline }))).toBe('2 recovering · 1 starting');
+  });
+
+  test('says what comes first', () => {
+    const machines = [
+      { atMs: NOW_MS + 3, text: 'later' },
+      { atMs: NOW_MS + 2, text: 'first' },
+      { atMs: NOW_MS - 1, text: 'it was' },
+    ];
+    expect(fleetStatus({ ...calm, machines }).next).toEqual(machines[1]);
+    const thaw = { ...frozen, endsAtMs: NOW_MS + 1 };
+    expect(fleetStatus({ ...calm, machines, scopes: [thaw] }).next).toEqual({
+      atMs: NOW_MS + 1,
+      text: 'recovery thaws for the fleet',
+    });
+  });
+});
+
+describe('what comes next to a machine', () => {
+  const heard = (agoMs: number, change: Partial<MachineRow> = {}) =>
+    machineRow({
+      agentStarted: agentStarted(NOW_MS - 600 * MINUTE),
+      heartbeat: { atMs: NOW_MS - agoMs, bootId: null },
+      ...change,
+    });
+  const next = (state: string, substate: string, row: MachineRow, isBarred = false) =>
+    nextOfMachine(
+      { slot: 'racks/srv-1', state, substate, needsHuman: false, row, isBarred },
+      { nowMs: NOW_MS, loss: DEFAULT_LOSS },
+    );
+
+  test('is silence, where it is late', () => {
+    expect(next('Running', 'late', heard(2 * MINUTE))).toEqual({
+      atMs: NOW_MS + 8 * MINUTE,
+      text: 'racks/srv-1 counts as silent',
+    });
+  });
+
+  test('is another attempt, when its backoff and its cool-down are over', () => {
+    const waits = {
+      backoffs: [backoff('ShepherdRecovery', NOW_MS + MINUTE)],
+      recovery: ladderRow({ nextAtMs: NOW_MS + 2 * MINUTE }),
+    };
+    expect(next('Running', 'silent', heard(20 * MINUTE, waits))).toEqual({
+      atMs: NOW_MS + 2 * MINUTE,
+      text: 'recovery of racks/srv-1 is tried again',
+    });
+  });
+
+  test('is no attempt while nothing is recovered, but the need of a person', () => {
+    const waits = { backoffs: [backoff('ShepherdRecovery', NOW_MS + MINUTE)] };
+    expect(next('Running', 'silent', heard(20 * MINUTE, waits), true)).toEqual({
+      atMs: NOW_MS + 40 * MINUTE,
+      text: 'racks/srv-1 needs a person, unless it is heard',
+    });
+  });
+
+  test('is another start of its agent', () => {
+    const row = machineRow({ backoffs: [backoff('ShepherdAgentStart', NOW_MS + MINUTE)] });
+    expect(next('Provisioned', 'backingOff', row)).toEqual({
+      atMs: NOW_MS + MINUTE,
+      text: 'the agent of racks/srv-1 is started again',
+    });
+  });
+
+  test('is nothing by the clock, where it is healthy', () => {
+    expect(next('Running', 'healthy', heard(0))).toBeNull();
+    expect(hasNext({ state: 'Running', substate: 'healthy' })).toBe(false);
+    expect(hasNext({ state: 'Running', substate: 'silent' })).toBe(true);
+  });
+});
