@@ -17,11 +17,11 @@ const LESS: Readonly<Record<string, readonly Privilege[]>> = {
   [TABLE]: ['SELECT'],
 };
 /**
- * Columns that it may change where it may not change the table: an operator's request is settled and a
- * token revoked, and neither is rewritten.
+ * Columns that it may change where it may not change the table: an operator's request is settled, or given
+ * more time, and a token revoked; neither is rewritten.
  */
 const CHANGING: Readonly<Record<string, readonly string[]>> = {
-  operator_intents: ['state', 'outcome', 'settled_at', 'parameters'],
+  operator_intents: ['state', 'outcome', 'settled_at', 'parameters', 'expires_at'],
   api_tokens: ['last_used_at', 'revoked_at', 'revoked_by'],
 };
 /** The only ways to delete what is only added to; they decide themselves what may go. */

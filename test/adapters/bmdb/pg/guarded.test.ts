@@ -37,7 +37,7 @@ const takeBack = (id: MachineId) => `DELETE FROM recovery_permits WHERE machine_
 const ASKED = { kind: 'recoveryAsked', rung: 'rebooting', bootId: null } as const;
 
 describe('a permit that is being taken back', () => {
-  it('is not relied on by a claim, which is granted a new one', async () => {
+  it('is not relied on by a claim, whose request is granted a new one', async () => {
     const id = await addLost({ permit: true });
     const second = await addLost();
     const claimed = await holding(s, takeBack(id), async () => {
@@ -46,9 +46,11 @@ describe('a permit that is being taken back', () => {
       return { work };
     });
     const work = await claimed.work;
-    expect(await permits()).toEqual([id]);
+    expect(await permits()).toEqual([]);
     await work.note(ASKED);
-    expect(await codeOfRefusal(s.rival.claim('ShepherdRecovery', second))).toBe('no-permit');
+    expect(await permits()).toEqual([id]);
+    const other = await s.rival.claim('ShepherdRecovery', second);
+    expect(await codeOfRefusal(other.note(ASKED))).toBe('no-permit');
   });
 
   it('is not had again when somebody else took its place meanwhile', async () => {
@@ -59,23 +61,23 @@ describe('a permit that is being taken back', () => {
       `${takeBack(id)}; INSERT INTO recovery_permits (machine_id, provider)
          SELECT machine_id, provider FROM machine_provided WHERE machine_id = '${second}'`,
       async () => {
-        const code = codeOfRefusal(s.session.claim('ShepherdRecovery', id));
+        const work = s.session.claim('ShepherdRecovery', id);
         await untilBlocked(s, 1);
-        return { code };
+        return { work };
       },
     );
-    expect(await claimed.code).toBe('no-permit');
+    expect(await codeOfRefusal((await claimed.work).note(ASKED))).toBe('no-permit');
     expect(await permits()).toEqual([second]);
   });
 
-  it('is not asked under', async () => {
+  it('is granted anew when something more is asked', async () => {
     const id = await addLost();
     const work = await s.session.claim('ShepherdRecovery', id);
+    await work.note(ASKED);
     await s.server.sql.query(takeBack(id));
-    expect(await codeOfRefusal(work.note(ASKED))).toBe('no-permit');
-    expect((await s.bmdb.readMachine(id, SIGNAL)).row!.recovery).toBeNull();
-    await work.cancel();
-    expect(await historyOf(s, id)).toEqual(['Started', 'Canceled canceled']);
+    expect(await permits()).toEqual([]);
+    await work.note(ASKED);
+    expect(await permits()).toEqual([id]);
   });
 
   it('is kept by the sweep when a claim has come to rely on it', async () => {

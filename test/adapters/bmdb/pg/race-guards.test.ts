@@ -183,7 +183,8 @@ describe('a note', () => {
     const order = (await s.bmdb.requests.file(requestFor(ask, { key: 'one' }))).key;
     await s.bmdb.requests.file(requestFor({ verb: 'withdraw', target }, { key: 'two' }));
     const work = await s.session.claim('ShepherdRecovery', id);
-    const { note, settled } = await holding(s, locking('recovery_permits', id), async () => {
+    const guard = `SELECT 1 FROM fleet_guard WHERE scope = 'fleet' FOR UPDATE`;
+    const { note, settled } = await holding(s, guard, async () => {
       const note = work.note({ ...ASKED, order });
       await untilBlocked(s, 1);
       const settled = s.rival.settle('two');
@@ -198,10 +199,7 @@ describe('a note', () => {
   it('that something is asked for keeps its permit from whoever sweeps', async () => {
     const id = await addLost();
     const work = await s.session.claim('ShepherdRecovery', id);
-    await s.server.sql.query(
-      `INSERT INTO machine_recovery (machine_id, rung, attempts) VALUES ($1, 'restartingAgent', 0)`,
-      [id],
-    );
+    await work.note(ASKED);
     await s.server.sql.query(`UPDATE recovery_permits SET granted_at = now() - interval '1 hour'`);
     const { note } = await holding(s, locking('machine_recovery', id), async () => {
       const note = work.note(ASKED);
