@@ -123,10 +123,10 @@ export interface Provider {
   /** Resolves once accepted. */
   setPower?(id: string, want: 'on' | 'off', options: CallOptions): Promise<OperationRef>;
   /**
-   * Restarts what switches the machine (see `DriverMachine.controller`); the machine itself runs on.
-   * Resolves once accepted. The controller answers nothing else, so the core cannot look before: every
-   * driver, whether it `announces` or not, calls `requireOurs` with the machine as far as it knows it
-   * without its controller, and awaits `beforeSending`, just before it sends the request.
+   * Restarts what switches the machine (see `DriverMachine.controller`); the machine itself runs on. Resolves once
+   * accepted. The controller answers nothing else, so the core cannot look before: every driver, whether it `announces` or
+   * not, calls `requireOurs` with the machine as far as it knows it without its controller, and awaits `beforeSending`,
+   * just before it sends the request.
    * @throws {ProviderError} `conflict`: it does not hang, as far as the driver knows, or something is
    *   being installed behind it.
    */
@@ -152,10 +152,7 @@ export interface Provider {
     slotId: string,
     options: CallOptions,
   ): Promise<DriverMachine | null>;
-  /**
-   * Whether the slot of a machine that was given back can be used again, or is out of our hands.
-   * When absent: whether a listing shows it as free.
-   */
+  /** Whether the slot of a machine that was given back can be used again, or is out of our hands. Absent: a listing shows it. */
   isReusable?(slotId: string, options: CallOptions): Promise<boolean>;
   /** Host name that a device on this slot gets; always the same. When absent: the slot id. */
   hostnameFor?(slotId: string): string;
