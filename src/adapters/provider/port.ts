@@ -109,11 +109,7 @@ export interface Provider {
    */
   deprovisionMachine(id: string, options: CallOptions): Promise<void>;
   /** Resolves once accepted, which is no evidence that anything happened. */
-  rebootMachine(
-    id: string,
-    mode: 'graceful' | 'force',
-    options: CallOptions,
-  ): Promise<OperationRef>;
+  rebootMachine(id: string, mode: 'graceful' | 'force', call: CallOptions): Promise<OperationRef>;
   /** A new system on the same id. Resolves once accepted. */
   reinstallMachine(
     id: string,
@@ -309,7 +305,7 @@ export interface ReinstallRequest {
 /** How the provider names an accepted operation, for people. */
 export interface OperationRef {
   readonly operationRef: string;
-  /** The machine's own system is to carry it out, which one that hangs does not. Absent: it is not, or nobody knows. */
+  /** The machine's own system is to carry it out, which one that hangs does not. Absent: not known. */
   readonly isGraceful?: boolean;
 }
 

@@ -324,48 +324,6 @@ describe('the boot that the request is to end', () => {
   });
 });
 
-describe('a graceful reboot that the system itself is to carry out', () => {
-  beforeEach(() => void (stand.isGraceful = true));
-
-  test('is forced after two minutes where the machine did not answer', async () => {
-    stand.host.unreachable = true;
-    stage.silent('boot-1', rebooting(0));
-    const { result } = stage.attempt();
-    await advance(stand.clock, 1.9 * MINUTE);
-    expect(reboots()).toEqual(['reboot graceful']);
-    await advance(stand.clock, 0.2 * MINUTE);
-    expect(reboots()).toEqual(['reboot graceful', 'reboot force']);
-    expect(stand.row().recovery).toMatchObject({ attempts: 2, bootIdBefore: 'boot-1' });
-    Object.assign(stand.host, { bootId: 'another', unreachable: false });
-    await advance(stand.clock, MINUTE);
-    expect(await result).toMatchObject({ outcome: 'done' });
-    expect(reboots()).toHaveLength(2);
-  });
-
-  test('is not forced where the machine boots meanwhile', async () => {
-    stand.host.unreachable = true;
-    stage.silent('boot-1', rebooting(0));
-    const { result } = stage.attempt();
-    await advance(stand.clock, MINUTE);
-    Object.assign(stand.host, { bootId: 'another', unreachable: false });
-    await advance(stand.clock, 4 * MINUTE);
-    expect(await result).toMatchObject({ outcome: 'done' });
-    expect(reboots()).toEqual(['reboot graceful']);
-  });
-
-  test.each(['answers', 'is ordered so'])('is waited for where the machine %s', async (why) => {
-    stand.host.unreachable = why !== 'answers';
-    stage.silent(stand.host.bootId, rebooting(0));
-    if (stand.host.unreachable) await stage.order('reboot');
-    const { result } = stage.attempt();
-    await advance(stand.clock, 10 * MINUTE);
-    expect(reboots()).toEqual(['reboot graceful']);
-    Object.assign(stand.host, { bootId: 'another', unreachable: false });
-    await advance(stand.clock, MINUTE);
-    expect(await result).toMatchObject({ outcome: 'done' });
-  });
-});
-
 describe('how long the proof took', () => {
   const proved = async (afterMs: number) => {
     await advance(stand.clock, afterMs);

@@ -35,14 +35,14 @@ export const isSessionsFull = ({ status, ids, message }: Refusal): boolean =>
   (ids.some((id) => /^(RAC0218|SessionLimitExceeded)$/.test(id)) ||
     /maximum number of user sessions/i.test(message));
 
-/** What was asked for is not there: a part of it, for that a machine is gone takes more. */
+/** What was asked for is not there; that a machine is gone takes more than that (`readSystem`). */
 const isAbsence = ({ status }: Pick<Refusal, 'status'>): boolean => [404, 410].includes(status);
 export function isAbsent(error: unknown): boolean {
   const refusal = refusalIn(error);
   return refusal !== null && isAbsence(refusal);
 }
 
-/** What was read, or null where the BMC has it not. */
+/** What was read; null: the BMC does not have it. */
 export const unlessAbsent = <T>(read: Promise<T>): Promise<T | null> =>
   read.catch((error: unknown) => {
     if (isAbsent(error)) return null;
