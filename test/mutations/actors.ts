@@ -47,8 +47,8 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'a-refusal-backs-off-as-anything-else',
     file: 'src/actors/tasks/agent-start.ts',
-    find: "NEEDS_PEOPLE.has(failure?.code ?? '') ? longBackoff(deps.backoff, work) : deps.backoff",
-    replace: 'deps.backoff',
+    find: 'if (NEEDS_PEOPLE.has(code)) return longBackoff(deps.backoff, work);',
+    replace: '',
     tests: ['test/actors/tasks/agent-start-failures.test.ts'],
   },
   {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { hashOf, newSecret } from '../../../src/adapters/provider/core/instance-secret.ts';
 import {
+  CommandFailed,
   Denied,
   NotListening,
   ProviderError,
@@ -11,7 +12,12 @@ import {
 import { slot } from '../../../src/domain/ids.ts';
 import { SECRET_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../../src/wire/codec.ts';
-import { agentAnswer, startAgent } from '../../support/agent-start.ts';
+import {
+  agentAnswer,
+  AGENT_PATH as AGENT,
+  startAgent,
+  startServices,
+} from '../../support/agent-start.ts';
 import { device, MACHINE, PROVIDER } from '../../support/facts.ts';
 import { createTaskStand, type TaskStand } from '../../support/task-stand.ts';
 import { advance, runOut } from '../../doubles/simulated-clock.ts';
@@ -85,6 +91,61 @@ describe('the first agent start after an installation', () => {
     const [wait] = stand.row().backoffs;
     expect(wait?.lastIntervalSeconds).toBe(5 * 60);
     expect(stand.row().startAttempt).toMatchObject({ count: 1, unreached: 1 });
+  });
+});
+
+describe('an agent that is a script for Node', () => {
+  const BOOT_ID = 'execute cat /proc/sys/kernel/random/boot_id';
+  const VERSION = 'execute /usr/bin/env node --version';
+  const content = Buffer.from('#!/usr/bin/env node\nstart();');
+  const services = () =>
+    startServices(stand, 'tofu', {
+      agent: { file: { content, sha256: '', mode: 0o755 }, targetPath: AGENT },
+    });
+  const onMachineWith = (node: () => { readonly stdout: Buffer }) => {
+    stand.host.run = (argv, stdin) => (argv[1] === 'node' ? node() : agentAnswer(stdin));
+    stand.given();
+    return startAgent(stand, services());
+  };
+  const failing = (exitCode: number, text: string) => () => {
+    const [stdout, stderr] = [Buffer.alloc(0), Buffer.from(text)];
+    throw new CommandFailed(`exit code ${exitCode}`, { exitCode, stdout, stderr });
+  };
+
+  test.each(['v20.16.0', 'v24.1.0', 'v26.0.0-nightly'])('starts it by %s', async (version) => {
+    const stdout = Buffer.from(`${version}\n`);
+    expect((await onMachineWith(() => ({ stdout }))).outcome).toBe('done');
+    expect(stand.done).toEqual([
+      'connect',
+      BOOT_ID,
+      VERSION,
+      `upload ${AGENT}`,
+      `execute ${AGENT}`,
+    ]);
+  });
+
+  test.each([
+    ['none', failing(127, '/usr/bin/env: ‘node’: No such file or directory\n'), /there is none/],
+    ['v18', () => ({ stdout: Buffer.from('v18.20.4\n') }), /there is v18\.20\.4/],
+    ['v20.15', () => ({ stdout: Buffer.from('v20.15.1\n') }), /there is v20\.15\.1/],
+  ])('names Node where the machine has %s, before anything is put there', async (_, node, text) => {
+    const { outcome, failure } = await onMachineWith(node);
+    expect({ outcome, code: failure?.code }).toEqual({
+      outcome: 'failed',
+      code: 'not-implemented',
+    });
+    expect(failure?.message).toMatch(/^needs Node 20\.16 or later on the machine/);
+    expect(failure?.message).toMatch(text);
+    expect(failure?.message).toContain('agent.executablePath');
+    expect(stand.done).toEqual(['connect', BOOT_ID, VERSION]);
+    expect(stand.host.files.size).toBe(0);
+    const [wait] = stand.row().backoffs;
+    expect(wait?.cause).toBe(failure?.message);
+    expect(wait!.untilMs - stand.clock.now()).toBeGreaterThanOrEqual(30 * MINUTE);
+  });
+
+  test('starts it where the machine does not answer that clearly', async () => {
+    expect((await onMachineWith(failing(127, 'sh: /usr/bin/env: not found'))).outcome).toBe('done');
   });
 });
 

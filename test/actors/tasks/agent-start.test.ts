@@ -4,7 +4,7 @@ import type { HostKeyPolicy } from '../../../src/domain/policy.ts';
 import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { hashOf, newSecret } from '../../../src/adapters/provider/core/instance-secret.ts';
 import { AGENT_START_BACKOFF } from '../../../src/domain/backoff.ts';
-import { CommandFailed, Denied, Unreachable } from '../../../src/domain/errors.ts';
+import { Denied, Unreachable } from '../../../src/domain/errors.ts';
 import { providerName } from '../../../src/domain/ids.ts';
 import {
   INSTANCE_SECRET_PATH,
@@ -85,59 +85,6 @@ describe('taking a machine over', () => {
       expect(outcome).toBe('failed');
       expect(failure?.message).toMatch(/processor "riscv64".*agent\.executables.*x64, arm64/);
       expect(stand.host.files.size).toBe(0);
-    });
-  });
-
-  describe('with a program that is a script for Node', () => {
-    const VERSION = 'execute /usr/bin/env node --version';
-    const content = Buffer.from('#!/usr/bin/env node\nstart();');
-    const services = () =>
-      startServices(stand, 'tofu', {
-        agent: { file: { content, sha256: '', mode: 0o755 }, targetPath: AGENT },
-      });
-    const onMachineWith = (node: () => { readonly stdout: Buffer }) => {
-      stand.host.run = (argv, stdin) => (argv[1] === 'node' ? node() : agentAnswer(stdin));
-      stand.given();
-      return startAgent(stand, services());
-    };
-    const failing = (exitCode: number, text: string) => () => {
-      const [stdout, stderr] = [Buffer.alloc(0), Buffer.from(text)];
-      throw new CommandFailed(`exit code ${exitCode}`, { exitCode, stdout, stderr });
-    };
-
-    test.each(['v20.16.0', 'v24.1.0', 'v26.0.0-nightly'])('starts it by %s', async (version) => {
-      const stdout = Buffer.from(`${version}\n`);
-      expect((await onMachineWith(() => ({ stdout }))).outcome).toBe('done');
-      expect(stand.done).toEqual(['connect', BOOT_ID, VERSION, ...ALL.slice(2)]);
-    });
-
-    test.each([
-      ['none', failing(127, '/usr/bin/env: ‘node’: No such file or directory\n'), /there is none/],
-      ['v18', () => ({ stdout: Buffer.from('v18.20.4\n') }), /there is v18\.20\.4/],
-      ['v20.15', () => ({ stdout: Buffer.from('v20.15.1\n') }), /there is v20\.15\.1/],
-    ])(
-      'names Node where the machine has %s, before anything is put there',
-      async (_, node, text) => {
-        const { outcome, failure } = await onMachineWith(node);
-        expect({ outcome, code: failure?.code }).toEqual({
-          outcome: 'failed',
-          code: 'not-implemented',
-        });
-        expect(failure?.message).toMatch(/^needs Node 20\.16 or later on the machine/);
-        expect(failure?.message).toMatch(text);
-        expect(failure?.message).toContain('agent.executablePath');
-        expect(stand.done).toEqual(['connect', BOOT_ID, VERSION]);
-        expect(stand.host.files.size).toBe(0);
-        const [wait] = stand.row().backoffs;
-        expect(wait?.cause).toBe(failure?.message);
-        expect(wait!.untilMs - stand.clock.now()).toBeGreaterThanOrEqual(30 * MINUTE);
-      },
-    );
-
-    test('starts it where the machine does not answer that clearly', async () => {
-      expect((await onMachineWith(failing(127, 'sh: /usr/bin/env: not found'))).outcome).toBe(
-        'done',
-      );
     });
   });
 
