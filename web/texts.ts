@@ -597,6 +597,8 @@ export const texts = {
     notFollowed: (why: string) => `How it stands since then cannot be told: ${why}`,
     selected: (count: number) => `${figure(count)} selected`,
     unselect: 'Select none',
+    selectAll: (count: number) => `Select all ${figure(count)}`,
+    selectMost: (most: number) => `At most ${figure(most)} at once: narrow the filter.`,
     select: (slot: string) => `Select ${slot}`,
   },
 

@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'react';
 import type { ChartArrow, ChartLayout, ChartState } from '../../src/console/charts/layout.ts';
 import { useNow } from '../live/clock.ts';
 import { span } from '../parts/span.ts';
+import { Scrolls } from '../parts/table.tsx';
 import { headOf, placeOn, pointsOf } from './geometry.ts';
 import { words } from './words.ts';
 
@@ -65,7 +66,7 @@ export function Chart({ layout, lit, rows = null, last = null, timer = null }: C
   }, [litBox]);
   return (
     <figure className="chart" data-chart={layout.id}>
-      <div ref={frame} tabIndex={0} role="group" aria-label={layout.title}>
+      <Scrolls label={layout.title} frame={frame}>
         <svg
           data-wide={layout.width > WIDE || undefined}
           viewBox={`0 0 ${layout.width} ${layout.height}`}
@@ -85,7 +86,7 @@ export function Chart({ layout, lit, rows = null, last = null, timer = null }: C
           {leaves.map(draw)}
           {timer && <Timer {...timer} layout={layout} />}
         </svg>
-      </div>
+      </Scrolls>
       <States layout={layout} lit={all} rows={rows} />
     </figure>
   );

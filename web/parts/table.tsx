@@ -1,4 +1,4 @@
-import { useEffect, useRef, type ReactNode } from 'react';
+import { useEffect, useRef, type ReactNode, type RefObject } from 'react';
 
 export interface TableProps {
   /** What it is about, for those who cannot see where it stands. */
@@ -10,11 +10,17 @@ export interface TableProps {
   readonly children: ReactNode;
 }
 
+export interface ScrollsProps extends Pick<TableProps, 'label' | 'children'> {
+  /** For whoever scrolls it to a place. */
+  readonly frame?: RefObject<HTMLDivElement | null>;
+}
+
 /** Scrolls by itself where it is wider than the page; a shadow marks the side where there is more. */
-export function Scrolls({ label, children }: Pick<TableProps, 'label' | 'children'>) {
-  const frame = useRef<HTMLDivElement>(null);
+export function Scrolls({ label, frame, children }: ScrollsProps) {
+  const own = useRef<HTMLDivElement>(null);
+  const ref = frame ?? own;
   useEffect(() => {
-    const element = frame.current!;
+    const element = ref.current!;
     const mark = () => {
       const { scrollLeft, clientWidth, scrollWidth } = element;
       element.toggleAttribute('data-before', scrollLeft > 1);
@@ -29,7 +35,7 @@ export function Scrolls({ label, children }: Pick<TableProps, 'label' | 'childre
     };
   }, []);
   return (
-    <div className="scrolls" ref={frame} tabIndex={0} role="group" aria-label={label}>
+    <div className="scrolls" ref={ref} tabIndex={0} role="group" aria-label={label}>
       {children}
     </div>
   );

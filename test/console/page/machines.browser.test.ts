@@ -6,6 +6,7 @@ import { openBrowser, type HeldBrowser } from '../../support/browser.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
 import { guardInsight } from '../scripted-guard.ts';
+import { manned } from './manned.ts';
 import { becomes, consoleOf, showPage } from './page-scene.ts';
 
 let browser: HeldBrowser;
@@ -151,6 +152,12 @@ test('V2: of many thousand machines only those that are seen are drawn, wherever
   await done();
 });
 
+const SILENT = { state: 'Running', substate: 'silent' } as const;
+const PREVIEW = {
+  ...{ dryRun: true, verb: 'reboot', would: 'be rebooted', count: 300, lost: null },
+  ...{ isDestroying: false, refusals: [], waits: [], outcomes: [] },
+};
+
 /** What is cut off in a row that is drawn, or overlaps with the next. */
 const cutOff = (page: Page) =>
   page.evaluate<string[]>(`(() => {
@@ -190,6 +197,34 @@ test('shows the whole reason in rows of their own heights on a phone, also after
     page.locator('.list [data-slot]').evaluateAll((all) => all.map((row) => row.offsetHeight));
   await expect.poll(heights, PATIENCE).toEqual([30, 30, 30]);
   await done();
+});
+
+test('selects all that match the filter, drawn or not, and asks for exactly these', async () => {
+  const world = manned();
+  const many = Array.from({ length: 300 }, (_, at) => machine(`s${at}`, SILENT));
+  const fleet = scriptedFleet(machine('a'), ...many);
+  const shown = await show(fleet, '', world.more);
+  await world.logIn(shown.page, shown.console.url);
+  const { page } = shown;
+  await page.goto(`${shown.console.url}machines?filter=state:silent`);
+  await page.getByRole('button', { name: 'Select all 300' }).click();
+  await becomes(page, '.selection', '300 selected');
+  const sent = page.waitForRequest((request) => request.url().endsWith('requests?dryRun=true'));
+  await page.route('**/requests?dryRun=true', (route) => route.fulfill({ json: PREVIEW }));
+  await page.locator('.selection').getByRole('button', { name: 'Reboot' }).click();
+  const asked = (await sent).postDataJSON() as { slots: string[]; expectCount: number };
+  expect([asked.expectCount, new Set(asked.slots).size]).toEqual([300, 300]);
+  expect(asked.slots).not.toContain('equinix/a');
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Select none' }).click();
+  await page.locator('.selection').waitFor({ state: 'detached' });
+  fleet.put(...Array.from({ length: 701 }, (_, at) => machine(`t${at}`, SILENT)));
+  const all = page.getByRole('button', { name: 'Select all 1,001' });
+  await all.waitFor();
+  expect(await all.isDisabled()).toBe(true);
+  expect(await all.getAttribute('title')).toBe('At most 1,000 at once: narrow the filter.');
+  await shown.done();
+  await browser.context.clearCookies();
 });
 
 test('marks the sides on which a table goes on', async () => {

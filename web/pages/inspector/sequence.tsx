@@ -1,5 +1,6 @@
 import { memo, useEffect, useMemo, useRef } from 'react';
 import { Panel } from '../../parts/panel.tsx';
+import { Scrolls } from '../../parts/table.tsx';
 import { clockOf, type Stepping } from './stepper.tsx';
 import type { ActorThen, Step } from './story.ts';
 import { words } from './words.ts';
@@ -23,7 +24,7 @@ export function Sequence({ steps, at, isLatest, go }: Stepping) {
   }, [at, isLatest, steps.length]);
   return (
     <Panel title={words.sequence} className="sequence">
-      <div className="scrolls" role="group" tabIndex={0} aria-label={words.sequence}>
+      <Scrolls label={words.sequence}>
         <div className="lanes" aria-hidden="true">
           <span />
           {lanes.map((lane) => (
@@ -43,7 +44,7 @@ export function Sequence({ steps, at, isLatest, go }: Stepping) {
             />
           ))}
         </ol>
-      </div>
+      </Scrolls>
     </Panel>
   );
 }

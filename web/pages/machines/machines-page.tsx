@@ -1,11 +1,14 @@
+import { useMutation } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Actions } from '../../acts/actions.tsx';
 import { VERBS_OF_MANY } from '../../acts/verbs.ts';
+import { addressOf, read } from '../../api/ask.ts';
+import type { MachineRow } from '../../api/types.ts';
 import { readFilter } from '../../../src/domain/machine-filter.ts';
 import { texts } from '../../texts.ts';
 import { Notice } from '../../parts/panel.tsx';
-import { FilterBar } from './filter-bar.tsx';
+import { FilterBar, SELECTED_MAX } from './filter-bar.tsx';
 import { MachineTable } from './machine-table.tsx';
 import { columnsOf } from './columns.tsx';
 import type { ListSearch } from './search.ts';
@@ -24,12 +27,18 @@ export function MachinesPage() {
     setSelected((before) => before.symmetricDifference(new Set([slot])));
   const { faults } = readFilter(filter);
   const list = useList({ filter: faults.length > 0 ? null : filter, sort, ...seen });
+  const selecting = useMutation({ mutationFn: () => slotsOf(filter), onSuccess: setSelected });
   const change = (next: ListSearch) =>
     void navigate({ to: '/machines', search: { ...search, ...next }, replace: true });
   return (
     <div className="machines">
       <h1 className="spoken">{texts.pages.machines}</h1>
-      <FilterBar search={search} total={list.total} change={change} />
+      <FilterBar
+        search={search}
+        total={list.total}
+        change={change}
+        selectAll={() => selecting.mutate()}
+      />
       {selected.size > 0 && (
         <div className="selection">
           <p role="status">{texts.acts.selected(selected.size)}</p>
@@ -39,7 +48,14 @@ export function MachinesPage() {
           <Actions verbs={VERBS_OF_MANY} slots={[...selected]} />
         </div>
       )}
-      {list.error !== null && <Notice tone="bad">{list.error.message}</Notice>}
+      {[list.error, selecting.error].map(
+        (error) =>
+          error !== null && (
+            <Notice key={error.message} tone="bad">
+              {error.message}
+            </Notice>
+          ),
+      )}
       {faults.length > 0 ? (
         <Notice tone="bad" title={texts.machines.unreadable}>
           <ul role="alert">
@@ -70,3 +86,16 @@ export function MachinesPage() {
     </div>
   );
 }
+
+/** Slots of all machines that match now. What is asked of them names each one, and how many they are. */
+async function slotsOf(filter: string): Promise<ReadonlySet<string>> {
+  const address = addressOf(['machines'], { filter, limit: SELECTED_MAX });
+  const signal = AbortSignal.timeout(SELECT_MAX_MS);
+  const { machines, total } = await read<{
+    readonly machines: readonly MachineRow[];
+    readonly total: number;
+  }>(address, signal);
+  if (total > machines.length) throw new Error(texts.acts.selectMost(SELECTED_MAX));
+  return new Set(machines.map(({ slot }) => slot));
+}
+const SELECT_MAX_MS = 30_000;
