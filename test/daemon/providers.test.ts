@@ -151,6 +151,7 @@ test('the check of a configuration stops the providers that it opened', async ()
   open.mockRestore();
   expect(opened).toHaveLength(1);
   const { signal } = new AbortController();
-  const call = { signal, deadline: new Date(Date.now() + 60_000), operationId: 'a test' };
+  const deadline = new Date(Date.now() + 60_000);
+  const call = { signal, deadline, operationId: 'a test', requireOurs: () => undefined };
   await expect(opened[0]!.listMachines({}, call)).rejects.toMatchObject({ kind: 'stopped' });
 });
