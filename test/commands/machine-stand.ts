@@ -1,3 +1,4 @@
+import { stubSettings } from '../../src/adapters/provider/stub/settings.ts';
 import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import { newMachine } from '../doubles/mem-bmdb/tables.ts';
 import type { BmdbSession } from '../../src/adapters/bmdb/port.ts';
@@ -52,7 +53,12 @@ export function machineStand(): MachineStand {
         needsHumanAfter: DEFAULT_LOSS.needsHumanAfterMs,
         firstHeartbeatDeadline: DEFAULT_LOSS.firstHeartbeatMs,
       },
-      providers: { metal: {} },
+      providers: {
+        metal: {
+          ...{ driver: 'stub', instanceSetId: 'zzzzz-zzzzz-zzzzzzzzzzzzzzz', sharedTags: {} },
+          ...stubSettings().parse({}),
+        },
+      },
       guard: DEFAULT_BUDGET,
       recoverer: { ladder: DEFAULT_LADDER },
     } as unknown as Means['config'],

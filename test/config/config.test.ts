@@ -215,23 +215,6 @@ test.each([
 });
 
 test.each([
-  [
-    'plans',
-    [{ name: 'a' }, { name: 'b', spott: true }],
-    'plans.1.spott is not known; known here: name, location, spot, reservations',
-  ],
-  [
-    'faults',
-    [{ fault: 'noCapacity', callz: [1] }],
-    'faults.0.callz is not known; known here: fault, operation',
-  ],
-])('an item of the list providers.stub.%s tells what is known in it', (key, list, expected) => {
-  const stub = { driver: 'stub', instanceSetId: 'stub1-fleet-000000000000001', [key]: list };
-  const input = withValue('providers.stub', stub);
-  expect(complaint(() => parseConfig(input, { env }))).toContain(`providers.stub.${expected}`);
-});
-
-test.each([
   ['agentServer.listen', '127.0.0.1:0', 'agent.endpoint'],
   ['providers.equinix.baseUrl', 'http://127.0.0.1:8080/metal/v1', 'agent.executablePath'],
 ])('%s: %s is accepted, also without %s', (path, value, unset) => {

@@ -112,6 +112,22 @@ test('vector 1: an unknown key is named with those that this driver knows', () =
   expect(message, 'keys of others are not known here').not.toContain('projectId');
 });
 
+test.each([
+  [
+    'plans',
+    [{ name: 'a' }, { name: 'b', spott: true }],
+    'plans.1.spott is not known; known here: name, location, spot, reservations',
+  ],
+  [
+    'faults',
+    [{ fault: 'noCapacity', callz: [1] }],
+    'faults.0.callz is not known; known here: fault, operation',
+  ],
+])('an item of the list providers.stub.%s tells what is known in it', (key, list, expected) => {
+  const stub = { driver: 'stub', instanceSetId: 'stub1-fleet-000000000000001', [key]: list };
+  expect(complaint({ rack, stub })).toContain(`providers.stub.${expected}`);
+});
+
 test('vector 1: a placeholder is named wherever it stands, and not repeated with a secret', () => {
   const providers = {
     rack: { ...rack, inventory: 'file:FIXME.json', sharedTags: { team: 'fixMe', Fixme: 'x' } },

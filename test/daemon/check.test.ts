@@ -10,11 +10,9 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { BalancerDriver, LoadBalancer } from '../../src/adapters/balancer/port.ts';
-import { DRIVERS } from '../../src/adapters/provider/drivers.ts';
-import type { Provider } from '../../src/adapters/provider/port.ts';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { parseConfig } from '../../src/config.ts';
 import { checkAround } from '../../src/daemon/check.ts';
@@ -398,16 +396,4 @@ test('C6: everything at once', async () => {
     'agent.endpoint',
     'agent.endpointCaCertificatePath',
   ]);
-});
-
-test('stops the providers that it opened, so that nothing of them keeps the daemon from ending', async () => {
-  const stub = DRIVERS.get('stub')!;
-  const open = vi.spyOn(stub, 'open');
-  const lab = { driver: 'stub', instanceSetId: 'stub1-fleet-000000000000001', ssh: true };
-  await findings({ providers: { lab } });
-  const opened = open.mock.results.map(({ value }) => value as Provider);
-  open.mockRestore();
-  expect(opened).toHaveLength(1);
-  const { signal } = new AbortController();
-  await expect(opened[0]!.listMachines({ signal })).rejects.toMatchObject({ kind: 'stopped' });
 });

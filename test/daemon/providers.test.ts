@@ -9,8 +9,14 @@ import { silentMetrics } from '../../src/adapters/metrics/port.ts';
 import { NO_SHELL } from '../../src/adapters/provider/core/no-shell.ts';
 import { createMemoryRecords } from '../../src/adapters/provider/core/memory-records.ts';
 import { DRIVERS } from '../../src/adapters/provider/drivers.ts';
-import type { CreateRequest, Driver, DriverContext } from '../../src/adapters/provider/port.ts';
+import type {
+  CreateRequest,
+  Driver,
+  DriverContext,
+  Provider,
+} from '../../src/adapters/provider/port.ts';
 import { parseConfig } from '../../src/config.ts';
+import { checkAround } from '../../src/daemon/check.ts';
 import { createCloser } from '../../src/daemon/closer.ts';
 import { openProvider, openProviders } from '../../src/daemon/providers.ts';
 import { TUNING } from '../../src/daemon/tuning.ts';
@@ -134,4 +140,18 @@ test('a driver that there is not is a mistake of use', () => {
     recoveryMayEraseDisks: false,
   };
   expect(() => openProvider(providerName('r1'), settings, means())).toThrow(UsageError);
+});
+
+test('the check of a configuration stops the providers that it opened', async () => {
+  const open = vi.spyOn(DRIVERS.get('stub')!, 'open');
+  const lab = { driver: 'stub', instanceSetId: SET_ID, ssh: true };
+  const config = parseConfig({ ...minimal(), providers: { lab } }, { env });
+  await checkAround(config, means());
+  const opened = open.mock.results.map(({ value }) => value as Provider);
+  open.mockRestore();
+  expect(opened).toHaveLength(1);
+  const { signal } = new AbortController();
+  const deadline = new Date(Date.now() + 60_000);
+  const call = { signal, deadline, operationId: 'a test', requireOurs: () => undefined };
+  await expect(opened[0]!.listMachines({}, call)).rejects.toMatchObject({ kind: 'stopped' });
 });

