@@ -197,10 +197,7 @@ async function addShown(
     version: deps.version,
     inspectorUrl: deps.inspectorUrl ?? null,
   });
-  return {
-    readers: () => watch.hub.readers,
-    close: () => watch.close(),
-  };
+  return { readers: () => watch.hub.readers, close: () => watch.close() };
 }
 
 /** Commands tell people when their console is of another version. Who is not known is told none. */
