@@ -7,9 +7,6 @@ import type { Inspector } from '../adapters/inspector/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import { silentMetrics, type ConsoleMetrics } from '../adapters/metrics/port.ts';
 import { UsageError } from '../domain/errors.ts';
-import { TRAIT_NAMES, TRAITS } from '../domain/traits.ts';
-import { createEventHub } from './events.ts';
-import type { EventHub, EventLimits } from './events.ts';
 import { addApi } from './api/api.ts';
 import { API } from './api/kit.ts';
 import type { FilingMeans } from './api/filing/port.ts';
@@ -25,7 +22,7 @@ import { addOidcLogin } from './access/oidc-login.ts';
 import { mayDo } from './access/rights.ts';
 import { notAfterMs, renewTls, tlsOptions, type ReadTls } from './access/tls.ts';
 import { boundConnections, limitsFor, type ConnectionLimits } from './connections.ts';
-import { addGate, problem } from './gate.ts';
+import { addGate } from './gate.ts';
 import { addMeters } from './meters.ts';
 import { addPage } from './page.ts';
 import type { WebhooksView } from './webhooks.ts';
@@ -94,7 +91,6 @@ export interface ConsoleDeps extends AccessMeans {
   /** How many descriptors this process may have; absent: nobody knows. */
   readonly descriptorsMax?: number | null | undefined;
   readonly connectionLimits?: Partial<ConnectionLimits> | undefined;
-  readonly eventLimits?: Partial<EventLimits> | undefined;
   readonly streamLimits?: Partial<StreamLimits> | undefined;
 }
 
@@ -159,21 +155,7 @@ async function addShown(
 ) {
   const { fleet, clock, log } = deps;
   const { mayEraseDisks = [] } = deps;
-  const about = {
-    version: deps.version,
-    inspectorUrl: deps.inspectorUrl ?? null,
-    mayEraseDisks,
-    traits: TRAIT_NAMES.map((name) => ({ name, label: TRAITS[name].label })),
-  };
   const onDropped = () => meters.streamDropped();
-  const hub = createEventHub({
-    fleet,
-    clock,
-    log,
-    about,
-    limits: deps.eventLimits ?? {},
-    onDropped,
-  });
   addPage(app, { log, version: deps.version });
   addDocuments(app);
   addLoginPage(app, {
@@ -181,7 +163,6 @@ async function addShown(
     isOpen: access.options.isOpen,
   });
   addOidcLogin(app, access);
-  addEvents(app, hub, access);
   const {
     insight = NO_INSIGHT,
     history = NO_HISTORY,
@@ -216,13 +197,7 @@ async function addShown(
     version: deps.version,
     inspectorUrl: deps.inspectorUrl ?? null,
   });
-  return {
-    readers: () => hub.readers + watch.hub.readers,
-    close() {
-      hub.close();
-      watch.close();
-    },
-  };
+  return { readers: () => watch.hub.readers, close: () => watch.close() };
 }
 
 /** Commands tell people when their console is of another version. Who is not known is told none. */
@@ -256,21 +231,6 @@ function gateOptions({ listen, allowedHosts = [], publicUrl }: ConsoleDeps, acce
     isSecure: access.options.cookies.isSecure,
     access,
   };
-}
-
-function addEvents(app: FastifyInstance, hub: EventHub, access: Access): void {
-  app.get('/events', { exposeHeadRoute: false }, async (request, reply) => {
-    const headers = reply.getHeaders() as Record<string, string>;
-    if (hub.attach(reply.raw, headers)) {
-      reply.raw.once(
-        'close',
-        access.follow(request, () => reply.raw.destroy()),
-      );
-      return reply.hijack();
-    }
-    reply.code(503).header('retry-after', '5');
-    return reply.send(problem('limited', 'Too many pages are open on this console'));
-  });
 }
 
 /** What monitoring asks for. Whether the daemon lives and is ready anybody is told, and why not whoever may look. */

@@ -165,6 +165,3 @@ const wrongHost = () =>
     'wrong-host',
     'The console does not answer under this name: console.allowedHosts lists those that it does',
   );
-
-/** The form of error answers before there were problems. */
-export const problem = (code: string, message: string) => ({ error: { code, message } });

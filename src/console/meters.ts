@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { ConsoleMetrics } from '../adapters/metrics/port.ts';
 
 /** They last as long as their readers stay, which says nothing of the console. */
-const STREAMS = new Set(['/events', '/api/v1/stream']);
+const STREAMS = new Set(['/api/v1/stream']);
 
 /**
  * Counts what the console answers, and how long that took. Calls of no route are one, whatever they

@@ -31,9 +31,6 @@ export interface ScriptedFleet extends FleetView {
   unlist(unlisted: FleetSnapshot['unlisted']): void;
   /** How pools stand from now on. */
   pool(...pools: readonly PoolSummary[]): void;
-  fail(error: Error): void;
-  /** Whether anybody is subscribed. */
-  watched(): boolean;
 }
 
 /** Nothing is the matter. */
@@ -168,8 +165,6 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
       entryChanges$.next({ type: 'removed', slot: name });
       emit([], [name]);
     },
-    fail: (error) => changes$.error(error),
-    watched: () => changes$.observed,
   };
 }
 

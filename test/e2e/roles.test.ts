@@ -85,7 +85,7 @@ test('one process works and hears agents, another shows the fleet; together they
   ]);
   await vi.waitFor(async () => expect(await statesAt(shows)).toEqual(ALL_RUN), WAIT);
   expect([works.agents, shows.agents]).toEqual([expect.stringMatching(/:\d+$/), 'none']);
-  for (const path of ['/', '/api/v1/machines', '/events'])
+  for (const path of ['/', '/api/v1/machines', '/api/v1/stream'])
     expect((await ask(works, path)).status, `${path} is of the other`).toBe(404);
   for (const daemon of [works, shows])
     await vi.waitFor(async () => expect((await ask(daemon, '/readyz')).status).toBe(200), PATIENCE);

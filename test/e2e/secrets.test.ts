@@ -141,7 +141,7 @@ async function pagesOf({ daemon }: Pick<SimulatedFleet, 'daemon'>): Promise<stri
     ...new Set([...slots, ...providers]),
   ];
   const pages = await Promise.all(paths.map(async (path) => (await get(path)).text()));
-  const { body } = await get('/events');
+  const { body } = await get('/api/v1/stream?view=fleet');
   const { value } = await body!.getReader().read();
   ends.abort();
   return [...pages, Buffer.from(value).toString()].join('\n');

@@ -80,15 +80,21 @@ export function createFiles({ poolsDir, baseFiles, program }: FilesDeps): Files 
   }
 
   async function write(path: string, text: string): Promise<void> {
-    const temporary = join(poolsDir, `.${basename(path)}.new`);
-    const file = await open(temporary, 'w', 0o644);
+    // A directory of its own, whose name nobody can know before: no link waits there to be followed.
+    const dir = await mkdtemp(join(poolsDir, CANDIDATES));
     try {
-      await file.writeFile(text);
-      await file.sync();
+      const temporary = join(dir, basename(path));
+      const file = await open(temporary, 'wx', 0o644);
+      try {
+        await file.writeFile(text);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      await rename(temporary, path);
     } finally {
-      await file.close();
+      await rm(dir, { recursive: true, force: true });
     }
-    await rename(temporary, path);
   }
 
   return {
@@ -181,8 +187,8 @@ function runCheck(
   signal: AbortSignal,
 ): Promise<void> {
   const args = ['-c', ...files.flatMap((file) => ['-f', file])];
-  const path = [process.env['PATH'] ?? '', ...SYSTEM_PATHS].join(delimiter);
-  const env = { ...process.env, PATH: path };
+  // The daemon's environment has secrets, which a file may use in what HAProxy says of it.
+  const env = { PATH: [process.env['PATH'] ?? '', ...SYSTEM_PATHS].join(delimiter) };
   return new Promise((resolve, reject) => {
     execFile(program, args, { env, signal, timeout: CHECK_MS }, (error, stdout, stderr) => {
       // A master waits patiently for a configuration with something to listen at.
