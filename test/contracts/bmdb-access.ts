@@ -156,7 +156,8 @@ export function accessContract(s: Stage): void {
     const ids = (list: readonly ConsoleSession[]) => list.map(({ id }) => id);
 
     it('are found by what the cookie holds, and end when nothing is asked', async () => {
-      await book().open(session(1, { renewal: Buffer.from('sealed') }));
+      const pageDigest = digestOf('page');
+      await book().open(session(1, { renewal: Buffer.from('sealed'), pageDigest }));
       const found = (await find(1))!;
       expect(found).toMatchObject({
         id: idOf(1),
@@ -165,6 +166,7 @@ export function accessContract(s: Stage): void {
         role: 'admin',
       });
       expect(Buffer.from(found.renewal!).toString()).toBe('sealed');
+      expect(Buffer.from(found.pageDigest!)).toEqual(pageDigest);
       expect(found.endsAtMs - found.openedAtMs).toBe(SESSION_MAX_MS);
       expect(await find(2)).toBeNull();
       await s.h.pass(SESSION_IDLE_MS - MINUTE);

@@ -115,7 +115,8 @@ export function createAccess(options: AccessOptions): Access {
     const { id } = found;
     note(`token ${id}`, found.lastUsedAtMs, () => book.tokens.used(id));
     const known = { name: `token:${found.name}`, identity: `token:${id}` };
-    return { ...personOf(known, found, 'token'), tokenId: id };
+    const generation = found.origins.length;
+    return { ...personOf(known, found, 'token'), tokenId: id, generation };
   };
   const configuredToken = (token: string): Person | null => {
     // All are compared, so that the time does not tell which is near.
@@ -189,7 +190,8 @@ export function createAccess(options: AccessOptions): Access {
     if (found) {
       const known = { name: found.name, identity: identityOf(found) };
       const { proven, id: sessionId } = found;
-      return { ...personOf(known, found, 'cookie'), proven, sessionId };
+      const generation = found.origins.length;
+      return { ...personOf(known, found, 'cookie'), proven, sessionId, generation };
     }
     if (isOpen) return ANONYMOUS;
     throw new Problem('not-signed-in', 'This console needs a login or a token');

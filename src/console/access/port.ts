@@ -31,6 +31,8 @@ export interface Person {
   readonly tokenId?: string;
   /** The session whose cookie was shown; absent: none was. */
   readonly sessionId?: string;
+  /** How many tokens and logins the caller comes from, its own included; absent: none. */
+  readonly generation?: number;
   /** Whether the name was proven; else it is a claim. */
   readonly proven: boolean;
 }

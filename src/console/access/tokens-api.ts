@@ -109,11 +109,20 @@ export function addTokens(api: Api, access: Access): void {
   );
 }
 
-/** @throws {Problem} the token could do more than who makes it. */
+/** Each use of a token looks at all that it comes from, so that is bounded. */
+const GENERATIONS_MAX = 16;
+
+/** @throws {Problem} the token could do more than who makes it, or comes from too many. */
 function requireWithin(
   person: Person,
   { role, providers }: Pick<z.infer<typeof NewTokenSchema>, 'role' | 'providers'>,
 ): void {
+  if ((person.generation ?? 0) >= GENERATIONS_MAX) {
+    throw new Problem(
+      'refused',
+      `${person.name} comes from ${GENERATIONS_MAX} tokens, each made by the one before: use an earlier one`,
+    );
+  }
   if (!isAtLeast(person.role, role)) {
     throw new Problem('not-allowed', `${person.name} is ${person.role}, and may not give ${role}`);
   }

@@ -162,8 +162,9 @@ describe('V41: both doors write the same bytes', () => {
       const made = await run(side, ['token', 'create', 'ci', '--role', 'operator', '--for', '720h']);
       expect(made.code).toBe(0);
       const [, id] = /^shp_([0-9a-f]{10})_\S+\n$/.exec(made.stdout) ?? [];
-      expect(made.stderr).toBe(
-        `shepherd: token ci has the id ${id} and the role operator; it is shown once\n`,
+      const about = `token ci has the id ${id} and the role operator, and ends`;
+      expect(made.stderr).toMatch(
+        new RegExp(`^shepherd: ${about} \\S+ \\S+Z; it is shown once\n$`),
       );
       const told = await run(side, ['token', 'list', '-o', 'wide']);
       expect(told.stdout).toMatch(

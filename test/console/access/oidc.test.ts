@@ -251,3 +251,21 @@ test.each(['userinfo', 'discovery'])('reads no more than 256 KiB of an answer: %
   expect(logged.join('')).toContain('longer than 262144 bytes');
   expect(there.padded()).toBeLessThan(8 * 1024 * 1024);
 });
+
+test('gives somebody else with the same address none of the logins of who had it before', async () => {
+  const { there, browser, logIn } = await scene();
+  const logins = async (shown: Browser) => {
+    const { body } = await shown.visit(`${ORIGIN}/api/v1/logins`);
+    return (JSON.parse(body) as { logins: { isThis: boolean }[] }).logins;
+  };
+  for (const subject of ['a1', 'b2']) {
+    there.accounts.set(subject, { email: 'ann@example.org', groups: ['rack-crew'] });
+  }
+  const [before, after] = [browser(), browser()];
+  await logIn(before);
+  there.next = 'b2';
+  await logIn(after);
+  for (const each of [before, after]) {
+    expect(await logins(each)).toEqual([expect.objectContaining({ isThis: true })]);
+  }
+});

@@ -183,3 +183,17 @@ test('refuses what came from a configured token once the configuration has anoth
   stand.pass(5_000);
   expect(await all()).toEqual([401, 401, 401]);
 });
+
+test('refuses a token to the last of sixteen that made each other', async () => {
+  const stand = await openStand({
+    tokens: [{ name: 'deploy', role: 'operator', providers: null, read: () => 'of-the-first-one' }],
+  });
+  const statuses: number[] = [];
+  let token = 'of-the-first-one';
+  for (let at = 0; at < 17; at += 1) {
+    const made = await make(stand, token, { name: `t${at}`, role: 'operator' });
+    statuses.push(made.status);
+    token = made.token;
+  }
+  expect(statuses).toEqual([...Array.from({ length: 16 }, () => 201), 422]);
+});
