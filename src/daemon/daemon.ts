@@ -13,8 +13,8 @@ import type { DaemonsView } from '../console/daemons.ts';
 import type { FleetView } from '../console/port.ts';
 import { needsMirror } from '../domain/daemon-roles.ts';
 import { explain } from '../domain/errors.ts';
+import { headlineOf, headlineText } from '../domain/headline.ts';
 import type { ProviderName } from '../domain/ids.ts';
-import { headlineText } from '../domain/headline.ts';
 import type { BudgetUse } from '../domain/recovery/permits.ts';
 import { accessMeans } from './access-means.ts';
 import { createCloser } from './closer.ts';
@@ -135,10 +135,17 @@ async function build(means: Built): Promise<Daemon> {
   warnOfErasing(means, parts);
   if (parts.roles.has('loops')) startWebhooks(means, parts, means.ports);
   if (parts.roles.has('loops')) {
-    tellDaily(() => ({ headline: headlineText(fleet.frame().headline), ...board.counts() }), means);
+    tellDaily(
+      () => ({ headline: headlineText(headlineOf(board.shares())), ...board.counts() }),
+      means,
+    );
   }
   if (parts.roles.has('stats')) startCounting(means, parts);
-  parts.series.begin({ counts: board.counts, nowMs: mirror.nowMs });
+  parts.series.begin({
+    counts: board.counts,
+    headline: () => headlineOf(board.shares()),
+    nowMs: mirror.nowMs,
+  });
   log.info({ console: web.url, agents: parts.server.address }, 'daemon started');
 
   let stopping: Promise<void> | undefined;
