@@ -195,17 +195,17 @@ test('a page that came from another version than the one that answers says so, u
 test('names each page in its title, before the figures of the fleet', async () => {
   const { page, console, done } = await show(scriptedFleet(machine('a')));
   const titles: Record<string, string> = {
-    '': '0/1 Running · Shepherd',
-    machines: 'Machines · 0/1 Running · Shepherd',
-    'machines/equinix/a': 'equinix/a · 0/1 Running · Shepherd',
-    audit: 'Audit · 0/1 Running · Shepherd',
+    '': '1 free of 1 · Shepherd',
+    machines: 'Machines · 1 free of 1 · Shepherd',
+    'machines/equinix/a': 'equinix/a · 1 free of 1 · Shepherd',
+    audit: 'Audit · 1 free of 1 · Shepherd',
   };
   for (const [path, title] of Object.entries(titles)) {
     await page.goto(`${console.url}${path}`);
     await expect.poll(() => page.title(), PATIENCE).toBe(title);
   }
   await page.locator('.menu').getByText('Guard').click();
-  await expect.poll(() => page.title(), PATIENCE).toBe('Guard · 0/1 Running · Shepherd');
+  await expect.poll(() => page.title(), PATIENCE).toBe('Guard · 1 free of 1 · Shepherd');
   await done();
 });
 
