@@ -67,7 +67,7 @@ async function make(): Promise<void> {
       async ({ page }) => {
         page.setDefaultTimeout(PATIENCE_MS);
         await page.goto(link);
-        await page.locator('.fleet-line', { hasText: /2\d\/24 Running/ }).waitFor();
+        await page.locator('.fleet-line', { hasText: /2\d healthy/ }).waitFor();
         await page.locator('.headline').waitFor();
         await take(page, 'fleet');
         await page.goto(new URL('/machines', page.url()).href);

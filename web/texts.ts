@@ -1,7 +1,6 @@
 import type { Stage } from '../src/domain/balancing/plan.ts';
 import type { ExplainedWork } from '../src/domain/explanation/types.ts';
 import type { MachineVerb } from '../src/domain/filing/verbs.ts';
-import type { FreezeKind } from '../src/domain/machine.ts';
 import type { GuardRule } from '../src/domain/recovery/guard-rules.ts';
 import type { GuardState } from '../src/domain/recovery/standing.ts';
 import type { MachineState } from '../src/domain/states.ts';
@@ -72,7 +71,7 @@ export const texts = {
     Reserved: 'Hardware that waits to be used',
     Provisioned: 'Installed, its agent not started yet',
     AgentStarting: 'The agent is being started over SSH',
-    Running: 'The agent reports in',
+    Running: 'Its agent was started; it may be silent',
     Recovering: 'Silent for too long and being brought back',
     HandedOver: 'Its operating system was installed; others look after it',
     Quarantined: 'Left alone until somebody has looked at it',
@@ -81,12 +80,8 @@ export const texts = {
   } satisfies Record<MachineState, string>,
 
   fleet: {
-    running: (total: number) => `of ${figure(total)} ${machineNoun(total)} Running`,
-    silent: (count: number) => `${figure(count)} silent`,
-    title: (running: number, total: number) => `${figure(running)}/${figure(total)} Running`,
+    of: (total: number) => `of ${figure(total)}`,
     tiles: 'Machines by state',
-    spoken: (parts: readonly (readonly [number, string])[]) =>
-      parts.map(([count, name]) => `${figure(count)} ${name}`).join(', ') || 'No machines',
     empty: 'No machines yet',
     emptyWhy:
       'Shepherd shows every slot that a provider lists: free reservations, and the machines that ' +
@@ -94,7 +89,6 @@ export const texts = {
       'Readiness and at the log.',
     erasing: (providers: string) =>
       `Recovery may erase disks of ${providers}: what nothing else brings back is reinstalled.`,
-    unlisted: 'A provider cannot be listed: what it has now is not known',
     matrix: 'Where machines are',
     location: 'Location',
     elsewhere: 'not told',
@@ -107,10 +101,18 @@ export const texts = {
 
   needsYou: {
     title: 'Needs you',
-    none: 'Nothing waits for a person.',
+    none: 'Nothing needs a person.',
     count: (count: number) =>
-      `${figure(count)} ${count === 1 ? 'machine needs' : 'machines need'} a human`,
-    all: (count: number) => `All ${figure(count)}`,
+      `${figure(count)} ${count === 1 ? 'machine needs' : 'machines need'} a person`,
+  },
+
+  status: {
+    nothing: 'Nothing needs you',
+    needs: (titles: readonly string[]) => `Needs you: ${titles.join('; ')}`,
+    doing: (shares: readonly { readonly machines: number; readonly word: string }[]) =>
+      shares.map(({ machines, word }) => `${figure(machines)} ${word}`).join(' · ') ||
+      'Nothing is under way',
+    next: 'Next',
   },
 
   guard: {
@@ -157,11 +159,6 @@ export const texts = {
       'What stops it next',
       '',
     ],
-    thaws: {
-      manual: 'Only an operator thaws it.',
-      silence: 'It thaws by itself once few enough are silent for long enough',
-      probes: 'It thaws by itself once enough can be reached for long enough',
-    } satisfies Record<FreezeKind, string>,
     stopsAfter: {
       silence: (more: number) =>
         more === 0 ? 'it freezes now' : `it freezes if ${figure(more)} more fall silent together`,
@@ -199,6 +196,7 @@ export const texts = {
     heartbeats: 'Heartbeats',
     perSecond: 'a second',
     recoveries: 'Recoveries',
+    silent: 'silent of them',
     begun: 'begun in ten seconds',
     most: (value: string) => `at most ${value}`,
     range: (name: string, least: string, most: string) => `${name}: from ${least} to ${most}`,

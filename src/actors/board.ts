@@ -1,6 +1,6 @@
 import type { Observer } from 'rxjs';
 import type { Metrics, PlaceCount } from '../adapters/metrics/port.ts';
-import { shareWord, type ShareWord } from '../domain/headline.ts';
+import { headlineOf, shareWord, type Headline, type ShareWord } from '../domain/headline.ts';
 import type { Slot } from '../domain/ids.ts';
 import { entryNeedsHuman, type MachineState } from '../domain/states.ts';
 import type { MachineView } from '../domain/view.ts';
@@ -44,8 +44,8 @@ export interface Board {
   readonly entries: ReadonlyMap<Slot, BoardEntry>;
   /** Machines per state. */
   counts(): Partial<Record<MachineState, number>>;
-  /** Machines by the words of the headline; a word may come several times. */
-  shares(): readonly { readonly word: ShareWord | null; readonly machines: number }[];
+  /** How they are, at a glance. */
+  headline(): Headline;
   /** Machines that need a person. */
   needHuman(): number;
   /** Machines per provider, state and substate. */
@@ -132,7 +132,8 @@ export function createBoard({ nowMs, metrics, changes, onStay }: BoardOptions): 
   return {
     entries,
     counts: () => Object.fromEntries([...tally].filter(([, number]) => number > 0)),
-    shares: () => [...groups.values()].map(({ word, count: machines }) => ({ word, machines })),
+    headline: () =>
+      headlineOf([...groups.values()].map(({ word, count: machines }) => ({ word, machines }))),
     needHuman: () => needHuman,
     census: () => [...groups.values()].map(({ word: _, ...group }) => group),
     recoveries: () => recovered,

@@ -6,6 +6,8 @@ export interface Sample {
   readonly atMs: number;
   /** Machines by state then; states without machines are left out. */
   readonly counts: Readonly<Partial<Record<MachineState, number>>>;
+  /** Machines of state `Running` that were silent then. */
+  readonly silent: number;
   /** Heartbeats that it took in during the step. */
   readonly heartbeats: number;
   /** Machines that came to be recovered during the step. */

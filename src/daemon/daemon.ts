@@ -13,8 +13,8 @@ import type { DaemonsView } from '../console/daemons.ts';
 import type { FleetView } from '../console/port.ts';
 import { needsMirror } from '../domain/daemon-roles.ts';
 import { explain } from '../domain/errors.ts';
-import type { ProviderName } from '../domain/ids.ts';
 import { headlineText } from '../domain/headline.ts';
+import type { ProviderName } from '../domain/ids.ts';
 import type { BudgetUse } from '../domain/recovery/permits.ts';
 import { accessMeans } from './access-means.ts';
 import { createCloser } from './closer.ts';
@@ -134,11 +134,10 @@ async function build(means: Built): Promise<Daemon> {
   const { stopped, supervisor } = startSupervisor(means, parts, watchers);
   warnOfErasing(means, parts);
   if (parts.roles.has('loops')) startWebhooks(means, parts, means.ports);
-  if (parts.roles.has('loops')) {
-    tellDaily(() => ({ headline: headlineText(fleet.frame().headline), ...board.counts() }), means);
-  }
+  const daily = () => ({ headline: headlineText(board.headline()), ...board.counts() });
+  if (parts.roles.has('loops')) tellDaily(daily, means);
   if (parts.roles.has('stats')) startCounting(means, parts);
-  parts.series.begin({ counts: board.counts, nowMs: mirror.nowMs });
+  parts.series.begin({ ...board, nowMs: mirror.nowMs });
   log.info({ console: web.url, agents: parts.server.address }, 'daemon started');
 
   let stopping: Promise<void> | undefined;

@@ -50,10 +50,7 @@ export interface MachineView extends Traits {
   readonly request: string | null;
   /** Who or what can end a quarantine, for people. */
   readonly endedBy: string | null;
-  /**
-   * Nothing is done about it until a person decides, or it has been silent or out of reach for too
-   * long, whatever is done meanwhile.
-   */
+  /** It waits for a decision, or has been silent or out of reach for too long. */
   readonly needsHuman: boolean;
   /** When the clock alone may change this view (epoch ms of the database); null: never. */
   readonly dueAtMs: number | null;
@@ -112,12 +109,7 @@ function tellOf(facts: SlotFacts, moment: Moment): Told {
   const due = dueRequest(requests, row, { holds, nowMs: moment.nowMs, loss: moment.loss });
   const request = due?.key ?? null;
   return {
-    state,
-    substate,
-    reason,
-    next,
-    request,
-    endedBy,
+    ...{ state, substate, reason, next, request, endedBy },
     needsHuman: needsHuman({ state, substate }) || (row !== null && isUnheardTooLong(row, moment)),
     holds: activeHolds(facts, moment.nowMs),
   };

@@ -10,6 +10,7 @@ export const seriesView = (count = 360): SeriesView => ({
       return {
         atMs: AT_MS - (count - at) * 10_000,
         counts: { Running: 20 - recovering, Recovering: recovering, Quarantined: at > 200 ? 2 : 1 },
+        silent: at > 100 && at < 200 ? 3 : 0,
         heartbeats: 60 + (at % 7),
         recoveries: at % 90 === 61 ? 3 : 0,
       };

@@ -64,7 +64,7 @@ test('the page shows a machine of a real fleet go from Reserved to Running, and 
       for (const { id } of world.fakequinix.faults()) world.fakequinix.removeFault(id);
       const badge = page.locator(`[data-slot="${slot}"] .state`);
       await badge.filter({ hasText: 'Running' }).waitFor(WAIT);
-      await page.locator('.fleet-line').filter({ hasText: '2/2 Running' }).waitFor(WAIT);
+      await page.locator('.fleet-line').filter({ hasText: '2 healthy of 2' }).waitFor(WAIT);
       const key = await rebootByHand(page, daemon, slot!);
       const shown = page.locator(`.machine[data-slot="${slot}"] header .state`);
       await shown.filter({ hasText: 'Recovering' }).waitFor(WAIT);

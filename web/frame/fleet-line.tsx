@@ -1,31 +1,33 @@
 import { Link, useLocation, useParams } from '@tanstack/react-router';
 import { useEffect } from 'react';
+import { headlineText } from '../../src/domain/headline.ts';
 import { frame } from '../live/model.ts';
 import { useStore } from '../live/store.ts';
+import { ShareLinks } from '../pages/fleet/headline.tsx';
 import { texts } from '../texts.ts';
 import { MENU } from './navigation.tsx';
 
 /** How the fleet is, in one line, on every page. */
 export function FleetLine() {
   const told = useStore(frame);
-  const running = told?.counts.Running ?? 0;
-  const total = told === null ? 0 : told.total - told.counts.Released;
-  const title = told && texts.fleet.title(running, total);
+  const title = told && headlineText(told.headline);
   const page = usePageName();
   useEffect(() => {
     document.title = [page, title, texts.product].filter(Boolean).join(' · ');
   }, [page, title]);
   if (told === null) return <p className="fleet-line" />;
-  const { guard, needHuman } = told;
+  const { guard, headline, status } = told;
   return (
     <p className="fleet-line">
-      <Link to="/">{texts.fleet.title(running, total)}</Link>
+      <span>
+        <ShareLinks {...headline} />
+      </span>
       <Link to="/" hash="guard" className="guard-link" data-guard={guard.state}>
         {texts.guard.title} <b>{texts.guard.word[guard.state]}</b>
       </Link>
-      {needHuman > 0 && (
-        <Link to="/machines" search={{ filter: 'needs-human' }} className="calls">
-          {texts.needsYou.count(needHuman)}
+      {status.needs.length > 0 && (
+        <Link to="/" hash="needs-you" className="calls">
+          {texts.needsYou.title}
         </Link>
       )}
     </p>

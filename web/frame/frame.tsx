@@ -9,6 +9,7 @@ import { Help } from './help.tsx';
 import { LinkMark, LinkNotice, VersionNotice } from './link-state.tsx';
 import { Navigation } from './navigation.tsx';
 import { Palette } from './palette.tsx';
+import { StatusLine } from './status-line.tsx';
 import { ThemeChoice } from './theme-choice.tsx';
 
 const isStale = document.querySelector('meta[name=shepherd-page][content=stale]') !== null;
@@ -38,6 +39,7 @@ export function Frame() {
       </header>
       <Navigation />
       <main id="main" tabIndex={-1} ref={main}>
+        <StatusLine />
         {isStale && (
           <div className="notice" data-tone="warn">
             {texts.pageStale}

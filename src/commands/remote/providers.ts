@@ -1,3 +1,4 @@
+import { headlineText } from '../../domain/headline.ts';
 import { NotFound, UsageError } from '../../domain/errors.ts';
 import { whenText } from '../machine/layout.ts';
 import { toTable } from '../text-table.ts';
@@ -34,8 +35,7 @@ async function unknownProvider(name: string, session: Session): Promise<NotFound
 }
 
 function inWords(status: Provider): string {
-  const { provider, driver, can, provisioner, states, unlisted, listing, breaker, atMs } = status;
-  const counts = Object.entries(states).map(([state, count]) => `${count} ${state}`);
+  const { provider, driver, can, provisioner, headline, unlisted, listing, breaker, atMs } = status;
   const facts: string[][] = [
     ['driver', driver],
     ['can', can.join(', ') || 'nothing but list'],
@@ -43,7 +43,7 @@ function inWords(status: Provider): string {
       'provisioner',
       provisioner === null ? 'no daemon at the moment' : `session ${provisioner.sessionId}`,
     ],
-    ['machines', counts.join(', ') || 'none'],
+    ['machines', headlineText(headline)],
     ...(unlisted
       ? [['CANNOT BE LISTED', `since ${whenText(unlisted.sinceMs, atMs)}: ${unlisted.cause}`]]
       : []),

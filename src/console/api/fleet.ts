@@ -23,7 +23,8 @@ const ShareSchema = z.object({
   filter: z.string().describe('Lists exactly these machines.'),
 });
 
-const HeadlineSchema = named(
+/** How machines are, at a glance. */
+export const HeadlineSchema = named(
   'Headline',
   z.object({
     total: z.int().describe('Slots that are gone from their provider are left out.'),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { OWNERSHIPS, PROVIDER_HOLD_KINDS, PROVIDER_STATUSES } from '../../domain/machine.ts';
+import { headlineOf } from '../../domain/headline.ts';
 import { STATES } from '../../domain/states.ts';
 import type { Cell } from '../index/cells.ts';
 import type { MachineIndex } from '../index/machine-index.ts';
@@ -7,6 +8,7 @@ import { createWalks } from '../index/walks.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { FleetView, MachineEntry } from '../port.ts';
 import type { ProvidersView, ProviderSummary } from '../providers.ts';
+import { HeadlineSchema } from './fleet.ts';
 import type { Api } from './kit.ts';
 import { PAGE_MAX } from './machines.ts';
 import { Problem } from './problem.ts';
@@ -77,6 +79,7 @@ export const ProviderSchema = named(
       .nullable()
       .describe('Null: that was not judged yet.'),
     states: z.partialRecord(z.enum(STATES), z.int()).describe('Its machines, by state.'),
+    headline: HeadlineSchema,
     classes: listOf(
       z.object({
         plan: text,
@@ -171,9 +174,9 @@ export function addProviders(api: Api, deps: ProvidersDeps): void {
       },
     },
     async () => {
-      const states = statesBy(cells());
+      const counted = cells();
       const all = await providers.summaries();
-      return { atMs: atMs(), providers: all.map((each) => answer(each, states)) };
+      return { atMs: atMs(), providers: all.map((each) => answer(each, counted)) };
     },
   );
   api.get(
@@ -193,7 +196,7 @@ export function addProviders(api: Api, deps: ProvidersDeps): void {
     async ({ params: { provider }, query: { shelfAfter } }) => {
       const found = await required(provider);
       const told = { shelf: shelfOf(found, shelfAfter), unsettled: unsettledOf(found) };
-      return { ...answer(found, statesBy(cells())), atMs: atMs(), ...told };
+      return { ...answer(found, cells()), atMs: atMs(), ...told };
     },
   );
   api.get(
@@ -254,28 +257,25 @@ function addSlots(
   );
 }
 
-/** Machines by state, for each provider. */
-function statesBy(cells: readonly Cell[]) {
-  const found = new Map<string, Partial<Record<Cell['state'], number>>>();
-  for (const { provider, state, machines } of cells) {
-    const states = found.get(provider) ?? {};
-    found.set(provider, states);
-    states[state] = (states[state] ?? 0) + machines;
-  }
-  return found;
+function statesOf(cells: readonly Cell[]) {
+  const states: Partial<Record<Cell['state'], number>> = {};
+  for (const { state, machines } of cells) states[state] = (states[state] ?? 0) + machines;
+  return states;
 }
 
 function answer(
   { holds, shelf, unsettled, ...summary }: ProviderSummary,
-  states: ReturnType<typeof statesBy>,
+  cells: readonly Cell[],
 ): z.output<typeof ProviderSchema> {
   const { listing, unlisted, breaker } = summary;
+  const own = cells.filter(({ provider }) => provider === summary.provider);
   return {
     ...summary,
     listing: listing && { ...listing, atMs: Math.round(listing.atMs) },
     unlisted: unlisted && { ...unlisted, sinceMs: Math.round(unlisted.sinceMs) },
     breaker: breaker && { ...breaker, atMs: Math.round(breaker.atMs) },
-    states: states.get(summary.provider) ?? {},
+    states: statesOf(own),
+    headline: headlineOf(own),
     holds: holdsOf({ holds }),
     shelf: shelf.length,
     unsettled: unsettled.length,

@@ -17,6 +17,7 @@ const SeriesSchema = named(
       .describe(
         'Machines by state at each of the moments; states that had none all the time are left out.',
       ),
+    silent: row.describe('Machines of state `Running` that were silent at each of the moments.'),
     heartbeats: row.describe('Heartbeats that the daemon that answers took in during each step.'),
     recoveries: row.describe('Machines that came to be recovered during each step.'),
   }),
@@ -49,6 +50,7 @@ function seriesAnswer(series: SeriesView): SeriesAnswer {
     states: Object.fromEntries(
       seen.map((state) => [state, column(({ counts }) => counts[state] ?? 0)]),
     ),
+    silent: column(({ silent }) => silent),
     heartbeats: column(({ heartbeats }) => heartbeats),
     recoveries: column(({ recoveries }) => recoveries),
   };

@@ -13,7 +13,6 @@ import type {
 } from '../../console/port.ts';
 import type { SessionId, Slot } from '../../domain/ids.ts';
 import type { SlotFacts } from '../../domain/machine.ts';
-import { headlineOf } from '../../domain/headline.ts';
 import type { LossPolicy } from '../../domain/policy.ts';
 import { guardEnd } from '../../domain/recovery/guard-ends.ts';
 import type { GuardPolicy } from '../../domain/recovery/guard-judgement.ts';
@@ -74,7 +73,7 @@ export function fleetView(deps: FleetViewDeps): FleetView {
   });
   const frame = () => ({
     counts: counts(),
-    headline: headlineOf(board.shares()),
+    headline: board.headline(),
     needHuman: board.needHuman(),
   });
   const guardShown = () => {

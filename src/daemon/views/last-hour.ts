@@ -1,6 +1,7 @@
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Metrics } from '../../adapters/metrics/port.ts';
 import type { Sample, SeriesView } from '../../console/series.ts';
+import type { Headline } from '../../domain/headline.ts';
 import type { Closer } from '../closer.ts';
 
 const STEP_MS = 10_000;
@@ -18,6 +19,7 @@ export interface Series extends SeriesView {
 export interface SeriesSource {
   /** Machines per state. */
   readonly counts: () => Sample['counts'];
+  readonly headline: () => Headline;
   /** Database clock, epoch ms. */
   readonly nowMs: () => number;
 }
@@ -49,9 +51,10 @@ export function createSeries({
         if (to === 'Recovering') recoveries += 1;
       },
     }),
-    begin({ counts, nowMs }) {
+    begin({ counts, headline, nowMs }) {
       const step = () => {
-        samples.push({ atMs: nowMs(), counts: counts(), heartbeats, recoveries });
+        const silent = headline().shares.find(({ word }) => word === 'silent')?.machines ?? 0;
+        samples.push({ atMs: nowMs(), counts: counts(), silent, heartbeats, recoveries });
         if (samples.length > SAMPLES_MAX) samples.shift();
         heartbeats = 0;
         recoveries = 0;

@@ -32,14 +32,14 @@ test('the fleet is told in figures, by state, by location and by provider, and t
   const one = machine('a');
   const fleet = scriptedFleet(one, machine('b', { location: 'da11' }));
   const { page, done } = await show(fleet);
-  await becomes(page, '.headline', /0\s*of 2 machines Running/);
+  await becomes(page, '.headline', /^2\s*free of 2/);
   fleet.set(one.slot, { state: 'Running', substate: 'healthy' });
-  await becomes(page, '.headline', /1\s*of 2 machines Running/);
+  await becomes(page, '.headline', /^1\s*healthy · 1\s*free of 2/);
   expect(await textOf(page, '.tiles a[data-state=Running]')).toMatch(/^1\s*Running$/);
-  await becomes(page, '.matrix tbody tr:first-child', /am6\s*·\s*1\s*1/);
-  await becomes(page, '.matrix tbody tr:nth-child(2)', /da11\s*1\s*·\s*1/);
-  await becomes(page, '[data-provider=equinix]', '2 machines');
-  expect(await page.title()).toBe('1/2 Running · Shepherd');
+  await becomes(page, '.matrix tbody tr:first-child', /am6\s*1\s*·\s*1/);
+  await becomes(page, '.matrix tbody tr:nth-child(2)', /da11\s*·\s*1\s*1/);
+  await becomes(page, '[data-provider=equinix]', '1 healthy · 1 free of 2');
+  expect(await page.title()).toBe('1 healthy · 1 free of 2 · Shepherd');
   await done();
 });
 
@@ -52,19 +52,39 @@ test('the guard says why nothing is recovered, of which provider, and since when
     ...{ scope: 'equinix', state: 'frozen', sinceMs: AT_MS - 125_000, reason: attack },
     ...{ started: 20, silent: 9, ends: 'Only a person ends it.', endsAtMs: null },
   };
-  expect(await page.locator('.headline .calls').count()).toBe(0);
   const scopes = WATCHING.scopes.map((scope) => ({ ...scope, silent: 12 }));
   fleet.guard({ state: 'frozen', scopes: [...scopes, frozen] });
-  await becomes(page, '.headline .figures', /Running · 12 silent$/);
+  await becomes(page, '.needs-you li[data-need=guard]', /recovery is frozen for provider equinix/);
+  await becomes(page, '.needs-you li[data-need=guard]', 'Only a person ends it.');
+  await becomes(page, '.status-line', 'Needs you: recovery is frozen for provider equinix');
   await becomes(page, '.guard-sentence', /^Recovery is frozen$/);
   await becomes(
     page,
     '.guard tr[data-scope=equinix]',
     /Provider equinix.*frozen.*2m 0\ds.*9 of 20/s,
   );
-  expect(await page.locator('.guard tr.reason').textContent()).toBe(attack);
+  expect(await page.locator('.guard tr.reason').textContent()).toBe(
+    `${attack}. Only a person ends it.`,
+  );
   expect(await page.title()).not.toBe('owned');
   await becomes(page, '.fleet-line', /Guard frozen/);
+  await done();
+});
+
+test('a fleet of dead machines is red wherever it is counted, and each count leads to them', async () => {
+  const silent = { state: 'Running', substate: 'silent' } as const;
+  const dead = ['a', 'b', 'c'].map((name) => machine(name, silent));
+  const { page, done } = await show(scriptedFleet(...dead));
+  await becomes(page, '.headline .figures', /^3\s*silent of 3$/);
+  await becomes(page, '.fleet-line', '3 silent of 3');
+  await becomes(page, '[data-provider=equinix]', '3 silent of 3');
+  await becomes(page, '.tiles a[data-state=Running]', '3 silent');
+  expect(await page.title()).toBe('3 silent of 3 · Shepherd');
+  expect(await page.locator('.bar i[data-tone=bad]').count()).toBe(2);
+  expect(await page.locator('.bar i').count()).toBe(2);
+  await page.click('.fleet-line .share');
+  await becomes(page, '.rows .state[data-tone=bad]', 'Running');
+  expect(new URL(page.url()).search).toBe('?filter=state:Running%2Fsilent');
   await done();
 });
 
@@ -72,7 +92,7 @@ test('V21: however often the fleet changes, those who listen are told once in fi
   const fleet = scriptedFleet(machine('a', { state: 'Running', substate: 'healthy' }));
   const { page, done } = await show(fleet);
   const spoken = page.locator('.headline .spoken');
-  await becomes(page, '.headline .spoken', '1 Running');
+  await becomes(page, '.headline .spoken', '1 healthy of 1');
   await page.evaluate(`(() => {
     const region = document.querySelector('.headline .spoken');
     window.toldAt = [];
@@ -80,8 +100,7 @@ test('V21: however often the fleet changes, those who listen are told once in fi
       .observe(region, { childList: true, characterData: true, subtree: true });
   })()`);
   let count = 1;
-  const change = () =>
-    fleet.put(machine(`m${count}`, { state: 'Running', substate: `${count++}` }));
+  const change = () => fleet.put(machine(`m${count++}`, { state: 'Running', substate: 'healthy' }));
   const changes = setInterval(change, 100);
   const beganAt = await page.evaluate<number>('performance.now()');
   await expect.poll(() => page.evaluate('window.toldAt.length'), PATIENCE).toBe(1);
@@ -100,10 +119,11 @@ test('the last hour is drawn, and told to those who cannot see it', async () => 
   expect(await graphs.count()).toBe(3);
   const told = graphs.first().getByRole('img');
   expect(await told.getAttribute('aria-label')).toBe(
-    'Running: from 16 to 19; Recovering: from 1 to 4; Quarantined: from 1 to 2',
+    'Running: from 16 to 19; Recovering: from 1 to 4; Quarantined: from 1 to 2; ' +
+      'silent of them: from 0 to 3',
   );
   await becomes(page, '.graph [data-line="a second"]', '6.2');
-  const line = graphs.first().locator('polyline[data-state=Quarantined]');
+  const line = graphs.first().locator('polyline[data-name=Quarantined]');
   const points = (await line.getAttribute('points'))!.split(' ');
   expect([points.length, points[0], points.at(-1)]).toEqual([360, '0.0,94.7', '1000.0,89.5']);
   await done();
@@ -114,15 +134,18 @@ test('who needs a person, what cannot be listed and what may be erased is said',
   const stuck = machine('b', { state: 'Quarantined', substate: 'needsHuman', reason: attack });
   const fleet = scriptedFleet(machine('a'), stuck);
   const { page, done } = await show(fleet, '', { mayEraseDisks: ['equinix', 'rack'] });
-  await becomes(page, '.needs-you .calls', '1 machine needs a human');
+  await becomes(page, '.needs-you .calls', '1 machine needs a person');
   await becomes(page, '.needs-you li', /equinix\/b.*connect <b>ECONNREFUSED<\/b>/s);
   await becomes(page, '.notice', 'Recovery may erase disks of equinix, rack');
   fleet.unlist([{ provider: 'metal', sinceMs: AT_MS - 60_000, cause: attack }]);
-  await becomes(page, '.notice[data-tone=bad]', /Provider metal for 1m 0\ds: connect <b>/);
+  const unlisted = '.needs-you li[data-need=unlisted]';
+  await becomes(page, unlisted, /provider metal cannot be listed.*1m 0\ds.*connect <b>/s);
+  await becomes(page, '.status-line', '1 machine needs a person');
   fleet.unlist([]);
-  await page.locator('.notice[data-tone=bad]').waitFor({ state: 'detached' });
+  await page.locator(unlisted).waitFor({ state: 'detached' });
   fleet.set(stuck.slot, { state: 'Running', substate: 'healthy' });
-  await becomes(page, '.needs-you', 'Nothing waits for a person');
+  await becomes(page, '.needs-you', 'Nothing needs a person');
+  await becomes(page, '.status-line', 'Nothing needs you');
   await done();
 });
 
@@ -146,7 +169,7 @@ test('V11: a connection that is lost is said with the age of what is shown, and 
   fleet.set(machine('a').slot, { state: 'Running', substate: 'healthy' });
   started.push(await consoleOf(fleet, Number(new URL(console.url).port)));
   await becomes(page, '.link', 'Live');
-  await becomes(page, '.headline', /1\s*of 2 machines Running/);
+  await becomes(page, '.headline', /^1\s*healthy · 1\s*free of 2/);
   expect(await page.locator('.notice').count()).toBe(0);
   expect(await page.evaluate('window.sameDocument')).toBe(true);
   await page.close();
@@ -172,17 +195,17 @@ test('a page that came from another version than the one that answers says so, u
 test('names each page in its title, before the figures of the fleet', async () => {
   const { page, console, done } = await show(scriptedFleet(machine('a')));
   const titles: Record<string, string> = {
-    '': '0/1 Running · Shepherd',
-    machines: 'Machines · 0/1 Running · Shepherd',
-    'machines/equinix/a': 'equinix/a · 0/1 Running · Shepherd',
-    audit: 'Audit · 0/1 Running · Shepherd',
+    '': '1 free of 1 · Shepherd',
+    machines: 'Machines · 1 free of 1 · Shepherd',
+    'machines/equinix/a': 'equinix/a · 1 free of 1 · Shepherd',
+    audit: 'Audit · 1 free of 1 · Shepherd',
   };
   for (const [path, title] of Object.entries(titles)) {
     await page.goto(`${console.url}${path}`);
     await expect.poll(() => page.title(), PATIENCE).toBe(title);
   }
   await page.locator('.menu').getByText('Guard').click();
-  await expect.poll(() => page.title(), PATIENCE).toBe('Guard · 0/1 Running · Shepherd');
+  await expect.poll(() => page.title(), PATIENCE).toBe('Guard · 1 free of 1 · Shepherd');
   await done();
 });
 

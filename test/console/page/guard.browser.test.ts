@@ -16,7 +16,7 @@ test('V28: the guard page shows scopes, rules and who waits; whoever acts for a 
   const browser = await openBrowser();
   const fleet = scriptedFleet(machine('a'), machine('b'));
   const frozen = { scope: 'equinix', state: 'frozen', reason: '6 of 10 fell silent' } as const;
-  const end = { ends: 'Only a person ends it.', endsAtMs: null };
+  const end = { ends: 'It ends by itself.', endsAtMs: AT_MS + 300_000 };
   const scopes = [
     ...WATCHING.scopes,
     { ...frozen, ...end, sinceMs: AT_MS, started: 10, silent: 6 },
@@ -46,7 +46,7 @@ test('V28: the guard page shows scopes, rules and who waits; whoever acts for a 
     const rows = '.scopes tbody';
     await becomes(page, `${rows} [data-scope=fleet]`, /watching.*it pauses if 16 more are late/s);
     await becomes(page, `${rows} [data-scope=equinix]`, /frozen.*guard.*6 of 10/s);
-    await becomes(page, `${rows} .reason`, /6 of 10 fell silent.*thaws by itself.*in 4m 5\ds/s);
+    await becomes(page, `${rows} .reason`, /6 of 10 fell silent.*ends by itself.*in 4m 5\ds/s);
     await becomes(page, '.rules [data-stops]', /Provider equinix.*newly silent.*now/s);
     await becomes(
       page,

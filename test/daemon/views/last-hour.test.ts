@@ -3,6 +3,7 @@ import { silentLog } from '../../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../../src/adapters/metrics/port.ts';
 import { createCloser } from '../../../src/daemon/closer.ts';
 import { createSeries, SAMPLES_MAX } from '../../../src/daemon/views/last-hour.ts';
+import { headlineOf } from '../../../src/domain/headline.ts';
 import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
 const HOUR_MS = 3_600_000;
@@ -18,7 +19,8 @@ test('each step counts its own heartbeats and recoveries; an hour is kept, and n
     transition: (_provider, _from, to) => void told.push(to),
   });
   let running = 0;
-  series.begin({ counts: () => ({ Running: running }), nowMs: clock.now });
+  const headline = () => headlineOf([{ word: 'silent', machines: running }]);
+  series.begin({ counts: () => ({ Running: running }), headline, nowMs: clock.now });
   const beganAtMs = clock.now();
   metrics.heartbeat('ok');
   metrics.heartbeat('invalid');
@@ -30,8 +32,8 @@ test('each step counts its own heartbeats and recoveries; an hour is kept, and n
   metrics.heartbeat('ok');
   await advance(clock, series.stepMs);
   expect(series.samples()).toEqual([
-    { atMs: beganAtMs + 10_000, counts: { Running: 0 }, heartbeats: 1, recoveries: 1 },
-    { atMs: beganAtMs + 20_000, counts: { Running: 2 }, heartbeats: 2, recoveries: 0 },
+    { atMs: beganAtMs + 10_000, counts: { Running: 0 }, silent: 0, heartbeats: 1, recoveries: 1 },
+    { atMs: beganAtMs + 20_000, counts: { Running: 2 }, silent: 2, heartbeats: 2, recoveries: 0 },
   ]);
   expect(told).toEqual(['ok', 'invalid', 'Recovering', 'Provisioned', 'ok', 'ok']);
   await advance(clock, 2 * HOUR_MS);

@@ -4,7 +4,6 @@ import { useView } from '../../live/connection.ts';
 import { frame } from '../../live/model.ts';
 import { useStore } from '../../live/store.ts';
 import { Notice } from '../../parts/panel.tsx';
-import { Since } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 import { GuardPanel } from './guard-panel.tsx';
 import { Headline } from './headline.tsx';
@@ -18,29 +17,21 @@ export function FleetPage() {
   const told = useStore(frame);
   const { mayEraseDisks = [] } = useQuery(about).data ?? {};
   if (told === null) return <p className="waiting">{texts.link.waiting}</p>;
-  const { unlisted, counts, total, needHuman, guard, budget, cells = [] } = told;
+  const { unlisted, counts, headline, total, needHuman, status, guard, budget, cells = [] } = told;
   return (
     <div className="fleet">
       <h1 className="spoken">{texts.pages.fleet}</h1>
-      {unlisted.map(({ provider, sinceMs, cause }) => (
-        <Notice key={provider} tone="bad" title={texts.fleet.unlisted}>
-          <p>
-            <b>{texts.fleet.provider(provider)}</b> {texts.forSpan} <Since atMs={sinceMs} />:{' '}
-            <span className="why">{cause}</span>
-          </p>
-        </Notice>
-      ))}
       {mayEraseDisks.length > 0 && (
         <Notice tone="warn">{texts.fleet.erasing(mayEraseDisks.join(', '))}</Notice>
       )}
-      <Headline counts={counts} total={total} guard={guard} />
+      <Headline counts={counts} headline={headline} />
       {total === 0 ? (
         <Notice tone="quiet" title={texts.fleet.empty}>
           <p>{texts.fleet.emptyWhy}</p>
         </Notice>
       ) : (
         <div className="halves">
-          <NeedsYou count={needHuman} />
+          <NeedsYou count={needHuman} status={status} guard={guard} />
           <GuardPanel guard={guard} budget={budget} />
           <Matrix cells={cells} />
           <ProviderStrip cells={cells} unlisted={unlisted} />

@@ -48,7 +48,12 @@ export function Graph({ label, atMs, lines }: GraphProps) {
         preserveAspectRatio="none"
       >
         {lines.map(({ name, state, values }) => (
-          <polyline key={name} data-state={state} points={values.map(pointOf).join(' ')} />
+          <polyline
+            key={name}
+            data-name={name}
+            data-state={state}
+            points={values.map(pointOf).join(' ')}
+          />
         ))}
       </svg>
       <p className="ends">

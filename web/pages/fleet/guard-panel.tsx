@@ -56,7 +56,7 @@ export const GuardPanel = ({ guard, budget }: Pick<Frame, 'guard' | 'budget'>) =
   </Panel>
 );
 
-const Row = ({ scope, state, sinceMs, reason, started, silent, budget }: RowProps) => (
+const Row = ({ scope, state, sinceMs, reason, ends, started, silent, budget }: RowProps) => (
   <>
     <tr data-scope={scope} data-guard={state}>
       <th scope="row">{scopeName(scope)}</th>
@@ -71,7 +71,10 @@ const Row = ({ scope, state, sinceMs, reason, started, silent, budget }: RowProp
     </tr>
     {reason !== null && (
       <tr className="reason">
-        <td colSpan={5}>{reason}</td>
+        <td colSpan={5}>
+          {reason}
+          {ends !== null && <span className="quiet">. {ends}</span>}
+        </td>
       </tr>
     )}
   </>

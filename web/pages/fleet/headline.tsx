@@ -1,18 +1,19 @@
 import { Link } from '@tanstack/react-router';
+import { Fragment } from 'react';
+import { headlineText, type Headline as Shares } from '../../../src/domain/headline.ts';
 import { STATES } from '../../../src/domain/states.ts';
 import type { Frame } from '../../api/types.ts';
 import { Spoken } from '../../parts/spoken.tsx';
 import { texts } from '../../texts.ts';
 import { term } from '../machines/search.ts';
 
-/** How many run, and how many are in each state. */
-export const Headline = ({ counts, total, guard }: Pick<Frame, 'counts' | 'total' | 'guard'>) => (
+/** How machines are, and how many are in each state. */
+export const Headline = ({ counts, headline }: Pick<Frame, 'counts' | 'headline'>) => (
   <section className="headline" aria-label={texts.fleet.tiles}>
     <p className="figures">
-      <b>{texts.figure(counts.Running)}</b> {texts.fleet.running(total - counts.Released)}
-      <Silent count={guard.scopes.find(({ scope }) => scope === 'fleet')?.silent ?? 0} />
+      <ShareLinks {...headline} />
     </p>
-    <StateBar counts={counts} />
+    <ShareBar {...headline} />
     <ul className="tiles">
       {STATES.map((state) => (
         <li key={state}>
@@ -24,36 +25,63 @@ export const Headline = ({ counts, total, guard }: Pick<Frame, 'counts' | 'total
             data-none={counts[state] === 0 || undefined}
           >
             <b>{texts.figure(counts[state])}</b>
-            <span className="state" data-state={state}>
+            <span className="state" data-state={state} data-tone={alarmIn(state, headline)?.tone}>
               {state}
             </span>
+            <Alarms state={state} {...headline} />
           </Link>
         </li>
       ))}
     </ul>
-    <Spoken text={toldOf(counts)} />
+    <Spoken text={headlineText(headline)} />
   </section>
 );
 
-/** Of those that are to run, and of those that are being brought back. */
-const Silent = ({ count }: { readonly count: number }) =>
-  count > 0 && (
-    <>
-      {' · '}
-      <span className="calls">{texts.fleet.silent(count)}</span>
-    </>
+/** Machines of a state that are not as they should be, though others of this state are. */
+const alarmsIn = (state: string, { shares }: Pick<Shares, 'shares'>) =>
+  shares.filter(
+    ({ tone, filter }) =>
+      (tone === 'bad' || tone === 'warn') && filter.startsWith(`state:${state}/`),
   );
+const alarmIn = (state: string, headline: Pick<Shares, 'shares'>) => alarmsIn(state, headline)[0];
+
+const Alarms = ({ state, shares }: Pick<Shares, 'shares'> & { readonly state: string }) =>
+  alarmsIn(state, { shares }).map(({ word, machines, tone }) => (
+    <span key={word} className="share" data-tone={tone}>
+      {' · '}
+      {texts.figure(machines)} {word}
+    </span>
+  ));
+
+/** `2 healthy · 10 silent of 12`; each part leads to the machines that it counts. */
+export const ShareLinks = ({
+  total,
+  shares,
+  within = '',
+}: Shares & { readonly within?: string }) => (
+  <>
+    {shares.map(({ word, machines, tone, filter }, at) => (
+      <Fragment key={word}>
+        {at > 0 && ' · '}
+        <Link
+          to="/machines"
+          search={{ filter: within + filter }}
+          className="share"
+          data-tone={tone}
+        >
+          <b>{texts.figure(machines)}</b> {word}
+        </Link>
+      </Fragment>
+    ))}
+    {total === 0 ? texts.fleet.empty : ` ${texts.fleet.of(total)}`}
+  </>
+);
 
 /** To the eye alone: figures stand beside it. */
-export const StateBar = ({ counts }: { readonly counts: Partial<Frame['counts']> }) => (
+export const ShareBar = ({ shares }: Pick<Shares, 'shares'>) => (
   <div className="bar" aria-hidden="true">
-    {STATES.filter((state) => counts[state]).map((state) => (
-      <i key={state} data-state={state} style={{ flexGrow: counts[state] }} />
+    {shares.map(({ word, tone, machines }) => (
+      <i key={word} data-tone={tone} style={{ flexGrow: machines }} />
     ))}
   </div>
 );
-
-const toldOf = (counts: Frame['counts']): string =>
-  texts.fleet.spoken(
-    STATES.filter((state) => counts[state] > 0).map((state) => [counts[state], state] as const),
-  );

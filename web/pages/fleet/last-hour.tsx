@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { memo } from 'react';
-import { STATES } from '../../../src/domain/states.ts';
+import { STATES, type MachineState } from '../../../src/domain/states.ts';
 import { series, type Series } from '../../api/series.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Panel } from '../../parts/panel.tsx';
@@ -41,15 +41,20 @@ interface GraphOf {
   readonly lines: readonly Line[];
 }
 
-function graphsOf({ states, heartbeats, recoveries, stepMs }: Series): readonly GraphOf[] {
+function graphsOf({ states, silent, heartbeats, recoveries, stepMs }: Series): readonly GraphOf[] {
   const perSecond = heartbeats.map((count) => (count * 1_000) / stepMs);
   return [
     {
       label: texts.lastHour.states,
-      lines: STATES.flatMap((state) => {
-        const values = states[state];
-        return values ? [{ name: state, state, mark: <StateMark state={state} />, values }] : [];
-      }),
+      lines: [
+        ...STATES.flatMap((state): Line[] => {
+          const values = states[state];
+          return values ? [{ name: state, state, mark: <StateMark state={state} />, values }] : [];
+        }),
+        ...(silent.some((count) => count > 0)
+          ? [lineOf(texts.lastHour.silent, 'Quarantined', silent)]
+          : []),
+      ],
     },
     {
       label: texts.lastHour.heartbeats,
@@ -63,11 +68,7 @@ function graphsOf({ states, heartbeats, recoveries, stepMs }: Series): readonly 
 }
 
 /** Drawn in the colour of a state, under a name of its own. */
-const lineOf = (
-  name: string,
-  state: 'Running' | 'Recovering',
-  values: readonly number[],
-): Line => ({
+const lineOf = (name: string, state: MachineState, values: readonly number[]): Line => ({
   name,
   state,
   mark: (

@@ -1,18 +1,19 @@
 import { Link } from '@tanstack/react-router';
+import { FILTER_OF, TONE_OF } from '../../../src/domain/headline.ts';
 import type { Cells } from '../../api/types.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Scrolls } from '../../parts/table.tsx';
 import { texts } from '../../texts.ts';
 import { term } from '../machines/search.ts';
-import { countedBy, statesIn } from './counted.ts';
+import { countedBy, wordsIn } from './counted.ts';
 
 const filterOf = (location: string): string =>
   location === texts.fleet.elsewhere ? '' : `${term('location', location)} `;
 
-/** How many machines are in each state at each location. */
+/** How machines are at each location, in the words of the headline. */
 export function Matrix({ cells }: { readonly cells: Cells }) {
   const rows = countedBy(cells, ({ location }) => location ?? texts.fleet.elsewhere);
-  const states = statesIn(rows);
+  const words = wordsIn(rows);
   return (
     <Panel title={texts.fleet.matrix} className="matrix">
       <Scrolls label={texts.fleet.matrix}>
@@ -20,10 +21,10 @@ export function Matrix({ cells }: { readonly cells: Cells }) {
           <thead>
             <tr>
               <th scope="col">{texts.fleet.location}</th>
-              {states.map((state) => (
-                <th key={state} scope="col" className="number">
-                  <span className="state" data-state={state}>
-                    {state}
+              {words.map((word) => (
+                <th key={word} scope="col" className="number">
+                  <span className="state" data-tone={TONE_OF[word]}>
+                    {word}
                   </span>
                 </th>
               ))}
@@ -33,20 +34,26 @@ export function Matrix({ cells }: { readonly cells: Cells }) {
             </tr>
           </thead>
           <tbody>
-            {rows.map(({ key, counts, total }) => (
+            {rows.map(({ key, headline: { shares, total } }) => (
               <tr key={key}>
                 <th scope="row">{key}</th>
-                {states.map((state) => (
-                  <td key={state} className="number" data-none={!counts[state] || undefined}>
-                    {counts[state] === undefined ? (
-                      '·'
-                    ) : (
-                      <Link to="/machines" search={{ filter: `${filterOf(key)}state:${state}` }}>
-                        {texts.figure(counts[state])}
-                      </Link>
-                    )}
-                  </td>
-                ))}
+                {words.map((word) => {
+                  const share = shares.find((each) => each.word === word);
+                  return (
+                    <td key={word} className="number" data-none={!share || undefined}>
+                      {share ? (
+                        <Link
+                          to="/machines"
+                          search={{ filter: `${filterOf(key)}${FILTER_OF[word]}` }}
+                        >
+                          {texts.figure(share.machines)}
+                        </Link>
+                      ) : (
+                        '·'
+                      )}
+                    </td>
+                  );
+                })}
                 <td className="number">{texts.figure(total)}</td>
               </tr>
             ))}

@@ -1,6 +1,8 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { FreezeButtons } from '../../acts/freeze.tsx';
 import { needHuman } from '../../api/resources.ts';
+import type { Frame } from '../../api/types.ts';
 import { MachineLink } from '../../parts/machine-link.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { StateMark } from '../../parts/state.tsx';
@@ -9,15 +11,35 @@ import { texts } from '../../texts.ts';
 
 const SHOWN_MAX = 8;
 
-/** Which machines wait for a person, the longest first, and why. `count`: of all of them. */
-export function NeedsYou({ count }: { readonly count: number }) {
+type NeedsProps = Pick<Frame, 'status' | 'guard'> & {
+  /** Of machines that need a person. */
+  readonly count: number;
+};
+
+/** What needs a person, and why; of machines those that need one for the longest. */
+export function NeedsYou({ count, status, guard }: NeedsProps) {
   const { data } = useQuery({ ...needHuman(count, SHOWN_MAX), placeholderData: keepPreviousData });
   const waiting = count === 0 ? [] : (data ?? []);
+  const isFrozen = (scope: string | null) =>
+    guard.scopes.some((each) => each.scope === scope && each.state === 'frozen');
   return (
     <Panel title={<span id="needs-you">{texts.needsYou.title}</span>} className="needs-you">
-      {count === 0 ? (
-        <p className="quiet">{texts.needsYou.none}</p>
-      ) : (
+      {status.needs.length === 0 && <p className="quiet">{texts.needsYou.none}</p>}
+      <ul>
+        {status.needs
+          .filter(({ kind }) => kind !== 'machines')
+          .map(({ kind, scope, title, text, sinceMs }) => (
+            <li key={title} data-need={kind}>
+              <b className="calls">{title}</b>
+              {sinceMs !== null && <Since atMs={sinceMs} />}
+              <p className="why">{text}</p>
+              {kind === 'guard' && scope !== null && isFrozen(scope) && (
+                <FreezeButtons scope={scope} isFrozen isByHand />
+              )}
+            </li>
+          ))}
+      </ul>
+      {count > 0 && (
         <p>
           <Link to="/machines" search={{ filter: 'needs-human', sort: 'since' }} className="calls">
             {texts.needsYou.count(count)}

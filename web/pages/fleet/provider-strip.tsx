@@ -5,27 +5,27 @@ import { Since } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 import { term } from '../machines/search.ts';
 import { countedBy } from './counted.ts';
-import { StateBar } from './headline.tsx';
+import { ShareBar, ShareLinks } from './headline.tsx';
 
 export interface ProviderStripProps extends Pick<Frame, 'unlisted'> {
   readonly cells: Cells;
 }
 
-/** Each provider: how many machines, in which states, and whether it can be listed. */
+/** Each provider: how its machines are, and whether it can be listed. */
 export const ProviderStrip = ({ cells, unlisted }: ProviderStripProps) => (
   <Panel title={texts.fleet.providers} className="providers">
     <ul>
-      {countedBy(cells, ({ provider }) => provider).map(({ key, counts, total }) => {
+      {countedBy(cells, ({ provider }) => provider).map(({ key, headline }) => {
         const missed = unlisted.find(({ provider }) => provider === key);
         return (
           <li key={key} data-provider={key}>
             <Link to="/providers/$provider" params={{ provider: key }}>
               {key}
             </Link>
-            <Link to="/machines" search={{ filter: term('provider', key) }}>
-              {texts.machineCount(total)}
-            </Link>
-            <StateBar counts={counts} />
+            <span>
+              <ShareLinks {...headline} within={`${term('provider', key)} `} />
+            </span>
+            <ShareBar {...headline} />
             {missed === undefined ? (
               <span className="quiet">{texts.fleet.listed}</span>
             ) : (

@@ -22,7 +22,7 @@ export const Scopes = ({ scopes }: ScopesProps) => (
 );
 
 function Scope(scope: GuardScopeInFull) {
-  const { scope: name, state, sinceMs, reason, frozen, thawsAtMs, started, silent } = scope;
+  const { scope: name, state, sinceMs, reason, frozen, ends, endsAtMs, started, silent } = scope;
   const { permits, budget, waiting } = scope;
   return (
     <>
@@ -47,19 +47,13 @@ function Scope(scope: GuardScopeInFull) {
           />
         </td>
       </tr>
-      {(reason !== null || frozen !== null) && (
+      {reason !== null && (
         <tr className="reason" data-guard={state}>
           <td colSpan={9}>
             {reason}
-            {frozen !== null && (
+            {ends !== null && (
               <span className="quiet">
-                {' '}
-                {texts.guard.thaws[frozen.kind]}
-                {thawsAtMs !== null && (
-                  <>
-                    : <Until atMs={thawsAtMs} />
-                  </>
-                )}
+                . {ends} {endsAtMs !== null && <Until atMs={endsAtMs} />}
               </span>
             )}
           </td>

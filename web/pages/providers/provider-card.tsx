@@ -4,7 +4,7 @@ import { FactList } from '../../parts/facts.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Ago, Since } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
-import { StateBar } from '../fleet/headline.tsx';
+import { ShareBar, ShareLinks } from '../fleet/headline.tsx';
 import { term } from '../machines/search.ts';
 
 /** A provider in short; leads to all of it. */
@@ -72,17 +72,12 @@ interface Counted {
 const limitText = (max: number | null): string =>
   max === null ? texts.providers.noLimit : texts.providers.limit(max);
 
-function Machines({ provider, states }: Pick<Provider, 'provider' | 'states'>) {
-  const total = Object.values(states).reduce((sum, count) => sum + count, 0);
-  return (
-    <>
-      <Link to="/machines" search={{ filter: term('provider', provider) }}>
-        {texts.machineCount(total)}
-      </Link>
-      <StateBar counts={states} />
-    </>
-  );
-}
+const Machines = ({ provider, headline }: Pick<Provider, 'provider' | 'headline'>) => (
+  <>
+    <ShareLinks {...headline} within={`${term('provider', provider)} `} />
+    <ShareBar {...headline} />
+  </>
+);
 
 const Listing = ({ listing, unlisted }: Pick<Provider, 'listing' | 'unlisted'>) => (
   <>
