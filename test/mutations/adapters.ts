@@ -4,8 +4,8 @@ import type { Mutation } from './mutation.ts';
 export const mutations: readonly Mutation[] = [
   {
     id: 'connections-come-at-any-rate',
-    file: 'src/adapters/agents/connections.ts',
-    find: '!connects.take(network) || ',
+    file: 'src/domain/strangers.ts',
+    find: '      if (!connects.take(network)) return false;\n',
     replace: '',
     tests: ['test/adapters/agents/hostile.test.ts'],
   },

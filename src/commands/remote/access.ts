@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { NotFound, UsageError } from '../../domain/errors.ts';
+import { Malformed, NotFound, UsageError } from '../../domain/errors.ts';
+import { printable } from '../../domain/printable.ts';
 import { programVersion } from '../version.ts';
 import type { Whoami } from './answers.ts';
 import { createClient } from './client.ts';
@@ -18,7 +19,7 @@ export async function whoami(session: Session): Promise<Told> {
   const { client, format, width } = session;
   const who = await client.get<Whoami>('/whoami');
   if (isData(format)) return ok(await documentText({ ...who, console: client.door.where }, format));
-  if (format === 'name') return ok(who.name);
+  if (format === 'name') return ok(printable(who.name));
   const facts: (readonly [string, string])[] = [
     ['name', who.proven ? who.name : `${who.name} (a claim)`],
     ['role', who.role],
@@ -39,7 +40,7 @@ export async function makeLink({ client, format }: Session): Promise<Told> {
 }
 
 export const linkTold = async (link: string, format: Format): Promise<Told> =>
-  ok(isData(format) ? await documentText({ link }, format) : link);
+  ok(isData(format) ? await documentText({ link }, format) : printable(link));
 
 export interface LoginFlags {
   readonly name?: string;
@@ -66,11 +67,15 @@ export async function login(url: string, flags: LoginFlags): Promise<string> {
   const version = programVersion();
   const door = openHttpDoor({ ...where, token, version, advice: 'look at its address' });
   const client = createClient(door, new AbortController().signal, () => undefined);
-  const who = await client.get<Whoami>('/whoami');
+  const { name: person, role } = (await client.get<Partial<Whoami> | null>('/whoami')) ?? {};
+  if (typeof person !== 'string' || typeof role !== 'string') {
+    throw new Malformed(`${address} does not say who has logged in: it is no console of Shepherd`);
+  }
   const { contexts } = readContexts();
   const own = name ?? new URL(address).host;
   writeContexts({ current: own, contexts: { ...contexts, [own]: { ...where, ...shown } } });
-  return `${who.name} is logged in to ${address} as ${who.role}; the context ${own} is used from now on`;
+  const who = `${printable(person)} is logged in to ${address} as ${printable(role)}`;
+  return `${who}; the context ${own} is used from now on`;
 }
 
 /** @throws {UsageError} the file cannot be read, or has no certificate in it. */

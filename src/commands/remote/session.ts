@@ -1,10 +1,11 @@
 import { sleep } from '../../adapters/clock/port.ts';
 import { systemClock, systemRandom } from '../../adapters/clock/system-clock.ts';
-import { FleetError, UsageError, explain } from '../../domain/errors.ts';
+import { FleetError, Malformed, UsageError, explain } from '../../domain/errors.ts';
 import { outputWidth } from '../machine/layout.ts';
 import { printableLines } from '../text-table.ts';
 import { programVersion } from '../version.ts';
 import { createClient, versionWarning, type Client } from './client.ts';
+import type { Door } from './door.ts';
 import { exitCodeFor, Interrupted, interruptOf, problemFor } from './failures.ts';
 import { accountName, formatOf, type CommonFlags, type Format } from './flags.ts';
 import { openDoor } from './open-door.ts';
@@ -80,7 +81,7 @@ export async function throughDoor(
         uuid: systemRandom.uuid,
         write: (text) => void process.stdout.write(text),
       };
-      const { text, exitCode } = await untilAborted(task(session), signal);
+      const { text, exitCode } = await understood(untilAborted(task(session), signal), door);
       await writeText(text, format);
       process.exitCode = exitCode;
     } finally {
@@ -96,6 +97,23 @@ async function untilAborted<Result>(task: Promise<Result>, signal: AbortSignal):
   } catch (error) {
     if (!signal.aborted || error instanceof FleetError) throw error;
     throw interruptOf(signal);
+  }
+}
+
+/**
+ * What a console answered may be JSON and make no sense all the same, which is no mistake of this program.
+ * @throws {Malformed}
+ */
+export async function understood<Result>(
+  task: Promise<Result>,
+  { kind, where }: Pick<Door, 'kind' | 'where'>,
+): Promise<Result> {
+  try {
+    return await task;
+  } catch (cause) {
+    if (kind !== 'console' || !(cause instanceof TypeError)) throw cause;
+    const text = `an answer of ${where} makes no sense here: is it a console of Shepherd, and of this version?`;
+    throw new Malformed(text, { cause });
   }
 }
 

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { login, showContext } from '../../../src/commands/remote/access.ts';
 import { complete } from '../../../src/commands/remote/completion.ts';
 import { openHttpDoor } from '../../../src/commands/remote/http-door.ts';
@@ -26,8 +26,9 @@ import {
 } from '../../../src/commands/remote/contexts.ts';
 import { Interrupted } from '../../../src/commands/remote/failures.ts';
 import { openDoor, tokenOf } from '../../../src/commands/remote/open-door.ts';
+import { understood } from '../../../src/commands/remote/session.ts';
 import { addSimContext } from '../../../src/commands/remote/sim-context.ts';
-import { UsageError } from '../../../src/domain/errors.ts';
+import { Malformed, UsageError } from '../../../src/domain/errors.ts';
 import { issue } from '../../support/certificates.ts';
 import { machineStand } from '../machine-stand.ts';
 
@@ -213,6 +214,42 @@ describe('the CA of a console', () => {
       server.closeAllConnections();
       server.close();
     }
+  });
+});
+
+describe('what a console answers', () => {
+  /** Answers every question with this. */
+  async function answering(answer: unknown): Promise<string> {
+    const server = createServer((_, response) => void response.end(JSON.stringify(answer)));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  }
+  const flags = { name: 'here', tokenCommand: 'echo shp_x', allowInsecureHttp: false };
+
+  test('commands no terminal when somebody logs in', async () => {
+    const url = await answering({ name: '\u001b[2Jann\u202e', role: 'admin\r' });
+    const told = await login(url, flags);
+    expect(told).toContain('\\u{1b}[2Jann\\u{202e} is logged in');
+    expect(told).toContain('as admin\\u{d};');
+  });
+
+  test.each([null, {}, [], 5, { name: 5, role: 'admin' }, { name: 'ann' }])(
+    'is no login when it is %j, and no mistake of this program',
+    async (answer) => {
+      const url = await answering(answer);
+      await expect(login(url, flags)).rejects.toThrow(Malformed);
+    },
+  );
+
+  test('is no mistake of this program when it makes no sense', async () => {
+    const where = 'http://console/';
+    const failing = () => Promise.reject(new TypeError('undefined is not iterable'));
+    await expect(understood(failing(), { kind: 'console', where })).rejects.toThrow(
+      /makes no sense/,
+    );
+    await expect(understood(failing(), { kind: 'database', where })).rejects.toThrow(TypeError);
   });
 });
 
