@@ -340,6 +340,14 @@ function coolDownOf(process: Process, row: MachineRow, nowMs: number): Refusal |
   return 'it cools down after an attempt';
 }
 
+/**
+ * The ladder takes the machine again when its pause after the last attempt is over.
+ * @param may why it does not take it now.
+ */
+export const isCoolingDown = ({ recovery }: MachineRow, may: Refusal | null): boolean =>
+  recovery !== null &&
+  (may === 'it cools down after an attempt' || may === 'it waits after a failure');
+
 /** Processes that interrupt what a machine serves. */
 const INTERRUPTING: readonly Process[] = [
   'ShepherdRecovery',

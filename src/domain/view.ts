@@ -5,6 +5,7 @@ import {
   backoffUntilMs,
   currentHeartbeat,
   installState,
+  isCoolingDown,
   isQuarantined,
   lostAtMs,
   orderFor,
@@ -118,7 +119,7 @@ function tellOf(facts: SlotFacts, moment: Moment): Told {
 /** Where no work of ours is under way, an operator's order comes before what the machine is due for. */
 function ordered(place: Place, { row, holds }: SlotFacts, { nowMs, loss }: Moment): Place {
   if (!row || !LEADS_TO_RECOVERY.has(place.state)) return place;
-  for (const process of ORDERED) {
+  for (const process of RECOVERY) {
     const order = orderFor(process, row, nowMs);
     if (!order) continue;
     const may = refusal(process, row, { holds, nowMs, loss });
@@ -133,7 +134,6 @@ function ordered(place: Place, { row, holds }: SlotFacts, { nowMs, loss }: Momen
 /** It can be done once the machine's load balancers let it go. */
 const WAITS: Refusal = 'it still serves';
 
-const ORDERED: readonly Process[] = ['ShepherdRecovery', 'ShepherdReinstall'];
 const LEADS_TO_RECOVERY: ReadonlySet<MachineState> = new Set<MachineState>([
   'Provisioned',
   'Running',
@@ -285,11 +285,6 @@ function atWork(facts: SlotFacts, moment: Moment): Place | null {
   }
   return null;
 }
-
-/** The ladder takes the machine again when its pause after the last attempt is over. */
-const isCoolingDown = ({ recovery }: MachineRow, may: Refusal | null): boolean =>
-  recovery !== null &&
-  (may === 'it cools down after an attempt' || may === 'it waits after a failure');
 
 /** Why the ladder may not take the machine now, leaving aside what operators ask for. */
 const ladderRefusal = (

@@ -107,7 +107,7 @@ export const mutations: readonly Mutation[] = [
     ],
     [
       'a-controller-is-restarted-whatever-the-machine-is',
-      '  await requireMay(q, held, { notAsked, order: null }, conditions);\n',
+      '  await requireMay(q, held, { notAsked, order: null, interrupts: true }, means);\n',
       '',
     ],
   ),

@@ -217,7 +217,7 @@ export const PG: LargeRoom = {
     requests: { holds: 'what operators ask for: filed, listed, ended', may: [] },
     people: {
       holds: 'carrying out what operators asked for',
-      may: ['balancing', 'events', 'guard', 'reading', 'requests'],
+      may: ['balancing', 'events', 'guard', 'reading', 'recovery', 'requests'],
     },
     heartbeats: { holds: 'batches of heartbeats and what agents report', may: [] },
     reading: {

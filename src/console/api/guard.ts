@@ -64,7 +64,10 @@ const FullScopeSchema = ScopeSchema.extend({
     .nullable()
     .describe('Who froze it; `manual` ends by an operator only.'),
   thawsAtMs: Milliseconds.nullable().describe('If it stays as calm as it is; null: no clock does.'),
-  permits: z.int().nullable().describe('Machines that recovery interrupts now; null: none is started.'),
+  permits: z
+    .int()
+    .nullable()
+    .describe('Machines that recovery interrupts now; null: none is started.'),
   budget: z.number().nullable().describe('So many may be at once.'),
   waiting: z.int().describe('Machines that wait for a permit.'),
   rules: z

@@ -159,7 +159,15 @@ describe('V41: both doors write the same bytes', () => {
 
   test('tokens are made, listed and revoked; what is printed alone is the token', async () => {
     for (const side of [byConsole, byDatabase]) {
-      const made = await run(side, ['token', 'create', 'ci', '--role', 'operator', '--for', '720h']);
+      const made = await run(side, [
+        'token',
+        'create',
+        'ci',
+        '--role',
+        'operator',
+        '--for',
+        '720h',
+      ]);
       expect(made.code).toBe(0);
       const [, id] = /^shp_([0-9a-f]{10})_\S+\n$/.exec(made.stdout) ?? [];
       const about = `token ci has the id ${id} and the role operator, and ends`;
