@@ -111,7 +111,7 @@ const HOSTILE = [
 ];
 
 test.each(['bash', 'fish', 'zsh'] as const)(
-  '%s runs nothing that a name from a provider contains, and offers only plain names',
+  'E1: %s runs nothing that a name from a provider contains, and offers only plain names',
   async (shell) => {
     const fleet = scriptedFleet();
     fleet.put(machine('evil-plain'), ...HOSTILE.map((text) => machine(`evil${text}`)));

@@ -65,7 +65,7 @@ test('connections take at most a quarter of the descriptors, strangers half of t
   expect(limitsFor(null, false)).toMatchObject({ connectionsMax: 1_000, strangersMax: 400 });
 });
 
-test('600 strangers at the console of a process with 200 descriptors cost no heartbeat', async () => {
+test('E6: 600 strangers at the console of a process with 200 descriptors cost no heartbeat', async () => {
   const [machine, key] = [randomUUID(), generateRawKeyPair()];
   const script = join(import.meta.dirname, 'few-descriptors.ts');
   const args = [process.execPath, script, machine, Buffer.from(key.publicKey).toString('hex')];

@@ -100,7 +100,7 @@ export function accessContract(s: Stage): void {
       expect((lastUsedAtMs ?? 0) - createdAtMs).toBeGreaterThanOrEqual(MINUTE);
     });
 
-    it('end with the token that made them, and with what made that', async () => {
+    it('E3: end with the token that made them, and with what made that', async () => {
       await book().add(token('a', { forMs: 2 * MINUTE }));
       const year = { forMs: 365 * 24 * HOUR };
       const endsAtMs = await book().add(token('b', { ...year, name: 'b', parentTokenId: 'a' }));

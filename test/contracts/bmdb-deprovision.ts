@@ -54,7 +54,7 @@ export function deprovisionContract(s: Stage): void {
       expect((await read(id)).deprovision).toEqual({ ...deprovision, drain: 'skip' });
     });
 
-    it('says whether its slot returns to the pool; who asks again does not change that', async () => {
+    it('D4: says whether its slot returns to the pool; who asks again does not change that', async () => {
       const id = await add();
       await request(id, { returnToPool: true });
       await request(id, { drain: 'skip' });

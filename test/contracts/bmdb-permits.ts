@@ -45,7 +45,7 @@ export function permitsContract(s: Stage): void {
       expect(await refusedWith(work.note(ASKED))).toBe('no-permit');
     });
 
-    it('are returned when the attempt fails, while the machine cools down', async () => {
+    it('D1: are returned when the attempt fails, while the machine cools down', async () => {
       await s.begin(DEFAULT_LOSS, { percent: 100, perGroupMax: 1, fleetMax: 1 });
       const [hopeless, other] = [await addLost(), await addLost()];
       const work = await s.session.claim(LADDER, hopeless);

@@ -33,7 +33,7 @@ const FLEETS: readonly Fleet[] = [
 
 describe.each(FLEETS)('a fleet of $name', ({ locations, apartMinutes }) => {
   it.each([1, 2])(
-    'recovers an agent and carries out a reboot beside %i dead machines',
+    'D1: recovers an agent and carries out a reboot beside %i dead machines',
     async (dead) => {
       const world = createPlayedWorld({
         seed: dead,

@@ -105,7 +105,7 @@ type Labels = Readonly<Record<string, string>>;
 const RACKS = providerName('racks');
 
 test.skipIf(promtool === null)(
-  'one dead machine of sixty in a static list alerts somebody',
+  'D3: one dead machine of sixty in a static list alerts somebody',
   async () => {
     const minutesAgo = (minutes: number): MachineView => {
       const heartbeat = { atMs: NOW_MS - minutes * 60_000, bootId: 'boot-1' };

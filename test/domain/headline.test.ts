@@ -19,7 +19,7 @@ const headline = (...counts: readonly (readonly [MachineState, string, number])[
   );
 
 describe('the headline', () => {
-  test('tells dead machines apart from healthy ones', () => {
+  test('D2: tells dead machines apart from healthy ones', () => {
     const told = headline(['Running', 'silent', 10], ['Running', 'healthy', 2]);
     expect(headlineText(told)).toBe('2 healthy · 10 silent of 12');
     expect(told).toMatchObject({ total: 12, tone: 'bad' });

@@ -29,7 +29,7 @@ describe('a machine that nobody hears', () => {
   const lastHeard = (agoMs: number, change: Partial<MachineRow> = {}) =>
     row({ ...long, heartbeat: { atMs: NOW_MS - agoMs, bootId: 'boot-1' }, ...change });
 
-  test('needs a person once it is silent for an hour, which the clock alone decides', () => {
+  test('D3: needs a person once it is silent for an hour, which the clock alone decides', () => {
     const silent = lastHeard(50 * MINUTE);
     expect(view(silent)).toMatchObject({
       ...{ state: 'Running', substate: 'silent', needsHuman: false },

@@ -128,21 +128,24 @@ describe('an agent that is a script for Node', () => {
     ['none', failing(127, '/usr/bin/env: ‘node’: No such file or directory\n'), /there is none/],
     ['v18', () => ({ stdout: Buffer.from('v18.20.4\n') }), /there is v18\.20\.4/],
     ['v20.15', () => ({ stdout: Buffer.from('v20.15.1\n') }), /there is v20\.15\.1/],
-  ])('names Node where the machine has %s, before anything is put there', async (_, node, text) => {
-    const { outcome, failure } = await onMachineWith(node);
-    expect({ outcome, code: failure?.code }).toEqual({
-      outcome: 'failed',
-      code: 'not-implemented',
-    });
-    expect(failure?.message).toMatch(/^needs Node 20\.16 or later on the machine/);
-    expect(failure?.message).toMatch(text);
-    expect(failure?.message).toContain('agent.executablePath');
-    expect(stand.done).toEqual(['connect', BOOT_ID, VERSION]);
-    expect(stand.host.files.size).toBe(0);
-    const [wait] = stand.row().backoffs;
-    expect(wait?.cause).toBe(failure?.message);
-    expect(wait!.untilMs - stand.clock.now()).toBeGreaterThanOrEqual(30 * MINUTE);
-  });
+  ])(
+    'D11: names Node where the machine has %s, before anything is put there',
+    async (_, node, text) => {
+      const { outcome, failure } = await onMachineWith(node);
+      expect({ outcome, code: failure?.code }).toEqual({
+        outcome: 'failed',
+        code: 'not-implemented',
+      });
+      expect(failure?.message).toMatch(/^needs Node 20\.16 or later on the machine/);
+      expect(failure?.message).toMatch(text);
+      expect(failure?.message).toContain('agent.executablePath');
+      expect(stand.done).toEqual(['connect', BOOT_ID, VERSION]);
+      expect(stand.host.files.size).toBe(0);
+      const [wait] = stand.row().backoffs;
+      expect(wait?.cause).toBe(failure?.message);
+      expect(wait!.untilMs - stand.clock.now()).toBeGreaterThanOrEqual(30 * MINUTE);
+    },
+  );
 
   test('starts it where the machine does not answer that clearly', async () => {
     expect((await onMachineWith(failing(127, 'sh: /usr/bin/env: not found'))).outcome).toBe('done');

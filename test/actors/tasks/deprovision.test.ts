@@ -103,7 +103,7 @@ describe('the slot of a machine that was given back', () => {
     return stand.bmdb.tables.holds;
   };
 
-  test('stays free: a hold no-allocate says who gave the machine back, and why', async () => {
+  test('D4: stays free: a hold no-allocate says who gave the machine back, and why', async () => {
     expect(await giveBack()).toEqual([
       {
         ...{ provider: PROVIDER, slotId: SLOT_ID, kind: 'no-allocate', untilMs: null },

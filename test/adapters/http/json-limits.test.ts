@@ -18,7 +18,7 @@ function limited(text: string, size = 65_536): string {
 const nested = (levels: number, inner = '') => '['.repeat(levels) + inner + ']'.repeat(levels);
 
 describe('a JSON text that arrives', () => {
-  test('keeps 100 levels, and null in place of what lies deeper', () => {
+  test('E2: keeps 100 levels, and null in place of what lies deeper', () => {
     expect(limited(nested(100))).toBe(nested(100));
     expect(limited(nested(101))).toBe(nested(100, 'null'));
     const deep = `[1,{"a":${nested(200_000, '"]"')}},2]`;

@@ -138,7 +138,7 @@ test('A5: an entry without an id makes up for no number of the total', async () 
   expect(walked).toEqual({ items: [{ id: 'a' }], unread: [], complete: false });
 });
 
-test('20 000 odd entries of one page are read while others have their turns', async () => {
+test('E2: 20 000 odd entries of one page are read while others have their turns', async () => {
   const schema = entriesOf(z.object({ id: z.string() }), () => ({ id: null, reservationId: null }));
   let turns = 0;
   let waiting = setImmediate(function next() {

@@ -224,7 +224,7 @@ test('who opens a page and is not known is led to where one logs in', async () =
   expect((await stand.ask('login.js')).status).toBe(200);
 });
 
-test('refuses changes to a neighbour on another port, whom the browser sends the cookie', async () => {
+test('E5: refuses changes to a neighbour on another port, whom the browser sends the cookie', async () => {
   const stand = await openStand();
   const { token } = await stand.token('admin', { name: 'ann' });
   const cookie = bare(await stand.logIn({ token }));

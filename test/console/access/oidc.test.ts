@@ -242,15 +242,18 @@ test.each([
   expect(await seen()).toEqual([401, 401]);
 });
 
-test.each(['userinfo', 'discovery'])('reads no more than 256 KiB of an answer: %s', async (of) => {
-  const { there, browser, whoami, logIn, logged } = await scene();
-  there.padding = { path: of === 'userinfo' ? '/me' : '/.well-known/', bytes: 64 * 1024 * 1024 };
-  const ann = browser();
-  expect((await logIn(ann)).url).toBe(`${ORIGIN}/login?told=refused`);
-  expect((await whoami(ann)).status).toBe(401);
-  expect(logged.join('')).toContain('longer than 262144 bytes');
-  expect(there.padded()).toBeLessThan(8 * 1024 * 1024);
-});
+test.each(['userinfo', 'discovery'])(
+  'E8: reads no more than 256 KiB of an answer: %s',
+  async (of) => {
+    const { there, browser, whoami, logIn, logged } = await scene();
+    there.padding = { path: of === 'userinfo' ? '/me' : '/.well-known/', bytes: 64 * 1024 * 1024 };
+    const ann = browser();
+    expect((await logIn(ann)).url).toBe(`${ORIGIN}/login?told=refused`);
+    expect((await whoami(ann)).status).toBe(401);
+    expect(logged.join('')).toContain('longer than 262144 bytes');
+    expect(there.padded()).toBeLessThan(8 * 1024 * 1024);
+  },
+);
 
 test('gives somebody else with the same address none of the logins of who had it before', async () => {
   const { there, browser, logIn } = await scene();

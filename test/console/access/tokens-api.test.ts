@@ -69,7 +69,7 @@ test('V36: a token is told once, and stands in no list and no log', async () => 
   for (const secret of [made.token, token]) expect(said).not.toContain(secret.slice(15));
 });
 
-test('gives a token with the name of a configured one none of its tokens, logins and audit', async () => {
+test('E4: gives a token with the name of a configured one none of its tokens, logins and audit', async () => {
   const deploy = 'secret-of-the-configured-one';
   const configured = { name: 'deploy', providers: null, read: () => deploy };
   const stand = await openStand({ tokens: [{ ...configured, role: 'operator' }] });
@@ -101,7 +101,7 @@ const YEAR_MS = 365 * 86_400_000;
 const statusOf = async (stand: Stand, shown: { token?: string; cookie?: string }) =>
   (await stand.ask('api/v1/tokens', shown)).status;
 
-test('ends a token with the one that made it, however long it was asked for', async () => {
+test('E3: ends a token with the one that made it, however long it was asked for', async () => {
   const stand = await openStand();
   const maker = await stand.token('admin', { forMs: 60_000 });
   const other = (await stand.token('admin')).token;

@@ -23,7 +23,7 @@ const RECORDINGS = 'api/v1/inspector/recordings';
 const STREAM = 'api/v1/inspector/stream';
 const body = { slot: 'equinix/one' };
 
-test('only an admin of the whole fleet looks at actors', async () => {
+test('E9: only an admin of the whole fleet looks at actors', async () => {
   for (const [role, providers, why] of [
     ['viewer', null, 'this demands the role admin'],
     ['operator', null, 'this demands the role admin'],

@@ -65,7 +65,7 @@ test('webhooks: how they stand, and what failed; of an address nothing but its h
   });
 });
 
-test('V60 webhooks: an admin of the whole fleet replays, tests and enables them; nobody else does', async () => {
+test('E9: V60 webhooks: an admin of the whole fleet replays, tests and enables them; nobody else does', async () => {
   const { ask, bmdb } = await stand();
   const acts = ['/pager/deliveries/7/replay', '/pager/test', '/pager/enable'];
   for (const act of acts) {

@@ -71,7 +71,7 @@ test('the guard says why nothing is recovered, of which provider, and since when
   await done();
 });
 
-test('a fleet of dead machines is red wherever it is counted, and each count leads to them', async () => {
+test('D2: a fleet of dead machines is red wherever it is counted, and each count leads to them', async () => {
   const silent = { state: 'Running', substate: 'silent' } as const;
   const dead = ['a', 'b', 'c'].map((name) => machine(name, silent));
   const { page, done } = await show(scriptedFleet(...dead));

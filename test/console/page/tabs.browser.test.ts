@@ -89,7 +89,7 @@ test('V10: eight tabs of a browser load one after the other, over HTTP/1.1', asy
   expect(all).toEqual([]);
 });
 
-test('lets a second tab act, and a neighbour on another port that is sent the cookie do nothing', async () => {
+test('E5: lets a second tab act, and a neighbour on another port that is sent the cookie do nothing', async () => {
   const { more, logIn, bmdb } = manned();
   const web = await consoleOf(scriptedFleet(machine('a')), 0, more);
   let sent = '';

@@ -20,7 +20,7 @@ const reboots = () => stand.done.filter((what) => what.startsWith('reboot'));
 describe('a graceful reboot that the system itself is to carry out', () => {
   beforeEach(() => void (stand.isGraceful = true));
 
-  test('is forced after two minutes where the machine did not answer', async () => {
+  test('D8: is forced after two minutes where the machine did not answer', async () => {
     stand.host.unreachable = true;
     stage.silent('boot-1', rebooting());
     const { result } = stage.attempt();

@@ -16,7 +16,7 @@ beforeEach(() => {
   onTestFinished(() => rmSync(poolsDir, { recursive: true }));
 });
 
-test('a file is written through no link that waits where it might be made', async () => {
+test('E10: a file is written through no link that waits where it might be made', async () => {
   const [name, victim] = [`${nameOf('api')}.cfg`, join(poolsDir, 'victim')];
   writeFileSync(victim, 'kept');
   for (const link of [`.${name}.new`, `${name}.new`, `.${name}.tmp`]) {

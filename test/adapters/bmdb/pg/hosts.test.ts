@@ -86,7 +86,7 @@ afterEach(async () => {
 });
 
 describe('a database URL with several hosts', () => {
-  it('leads past a server that takes no writes, in transactions, statements and commands', async () => {
+  it('D12: leads past a server that takes no writes, in transactions, statements and commands', async () => {
     const [writable, readOnly] = ports() as [number, number];
     const url = urlOf([readOnly, writable]);
     const db = open(url);

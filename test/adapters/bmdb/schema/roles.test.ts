@@ -123,7 +123,7 @@ describe('the running role', () => {
     `state = 'open', settled_at = NULL`,
     `settled_at = now() - interval '1 year'`,
     `parameters = '{}'`,
-  ])('may not rewrite a request that is settled: %s', async (change) => {
+  ])('E7: may not rewrite a request that is settled: %s', async (change) => {
     await running.query(
       `INSERT INTO operator_intents (idempotency_key, verb, actor, reason, parameters)
        VALUES ($1, 'install', 'ann', 'new', '{"image": {"cloudInit": "secret", "name": "a"}}')`,

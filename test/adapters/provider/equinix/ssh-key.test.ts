@@ -61,7 +61,7 @@ test('before a creation the key is believed for a day, or until it is forgotten'
   stop();
 });
 
-test('replaces an earlier key of ours under the same id, with an event and a line in the log', async () => {
+test('D10: replaces an earlier key of ours under the same id, with an event and a line in the log', async () => {
   stand = await startStand({ keys: [OURS] });
   let line = publicKeyLine(1);
   const events: Parameters<Required<DriverContext>['tellEvent']>[0][] = [];

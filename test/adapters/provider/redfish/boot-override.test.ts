@@ -25,7 +25,7 @@ const TARGETS = {
 };
 
 test.each(Object.entries(TARGETS))(
-  'every target of %s leads elsewhere, but none, the disk and BIOS setup',
+  'D5: every target of %s leads elsewhere, but none, the disk and BIOS setup',
   (_whose, targets) => {
     const boot = { mode: null, httpBootUri: null, targets };
     for (const enabled of ['Once', 'Continuous']) {

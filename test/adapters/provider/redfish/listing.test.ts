@@ -111,7 +111,7 @@ test('a system that is not there, in three looks over two minutes, is not found'
   expect(await failureOf(rack.get('nobody'))).toMatchObject({ kind: 'not-found' });
 });
 
-test('a system that is not there, and that the collection lists, is never not found', async () => {
+test('D7: a system that is not there, and that the collection lists, is never not found', async () => {
   const rack = await startRack();
   const route = '/redfish/v1/Systems/{system}';
   await rack.fault({ type: 'status', code: 404 }, { match: { route } });

@@ -164,7 +164,7 @@ test.each(
   },
 );
 
-test('an override that sushy-tools has is cleared by a target, before a reboot and not before a power-off', async () => {
+test('D5: an override that sushy-tools has is cleared by a target, before a reboot and not before a power-off', async () => {
   const rack = await startRack();
   await rack.boot();
   await rack.fault({ type: 'override', does: 'lasting' });

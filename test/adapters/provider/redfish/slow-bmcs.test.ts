@@ -96,7 +96,7 @@ test.each([
   ['answer nothing', Infinity],
   ['take 25 s for each request', 25_000],
 ])(
-  'of 171 BMCs 150 %s: the other 21 machines are taken in within two minutes',
+  'D9: of 171 BMCs 150 %s: the other 21 machines are taken in within two minutes',
   async (_, slowMs) => {
     const stand = createProvisionStand();
     const isGood = (n: number) => n % 8 === 7;

@@ -89,7 +89,7 @@ test.each([
   ['makes the override one for every boot', { type: 'override', does: 'lasting' }, {}],
   ['does not switch off', { type: 'status', code: 403 }, { match: { route: RESET } }],
 ] as const)(
-  'an installation on a BMC that %s leaves neither override nor medium in the running machine',
+  'D6: an installation on a BMC that %s leaves neither override nor medium in the running machine',
   async (_what, effect, rest) => {
     const rack = await startInstalls();
     await rack.boot();
