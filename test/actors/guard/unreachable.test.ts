@@ -67,7 +67,7 @@ test('machines that could never be reached freeze it; a thaw holds, and the ladd
       for (const { recovery, machineId } of rows()) if (recovery) begun.add(machineId);
     },
   );
-  expect([most, world.permits.heldMax]).toEqual([1, 1]);
+  expect([most, world.permits.heldMax]).toEqual([2, 2]);
   expect(world.metrics.count('escalation', 'stub', 'rebooting')).toBeGreaterThanOrEqual(6);
 });
 

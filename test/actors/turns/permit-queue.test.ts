@@ -258,6 +258,7 @@ describe('the guard', () => {
   });
 
   test('on thaw all ask again, in their order and within the budget; none is replayed', async () => {
+    begin(DEFAULT_BUDGET);
     standings = [standing('frozen')];
     queue.offer(fleet(60));
     const back = new AbortController();
@@ -277,6 +278,7 @@ describe('the guard', () => {
   });
 
   test('of those that wait together, an order passes where the lost do not', async () => {
+    begin(DEFAULT_BUDGET);
     standings = [standing('frozen')];
     queue.offer(ordered(fleet(60), 2));
     for (const at of [1, 2, 3]) wait(rack(at));
@@ -333,6 +335,7 @@ test('news of some machines count as news of all do', async () => {
 });
 
 test('tells how the budget is used, and the most that were held at once', async () => {
+  begin(DEFAULT_BUDGET);
   queue.offer(fleet(40, rack(1), rack(2)));
   queue.offer(fleet(40, rack(1)));
   wait(rack(3));
@@ -344,10 +347,15 @@ test('tells how the budget is used, and the most that were held at once', async 
 });
 
 describe('a machine whose next step interrupts nothing', () => {
+  const RESTARTED: LadderRow = {
+    ...{ rung: 'restartingAgent', attempts: 1, askedRung: null, askedAtMs: null, nextAtMs: null },
+    ...{ operationRef: null, orderKey: null, bootIdBefore: null, hostKeyBefore: null },
+    ...{ offSeenAtMs: null, powerOffAskedAtMs: null },
+  };
   const restarting = (...recovering: Slot[]) => {
     const facts = fleet(20, ...recovering);
     const known = facts.get(rack(1))!;
-    const recovery = { rung: 'restartingAgent', attempts: 1 } as LadderRow;
+    const recovery = { ...RESTARTED };
     return facts.set(rack(1), { ...known, row: { ...known.row!, recovery } });
   };
 

@@ -131,9 +131,9 @@ describe('a connection that breaks during COMMIT of a batch', () => {
     const [id] = await addMachines(s, 1, lost());
     s.proxy.mood = mood;
     const work = await s.session.claim('ShepherdRecovery', id!);
-    expect([s.proxy.broken, work.row.permit]).toEqual([1, true]);
+    expect([s.proxy.broken, work.row.permit]).toEqual([1, false]);
     expect((await s.bmdb.readMachine(id!, SIGNAL)).row).toMatchObject({
-      permit: true,
+      permit: false,
       work: [{ epoch: work.epoch }],
     });
     await work.cancel();
