@@ -100,6 +100,20 @@ describe('embedded PostgreSQL', () => {
     expect(await runningServer(path.join(dataDir, 'cluster'))).toBeNull();
   });
 
+  it('makes the passwords that it could not write while the disk was full', async () => {
+    const dataDir = path.join(base, 'data');
+    const open = async () => {
+      const { passwords, release } = await openDataDirectory(dataDir, null);
+      await release();
+      return passwords;
+    };
+    await mkdir(dataDir);
+    await writeFile(path.join(dataDir, 'password'), '', { mode: 0o600 });
+    const made = await open();
+    expect(made.running).toMatch(/^[\w-]{32}$/);
+    expect(await open()).toEqual(made);
+  });
+
   it('listens on 127.0.0.1 only, and asks for the password', async () => {
     const server = await start(path.join(base, 'data'));
     const settings = `SELECT current_setting('listen_addresses') AS addresses,
