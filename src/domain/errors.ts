@@ -245,7 +245,8 @@ export class BatchRefused extends NothingToDo {
 const CAUSES_MAX = 8;
 /** What the system calls a disk, or an account's share of it, without room. */
 const NO_ROOM: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
-const DISK_FULL = 'the disk is full; make room on it';
+/** What is wrong and what to do, for people; the rest follows it. */
+export const DISK_FULL = 'the disk is full; make room on it';
 
 /** Whether something could not be done since a disk of this host is full. */
 export function isDiskFull(error: unknown): boolean {
