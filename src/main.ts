@@ -17,9 +17,9 @@ import { addProviderCommands } from './commands/provider-program.ts';
 import { SIM_PROVIDERS, type SimProviderName } from './commands/sim-providers/names.ts';
 import { SCENARIOS, type ScenarioName } from './commands/scenarios/scenario.ts';
 import { printableLines } from './commands/text-table.ts';
-import { exitCodeFor } from './commands/remote/failures.ts';
+import { EXIT_FAILED, exitCodeFor } from './commands/remote/failures.ts';
 import { programVersion as version } from './commands/version.ts';
-import { explain, FleetError, UsageError } from './domain/errors.ts';
+import { explain, FleetError, isDiskFull, UsageError } from './domain/errors.ts';
 import { parseDuration } from './settings/duration.ts';
 import { PROFILE_NAMES } from './simulator/fakefish/profiles.ts';
 
@@ -342,6 +342,10 @@ function report(error: unknown): number {
   if (error instanceof FleetError) {
     process.stderr.write(`shepherd: ${printableLines(explain(error))}\n`);
     return exitCodeFor(error);
+  }
+  if (isDiskFull(error)) {
+    process.stderr.write(`shepherd: ${printableLines(explain(error))}\n`);
+    process.exit(EXIT_FAILED);
   }
   const stack = error instanceof Error ? error.stack : String(error);
   process.stderr.write(`shepherd: internal error; please report it\n${stack}\n`);

@@ -36,12 +36,6 @@ export async function run({ file, checkOnly, flags, version }: RunOptions): Prom
     { ...config.log, write: live.write, isTerminal: process.stderr.isTTY ?? false },
     systemClock,
   );
-  for (const { path, message } of warnings) {
-    log.warn(
-      { key: path.join('.'), cause: message },
-      'the configuration may not be what was meant',
-    );
-  }
   const manager = createServiceManager({ env: process.env, pid: process.pid, log });
   let running: Daemon | null = null;
   const summary = () => (running ? headlineText(running.fleet.frame().headline) : 'starting');
@@ -54,6 +48,12 @@ export async function run({ file, checkOnly, flags, version }: RunOptions): Prom
     abandon: () => undefined,
     reload: () => reload(),
   });
+  for (const { path, message } of warnings) {
+    log.warn(
+      { key: path.join('.'), cause: message },
+      'the configuration may not be what was meant',
+    );
+  }
   try {
     const { sockets, isThere: mayWait } = manager;
     const ports = await realPorts({ version, log, sockets, mayWait });

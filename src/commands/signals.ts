@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
 import type { Clock } from '../adapters/clock/port.ts';
+import { isDiskFull } from '../domain/errors.ts';
 
 const STOPPING: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
 /** The terminal is gone; or, of a daemon: read again what can be read again. */
@@ -10,7 +11,10 @@ const SAME_WISH_MS = 500;
 const EXIT_BUG = 70;
 
 export interface Ends {
-  /** An orderly end is wished for: by a signal, or because what we wrote could not be delivered. */
+  /**
+   * An orderly end is wished for: by a signal, or because what we wrote could not be delivered, save
+   * that the disk under the log is full.
+   */
   stop(): void;
   /** The process ends in the same instant; only what is synchronous has an effect. */
   abandon(): void;
@@ -41,11 +45,16 @@ export function watchForEnd({ monotonic }: Pick<Clock, 'monotonic'>, ends: Ends)
     process.exit(EXIT_BUG);
   };
   const onOutputLost = () => ends.stop();
+  // A log that is full is no reason to give up what it tells of.
+  const onLogLost = (error: Error) => {
+    if (!isDiskFull(error)) ends.stop();
+  };
   const onHangUp = ends.reload ? () => ends.reload?.() : onSignal;
   for (const signal of STOPPING) process.on(signal, onSignal);
   process.on(HANG_UP, onHangUp);
   process.on('uncaughtException', onCrash);
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', onOutputLost);
+  process.stdout.on('error', onOutputLost);
+  process.stderr.on('error', onLogLost);
   return () => {
     for (const signal of STOPPING) process.off(signal, onSignal);
     process.off(HANG_UP, onHangUp);

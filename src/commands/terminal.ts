@@ -1,10 +1,11 @@
+import { fstatSync, writeSync } from 'node:fs';
 import { createLogUpdate } from 'log-update';
 import type { Clock } from '../adapters/clock/port.ts';
 
 /** One line at the bottom of a terminal that is kept up to date while the log scrolls above it. */
 export interface LiveLine {
-  /** Writes log lines above the live line. */
-  write(text: string): void;
+  /** Writes log lines above the live line. `done` is told the error if that fails. */
+  write(text: string, done?: (error?: Error | null) => void): void;
   set(text: string): void;
   /** Takes the line away. */
   end(): void;
@@ -13,9 +14,15 @@ export interface LiveLine {
 const REFRESH_MS = 200;
 
 /** On anything but a terminal there is no live line, and `write` just writes. */
-export function createLiveLine(stream: NodeJS.WriteStream, clock: Clock): LiveLine {
+export function createLiveLine(
+  stream: NodeJS.WriteStream & { readonly fd: number },
+  clock: Clock,
+): LiveLine {
   if (!stream.isTTY) {
-    return { write: (text) => void stream.write(text), set: () => undefined, end: () => undefined };
+    const write: LiveLine['write'] = fstatSync(stream.fd).isFile()
+      ? wholeWriter((chunk) => writeSync(stream.fd, chunk))
+      : (text, done) => void stream.write(text, done);
+    return { write, set: () => undefined, end: () => undefined };
   }
   const update = createLogUpdate(stream);
   let line = '';
@@ -25,9 +32,9 @@ export function createLiveLine(stream: NodeJS.WriteStream, clock: Clock): LiveLi
     update(line);
   };
   return {
-    write(text) {
+    write(text, done) {
       update.clear();
-      stream.write(text);
+      stream.write(text, done);
       if (line !== '') update(line);
     },
     set(text) {
@@ -42,3 +49,16 @@ export function createLiveLine(stream: NodeJS.WriteStream, clock: Clock): LiveLi
     },
   };
 }
+
+/** Writes to a file. Node's own stream does not tell of a line of which only a part found room. */
+export const wholeWriter =
+  (write: (chunk: Uint8Array) => number): LiveLine['write'] =>
+  (text, done) => {
+    try {
+      for (let left = Buffer.from(text); left.length > 0;) left = left.subarray(write(left));
+    } catch (error) {
+      done?.(error as Error);
+      return;
+    }
+    done?.();
+  };

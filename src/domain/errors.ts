@@ -242,18 +242,40 @@ export class BatchRefused extends NothingToDo {
   }
 }
 
+const CAUSES_MAX = 8;
+/** What the system calls a disk, or an account's share of it, without room. */
+const NO_ROOM: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
+/** What is wrong and what to do, for people; the rest follows it. */
+export const DISK_FULL = 'the disk is full; make room on it';
+
+/** Whether something could not be done since a disk of this host is full. */
+export function isDiskFull(error: unknown): boolean {
+  let at = error;
+  for (let depth = 0; at instanceof Error && depth < CAUSES_MAX; depth += 1) {
+    const { code, syscall } = at as NodeJS.ErrnoException;
+    // Linux answers with the same code when it lets nobody watch one more file.
+    if (NO_ROOM.includes(code) && syscall !== 'watch') return true;
+    at = at.cause;
+  }
+  return false;
+}
+
+/** The text of an error, which begins with that the disk is full if this is why. */
+export const withDiskFull = (error: unknown, text: string): string =>
+  isDiskFull(error) && !text.includes(DISK_FULL) ? `${DISK_FULL}: ${text}` : text;
+
 /**
  * One line for logs and pages: the message and those of its causes, outermost first. A cause that an
- * earlier message quotes is left out.
+ * earlier message quotes is left out. That the disk is full stands before all.
  */
 export function explain(error: unknown): string {
   const parts: string[] = [];
-  for (let at = error; at !== undefined && at !== null && parts.length < 8;) {
+  for (let at = error; at !== undefined && at !== null && parts.length < CAUSES_MAX;) {
     const text = at instanceof Error ? at.message || at.name : String(at);
     if (!parts.some((part) => part.includes(text))) parts.push(text);
     at = at instanceof Error ? at.cause : undefined;
   }
-  return parts.join(': ');
+  return withDiskFull(error, parts.join(': '));
 }
 export const codeOf = (error: unknown): string =>
   error instanceof FleetError ? error.code : 'internal';

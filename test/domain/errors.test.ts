@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { explain } from '../../src/domain/errors.ts';
+import { explain, isDiskFull } from '../../src/domain/errors.ts';
 import { MaybeFiled, NoConsole } from '../../src/commands/remote/failures.ts';
 
 const because = (message: string, cause?: unknown) => new Error(message, { cause });
@@ -18,4 +18,27 @@ test('explain leaves out a cause that an earlier message quotes', () => {
   expect(explain(because('one', because('two', because('one'))))).toBe('one: two');
   const lost = new MaybeFiled('k', new NoConsole('it hung up'));
   expect(explain(lost).match(/it hung up/g)).toHaveLength(1);
+});
+
+const systemError = (code: string, message: string, syscall: string) =>
+  Object.assign(new Error(message), { code, syscall });
+
+test('explain says first that the disk is full, wherever in the causes it stands, and once', () => {
+  const full = systemError('ENOSPC', 'ENOSPC: no space left on device, write', 'write');
+  const told =
+    'the disk is full; make room on it: the key was not kept: ENOSPC: no space left on device, write';
+  const outer = because('the key was not kept', full);
+  expect(explain(outer)).toBe(told);
+  expect(explain(because(told, full))).toBe(told);
+  expect(isDiskFull(outer)).toBe(true);
+  expect(explain(systemError('EDQUOT', 'EDQUOT: x', 'open'))).toMatch(/^the disk is full; /);
+});
+
+test('explain says of no other error that the disk is full', () => {
+  // Linux answers the same when there is no watch left for a file.
+  const watches = systemError('ENOSPC', 'ENOSPC: System limit for watchers', 'watch');
+  for (const error of [watches, because('ENOSPC in a text'), { code: 'EACCES' }, null, 'text']) {
+    expect(isDiskFull(error)).toBe(false);
+    expect(explain(error)).not.toContain('disk is full');
+  }
 });

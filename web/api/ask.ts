@@ -1,4 +1,5 @@
 import { pageSecret } from './page-secret.ts';
+import { parseShown } from './shown.ts';
 
 /** Why the console did not do what it was asked, as RFC 9457 has it. */
 export interface ProblemBody {
@@ -45,7 +46,7 @@ export async function askFor<Answer>(address: string, init: RequestInit): Promis
   const headers = { ...(init.headers as Readonly<Record<string, string>>), ...pageSecret() };
   const response = await fetch(address, isChange ? { ...init, headers } : init);
   if (response.ok) {
-    const answer = (response.status === 204 ? null : await response.json()) as Answer;
+    const answer = (response.status === 204 ? null : parseShown(await response.text())) as Answer;
     return { answer, etag: response.headers.get('etag'), status: response.status };
   }
   throw new Refusal(await problemOf(response));
@@ -73,7 +74,7 @@ async function problemOf(response: Response): Promise<ProblemBody> {
   const { status, statusText } = response;
   const told = await response.text();
   try {
-    const body = JSON.parse(told) as Partial<ProblemBody>;
+    const body = parseShown(told) as Partial<ProblemBody>;
     if (typeof body.detail === 'string')
       return { code: '', title: '', status, ...body } as ProblemBody;
   } catch (error) {

@@ -1,5 +1,6 @@
 import { useEffect } from 'react';
 import { addressOf, refusalOf, type Query } from '../api/ask.ts';
+import { parseShown } from '../api/shown.ts';
 import { setClock } from './clock.ts';
 import { frame, link, machine, version, type ShownFrame, type ShownMachine } from './model.ts';
 import { afterNews, liveWindow, type RowsNews, type WindowQuery } from './window.ts';
@@ -110,7 +111,7 @@ function said(take: (event: MessageEvent<string>) => void) {
 
 function on<Message>(event: string, take: (message: Message) => void): void {
   const listener = said(({ data }) => {
-    take(JSON.parse(data) as Message);
+    take(parseShown(data) as Message);
     link.set({ phase: 'live', heardAt: performance.now() });
   });
   source!.addEventListener(event, listener);

@@ -12,7 +12,7 @@ import {
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import * as x509 from '@peculiar/x509';
-import { UsageError } from '../../domain/errors.ts';
+import { isDiskFull, NotWritable, UsageError } from '../../domain/errors.ts';
 import { complaintAboutStrangers } from '../../settings/file-checks.ts';
 
 /** What the agent server presents, and what agents are told to trust. */
@@ -43,7 +43,7 @@ const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';
  * With a directory they are kept there (0700, files 0600) and used again, so that agents which are
  * already running still trust the server after a restart. `nowMs` is epoch milliseconds.
  * @throws {UsageError} another user may have put the authority there that agents are to trust.
- * @throws {Error} the directory cannot be used.
+ * @throws {NotWritable} its disk is full. @throws {Error} the directory cannot be used.
  */
 export async function createDevCertificates(options: {
   readonly dir?: string;
@@ -115,13 +115,14 @@ function readPair(path: string): Pair | 'absent' | 'damaged' {
 /** Whole or not at all; when another process was first its pair stays. */
 function writePair(path: string, { key, certificate }: Pair): void {
   const draft = `${path}.${process.pid}.${webcrypto.randomUUID()}`;
-  writeFileSync(draft, `${key.trim()}\n${certificate.toString()}`, { mode: 0o600, flush: true });
   try {
+    writeFileSync(draft, `${key.trim()}\n${certificate.toString()}`, { mode: 0o600, flush: true });
     linkSync(draft, path);
   } catch (error) {
+    if (isDiskFull(error)) throw new NotWritable(`${path} cannot be written`, { cause: error });
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   } finally {
-    rmSync(draft);
+    rmSync(draft, { force: true });
   }
 }
 

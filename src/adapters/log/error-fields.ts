@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { withDiskFull } from '../../domain/errors.ts';
 import { visibleText } from '../../domain/texts.ts';
 
 /** What a log shows of an error. */
@@ -28,7 +29,7 @@ export function errorFields(value: unknown): ErrorFields | string {
   const { code } = value as { readonly code?: unknown };
   return {
     type: visibleText(String(type)),
-    message: visibleText(String(message)),
+    message: visibleText(withDiskFull(value, String(message))),
     ...((typeof code === 'string' || typeof code === 'number') && {
       code: typeof code === 'string' ? visibleText(code) : code,
     }),

@@ -2,6 +2,7 @@ import { Writable } from 'node:stream';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import pretty from 'pino-pretty';
 import type { Clock } from '../clock/port.ts';
+import { explain } from '../../domain/errors.ts';
 import { errorFields } from './error-fields.ts';
 import { readableFields } from './readable-fields.ts';
 import type { LogLevel } from './levels.ts';
@@ -11,8 +12,11 @@ export interface LogOptions {
   readonly level: LogLevel;
   /** `auto`: pretty on a terminal, else JSON. `journal`: JSON after the severity, as journald reads it. */
   readonly format: 'auto' | 'json' | 'pretty' | 'journal';
-  /** Where lines go, one write per line; standard error if absent. */
-  readonly write?: (line: string) => void;
+  /**
+   * Where lines go, one write per line; standard error if absent. Lines that `done` is told an error
+   * of are counted as lost.
+   */
+  readonly write?: (line: string, done: (error?: Error | null) => void) => void;
   readonly isTerminal: boolean;
 }
 
@@ -22,7 +26,14 @@ const SECRET = ['token', 'password', 'privateKey', 'userdata', 'customdata', 'ro
 /** The daemon's log: JSON lines, or lines for people. Errors are shown with their causes. */
 export function createPinoLog(options: LogOptions): Logger {
   const { level, format, isTerminal } = options;
-  const write = options.write ?? ((line) => void process.stderr.write(line));
+  const write = countingLost(
+    options.write ?? ((line, done) => void process.stderr.write(line, done)),
+    (lost, error) =>
+      logger.warn(
+        { lost, cause: explain(error) },
+        'lines of the log were lost; it can be written again',
+      ),
+  );
   const destination: DestinationStream = format === 'journal' ? toJournal(write) : { write };
   const isPretty = format === 'pretty' || (format === 'auto' && isTerminal);
   const stream = isPretty
@@ -35,7 +46,7 @@ export function createPinoLog(options: LogOptions): Logger {
         destination: toWritable(write),
       })
     : destination;
-  return pino(
+  const logger = pino(
     {
       level,
       base: null,
@@ -46,6 +57,36 @@ export function createPinoLog(options: LogOptions): Logger {
     },
     stream,
   );
+  return logger;
+}
+
+/**
+ * Lines that cannot be written, as while a disk is full, are given up: the daemon has better to do
+ * than to keep them. `tell` is told how many they were, and why, when one is written again.
+ */
+function countingLost(
+  write: NonNullable<LogOptions['write']>,
+  tell: (lost: number, error: Error) => void,
+): (line: string) => void {
+  let lost = 0;
+  /** Told by the next line, and lost again if that is. */
+  let telling = 0;
+  let last = new Error();
+  return (line) => {
+    const count = telling || 1;
+    telling = 0;
+    // The last line that found room may have been cut.
+    write(lost > 0 ? `\n${line}` : line, (error) => {
+      if (error) {
+        lost += count;
+        last = error;
+      } else if (lost > 0) {
+        telling = lost;
+        lost = 0;
+        tell(telling, last);
+      }
+    });
+  };
 }
 
 const toWritable = (write: (line: string) => void): Writable =>

@@ -123,15 +123,15 @@ async function createKeyFile(path: string, options: SshKeyOptions): Promise<Buff
 /** Puts a file there whole, or not at all. False: there is one, which stays. */
 async function appear(path: string, content: string, mode: number): Promise<boolean> {
   const temporary = `${path}.${randomUUID()}`;
-  await writeDurably(temporary, content, mode);
   try {
+    await writeDurably(temporary, content, mode);
     await link(temporary, path);
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     return false;
   } finally {
-    await unlink(temporary);
+    await unlink(temporary).catch(unlessAbsent);
   }
 }
 

@@ -189,3 +189,49 @@ describe('the form', () => {
     expect(written.join('')).toContain('ECONNREFUSED');
   });
 });
+
+describe.each(['json', 'pretty', 'journal'] as const)('a full disk (%s)', (format) => {
+  const full = () =>
+    Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+
+  test('that something else could not be written to is told plainly', () => {
+    const { log, written } = logging({ format });
+    log.error({ err: new Error('the key was not kept', { cause: full() }) }, 'it failed');
+    expect(written.join('')).toContain('the disk is full; make room on it: the key was not kept');
+  });
+
+  /** A log that finds room as told, then always; `lines` are those it found room for. */
+  function logWithRoom(...room: readonly boolean[]) {
+    const written: string[] = [];
+    const left = [...room];
+    const write: LogOptions['write'] = (line, done) => {
+      const fits = left.shift() ?? true;
+      if (fits) written.push(line);
+      done(fits ? null : full());
+    };
+    return { log: logging({ format, write }).log, written };
+  }
+  const saying = (written: readonly string[], text: string) =>
+    vi.waitFor(() => expect(written.join('')).toContain(text), PATIENCE);
+
+  test('under the log loses lines, and how many is told once lines are written again', async () => {
+    const { log, written } = logWithRoom(false, false, false);
+    for (const text of ['one', 'two', 'three', 'four']) log.info({}, text);
+    await saying(written, 'lines of the log were lost');
+    log.info({}, 'five');
+    await saying(written, 'five');
+    expect(written).toHaveLength(3);
+    // The last line before the loss may be cut: what comes after it is no part of it.
+    expect(written[0]).toMatch(/^\n.*four/);
+    expect(written[1]).toMatch(/"lost":3/);
+    expect(written[1]).toContain('the disk is full');
+    expect(written[2]).toMatch(/^[^\n].*five/);
+  });
+
+  test('that comes back before the loss is told takes nothing off the count', async () => {
+    const { log, written } = logWithRoom(false, false, true, false, true);
+    for (const text of ['one', 'two', 'three', 'four']) log.info({}, text);
+    await saying(written, '"lost":');
+    expect(written.join('').match(/"lost":\d+/g)).toEqual(['"lost":2']);
+  });
+});

@@ -1,4 +1,5 @@
 import { addressOf } from '../../api/ask.ts';
+import { parseShown } from '../../api/shown.ts';
 import { createStore, type Store } from '../../live/store.ts';
 import { NOTHING, told, type Message, type Story } from './story.ts';
 
@@ -31,7 +32,7 @@ export function openLive(slot: string): LiveStory {
     isConnected.set(true);
   });
   source.addEventListener('message', ({ data }: MessageEvent<string>) => {
-    news.push(JSON.parse(data) as Message);
+    news.push(parseShown(data) as Message);
     timer ??= setTimeout(take, GATHERED_MS);
   });
   source.addEventListener('dropped', (event) => {

@@ -1,3 +1,5 @@
+import { parseShown } from '../../api/shown.ts';
+
 /** A message of `@statelyai/inspect`, as far as it is read here. */
 export interface Message {
   readonly type: '@xstate.actor' | '@xstate.event' | '@xstate.snapshot';
@@ -70,7 +72,7 @@ function readLine(line: string, at: number): Message {
   const wrong = (what: string) => new SyntaxError(`line ${at + 1} ${what}`);
   let message: Partial<Message> | null;
   try {
-    message = JSON.parse(line) as Partial<Message> | null;
+    message = parseShown(line) as Partial<Message> | null;
   } catch (error) {
     throw new SyntaxError(wrong('is not JSON').message, { cause: error });
   }

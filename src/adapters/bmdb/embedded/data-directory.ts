@@ -15,7 +15,7 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { UsageError } from '../../../domain/errors.ts';
+import { isDiskFull, NotWritable, UsageError } from '../../../domain/errors.ts';
 import { complaintAboutKeepingIn, complaintAboutStrangers } from '../../../settings/file-checks.ts';
 import type { Account } from './postgres-binaries.ts';
 
@@ -43,12 +43,22 @@ export interface DataDirectory {
  * A directory left by a killed process is taken over.
  * @throws {UsageError} a living process uses it, it holds something else, or another user may have
  *   put there what it holds: the programs that PostgreSQL runs among it.
+ * @throws {NotWritable} its disk is full.
  */
 export async function openDataDirectory(
   wanted: string | undefined,
   account: Account,
 ): Promise<DataDirectory> {
   const root = path.resolve(wanted ?? (await mkdtemp(path.join(tmpdir(), 'shepherd-'))));
+  try {
+    return await openAt(root, account);
+  } catch (error) {
+    if (!isDiskFull(error)) throw error;
+    throw new NotWritable(`the data directory ${root} cannot be written`, { cause: error });
+  }
+}
+
+async function openAt(root: string, account: Account): Promise<DataDirectory> {
   await mkdir(root, { recursive: true });
   await refuseForeign(root);
   const owner = path.join(root, 'owner');
@@ -116,7 +126,11 @@ async function readOrMakePassword(file: string): Promise<string> {
     return made;
   } catch (error) {
     if (!isExisting(error)) throw error;
-    return await readFile(file, 'utf8');
+    const kept = await readFile(file, 'utf8');
+    if (kept !== '') return kept;
+    // It was made while the disk was full, so it got no password.
+    await unlink(file);
+    return await readOrMakePassword(file);
   }
 }
 

@@ -5,7 +5,7 @@ import { platform } from 'node:os';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { RemoteFailure, Unreachable } from '../../../domain/errors.ts';
+import { DISK_FULL, NotWritable, RemoteFailure, Unreachable } from '../../../domain/errors.ts';
 import type { Log } from '../../log/port.ts';
 import { isAlive, markInitialised, openDataDirectory, runningServer } from './data-directory.ts';
 import type { DataDirectory } from './data-directory.ts';
@@ -52,7 +52,8 @@ export interface Installation {
  * Starts a server on `dataDir`, made when missing; without one, on a throw-away directory. A server
  * left by a killed process is stopped first. Should this process be killed, a watchdog stops it.
  * @throws {UsageError} another living process uses the directory.
- * @throws {Unreachable} the server did not start; its own words are in the message.
+ * @throws {Unreachable} the server did not start; its own words are in the message. `NotWritable`:
+ *   its disk is full.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const { installation } = options;
@@ -166,11 +167,17 @@ async function initialise(server: Server): Promise<void> {
     );
     await markInitialised(root);
   } catch (error) {
-    throw new Unreachable(`could not make the embedded database in ${root}`, { cause: error });
+    throw failure(`could not make the embedded database in ${root}`, String(error), error);
   } finally {
     await rm(file, { force: true });
   }
 }
+
+/** @param said what PostgreSQL's programs told: of a full disk they have only words. */
+const failure = (what: string, said: string, cause: unknown): Unreachable =>
+  said.includes('No space left on device')
+    ? new NotWritable(`${DISK_FULL}: ${what}`, { cause })
+    : new Unreachable(what, { cause });
 
 async function startServer(server: Server): Promise<number> {
   for (let attempt = 1; ; attempt++) {
@@ -181,7 +188,7 @@ async function startServer(server: Server): Promise<number> {
     } catch (error) {
       const said = await lastWords(server);
       if (attempt < PORT_ATTEMPTS && /address already in use/i.test(said)) continue;
-      throw new Unreachable(`the embedded database did not start: ${said}`, { cause: error });
+      throw failure(`the embedded database did not start: ${said}`, said, error);
     }
   }
 }

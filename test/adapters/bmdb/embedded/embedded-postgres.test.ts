@@ -24,7 +24,7 @@ import {
 } from '../../../../src/adapters/bmdb/embedded/data-directory.ts';
 import { startEmbeddedPostgres } from '../../../../src/adapters/bmdb/embedded/embedded-postgres.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
-import { codeOf } from '../../../../src/domain/errors.ts';
+import { codeOf, explain, NotWritable } from '../../../../src/domain/errors.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 
 let base: string;
@@ -98,6 +98,39 @@ describe('embedded PostgreSQL', () => {
     expect(new URL(second.url).password).toBe(new URL(first.url).password);
     await second.stop();
     expect(await runningServer(path.join(dataDir, 'cluster'))).toBeNull();
+  });
+
+  it('makes the passwords that it could not write while the disk was full', async () => {
+    const dataDir = path.join(base, 'data');
+    const open = async () => {
+      const { passwords, release } = await openDataDirectory(dataDir, null);
+      await release();
+      return passwords;
+    };
+    await mkdir(dataDir);
+    await writeFile(path.join(dataDir, 'password'), '', { mode: 0o600 });
+    const made = await open();
+    expect(made.running).toMatch(/^[\w-]{32}$/);
+    expect(await open()).toEqual(made);
+  });
+
+  it('says that the disk is full when a program of PostgreSQL says so', async () => {
+    const bin = path.join(base, 'bin');
+    await mkdir(bin, { mode: 0o755 });
+    const script =
+      '#!/bin/sh\necho "initdb: error: could not write: No space left on device" >&2\nexit 1\n';
+    for (const name of ['initdb', 'pg_ctl', 'postgres']) {
+      await writeFile(path.join(bin, name), script, { mode: 0o755 });
+    }
+    const begun = startEmbeddedPostgres({
+      ...{ dataDir: path.join(base, 'data'), log: silentLog },
+      installation: { bin, settings: [] },
+    });
+    const error = await begun.catch((cause: unknown) => cause);
+    expect(explain(error)).toMatch(
+      /^the disk is full; make room on it: could not make the embedded/,
+    );
+    expect(error).toBeInstanceOf(NotWritable);
   });
 
   it('listens on 127.0.0.1 only, and asks for the password', async () => {
