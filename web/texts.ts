@@ -161,13 +161,13 @@ export const texts = {
     ],
     stopsAfter: {
       silence: (more: number) =>
-        more === 0 ? 'it freezes now' : `it freezes if ${figure(more)} more fall silent together`,
+        more === 0 ? 'it freezes now' : `it freezes with ${figure(more)} more silent together`,
       probes: (more: number) =>
-        more === 0 ? 'it freezes now' : `it freezes if ${figure(more)} more cannot be reached`,
+        more === 0 ? 'it freezes now' : `it freezes with ${figure(more)} more out of reach`,
       suspicion: (more: number) =>
         more === 0
           ? 'it pauses now: too many are late or silent'
-          : `it pauses if ${figure(more)} more are late or silent`,
+          : `it pauses with ${figure(more)} more late or silent`,
     } satisfies Record<GuardRule, (more: number) => string>,
     neverStops: 'nothing: it has too few machines',
     rules: 'Rules',

@@ -12,7 +12,10 @@ export interface BoardEntry {
   readonly view: MachineView;
   readonly state: MachineState;
   readonly substate: string;
-  /** In this state (not substate) since, epoch ms of the database clock. */
+  /**
+   * In this state (not substate) since, epoch ms of the database clock. A silent machine was heard last
+   * then, though attempts on it came between.
+   */
   readonly sinceMs: number;
   /** The last change of state or substate that was seen; null: none yet. */
   readonly last: BoardMove | null;
@@ -58,6 +61,13 @@ export interface Board {
   onShown(shown: Shown): void;
 }
 
+interface Entered extends BoardEntry {
+  readonly enteredMs: number;
+}
+
+const sinceOf = ({ view, state, substate, enteredMs }: Omit<Entered, 'sinceMs'>): number =>
+  state === 'Running' && substate === 'silent' ? (view.lastHeartbeatAtMs ?? enteredMs) : enteredMs;
+
 interface Group extends Omit<PlaceCount, 'count' | 'needHuman'> {
   readonly word: ShareWord | null;
   count: number;
@@ -76,7 +86,7 @@ const isRung = (step: string): boolean => (RUNGS as readonly string[]).includes(
 
 /** Keeps what the page, the live line and the metrics show. */
 export function createBoard({ nowMs, metrics, changes, onStay }: BoardOptions): Board {
-  const entries = new Map<Slot, BoardEntry>();
+  const entries = new Map<Slot, Entered>();
 
   let recovered = 0;
   const tally = new Map<MachineState, number>();
@@ -96,7 +106,8 @@ export function createBoard({ nowMs, metrics, changes, onStay }: BoardOptions): 
     needHuman += by;
   };
 
-  const put = (entry: BoardEntry) => {
+  const put = (told: Omit<Entered, 'sinceMs'>) => {
+    const entry = { ...told, sinceMs: sinceOf(told) };
     const before = entries.get(entry.view.slot);
     if (!before || !isCountedAlike(before, entry)) {
       if (before) count(before, -1);
@@ -123,7 +134,7 @@ export function createBoard({ nowMs, metrics, changes, onStay }: BoardOptions): 
       ...entry,
       state,
       substate,
-      sinceMs: moved ? atMs : entry.sinceMs,
+      enteredMs: moved ? atMs : entry.enteredMs,
       isSinceSeen: moved || entry.isSinceSeen,
       last: { from: { state: entry.state, substate: entry.substate }, atMs, reason },
     });
@@ -143,7 +154,7 @@ export function createBoard({ nowMs, metrics, changes, onStay }: BoardOptions): 
       else {
         const { state, substate } = view;
         const fresh = { last: null, isSinceSeen: false };
-        put({ view, state, substate, sinceMs: nowMs(), ...fresh });
+        put({ view, state, substate, enteredMs: nowMs(), ...fresh });
       }
     },
     onVanished(slot) {

@@ -55,7 +55,6 @@ function addList(cli: Command, through: Through): void {
 }
 
 const HISTORY_LINES = 50;
-const WAIT_MS = 600_000;
 
 interface NameFlags extends CommonFlags {
   readonly exact: boolean;
@@ -87,7 +86,11 @@ function addReading(machine: Command, through: Through): void {
   naming(machine.command('wait <machine>'))
     .description('wait until a machine is so: exit 0 it is, 1 it cannot come to it, 3 it is late')
     .requiredOption('--for <what>', 'state=Running, state=Running/healthy, hold=<kind>, no-request')
-    .option('--timeout <duration>', 'at most so long', durationOf, WAIT_MS)
+    .addOption(
+      new Option('--timeout <duration>', 'at most so long')
+        .argParser(durationOf)
+        .default(600_000, '10m'),
+    )
     .action(
       async (
         name: string,

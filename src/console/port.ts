@@ -22,7 +22,7 @@ export interface MachineSummary extends Traits {
   /** Why it is there, where the state alone does not say it. */
   readonly reason: string | null;
   readonly lastHeartbeatAtMs: number | null;
-  /** When it entered its present state. */
+  /** When it entered its present state; of a silent machine, when it was heard last. */
   readonly sinceMs: number;
   readonly holds: readonly string[];
   /** Another daemon works on it now. */

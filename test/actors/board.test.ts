@@ -52,6 +52,23 @@ describe('an entry', () => {
     expect(shown(1)).toEqual(['Recovering', 'rebooting', 1_000]);
   });
 
+  test('is silent since the last heartbeat, whatever was tried in between', () => {
+    show(1, { ...viewAt('Running', 'healthy'), lastHeartbeatAtMs: 900 });
+    const silent = { ...viewAt('Running', 'silent'), lastHeartbeatAtMs: 5_000 };
+    nowMs = 20_000;
+    show(1, silent);
+    rests(1, silent);
+    expect(shown(1), 'not for as long as it ran before').toEqual(['Running', 'silent', 5_000]);
+    works(1, 'Recovering', 'restartingAgent');
+    expect(shown(1)).toEqual(['Recovering', 'restartingAgent', 20_000]);
+    nowMs = 21_000;
+    rests(1, silent);
+    expect(shown(1), 'nor since an attempt ended').toEqual(['Running', 'silent', 5_000]);
+    show(1, viewAt('Running', 'healthy'));
+    rests(1, viewAt('Running', 'healthy'));
+    expect(shown(1)).toEqual(['Running', 'healthy', 21_000]);
+  });
+
   test('shows what the rows say where no task of ours runs', () => {
     show(1, viewAt('Running', 'silent'));
     rests(1, viewAt('Recovering', 'rebooting'));

@@ -210,7 +210,7 @@ export const ALERT_CASES: Readonly<Record<string, readonly AlertCase[]>> = {
   ShepherdNeedHuman: standing(
     'shepherd_machines_need_human{provider="rack"}',
     15,
-    [['2 machines of rack need a human.', RACK]],
+    [['2 of the machines of rack need a human.', RACK]],
     2,
   ),
   ShepherdBudgetSpent: [

@@ -125,7 +125,7 @@ test.skipIf(promtool === null)(
     const told = {
       labels: { provider: 'racks', severity: rule.labels.severity },
       annotations: {
-        summary: '1 machines of racks need a human.',
+        summary: '1 of the machines of racks needs a human.',
         runbook_url: `${CONSOLE}/runbooks/need-human`,
       },
     };

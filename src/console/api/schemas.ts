@@ -48,7 +48,7 @@ export const MachineRowSchema = named(
     substate: text,
     reason: text.nullable().describe('Why it is there, where the state alone does not say it.'),
     lastHeartbeatAtMs: Milliseconds.nullable(),
-    sinceMs: Milliseconds.describe('In this state since.'),
+    sinceMs: Milliseconds.describe('In this state since; a silent machine: heard last then.'),
     holds: z.array(z.enum(HOLD_KINDS)).readonly(),
     elsewhere: z.boolean().describe('Another daemon works on it now.'),
   }),

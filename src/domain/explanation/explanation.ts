@@ -1,6 +1,7 @@
 import type { Process } from '../machine.ts';
 import { isHeld } from '../eligibility.ts';
 import { nextStep, type LadderEnd, type LadderStep } from '../recovery/ladder.ts';
+import { isUnheardTooLong } from '../recovery/silence.ts';
 import type { LadderMeans } from '../recovery/rungs.ts';
 import type { Rung } from '../recovery/rung-names.ts';
 import { viewOf } from '../view.ts';
@@ -38,6 +39,7 @@ export function explanationOf(facts: ExplanationFacts, moment: ExplanationMoment
       place: `${state} · ${substate}`,
       sinceMs,
       reason: story.reason,
+      needsPerson: at.row !== null && isUnheardTooLong(at.row, moment),
       ways,
       next: next.text,
       nowMs,

@@ -14,17 +14,20 @@ export interface Told {
   readonly place: string;
   readonly sinceMs: number | null;
   readonly reason: string;
+  /** It is silent, or its agent cannot be started, for too long. */
+  readonly needsPerson: boolean;
   readonly ways: readonly Way[];
   readonly next: string;
   readonly nowMs: number;
 }
 
 /**
- * "<state> for <span> because <reason>; <what stands in the way, until when>; next: <work> <when>."
+ * "<state> for <span> because <reason>; it needs a person; <what stands in the way, until when>; next: <work> <when>."
  * What does not fit is cut: first the reason, then all ways but the first.
  */
 export function sentenceOf({ ways, ...story }: Told): string {
-  const { place, sinceMs, nowMs } = story;
+  const { place, sinceMs, needsPerson, nowMs } = story;
+  const urgent = needsPerson ? '; it needs a person' : '';
   const since = sinceMs === null ? '' : ` for ${spanText(nowMs - sinceMs)}`;
   const next = clip(oneLine(story.next), NEXT_MAX);
   const head = `${place}${since} because `;
@@ -34,11 +37,11 @@ export function sentenceOf({ ways, ...story }: Told): string {
     const more = phrases.length - kept;
     const left = more > 0 ? `${kept > 0 ? ', and ' : ''}${more} more in the way` : '';
     const told = `${phrases.slice(0, kept).join('')}${left}`;
-    const tail = `${told === '' ? '' : `; ${told}`}; next: ${next}.`;
+    const tail = `${urgent}${told === '' ? '' : `; ${told}`}; next: ${next}.`;
     const room = SENTENCE_MAX - head.length - tail.length;
     if (room >= Math.min(reason.length, REASON_MIN)) return `${head}${clip(reason, room)}${tail}`;
   }
-  return clip(`${head}${reason}; next: ${next}.`, SENTENCE_MAX);
+  return clip(`${head}${reason}${urgent}; next: ${next}.`, SENTENCE_MAX);
 }
 
 /** Its place in the queue counts only once all else has ended. */

@@ -44,7 +44,7 @@ test('V28: the guard page shows scopes, rules and who waits; whoever acts for a 
     await becomes(page, 'h1', 'Guard');
     await becomes(page, '.guard-sentence', /^Recovery is frozen$/);
     const rows = '.scopes tbody';
-    await becomes(page, `${rows} [data-scope=fleet]`, /watching.*it pauses if 16 more are late/s);
+    await becomes(page, `${rows} [data-scope=fleet]`, /watching.*it pauses with 16 more late/s);
     await becomes(page, `${rows} [data-scope=equinix]`, /frozen.*guard.*6 of 10/s);
     await becomes(page, `${rows} .reason`, /6 of 10 fell silent.*ends by itself.*in 4m 5\ds/s);
     await becomes(page, '.rules [data-stops]', /Provider equinix.*newly silent.*now/s);

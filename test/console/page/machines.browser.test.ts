@@ -114,7 +114,7 @@ test('says what is wrong with a filter and what is known, while the connection s
   await becomes(page, '.notice', 'provider:NAME');
   expect(await page.locator('.list, .notice:has-text("connection")').count()).toBe(0);
   fleet.remove(machine('b').slot);
-  await becomes(page, '.fleet-line', '0/1');
+  await becomes(page, '.fleet-line', '1 free of 1');
   await page.fill('#filter', 'state:Reserved');
   await becomesSlots(page, 'a');
   expect(await page.locator('.notice').count()).toBe(0);

@@ -63,6 +63,18 @@ describe('V13: why a machine is where it is', () => {
     );
   });
 
+  test('says that a machine needs a person once it is silent for too long', () => {
+    const heardAgo = (agoMs: number) =>
+      explanationOf(
+        explained({ row: { ...silentRow, heartbeat: { atMs: NOW_MS - agoMs, bootId: 'boot-1' } } }),
+        moment,
+      ).sentence;
+    expect(heardAgo(2 * HOUR)).toContain(
+      ' because no heartbeat came within 10m; it needs a person; it waits for its turn; next: ',
+    );
+    expect(heardAgo(HOUR)).not.toContain('person');
+  });
+
   test('texts of others stay one line of visible characters within the limit', () => {
     const text = `\u001b[31m<img onerror=x>\n${'long '.repeat(200)}`;
     const row = { ...silentRow, backoffs: [backoff('ShepherdRecovery', NOW_MS + MINUTE, text)] };
