@@ -8,7 +8,14 @@ import {
   type GuardStanding,
   type GuardState,
 } from '../../../src/domain/recovery/standing.ts';
-import { agentStarted, machineRow, NOW_MS, slotFacts } from '../../support/facts.ts';
+import {
+  agentStarted,
+  ladderRow,
+  liveWork,
+  machineRow,
+  NOW_MS,
+  slotFacts,
+} from '../../support/facts.ts';
 import { settled } from '../../doubles/simulated-clock.ts';
 
 const rack = (at: number) => slot('stub', `rack-${at}`);
@@ -258,6 +265,7 @@ describe('the guard', () => {
   });
 
   test('on thaw all ask again, in their order and within the budget; none is replayed', async () => {
+    begin(DEFAULT_BUDGET);
     standings = [standing('frozen')];
     queue.offer(fleet(60));
     const back = new AbortController();
@@ -277,6 +285,7 @@ describe('the guard', () => {
   });
 
   test('of those that wait together, an order passes where the lost do not', async () => {
+    begin(DEFAULT_BUDGET);
     standings = [standing('frozen')];
     queue.offer(ordered(fleet(60), 2));
     for (const at of [1, 2, 3]) wait(rack(at));
@@ -333,6 +342,7 @@ test('news of some machines count as news of all do', async () => {
 });
 
 test('tells how the budget is used, and the most that were held at once', async () => {
+  begin(DEFAULT_BUDGET);
   queue.offer(fleet(40, rack(1), rack(2)));
   queue.offer(fleet(40, rack(1)));
   wait(rack(3));
@@ -347,7 +357,7 @@ describe('a machine whose next step interrupts nothing', () => {
   const restarting = (...recovering: Slot[]) => {
     const facts = fleet(20, ...recovering);
     const known = facts.get(rack(1))!;
-    const recovery = { rung: 'restartingAgent', attempts: 1 } as LadderRow;
+    const recovery = ladderRow({ rung: 'restartingAgent', askedRung: null, askedAtMs: null });
     return facts.set(rack(1), { ...known, row: { ...known.row!, recovery } });
   };
 
@@ -368,7 +378,7 @@ describe('a machine whose next step interrupts nothing', () => {
 
   test('waits for room once it turned out to need a permit', async () => {
     queue.offer(restarting(rack(2)));
-    queue.missed(rack(1));
+    queue.missed(rack(1), true);
     wait(rack(1));
     await settled();
     expect(gone).toEqual([]);
@@ -377,6 +387,51 @@ describe('a machine whose next step interrupts nothing', () => {
     await settled();
     expect(gone, 'it is remembered once').toEqual([rack(1)]);
   });
+
+  test('waits for no room any more once it was heard in between', async () => {
+    const full = restarting(rack(2));
+    queue.offer(full);
+    queue.missed(rack(1), true);
+    const known = full.get(rack(1))!;
+    const heartbeat = { atMs: NOW_MS, generation: null, bootId: 'boot-1' };
+    full.set(rack(1), { ...known, row: { ...known.row!, heartbeat } });
+    wait(rack(1));
+    expect(await offer(full)).toEqual([rack(1)]);
+  });
+});
+
+test('what one takes stays taken while it is worked on, until it holds a permit', async () => {
+  queue.offer(fleet(20));
+  for (const at of [1, 2]) wait(rack(at));
+  await settled();
+  expect(gone.splice(0)).toEqual([rack(1)]);
+  const claimed = fleet(20);
+  const known = claimed.get(rack(1))!;
+  const work = [liveWork('ShepherdRecovery')];
+  claimed.set(rack(1), { ...known, row: { ...known.row!, work } });
+  expect(await offer(claimed), 'its machine is looked at').toEqual([]);
+  expect(await offer(claimed)).toEqual([]);
+  expect(await offer(fleet(20, rack(1)))).toEqual([]);
+  const late = fleet(20);
+  late.set(rack(1), { ...known, row: { ...known.row!, work } });
+  expect(await offer(late), 'it gave the permit back').toEqual([rack(2)]);
+});
+
+test('who could not be switched on and got no permit waits like any other', async () => {
+  const facts = fleet(60);
+  const known = facts.get(rack(1))!;
+  const recovery = ladderRow({ powerOffAskedAtMs: NOW_MS });
+  facts.set(rack(1), { ...known, row: { ...known.row!, recovery } });
+  standings = [standing('frozen')];
+  queue.offer(facts);
+  wait(rack(1));
+  await settled();
+  expect(gone.splice(0)).toEqual([rack(1)]);
+  queue.missed(rack(1), true);
+  wait(rack(1));
+  expect(await offer(facts)).toEqual([]);
+  standings = [standing('watching')];
+  expect(await offer(facts)).toEqual([rack(1)]);
 });
 
 test('an order goes on where the budget is spent, and only one', async () => {
