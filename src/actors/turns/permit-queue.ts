@@ -18,6 +18,8 @@ export interface PermitQueue {
    * to need a permit, for room, whatever its ladder says of the next step.
    */
   missed(slot: Slot, neededPermit: boolean): void;
+  /** Whether the machine, which holds none, needs a permit next, as far as is known. */
+  needsPermit(slot: Slot): boolean;
   /**
    * News of the fleet: whoever now has room goes on.
    * @param changed slots of which something else is known than before; absent: any.
@@ -59,14 +61,14 @@ export function createPermitQueue({ budget, barOf, interrupts }: PermitQueueOpti
     if (!row?.provided) return null;
     if (isUnderWay(row) && missOf(slot) === null) return row;
     if (bars(row.provided.provider, row.order !== null) !== null) return null;
-    return counts.hasRoom(row.provided, row.order !== null) || !needsRoom(slot) ? row : null;
+    return counts.hasRoom(row.provided, row.order !== null) || !needsPermit(slot) ? row : null;
   };
   const missOf = (slot: Slot) => {
     const miss = missed.get(slot);
     const row = facts.get(slot)?.row;
     return miss && row && miss.standing === standingOf(row) ? miss : null;
   };
-  const needsRoom = (slot: Slot): boolean => {
+  const needsPermit = (slot: Slot): boolean => {
     const found = facts.get(slot);
     if (!found?.row || found.row.permit) return false;
     return missOf(slot)?.neededPermit === true || interrupts(found);
@@ -74,7 +76,7 @@ export function createPermitQueue({ budget, barOf, interrupts }: PermitQueueOpti
   const take = (slot: Slot): boolean => {
     const row = passing(slot);
     if (!row?.provided) return false;
-    if (!isUnderWay(row) && needsRoom(slot)) {
+    if (!isUnderWay(row) && needsPermit(slot)) {
       counts.take(row.provided);
       passed.add(slot);
     }
@@ -125,6 +127,7 @@ export function createPermitQueue({ budget, barOf, interrupts }: PermitQueueOpti
       const row = facts.get(slot)?.row;
       if (row) missed.set(slot, { standing: standingOf(row), neededPermit });
     },
+    needsPermit,
     offer(news, changed) {
       facts = news;
       if (changed) counts.update([...changed].flatMap((slot) => news.get(slot) ?? []));

@@ -378,7 +378,9 @@ describe('a machine whose next step interrupts nothing', () => {
 
   test('waits for room once it turned out to need a permit', async () => {
     queue.offer(restarting(rack(2)));
+    expect(queue.needsPermit(rack(1))).toBe(false);
     queue.missed(rack(1), true);
+    expect(queue.needsPermit(rack(1))).toBe(true);
     wait(rack(1));
     await settled();
     expect(gone).toEqual([]);
