@@ -36,7 +36,7 @@ describe('a machine that never comes back', () => {
       if (!stand.row().quarantine) {
         const { recovery } = stand.row();
         rungs.push(recovery!.rung);
-        expect(permit(), 'returned before the cool-down').toBeNull();
+        expect(permit(), 'returned while it cools down').toBeNull();
         expect(recovery!.nextAtMs!).toBeGreaterThan(stand.clock.now());
       }
       expect(stand.clock.now()).toBeGreaterThanOrEqual(before);
