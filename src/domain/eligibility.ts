@@ -280,7 +280,7 @@ const UNRECOVERABLE: readonly (ProviderStatus | null)[] = [
   'ProvisioningFailedPermanent',
 ];
 
-/** Processes of the escalation ladder: they need a permit and observe its cool-down. */
+/** Processes of the escalation ladder: the guard may keep them from a machine, and they observe its cool-down. */
 export const isLadder = (process: Process): boolean =>
   process === 'ShepherdRecovery' || process === 'ShepherdReinstall';
 

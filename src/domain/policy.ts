@@ -71,8 +71,8 @@ export const fleetBudget = (budget: RecoveryBudget, count: number): number =>
 /** Permits beyond each limit that only an operator's order may take. */
 export const ORDERS_KEPT = 1;
 /**
- * A machine that has not answered for this long after it was asked to boot is beyond reach: the rest
- * of its patience holds no permit.
+ * A machine that has not answered for this long after it was asked to boot, or for as long as its
+ * longest boot took, is beyond reach: the rest of its patience holds no permit.
  */
 export const BEYOND_REACH_MS = 5 * 60_000;
 

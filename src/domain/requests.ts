@@ -63,7 +63,7 @@ export const wasAskedFor = (row: Pick<MachineRow, 'recovery'> | null, key: strin
 
 /** Outcome of a request that was open when its time was over. */
 export const EXPIRED = 'it expired before it was carried out';
-/** An order that expires while the recovery budget has no room for it gets this much more time. */
+/** An order that expires while there is no permit for it, or for all that wait, gets this much more time. */
 export const ORDER_WAIT_MS = 10 * 60_000;
 
 export const isOrder = (verb: Verb): verb is OrderVerb =>

@@ -1,4 +1,4 @@
-/** Things that operators ask for and that are work: a claim, a permit, an attempt. */
+/** Things that operators ask for and that are work: a claim, an attempt, a permit if it interrupts. */
 export const ORDER_VERBS = ['restart-agent', 'reboot', 'reinstall'] as const;
 export type OrderVerb = (typeof ORDER_VERBS)[number];
 /** Things that operators ask for and that a daemon does by writing rows. */

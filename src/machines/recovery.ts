@@ -42,7 +42,7 @@ const elseRestorePower = {
 
 /**
  * Brings a silent machine back by one attempt on one rung of the ladder, the mildest that is left:
- * claims it together with a permit of the recovery budget, does what the rung says, and waits for
+ * claims it, takes a permit of the recovery budget if it interrupts, does what the rung says, and waits for
  * evidence that it happened. An accepted request is no evidence. Ends with the machine ready for a
  * new agent start. Where SSH does not answer, the agent cannot be restarted, and the same attempt
  * goes straight on to the next rung.
@@ -76,7 +76,7 @@ export const recovery = setup({
   initial: 'claiming',
   states: {
     claiming: {
-      description: 'Asks the BMDB for this machine and for a permit of the recovery budget.',
+      description: 'Asks the BMDB for this machine, unless the guard is against it.',
       invoke: {
         id: 'claimRecovery',
         src: 'claimRecovery',

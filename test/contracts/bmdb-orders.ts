@@ -187,7 +187,9 @@ export function ordersContract(s: Stage): void {
       ];
       const works = [await claim(ids[0]!), await claim(ids[1]!)];
       for (const [at, work] of works.entries()) await asked(work, 'reboot', keys[at]!);
+      const restart = await order(await addWell(), 'restart-agent', MINUTE);
       await s.h.pass(2 * MINUTE);
+      expect(await s.session.settle(restart), 'it needs none').toMatchObject({ outcome: EXPIRED });
       expect(await s.session.settle(keys[2]!)).toBeNull();
       const { state, expiresAtMs } = await stateOf(keys[2]!);
       expect(state).toBe('open');
@@ -199,6 +201,16 @@ export function ordersContract(s: Stage): void {
         state: 'refused',
         outcome: EXPIRED,
       });
+    });
+
+    it('does not expire while more orders wait than there are permits', async () => {
+      const keys: string[] = [];
+      for (let at = 0; at < 4; at += 1) keys.push(await order(await addWell(), 'reboot', MINUTE));
+      await s.h.pass(2 * MINUTE);
+      for (const key of keys) expect(await s.session.settle(key)).toBeNull();
+      await s.h.pass(20 * MINUTE);
+      await s.h.freeze('fleet', 'fire');
+      expect(await s.session.settle(keys[0]!), 'it waits for the thaw').not.toBeNull();
     });
 
     it('is carried out once: its end settles it, and the ladder stays where it is', async () => {

@@ -60,8 +60,9 @@ const lost = (instance: string, silent: number, started: number): Labels => ({
   [`shepherd_guard_silent_machines{scope="fleet",${instance}}`]: `${silent}x20`,
   [`shepherd_guard_started_machines{scope="fleet",${instance}}`]: `${started}x20`,
 });
-const budget = (instance: string, permits: number, silent: number): Labels => ({
-  [`shepherd_guard_permits{scope="fleet",${instance}}`]: `${permits}x40`,
+const budget = (instance: string, permits: number | readonly number[], silent: number): Labels => ({
+  [`shepherd_guard_permits{scope="fleet",${instance}}`]:
+    typeof permits === 'number' ? `${permits}x40` : permits.join(' '),
   [`shepherd_guard_budget{scope="fleet",${instance}}`]: '5x40',
   [`shepherd_guard_silent_machines{scope="fleet",${instance}}`]: `${silent}x40`,
   // Of a location nobody counts the silent.
@@ -215,6 +216,17 @@ export const ALERT_CASES: Readonly<Record<string, readonly AlertCase[]>> = {
   ),
   ShepherdBudgetSpent: [
     c('fires', 31, budget(a, 5, 9), [[SPENT, FLEET]]),
+    // Between one permit and the next there is room for a moment.
+    c(
+      'fires',
+      31,
+      budget(
+        a,
+        Array.from({ length: 41 }, (_, at) => 5 - (at % 2)),
+        9,
+      ),
+      [[SPENT, FLEET]],
+    ),
     c('just below', 31, budget(a, 5, 5)),
     c('just below', 31, budget(a, 4, 9)),
     c('two daemons', 31, all(budget(a, 5, 9), budget(b, 5, 9)), [[SPENT, FLEET]]),

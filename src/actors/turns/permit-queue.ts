@@ -1,5 +1,5 @@
 import { Cancelled } from '../../domain/errors.ts';
-import { bySeniority, seniorityOf } from '../../domain/eligibility.ts';
+import { bySeniority, isLadder, seniorityOf } from '../../domain/eligibility.ts';
 import type { Slot } from '../../domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../domain/machine.ts';
 import { countPermits, isUnderWay, type BudgetUse } from '../../domain/recovery/permits.ts';
@@ -13,10 +13,13 @@ export interface PermitQueue {
   /** Resolves when there seems to be room; the BMDB still decides. */
   wait(slot: Slot, signal: AbortSignal): Promise<void>;
   /**
-   * The machine got no permit when it turned out to need one: it waits for room the next time,
-   * whatever its ladder says of the next step.
+   * The machine was claimed and got no further, as the guard or the budget was against it. As long as
+   * nothing is heard or asked of it since, it waits for the guard like any other and, if it turned out
+   * to need a permit, for room, whatever its ladder says of the next step.
    */
-  missed(slot: Slot): void;
+  missed(slot: Slot, neededPermit: boolean): void;
+  /** Whether the machine, which holds none, needs a permit next, as far as is known. */
+  needsPermit(slot: Slot): boolean;
   /**
    * News of the fleet: whoever now has room goes on.
    * @param changed slots of which something else is known than before; absent: any.
@@ -42,7 +45,9 @@ export interface PermitQueueOptions {
 
 export function createPermitQueue({ budget, barOf, interrupts }: PermitQueueOptions): PermitQueue {
   const waiting = new Map<Slot, () => void>();
-  const missed = new Set<Slot>();
+  const missed = new Map<Slot, { readonly standing: string; readonly neededPermit: boolean }>();
+  /** Let through because there was room, and not seen to hold a permit yet. */
+  const passed = new Set<Slot>();
   let facts: ReadonlyMap<Slot, SlotFacts> = new Map();
   let counts = countPermits([], budget);
   let heldMax = 0;
@@ -54,19 +59,38 @@ export function createPermitQueue({ budget, barOf, interrupts }: PermitQueueOpti
   const passing = (slot: Slot, bars: typeof barOf = barOf): MachineRow | null => {
     const row = facts.get(slot)?.row;
     if (!row?.provided) return null;
-    if (isUnderWay(row)) return row;
+    if (isUnderWay(row) && missOf(slot) === null) return row;
     if (bars(row.provided.provider, row.order !== null) !== null) return null;
-    return counts.hasRoom(row.provided, row.order !== null) || !needsRoom(slot) ? row : null;
+    return counts.hasRoom(row.provided, row.order !== null) || !needsPermit(slot) ? row : null;
   };
-  const needsRoom = (slot: Slot): boolean => {
+  const missOf = (slot: Slot) => {
+    const miss = missed.get(slot);
+    const row = facts.get(slot)?.row;
+    return miss && row && miss.standing === standingOf(row) ? miss : null;
+  };
+  const needsPermit = (slot: Slot): boolean => {
     const found = facts.get(slot);
-    return !found?.row?.permit && (missed.has(slot) || (found !== undefined && interrupts(found)));
+    if (!found?.row || found.row.permit) return false;
+    return missOf(slot)?.neededPermit === true || interrupts(found);
   };
   const take = (slot: Slot): boolean => {
     const row = passing(slot);
-    if (row?.provided && !isUnderWay(row) && needsRoom(slot)) counts.take(row.provided);
-    if (row) missed.delete(slot);
-    return row !== null;
+    if (!row?.provided) return false;
+    if (!isUnderWay(row) && needsPermit(slot)) {
+      counts.take(row.provided);
+      passed.add(slot);
+    }
+    missed.delete(slot);
+    return true;
+  };
+  /** From the claim to the permit the machine is looked at, which may take minutes: its room is taken. */
+  const keepTaken = () => {
+    for (const slot of passed) {
+      const row = facts.get(slot)?.row;
+      const isAboutToAsk = row && !row.permit && row.work.some(({ process }) => isLadder(process));
+      if (isAboutToAsk && row.provided) counts.take(row.provided);
+      else passed.delete(slot);
+    }
   };
   /** Many may wait and few pass: only those that would pass now are put into an order. */
   const letThrough = () => {
@@ -99,11 +123,16 @@ export function createPermitQueue({ budget, barOf, interrupts }: PermitQueueOpti
         waiting.set(slot, go);
         signal.addEventListener('abort', onAbort, { once: true });
       }),
-    missed: (slot) => void missed.add(slot),
+    missed(slot, neededPermit) {
+      const row = facts.get(slot)?.row;
+      if (row) missed.set(slot, { standing: standingOf(row), neededPermit });
+    },
+    needsPermit,
     offer(news, changed) {
       facts = news;
       if (changed) counts.update([...changed].flatMap((slot) => news.get(slot) ?? []));
       else counts = countPermits(news.values(), budget);
+      keepTaken();
       heldMax = Math.max(heldMax, counts.held);
       letThrough();
     },
@@ -115,6 +144,10 @@ export function createPermitQueue({ budget, barOf, interrupts }: PermitQueueOpti
     },
   };
 }
+
+/** Other than this once the machine is heard again, or something is asked of it. */
+const standingOf = ({ heartbeat, recovery }: MachineRow): string =>
+  [heartbeat?.atMs, recovery?.askedAtMs, recovery?.powerOffAskedAtMs].join(' ');
 
 /** Gives the same answers, and asks for each of them once. */
 function remembered(barOf: PermitQueueOptions['barOf']): PermitQueueOptions['barOf'] {

@@ -1,11 +1,15 @@
-import { ladderOf } from '../../config.ts';
+import { ladderOf, type Config } from '../../config.ts';
 import { guardPolicyOf } from '../../daemon/guard-policy.ts';
 import { readPast } from '../../daemon/views/explaining.ts';
 import { TUNING } from '../../daemon/tuning.ts';
-import { explanationOf } from '../../domain/explanation/explanation.ts';
+import { ALL_MEANS, explanationOf } from '../../domain/explanation/explanation.ts';
 import { queueOf } from '../../domain/explanation/queue.ts';
 import type { Explanation } from '../../domain/explanation/types.ts';
 import type { Entry } from '../../domain/filing/named-fleet.ts';
+import type { ProviderName } from '../../domain/ids.ts';
+import type { MachineRow } from '../../domain/machine.ts';
+import { nextStep } from '../../domain/recovery/ladder.ts';
+import { interrupts } from '../../domain/recovery/rungs.ts';
 import { budgetsOf } from './budgets.ts';
 import type { Means } from './command.ts';
 import type { RecordedFleet } from './recorded-fleet.ts';
@@ -35,13 +39,14 @@ export async function explainEntry(
     quarantinedBy: quarantinedBy ?? past?.quarantinedBy ?? null,
     self: null,
     guard: { rows: read.guard, counts: [] },
-    queue: isWaiting
-      ? queueOf(
-          row,
-          budgets.map(({ limit, ...use }) => ({ ...use, budget: limit })),
-          waiting,
-        )
-      : null,
+    queue:
+      isWaiting && needsPermit(row, view.provider, { config, nowMs: read.nowMs })
+        ? queueOf(
+            row,
+            budgets.map(({ limit, ...use }) => ({ ...use, budget: limit })),
+            waiting,
+          )
+        : null,
     providerHolds: read.providerHolds,
     // Which means a provider has, only its driver tells.
     ladder: { policy: ladderOf(config, view.provider), means: null },
@@ -51,4 +56,16 @@ export async function explainEntry(
   const guard = guardPolicyOf(config, TUNING);
   const names = new Set(providers);
   return explanationOf(told, { nowMs: read.nowMs, loss, guard, providers: names });
+}
+
+/** Whether the ladder's next step interrupts the machine, as far as the database tells. */
+function needsPermit(
+  row: MachineRow,
+  provider: ProviderName,
+  { config, nowMs }: { readonly config: Config; readonly nowMs: number },
+): boolean {
+  const policy = ladderOf(config, provider);
+  const { askAgainMs } = TUNING;
+  const step = nextStep(row, { means: ALL_MEANS, policy, preserved: false, nowMs, askAgainMs });
+  return !('end' in step) && interrupts(step.rung);
 }

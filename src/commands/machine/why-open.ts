@@ -3,6 +3,7 @@ import { mayServe } from '../../domain/balancing/members.ts';
 import { budgetsOf } from './budgets.ts';
 import { readFleet, type Means } from './command.ts';
 import { frozenLines, isAnyAlive, NO_DAEMON } from './guard-text.ts';
+import { ORDERS_KEPT } from '../../domain/policy.ts';
 import { spanText } from '../../domain/spans.ts';
 import type { RecordedFleet } from './recorded-fleet.ts';
 
@@ -24,7 +25,7 @@ export async function whyOpen({ isOrder, waited }: Asked, means: Means): Promise
     if (!isAnyAlive(read.sessions)) return [...head, NO_DAEMON];
     if (!isOrder) return head;
     const spent = budgetsOf(fleet, means.config.guard)
-      .filter(({ permits, limit }) => permits >= limit)
+      .filter(({ permits, limit }) => permits >= limit + ORDERS_KEPT)
       .map(({ scope, permits }) => `${scope}: ${permits} being recovered, and no more may be now`);
     return [...head, ...frozenLines(read), ...spent, ...untendedLines(read)];
   } catch (error) {

@@ -63,6 +63,9 @@ export function createExplainer({ config, tuning, parts }: ExplainingDeps): Expl
       if (row) yield row;
     }
   };
+  /** Null, too, where what comes next needs no permit. */
+  const queueFor = (slot: Slot, row: MachineRow): Queue | null =>
+    permits.needsPermit(slot) ? queueOf(row, permits.use(), waiting()) : null;
   const explain = (slot: Slot, past = NO_PAST, queue?: Queue | null): Explanation | null => {
     const facts = mirror.facts().get(slot);
     const entry = board.entries.get(slot);
@@ -77,8 +80,7 @@ export function createExplainer({ config, tuning, parts }: ExplainingDeps): Expl
       seenSinceMs: past.seenSinceMs ?? (entry?.isSinceSeen ? entry.sinceMs : null),
       self: keeper.current()?.sessionId ?? null,
       guard: state === 'blind' ? null : { rows, counts },
-      queue:
-        queue === undefined && isWaiting ? queueOf(row, permits.use(), waiting()) : (queue ?? null),
+      queue: queue === undefined && isWaiting ? queueFor(slot, row) : (queue ?? null),
       providerHolds: mirror.providerHolds(),
       ladder: {
         policy: ladderOf(config, provider),
@@ -112,7 +114,7 @@ export function createExplainer({ config, tuning, parts }: ExplainingDeps): Expl
         ...{ nowMs, askAgainMs: 0 },
       });
       const isWaiting = board.entries.get(slot)?.view.next === 'recovery';
-      return { ...standing, queue: isWaiting ? queueOf(row, permits.use(), waiting()) : null };
+      return { ...standing, queue: isWaiting ? queueFor(slot, row) : null };
     },
     hardware: (machineId, signal) => readHardware(bmdb.inspection, machineId, signal),
     live(slot) {

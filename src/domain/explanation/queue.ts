@@ -1,6 +1,7 @@
 import { bySeniority, seniorityOf } from '../eligibility.ts';
 import type { MachineRow } from '../machine.ts';
 import { FLEET } from '../recovery/guard-judgement.ts';
+import { ORDERS_KEPT } from '../policy.ts';
 import type { BudgetUse } from '../recovery/permits.ts';
 
 /** A machine's place among those that wait for a permit to be recovered. */
@@ -23,7 +24,7 @@ export function queueOf(
   waiting: Iterable<MachineRow>,
 ): Queue | null {
   if (row.permit || !row.provided) return null;
-  const full = budgets.find((use) => use.permits >= use.budget && isIn(row, use.scope));
+  const full = budgets.find((use) => isFull(use, row) && isIn(row, use.scope));
   if (!full) return null;
   const before = seniorityOf('ShepherdRecovery', row);
   let [place, of] = [1, 1];
@@ -35,9 +36,13 @@ export function queueOf(
   return { scope: full.scope, place, of };
 }
 
+/** One permit is kept for orders. */
+const isFull = ({ permits, budget }: BudgetUse, { order }: MachineRow): boolean =>
+  permits >= budget + (order === null ? 0 : ORDERS_KEPT);
+
 /** Those that wait in a scope without room. */
 interface Crowd {
-  readonly scope: string;
+  readonly use: BudgetUse;
   readonly order: number;
   /** So many were counted, and so many there are. */
   seen: number;
@@ -62,7 +67,7 @@ export function queueInOrder(
   const full = new Map(
     budgets
       .filter(({ permits, budget }) => permits >= budget)
-      .map(({ scope }, order): [string, Crowd] => [scope, { scope, order, seen: 0, of: 0 }]),
+      .map((use, order): [string, Crowd] => [use.scope, { use, order, seen: 0, of: 0 }]),
   );
   const scopesOf = (row: MachineRow) =>
     scopeNames(row)
@@ -75,9 +80,9 @@ export function queueInOrder(
   for (const { scopes } of rows) for (const scope of scopes) scope.of += 1;
   return rows.map(({ row, scopes }) => {
     for (const scope of scopes) scope.seen += 1;
-    const [first] = scopes;
+    const first = scopes.find(({ use }) => isFull(use, row));
     const isQueued = first && !row.permit && row.provided !== null;
-    const queue = isQueued ? { scope: first.scope, place: first.seen, of: first.of } : null;
+    const queue = isQueued ? { scope: first.use.scope, place: first.seen, of: first.of } : null;
     return { row, queue };
   });
 }

@@ -1,5 +1,5 @@
 import { orderFor } from '../eligibility.ts';
-import { DEFAULT_ESCALATION } from '../policy.ts';
+import { BEYOND_REACH_MS, DEFAULT_ESCALATION } from '../policy.ts';
 import { RUNG_FACTS, type LadderMeans, type RungPolicy } from './rungs.ts';
 import type { BootTimes, LadderRow, MachineRow, Process } from '../machine.ts';
 import type { OrderVerb } from '../verbs.ts';
@@ -235,6 +235,10 @@ export function patienceOf(
   const usualMs = BOOTS * 1_000 * Math.max(...known);
   return Math.min(patienceMs, Math.max(SHORTEST_WAIT_MS, usualMs));
 }
+
+/** How long after the request a machine that does not answer is beyond reach: not within its usual boot. */
+export const beyondReachMs = ({ reboot }: BootTimes): number =>
+  Math.max(BEYOND_REACH_MS, 1_000 * Math.max(0, ...reboot));
 
 /** How long to wait before the same thing may be asked for again; 0: at once. */
 export function askAgainInMs(

@@ -21,7 +21,7 @@ export interface BudgetUse {
 export const budgetScope = (scope: string): string =>
   scope === FLEET ? scope : `provider ${scope}`;
 
-/** Who recovers now, as of some scan. A forecast only: the BMDB decides, in the claim. */
+/** Who recovers now, as of some scan. A forecast only: the BMDB decides, when something is asked. */
 export interface PermitCounts {
   /** Whether one more machine may be interrupted there; one permit is kept for orders. */
   hasRoom(place: PermitPlace, isOrder: boolean): boolean;

@@ -376,7 +376,8 @@ describe('a machine whose next step interrupts nothing', () => {
 
   test('waits for room once it turned out to need a permit', async () => {
     queue.offer(restarting(rack(2)));
-    queue.missed(rack(1));
+    queue.missed(rack(1), true);
+    expect(queue.needsPermit(rack(1))).toBe(true);
     wait(rack(1));
     await settled();
     expect(gone).toEqual([]);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { queueInOrder, queueOf } from '../../../src/domain/explanation/queue.ts';
 import { machineId, providerName } from '../../../src/domain/ids.ts';
-import { ladderRow, machineRow, NOW_MS, provided } from '../../support/facts.ts';
+import { ladderRow, machineRow, NOW_MS, orderRow, provided } from '../../support/facts.ts';
 
 const idOf = (at: number) => machineId(`00000000-0000-4000-8000-${String(at).padStart(12, '0')}`);
 
@@ -13,16 +13,18 @@ const waiting = fc
       location: fc.constantFrom('a', 'b', null),
       permit: fc.boolean(),
       askedAtMs: fc.constantFrom(null, NOW_MS - 9, NOW_MS - 5),
+      order: fc.constantFrom(null, orderRow()),
     }),
     { maxLength: 12 },
   )
   .map((machines) =>
-    machines.map(({ provider, location, permit, askedAtMs }, at) =>
+    machines.map(({ provider, location, permit, askedAtMs, order }, at) =>
       machineRow({
         machineId: idOf(at),
         provided: provided({ provider: providerName(provider), location }),
         permit,
         recovery: ladderRow({ askedAtMs }),
+        order,
       }),
     ),
   );
@@ -31,7 +33,7 @@ const budgets = fc
   .chain((scopes) =>
     fc.tuple(
       ...scopes.map((scope) =>
-        fc.boolean().map((isFull) => ({ scope, permits: 1, budget: isFull ? 1 : 2 })),
+        fc.constantFrom(0, 1, 2).map((budget) => ({ scope, permits: 1, budget })),
       ),
     ),
   );
@@ -46,4 +48,11 @@ test('all at once, each machine has the place that it has alone, and the first g
       expect(new Set(queued.map(({ row }) => row))).toEqual(new Set(rows));
     }),
   );
+});
+
+test('an order waits once the permit is taken that is kept for orders', () => {
+  const row = machineRow({ order: orderRow() });
+  const use = (permits: number) => [{ scope: 'fleet', permits, budget: 1 }];
+  expect(queueOf(row, use(1), [row])).toBeNull();
+  expect(queueOf(row, use(2), [row])).toEqual({ scope: 'fleet', place: 1, of: 1 });
 });

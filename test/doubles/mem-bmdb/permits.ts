@@ -13,7 +13,7 @@ import type { MemMachine, Memory } from './tables.ts';
  */
 export function grantPermit(memory: Memory, machine: MemMachine, isOrdered: boolean): void {
   refuseClaim(memory, machine, isOrdered);
-  const full = whyNoRoom(memory, machine, isOrdered);
+  const full = whyNoRoom(memory, machine, { isOrdered });
   if (full !== null) throw new NoPermit(full);
   const { provider, location, reservationId, providerId } = machine.row.provided!;
   machine.permitGrantedAtMs = memory.now();
@@ -32,8 +32,12 @@ export function refuseClaim(memory: Memory, machine: MemMachine, isOrdered: bool
   if (!isOrdered) refuseSuspicious(memory, machine.row.provided!.provider);
 }
 
-/** Why there is no permit for one more machine where this one is; null: there is one. */
-export function whyNoRoom(memory: Memory, machine: MemMachine, isOrdered: boolean): string | null {
+/** Why there is no permit for one more machine where this one is, after so many others; null: there is one. */
+export function whyNoRoom(
+  memory: Memory,
+  machine: MemMachine,
+  { isOrdered, ahead = 0 }: { readonly isOrdered: boolean; readonly ahead?: number },
+): string | null {
   const { provider, location } = machine.row.provided!;
   const counted = [...memory.machines.values()].filter(
     (each) => each.row.provided && (each.row.agentStarted || each.permitGrantedAtMs !== null),
@@ -41,7 +45,7 @@ export function whyNoRoom(memory: Memory, machine: MemMachine, isOrdered: boolea
   const full = (scope: string, group: readonly MemMachine[], limit: typeof groupBudget) => {
     const recovering = group.filter((each) => each.permitGrantedAtMs !== null).length;
     const most = limit(memory.options.budget, group.length);
-    return recovering >= most + (isOrdered ? ORDERS_KEPT : 0)
+    return recovering + ahead >= most + (isOrdered ? ORDERS_KEPT : 0)
       ? `${recovering} of ${most} machines of ${scope} are being recovered already`
       : null;
   };

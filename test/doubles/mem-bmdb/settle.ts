@@ -1,5 +1,5 @@
 import { NotFound } from '../../../src/domain/errors.ts';
-import { installState } from '../../../src/domain/eligibility.ts';
+import { installState, serves } from '../../../src/domain/eligibility.ts';
 import type {
   GuardRow,
   HoldKind,
@@ -13,6 +13,9 @@ import {
   frozenByOperator,
   thawedByOperator,
 } from '../../../src/domain/recovery/guard-judgement.ts';
+import { RUNG_OF } from '../../../src/domain/recovery/ladder.ts';
+import { interrupts } from '../../../src/domain/recovery/rungs.ts';
+import type { Verb } from '../../../src/domain/verbs.ts';
 import { settlementOf, type Effect, type Scene } from '../../../src/domain/settlement.ts';
 import { installationOf } from '../../../src/adapters/bmdb/install-image.ts';
 import { decisionOf } from '../../../src/adapters/bmdb/filed-requests.ts';
@@ -46,10 +49,9 @@ export function settle(memory: Memory, gate: SessionGate, key: string): RequestS
   if (!settlement) return null;
   const machine = found.machineId === null ? undefined : memory.machines.get(found.machineId);
   if (
-    isOrder(found.verb) &&
     machine?.row.provided &&
     settlement.outcome === EXPIRED &&
-    whyNoRoom(memory, machine, true) !== null
+    waitsForPermit(memory, found, machine)
   ) {
     memory.requests.set(key, { ...found, expiresAtMs: memory.now() + ORDER_WAIT_MS });
     memory.touch(machine.row.machineId);
@@ -58,6 +60,22 @@ export function settle(memory: Memory, gate: SessionGate, key: string): RequestS
   if (settlement.effect) apply(memory, scene, settlement.effect);
   endRequests(memory, [{ key, ...settlement }]);
   return toState(memory.requests.get(key)!);
+}
+
+const interruptsAs = (verb: Verb): boolean => isOrder(verb) && interrupts(RUNG_OF[verb]);
+
+function waitsForPermit(memory: Memory, { key, verb }: MemRequest, machine: MemMachine): boolean {
+  if (!interruptsAs(verb)) return false;
+  if (whyNoRoom(memory, machine, { isOrdered: true }) !== null) return true;
+  const { provider } = machine.row.provided!;
+  const frozen = [FLEET, provider].some((scope) => guardRow(memory.guard, scope).frozen);
+  if (serves(rowOf(memory, machine)) || frozen) return false;
+  const others = [...memory.requests.values()].filter((each) => {
+    const other = each.machineId === null ? undefined : memory.machines.get(each.machineId);
+    if (each.state !== 'open' || each.key === key || !interruptsAs(each.verb)) return false;
+    return other?.row.provided?.provider === provider && other.permitGrantedAtMs === null;
+  });
+  return whyNoRoom(memory, machine, { isOrdered: true, ahead: others.length }) !== null;
 }
 
 function sceneOf(memory: Memory, found: MemRequest): Scene {

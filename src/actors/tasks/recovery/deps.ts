@@ -14,6 +14,7 @@ import type {
 } from '../../../domain/recovery/ladder.ts';
 import { hungControllerOf } from '../../../domain/recovery/controllers.ts';
 import { interrupts, type RungPolicy } from '../../../domain/recovery/rungs.ts';
+import type { PermitQueue } from '../../turns/permit-queue.ts';
 import type { HoldKeeper } from '../../providers/holds.ts';
 import type { HostKeyEvidence } from '../host-key-proof.ts';
 import type { Claimed, TaskDeps } from '../task.ts';
@@ -21,8 +22,8 @@ import type { Claimed, TaskDeps } from '../task.ts';
 export interface RecoverDeps extends TaskDeps {
   readonly random: Random;
   readonly holds: Pick<HoldKeeper, 'check' | 'guard' | 'holds' | 'failed' | 'succeeded'>;
-  /** Told of machines that needed a permit and got none. */
-  readonly permits: { missed(slot: Slot): void };
+  /** Told of machines that the guard or the budget was against once they were claimed. */
+  readonly permits: Pick<PermitQueue, 'missed'>;
   /** What the mirror knows, heartbeats that came since a claim included. */
   readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
   /** Estimate of the database clock, epoch ms. */

@@ -43,7 +43,7 @@ function failed(
   error: unknown,
 ): unknown {
   const { step, asked } = attempt;
-  if (error instanceof NoPermit && interrupts(step.rung)) permits.missed(slot);
+  if (error instanceof NoPermit) permits.missed(slot, interrupts(step.rung));
   if (refusesUs(error)) {
     const fields = { provider: provided.provider, slot, cause: explain(error) };
     log.error(fields, 'the provider refuses us');

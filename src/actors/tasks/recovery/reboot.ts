@@ -1,6 +1,5 @@
-import { isRetryable } from '../../../domain/errors.ts';
-import { BEYOND_REACH_MS } from '../../../domain/policy.ts';
-import { GRACE_MS, patienceOf } from '../../../domain/recovery/ladder.ts';
+import { AmbiguousCommit, isRetryable } from '../../../domain/errors.ts';
+import { beyondReachMs, GRACE_MS, patienceOf } from '../../../domain/recovery/ladder.ts';
 import { required } from '../task.ts';
 import { askProvider, probeBeforeBoot } from './ask.ts';
 import { rungPolicy, type Asked, type Proved, type RecoverDeps, type Recovering } from './deps.ts';
@@ -84,18 +83,20 @@ export async function awaitBoot(
  */
 function returnPermitLate(
   { nowMs, log }: RecoverDeps,
-  { slot, work }: Recovering,
+  { slot, work, row }: Recovering,
   askedAtMs: number,
 ): () => Promise<void> {
+  const returnAtMs = askedAtMs + beyondReachMs(row.bootTimes);
   let isHeld = true;
   return async () => {
-    if (!isHeld || nowMs() < askedAtMs + BEYOND_REACH_MS) return;
+    if (!isHeld || nowMs() < returnAtMs) return;
     try {
       await work.note({ kind: 'permitReturned' });
       isHeld = false;
       log.info({ slot, machine: work.machineId }, 'beyond reach: its permit is returned');
     } catch (err) {
-      if (!isRetryable(err)) throw err;
+      // Done twice it is done once, so a lost commit does not end the wait either.
+      if (!isRetryable(err) && !(err instanceof AmbiguousCommit)) throw err;
       log.warn({ slot, machine: work.machineId, err }, 'its permit could not be returned yet');
     }
   };

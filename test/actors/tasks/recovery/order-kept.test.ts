@@ -3,6 +3,7 @@ import type { Work, WorkNote } from '../../../../src/adapters/bmdb/port.ts';
 import { AmbiguousCommit, NotFound, Unreachable } from '../../../../src/domain/errors.ts';
 import { ladderRow } from '../../../support/facts.ts';
 import { JOB } from '../../../support/task-stand.ts';
+import { advance } from '../../../doubles/simulated-clock.ts';
 import { createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';
 
 /** What an operator ordered is not lost because the database was away for a moment. */
@@ -139,4 +140,44 @@ test("the ladder's own attempt fails as before, with its wait", async () => {
   expect(await stage.attempted()).toMatchObject({ failure: { code: 'unreachable' } });
   expect(events()).toEqual(['Started', 'Failed']);
   expect(stand.row().backoffs).toHaveLength(1);
+});
+
+test.each([
+  ['the database was away', AWAY],
+  ['its answer was lost', LOST],
+] as const)('one that takes its time returns its permit, and is done: %s', async (_, error) => {
+  failsOnce('permitReturned', error);
+  stand.reboot = async () => {
+    stand.host.unreachable = true;
+    return 'operation-1';
+  };
+  await stage.order('reboot');
+  const { result } = stage.attempt();
+  await advance(stand.clock, 4 * MINUTE);
+  expect(permit()).not.toBeNull();
+  await advance(stand.clock, 2 * MINUTE);
+  expect(permit()).toBeNull();
+  stand.host.unreachable = false;
+  stand.host.bootId = 'rebooted';
+  await advance(stand.clock, 2 * MINUTE);
+  expect(await result).toMatchObject({ outcome: 'done' });
+  expect(await request()).toMatchObject({ state: 'done' });
+});
+
+test('a machine whose boots take longer keeps its permit for so long', async () => {
+  stand.reboot = async () => {
+    stand.host.unreachable = true;
+    return 'operation-1';
+  };
+  stage.silent(stand.host.bootId, { bootTimes: { reboot: [480], reinstall: [] } });
+  await stage.order('reboot');
+  const { result } = stage.attempt();
+  await advance(stand.clock, 7 * MINUTE);
+  expect(permit()).not.toBeNull();
+  await advance(stand.clock, 2 * MINUTE);
+  expect(permit()).toBeNull();
+  stand.host.unreachable = false;
+  stand.host.bootId = 'rebooted';
+  await advance(stand.clock, 2 * MINUTE);
+  expect(await result).toMatchObject({ outcome: 'done' });
 });

@@ -1,13 +1,18 @@
 import type { PoolRow } from '../../../../domain/balancing/pool-row.ts';
 import { NotFound } from '../../../../domain/errors.ts';
+import { serves } from '../../../../domain/eligibility.ts';
 import { calmRow, FLEET } from '../../../../domain/recovery/guard-judgement.ts';
 import type { GuardRow, MachineRow, RequestRow } from '../../../../domain/machine.ts';
+import { RUNG_OF } from '../../../../domain/recovery/ladder.ts';
+import { interrupts } from '../../../../domain/recovery/rungs.ts';
+import { ORDER_VERBS } from '../../../../domain/verbs.ts';
 import { EXPIRED, isOrder, ORDER_WAIT_MS } from '../../../../domain/requests.ts';
 import type { RequestState } from '../../port.ts';
 import { decisionOf, isKey } from '../../filed-requests.ts';
 import { settlementOf } from '../../../../domain/settlement.ts';
 import type { Scene } from '../../../../domain/settlement.ts';
 import { statements as pools, toPool } from '../balancing/pool-rows.ts';
+import { readGate } from '../guard/guard-book.ts';
 import { lockGuard, readGuardRows } from '../guard/guard-rows.ts';
 import { transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
@@ -20,6 +25,10 @@ import { whyNoRoom } from '../recovery/permits.ts';
 import { applyEffect } from './settle-effects.ts';
 import { MOMENT, MOMENT_COLUMNS, readHoldsOf } from '../reading/surroundings.ts';
 import { statement } from '../statement.ts';
+
+const INTERRUPTING = ORDER_VERBS.filter((verb) => interrupts(RUNG_OF[verb]))
+  .map((verb) => `'${verb}'`)
+  .join(', ');
 
 export const statements = {
   /** Work goes on beside it: only who forgets the machine, or settles something of it, waits. */
@@ -51,6 +60,17 @@ export const statements = {
     text: ({ key, forMs }) =>
       `UPDATE operator_intents SET expires_at = now() + ${forMs} * interval '1 millisecond'
        WHERE idempotency_key = ${key} AND state = 'open'`,
+  }),
+  /** Others that wait for a permit. */
+  otherOrders: statement({
+    name: 'settle-other-orders',
+    params: { key: 'text', provider: 'text' },
+    columns: { waiting: 'int4' },
+    text: ({ key, provider }) =>
+      `SELECT count(*)::int4 AS waiting FROM operator_intents y JOIN machine_provided p USING (machine_id)
+       WHERE y.state = 'open' AND y.verb IN (${INTERRUPTING}) AND y.idempotency_key <> ${key}
+         AND p.provider = ${provider}
+         AND NOT EXISTS (SELECT 1 FROM recovery_permits e WHERE e.machine_id = y.machine_id)`,
   }),
   moment: statement({
     name: 'settle-moment',
@@ -119,14 +139,23 @@ async function settleLocked(
   return toState(row!);
 }
 
-/** An order is never refused for want of a permit: others hold what it needs. */
+/**
+ * An order is never refused for want of a permit: others hold what it needs, or there are not enough
+ * for all orders that wait, and one that was returned a moment ago may not be taken yet.
+ */
 async function waitsForPermit(
   q: Queries,
-  { budget }: LiveSession,
-  { request, row }: Scene,
+  session: LiveSession,
+  { request: { key, verb }, row }: Scene,
 ): Promise<boolean> {
-  if (!isOrder(request.verb) || !row?.provided) return false;
-  return (await whyNoRoom(q, budget, row.provided, true)) !== null;
+  if (!isOrder(verb) || !interrupts(RUNG_OF[verb]) || !row?.provided) return false;
+  const { provided } = row;
+  const noRoom = (ahead: number) =>
+    whyNoRoom(q, session.budget, provided, { isOrder: true, ahead });
+  if ((await noRoom(0)) !== null) return true;
+  if (serves(row) || (await readGate(q, session)).frozen(provided.provider)) return false;
+  const [others] = await q.rows(statements.otherOrders, { key, provider: provided.provider });
+  return (await noRoom(others!.waiting)) !== null;
 }
 
 async function readScene(q: Queries, { loss }: LiveSession, asked: Asked): Promise<Scene> {

@@ -214,7 +214,7 @@ export async function grantPermit(q: Queries, wanting: Wanting): Promise<void> {
   const gate = await openGate(q, wanting);
   const why =
     (await gate.whyNot(place.provider, isOrder)) ??
-    (await whyNoRoom(q, session.budget, place, isOrder));
+    (await whyNoRoom(q, session.budget, place, { isOrder }));
   if (why !== null) throw new NoPermit(why);
   await q.run(statements.grant, { machine, ...place });
 }
@@ -223,12 +223,12 @@ export async function grantPermit(q: Queries, wanting: Wanting): Promise<void> {
 const mostThatMatter = (limit: number, percent: number): number =>
   Math.max(PAIR_FROM, percent <= 0 ? 0 : Math.ceil((limit * 100) / percent));
 
-/** Why there is no permit for one more machine there; null: there is one. */
+/** Why there is no permit for one more machine there, after so many others; null: there is one. */
 export async function whyNoRoom(
   q: Queries,
   budget: RecoveryBudget,
   { provider, location }: Place,
-  isOrder: boolean,
+  { isOrder, ahead = 0 }: { readonly isOrder: boolean; readonly ahead?: number },
 ): Promise<string | null> {
   const rows = await q.rows(statements.counts, {
     providers: [provider],
@@ -238,7 +238,7 @@ export async function whyNoRoom(
   });
   for (const { scope, recovering, others } of rows) {
     const limit = (scope === FLEET ? fleetBudget : groupBudget)(budget, recovering + others);
-    if (recovering >= limit + (isOrder ? ORDERS_KEPT : 0)) {
+    if (recovering + ahead >= limit + (isOrder ? ORDERS_KEPT : 0)) {
       return `${recovering} of ${limit} machines of ${scope} are being recovered already`;
     }
   }
