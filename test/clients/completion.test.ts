@@ -107,7 +107,7 @@ const HOSTILE = [
   ...['$(touch pwned)', '`touch pwned`', ';touch pwned', '&touch pwned', '|touch pwned'],
   ...['<(touch pwned)', "'$(touch pwned)'", '"$(touch pwned)"', '\\$(touch pwned)', ' touch pwned'],
   ...['{a,$(touch pwned)}', '${x:-$(touch pwned)}', '$[a[$(touch pwned)]]', '\rtouch pwned\r'],
-  ...['\ttouch pwned', '\u0000', '\u001b[2J', '\u202e', '*', '~root', '!!'],
+  ...['\ttouch pwned', '\u0000', '\u001b[2J', '\u202e', '*', '~root', '!!', '@host'],
 ];
 
 test.each(['bash', 'fish', 'zsh'] as const)(

@@ -1,4 +1,5 @@
 import { Malformed } from '../../domain/errors.ts';
+import type { Taken } from './described.ts';
 import type { Door, Question, Reply } from './door.ts';
 import { NoConsole, Refused, type ProblemBody } from './failures.ts';
 
@@ -9,6 +10,8 @@ type Query = Question['query'];
 /** What commands ask of the API, whichever door it is behind. */
 export interface Client {
   readonly door: Door;
+  /** The last answers, none of which was looked at beyond that it is JSON. */
+  readonly taken: readonly Taken[];
   /** @throws {Refused} {NoConsole} */
   get<Answer>(path: string, query?: Query): Promise<Answer>;
   /** As {@link get}; null: there is no such thing. */
@@ -20,19 +23,24 @@ export interface Client {
   ): Promise<Answer>;
 }
 
+const TAKEN_MAX = 20;
+
 export function createClient(door: Door, signal: AbortSignal, warn: Warn): Client {
+  const taken: Taken[] = [];
   const ask = async (question: Omit<Question, 'signal'>): Promise<unknown> => {
     const path = API + question.path;
     const reply = await door.send({ ...question, path, signal });
     warn(reply);
     requireSuccess(reply, { ...question, path });
-    return reply.text === '' ? null : parsed(reply.text, door);
+    const answer = reply.text === '' ? null : parsed(reply.text, door);
+    taken.push({ method: question.method, path, status: reply.status, answer });
+    if (taken.length > TAKEN_MAX) taken.shift();
+    return answer;
   };
   const get = <Answer>(path: string, query: Query = {}) =>
     ask({ method: 'GET', path, query }) as Promise<Answer>;
   return {
-    door,
-    get,
+    ...{ door, taken, get },
     async find<Answer>(path: string, query: Query = {}) {
       try {
         return await get<Answer>(path, query);

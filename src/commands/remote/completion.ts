@@ -26,9 +26,9 @@ const MACHINES_MAX = 100;
 
 /**
  * Names come from providers and from whoever answers as the console. Others than these could be run by
- * a shell, or be taken for an option, so they are not offered.
+ * a shell, or be taken for an option, so they are not offered; nor is `@`, at which bash looks for hosts.
  */
-const SAFE_NAME = /^\w[\w.:@+/-]*$/;
+const SAFE_NAME = /^\w[\w.:+/-]*$/;
 
 /** By the option as commander declares it. */
 const OF_OPTIONS: Readonly<Record<string, Kind>> = {

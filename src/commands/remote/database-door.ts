@@ -135,8 +135,11 @@ async function serve(deps: DatabaseDoorDeps, signal: AbortSignal) {
       pools: () => read.pools,
       nowMs: () => read.nowMs,
       givingBack: givingBackOf(config),
-      means: async (wanted) =>
-        (await ofProviders(recorded, { version, wanted }, (each) => each.capabilities))[0] ?? null,
+      means: async (wanted) => {
+        const found = ofProviders(recorded, { version, wanted }, (each) => each.capabilities);
+        // What its driver needs may be missing on this host, and is no reason to file nothing.
+        return (await found.catch(() => []))[0] ?? null;
+      },
     },
   };
   await addApi(app, apiDeps);

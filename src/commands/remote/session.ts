@@ -70,9 +70,9 @@ export async function throughDoor(
     }
     try {
       const format = formatOf(flags);
+      const client = createClient(door, signal, versionWarning(version, say));
       const session: Session = {
-        client: createClient(door, signal, versionWarning(version, say)),
-        ...{ format, signal, say },
+        ...{ client, format, signal, say },
         width: outputWidth(process.stdout),
         isTerminal: process.stdout.isTTY === true,
         paint: painting(flags.color),
@@ -81,7 +81,7 @@ export async function throughDoor(
         uuid: systemRandom.uuid,
         write: (text) => void process.stdout.write(text),
       };
-      const { text, exitCode } = await understood(untilAborted(task(session), signal), door);
+      const { text, exitCode } = await understood(untilAborted(task(session), signal), client);
       await writeText(text, format);
       process.exitCode = exitCode;
     } finally {
@@ -102,19 +102,26 @@ async function untilAborted<Result>(task: Promise<Result>, signal: AbortSignal):
 
 /**
  * What a console answered may be JSON and make no sense all the same, which is no mistake of this program.
+ * Only when something failed are the answers compared with the description of the API.
  * @throws {Malformed}
  */
 export async function understood<Result>(
   task: Promise<Result>,
-  { kind, where }: Pick<Door, 'kind' | 'where'>,
+  { door: { kind, where }, taken }: Answered,
 ): Promise<Result> {
   try {
     return await task;
   } catch (cause) {
     if (kind !== 'console' || !(cause instanceof TypeError)) throw cause;
+    const { isAsDescribed } = await import('./described.ts');
+    if (taken.every(isAsDescribed)) throw cause;
     const text = `an answer of ${where} makes no sense here: is it a console of Shepherd, and of this version?`;
     throw new Malformed(text, { cause });
   }
+}
+
+interface Answered extends Pick<Client, 'taken'> {
+  readonly door: Pick<Door, 'kind' | 'where'>;
 }
 
 /** Runs a command, and tells what a person can mend in the form that they asked for. */

@@ -11,6 +11,8 @@ const LoginSchema = z.union([
   z.strictObject({ token: z.string().min(1).max(500) }).describe('A token for programs.'),
   z.strictObject({ code: z.string().min(1).max(100) }).describe('What a one-time link holds.'),
 ]);
+/** The longest token, and much more than any link. */
+const BODY_BYTES_MAX = 4_096;
 const LoggedInSchema = z.object({
   name: z.string(),
   role: z.string(),
@@ -56,6 +58,8 @@ export function addLogin(api: Api, access: Access): void {
   api.post(
     '/login',
     {
+      // Whoever sends it is not known yet, and a long text of brackets would hold up everybody else.
+      bodyLimit: BODY_BYTES_MAX,
       config: { right: 'open' },
       schema: {
         tags: ['console'],

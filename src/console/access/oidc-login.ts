@@ -15,13 +15,13 @@ const JOURNEY_MS = 10 * 60_000;
 const RETURNED_MAX = 10_000;
 
 /**
- * Leads a browser on, from a page of our own, since from elsewhere it would send no cookie. The page of
- * the login keeps the secret, which is base64url, and goes on to the fleet.
+ * Leads a browser on, from a page of our own, since from elsewhere it would send no cookie. The secret,
+ * which is base64url, stands in no address: whoever makes a link could give tabs another one.
  */
 const welcome = (secret: string): string =>
   '<!doctype html><html lang="en"><title>Shepherd</title>' +
-  `<meta http-equiv="refresh" content="0; url=/login#secret=${secret}">` +
-  `<p>Logged in: <a href="/login#secret=${secret}">go on</a>.</p></html>`;
+  '<script type="module" src="/login.js"></script>' +
+  `<main data-secret="${secret}"><p>Logged in: <a href="/">go on</a>.</p></main></html>`;
 
 /** Why nobody was logged in; the page of the login has a sentence for each. */
 type Told = 'away' | 'refused' | 'group' | 'again';

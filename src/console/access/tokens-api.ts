@@ -99,10 +99,14 @@ export function addTokens(api: Api, access: Access): void {
       },
     },
     async ({ person, params: { id } }, reply) => {
-      const all = await book.tokens.list(neverAborted());
-      const found = all.find((each) => each.id === id && mayTouch(person, each.ownerIdentity));
-      if (!found) throw new Problem('not-found', 'You have no such token');
-      await book.tokens.revoke(id, person.name);
+      // The list ends somewhere, and more tokens are soon made: an admin needs it for none.
+      const isRevoked = mayTouch(person, null) && (await book.tokens.revoke(id, person.name));
+      if (!isRevoked) {
+        const all = await book.tokens.list(neverAborted());
+        const found = all.find((each) => each.id === id && mayTouch(person, each.ownerIdentity));
+        if (!found) throw new Problem('not-found', 'You have no such token');
+        await book.tokens.revoke(id, person.name);
+      }
       log.info({ person: person.name, token: id }, 'a token was revoked');
       return reply.code(204).send(null);
     },

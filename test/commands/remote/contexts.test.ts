@@ -243,13 +243,26 @@ describe('what a console answers', () => {
     },
   );
 
-  test('is no mistake of this program when it makes no sense', async () => {
-    const where = 'http://console/';
-    const failing = () => Promise.reject(new TypeError('undefined is not iterable'));
-    await expect(understood(failing(), { kind: 'console', where })).rejects.toThrow(
-      /makes no sense/,
-    );
-    await expect(understood(failing(), { kind: 'database', where })).rejects.toThrow(TypeError);
+  const failing = () => Promise.reject(new TypeError('undefined is not iterable'));
+  const door = { kind: 'console', where: 'http://console/' } as const;
+  const version = { method: 'GET', path: '/api/v1/version', status: 200 };
+  const sound = { ...version, answer: { version: '1.0.0', api: 'v1' } };
+
+  test.each([null, {}, [], { version: 5 }])(
+    'is no mistake of this program when it is %j, which makes no sense',
+    async (answer) => {
+      const taken = [sound, { ...version, answer }];
+      await expect(understood(failing(), { door, taken })).rejects.toThrow(/makes no sense/);
+      const database = { ...door, kind: 'database' } as const;
+      await expect(understood(failing(), { door: database, taken })).rejects.toThrow(TypeError);
+    },
+  );
+
+  test('hides no mistake of this program when it is as described', async () => {
+    const key = { method: 'POST', path: '/api/v1/webhooks/ops/test', status: 204, answer: null };
+    for (const taken of [[], [sound], [sound, key]]) {
+      await expect(understood(failing(), { door, taken })).rejects.toThrow(TypeError);
+    }
   });
 });
 

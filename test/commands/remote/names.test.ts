@@ -196,3 +196,17 @@ describe('V45: machine wait', () => {
     expect(await wait('wxyz', 'state=Odd')).toMatchObject({ code: 2 });
   });
 });
+
+test('past the console a machine is held although its provider cannot be opened on this host', async () => {
+  const { clock, bmdb, means } = s;
+  const settings = { driver: 'redfish', credentials: {}, caFile: '/nowhere/ca.pem' };
+  const config = {
+    ...means.config,
+    providers: { metal: settings },
+  } as unknown as typeof means.config;
+  const around = { bmdb, clock, config, random: means.random };
+  door = openDatabaseDoor({ ...around, by: 'ann', version: '1', where: 'here' });
+  const held = await run('machine', 'hold', 'wxyz', '--kind', 'no-recover', ...because);
+  expect(held.stderr).toBe('');
+  expect(await filed()).toHaveLength(1);
+});

@@ -456,7 +456,7 @@ describe('the fleet', () => {
     await s.daemon();
     await s.verb({ verb: 'reboot', force: false }, slotName(1));
     const told = await text('fleet', 'status');
-    expect(told).toMatch(/^recovering +fleet: 1 of at most 1\n +provider metal: 1 of at most 1$/m);
+    expect(told).toMatch(/^recovering +fleet: 1 of at most 2\n +provider metal: 1 of at most 2$/m);
     expect(told).toMatch(
       /^needs you +nothing is recovered in the fleet; 2 machines need a person$/m,
     );
@@ -467,7 +467,7 @@ describe('the fleet', () => {
       needHuman: 2,
       counts: { Quarantined: 2 },
       budget: [
-        { scope: 'fleet', permits: 1, budget: 1 },
+        { scope: 'fleet', permits: 1, budget: 2 },
         { scope: 'provider metal', permits: 1 },
         { scope: 'location ny' },
       ],

@@ -1,8 +1,11 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { createAccess } from '../../../src/console/access/access.ts';
 import type { NewEvent } from '../../../src/domain/events/fleet-event.ts';
 import { expect, test } from 'vitest';
 import { digestOf } from '../../../src/console/access/secrets.ts';
+import { root } from '../../repo/sources.ts';
 import { bare, openStand, OWN_PAGE, type Stand } from './stand.ts';
 
 const whoami = async (stand: Stand, shown: { token?: string; cookie?: string }) => {
@@ -26,7 +29,7 @@ test('V29: a revoked token is refused within five seconds, and its streams end',
   const stand = await openStand();
   const { token, id } = await stand.token('admin');
   const headers = { authorization: `Bearer ${token}` };
-  const ends = ['events', 'api/v1/stream?view=fleet'].map(async (path) => {
+  const ends = ['api/v1/stream?view=fleet', 'api/v1/stream?view=list'].map(async (path) => {
     const stream = await fetch(`${stand.url}${path}`, { headers });
     expect(stream.status).toBe(200);
     return stream.text().then(
@@ -224,6 +227,29 @@ test('who opens a page and is not known is led to where one logs in', async () =
   expect((await stand.ask('login.js')).status).toBe(200);
 });
 
+test('reads no long body of somebody who is not known', async () => {
+  const stand = await openStand();
+  const post = (path: string, body: string) =>
+    stand.ask(`api/v1/${path}`, { method: 'POST', body, headers: OWN_PAGE });
+  const brackets = '['.repeat(4_097);
+  expect((await post('login', brackets)).status).toBe(413);
+  expect((await post('tokens', brackets)).status).toBe(401);
+  // Each character as an escape of six.
+  const token = String.raw`\u0041`.repeat(500);
+  expect((await post('login', `{"token":"${token}"}`)).status).toBe(401);
+});
+
+test.each(changingRoutes())('changes nothing by the cookie alone: %s %s', async (method, path) => {
+  const unused = {} as never;
+  const deps = { filing: unused, events: unused, webhooks: unused };
+  const stand = await openStand({ ...deps, logControl: unused, inspector: unused });
+  const { token } = await stand.token('admin');
+  const cookie = bare(await stand.logIn({ token }));
+  const asked = { method, cookie, headers: OWN_PAGE, ...(method !== 'DELETE' && { body: {} }) };
+  const answer = await stand.ask(path, { ...asked, isNeighbour: true });
+  expect([answer.status, answer.body]).toEqual([403, expect.stringContaining('log in again')]);
+});
+
 test('E5: refuses changes to a neighbour on another port, whom the browser sends the cookie', async () => {
   const stand = await openStand();
   const { token } = await stand.token('admin', { name: 'ann' });
@@ -253,3 +279,24 @@ test('E5: refuses changes to a neighbour on another port, whom the browser sends
   const out = { method: 'POST', headers: OWN_PAGE, cookie: other, isNeighbour: true };
   expect((await stand.ask('api/v1/logout', out)).status).toBe(204);
 });
+
+/** All that the description of the API has, but to log in and out. */
+function changingRoutes(): (readonly [method: string, path: string])[] {
+  const { paths } = JSON.parse(
+    readFileSync(join(root, 'src/console/api/openapi.json'), 'utf8'),
+  ) as { readonly paths: Readonly<Record<string, object>> };
+  return Object.entries(paths).flatMap(([path, operations]) =>
+    Object.keys(operations)
+      .filter((method) => method !== 'get' && !/\/log(in|out)$/.test(path))
+      .map(
+        (method) =>
+          [
+            method.toUpperCase(),
+            path
+              .slice(1)
+              .replace('{id}', '00000000-0000-4000-8000-000000000000')
+              .replace(/\{\w+\}/g, 'any'),
+          ] as const,
+      ),
+  );
+}

@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { digestOf } from '../../../src/console/access/secrets.ts';
 import { readStream } from '../api/stream-reader.ts';
 import { bare, openStand, OWN_PAGE, type Stand } from './stand.ts';
 
@@ -48,6 +50,27 @@ test('an admin has to do with all sessions, unless their grant is for some provi
   expect(await end(stand, login!.id, some)).toBe(404);
   expect(await end(stand, login!.id, all)).toBe(204);
   expect(await logins(stand, all)).toEqual([]);
+});
+
+test('an admin ends a session beyond the thousand that are listed', async () => {
+  const stand = await openStand();
+  const all = await stand.token('admin');
+  await enter(stand, 'viewer', { name: 'ann' });
+  const [login] = await logins(stand, all);
+  stand.pass(1_000);
+  const { sessions } = stand.bmdb.access;
+  for (let at = 0; at < 1_000; at++) {
+    const made = {
+      name: 'token:ci',
+      identity: 'token:ci',
+      role: 'viewer',
+      providers: null,
+    } as const;
+    const keys = { id: randomUUID(), digest: digestOf(`${at}`), tokenId: null, renewal: null };
+    await sessions.open({ ...made, ...keys, proven: true });
+  }
+  expect(await end(stand, login!.id, all)).toBe(204);
+  expect(await end(stand, login!.id, all)).toBe(404);
 });
 
 test('V29: a stream of whom nobody knows any more says why, and ends', async () => {

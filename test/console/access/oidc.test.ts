@@ -49,7 +49,7 @@ test('V31: the groups of whoever logs in give the role; the name is proven', asy
   const { browser, whoami, logIn, logged } = await scene();
   const ann = browser();
   const { status, body } = await logIn(ann);
-  const [, secret] = /url=\/login#secret=([\w-]{43})"/.exec(body)!;
+  const [, secret] = /data-secret="([\w-]{43})"/.exec(body)!;
   expect([status, secret]).toEqual([200, expect.any(String)]);
   expect(await whoami(ann)).toEqual({
     ...{ status: 200, name: 'oidc:ann@example.org', role: 'admin', providers: null },
@@ -215,7 +215,7 @@ test.each([
 ])('ends the tokens of somebody %s, whether or not the page is open', async (_, groups) => {
   const { there, stand, browser, logIn } = await scene();
   const ann = browser();
-  const [, secret] = /#secret=([\w-]+)/.exec((await logIn(ann)).body)!;
+  const [, secret] = /data-secret="([\w-]+)"/.exec((await logIn(ann)).body)!;
   const cookies = [...ann.cookies.get('shepherd.example.org')!];
   const made = await stand.ask('api/v1/tokens', {
     ...{ method: 'POST', cookie: cookies.map((pair) => pair.join('=')).join('; ') },

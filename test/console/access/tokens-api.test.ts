@@ -197,3 +197,17 @@ test('refuses a token to the last of sixteen that made each other', async () => 
   }
   expect(statuses).toEqual([...Array.from({ length: 16 }, () => 201), 422]);
 });
+
+test('revokes a token for an admin however many were made after it', async () => {
+  const stand = await openStand();
+  const { token } = await stand.token('admin', { name: 'ann' });
+  const old = await stand.token('operator', { name: 'old' });
+  stand.pass(1_000);
+  for (let at = 0; at < 1_000; at++) await stand.token('viewer', { name: `new-${at}` });
+  const revoked = await stand.ask(`api/v1/tokens/${old.id}`, { method: 'DELETE', token });
+  expect(revoked.status).toBe(204);
+  stand.pass(5_000);
+  expect((await stand.ask('api/v1/tokens', { token: old.token })).status).toBe(401);
+  const unknown = await stand.ask('api/v1/tokens/none', { method: 'DELETE', token });
+  expect(unknown.status).toBe(404);
+});

@@ -117,8 +117,41 @@ test('E5: lets a second tab act, and a neighbour on another port that is sent th
   expect(await second.inputValue('dialog [name=token]')).toMatch(/^shp_/);
   const tokens = await bmdb.access.tokens.list(new AbortController().signal);
   expect(tokens.map(({ name }) => name)).toEqual(['own']);
-  await page.context().close();
+  await second.close();
+  await page.close();
   await web.close();
   neighbour.closeAllConnections();
   await new Promise((resolve) => neighbour.close(resolve));
+});
+
+test('lets a tab act after a login by an organisation, also when a link of a stranger was opened', async () => {
+  const { bmdb, more } = manned();
+  const subject = { subject: 'a1', name: 'ann', groups: ['admins'], refreshToken: null };
+  let own = '';
+  const provider = {
+    begin: async ({ state }: { state: string }) =>
+      new URL(`${own}login/oidc/callback?state=${state}`),
+    complete: async () => subject,
+    renew: async () => null,
+  };
+  const groups = new Map([['admins', { role: 'admin', providers: null } as const]]);
+  const identities = { provider, groups };
+  const web = await consoleOf(scriptedFleet(machine('a')), 0, { ...more, identities });
+  own = web.url;
+  const { page } = await browser.newPage();
+  await page.goto(`${own}login/oidc`);
+  await page.waitForURL(own);
+  await becomes(page, '.link', 'Live');
+  const stranger = await page.context().newPage();
+  await stranger.goto(`${own}login#secret=${'x'.repeat(43)}`);
+  await becomes(stranger, '#told', 'The link is wrong, was used, or is older than ten minutes');
+  await page.goto(`${own}settings`);
+  await page.getByRole('button', { name: 'New token' }).click();
+  await page.fill('dialog [name=name]', 'own');
+  await page.click('dialog .act');
+  expect(await page.inputValue('dialog [name=token]')).toMatch(/^shp_/);
+  expect(await bmdb.access.tokens.list(new AbortController().signal)).toHaveLength(1);
+  await stranger.close();
+  await page.close();
+  await web.close();
 });

@@ -32,20 +32,23 @@ async function logIn(body) {
   }
 }
 
-const { identities, open } = document.querySelector('main').dataset;
-document.getElementById('identities').hidden = identities !== 'true';
-document.getElementById('open').hidden = open !== 'true';
-form.addEventListener('submit', (event) => {
-  event.preventDefault();
-  void logIn({ token: field.value.trim() });
-});
-const why = new URLSearchParams(location.search).get('told');
-if (why !== null && Object.hasOwn(WHY, why)) told.textContent = WHY[why];
-// The part after # is sent to nobody and stands in no log.
-const code = location.hash.slice(1);
-if (code !== '') {
+const { identities, open, secret } = document.querySelector('main').dataset;
+// From an organisation a browser comes back logged in.
+if (secret) keep(secret);
+else welcome();
+
+function welcome() {
+  document.getElementById('identities').hidden = identities !== 'true';
+  document.getElementById('open').hidden = open !== 'true';
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    void logIn({ token: field.value.trim() });
+  });
+  const why = new URLSearchParams(location.search).get('told');
+  if (why !== null && Object.hasOwn(WHY, why)) told.textContent = WHY[why];
+  // The part after # is sent to nobody and stands in no log.
+  const code = location.hash.slice(1);
+  if (code === '') return;
   history.replaceState(null, '', '/login');
-  // From an organisation a browser comes back logged in; else it brings what logs in once.
-  if (code.startsWith('secret=')) keep(code.slice('secret='.length));
-  else void logIn({ code });
+  void logIn({ code });
 }
