@@ -187,7 +187,7 @@ export function ordersContract(s: Stage): void {
       ];
       const works = [await claim(ids[0]!), await claim(ids[1]!)];
       for (const [at, work] of works.entries()) await asked(work, 'reboot', keys[at]!);
-      const restart = await order(await addWell(), 'restart-agent', MINUTE);
+      const restart = await order(await add(), 'restart-agent', MINUTE);
       await s.h.pass(2 * MINUTE);
       expect(await s.session.settle(restart), 'it needs none').toMatchObject({ outcome: EXPIRED });
       expect(await s.session.settle(keys[2]!)).toBeNull();
