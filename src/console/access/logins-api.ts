@@ -51,11 +51,14 @@ export function addLogins(api: Api, access: Access): void {
       },
     },
     async ({ person, params: { id } }, reply) => {
-      const all = await book.sessions.list(neverAborted());
-      const found = all.find((each) => each.id === id && mayTouch(person, identityOf(each)));
-      if (!found) throw new Problem('not-found', 'You have no such session');
-      await book.sessions.end(id);
-      log.info({ person: person.name, login: found.name }, 'a session was ended');
+      // The list ends somewhere: an admin needs it for none.
+      const isOwn = async () =>
+        (await book.sessions.list(neverAborted())).some(
+          (each) => each.id === id && mayTouch(person, identityOf(each)),
+        );
+      const login = mayTouch(person, null) || (await isOwn()) ? await book.sessions.end(id) : null;
+      if (login === null) throw new Problem('not-found', 'You have no such session');
+      log.info({ person: person.name, login }, 'a session was ended');
       return reply.code(204).send(null);
     },
   );
