@@ -69,7 +69,7 @@ test('V61 systemd hears: ready with listeners though the database is away, alive
   await becomes(() => count('READY') === 1);
   expect(socket.told[0], 'the start goes on').toEqual({ EXTEND_TIMEOUT_USEC: '30000000' });
   const ready = socket.told.find((each) => each['READY'] !== undefined)!;
-  expect(ready['STATUS']).toMatch(/^no session, so work is stopped: .*ECONNREFUSED.*; \d machines/);
+  expect(ready['STATUS']).toMatch(/^no session, so work is stopped: .*ECONNREFUSED.*; no machines/);
   const started = log.split('\n').find((line) => line.includes('daemon started'))!;
   expect(started, 'a severity that the journal reads').toMatch(/^<6>\{/);
   const { console: page, agents } = JSON.parse(started.slice(3)) as Record<string, string>;

@@ -176,6 +176,8 @@ test('V19, V20: every dialog is accessible, is opened and left by keys alone, an
   const { page, url, close } = await show({ isEmpty: false });
   try {
     await page.route('**/requests?dryRun=true', (route) => route.fulfill({ json: PREVIEW }));
+    const verbs = ['reboot', 'deprovision'].map((verb) => ({ verb, refusal: null }));
+    await page.route('**/api/v1/machines/*/*/verbs', (route) => route.fulfill({ json: { verbs } }));
     const faults: string[] = [];
     const seen = new Set<string>();
     for (const path of PAGES) {
