@@ -154,7 +154,7 @@ test('V68 the document, command by command: from nothing to TLS, a token and an 
     `login https://127.0.0.1:${port}`,
   );
   expect(await inShell(looked, asHere)).toMatch(
-    /"ready":true.*token:ann is logged in to https:[^]* as admin;[^]*\nrole +admin\n[^]* of 2\nrecovery ,
+    /"ready":true.*token:ann is logged in to https:[^]* as admin;[^]*\nrole +admin\n[^]* of 2\nrecovery /,
   );
   const [machine] = (await inShell('shepherd machines -o name', asHere)).split('\n');
   const operated = await inShell(
