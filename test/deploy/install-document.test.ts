@@ -33,7 +33,7 @@ test('the configuration is taken once its placeholder is yours, with what the un
 test('what it tells Prometheus: where the daemon is, and alerts that are shipped, with their runbooks', () => {
   expect(JSON.stringify(scrape)).toContain('shepherd.example.net:4243');
   const named = [...new Set(page.match(/Shepherd[A-Z]\w+/g))];
-  expect(named).toEqual(['ShepherdMachinesLost', 'ShepherdNeedHuman']);
+  expect(named.toSorted()).toEqual(['ShepherdMachinesLost', 'ShepherdNeedHuman']);
   for (const alert of named) {
     expect(SHIPPED.map((rule) => rule.alert)).toContain(alert);
     expect(page).toContain(`(runbooks/${runbookOf(alert)}.md)`);

@@ -63,8 +63,9 @@ test('the guard says why nothing is recovered, of which provider, and since when
     '.guard tr[data-scope=equinix]',
     /Provider equinix.*frozen.*2m 0\ds.*9 of 20/s,
   );
+  const shown = attack.replace('\u0007', String.raw`\u{7}`);
   expect(await page.locator('.guard tr.reason').textContent()).toBe(
-    `${attack}. Only a person ends it.`,
+    `${shown}. Only a person ends it.`,
   );
   expect(await page.title()).not.toBe('owned');
   await becomes(page, '.fleet-line', /Guard frozen/);

@@ -296,8 +296,9 @@ test('V34: what agents and providers say stays text', async () => {
   });
   const { page, done } = await show(scriptedFleet(evil), 'machines');
   await page.locator(row('a')).waitFor();
-  expect(await page.textContent(`${row('a')} [data-column=address]`)).toBe(attack);
-  expect(await page.textContent(`${row('a')} .state`)).toBe(`Quarantined${attack}`);
+  const shown = attack.replace('\u0007\u202e', String.raw`\u{7}\u{202e}`);
+  expect(await page.textContent(`${row('a')} [data-column=address]`)).toBe(shown);
+  expect(await page.textContent(`${row('a')} .state`)).toBe(`Quarantined${shown}`);
   await page.click(`${row('a')} a`);
   await page.locator('.facts').waitFor();
   expect(await page.locator(':is(.list, .machine) :is(img, script, svg[onload])').count()).toBe(0);
