@@ -182,22 +182,27 @@ export const wasSpent = (recording: Recording): boolean =>
   lasted(
     recording,
     30,
-    (of) => of('permits') >= of('budget') && of('silent_machines') > of('permits'),
+    // A permit is free for a moment between two machines.
+    (of) => of('permits', 5) >= of('budget') && of('silent_machines') > of('permits'),
   );
 
 /** Whether it was so of any scope of the guard for so many minutes on end. */
 function lasted(
   { series, steps }: Recording,
   minutesMin: number,
-  isSo: (of: (gauge: string) => number) => boolean,
+  isSo: (of: (gauge: string, atMostMinutesAgo?: number) => number) => boolean,
 ): boolean {
   const SILENT = 'shepherd_guard_silent_machines';
   const scopes = [...series.keys()].filter((name) => name.startsWith(SILENT));
   return scopes.some((name) => {
     let minutes = -1;
     return Array.from({ length: steps }, (_, step) => {
-      const of = (gauge: string) =>
-        Number(series.get(name.replace(SILENT, `shepherd_guard_${gauge}`))!.get(step));
+      const of = (gauge: string, atMostMinutesAgo = 0) => {
+        const values = series.get(name.replace(SILENT, `shepherd_guard_${gauge}`))!;
+        const window = Array.from({ length: atMostMinutesAgo + 1 }, (_, ago) => step - ago);
+        const known = window.flatMap((each) => values.get(each) ?? []).map(Number);
+        return known.length === 0 ? Number.NaN : Math.max(...known);
+      };
       minutes = isSo(of) ? minutes + 1 : -1;
       return minutes >= minutesMin;
     }).includes(true);

@@ -103,9 +103,12 @@ together('a scenario keeps its promise', () => {
   test(
     'V56 rack: machines without power end with a human, a few at a time; the others never notice',
     async () => {
-      const machines = machinesOr(30);
+      const machines = machinesOr(40);
       const rack = Math.min(30, Math.round(machines / 10));
-      const report = await play('rack', machines, ['MachinesLost', 'NeedHuman', 'ReinstallsMany']);
+      const report = await play('rack', machines, (recording) => [
+        ...(wasSpent(recording) ? ['BudgetSpent'] : []),
+        ...['MachinesLost', 'NeedHuman', 'ReinstallsMany'],
+      ]);
       expect(report).toMatchObject({ machines, running: machines - rack, needsHuman: rack });
       const { maxRecovering, budget } = report;
       expect(budget).toBeGreaterThan(1);
@@ -185,7 +188,7 @@ test(
     const report = await play('dead-agent', machines, []);
     const restarts = Math.min(5, Math.floor(machines / 10));
     expect(report).toMatchObject({ ...nothingDone, machines, running: machines, restarts });
-    expect(report.maxRecovering).toBe(1);
+    expect(report.maxRecovering, 'a restart needs no permit').toBe(0);
   },
   LIMIT_MS,
 );
