@@ -16,12 +16,22 @@ export const AGENT_PATH = '/root/agent';
 export interface SimulatedMachine extends FakeHost {
   /** Ends the agent; the machine itself lives on. */
   killAgent(): void;
-  /** Breaks for good: it never answers again, whatever is done to it. */
-  die(): void;
+  /** Breaks: it does not answer until this or more is done to it; for good when absent. */
+  die(remedy?: Remedy): void;
+  /** Hardware is repaired by hand; the next boot brings it up. */
+  repair(): void;
+  /** Of its next boots, instead of the usual time. */
+  bootMs: number | null;
   /** How often an agent was started on it. */
   readonly executions: number;
   boot(bootId: string): void;
+  /** Something is done to it that may bring it back. */
+  treat(remedy: Remedy): void;
 }
+
+/** What brings a broken machine back, the mildest first. */
+export const REMEDIES = ['reboot', 'powerCycle', 'reinstallation'] as const;
+export type Remedy = (typeof REMEDIES)[number];
 
 export interface MemMachinesDeps {
   readonly clock: Clock;
@@ -74,19 +84,27 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
   function newShown(): SimulatedMachine {
     let executions = 0;
     let agents: (() => void)[] = [];
-    let isDead = false;
+    /** Position in `REMEDIES` of what it needs; null: nothing. */
+    let needs: number | null = null;
     const host = Object.assign(createFakeHost({ unreachable: true }), {
       killAgent() {
         for (const stop of agents.splice(0)) stop();
       },
-      die() {
-        isDead = true;
+      bootMs: null,
+      die(remedy?: Remedy) {
+        needs = remedy ? REMEDIES.indexOf(remedy) : REMEDIES.length;
         host.unreachable = true;
         host.killAgent();
       },
+      repair() {
+        needs = null;
+      },
+      treat(remedy: Remedy) {
+        if (needs !== null && REMEDIES.indexOf(remedy) >= needs) needs = null;
+      },
       boot(id: string) {
         host.bootId = id;
-        host.unreachable = isDead;
+        host.unreachable = needs !== null;
       },
       run([path, ...args]: readonly string[], stdin: Buffer) {
         if (path === 'sh' && args[2] === 'stop-agent') {
@@ -141,7 +159,11 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
   }
 
   const find = (address: string) => byAddress.get(address)!;
-  const rise = (address: string) => later(() => void find(address).on(), bootMs);
+  const rise = (address: string, remedy: Remedy) => {
+    const shown = hosts.get(`${address}:22`)!;
+    shown.treat(remedy);
+    later(() => void find(address).on(), shown.bootMs ?? bootMs);
+  };
 
   return {
     hosts,
@@ -152,7 +174,7 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
     },
     reboot(address: string) {
       void find(address).off();
-      rise(address);
+      rise(address, 'reboot');
     },
     down: (address: string) => void find(address).off(),
     /** With a first-boot script it is a new system. */
@@ -161,7 +183,14 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
         const hostKey = `key of ${address} since ${random.uuid()}`;
         void find(address).install({ hostKey, userdata });
       }
-      rise(address);
+      rise(address, userdata === null ? 'powerCycle' : 'reinstallation');
+    },
+    /** Another address leads to it from now on. */
+    move(from: string, to: string) {
+      hosts.set(`${to}:22`, hosts.get(`${from}:22`)!);
+      byAddress.set(to, find(from));
+      hosts.delete(`${from}:22`);
+      byAddress.delete(from);
     },
     /** Ends all agents, so that no timer of theirs is left. */
     end() {

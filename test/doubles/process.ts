@@ -1,4 +1,4 @@
-import { filter, isObservable } from 'rxjs';
+import { isObservable, Observable } from 'rxjs';
 import type { Clock } from '../../src/adapters/clock/port.ts';
 
 /** One of several processes in virtual time. It can be killed, and then says and does nothing more. */
@@ -6,6 +6,12 @@ export interface PlayedProcess {
   /** Time as the process has it: its timers end with it. */
   readonly clock: Clock;
   readonly isAlive: boolean;
+  /** It is stopped by SIGSTOP, or dead: it takes no calls. */
+  readonly isRunning: boolean;
+  /** Stops as by SIGSTOP: timers and answers wait until `resume`. */
+  pause(): void;
+  /** Goes on as by SIGCONT: runs what became due meanwhile, in its order. */
+  resume(): void;
   /**
    * The same port, cut off when the process is killed: later calls are not made, and no answer comes
    * back of those under way. What a method answers with is guarded too, if it has methods itself.
@@ -16,23 +22,39 @@ export interface PlayedProcess {
   kill(): void;
 }
 
-export function createProcess(clock: Clock): PlayedProcess {
+/** @param offsetMs how far its wall clock is ahead of the world's. */
+export function createProcess(clock: Clock, offsetMs = 0): PlayedProcess {
   const timers = new Set<unknown>();
   let isAlive = true;
+  /** What happens to a process that is stopped, in its order; null: it runs. */
+  let backlog: (() => void)[] | null = null;
+  const happen = (fn: () => void): void => {
+    if (!isAlive) return;
+    if (backlog) backlog.push(fn);
+    else fn();
+  };
 
   const signals = new WeakMap<AbortSignal, AbortSignal>();
 
   function guardValue(value: unknown, owner: object): unknown {
     if (typeof value === 'function') return guardMethod(value as Method, owner);
     if (value instanceof AbortSignal) return guardSignal(value);
-    if (isObservable(value)) return value.pipe(filter(() => isAlive));
+    if (isObservable(value)) return guardStream(value);
     return hasMethods(value) ? guard(value) : value;
   }
+  const guardStream = <T>(stream$: Observable<T>): Observable<T> =>
+    new Observable((to) =>
+      stream$.subscribe({
+        next: (value) => happen(() => to.next(value)),
+        error: (error) => happen(() => to.error(error)),
+        complete: () => happen(() => to.complete()),
+      }),
+    );
   function guardSignal(signal: AbortSignal): AbortSignal {
     const known = signals.get(signal);
     if (known) return known;
     const guarded = new AbortController();
-    const abort = () => isAlive && guarded.abort(signal.reason);
+    const abort = () => happen(() => guarded.abort(signal.reason));
     if (signal.aborted) abort();
     else signal.addEventListener('abort', abort, { once: true });
     signals.set(signal, guarded.signal);
@@ -44,10 +66,12 @@ export function createProcess(clock: Clock): PlayedProcess {
       if (!isAlive) return NEVER;
       const answer = method.apply(owner, args);
       if (!(answer instanceof Promise)) return guardAnswer(answer);
-      return answer.then(
-        (value: unknown) => (isAlive ? guardAnswer(value) : NEVER),
-        (error: unknown) => (isAlive ? Promise.reject(error as Error) : NEVER),
-      );
+      return new Promise((resolve, reject) => {
+        answer.then(
+          (value: unknown) => happen(() => resolve(guardAnswer(value))),
+          (error: unknown) => happen(() => reject(error)),
+        );
+      });
     };
   const guardAnswer = (answer: unknown) => (hasMethods(answer) ? guard(answer) : answer);
 
@@ -62,13 +86,13 @@ export function createProcess(clock: Clock): PlayedProcess {
 
   return {
     clock: {
-      now: clock.now,
+      now: () => clock.now() + offsetMs,
       monotonic: clock.monotonic,
       setTimeout(fn, timeoutMs) {
         if (!isAlive) return null;
         const timer = clock.setTimeout((...args) => {
-          timers.delete(timer);
-          fn(...args);
+          // Whatever ran before it may have cleared it.
+          happen(() => timers.delete(timer) && fn(...args));
         }, timeoutMs);
         timers.add(timer);
         return timer;
@@ -80,9 +104,21 @@ export function createProcess(clock: Clock): PlayedProcess {
     get isAlive() {
       return isAlive;
     },
+    get isRunning() {
+      return isAlive && !backlog;
+    },
+    pause() {
+      backlog ??= [];
+    },
+    resume() {
+      const waiting = backlog ?? [];
+      backlog = null;
+      for (const fn of waiting) happen(fn);
+    },
     guard,
     kill() {
       isAlive = false;
+      backlog = null;
       for (const timer of timers) clock.clearTimeout(timer);
       timers.clear();
     },

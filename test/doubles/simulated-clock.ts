@@ -16,12 +16,18 @@ export interface VirtualClock extends Clock {
 interface Timer {
   readonly fn: () => void;
   readonly atMs: number;
-  /** Of timers that are due together the one that was set first fires first. */
+  /** Of timers that are due together the one of the lowest number fires first. */
   readonly order: number;
 }
 
-/** @param startMs when it begins, epoch milliseconds. */
-export function createSimulatedClock(startMs = 1_700_000_000_000): VirtualClock {
+/**
+ * @param startMs when it begins, epoch milliseconds.
+ * @param rank of a timer among those that are due together; the order in which they were set if absent.
+ */
+export function createSimulatedClock(
+  startMs = 1_700_000_000_000,
+  rank?: () => number,
+): VirtualClock {
   /** Those that were cleared stay in the queue until it is their turn. */
   const queue = new TinyQueue<Timer>([], (a, b) => a.atMs - b.atMs || a.order - b.order);
   const pending = new Set<unknown>();
@@ -47,7 +53,8 @@ export function createSimulatedClock(startMs = 1_700_000_000_000): VirtualClock 
     setTimeout(fn, delayMs) {
       // Whole milliseconds, like Node's: sums of fractions might never reach a due time.
       const atMs = nowMs + Math.max(0, Math.ceil(delayMs));
-      const timer: Timer = { fn, atMs, order: (order += 1) };
+      order += 1;
+      const timer: Timer = { fn, atMs, order: rank ? rank() : order };
       pending.add(timer);
       queue.push(timer);
       return timer;

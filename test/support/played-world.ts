@@ -38,6 +38,10 @@ export interface PlayedWorld {
   readonly provider: MemProvider;
   /** Machines that came up, by address and port. */
   readonly hosts: ReadonlyMap<string, SimulatedMachine>;
+  /** The machine of a device moves to another address, as the provider shows from now on. */
+  move(deviceId: string, address: string): void;
+  /** A machine boots, by a hand and not by the provider. */
+  boot(address: string): void;
   /** Starts a daemon as a process of its own. */
   start(about: DaemonAbout): Promise<PlayedDaemon>;
   /** Stops what plays the world, so that nothing but timers of daemons can be left. */
@@ -51,6 +55,9 @@ export interface PlayedDaemon {
   readonly isAlive: boolean;
   /** Stops dead: nothing is said to anybody any more. */
   kill(): void;
+  /** Stops as by SIGSTOP, and goes on as by SIGCONT. */
+  pause(): void;
+  resume(): void;
 }
 
 export interface WorldOptions {
@@ -63,6 +70,8 @@ export interface WorldOptions {
   readonly ofProvider?: Partial<ConfigInput['providers'][string]>;
   /** Kinds of balancers that the configuration names; none when absent. */
   readonly balancerDrivers?: readonly BalancerDriver[];
+  /** Virtual time of its own; a new one when absent. */
+  readonly clock?: VirtualClock;
 }
 
 /** What differs with one daemon: its ports as it is to have them, such as with faults. */
@@ -81,6 +90,8 @@ export interface DaemonAbout {
   readonly random?: Random;
   /** What it does; else everything. */
   readonly roles?: Config['roles'];
+  /** How far its wall clock is ahead; 0 when absent. */
+  readonly clockOffsetMs?: number;
 }
 
 /** From a creation, and from a reboot, to a machine that answers. */
@@ -90,7 +101,7 @@ const INSTANCE_SET = 'small-world-000000000000000';
 const same = <Part>(part: Part): Part => part;
 
 export function createPlayedWorld(options: WorldOptions): PlayedWorld {
-  const clock = createSimulatedClock();
+  const clock = options.clock ?? createSimulatedClock();
   const random = createSeededRandom(options.seed);
   const config = playedConfig(options);
   const guard = guardPolicyOf(config, TUNING);
@@ -118,7 +129,7 @@ export function createPlayedWorld(options: WorldOptions): PlayedWorld {
   const fakeShell = createFakeShell({ hosts: land.hosts, clock });
 
   async function start(about: DaemonAbout): Promise<PlayedDaemon> {
-    const process = createProcess(clock);
+    const process = createProcess(clock, about.clockOffsetMs);
     const log = recordingLog();
     const { bmdb: ownBmdb = same, driven = same, shell = same, inspect = null } = about;
     const { driver } = provider;
@@ -137,7 +148,7 @@ export function createPlayedWorld(options: WorldOptions): PlayedWorld {
         },
       ],
       agents: about.isListening ? { isReady: about.isListening } : {},
-      onAgentServer: (server) => listeners.add(server, () => process.isAlive),
+      onAgentServer: (server) => listeners.add(server, () => process.isRunning),
     });
     const { name: hostname, startConsole } = about;
     const daemon = await startDaemon({
@@ -153,19 +164,29 @@ export function createPlayedWorld(options: WorldOptions): PlayedWorld {
         return process.isAlive;
       },
       kill: process.kill,
+      pause: process.pause,
+      resume: process.resume,
     };
   }
-  return { clock, random, config, bmdb, provider, hosts: land.hosts, start, end: land.end };
+  function move(deviceId: string, address: string) {
+    const { world } = provider.account;
+    const [before] = world.device(deviceId)!.addresses;
+    land.move(before!, address);
+    world.change(deviceId, { addresses: [address] });
+  }
+  const parts = { clock, random, config, bmdb, provider, hosts: land.hosts };
+  return { ...parts, move, boot: (address) => land.reboot(address), start, end: land.end };
 }
 
 /** Where agents report: to the servers of all daemons in turn, as a balancer would have it. */
 function createListeners() {
-  const servers: { readonly server: MemAgentServer; readonly isAlive: () => boolean }[] = [];
+  const servers: { readonly server: MemAgentServer; readonly isRunning: () => boolean }[] = [];
   let calls = 0;
   return {
-    add: (server: MemAgentServer, isAlive: () => boolean) => void servers.push({ server, isAlive }),
+    add: (server: MemAgentServer, isRunning: () => boolean) =>
+      void servers.push({ server, isRunning }),
     async report(record: HeartbeatRecord): Promise<unknown> {
-      const open = servers.filter(({ isAlive }) => isAlive());
+      const open = servers.filter(({ isRunning }) => isRunning());
       const next = open[calls % open.length];
       calls += 1;
       if (!next) throw new Unreachable('no agent server listens');

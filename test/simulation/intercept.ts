@@ -1,0 +1,73 @@
+import { isObservable, type Observable } from 'rxjs';
+
+/** One call of a port: its dotted path, such as `bmdb.session.claim`, and what it was given. */
+export interface PortCall {
+  readonly path: string;
+  readonly args: readonly unknown[];
+}
+
+export interface Interceptor {
+  /** Stands around each asynchronous call: decides whether `run` is called, and what comes back. */
+  around(call: PortCall, run: () => Promise<unknown>): Promise<unknown>;
+  /** Stands around each stream of the port. */
+  stream?<T>(path: string, stream$: Observable<T>): Observable<T>;
+}
+
+/** Methods that answer at once; they are passed through untouched. */
+const SYNCHRONOUS = new Set(['remainingMs', 'capacityGroup', 'hostnameFor']);
+/** What the result of a method is called in the paths of its own methods. */
+const RESULTS: Readonly<Record<string, string>> = {
+  openSession: 'session',
+  claim: 'work',
+  lease: 'lease',
+  connect: 'ssh',
+};
+
+/** The same port, with every call and every stream passing through the interceptor. */
+export function interceptPort<Port extends object>(
+  port: Port,
+  name: string,
+  interceptor: Interceptor,
+): Port {
+  const intercepted = {};
+  for (const key of Object.keys(port) as (keyof Port & string)[]) {
+    const path = `${name}.${key}`;
+    const get = () => {
+      const value: unknown = port[key];
+      if (isObservable(value)) return interceptor.stream?.(path, value) ?? value;
+      if (typeof value === 'function') {
+        return interceptMethod(value as Method, { port, path, key }, interceptor);
+      }
+      return hasMethods(value) ? interceptPort(value, path, interceptor) : value;
+    };
+    Object.defineProperty(intercepted, key, { enumerable: true, configurable: true, get });
+  }
+  return intercepted as Port;
+}
+
+function interceptMethod(
+  method: Method,
+  { port, path, key }: { port: object; path: string; key: string },
+  interceptor: Interceptor,
+): Method {
+  if (SYNCHRONOUS.has(key) || path.endsWith('ssh.close')) return method.bind(port);
+  return (...args) => {
+    const [root] = path.split('.');
+    const run = async () => {
+      const result: unknown = await method.apply(port, args);
+      const name = RESULTS[key];
+      return name && hasMethods(result)
+        ? interceptPort(result, `${root}.${name}`, interceptor)
+        : result;
+    };
+    return interceptor.around({ path, args }, run);
+  };
+}
+
+type Method = (...args: unknown[]) => unknown;
+
+const hasMethods = (value: unknown): value is object =>
+  typeof value === 'object' &&
+  value !== null &&
+  Object.getPrototypeOf(value) === Object.prototype &&
+  Object.values(value).some((each) => typeof each === 'function' || isObservable(each));

@@ -1,0 +1,237 @@
+import { explain } from '../../src/domain/errors.ts';
+import { advance, createSimulatedClock, type VirtualClock } from '../doubles/simulated-clock.ts';
+import { watchInvariants } from '../support/invariants.ts';
+import {
+  createPlayedWorld,
+  type PlayedDaemon,
+  type PlayedWorld,
+  type WorldOptions,
+} from '../support/played-world.ts';
+import { createCallFaults, type CallFaults } from './call-faults.ts';
+import { heal, leftOver } from './healing.ts';
+import { interceptPort, type Interceptor } from './intercept.ts';
+import { streamOf, type Plan, type Strike } from './plan.ts';
+import { createRecorder, type Recorder } from './recorder.ts';
+import { STRIKES } from './strikes.ts';
+
+/** A rule that was broken, with the sentence that it stands for. */
+export interface Violation {
+  readonly rule: string;
+  readonly detail: string;
+  /** After the start of the run. */
+  readonly atMs: number;
+}
+
+export interface Outcome {
+  readonly plan: Plan;
+  readonly violations: readonly Violation[];
+  /** Digest of all calls, answers and deeds: equal for equal runs. */
+  readonly trace: string;
+  /** How often each kind of strike hit something. */
+  readonly struck: Readonly<Record<string, number>>;
+  /** How often each situation of the catalogue came about. */
+  readonly sometimes: Readonly<Record<string, number>>;
+  /** Virtual time that passed, healing included. */
+  readonly hours: number;
+}
+
+/** What strikes can reach: the fleet, its hardware, its database and its daemons. */
+export interface Simulation {
+  readonly plan: Plan;
+  readonly clock: VirtualClock;
+  readonly world: PlayedWorld;
+  readonly daemons: readonly SimulatedDaemon[];
+  readonly recorder: Recorder;
+  /** After so long, unless everything is healed before. */
+  later(fn: () => void, ms: number): void;
+}
+
+/** A daemon as an init system keeps it: what dies is started again. */
+export interface SimulatedDaemon {
+  readonly name: string;
+  readonly faults: CallFaults;
+  /** The process that runs now; null while none does. */
+  readonly played: PlayedDaemon | null;
+  /** Dies as by SIGKILL, and is started again after so long. */
+  kill(downMs: number): void;
+  /** Ends in peace and is started again at once, as by an upgrade. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const HOUR_MS = 3_600_000;
+/** As systemd's `RestartSec`. */
+const RESTART_MS = 10_000;
+/** Healed, a fleet of this size is whole again within this. */
+const HEALED_MS = 3 * HOUR_MS;
+
+/** Plays the plan in virtual time, heals the world, and judges what was seen. */
+export async function runPlan(plan: Plan): Promise<Outcome> {
+  const order = streamOf(plan.seed, 'order');
+  const clock = createSimulatedClock(undefined, plan.shuffled ? order.next : undefined);
+  const world = createPlayedWorld({
+    seed: plan.seed,
+    clock,
+    locations: Object.fromEntries(
+      Array.from({ length: plan.locations }, (_, at) => [`hall${at + 1}`, shareOf(plan, at)]),
+    ),
+    config: CONFIG,
+    ofProvider: { recoveryMayEraseDisks: true },
+  });
+  const violations: Violation[] = [];
+  const report = (rule: string, detail: string) =>
+    void violations.push({ rule, detail, atMs: clock.monotonic() });
+  const recorder = createRecorder(clock);
+  const watch = watchInvariants(world);
+  let told = 0;
+  const look = () => {
+    watch.look();
+    for (; told < watch.broken.length; told += 1) report('invariant', watch.broken[told]!);
+  };
+  const pass = (ms: number) => advance(clock, ms, look);
+  const timers = new Set<unknown>();
+  const later = (fn: () => void, ms: number) => {
+    const timer = clock.setTimeout(() => {
+      timers.delete(timer);
+      fn();
+    }, ms);
+    timers.add(timer);
+  };
+
+  const lag = streamOf(plan.seed, 'lag');
+  const delays: Interceptor = {
+    async around(_, run) {
+      const result = await run();
+      if (plan.shuffled && lag.next() < 0.05) await sleepIn(clock, lag.next() * 400);
+      return result;
+    },
+  };
+  const daemons = Array.from({ length: plan.daemons }, (_, at) =>
+    superviseDaemon({
+      name: `daemon-${at + 1}`,
+      ...{ plan, clock, world, recorder, report, delays, ownPorts: watch.ports },
+    }),
+  );
+  const simulation: Simulation = { plan, clock, world, daemons, recorder, later };
+  for (const daemon of daemons) {
+    void daemon.begin();
+    await pass(1_000);
+  }
+  const startedMs = clock.monotonic();
+  for (const strike of plan.strikes)
+    later(() => apply(strike, simulation), strike.atMs - startedMs);
+  await pass(plan.hours * HOUR_MS - startedMs);
+
+  for (const timer of timers) clock.clearTimeout(timer);
+  await heal(simulation, pass);
+  await pass(HEALED_MS);
+  for (const detail of leftOver(simulation)) report('whole-again', detail);
+  await Promise.all([...daemons.map((daemon) => daemon.stop()), pass(2 * 60_000)]);
+  world.end();
+  if (clock.pending > 0) report('nothing-left', `${clock.pending} timers are left`);
+  const { sessions } = world.bmdb.tables;
+  if (sessions.size > 0) report('nothing-left', `${sessions.size} sessions are left`);
+  return {
+    plan,
+    violations,
+    trace: recorder.digest(),
+    struck: recorder.struck(),
+    sometimes: {},
+    hours: clock.monotonic() / HOUR_MS,
+  };
+}
+
+/** As users have it by default, but for the creation of all machines. */
+const CONFIG: NonNullable<WorldOptions['config']> = { provisioner: { maxMachines: 0 } };
+
+const shareOf = ({ machines, locations }: Plan, at: number): number =>
+  Math.floor(machines / locations) + (at < machines % locations ? 1 : 0);
+
+const sleepIn = (clock: VirtualClock, ms: number) =>
+  new Promise<void>((resolve) => void clock.setTimeout(() => resolve(), ms));
+
+function apply(strike: Strike, simulation: Simulation): void {
+  const { recorder } = simulation;
+  const hit = STRIKES[strike.kind].strike(simulation, strike.figures);
+  recorder.strike(strike.kind, hit);
+}
+
+interface DaemonDeps extends Pick<Simulation, 'plan' | 'clock' | 'world' | 'recorder'> {
+  readonly name: string;
+  readonly delays: Interceptor;
+  readonly report: (rule: string, detail: string) => void;
+  readonly ownPorts: ReturnType<typeof watchInvariants>['ports'];
+}
+
+function superviseDaemon(deps: DaemonDeps): SimulatedDaemon & { begin(): Promise<void> } {
+  const { name, plan, clock, world, recorder, report, delays } = deps;
+  const faults = createCallFaults(clock, (fault, call) =>
+    recorder.strike(`call-${fault.effect}`, `${name} ${call.path}`),
+  );
+  const stages: readonly Interceptor[] = [recorder.of(name), delays, faults];
+  const wrap = <Port extends object>(port: Port, portName: string): Port =>
+    stages.reduce((inner, stage) => interceptPort(inner, portName, stage), port);
+  let played: PlayedDaemon | null = null;
+  let starts = 0;
+  let isWanted = true;
+
+  async function begin(): Promise<void> {
+    starts += 1;
+    const own = deps.ownPorts();
+    const seedName = `${name} start ${starts}`;
+    try {
+      const started = await world.start({
+        name,
+        random: streamOf(plan.seed, seedName),
+        bmdb: (bmdb) => wrap(own.bmdb!(bmdb), 'bmdb'),
+        driven: (driven, context) => wrap(own.driven!(driven, context), 'provider'),
+        shell: (shell) => wrap(own.shell!(shell), 'shell'),
+      });
+      played = started;
+      void started.daemon.stopped.then(
+        () => isWanted && ended('it stopped by itself'),
+        (error: unknown) => ended(`it crashed: ${explain(error)}`),
+      );
+    } catch (error) {
+      recorder.note(`${name} did not start: ${explain(error)}`);
+      again(RESTART_MS);
+    }
+  }
+  function ended(why: string) {
+    report('daemon-lives', `${name}: ${why}`);
+    played = null;
+    again(RESTART_MS);
+  }
+  const again = (ms: number) => {
+    if (isWanted) clock.setTimeout(() => void begin(), ms);
+  };
+  return {
+    name,
+    faults,
+    begin,
+    get played() {
+      return played;
+    },
+    kill(downMs) {
+      if (!played) return;
+      played.kill();
+      played = null;
+      again(downMs);
+    },
+    async restart() {
+      const before = played;
+      if (!before) return;
+      played = null;
+      isWanted = false;
+      await before.daemon.stop();
+      isWanted = true;
+      await begin();
+    },
+    async stop() {
+      isWanted = false;
+      const before = played;
+      played = null;
+      await before?.daemon.stop();
+    },
+  };
+}
