@@ -84,12 +84,13 @@ export function parseConfig(
 }
 
 /** When a machine counts as lost; `handOutMs` is not configurable. */
-export const lossPolicyOf = ({ agent }: Pick<Config, 'agent'>): LossPolicy => ({
+export const lossPolicyOf = ({ agent, mirror }: Pick<Config, 'agent' | 'mirror'>): LossPolicy => ({
   firstHeartbeatMs: agent.firstHeartbeatDeadline,
   heartbeatMs: agent.heartbeatDeadline,
   handOutMs: DEFAULT_LOSS.handOutMs,
   periodMs: agent.heartbeatPeriod,
   needsHumanAfterMs: agent.needsHumanAfter,
+  readGapMs: mirror.scanInterval,
 });
 
 /** Most machines of a provider; 0 is no limit. */

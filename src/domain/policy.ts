@@ -15,6 +15,11 @@ export interface LossPolicy {
   readonly handOutMs: number;
   /** The period agents are told to report in (30 s). */
   readonly periodMs: number;
+  /**
+   * A daemon learns of heartbeats that another one took in from its full reads of the database. This is
+   * the time between two of them; 0 when absent.
+   */
+  readonly readGapMs?: number;
   /** A machine that is silent, or out of reach, for this long needs a person (1 h). */
   readonly needsHumanAfterMs: number;
   /** Unbroken heartbeats for this long end an episode of recovery; `LADDER_RESET_MS` when absent. */

@@ -174,7 +174,7 @@ function limitsOf({ row, holds, penalty, requests }: SlotFacts, loss: LossPolicy
     row?.quarantine?.untilMs,
     row && lostAtMs(row, loss),
     row && unheardTooLongAtMs(row, loss),
-    heardAt && heardAt + 2 * loss.periodMs,
+    heardAt && lateAtMs(heardAt, loss),
     executedAt && executedAt + attemptAgeMs,
     row?.recovery?.nextAtMs,
     row && serves(row) ? serveWaitEndMs(row, loss) : null,
@@ -305,6 +305,10 @@ function rungAt({ work, recovery, order, agentStarted, unknownRung }: MachineRow
 const newerText = ({ unknownRung }: MachineRow): string | null =>
   unknownRung === undefined ? null : `a newer program recovers it, on its rung ${unknownRung}`;
 
+/** One period was missed, as far as a daemon can tell that has not taken in the heartbeats itself. */
+const lateAtMs = (heardAtMs: number, { periodMs, readGapMs = 0 }: LossPolicy): number =>
+  heardAtMs + 2 * periodMs + readGapMs;
+
 function started(facts: SlotFacts, { nowMs, loss }: Moment): Place | null {
   const { row } = facts;
   if (!row) return null;
@@ -331,7 +335,7 @@ function started(facts: SlotFacts, { nowMs, loss }: Moment): Place | null {
   }
   const heardAt = currentHeartbeat(row)?.atMs ?? null;
   if (heardAt === null) return { state: 'Running', substate: 'awaitingHeartbeat' };
-  const lateAt = heardAt + 2 * loss.periodMs;
+  const lateAt = lateAtMs(heardAt, loss);
   return nowMs > lateAt
     ? { state: 'Running', substate: 'late', reason: 'a heartbeat is overdue' }
     : { state: 'Running', substate: 'healthy' };

@@ -106,7 +106,7 @@ test('a minimal configuration gets every default', () => {
     log: { level: 'info', format: 'auto' },
     inspect: { console: false },
   });
-  expect(lossPolicyOf(config)).toEqual(DEFAULT_LOSS);
+  expect(lossPolicyOf(config)).toEqual({ ...DEFAULT_LOSS, readGapMs: 60_000 });
 });
 
 test('every mistake is reported at once, with path, line and what to do', () => {

@@ -15,6 +15,8 @@ const MACHINES = 60;
 
 const sessionOf = ({ daemon }: PlayedDaemon) => daemon.parts.keeper.current()?.sessionId;
 const countsOf = ({ daemon }: PlayedDaemon) => daemon.board.counts();
+const healthyOf = ({ daemon }: PlayedDaemon) =>
+  [...daemon.board.entries.values()].filter(({ substate }) => substate === 'healthy').length;
 
 /** One life of a fleet: it comes up, a daemon dies, two agents fall silent and are brought back. */
 async function live(seed: number) {
@@ -48,6 +50,7 @@ async function live(seed: number) {
   hanging.unreachable = true;
   await pass(25 * MINUTE);
   const ended = alive.map(countsOf);
+  const healthy = alive.map(healthyOf);
   const livedMs = world.clock.monotonic();
 
   await Promise.all([...alive.map(({ daemon }) => daemon.stop()), pass(MINUTE)]);
@@ -56,6 +59,7 @@ async function live(seed: number) {
     atDeath,
     afterDeath,
     ended,
+    healthy,
     livedMs,
     executions: { silent: silent.executions, hanging: hanging.executions },
     broken: watch.broken,
@@ -98,6 +102,8 @@ test('machines come up, outlive a daemon, and are brought back; no invariant is 
   expect(life.atDeath.devices).toBeLessThan(MACHINES);
   expect(life.afterDeath).toEqual([{ Running: MACHINES }, { Running: MACHINES }]);
   expect(life.ended).toEqual([{ Running: MACHINES }, { Running: MACHINES }]);
+  // A daemon learns of heartbeats that the other one took in only when it reads the whole database.
+  expect(life.healthy).toEqual([MACHINES, MACHINES]);
   expect(life.executions).toEqual({ silent: 2, hanging: 2 });
   expect(life.saidAfterDeath).toBe(0);
   expect([life.timersLeft, life.sessionsLeft]).toEqual([0, 0]);
