@@ -2,13 +2,17 @@
  * Ends every process whose command line ends with the path (as it is given, or with its links
  * followed): asked to, and killed if it has not ended five seconds later. Its own command line does
  * not end so. The agent's own record of its process is not asked: it may be missing, or be about
- * another agent than the one that runs. Needs a POSIX shell, and `grep`, `tr`, `tail`, `readlink` and
- * `sleep` as a usual Linux or busybox has them.
+ * another agent than the one that runs. Needs a POSIX shell, and `tr`, `tail`, `readlink` and `sleep`
+ * as a usual Linux or busybox has them. Does not search with `grep`: busybox's ends at the first NUL,
+ * which is behind the first word of a command line. Kernel threads have an empty command line, and are
+ * passed over before `tr` is started: a large machine has a thousand of them.
  */
 const STOP = `path=$1
 real=$(readlink -f "$path" 2>/dev/null) || real=$path
 agents() {
-  for file in $(grep -lsF -e "$path" -e "$real" /proc/[0-9]*/cmdline); do
+  for file; do
+    read -r words <"$file"
+    [ -n "$words" ] || continue
     last=$(tr '\\000' '\\n' <"$file" | tail -n 1)
     if [ "$last" = "$path" ] || [ "$last" = "$real" ]; then
       pid=\${file#/proc/}
@@ -17,14 +21,16 @@ agents() {
   done
 } 2>/dev/null
 for name in TERM KILL; do
-  for second in 0 1 2 3 4; do
-    pids=$(agents)
-    [ -n "$pids" ] || exit 0
-    [ "$second" -gt 0 ] || kill -s "$name" $pids 2>/dev/null
+  pids=$(agents /proc/[0-9]*/cmdline)
+  [ -n "$pids" ] || exit 0
+  kill -s "$name" $pids 2>/dev/null
+  for second in 1 2 3 4 5; do
     sleep 1
+    pids=$(for pid in $pids; do agents "/proc/$pid/cmdline"; done)
+    [ -n "$pids" ] || break
   done
 done
-[ -z "$(agents)" ]`;
+[ -z "$(agents /proc/[0-9]*/cmdline)" ]`;
 
 /**
  * What stops the agent on a machine, as an argument vector. Exits with 0 once no agent runs, also
