@@ -1,382 +1,195 @@
-import type { Mutation } from './mutation.ts';
+import { mutationsOf } from './mutation.ts';
 
 /** What daemons do: the actors. */
-export const mutations: readonly Mutation[] = [
-  {
-    id: 'a-turn-that-ended-keeps-its-connection',
-    file: 'src/actors/tasks/task.ts',
-    find: '  if (turn.signal.aborted) {\n    shell.close();',
-    replace: '  if (turn.signal.aborted && shell === undefined) {\n    shell.close();',
-    tests: ['test/actors/tasks/ended-turns.test.ts'],
+export const mutations = mutationsOf({
+  'src/actors/tasks/task.ts': {
+    'test/actors/tasks/ended-turns.test.ts': {
+      'a-turn-that-ended-keeps-its-connection':
+        '  if (turn.signal.aborted{+ && shell === undefined+}) {\n    shell.close();',
+      'giving-up-leaves-the-connection-open': '    [-shell?.close();\n    -]const cause',
+      'a-turn-that-ended-keeps-its-work':
+        "[-    await work.cancel('the task ended while it claimed the machine');\n-]",
+    },
+    'test/actors/tasks/agent-start-failures.test.ts': {
+      'foreign-device-is-taken-over': "machine.ownership [-!== 'ours-]{+=== 'unmarked+}'",
+    },
   },
-  {
-    id: 'giving-up-leaves-the-connection-open',
-    file: 'src/actors/tasks/task.ts',
-    find: '    shell?.close();\n    const cause',
-    replace: '    const cause',
-    tests: ['test/actors/tasks/ended-turns.test.ts'],
+  'src/actors/tasks/agent-start.ts': {
+    'test/actors/tasks/agent-start.test.ts': {
+      'attempt-noted-after-the-agent-started':
+        "[-    await work.note({ kind: 'agentStartAttempt', ...proved });\n-]",
+    },
+    'test/actors/tasks/agent-start.test.ts test/actors/tasks/host-key-proof.test.ts': {
+      'a-proved-host-key-is-pinned-later':
+        'return [-hostKey === row.hostKey ? {} : { hostKey -]{+{+}};',
+      'insecure-pins-what-it-saw':
+        "[-policyFor(deps, given) === 'insecure' ? null : -]shell.hostKey",
+    },
+    'test/actors/tasks/agent-start-failures.test.ts': {
+      'a-refusal-backs-off-as-anything-else':
+        '[-if (NEEDS_PEOPLE.has(code)) return longBackoff(deps.backoff, work);-]',
+    },
   },
-  {
-    id: 'foreign-device-is-taken-over',
-    file: 'src/actors/tasks/task.ts',
-    find: "machine.ownership !== 'ours'",
-    replace: "machine.ownership === 'unmarked'",
-    tests: ['test/actors/tasks/agent-start-failures.test.ts'],
+  'src/actors/tasks/host-key-proof.ts': {
+    'test/actors/tasks/host-key-proof.test.ts': {
+      'the-pin-passes-before-the-inventory':
+        "if (machine.hostKey !== undefined && {+pinned === null && +}policy !== 'insecure') {",
+      'a-wrong-host-stays-connected': '[-    question.session.close();\n-]',
+      'any-hash-proves-the-secret':
+        "return timingSafeEqual(actual, [-Buffer.from(expected, 'hex')-]{+actual+});",
+    },
   },
-  {
-    id: 'a-turn-that-ended-keeps-its-work',
-    file: 'src/actors/tasks/task.ts',
-    find: "    await work.cancel('the task ended while it claimed the machine');\n",
-    replace: '',
-    tests: ['test/actors/tasks/ended-turns.test.ts'],
+  'src/actors/turns/task-pool.ts': {
+    'test/actors/turns/task-pool.test.ts': {
+      'an-ended-turn-keeps-its-connection': '[-    entry.held.shell?.close();\n-]',
+      'a-turn-nobody-begins-is-kept':
+        'if (entry?.controller === controller && [-!-]entry.begun) end(slot);',
+    },
+    'test/actors/turns/task-pool.test.ts test/actors/turns/semaphore.test.ts': {
+      'a-place-is-given-twice': '[-    if (!entry.placed) return;\n-]',
+    },
   },
-  {
-    id: 'attempt-noted-after-the-agent-started',
-    file: 'src/actors/tasks/agent-start.ts',
-    find: "    await work.note({ kind: 'agentStartAttempt', ...proved });\n",
-    replace: '',
-    tests: ['test/actors/tasks/agent-start.test.ts'],
+  'src/actors/turns/semaphore.ts': {
+    'test/actors/turns/semaphore.test.ts': {
+      'the-oldest-attempt-waits-longest':
+        'bySeniority([-a.seniority, b-]{+b.seniority, a+}.seniority) ||',
+      'who-gave-up-waiting-gets-a-place':
+        "[-signal.addEventListener('abort', onAbort, { once: true });\n      -]}),",
+    },
   },
-  {
-    id: 'a-proved-host-key-is-pinned-later',
-    file: 'src/actors/tasks/agent-start.ts',
-    find: 'return hostKey === row.hostKey ? {} : { hostKey };',
-    replace: 'return {};',
-    tests: ['test/actors/tasks/agent-start.test.ts', 'test/actors/tasks/host-key-proof.test.ts'],
+  'src/actors/cell-pool.ts': {
+    'test/actors/cell-pool.test.ts': {
+      'a-crashed-machine-keeps-its-work':
+        '    [-dropWork(slot);\n    -]options.onCrash(slot, error);',
+      'a-machine-respawns-as-soon-each-time': 'RESPAWN_FIRST_MS[- * 2 ** Math.min(count, 20)-]',
+      'a-retired-machine-keeps-its-seat':
+        "      cellOf.get(slot)?.ref.send({ type: 'machine.retire', slot });[-\n      leave(slot);-]",
+    },
   },
-  {
-    id: 'a-refusal-backs-off-as-anything-else',
-    file: 'src/actors/tasks/agent-start.ts',
-    find: 'if (NEEDS_PEOPLE.has(code)) return longBackoff(deps.backoff, work);',
-    replace: '',
-    tests: ['test/actors/tasks/agent-start-failures.test.ts'],
+  'src/actors/board.ts': {
+    'test/actors/board.test.ts': {
+      'who-vanished-is-counted-on': '      [-count(entry, -1);\n      -]entries.delete(slot);',
+      'who-changed-is-counted-twice': '[-    if (before) count(before, -1);\n-]',
+      'a-recovery-of-another-daemon-counts': "[-working && -]entry.substate === 'claiming'",
+    },
   },
-  {
-    id: 'insecure-pins-what-it-saw',
-    file: 'src/actors/tasks/agent-start.ts',
-    find: "policyFor(deps, given) === 'insecure' ? null : shell.hostKey",
-    replace: 'shell.hostKey',
-    tests: ['test/actors/tasks/agent-start.test.ts', 'test/actors/tasks/host-key-proof.test.ts'],
+  'src/actors/provisioning/creations.ts': {
+    'test/actors/provisioning/population.test.ts': {
+      'a-creation-that-was-not-begun-counts': '[-          terms.population.count -= added;\n-]',
+      'a-creation-that-failed-counts':
+        "[-  if (intent === 'failed') terms.population.count -= 1;\n-]",
+    },
   },
-  {
-    id: 'the-pin-passes-before-the-inventory',
-    file: 'src/actors/tasks/host-key-proof.ts',
-    find: "if (machine.hostKey !== undefined && policy !== 'insecure') {",
-    replace: "if (machine.hostKey !== undefined && pinned === null && policy !== 'insecure') {",
-    tests: ['test/actors/tasks/host-key-proof.test.ts'],
+  'src/actors/provisioning/record.ts': {
+    'test/actors/provisioning/record.test.ts test/actors/provisioning/resolve-intents.test.ts': {
+      'holds-of-a-found-device-are-forgotten':
+        '[-    await restoreHolds(deps, { provider, slotId, witness, device: device! }, session);\n-]',
+    },
+    'test/actors/provisioning/record.test.ts': {
+      'holds-of-an-orphan-are-forgotten':
+        '[-      await restoreHolds(deps, { provider, slotId, witness, device: ours }, session);\n-]',
+      'an-orphan-is-taken-over-at-first-sight':
+        '[-    if (!state.orphansBefore.has(device!.id!)) return;\n-]',
+      'missing-without-a-last-look':
+        "if ({+provided === null && (+}await isThere(deps, provider, [-provided!.providerId-]{+''+}, ends)){+)+} {",
+    },
   },
-  {
-    id: 'a-wrong-host-stays-connected',
-    file: 'src/actors/tasks/host-key-proof.ts',
-    find: '    question.session.close();\n',
-    replace: '',
-    tests: ['test/actors/tasks/host-key-proof.test.ts'],
+  'src/actors/provisioning/resolve-intents.ts': {
+    'test/actors/provisioning/resolve-intents.test.ts': {
+      'holds-of-a-searched-device-are-forgotten':
+        '[-    await restoreHolds(deps, { ...intent, device }, session);\n-]',
+    },
   },
-  {
-    id: 'any-hash-proves-the-secret',
-    file: 'src/actors/tasks/host-key-proof.ts',
-    find: "return timingSafeEqual(actual, Buffer.from(expected, 'hex'));",
-    replace: 'return timingSafeEqual(actual, actual);',
-    tests: ['test/actors/tasks/host-key-proof.test.ts'],
+  'src/actors/provisioning/idle-tags.ts': {
+    'test/actors/provisioning/idle-tags.test.ts': {
+      'idle-tags-of-foreign-devices': "listed?.id !== id[- || listed.ownership !== 'ours'-]",
+      'holds-that-are-over-are-tagged': 'untilMs === null || [-untilMs > nowMs-]{+nowMs > 0+}',
+    },
   },
-  {
-    id: 'an-ended-turn-keeps-its-connection',
-    file: 'src/actors/turns/task-pool.ts',
-    find: '    entry.held.shell?.close();\n',
-    replace: '',
-    tests: ['test/actors/turns/task-pool.test.ts'],
+  'src/actors/provisioning/updater.ts': {
+    'test/actors/provisioning/updater.test.ts': {
+      'a-look-names-no-reservation': '{ signal, timeoutMs: READ_MS[-, reservationId-] };',
+      'a-look-past-the-holds':
+        "await [-holds.guard(-]provider.[-name, 'get', () => provider.-]getMachine(providerId, options)[-)-]",
+    },
   },
-  {
-    id: 'a-place-is-given-twice',
-    file: 'src/actors/turns/task-pool.ts',
-    find: '    if (!entry.placed) return;\n',
-    replace: '',
-    tests: ['test/actors/turns/task-pool.test.ts', 'test/actors/turns/semaphore.test.ts'],
+  'src/actors/leases.ts': {
+    'test/actors/leases.test.ts': {
+      'a-lease-of-a-dead-session-counts':
+        'found [-&& keeper.current() === found.session -]? found.lease : null',
+    },
   },
-  {
-    id: 'a-turn-nobody-begins-is-kept',
-    file: 'src/actors/turns/task-pool.ts',
-    find: 'if (entry?.controller === controller && !entry.begun) end(slot);',
-    replace: 'if (entry?.controller === controller && entry.begun) end(slot);',
-    tests: ['test/actors/turns/task-pool.test.ts'],
+  'src/actors/providers/holds.ts': {
+    'test/actors/providers/holds.test.ts': {
+      'a-trial-lets-all-through':
+        'if (heldMs <= 0) return[- void trials.set(`${provider} ${call}`, clock.monotonic())-];',
+      'a-newer-hold-is-lifted-too': '[-    if (known && known.untilMs > liftedUntilMs) return;\n-]',
+      'holds-of-another-provider-count': 'if ([-owner !== provider || -]!own.has(key)) continue;',
+    },
   },
-  {
-    id: 'the-oldest-attempt-waits-longest',
-    file: 'src/actors/turns/semaphore.ts',
-    find: 'bySeniority(a.seniority, b.seniority) ||',
-    replace: 'bySeniority(b.seniority, a.seniority) ||',
-    tests: ['test/actors/turns/semaphore.test.ts'],
+  'src/actors/tasks/recovery/ask.ts': {
+    'test/actors/tasks/recovery/unsent.test.ts': {
+      'refused-before-sending-is-noted-as-refused':
+        '  if ([-!attempt.asked-]{+attempt.asked === null+}) {\n',
+      'asked-again-without-another-check': `    [-throw new ProviderError('transient', 'the machine was looked at too long ago to ask again'-]{+await Promise.resolve(+});
+`,
+    },
+    'test/actors/tasks/recovery/reboot.test.ts': {
+      'a-lost-reply-is-a-refusal':
+        "if ([-facetsOf(error).outcome === 'unknown' || -]isOurEnd) throw error;",
+      'an-outage-counts-as-an-attempt': 'const counts = [-!isOutage(error)-]{+true+};',
+    },
   },
-  {
-    id: 'who-gave-up-waiting-gets-a-place',
-    file: 'src/actors/turns/semaphore.ts',
-    find: "signal.addEventListener('abort', onAbort, { once: true });\n      }),",
-    replace: '}),',
-    tests: ['test/actors/turns/semaphore.test.ts'],
+  'src/actors/providers/send-check.ts': {
+    'test/actors/providers/send-check.test.ts': {
+      'a-check-holds-for-ever':
+        'if (checkedAtMs !== null[- && clock.monotonic() - checkedAtMs <= HOLDS_MS-]) return;',
+    },
   },
-  {
-    id: 'a-crashed-machine-keeps-its-work',
-    file: 'src/actors/cell-pool.ts',
-    find: '    dropWork(slot);\n    options.onCrash(slot, error);',
-    replace: '    options.onCrash(slot, error);',
-    tests: ['test/actors/cell-pool.test.ts'],
+  'src/actors/tasks/recovery/evidence.ts': {
+    'test/actors/tasks/recovery/evidence.test.ts': {
+      'a-closed-port-and-a-known-boot-prove-a-boot':
+        'if ([-before === null && -]seenClosed) return',
+    },
   },
-  {
-    id: 'a-machine-respawns-as-soon-each-time',
-    file: 'src/actors/cell-pool.ts',
-    find: 'RESPAWN_FIRST_MS * 2 ** Math.min(count, 20)',
-    replace: 'RESPAWN_FIRST_MS',
-    tests: ['test/actors/cell-pool.test.ts'],
+  'src/actors/tasks/recovery/probe.ts': {
+    'test/actors/tasks/recovery/evidence.test.ts test/actors/tasks/recovery/reboot.test.ts': {
+      'a-heartbeat-older-than-the-request-proves':
+        'return row.heartbeat.[-atMs > afterMs ? row.heartbeat.bootId : null-]{+bootId+};',
+    },
   },
-  {
-    id: 'a-retired-machine-keeps-its-seat',
-    file: 'src/actors/cell-pool.ts',
-    find: "      cellOf.get(slot)?.ref.send({ type: 'machine.retire', slot });\n      leave(slot);",
-    replace: "      cellOf.get(slot)?.ref.send({ type: 'machine.retire', slot });",
-    tests: ['test/actors/cell-pool.test.ts'],
+  'src/actors/tasks/recovery/power-cycle.ts': {
+    'test/actors/tasks/recovery/power-cycle.test.ts': {
+      'unknown-power-counts-as-off':
+        "while ((await powerOf(deps, given, signal)) [-!== 'off-]{+=== 'on+}') {",
+      'a-cycle-that-fails-leaves-it-off':
+        "  if (attempt.power !== '[-off-]{+on+}') return given;\n",
+    },
   },
-  {
-    id: 'who-vanished-is-counted-on',
-    file: 'src/actors/board.ts',
-    find: '      count(entry, -1);\n      entries.delete(slot);',
-    replace: '      entries.delete(slot);',
-    tests: ['test/actors/board.test.ts'],
+  'src/actors/tasks/recovery/restart-agent.ts': {
+    'test/actors/tasks/recovery/restart-agent.test.ts': {
+      'an-order-gives-way-to-the-next-rung':
+        '[-  if (attempt.step.order !== null) throw found;\n-]',
+      'an-agent-of-an-earlier-boot-is-stopped': '[-if (!hasBooted) -]await stop(',
+    },
   },
-  {
-    id: 'who-changed-is-counted-twice',
-    file: 'src/actors/board.ts',
-    find: '    if (before) count(before, -1);\n',
-    replace: '',
-    tests: ['test/actors/board.test.ts'],
+  'src/actors/turns/await-turn.ts': {
+    'test/actors/turns/await-turn.test.ts': {
+      'a-permit-is-not-waited-for':
+        "[-    if (next === 'recovery') await deps.permits.wait(slot, signal);\n-]",
+      'every-daemon-asks-at-once':
+        'if (rank [->-]{+<+} 0) await sleep(clock, rank * deps.headStartMs, signal);',
+    },
   },
-  {
-    id: 'a-recovery-of-another-daemon-counts',
-    file: 'src/actors/board.ts',
-    find: "working && entry.substate === 'claiming'",
-    replace: "entry.substate === 'claiming'",
-    tests: ['test/actors/board.test.ts'],
+  'src/actors/tasks/deprovision.ts': {
+    'test/actors/tasks/deprovision.test.ts': {
+      'a-second-request-is-not-preceded-by-a-look': 'if (before.asked [->-]{+<+} 0) {',
+      'a-look-that-fails-means-gone':
+        "tellPassing(deps, slot, error, { state: '[-there-]{+gone+}' })",
+    },
+    'test/actors/tasks/deprovision.test.ts test/actors/tasks/end-agent.test.ts': {
+      'a-machine-given-back-may-come-again':
+        '      [-!returnToPool-]{+requestedBy === reason+} && {',
+    },
   },
-  {
-    id: 'a-creation-that-was-not-begun-counts',
-    file: 'src/actors/provisioning/creations.ts',
-    find: '          terms.population.count -= added;\n',
-    replace: '',
-    tests: ['test/actors/provisioning/population.test.ts'],
-  },
-  {
-    id: 'a-creation-that-failed-counts',
-    file: 'src/actors/provisioning/creations.ts',
-    find: "  if (intent === 'failed') terms.population.count -= 1;\n",
-    replace: '',
-    tests: ['test/actors/provisioning/population.test.ts'],
-  },
-  {
-    id: 'holds-of-a-found-device-are-forgotten',
-    file: 'src/actors/provisioning/record.ts',
-    find: '    await restoreHolds(deps, { provider, slotId, witness, device: device! }, session);\n',
-    replace: '',
-    tests: [
-      'test/actors/provisioning/record.test.ts',
-      'test/actors/provisioning/resolve-intents.test.ts',
-    ],
-  },
-  {
-    id: 'holds-of-a-searched-device-are-forgotten',
-    file: 'src/actors/provisioning/resolve-intents.ts',
-    find: '    await restoreHolds(deps, { ...intent, device }, session);\n',
-    replace: '',
-    tests: ['test/actors/provisioning/resolve-intents.test.ts'],
-  },
-  {
-    id: 'holds-of-an-orphan-are-forgotten',
-    file: 'src/actors/provisioning/record.ts',
-    find: '      await restoreHolds(deps, { provider, slotId, witness, device: ours }, session);\n',
-    replace: '',
-    tests: ['test/actors/provisioning/record.test.ts'],
-  },
-  {
-    id: 'an-orphan-is-taken-over-at-first-sight',
-    file: 'src/actors/provisioning/record.ts',
-    find: '    if (!state.orphansBefore.has(device!.id!)) return;\n',
-    replace: '',
-    tests: ['test/actors/provisioning/record.test.ts'],
-  },
-  {
-    id: 'missing-without-a-last-look',
-    file: 'src/actors/provisioning/record.ts',
-    find: 'if (await isThere(deps, provider, provided!.providerId, ends)) {',
-    replace: "if (provided === null && (await isThere(deps, provider, '', ends))) {",
-    tests: ['test/actors/provisioning/record.test.ts'],
-  },
-  {
-    id: 'idle-tags-of-foreign-devices',
-    file: 'src/actors/provisioning/idle-tags.ts',
-    find: "listed?.id !== id || listed.ownership !== 'ours'",
-    replace: 'listed?.id !== id',
-    tests: ['test/actors/provisioning/idle-tags.test.ts'],
-  },
-  {
-    id: 'holds-that-are-over-are-tagged',
-    file: 'src/actors/provisioning/idle-tags.ts',
-    find: 'untilMs === null || untilMs > nowMs',
-    replace: 'untilMs === null || nowMs > 0',
-    tests: ['test/actors/provisioning/idle-tags.test.ts'],
-  },
-  {
-    id: 'a-look-names-no-reservation',
-    file: 'src/actors/provisioning/updater.ts',
-    find: '{ signal, timeoutMs: READ_MS, reservationId };',
-    replace: '{ signal, timeoutMs: READ_MS };',
-    tests: ['test/actors/provisioning/updater.test.ts'],
-  },
-  {
-    id: 'a-look-past-the-holds',
-    file: 'src/actors/provisioning/updater.ts',
-    find: "await holds.guard(provider.name, 'get', () => provider.getMachine(providerId, options))",
-    replace: 'await provider.getMachine(providerId, options)',
-    tests: ['test/actors/provisioning/updater.test.ts'],
-  },
-  {
-    id: 'a-lease-of-a-dead-session-counts',
-    file: 'src/actors/leases.ts',
-    find: 'found && keeper.current() === found.session ? found.lease : null',
-    replace: 'found ? found.lease : null',
-    tests: ['test/actors/leases.test.ts'],
-  },
-  {
-    id: 'a-trial-lets-all-through',
-    file: 'src/actors/providers/holds.ts',
-    find: 'if (heldMs <= 0) return void trials.set(`${provider} ${call}`, clock.monotonic());',
-    replace: 'if (heldMs <= 0) return;',
-    tests: ['test/actors/providers/holds.test.ts'],
-  },
-  {
-    id: 'a-newer-hold-is-lifted-too',
-    file: 'src/actors/providers/holds.ts',
-    find: '    if (known && known.untilMs > liftedUntilMs) return;\n',
-    replace: '',
-    tests: ['test/actors/providers/holds.test.ts'],
-  },
-  {
-    id: 'holds-of-another-provider-count',
-    file: 'src/actors/providers/holds.ts',
-    find: 'if (owner !== provider || !own.has(key)) continue;',
-    replace: 'if (!own.has(key)) continue;',
-    tests: ['test/actors/providers/holds.test.ts'],
-  },
-  {
-    id: 'refused-before-sending-is-noted-as-refused',
-    file: 'src/actors/tasks/recovery/ask.ts',
-    find: '  if (!attempt.asked) {\n',
-    replace: '  if (attempt.asked === null) {\n',
-    tests: ['test/actors/tasks/recovery/unsent.test.ts'],
-  },
-  {
-    id: 'a-lost-reply-is-a-refusal',
-    file: 'src/actors/tasks/recovery/ask.ts',
-    find: "if (facetsOf(error).outcome === 'unknown' || isOurEnd) throw error;",
-    replace: 'if (isOurEnd) throw error;',
-    tests: ['test/actors/tasks/recovery/reboot.test.ts'],
-  },
-  {
-    id: 'an-outage-counts-as-an-attempt',
-    file: 'src/actors/tasks/recovery/ask.ts',
-    find: 'const counts = !isOutage(error);',
-    replace: 'const counts = true;',
-    tests: ['test/actors/tasks/recovery/reboot.test.ts'],
-  },
-  {
-    id: 'asked-again-without-another-check',
-    file: 'src/actors/tasks/recovery/ask.ts',
-    find: "    throw new ProviderError('transient', 'the machine was looked at too long ago to ask again');\n",
-    replace: '    await Promise.resolve();\n',
-    tests: ['test/actors/tasks/recovery/unsent.test.ts'],
-  },
-  {
-    id: 'a-check-holds-for-ever',
-    file: 'src/actors/providers/send-check.ts',
-    find: 'if (checkedAtMs !== null && clock.monotonic() - checkedAtMs <= HOLDS_MS) return;',
-    replace: 'if (checkedAtMs !== null) return;',
-    tests: ['test/actors/providers/send-check.test.ts'],
-  },
-  {
-    id: 'a-closed-port-and-a-known-boot-prove-a-boot',
-    file: 'src/actors/tasks/recovery/evidence.ts',
-    find: 'if (before === null && seenClosed) return',
-    replace: 'if (seenClosed) return',
-    tests: ['test/actors/tasks/recovery/evidence.test.ts'],
-  },
-  {
-    id: 'a-heartbeat-older-than-the-request-proves',
-    file: 'src/actors/tasks/recovery/probe.ts',
-    find: 'return row.heartbeat.atMs > afterMs ? row.heartbeat.bootId : null;',
-    replace: 'return row.heartbeat.bootId;',
-    tests: [
-      'test/actors/tasks/recovery/evidence.test.ts',
-      'test/actors/tasks/recovery/reboot.test.ts',
-    ],
-  },
-  {
-    id: 'unknown-power-counts-as-off',
-    file: 'src/actors/tasks/recovery/power-cycle.ts',
-    find: "while ((await powerOf(deps, given, signal)) !== 'off') {",
-    replace: "while ((await powerOf(deps, given, signal)) === 'on') {",
-    tests: ['test/actors/tasks/recovery/power-cycle.test.ts'],
-  },
-  {
-    id: 'a-cycle-that-fails-leaves-it-off',
-    file: 'src/actors/tasks/recovery/power-cycle.ts',
-    find: "  if (attempt.power !== 'off') return given;\n",
-    replace: "  if (attempt.power !== 'on') return given;\n",
-    tests: ['test/actors/tasks/recovery/power-cycle.test.ts'],
-  },
-  {
-    id: 'an-order-gives-way-to-the-next-rung',
-    file: 'src/actors/tasks/recovery/restart-agent.ts',
-    find: '  if (attempt.step.order !== null) throw found;\n',
-    replace: '',
-    tests: ['test/actors/tasks/recovery/restart-agent.test.ts'],
-  },
-  {
-    id: 'an-agent-of-an-earlier-boot-is-stopped',
-    file: 'src/actors/tasks/recovery/restart-agent.ts',
-    find: 'if (!hasBooted) await stop(',
-    replace: 'await stop(',
-    tests: ['test/actors/tasks/recovery/restart-agent.test.ts'],
-  },
-  {
-    id: 'a-permit-is-not-waited-for',
-    file: 'src/actors/turns/await-turn.ts',
-    find: "    if (next === 'recovery') await deps.permits.wait(slot, signal);\n",
-    replace: '',
-    tests: ['test/actors/turns/await-turn.test.ts'],
-  },
-  {
-    id: 'every-daemon-asks-at-once',
-    file: 'src/actors/turns/await-turn.ts',
-    find: 'if (rank > 0) await sleep(clock, rank * deps.headStartMs, signal);',
-    replace: 'if (rank < 0) await sleep(clock, rank * deps.headStartMs, signal);',
-    tests: ['test/actors/turns/await-turn.test.ts'],
-  },
-  {
-    id: 'a-second-request-is-not-preceded-by-a-look',
-    file: 'src/actors/tasks/deprovision.ts',
-    find: 'if (before.asked > 0) {',
-    replace: 'if (before.asked < 0) {',
-    tests: ['test/actors/tasks/deprovision.test.ts'],
-  },
-  {
-    id: 'a-machine-given-back-may-come-again',
-    file: 'src/actors/tasks/deprovision.ts',
-    find: '      !returnToPool && {',
-    replace: '      requestedBy === reason && {',
-    tests: ['test/actors/tasks/deprovision.test.ts', 'test/actors/tasks/end-agent.test.ts'],
-  },
-  {
-    id: 'a-look-that-fails-means-gone',
-    file: 'src/actors/tasks/deprovision.ts',
-    find: "tellPassing(deps, slot, error, { state: 'there' })",
-    replace: "tellPassing(deps, slot, error, { state: 'gone' })",
-    tests: ['test/actors/tasks/deprovision.test.ts'],
-  },
-];
+});

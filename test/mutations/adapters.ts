@@ -1,395 +1,214 @@
-import type { Mutation } from './mutation.ts';
+import { mutationsOf } from './mutation.ts';
 
 /** The adapters for agents, SSH, providers and metrics. */
-export const mutations: readonly Mutation[] = [
-  {
-    id: 'connections-come-at-any-rate',
-    file: 'src/domain/strangers.ts',
-    find: '      if (!connects.take(network)) return false;\n',
-    replace: '',
-    tests: ['test/adapters/agents/hostile.test.ts'],
+export const mutations = mutationsOf({
+  'src/domain/strangers.ts': {
+    'test/adapters/agents/hostile.test.ts': {
+      'connections-come-at-any-rate': '[-      if (!connects.take(network)) return false;\n-]',
+    },
   },
-  {
-    id: 'a-heard-agent-keeps-its-refusals',
-    file: 'src/adapters/agents/connections.ts',
-    find: '    refusals.delete(session);\n',
-    replace: '',
-    tests: ['test/adapters/agents/strangers.test.ts'],
+  'src/adapters/agents/connections.ts': {
+    'test/adapters/agents/strangers.test.ts': {
+      'a-heard-agent-keeps-its-refusals': '[-    refusals.delete(session);\n-]',
+      'a-heard-agent-stays-a-stranger': '[-    strangers.known(session.socket);\n-]',
+      'refused-calls-end-no-connection':
+        '[-      if (count > limits.refusedCallsMax) session.destroy();\n-]',
+    },
   },
-  {
-    id: 'a-heard-agent-stays-a-stranger',
-    file: 'src/adapters/agents/connections.ts',
-    find: '    strangers.known(session.socket);\n',
-    replace: '',
-    tests: ['test/adapters/agents/strangers.test.ts'],
+  'src/adapters/agents/intake.ts': {
+    'test/adapters/agents/intake.test.ts': {
+      'who-comes-alone-waits-for-others':
+        '      const waitMs = [-nextMs - clock.monotonic()-]{+batch.gapMs+};\n',
+      'batches-begin-at-any-rate': '[-      nextMs = clock.monotonic() + batch.gapMs;\n-]',
+      'enough-heartbeats-wait-all-the-same': '    sizeEnough: [-batch.enough-]{+Infinity+},\n',
+    },
   },
-  {
-    id: 'refused-calls-end-no-connection',
-    file: 'src/adapters/agents/connections.ts',
-    find: '      if (count > limits.refusedCallsMax) session.destroy();\n',
-    replace: '',
-    tests: ['test/adapters/agents/strangers.test.ts'],
+  'src/adapters/bmdb/pg/statement.ts': {
+    'test/adapters/bmdb/pg/heartbeat-cost.test.ts': {
+      'keys-are-sent-as-text': "type === 'bytea[-[]-]' ? ",
+    },
   },
-  {
-    id: 'who-comes-alone-waits-for-others',
-    file: 'src/adapters/agents/intake.ts',
-    find: '      const waitMs = nextMs - clock.monotonic();\n',
-    replace: '      const waitMs = batch.gapMs;\n',
-    tests: ['test/adapters/agents/intake.test.ts'],
+  'src/adapters/agents/call-handler.ts': {
+    'test/adapters/agents/call-limit.test.ts': {
+      'a-call-may-take-for-ever-after-another':
+        '[-        timer = clock.setTimeout(cutOffLate, leftMs);\n-]',
+    },
   },
-  {
-    id: 'batches-begin-at-any-rate',
-    file: 'src/adapters/agents/intake.ts',
-    find: '      nextMs = clock.monotonic() + batch.gapMs;\n',
-    replace: '',
-    tests: ['test/adapters/agents/intake.test.ts'],
+  'src/adapters/agents/front-thread.ts': {
+    'test/adapters/agents/front-thread.test.ts': {
+      'any-number-of-debug-lines':
+        "level !== 'debug' || debugLines.[-take('')-]{+has('') || true+}",
+      'new-keys-are-not-presented':
+        "if (message.kind === 'present') [-front.present(message.tls-]{+metrics.flush(+});",
+    },
   },
-  {
-    id: 'enough-heartbeats-wait-all-the-same',
-    file: 'src/adapters/agents/intake.ts',
-    find: '    sizeEnough: batch.enough,\n',
-    replace: '    sizeEnough: Infinity,\n',
-    tests: ['test/adapters/agents/intake.test.ts'],
+  'src/adapters/agents/agent-server-thread.ts': {
+    'test/adapters/agents/front-thread.test.ts': {
+      'unusable-keys-reach-the-thread': '      [-assertUsable(tls);\n      -]tell(',
+    },
+    'test/adapters/agents/renewal.test.ts test/adapters/agents/agents.contract.test.ts': {
+      'the-thread-takes-in-without-a-session':
+        "[-        if (!isReady()) throw new Unreachable('the daemon has no live session');\n-]",
+    },
   },
-  {
-    id: 'keys-are-sent-as-text',
-    file: 'src/adapters/bmdb/pg/statement.ts',
-    find: "type === 'bytea[]' ? ",
-    replace: "type === 'bytea' ? ",
-    tests: ['test/adapters/bmdb/pg/heartbeat-cost.test.ts'],
+  'src/adapters/agents/heartbeat-sink.ts': {
+    'test/adapters/agents/renewal.test.ts': {
+      'a-failed-store-counts-for-ever': '        [-brokenAtMs = -Infinity;\n        -]outcomes',
+    },
   },
-  {
-    id: 'a-call-may-take-for-ever-after-another',
-    file: 'src/adapters/agents/call-handler.ts',
-    find: '        timer = clock.setTimeout(cutOffLate, leftMs);\n',
-    replace: '',
-    tests: ['test/adapters/agents/call-limit.test.ts'],
+  'src/adapters/agents/heartbeat-service.ts': {
+    'test/adapters/agents/http2-agent-server.test.ts': {
+      'a-request-of-another-generation-is-handed-out': 'if (generation >= 1n[- && isRight-])',
+      'a-bad-caller-locks-agents-out':
+        '[-(isKnown || refusalsOfNetwork.has(network)-]{+refusalsOfNetwork.has(network+})',
+      'refusals-cost-nothing': '[-      refusalsOfNetwork.take(network);\n-]',
+    },
   },
-  {
-    id: 'any-number-of-debug-lines',
-    file: 'src/adapters/agents/front-thread.ts',
-    find: "level !== 'debug' || debugLines.take('')",
-    replace: "level !== 'debug' || debugLines.has('') || true",
-    tests: ['test/adapters/agents/front-thread.test.ts'],
+  'src/adapters/ssh/ssh2-shell.ts': {
+    'test/adapters/ssh/ssh2-shell.test.ts': {
+      'a-password-for-any-host':
+        "way[-?.type !== 'password' || hostKey?.toString('base64') === target.hostKey-]{+ !== undefined || hostKey === undefined+}",
+    },
+    'test/adapters/ssh/algorithms.test.ts': {
+      'a-host-key-may-change-in-between':
+        '      if (hostKey[-.equals(key)-]{+ !== undefined+}) return true;\n',
+    },
   },
-  {
-    id: 'unusable-keys-reach-the-thread',
-    file: 'src/adapters/agents/agent-server-thread.ts',
-    find: '      assertUsable(tls);\n      tell(',
-    replace: '      tell(',
-    tests: ['test/adapters/agents/front-thread.test.ts'],
+  'src/adapters/ssh/ssh2-upload.ts': {
+    'test/adapters/ssh/shell.contract.test.ts test/adapters/ssh/sshd-resume.test.ts': {
+      'a-part-of-another-content-is-continued':
+        '[-sha256(content.subarray(0, sizeBytes)) === sum ? sizeBytes : 0-]{+sum === undefined ? 0 : sizeBytes+}',
+    },
   },
-  {
-    id: 'new-keys-are-not-presented',
-    file: 'src/adapters/agents/front-thread.ts',
-    find: "if (message.kind === 'present') front.present(message.tls);",
-    replace: "if (message.kind === 'present') metrics.flush();",
-    tests: ['test/adapters/agents/front-thread.test.ts'],
+  'src/adapters/ssh/sftp-file.ts': {
+    'test/adapters/ssh/sftp-file.test.ts': {
+      'a-chunk-is-written-out-of-turn': '      [-await-]{+void+} turn();\n',
+      'the-youngest-upload-goes-first': 'other.upload [-<-]{+>+}= upload',
+    },
   },
-  {
-    id: 'the-thread-takes-in-without-a-session',
-    file: 'src/adapters/agents/agent-server-thread.ts',
-    find: "        if (!isReady()) throw new Unreachable('the daemon has no live session');\n",
-    replace: '',
-    tests: ['test/adapters/agents/renewal.test.ts', 'test/adapters/agents/agents.contract.test.ts'],
+  'src/adapters/ssh/ssh2-link.ts': {
+    'test/adapters/ssh/ssh2-link.test.ts': {
+      'a-system-call-for-each-piece-of-a-packet': '[-  writeTogether(socket);\n-]',
+      'a-key-is-read-for-each-packet':
+        "  client.[-on-]{+once+}('handshake', () => readKeysOnce(client));\n",
+    },
   },
-  {
-    id: 'a-failed-store-counts-for-ever',
-    file: 'src/adapters/agents/heartbeat-sink.ts',
-    find: '        brokenAtMs = -Infinity;\n        outcomes',
-    replace: '        outcomes',
-    tests: ['test/adapters/agents/renewal.test.ts'],
+  'src/adapters/ssh/ssh2-exec.ts': {
+    'test/adapters/ssh/shell.contract.test.ts test/adapters/ssh/ssh2-shell.test.ts': {
+      'output-without-an-end': '    if (sizeBytes [-> outputBytesMax-]{+< 0+}) {\n',
+    },
   },
-  {
-    id: 'a-request-of-another-generation-is-handed-out',
-    file: 'src/adapters/agents/heartbeat-service.ts',
-    find: 'if (generation >= 1n && isRight)',
-    replace: 'if (generation >= 1n)',
-    tests: ['test/adapters/agents/http2-agent-server.test.ts'],
+  'src/adapters/ssh/key-ring.ts': {
+    'test/adapters/ssh/key-ring.test.ts': {
+      'too-many-keys-are-offered': '  if (keys.length <= {+2 * +}signersMax) return keys;',
+    },
   },
-  {
-    id: 'a-bad-caller-locks-agents-out',
-    file: 'src/adapters/agents/heartbeat-service.ts',
-    find: '(isKnown || refusalsOfNetwork.has(network))',
-    replace: 'refusalsOfNetwork.has(network)',
-    tests: ['test/adapters/agents/http2-agent-server.test.ts'],
+  'src/adapters/provider/core/calls.ts': {
+    'test/adapters/provider/core/calls.test.ts test/adapters/provider/core/announcements.test.ts': {
+      'a-refusal-hides-what-was-done':
+        "refused [-&& facetsOf(error).outcome === 'not-done' -]? refused.cause : error",
+    },
+    'test/adapters/provider/equinix/turns.test.ts': {
+      'what-called-it-off-is-hidden': '[-        refused = { cause };\n-]',
+    },
+    'test/adapters/provider/core/calls.test.ts': {
+      'a-driver-that-hangs-is-waited-for':
+        'timer = clock.setTimeout(() => [-reject(UNHEEDED)-]{+undefined+}, HEED_MS);',
+      'a-wait-for-a-turn-uses-up-the-limit':
+        '    const endWait = [-limit.wait()-]{+(): void => undefined+};',
+    },
+    'test/adapters/provider/core/calls.test.ts test/adapters/provider/core/fleet-provider.test.ts':
+      {
+        'a-stopped-provider-answers':
+          "[-    if (stopping.signal.aborted) throw new ProviderError('stopped', `${name} was stopped`);\n-]",
+      },
+    'test/adapters/provider/core/changes.test.ts': {
+      'an-unseen-machine-is-acted-on':
+        "[-      if (!isOurs) throw new ProviderError('permanent', 'nobody looked whose the machine is');\n-]",
+    },
   },
-  {
-    id: 'refusals-cost-nothing',
-    file: 'src/adapters/agents/heartbeat-service.ts',
-    find: '      refusalsOfNetwork.take(network);\n',
-    replace: '',
-    tests: ['test/adapters/agents/http2-agent-server.test.ts'],
+  'src/adapters/provider/core/looks.ts': {
+    'test/adapters/provider/core/changes.test.ts': {
+      'a-foreign-machine-is-acted-on': "if (ownership [-=== 'ours-]{+!== 'foreign+}') return;",
+    },
+    'test/adapters/provider/core/fleet-provider.test.ts test/adapters/provider/core/answers.test.ts':
+      {
+        'a-driver-answers-of-another-machine':
+          'if (machine.id [-=== id-]{+!== null+}) return machine;',
+      },
+    'test/adapters/provider/core/absence.test.ts': {
+      'not-found-is-believed-at-once': '[-    await absence.confirm(gone, error, signal);\n-]',
+    },
   },
-  {
-    id: 'a-password-for-any-host',
-    file: 'src/adapters/ssh/ssh2-shell.ts',
-    find: "way?.type !== 'password' || hostKey?.toString('base64') === target.hostKey",
-    replace: 'way !== undefined || hostKey === undefined',
-    tests: ['test/adapters/ssh/ssh2-shell.test.ts'],
+  'src/adapters/provider/core/orders.ts': {
+    'test/adapters/provider/core/fleet-provider.test.ts': {
+      'a-driver-that-cannot-is-asked': "[-      require('reboot');\n-]",
+    },
+    'test/adapters/provider/core/changes.test.ts': {
+      'a-change-without-a-look-succeeded': 'if (running.isLookedAt(){+ || true+}) return answer;',
+      'a-wait-for-another-change-uses-up-the-limit':
+        '    const endWait = [-limit.wait()-]{+(): void => undefined+};',
+    },
   },
-  {
-    id: 'a-host-key-may-change-in-between',
-    file: 'src/adapters/ssh/ssh2-shell.ts',
-    find: '      if (hostKey.equals(key)) return true;\n',
-    replace: '      if (hostKey !== undefined) return true;\n',
-    tests: ['test/adapters/ssh/algorithms.test.ts'],
+  'src/adapters/http/call.ts': {
+    'test/adapters/provider/equinix/client/vectors-creation.test.ts': {
+      'aborted-while-it-was-checked-and-sent':
+        '    await request.beforeAttempt?.([-);\n    if (signal.aborted) throw cancelled(-]);\n',
+      'sent-before-it-is-checked': '    [-await-]{+void+} request.beforeAttempt?.();\n',
+    },
+    'test/adapters/provider/equinix/client/vectors-calls.test.ts': {
+      'a-refused-token-is-tried-again': "    if (refusal.holds(token){+ && token === ''+}) {",
+      'tokens-may-rotate-for-ever': '!rotated[- || ++spent.rotations > 1-]',
+    },
+    'test/adapters/provider/equinix/client/vectors-creation.test.ts test/adapters/provider/equinix/client/vectors-mutations.test.ts':
+      {
+        'an-answer-that-was-lost-is-asked-again':
+          "    if (type === 'ambiguous') {+return 'timeout';\n    if (type === 'ambiguous') +}{\n",
+      },
+    'test/adapters/provider/equinix/three-daemons.test.ts': {
+      'waits-for-a-turn-count-against-the-limit':
+        'const outer = {+null as ReturnType<NonNullable<typeof +}waitsForTurn[-?.()-]{+>> | null+};',
+    },
+    'test/adapters/provider/equinix/turns.test.ts': {
+      'a-wait-that-the-server-asks-for-uses-up-the-limit':
+        '    const [-{ end } = beginWait()-]{+end = (): void => undefined+};',
+      'a-deletion-waits-like-all-others': 'urgent[-: urgent || isUrgentCall-],',
+    },
   },
-  {
-    id: 'a-part-of-another-content-is-continued',
-    file: 'src/adapters/ssh/ssh2-upload.ts',
-    find: 'sha256(content.subarray(0, sizeBytes)) === sum ? sizeBytes : 0',
-    replace: 'sum === undefined ? 0 : sizeBytes',
-    tests: ['test/adapters/ssh/shell.contract.test.ts', 'test/adapters/ssh/sshd-resume.test.ts'],
+  'src/adapters/kit/locks.ts': {
+    'test/adapters/provider/core/changes.test.ts': {
+      'two-changes-of-a-machine-at-once': '[-if (before) await unlessAborted(before, signal);-]',
+    },
+    'test/adapters/kit/locks.test.ts': {
+      'who-leaves-the-line-frees-the-lock': 'void [-tail-]{+mine.promise+}.then(() => {',
+    },
   },
-  {
-    id: 'a-chunk-is-written-out-of-turn',
-    file: 'src/adapters/ssh/sftp-file.ts',
-    find: '      await turn();\n',
-    replace: '      void turn();\n',
-    tests: ['test/adapters/ssh/sftp-file.test.ts'],
+  'src/adapters/provider/equinix/client/device-actions.ts': {
+    'test/adapters/provider/equinix/turns.test.ts': {
+      'the-look-at-the-device-comes-early':
+        '  {+await look?.();\n  +}const before = await eventIds(routes, call, id);[-\n  await look?.();-]\n',
+    },
   },
-  {
-    id: 'the-youngest-upload-goes-first',
-    file: 'src/adapters/ssh/sftp-file.ts',
-    find: 'other.upload <= upload',
-    replace: 'other.upload >= upload',
-    tests: ['test/adapters/ssh/sftp-file.test.ts'],
+  'src/adapters/provider/equinix/client/device-routes.ts': {
+    'test/adapters/provider/equinix/lies.test.ts': {
+      'another-device-is-an-answer':
+        "        query: expansionOf(expansion, ['facility']),\n        schema: [-ofId(device, id)-]{+device+},\n",
+    },
   },
-  {
-    id: 'a-system-call-for-each-piece-of-a-packet',
-    file: 'src/adapters/ssh/ssh2-link.ts',
-    find: '  writeTogether(socket);\n',
-    replace: '',
-    tests: ['test/adapters/ssh/ssh2-link.test.ts'],
+  'src/adapters/provider/equinix/client/key-routes.ts': {
+    'test/adapters/provider/equinix/lies.test.ts': {
+      'another-key-is-an-answer':
+        "call.send({ method: 'GET', path: pathOf(call, id), schema: [-ofId(sshKey, id)-]{+sshKey+} })",
+    },
   },
-  {
-    id: 'a-key-is-read-for-each-packet',
-    file: 'src/adapters/ssh/ssh2-link.ts',
-    find: "  client.on('handshake', () => readKeysOnce(client));\n",
-    replace: "  client.once('handshake', () => readKeysOnce(client));\n",
-    tests: ['test/adapters/ssh/ssh2-link.test.ts'],
+  'src/adapters/metrics/prom-metrics.ts': {
+    'test/adapters/metrics/prom-metrics.test.ts': {
+      'silent-machines-are-the-newly-silent':
+        'silent.set({ scope }, each.[-silent-]{+newlySilent+});',
+      'failed-devices-are-told-as-orphans':
+        "discrepancies.set({ provider, kind }, figures[{+kind === 'orphan' ? 'failed' : +}kind]);",
+      'managed-machines-are-told-as-used':
+        "capacity.set({ provider, kind }, figures[{+kind === 'used' ? 'managed' : +}kind]);",
+    },
   },
-  {
-    id: 'output-without-an-end',
-    file: 'src/adapters/ssh/ssh2-exec.ts',
-    find: '    if (sizeBytes > outputBytesMax) {\n',
-    replace: '    if (sizeBytes < 0) {\n',
-    tests: ['test/adapters/ssh/shell.contract.test.ts', 'test/adapters/ssh/ssh2-shell.test.ts'],
-  },
-  {
-    id: 'too-many-keys-are-offered',
-    file: 'src/adapters/ssh/key-ring.ts',
-    find: '  if (keys.length <= signersMax) return keys;',
-    replace: '  if (keys.length <= 2 * signersMax) return keys;',
-    tests: ['test/adapters/ssh/key-ring.test.ts'],
-  },
-  {
-    id: 'a-refusal-hides-what-was-done',
-    file: 'src/adapters/provider/core/calls.ts',
-    find: "refused && facetsOf(error).outcome === 'not-done' ? refused.cause : error",
-    replace: 'refused ? refused.cause : error',
-    tests: [
-      'test/adapters/provider/core/calls.test.ts',
-      'test/adapters/provider/core/announcements.test.ts',
-    ],
-  },
-  {
-    id: 'what-called-it-off-is-hidden',
-    file: 'src/adapters/provider/core/calls.ts',
-    find: '        refused = { cause };\n',
-    replace: '',
-    tests: ['test/adapters/provider/equinix/turns.test.ts'],
-  },
-  {
-    id: 'a-foreign-machine-is-acted-on',
-    file: 'src/adapters/provider/core/looks.ts',
-    find: "if (ownership === 'ours') return;",
-    replace: "if (ownership !== 'foreign') return;",
-    tests: ['test/adapters/provider/core/changes.test.ts'],
-  },
-  {
-    id: 'a-driver-answers-of-another-machine',
-    file: 'src/adapters/provider/core/looks.ts',
-    find: 'if (machine.id === id) return machine;',
-    replace: 'if (machine.id !== null) return machine;',
-    tests: [
-      'test/adapters/provider/core/fleet-provider.test.ts',
-      'test/adapters/provider/core/answers.test.ts',
-    ],
-  },
-  {
-    id: 'not-found-is-believed-at-once',
-    file: 'src/adapters/provider/core/looks.ts',
-    find: '    await absence.confirm(gone, error, signal);\n',
-    replace: '',
-    tests: ['test/adapters/provider/core/absence.test.ts'],
-  },
-  {
-    id: 'a-driver-that-cannot-is-asked',
-    file: 'src/adapters/provider/core/orders.ts',
-    find: "      require('reboot');\n",
-    replace: '',
-    tests: ['test/adapters/provider/core/fleet-provider.test.ts'],
-  },
-  {
-    id: 'a-driver-that-hangs-is-waited-for',
-    file: 'src/adapters/provider/core/calls.ts',
-    find: 'timer = clock.setTimeout(() => reject(UNHEEDED), HEED_MS);',
-    replace: 'timer = clock.setTimeout(() => undefined, HEED_MS);',
-    tests: ['test/adapters/provider/core/calls.test.ts'],
-  },
-  {
-    id: 'a-wait-for-a-turn-uses-up-the-limit',
-    file: 'src/adapters/provider/core/calls.ts',
-    find: '    const endWait = limit.wait();',
-    replace: '    const endWait = (): void => undefined;',
-    tests: ['test/adapters/provider/core/calls.test.ts'],
-  },
-  {
-    id: 'a-stopped-provider-answers',
-    file: 'src/adapters/provider/core/calls.ts',
-    find: "    if (stopping.signal.aborted) throw new ProviderError('stopped', `${name} was stopped`);\n",
-    replace: '',
-    tests: [
-      'test/adapters/provider/core/calls.test.ts',
-      'test/adapters/provider/core/fleet-provider.test.ts',
-    ],
-  },
-  {
-    id: 'aborted-while-it-was-checked-and-sent',
-    file: 'src/adapters/http/call.ts',
-    find: '    await request.beforeAttempt?.();\n    if (signal.aborted) throw cancelled();\n',
-    replace: '    await request.beforeAttempt?.();\n',
-    tests: ['test/adapters/provider/equinix/client/vectors-creation.test.ts'],
-  },
-  {
-    id: 'sent-before-it-is-checked',
-    file: 'src/adapters/http/call.ts',
-    find: '    await request.beforeAttempt?.();\n',
-    replace: '    void request.beforeAttempt?.();\n',
-    tests: ['test/adapters/provider/equinix/client/vectors-creation.test.ts'],
-  },
-  {
-    id: 'a-refused-token-is-tried-again',
-    file: 'src/adapters/http/call.ts',
-    find: '    if (refusal.holds(token)) {',
-    replace: "    if (refusal.holds(token) && token === '') {",
-    tests: ['test/adapters/provider/equinix/client/vectors-calls.test.ts'],
-  },
-  {
-    id: 'an-answer-that-was-lost-is-asked-again',
-    file: 'src/adapters/http/call.ts',
-    find: "    if (type === 'ambiguous') {\n",
-    replace: "    if (type === 'ambiguous') return 'timeout';\n    if (type === 'ambiguous') {\n",
-    tests: [
-      'test/adapters/provider/equinix/client/vectors-creation.test.ts',
-      'test/adapters/provider/equinix/client/vectors-mutations.test.ts',
-    ],
-  },
-  {
-    id: 'waits-for-a-turn-count-against-the-limit',
-    file: 'src/adapters/http/call.ts',
-    find: 'const outer = waitsForTurn?.();',
-    replace: 'const outer = null as ReturnType<NonNullable<typeof waitsForTurn>> | null;',
-    tests: ['test/adapters/provider/equinix/three-daemons.test.ts'],
-  },
-  {
-    id: 'tokens-may-rotate-for-ever',
-    file: 'src/adapters/http/call.ts',
-    find: '!rotated || ++spent.rotations > 1',
-    replace: '!rotated',
-    tests: ['test/adapters/provider/equinix/client/vectors-calls.test.ts'],
-  },
-  {
-    id: 'an-unseen-machine-is-acted-on',
-    file: 'src/adapters/provider/core/calls.ts',
-    find: "      if (!isOurs) throw new ProviderError('permanent', 'nobody looked whose the machine is');\n",
-    replace: '',
-    tests: ['test/adapters/provider/core/changes.test.ts'],
-  },
-  {
-    id: 'a-change-without-a-look-succeeded',
-    file: 'src/adapters/provider/core/orders.ts',
-    find: 'if (running.isLookedAt()) return answer;',
-    replace: 'if (running.isLookedAt() || true) return answer;',
-    tests: ['test/adapters/provider/core/changes.test.ts'],
-  },
-  {
-    id: 'two-changes-of-a-machine-at-once',
-    file: 'src/adapters/kit/locks.ts',
-    find: 'if (before) await unlessAborted(before, signal);',
-    replace: '',
-    tests: ['test/adapters/provider/core/changes.test.ts'],
-  },
-  {
-    id: 'who-leaves-the-line-frees-the-lock',
-    file: 'src/adapters/kit/locks.ts',
-    find: 'void tail.then(() => {',
-    replace: 'void mine.promise.then(() => {',
-    tests: ['test/adapters/kit/locks.test.ts'],
-  },
-  {
-    id: 'a-wait-for-another-change-uses-up-the-limit',
-    file: 'src/adapters/provider/core/orders.ts',
-    find: '    const endWait = limit.wait();',
-    replace: '    const endWait = (): void => undefined;',
-    tests: ['test/adapters/provider/core/changes.test.ts'],
-  },
-  {
-    id: 'a-wait-that-the-server-asks-for-uses-up-the-limit',
-    file: 'src/adapters/http/call.ts',
-    find: '    const { end } = beginWait();',
-    replace: '    const end = (): void => undefined;',
-    tests: ['test/adapters/provider/equinix/turns.test.ts'],
-  },
-  {
-    id: 'a-deletion-waits-like-all-others',
-    file: 'src/adapters/http/call.ts',
-    find: 'urgent: urgent || isUrgentCall,',
-    replace: 'urgent,',
-    tests: ['test/adapters/provider/equinix/turns.test.ts'],
-  },
-  {
-    id: 'the-look-at-the-device-comes-early',
-    file: 'src/adapters/provider/equinix/client/device-actions.ts',
-    find: '  const before = await eventIds(routes, call, id);\n  await look?.();\n',
-    replace: '  await look?.();\n  const before = await eventIds(routes, call, id);\n',
-    tests: ['test/adapters/provider/equinix/turns.test.ts'],
-  },
-  {
-    id: 'another-device-is-an-answer',
-    file: 'src/adapters/provider/equinix/client/device-routes.ts',
-    find: "        query: expansionOf(expansion, ['facility']),\n        schema: ofId(device, id),\n",
-    replace: "        query: expansionOf(expansion, ['facility']),\n        schema: device,\n",
-    tests: ['test/adapters/provider/equinix/lies.test.ts'],
-  },
-  {
-    id: 'another-key-is-an-answer',
-    file: 'src/adapters/provider/equinix/client/key-routes.ts',
-    find: "call.send({ method: 'GET', path: pathOf(call, id), schema: ofId(sshKey, id) })",
-    replace: "call.send({ method: 'GET', path: pathOf(call, id), schema: sshKey })",
-    tests: ['test/adapters/provider/equinix/lies.test.ts'],
-  },
-  {
-    id: 'silent-machines-are-the-newly-silent',
-    file: 'src/adapters/metrics/prom-metrics.ts',
-    find: 'silent.set({ scope }, each.silent);',
-    replace: 'silent.set({ scope }, each.newlySilent);',
-    tests: ['test/adapters/metrics/prom-metrics.test.ts'],
-  },
-  {
-    id: 'failed-devices-are-told-as-orphans',
-    file: 'src/adapters/metrics/prom-metrics.ts',
-    find: 'discrepancies.set({ provider, kind }, figures[kind]);',
-    replace: "discrepancies.set({ provider, kind }, figures[kind === 'orphan' ? 'failed' : kind]);",
-    tests: ['test/adapters/metrics/prom-metrics.test.ts'],
-  },
-  {
-    id: 'managed-machines-are-told-as-used',
-    file: 'src/adapters/metrics/prom-metrics.ts',
-    find: 'capacity.set({ provider, kind }, figures[kind]);',
-    replace: "capacity.set({ provider, kind }, figures[kind === 'used' ? 'managed' : kind]);",
-    tests: ['test/adapters/metrics/prom-metrics.test.ts'],
-  },
-];
+});

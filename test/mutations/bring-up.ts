@@ -1,47 +1,40 @@
-import type { Mutation } from './mutation.ts';
+import { mutationsOf } from './mutation.ts';
 
 /** What a bring-up must not cost. */
-export const mutations: readonly Mutation[] = [
-  {
-    id: 'who-left-is-in-the-queue-for-ever',
-    file: 'src/actors/turns/semaphore.ts',
-    find: '    while (next && !waiting.has(next)) next = queue.pop();\n',
-    replace: '',
-    tests: ['test/actors/turns/semaphore.test.ts'],
+export const mutations = mutationsOf({
+  'src/actors/turns/semaphore.ts': {
+    'test/actors/turns/semaphore.test.ts': {
+      'who-left-is-in-the-queue-for-ever':
+        '[-    while (next && !waiting.has(next)) next = queue.pop();\n-]',
+    },
   },
-  {
-    id: 'a-place-is-kept-while-rows-are-read',
-    file: 'src/actors/tasks/task.ts',
-    find: '  taskPool.leavePlace(turn.slot);\n  const seconds',
-    replace: '  const seconds',
-    tests: ['test/actors/tasks/ended-turns.test.ts'],
+  'src/actors/tasks/task.ts': {
+    'test/actors/tasks/ended-turns.test.ts': {
+      'a-place-is-kept-while-rows-are-read':
+        '  [-taskPool.leavePlace(turn.slot);\n  -]const seconds',
+    },
   },
-  {
-    id: 'news-that-move-nothing-cost-an-event',
-    file: 'src/actors/cell-pool.ts',
-    find: 'if (machine && before && isSameToChart(before, view)) show(slot, machine);\n      else send',
-    replace: 'send',
-    tests: ['test/actors/cell-pool.test.ts'],
+  'src/actors/cell-pool.ts': {
+    'test/actors/cell-pool.test.ts': {
+      'news-that-move-nothing-cost-an-event':
+        '[-if (machine && before && isSameToChart(before, view)) show(slot, machine);\n      else -]send',
+    },
   },
-  {
-    id: 'a-request-is-no-news',
-    file: 'src/machines/lifecycle-setup.ts',
-    find: '  before.machineId === after.machineId &&\n  before.request === after.request;',
-    replace: '  before.machineId === after.machineId;',
-    tests: ['test/actors/cell-pool.test.ts'],
+  'src/machines/lifecycle-setup.ts': {
+    'test/actors/cell-pool.test.ts': {
+      'a-request-is-no-news':
+        '  before.machineId === after.machineId[- &&\n  before.request === after.request-];',
+    },
   },
-  {
-    id: 'a-place-is-kept-while-a-start-is-recorded',
-    file: 'src/actors/tasks/agent-start.ts',
-    find: '    taskPool.leavePlace(slot);\n    await work.finish({',
-    replace: '    await work.finish({',
-    tests: ['test/actors/tasks/ended-turns.test.ts'],
+  'src/actors/tasks/agent-start.ts': {
+    'test/actors/tasks/ended-turns.test.ts': {
+      'a-place-is-kept-while-a-start-is-recorded':
+        '    [-taskPool.leavePlace(slot);\n    -]await work.finish({',
+    },
   },
-  {
-    id: 'a-step-outlives-its-actor',
-    file: 'src/actors/tasks/steps.ts',
-    find: '        if (!turn.signal.aborted) end(job.slot);\n',
-    replace: '        if (turn.signal.aborted) end(job.slot);\n',
-    tests: ['test/actors/tasks/agent-start.test.ts'],
+  'src/actors/tasks/steps.ts': {
+    'test/actors/tasks/agent-start.test.ts': {
+      'a-step-outlives-its-actor': '        if ([-!-]turn.signal.aborted) end(job.slot);\n',
+    },
   },
-];
+});

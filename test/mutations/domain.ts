@@ -1,346 +1,162 @@
-import type { Mutation } from './mutation.ts';
+import { mutationsOf } from './mutation.ts';
 
 /** Decisions as pure functions. */
-export const mutations: readonly Mutation[] = [
-  {
-    id: 'backoff-never-grows-past-its-start',
-    file: 'src/domain/backoff.ts',
-    find: 'Math.trunc(last * descriptor.exponent)',
-    replace: 'last',
-    tests: ['test/domain/backoff.test.ts'],
+export const mutations = mutationsOf({
+  'src/domain/backoff.ts': {
+    'test/domain/backoff.test.ts': {
+      'backoff-never-grows-past-its-start': '[-Math.trunc(last * descriptor.exponent)-]{+last+}',
+      'backoff-maximum-below-the-start':
+        'Math.[-max(initial, Math.-]floor(descriptor.maximumMs / 1000) * SECOND_NS[-)-]',
+    },
   },
-  {
-    id: 'backoff-maximum-below-the-start',
-    file: 'src/domain/backoff.ts',
-    find: 'Math.max(initial, Math.floor(descriptor.maximumMs / 1000) * SECOND_NS)',
-    replace: 'Math.floor(descriptor.maximumMs / 1000) * SECOND_NS',
-    tests: ['test/domain/backoff.test.ts'],
+  'src/domain/eligibility.ts': {
+    'test/domain/eligibility.test.ts test/domain/view.test.ts': {
+      'a-heartbeat-of-an-earlier-agent-counts':
+        'agentStarted && heartbeat [-&& heartbeat.atMs >= agentStarted.atMs -]? heartbeat : null',
+      'an-installation-that-failed-hands-over':
+        "return reportResult === [-'Success' ? 'DONE' : 'FAILED-]{+null ? 'FAILED' : 'DONE+}';",
+      'a-quarantine-that-ended-bars':
+        'quarantine !== null && [-(quarantine.untilMs === null || quarantine.untilMs > nowMs)-]{+nowMs > 0+};',
+    },
+    'test/domain/eligibility.test.ts': {
+      'lost-at-the-deadline-itself': 'return at !== null && nowMs >{+=+} at;',
+      'an-agent-that-installs-is-lost-as-any':
+        'return [-Math.max(silence, handedOutAtMs + loss.handOutMs)-]{+silence+};',
+      'a-machine-handed-over-is-worked-on':
+        "[-  if (installState(row) === 'DONE') return 'it was handed over';\n-]",
+      'holds-of-another-slot-bar': '[-      hold.slotId === slotId &&\n-]',
+    },
+    'test/domain/eligibility.test.ts test/actors/provisioning/provider-vectors.test.ts': {
+      'a-start-is-given-up-one-failure-late': 'return count >[-=-] failuresMax ||',
+    },
+    'test/domain/eligibility.test.ts test/domain/recovery/ladder.test.ts': {
+      'preserve-lets-a-reinstallation-through':
+        "ShepherdReinstall: ['no-recover'[-, 'preserve'-]],",
+    },
+    'test/domain/eligibility.test.ts test/domain/requests.test.ts test/actors/tasks/orders.test.ts':
+      {
+        'an-order-goes-past-a-hold':
+          '  {+if (orderFor(process, row, now.nowMs)) return null;\n  +}return held ?? statusOf(process, row.provided.status)',
+      },
+    'test/domain/eligibility.test.ts test/domain/requests.test.ts test/domain/recovery/ladder.test.ts':
+      {
+        'an-order-that-expired-is-carried-out':
+          'PROCESS_FOR[order.verb] === process [-&& order.expiresAtMs > nowMs -]? order : null',
+      },
   },
-  {
-    id: 'a-heartbeat-of-an-earlier-agent-counts',
-    file: 'src/domain/eligibility.ts',
-    find: 'agentStarted && heartbeat && heartbeat.atMs >= agentStarted.atMs ? heartbeat : null',
-    replace: 'agentStarted && heartbeat ? heartbeat : null',
-    tests: ['test/domain/eligibility.test.ts', 'test/domain/view.test.ts'],
+  'src/domain/recovery/ladder.ts': {
+    'test/domain/recovery/ladder.test.ts': {
+      'a-preserved-machine-is-reinstalled':
+        "return [-erases && preserved ? 'a hold preserves what is on it' : -]null;",
+      'a-second-reboot-is-asked-as-the-first':
+        "mode: [-isUnproved(recovery, rung) ? 'force' : -]'graceful',",
+      'one-attempt-too-many-on-each-rung': 'if (tried >[-=-] now.policy[rung].attempts ||',
+      'a-resumed-request-may-be-preserved-meanwhile':
+        '[-  if (RUNG_FACTS[rung].erases && preserved) return false;\n-]',
+      'an-order-is-asked-for-again': '  if (order !== null) return [-true-]{+false+};\n',
+    },
+    'test/domain/recovery/ladder.test.ts test/config/ladder.test.ts': {
+      'erasing-is-on-by-default': 'RUNG_FACTS[[-rung].erases ? 0 : RUNG_FACTS[-]rung].attempts',
+    },
+    'test/domain/recovery/ladder.test.ts test/actors/tasks/recovery/reboot.test.ts': {
+      'a-quick-machine-is-hardly-waited-for':
+        'return Math.min(patienceMs, [-Math.max(SHORTEST_WAIT_MS, usualMs)-]{+usualMs+});',
+    },
   },
-  {
-    id: 'lost-at-the-deadline-itself',
-    file: 'src/domain/eligibility.ts',
-    find: 'return at !== null && nowMs > at;',
-    replace: 'return at !== null && nowMs >= at;',
-    tests: ['test/domain/eligibility.test.ts'],
+  'src/domain/recovery/guard-judgement.ts': {
+    'test/domain/recovery/small-guard.test.ts test/domain/recovery/guard-judgement.test.ts': {
+      'the-guard-never-sees-a-small-scope':
+        '[-Math.min(least, Math.max(1, machines / 2))-]{+least+}',
+    },
+    'test/domain/recovery/guard-judgement.test.ts': {
+      'calm-that-nobody-watched-counts': 'if (row.calmSinceMs === null[- || !isWatched-])',
+      'the-guard-thaws-what-an-operator-froze':
+        "[-  if (row.frozen?.kind === 'manual') return row;\n-]",
+    },
   },
-  {
-    id: 'an-agent-that-installs-is-lost-as-any',
-    file: 'src/domain/eligibility.ts',
-    find: 'return Math.max(silence, handedOutAtMs + loss.handOutMs);',
-    replace: 'return silence;',
-    tests: ['test/domain/eligibility.test.ts'],
+  'src/domain/recovery/guard-counts.ts': {
+    'test/domain/recovery/guard-counts.test.ts test/domain/recovery/guard-judgement.test.ts': {
+      'an-operator-that-thaws-is-overruled':
+        '[-  if (lostAt <= lastThawMs(provider, counting)) return false;\n-]',
+    },
   },
-  {
-    id: 'a-start-is-given-up-one-failure-late',
-    file: 'src/domain/eligibility.ts',
-    find: 'return count >= failuresMax ||',
-    replace: 'return count > failuresMax ||',
-    tests: ['test/domain/eligibility.test.ts', 'test/actors/provisioning/provider-vectors.test.ts'],
+  'src/domain/recovery/silence.ts': {
+    'test/adapters/bmdb/mem/mem-bmdb.test.ts': {
+      'a-machine-that-comes-and-goes-is-heard':
+        '[-(-]isHeartbeating(row, nowMs, loss)[- && unbroken.count >= PERMIT_RETURNED_AFTER)-]',
+    },
   },
-  {
-    id: 'a-machine-handed-over-is-worked-on',
-    file: 'src/domain/eligibility.ts',
-    find: "  if (installState(row) === 'DONE') return 'it was handed over';\n",
-    replace: '',
-    tests: ['test/domain/eligibility.test.ts'],
+  'src/domain/recovery/permits.ts': {
+    'test/domain/recovery/permits.test.ts test/actors/turns/permit-queue.test.ts': {
+      'takes-are-not-counted-against-the-budget':
+        'tally.recovering [-+ tally.taken -]< limitOf(tally) +',
+      'power-that-was-left-off-is-not-under-way':
+        '[-  if (powerOffAskedAtMs !== null) return true;\n-]',
+    },
   },
-  {
-    id: 'an-installation-that-failed-hands-over',
-    file: 'src/domain/eligibility.ts',
-    find: "return reportResult === 'Success' ? 'DONE' : 'FAILED';",
-    replace: "return reportResult === null ? 'FAILED' : 'DONE';",
-    tests: ['test/domain/eligibility.test.ts', 'test/domain/view.test.ts'],
+  'src/domain/recovery/standing.ts': {
+    'test/domain/recovery/standing.test.ts': {
+      'an-order-goes-past-a-freeze':
+        "const isHeeded = [-state === 'frozen' || state === 'blind' || -]!isOrder;",
+    },
   },
-  {
-    id: 'a-quarantine-that-ended-bars',
-    file: 'src/domain/eligibility.ts',
-    find: 'quarantine !== null && (quarantine.untilMs === null || quarantine.untilMs > nowMs);',
-    replace: 'quarantine !== null && nowMs > 0;',
-    tests: ['test/domain/eligibility.test.ts', 'test/domain/view.test.ts'],
+  'src/domain/provisioning/reconcile.ts': {
+    'test/domain/provisioning/reconcile.test.ts': {
+      'no-allocate-that-ended-bars':
+        'if (hold.untilMs === null || [-hold.untilMs > nowMs-]{+nowMs > 0+}) barring.set',
+      'no-allocate-with-an-end-bars-nothing':
+        'if (hold.untilMs === null[- || hold.untilMs > nowMs-]) barring.set',
+      'holds-of-another-provider-bar':
+        "if ([-hold.provider !== provider || -]hold.kind !== 'no-allocate') continue;",
+      'penalties-of-another-provider-shelve':
+        'if ([-penalty.provider !== provider || -]penalty.untilMs <= nowMs) continue;',
+      'the-limit-is-one-too-many': '!intent && machines >[-=-] machinesMax',
+    },
   },
-  {
-    id: 'preserve-lets-a-reinstallation-through',
-    file: 'src/domain/eligibility.ts',
-    find: "ShepherdReinstall: ['no-recover', 'preserve'],",
-    replace: "ShepherdReinstall: ['no-recover'],",
-    tests: ['test/domain/eligibility.test.ts', 'test/domain/recovery/ladder.test.ts'],
+  'src/domain/provisioning/findings.ts': {
+    'test/actors/provisioning/record.test.ts test/domain/provisioning/findings.test.ts': {
+      'missing-after-two-listings': 'missing.seen + [-1-]{+2+} >= seenMin && nowMs',
+      'missing-within-a-minute': '[- && nowMs - missing.sinceMs >= overMs-]',
+    },
+    'test/domain/provisioning/reconcile.test.ts test/domain/provisioning/findings.test.ts test/actors/provisioning/record.test.ts':
+      { 'an-empty-listing-is-believed': 'if (listed === 0 && expected [->-]{+<+} 0) {' },
   },
-  {
-    id: 'an-order-goes-past-a-hold',
-    file: 'src/domain/eligibility.ts',
-    find: '  return held ?? statusOf(process, row.provided.status)',
-    replace:
-      '  if (orderFor(process, row, now.nowMs)) return null;\n  return held ?? statusOf(process, row.provided.status)',
-    tests: [
-      'test/domain/eligibility.test.ts',
-      'test/domain/requests.test.ts',
-      'test/actors/tasks/orders.test.ts',
-    ],
+  'src/domain/provisioning/update.ts': {
+    'test/domain/provisioning/update.test.ts test/actors/provisioning/updater.test.ts': {
+      'missing-is-back-without-being-seen': "[-seen.status !== 'Missing' && -]row.missing !== null",
+      'an-address-is-cleared-at-once':
+        'seen[field] !== provided[field][- && (seen[field] !== null || doubtful.includes(field))-]',
+    },
   },
-  {
-    id: 'an-order-that-expired-is-carried-out',
-    file: 'src/domain/eligibility.ts',
-    find: 'PROCESS_FOR[order.verb] === process && order.expiresAtMs > nowMs ? order : null',
-    replace: 'PROCESS_FOR[order.verb] === process ? order : null',
-    tests: [
-      'test/domain/eligibility.test.ts',
-      'test/domain/requests.test.ts',
-      'test/domain/recovery/ladder.test.ts',
-    ],
+  'src/domain/provisioning/creation-end.ts': {
+    'test/domain/provisioning/creation-end.test.ts': {
+      'a-lost-reply-frees-the-slot':
+        "if (outcome === 'unknown') return end('[-unresolved-]{+failed+}', 'unknown');",
+    },
   },
-  {
-    id: 'holds-of-another-slot-bar',
-    file: 'src/domain/eligibility.ts',
-    find: '      hold.slotId === slotId &&\n',
-    replace: '',
-    tests: ['test/domain/eligibility.test.ts'],
+  'src/domain/provisioning/provider-holds.ts': {
+    'test/domain/provisioning/provider-holds.test.ts': {
+      'a-shorter-throttle-ends-a-longer-one':
+        'if (before && before.untilMs [->= context.nowMs + forMs-]{+< context.nowMs+}) return [];',
+      'all-try-a-quota-that-is-over':
+        '[-if (input.running > 0 || input.onTrial.has(id)) return `one trial at a time (${id})`;\n-]',
+    },
   },
-  {
-    id: 'a-preserved-machine-is-reinstalled',
-    file: 'src/domain/recovery/ladder.ts',
-    find: "return erases && preserved ? 'a hold preserves what is on it' : null;",
-    replace: 'return null;',
-    tests: ['test/domain/recovery/ladder.test.ts'],
+  'src/domain/settlement.ts': {
+    'test/domain/settlement.test.ts': {
+      'a-quarantine-hides-a-conflict':
+        '[-  if (isInConflict(row, now.nowMs)) return refused(`${quarantineText(row)} already`);\n-]',
+      'a-preserved-machine-is-given-back':
+        "[-  if (isHeld(row, 'preserve', now)) return refused('a hold preserves it');\n-]",
+      'an-installation-that-an-agent-has-is-cancelled':
+        'if ([-handedOutAtMs !-]{+requestGeneration =+}== null) {',
+      'a-generation-is-used-twice': '[requestGeneration[-, reportGeneration-]].reduce',
+    },
   },
-  {
-    id: 'a-second-reboot-is-asked-as-the-first',
-    file: 'src/domain/recovery/ladder.ts',
-    find: "mode: isUnproved(recovery, rung) ? 'force' : 'graceful',",
-    replace: "mode: 'graceful',",
-    tests: ['test/domain/recovery/ladder.test.ts'],
+  'src/adapters/bmdb/filed-requests.ts': {
+    'test/adapters/bmdb/pg/requests.test.ts': {
+      'what-cannot-be-read-is-a-thaw':
+        "if (data?.verb !== 'install') return data ?? [-null-]{+{ verb: 'thaw' }+};",
+    },
   },
-  {
-    id: 'one-attempt-too-many-on-each-rung',
-    file: 'src/domain/recovery/ladder.ts',
-    find: 'if (tried >= now.policy[rung].attempts ||',
-    replace: 'if (tried > now.policy[rung].attempts ||',
-    tests: ['test/domain/recovery/ladder.test.ts'],
-  },
-  {
-    id: 'a-resumed-request-may-be-preserved-meanwhile',
-    file: 'src/domain/recovery/ladder.ts',
-    find: '  if (RUNG_FACTS[rung].erases && preserved) return false;\n',
-    replace: '',
-    tests: ['test/domain/recovery/ladder.test.ts'],
-  },
-  {
-    id: 'an-order-is-asked-for-again',
-    file: 'src/domain/recovery/ladder.ts',
-    find: '  if (order !== null) return true;\n',
-    replace: '  if (order !== null) return false;\n',
-    tests: ['test/domain/recovery/ladder.test.ts'],
-  },
-  {
-    id: 'erasing-is-on-by-default',
-    file: 'src/domain/recovery/ladder.ts',
-    find: 'RUNG_FACTS[rung].erases ? 0 : RUNG_FACTS[rung].attempts',
-    replace: 'RUNG_FACTS[rung].attempts',
-    tests: ['test/domain/recovery/ladder.test.ts', 'test/config/ladder.test.ts'],
-  },
-  {
-    id: 'a-quick-machine-is-hardly-waited-for',
-    file: 'src/domain/recovery/ladder.ts',
-    find: 'return Math.min(patienceMs, Math.max(SHORTEST_WAIT_MS, usualMs));',
-    replace: 'return Math.min(patienceMs, usualMs);',
-    tests: ['test/domain/recovery/ladder.test.ts', 'test/actors/tasks/recovery/reboot.test.ts'],
-  },
-  {
-    id: 'the-guard-never-sees-a-small-scope',
-    file: 'src/domain/recovery/guard-judgement.ts',
-    find: 'Math.min(least, Math.max(1, machines / 2))',
-    replace: 'least',
-    tests: [
-      'test/domain/recovery/small-guard.test.ts',
-      'test/domain/recovery/guard-judgement.test.ts',
-    ],
-  },
-  {
-    id: 'calm-that-nobody-watched-counts',
-    file: 'src/domain/recovery/guard-judgement.ts',
-    find: 'if (row.calmSinceMs === null || !isWatched)',
-    replace: 'if (row.calmSinceMs === null)',
-    tests: ['test/domain/recovery/guard-judgement.test.ts'],
-  },
-  {
-    id: 'the-guard-thaws-what-an-operator-froze',
-    file: 'src/domain/recovery/guard-judgement.ts',
-    find: "  if (row.frozen?.kind === 'manual') return row;\n",
-    replace: '',
-    tests: ['test/domain/recovery/guard-judgement.test.ts'],
-  },
-  {
-    id: 'an-operator-that-thaws-is-overruled',
-    file: 'src/domain/recovery/guard-counts.ts',
-    find: '  if (lostAt <= lastThawMs(provider, counting)) return false;\n',
-    replace: '',
-    tests: [
-      'test/domain/recovery/guard-counts.test.ts',
-      'test/domain/recovery/guard-judgement.test.ts',
-    ],
-  },
-  {
-    id: 'a-machine-that-comes-and-goes-is-heard',
-    file: 'src/domain/recovery/silence.ts',
-    find: '(isHeartbeating(row, nowMs, loss) && unbroken.count >= PERMIT_RETURNED_AFTER)',
-    replace: 'isHeartbeating(row, nowMs, loss)',
-    tests: ['test/adapters/bmdb/mem/mem-bmdb.test.ts'],
-  },
-  {
-    id: 'takes-are-not-counted-against-the-budget',
-    file: 'src/domain/recovery/permits.ts',
-    find: 'tally.recovering + tally.taken < limitOf(tally) +',
-    replace: 'tally.recovering < limitOf(tally) +',
-    tests: ['test/domain/recovery/permits.test.ts', 'test/actors/turns/permit-queue.test.ts'],
-  },
-  {
-    id: 'power-that-was-left-off-is-not-under-way',
-    file: 'src/domain/recovery/permits.ts',
-    find: '  if (powerOffAskedAtMs !== null) return true;\n',
-    replace: '',
-    tests: ['test/domain/recovery/permits.test.ts', 'test/actors/turns/permit-queue.test.ts'],
-  },
-  {
-    id: 'an-order-goes-past-a-freeze',
-    file: 'src/domain/recovery/standing.ts',
-    find: "const isHeeded = state === 'frozen' || state === 'blind' || !isOrder;",
-    replace: 'const isHeeded = !isOrder;',
-    tests: ['test/domain/recovery/standing.test.ts'],
-  },
-  {
-    id: 'no-allocate-that-ended-bars',
-    file: 'src/domain/provisioning/reconcile.ts',
-    find: 'if (hold.untilMs === null || hold.untilMs > nowMs) barring.set',
-    replace: 'if (hold.untilMs === null || nowMs > 0) barring.set',
-    tests: ['test/domain/provisioning/reconcile.test.ts'],
-  },
-  {
-    id: 'no-allocate-with-an-end-bars-nothing',
-    file: 'src/domain/provisioning/reconcile.ts',
-    find: 'if (hold.untilMs === null || hold.untilMs > nowMs) barring.set',
-    replace: 'if (hold.untilMs === null) barring.set',
-    tests: ['test/domain/provisioning/reconcile.test.ts'],
-  },
-  {
-    id: 'holds-of-another-provider-bar',
-    file: 'src/domain/provisioning/reconcile.ts',
-    find: "if (hold.provider !== provider || hold.kind !== 'no-allocate') continue;",
-    replace: "if (hold.kind !== 'no-allocate') continue;",
-    tests: ['test/domain/provisioning/reconcile.test.ts'],
-  },
-  {
-    id: 'penalties-of-another-provider-shelve',
-    file: 'src/domain/provisioning/reconcile.ts',
-    find: 'if (penalty.provider !== provider || penalty.untilMs <= nowMs) continue;',
-    replace: 'if (penalty.untilMs <= nowMs) continue;',
-    tests: ['test/domain/provisioning/reconcile.test.ts'],
-  },
-  {
-    id: 'the-limit-is-one-too-many',
-    file: 'src/domain/provisioning/reconcile.ts',
-    find: '!intent && machines >= machinesMax',
-    replace: '!intent && machines > machinesMax',
-    tests: ['test/domain/provisioning/reconcile.test.ts'],
-  },
-  {
-    id: 'missing-after-two-listings',
-    file: 'src/domain/provisioning/findings.ts',
-    find: 'missing.seen + 1 >= seenMin && nowMs',
-    replace: 'missing.seen + 2 >= seenMin && nowMs',
-    tests: ['test/actors/provisioning/record.test.ts', 'test/domain/provisioning/findings.test.ts'],
-  },
-  {
-    id: 'missing-within-a-minute',
-    file: 'src/domain/provisioning/findings.ts',
-    find: ' && nowMs - missing.sinceMs >= overMs',
-    replace: '',
-    tests: ['test/actors/provisioning/record.test.ts', 'test/domain/provisioning/findings.test.ts'],
-  },
-  {
-    id: 'missing-is-back-without-being-seen',
-    file: 'src/domain/provisioning/update.ts',
-    find: "seen.status !== 'Missing' && row.missing !== null",
-    replace: 'row.missing !== null',
-    tests: ['test/domain/provisioning/update.test.ts', 'test/actors/provisioning/updater.test.ts'],
-  },
-  {
-    id: 'an-empty-listing-is-believed',
-    file: 'src/domain/provisioning/findings.ts',
-    find: 'if (listed === 0 && expected > 0) {',
-    replace: 'if (listed === 0 && expected < 0) {',
-    tests: [
-      'test/domain/provisioning/reconcile.test.ts',
-      'test/domain/provisioning/findings.test.ts',
-      'test/actors/provisioning/record.test.ts',
-    ],
-  },
-  {
-    id: 'an-address-is-cleared-at-once',
-    file: 'src/domain/provisioning/update.ts',
-    find: 'seen[field] !== provided[field] && (seen[field] !== null || doubtful.includes(field))',
-    replace: 'seen[field] !== provided[field]',
-    tests: ['test/domain/provisioning/update.test.ts', 'test/actors/provisioning/updater.test.ts'],
-  },
-  {
-    id: 'a-lost-reply-frees-the-slot',
-    file: 'src/domain/provisioning/creation-end.ts',
-    find: "if (outcome === 'unknown') return end('unresolved', 'unknown');",
-    replace: "if (outcome === 'unknown') return end('failed', 'unknown');",
-    tests: ['test/domain/provisioning/creation-end.test.ts'],
-  },
-  {
-    id: 'a-shorter-throttle-ends-a-longer-one',
-    file: 'src/domain/provisioning/provider-holds.ts',
-    find: 'if (before && before.untilMs >= context.nowMs + forMs) return [];',
-    replace: 'if (before && before.untilMs < context.nowMs) return [];',
-    tests: ['test/domain/provisioning/provider-holds.test.ts'],
-  },
-  {
-    id: 'all-try-a-quota-that-is-over',
-    file: 'src/domain/provisioning/provider-holds.ts',
-    find: 'if (input.running > 0 || input.onTrial.has(id)) return `one trial at a time (${id})`;\n',
-    replace: '',
-    tests: ['test/domain/provisioning/provider-holds.test.ts'],
-  },
-  {
-    id: 'a-quarantine-hides-a-conflict',
-    file: 'src/domain/settlement.ts',
-    find: '  if (isInConflict(row, now.nowMs)) return refused(`${quarantineText(row)} already`);\n',
-    replace: '',
-    tests: ['test/domain/settlement.test.ts'],
-  },
-  {
-    id: 'a-preserved-machine-is-given-back',
-    file: 'src/domain/settlement.ts',
-    find: "  if (isHeld(row, 'preserve', now)) return refused('a hold preserves it');\n",
-    replace: '',
-    tests: ['test/domain/settlement.test.ts'],
-  },
-  {
-    id: 'an-installation-that-an-agent-has-is-cancelled',
-    file: 'src/domain/settlement.ts',
-    find: 'if (handedOutAtMs !== null) {',
-    replace: 'if (requestGeneration === null) {',
-    tests: ['test/domain/settlement.test.ts'],
-  },
-  {
-    id: 'a-generation-is-used-twice',
-    file: 'src/domain/settlement.ts',
-    find: '[requestGeneration, reportGeneration].reduce',
-    replace: '[requestGeneration].reduce',
-    tests: ['test/domain/settlement.test.ts'],
-  },
-  {
-    id: 'what-cannot-be-read-is-a-thaw',
-    file: 'src/adapters/bmdb/filed-requests.ts',
-    find: "if (data?.verb !== 'install') return data ?? null;",
-    replace: "if (data?.verb !== 'install') return data ?? { verb: 'thaw' };",
-    tests: ['test/adapters/bmdb/pg/requests.test.ts'],
-  },
-];
+});

@@ -1,187 +1,112 @@
-import type { Mutation } from './mutation.ts';
-
-const API = 'src/simulator/fakequinix/api/';
-const TESTS = 'test/simulator/fakequinix/';
+import { mutationsOf } from './mutation.ts';
 
 /** What the emulator of the API does with what it is told, and how our client walks its lists. */
-export const mutations: readonly Mutation[] = [
-  {
-    id: 'emulator-empty-reservation-id-is-one',
-    file: `${API}inputs.ts`,
-    find: 'hardware_reservation_id: z.union([noText, z.string()]).optional(),',
-    replace: 'hardware_reservation_id: z.string().optional(),',
-    tests: [`${TESTS}create-inputs.test.ts`],
+export const mutations = mutationsOf({
+  'src/simulator/fakequinix/api/inputs.ts': {
+    'test/simulator/fakequinix/create-inputs.test.ts': {
+      'emulator-empty-reservation-id-is-one':
+        'hardware_reservation_id: z.[-union([noText, z.string()]-]{+string(+}).optional(),',
+      'emulator-text-of-customdata-stays-text':
+        "text.trim() === '' ? {} : [-JSON.parse(text)-]{+{ text }+}",
+    },
   },
-  {
-    id: 'emulator-empty-key-lists-mean-no-keys',
-    file: `${API}ssh-keys.ts`,
-    find: 'named.every((list) => (list ?? []).length === 0)',
-    replace: 'named.every((list) => list === undefined)',
-    tests: [`${TESTS}create-inputs.test.ts`],
+  'src/simulator/fakequinix/api/ssh-keys.ts': {
+    'test/simulator/fakequinix/create-inputs.test.ts': {
+      'emulator-empty-key-lists-mean-no-keys':
+        'named.every((list) => [-(list ?? []).length === 0-]{+list === undefined+})',
+      'emulator-no-ssh-keys-beats-the-lists':
+        '(list ?? []).length === 0){+ || body.no_ssh_keys+}) {',
+    },
+    'test/simulator/fakequinix/keys.test.ts': {
+      'emulator-key-is-trimmed': '    key: text{+.trim()+},\n',
+    },
   },
-  {
-    id: 'emulator-no-ssh-keys-beats-the-lists',
-    file: `${API}ssh-keys.ts`,
-    find: '(list ?? []).length === 0)) {',
-    replace: '(list ?? []).length === 0) || body.no_ssh_keys) {',
-    tests: [`${TESTS}create-inputs.test.ts`],
+  'src/simulator/fakequinix/api/device-create.ts': {
+    'test/simulator/fakequinix/keys.test.ts': {
+      'emulator-machine-gets-the-untrimmed-key': 'keys.map((key) => key.key[-.trim()-])',
+    },
+    'test/simulator/fakequinix/capacity.test.ts': {
+      'emulator-create-ignores-the-stock':
+        'fitting.[-find((code) => leftOnDemand(core, code, body.plan) > -]{+at(+}0)',
+    },
   },
-  {
-    id: 'emulator-text-of-customdata-stays-text',
-    file: `${API}inputs.ts`,
-    find: "text.trim() === '' ? {} : JSON.parse(text)",
-    replace: "text.trim() === '' ? {} : { text }",
-    tests: [`${TESTS}create-inputs.test.ts`],
+  'src/simulator/fakequinix/api/account-routes.ts': {
+    'test/simulator/fakequinix/rules.test.ts': {
+      'emulator-leaving-device-holds-its-project':
+        '[-!devices.every(isLeaving)-]{+devices.length > 0+}',
+    },
   },
-  {
-    id: 'emulator-key-is-trimmed',
-    file: `${API}ssh-keys.ts`,
-    find: '    key: text,\n',
-    replace: '    key: text.trim(),\n',
-    tests: [`${TESTS}keys.test.ts`],
+  'src/simulator/fakequinix/api/access.ts': {
+    'test/simulator/fakequinix/rules.test.ts': {
+      'emulator-deleted-project-is-still-seen':
+        'if (!project[- || project.deleted-]) throw notFound();',
+    },
   },
-  {
-    id: 'emulator-machine-gets-the-untrimmed-key',
-    file: `${API}device-create.ts`,
-    find: 'keys.map((key) => key.key.trim())',
-    replace: 'keys.map((key) => key.key)',
-    tests: [`${TESTS}keys.test.ts`],
+  'src/simulator/fakequinix/lifecycle/lifecycle.ts': {
+    'test/simulator/fakequinix/rules.test.ts': {
+      'emulator-deleted-project-stays-for-ever': '[-    forgetEmptied(core, device.projectId);\n-]',
+    },
+    'test/simulator/fakequinix/create-inputs.test.ts': {
+      'emulator-termination-ignores-the-lock': '[-!device.locked && -]!isLeaving(device)',
+      'emulator-termination-outlives-its-device': {
+        change: '[-    scheduler.cancel(terminationOf(device.id));\n-]',
+        equivalent: 'the timer finds no device when it is due; cancelled, it is only gone earlier',
+      },
+    },
   },
-  {
-    id: 'emulator-leaving-device-holds-its-project',
-    file: `${API}account-routes.ts`,
-    find: '!devices.every(isLeaving)',
-    replace: 'devices.length > 0',
-    tests: [`${TESTS}rules.test.ts`],
+  'src/simulator/fakequinix/state/state.ts': {
+    'test/simulator/fakequinix/create-inputs.test.ts': {
+      'emulator-termination-ends-with-the-state': '[-`termination of ${deviceId}`-]{+deviceId+}',
+    },
   },
-  {
-    id: 'emulator-deleted-project-is-still-seen',
-    file: `${API}access.ts`,
-    find: 'if (!project || project.deleted) throw notFound();',
-    replace: 'if (!project) throw notFound();',
-    tests: [`${TESTS}rules.test.ts`],
+  'src/simulator/fakequinix/foundation.ts': {
+    'test/simulator/fakequinix/persistence.test.ts': {
+      'emulator-termination-waits-with-the-file':
+        "timer.[-kind === 'terminate'-]{+id < 0+} ? timer : ",
+    },
   },
-  {
-    id: 'emulator-deleted-project-stays-for-ever',
-    file: 'src/simulator/fakequinix/lifecycle/lifecycle.ts',
-    find: '    forgetEmptied(core, device.projectId);\n',
-    replace: '',
-    tests: [`${TESTS}rules.test.ts`],
+  'src/simulator/fakequinix/state/addresses.ts': {
+    'test/simulator/fakequinix/create-inputs.test.ts': {
+      'emulator-networks-overlap': 'state.addressCount = first + [-size-]{+1+};',
+    },
   },
-  {
-    id: 'emulator-termination-ends-with-the-state',
-    file: 'src/simulator/fakequinix/state/state.ts',
-    find: '`termination of ${deviceId}`',
-    replace: 'deviceId',
-    tests: [`${TESTS}create-inputs.test.ts`],
+  'src/simulator/fakequinix/api/stock.ts': {
+    'test/simulator/fakequinix/capacity.test.ts': {
+      'emulator-capacity-forgets-what-is-taken': 'knobs.onDemandStock[- - taken.length-]',
+      'emulator-capacity-counts-reservations': '[-      one.reservationId === null &&\n-]',
+    },
   },
-  {
-    id: 'emulator-termination-ignores-the-lock',
-    file: 'src/simulator/fakequinix/lifecycle/lifecycle.ts',
-    find: '!device.locked && !isLeaving(device)',
-    replace: '!isLeaving(device)',
-    tests: [`${TESTS}create-inputs.test.ts`],
+  'src/simulator/fakequinix/http/pipeline.ts': {
+    'test/simulator/fakequinix/capacity.test.ts': {
+      'emulator-capacity-needs-a-right-to-change': "route.method !== 'GET'[- && !route.reads-];",
+    },
+    'test/simulator/fakequinix/rules.test.ts': {
+      'emulator-journal-shows-secrets-of-the-query':
+        '[-maskSecrets(-]Object.fromEntries(queryOf(request))[-)-]',
+    },
   },
-  {
-    id: 'emulator-termination-outlives-its-device',
-    file: 'src/simulator/fakequinix/lifecycle/lifecycle.ts',
-    find: '    scheduler.cancel(terminationOf(device.id));\n',
-    replace: '',
-    tests: [`${TESTS}create-inputs.test.ts`],
-    equivalent: 'the timer finds no device when it is due; cancelled, it is only gone earlier',
+  'src/simulator/fakequinix/http/request.ts': {
+    'test/simulator/fakequinix/rules.test.ts': {
+      'emulator-query-beats-the-body':
+        '{ ...{+objectOf(request), ...+}Object.fromEntries(told)[-, ...objectOf(request) -]{+ +}}',
+    },
   },
-  {
-    id: 'emulator-termination-waits-with-the-file',
-    file: 'src/simulator/fakequinix/foundation.ts',
-    find: "timer.kind === 'terminate' ? timer : ",
-    replace: 'timer.id < 0 ? timer : ',
-    tests: [`${TESTS}persistence.test.ts`],
+  'src/adapters/provider/core/orders.ts': {
+    'test/adapters/provider/equinix/vector-12.test.ts': {
+      'equinix-creations-of-one-slot-at-once':
+        'const unlock = [-await locks.take(key, options.signal)-]{+(): void => void [locks, key]+};',
+    },
   },
-  {
-    id: 'emulator-networks-overlap',
-    file: 'src/simulator/fakequinix/state/addresses.ts',
-    find: 'state.addressCount = first + size;',
-    replace: 'state.addressCount = first + 1;',
-    tests: [`${TESTS}create-inputs.test.ts`],
+  'src/adapters/http/pages.ts': {
+    'test/adapters/http/pages.test.ts': {
+      'equinix-two-walks-need-not-agree': 'if ([-agreed && -]!seen',
+    },
+    'test/adapters/provider/equinix/client/vectors-listing.test.ts -t vector 23': {
+      'equinix-union-of-walks-never-counts':
+        "if ([-agreed && !seen.has('') && seen.size === walk.total-]{+walks < 0+})",
+      'equinix-one-walk-with-duplicates-is-consistent':
+        '[-new Set(ids).size === ids.length && -]size === total',
+      'equinix-four-walks': 'const WALKS_MAX = [-3-]{+4+};',
+    },
   },
-  {
-    id: 'emulator-capacity-forgets-what-is-taken',
-    file: `${API}stock.ts`,
-    find: 'knobs.onDemandStock - taken.length',
-    replace: 'knobs.onDemandStock',
-    tests: [`${TESTS}capacity.test.ts`],
-  },
-  {
-    id: 'emulator-capacity-counts-reservations',
-    file: `${API}stock.ts`,
-    find: '      one.reservationId === null &&\n',
-    replace: '',
-    tests: [`${TESTS}capacity.test.ts`],
-  },
-  {
-    id: 'emulator-create-ignores-the-stock',
-    file: `${API}device-create.ts`,
-    find: 'fitting.find((code) => leftOnDemand(core, code, body.plan) > 0)',
-    replace: 'fitting.at(0)',
-    tests: [`${TESTS}capacity.test.ts`],
-  },
-  {
-    id: 'emulator-capacity-needs-a-right-to-change',
-    file: 'src/simulator/fakequinix/http/pipeline.ts',
-    find: "route.method !== 'GET' && !route.reads;",
-    replace: "route.method !== 'GET';",
-    tests: [`${TESTS}capacity.test.ts`],
-  },
-  {
-    id: 'emulator-query-beats-the-body',
-    file: 'src/simulator/fakequinix/http/request.ts',
-    find: '{ ...Object.fromEntries(told), ...objectOf(request) }',
-    replace: '{ ...objectOf(request), ...Object.fromEntries(told) }',
-    tests: [`${TESTS}rules.test.ts`],
-  },
-  {
-    id: 'emulator-journal-shows-secrets-of-the-query',
-    file: 'src/simulator/fakequinix/http/pipeline.ts',
-    find: 'maskSecrets(Object.fromEntries(queryOf(request)))',
-    replace: 'Object.fromEntries(queryOf(request))',
-    tests: [`${TESTS}rules.test.ts`],
-  },
-  {
-    id: 'equinix-creations-of-one-slot-at-once',
-    file: 'src/adapters/provider/core/orders.ts',
-    find: 'const unlock = await locks.take(key, options.signal);',
-    replace: 'const unlock = (): void => void [locks, key];',
-    tests: ['test/adapters/provider/equinix/vector-12.test.ts'],
-  },
-  {
-    id: 'equinix-two-walks-need-not-agree',
-    file: 'src/adapters/http/pages.ts',
-    find: 'if (agreed && !seen',
-    replace: 'if (!seen',
-    tests: ['test/adapters/http/pages.test.ts'],
-  },
-  {
-    id: 'equinix-union-of-walks-never-counts',
-    file: 'src/adapters/http/pages.ts',
-    find: "if (agreed && !seen.has('') && seen.size === walk.total)",
-    replace: 'if (walks < 0)',
-    tests: ['test/adapters/provider/equinix/client/vectors-listing.test.ts'],
-    named: 'vector 23',
-  },
-  {
-    id: 'equinix-one-walk-with-duplicates-is-consistent',
-    file: 'src/adapters/http/pages.ts',
-    find: 'new Set(ids).size === ids.length && size === total',
-    replace: 'size === total',
-    tests: ['test/adapters/provider/equinix/client/vectors-listing.test.ts'],
-    named: 'vector 23',
-  },
-  {
-    id: 'equinix-four-walks',
-    file: 'src/adapters/http/pages.ts',
-    find: 'const WALKS_MAX = 3;',
-    replace: 'const WALKS_MAX = 4;',
-    tests: ['test/adapters/provider/equinix/client/vectors-listing.test.ts'],
-    named: 'vector 23',
-  },
-];
+});

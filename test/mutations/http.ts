@@ -1,146 +1,73 @@
-import type { Mutation } from './mutation.ts';
-
-const BUDGET = 'test/adapters/kit/budget.test.ts';
-const GROUPS = 'test/adapters/kit/turn-groups.test.ts';
-const CLASSES = 'test/adapters/http/call-classes.test.ts';
-const REQUESTS = 'test/adapters/http/requests.test.ts';
-
-const SHELL = 'test/adapters/ssh/driver-shell.test.ts';
-const SSHD = 'test/adapters/ssh/sshd-driver.test.ts';
+import { mutationsOf } from './mutation.ts';
 
 /** Budgets, classes of calls, turns for each of many, whom TLS believes, and drivers' SSH. */
-export const mutations: readonly Mutation[] = [
-  {
-    id: 'any-host-key-is-told',
-    file: 'src/adapters/ssh/host-key-rule.ts',
-    find: '    if (!isNamed) {',
-    replace: '    if (!isNamed && named.length === 0) {',
-    tests: [SHELL, SSHD],
+export const mutations = mutationsOf({
+  'src/adapters/ssh/host-key-rule.ts': {
+    'test/adapters/ssh/driver-shell.test.ts test/adapters/ssh/sshd-driver.test.ts': {
+      'any-host-key-is-told': '    if (!isNamed{+ && named.length === 0+}) {',
+    },
+    'test/adapters/ssh/driver-shell.test.ts': {
+      'the-old-host-key-will-do': '} else if (isNamed{+ && named.length === 0+}) {',
+    },
   },
-  {
-    id: 'the-old-host-key-will-do',
-    file: 'src/adapters/ssh/host-key-rule.ts',
-    find: '} else if (isNamed) {',
-    replace: '} else if (isNamed && named.length === 0) {',
-    tests: [SHELL],
+  'src/adapters/ssh/driver-shell.ts': {
+    'test/adapters/ssh/driver-shell.test.ts': {
+      'a-driver-notes-afterwards':
+        '  [-await rule.note(seen-]{+void rule.note(seen).catch(() => undefined+});',
+    },
+    'test/adapters/ssh/sshd-driver.test.ts': {
+      'the-key-of-the-driver-is-not-used': 'keyFile [-=== undefined-]{+!== null+} ? signers()',
+      'the-environment-takes-some-of-the-input':
+        '[-dd bs=1 count="$0" 2>/dev/null-]{+head -c 100000+}',
+    },
   },
-  {
-    id: 'a-driver-notes-afterwards',
-    file: 'src/adapters/ssh/driver-shell.ts',
-    find: '  await rule.note(seen);',
-    replace: '  void rule.note(seen).catch(() => undefined);',
-    tests: [SHELL],
+  'src/adapters/kit/budget.ts': {
+    'test/adapters/kit/budget.test.ts': {
+      'nothing-is-kept-for-what-is-urgent': '[-Math.ceil(keptForUrgent / count)-]{+0+}',
+      'a-budget-is-not-shared': 'const count = Math.max(1, {+0 * +}daemons());',
+      'what-was-kept-is-forgotten-too-early':
+        'Math.[-ceil-]{+floor+}((startMs + toEpochMs) / stepMs)',
+      'a-start-in-the-future-stays-there':
+        '[-Math.min(nowMs, atMs + toMonotonicMs)-]{+atMs + toMonotonicMs+}',
+    },
   },
-  {
-    id: 'the-key-of-the-driver-is-not-used',
-    file: 'src/adapters/ssh/driver-shell.ts',
-    find: 'keyFile === undefined ? signers()',
-    replace: 'keyFile !== null ? signers()',
-    tests: [SSHD],
+  'src/adapters/kit/turns.ts': {
+    'test/adapters/http/call-classes.test.ts': {
+      'an-empty-budget-is-told-as-a-pause-of-the-server':
+        "waiter.paused(lackMs, '[-budget-]{+paused+}');",
+    },
+    'test/adapters/kit/turn-groups.test.ts': {
+      'polls-come-first': '[-limits.bulkLast-]{+false+} ? queue',
+      'no-rest-after-a-task': 'end: () => [-void (endedMs = clock.monotonic())-]{+undefined+},',
+    },
   },
-  {
-    id: 'the-environment-takes-some-of-the-input',
-    file: 'src/adapters/ssh/driver-shell.ts',
-    find: 'dd bs=1 count="$0" 2>/dev/null',
-    replace: 'head -c 100000',
-    tests: [SSHD],
+  'src/adapters/kit/turn-groups.ts': {
+    'test/adapters/kit/turn-groups.test.ts': {
+      'idle-keys-are-kept': 'if (group.isIdle(){+ && key === used+}) group.stop();',
+    },
   },
-  {
-    id: 'nothing-is-kept-for-what-is-urgent',
-    file: 'src/adapters/kit/budget.ts',
-    find: 'Math.ceil(keptForUrgent / count)',
-    replace: '0',
-    tests: [BUDGET],
+  'src/adapters/http/call-classes.ts': {
+    'test/adapters/http/call-classes.test.ts': {
+      'a-pause-is-everybodys':
+        'named([-classOf(exchange) ??-]{+(classOf(exchange) ?? OTHERS) &&+} OTHERS)',
+    },
   },
-  {
-    id: 'a-budget-is-not-shared',
-    file: 'src/adapters/kit/budget.ts',
-    find: 'const count = Math.max(1, daemons());',
-    replace: 'const count = Math.max(1, 0 * daemons());',
-    tests: [BUDGET],
+  'src/adapters/http/call.ts': {
+    'test/adapters/http/call-classes.test.ts': {
+      'answers-in-a-row-are-not-counted':
+        'callClass.askedAway = [-askedMs === null ? 0 : callClass.askedAway + 1-]{+0+};',
+      'a-refused-token-is-only-one-of-401': 'outcome.status === 401[- || isRefused-]',
+    },
+    'test/adapters/http/requests.test.ts': {
+      'once-is-not-once': 'attemptsMax: [-request.attemptsMax ?? -]Infinity,',
+    },
   },
-  {
-    id: 'what-was-kept-is-forgotten-too-early',
-    file: 'src/adapters/kit/budget.ts',
-    find: 'Math.ceil((startMs + toEpochMs) / stepMs)',
-    replace: 'Math.floor((startMs + toEpochMs) / stepMs)',
-    tests: [BUDGET],
+  'src/adapters/http/trust.ts': {
+    'test/adapters/http/requests.test.ts': {
+      'another-certificate-will-do':
+        'if (sha256 [-=== undefined &&-]{+!== undefined ||+} socket.authorized) return null;',
+      'an-authority-is-not-asked-for':
+        'if (sha256 === undefined[- && socket.authorized-]) return null;',
+    },
   },
-  {
-    id: 'a-start-in-the-future-stays-there',
-    file: 'src/adapters/kit/budget.ts',
-    find: 'Math.min(nowMs, atMs + toMonotonicMs)',
-    replace: 'atMs + toMonotonicMs',
-    tests: [BUDGET],
-  },
-  {
-    id: 'an-empty-budget-is-told-as-a-pause-of-the-server',
-    file: 'src/adapters/kit/turns.ts',
-    find: "waiter.paused(lackMs, 'budget');",
-    replace: "waiter.paused(lackMs, 'paused');",
-    tests: [CLASSES],
-  },
-  {
-    id: 'polls-come-first',
-    file: 'src/adapters/kit/turns.ts',
-    find: 'limits.bulkLast ? queue',
-    replace: 'false ? queue',
-    tests: [GROUPS],
-  },
-  {
-    id: 'no-rest-after-a-task',
-    file: 'src/adapters/kit/turns.ts',
-    find: 'end: () => void (endedMs = clock.monotonic()),',
-    replace: 'end: () => undefined,',
-    tests: [GROUPS],
-  },
-  {
-    id: 'idle-keys-are-kept',
-    file: 'src/adapters/kit/turn-groups.ts',
-    find: 'if (group.isIdle()) group.stop();',
-    replace: 'if (group.isIdle() && key === used) group.stop();',
-    tests: [GROUPS],
-  },
-  {
-    id: 'a-pause-is-everybodys',
-    file: 'src/adapters/http/call-classes.ts',
-    find: 'named(classOf(exchange) ?? OTHERS)',
-    replace: 'named((classOf(exchange) ?? OTHERS) && OTHERS)',
-    tests: [CLASSES],
-  },
-  {
-    id: 'answers-in-a-row-are-not-counted',
-    file: 'src/adapters/http/call.ts',
-    find: 'callClass.askedAway = askedMs === null ? 0 : callClass.askedAway + 1;',
-    replace: 'callClass.askedAway = 0;',
-    tests: [CLASSES],
-  },
-  {
-    id: 'a-refused-token-is-only-one-of-401',
-    file: 'src/adapters/http/call.ts',
-    find: 'outcome.status === 401 || isRefused',
-    replace: 'outcome.status === 401',
-    tests: [CLASSES],
-  },
-  {
-    id: 'once-is-not-once',
-    file: 'src/adapters/http/call.ts',
-    find: 'attemptsMax: request.attemptsMax ?? Infinity,',
-    replace: 'attemptsMax: Infinity,',
-    tests: [REQUESTS],
-  },
-  {
-    id: 'another-certificate-will-do',
-    file: 'src/adapters/http/trust.ts',
-    find: 'if (sha256 === undefined && socket.authorized) return null;',
-    replace: 'if (sha256 !== undefined || socket.authorized) return null;',
-    tests: [REQUESTS],
-  },
-  {
-    id: 'an-authority-is-not-asked-for',
-    file: 'src/adapters/http/trust.ts',
-    find: 'if (sha256 === undefined && socket.authorized) return null;',
-    replace: 'if (sha256 === undefined) return null;',
-    tests: [REQUESTS],
-  },
-];
+});

@@ -19,26 +19,36 @@ export interface Mutation {
   readonly equivalent?: string;
 }
 
-/** A mistake as id, piece, what takes its place, and why nobody can notice where that is so. */
-type Mistake = readonly [id: string, find: string, replace: string, equivalent?: string];
+/**
+ * A piece of a file and what changes in it, as `git diff --word-diff` writes it: `[-removed-]` and
+ * `{+added+}`. The text around them makes the piece unique in its file.
+ */
+type Change = string;
+type Mistake = Change | { readonly change: Change; readonly equivalent: string };
 
-/** Mistakes in one file that the same tests have to notice. */
-export const mistakesIn = (
-  file: string,
-  tests: readonly string[],
-  mistakes: readonly Mistake[],
-): Mutation[] =>
-  mistakes.map(([id, find, replace, equivalent]) => ({
-    ...{ id, file, find, replace, tests },
-    ...(equivalent === undefined ? {} : { equivalent }),
-  }));
+/**
+ * Mutations by source file, by the tests that must notice, and by id. Tests are written as vitest takes
+ * them: files or folders, and ` -t ` before an expression for their names.
+ */
+type List = Record<string, Record<string, Record<string, Mistake>>>;
 
-type NamedMistake = readonly [id: string, find: string, replace: string, named?: string];
-type Where = Pick<Mutation, 'file' | 'tests'> & { readonly named?: string };
+const HUNK = /\[-(.*?)-\]|\{\+(.*?)\+\}/gs;
+const withHunks = (change: Change, take: (removed: string, added: string) => string) =>
+  change.replaceAll(HUNK, (_hunk, removed = '', added = '') => take(removed, added));
 
-/** The same, each with its own `named`, or that of all of them. */
-export const mistakesNamed = (where: Where, ...mistakes: readonly NamedMistake[]): Mutation[] =>
-  mistakes.map(([id, find, replace, named]) => ({
-    ...{ id, find, replace, ...where },
-    ...(named === undefined ? {} : { named }),
-  }));
+/** Reads a list. */
+export const mutationsOf = (list: List): readonly Mutation[] =>
+  Object.entries(list).flatMap(([file, byTests]) =>
+    Object.entries(byTests).flatMap(([where, mistakes]) => {
+      const [tests, named] = where.split(' -t ');
+      return Object.entries(mistakes).map(([id, mistake]) => {
+        const { change, ...rest } = typeof mistake === 'string' ? { change: mistake } : mistake;
+        return {
+          ...{ id, file, tests: tests!.split(' '), ...(named === undefined ? {} : { named }) },
+          find: withHunks(change, (removed) => removed),
+          replace: withHunks(change, (_removed, added) => added),
+          ...rest,
+        };
+      });
+    }),
+  );

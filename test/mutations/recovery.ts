@@ -1,327 +1,141 @@
-import { mistakesIn, mistakesNamed, type Mutation } from './mutation.ts';
+import { mutationsOf } from './mutation.ts';
 
 /** Recovery: which rung is tried, and what counts as evidence. */
-export const mutations: readonly Mutation[] = [
-  ...mistakesNamed(
-    {
-      file: 'src/adapters/bmdb/pg/eligibility.ts',
-      tests: ['test/adapters/bmdb/pg/newer-rung.test.ts'],
+export const mutations = mutationsOf({
+  'src/adapters/bmdb/pg/eligibility.ts': {
+    'test/adapters/bmdb/pg/newer-rung.test.ts': {
+      'a-rung-of-newer-programs-may-be-claimed':
+        "  ...({+!+}isLadder(process)\n    ? [{ when: unknownRungSql('l')",
+      'only-where-the-ladder-stands-may-be-unknown':
+        '[-} OR ${unknown(`${ladder}.asked_rung`, STANDING_RUNGS)-]}',
     },
-    [
-      'a-rung-of-newer-programs-may-be-claimed',
-      "  ...(isLadder(process)\n    ? [{ when: unknownRungSql('l')",
-      "  ...(!isLadder(process)\n    ? [{ when: unknownRungSql('l')",
-    ],
-    [
-      'only-where-the-ladder-stands-may-be-unknown',
-      '} OR ${unknown(`${ladder}.asked_rung`, STANDING_RUNGS)}',
-      '}',
-    ],
-  ),
-  ...mistakesNamed(
-    {
-      file: 'src/adapters/bmdb/pg/heartbeats/episodes.ts',
-      tests: ['test/adapters/bmdb/pg/newer-rung.test.ts'],
+  },
+  'src/adapters/bmdb/pg/heartbeats/episodes.ts': {
+    'test/adapters/bmdb/pg/newer-rung.test.ts': {
+      'a-rung-of-newer-programs-is-forgotten-at-the-end':
+        "end('machine_recovery'[-, `${unknownRungSql('x')} IS NOT TRUE`-])",
     },
-    [
-      'a-rung-of-newer-programs-is-forgotten-at-the-end',
-      "end('machine_recovery', `${unknownRungSql('x')} IS NOT TRUE`)",
-      "end('machine_recovery')",
-    ],
-  ),
-  ...mistakesNamed(
-    { file: 'src/domain/requests.ts', tests: ['test/domain/settlement.test.ts'] },
-    [
-      'a-release-by-who-cannot-read-the-ladder',
-      "  (verb === 'release' || verb === 'clear-backoff') &&",
-      "  verb === 'clear-backoff' &&",
-    ],
-    [
-      'an-order-is-refused-by-who-cannot-read-the-ladder',
-      "  bar === 'a newer program recovers it' ||\n",
-      '',
-    ],
-  ),
-  ...mistakesNamed(
-    {
-      file: 'src/domain/recovery/controllers.ts',
-      tests: ['test/domain/recovery/controllers.test.ts'],
+  },
+  'src/domain/requests.ts': {
+    'test/domain/settlement.test.ts': {
+      'a-release-by-who-cannot-read-the-ladder':
+        "  [-(verb === 'release' || verb === 'clear-backoff')-]{+verb === 'clear-backoff'+} &&",
+      'an-order-is-refused-by-who-cannot-read-the-ladder':
+        "[-  bar === 'a newer program recovers it' ||\n-]",
     },
-    ['one-controller-is-the-network', 'hanging > 1 && (', '('],
-    [
-      'six-controllers-are-not-the-network',
-      'hanging > HANGING_MAX ||',
-      'hanging > 2 * HANGING_MAX ||',
-    ],
-    ['machines-are-counted-for-controllers', 'hangs.set(controller.id,', 'hangs.set(each.slot,'],
-    ['controllers-of-all-providers-are-counted', 'each.provider === provider ?', 'provider ?'],
-  ),
-  ...mistakesNamed(
-    { file: 'src/domain/recovery/ladder.ts', tests: ['test/domain/recovery/controllers.test.ts'] },
-    ['a-controller-is-in-the-way-of-an-agent', '  RUNG_FACTS[rung].means !== null &&\n', ''],
-    [
-      'a-controller-is-restarted-whatever-the-configuration-says',
-      "  impossibility('resettingBmc', now) === null;",
-      '  true;',
-    ],
-  ),
-  ...mistakesNamed(
-    {
-      file: 'src/actors/tasks/recovery/reset-controller.ts',
-      tests: ['test/actors/tasks/recovery/reset-controller.test.ts'],
+  },
+  'src/domain/recovery/controllers.ts': {
+    'test/domain/recovery/controllers.test.ts': {
+      'one-controller-is-the-network': '[-hanging > 1 && -](',
+      'six-controllers-are-not-the-network': 'hanging > {+2 * +}HANGING_MAX ||',
+      'machines-are-counted-for-controllers': 'hangs.set([-controller.id-]{+each.slot+},',
+      'controllers-of-all-providers-are-counted': '[-each.provider === -]provider ?',
     },
-    [
-      'a-restart-that-may-have-been-done-is-taken-back',
-      "&& facetsOf(error).outcome === 'not-done'",
-      '',
-    ],
-    ['a-silent-controller-answers', '?.hangs !== false)', '?.hangs === true)'],
-    [
-      'a-controller-is-restarted-without-a-note',
-      "    await work.note({ kind: 'controllerResetAsked', controller });\n",
-      '',
-    ],
-  ),
-  ...mistakesNamed(
-    {
-      file: 'src/adapters/bmdb/pg/recovery/controller-resets.ts',
-      tests: ['test/adapters/bmdb/pg/contract-recovery.test.ts'],
-      named: 'a restart of a controller',
+  },
+  'src/domain/recovery/ladder.ts': {
+    'test/domain/recovery/controllers.test.ts': {
+      'a-controller-is-in-the-way-of-an-agent': '[-  RUNG_FACTS[rung].means !== null &&\n-]',
+      'a-controller-is-restarted-whatever-the-configuration-says':
+        "  [-impossibility('resettingBmc', now) === null-]{+true+};",
     },
-    [
-      'a-controller-is-restarted-again-and-again',
-      "         WHERE r.asked_at <= now() - ${everyMs} * interval '1 millisecond'\n",
-      '',
-    ],
-  ),
-  ...mistakesNamed(
-    {
-      file: 'src/adapters/bmdb/pg/tasks/notes.ts',
-      tests: ['test/adapters/bmdb/pg/contract-recovery.test.ts'],
-      named: 'a restart of a controller',
+  },
+  'src/actors/tasks/recovery/reset-controller.ts': {
+    'test/actors/tasks/recovery/reset-controller.test.ts': {
+      'a-restart-that-may-have-been-done-is-taken-back':
+        "[-&& facetsOf(error).outcome === 'not-done'-]",
+      'a-silent-controller-answers': '?.hangs [-!== false-]{+=== true+})',
+      'a-controller-is-restarted-without-a-note':
+        "[-    await work.note({ kind: 'controllerResetAsked', controller });\n-]",
     },
-    [
-      'a-restart-for-another-machine-is-taken-back',
-      ' AND r.machine_id = h.machine_id\n    )`',
-      '\n    )`',
-    ],
-    [
-      'a-controller-is-restarted-whatever-the-machine-is',
-      '  await requireMay(q, held, { notAsked, order: null, interrupts: true }, means);\n',
-      '',
-    ],
-  ),
-  ...mistakesNamed(
-    { file: 'src/actors/mirror/state.ts', tests: ['test/actors/mirror/changes.test.ts'] },
-    ['an-unknown-rung-is-told-again-and-again', '    toldRungs.add(rung);\n', ''],
-  ),
-  ...mistakesIn(
-    'src/machines/recovery.ts',
-    ['test/model/tasks.table.test.ts'],
-    [
-      [
-        'task-rebooting-restarts-the-agent',
-        "{ ...rungIs('rebooting'), target: 'rebooting' },",
-        "{ ...rungIs('rebooting'), target: 'restartingAgent' },",
-      ],
-      [
-        'task-reboot-rung-is-unknown',
-        `          { ...rungIs('rebooting'), target: 'rebooting' },
-`,
-        '',
-      ],
-      [
-        'task-power-cycle-rung-reinstalls',
-        `          { ...rungIs('powerCycling'), target: 'powerCycling' },
-`,
-        '',
-      ],
-      [
-        'task-reinstall-rung-power-cycles',
-        `          { target: 'reinstalling' },
-`,
-        `          { target: 'powerCycling' },
-`,
-      ],
-      [
-        'task-any-rung-is-the-first',
-        '=> is === rung }',
-        '=> is !== undefined && rung !== undefined }',
-      ],
-      [
-        'task-answer-is-not-asked',
-        `              { ...rungIs('restartingAgent'), target: 'stopping' },
-`,
-        '',
-      ],
-      [
-        'task-silence-power-cycles-at-once',
-        `              { ...rungIs('rebooting'), target: '#recovery.rebooting' },
-`,
-        '',
-      ],
-      [
-        'task-silence-reboots-instead',
-        `#recovery.resettingBmc' },
-              { target: '#recovery.powerCycling' },`,
-        `#recovery.resettingBmc' },
-              { target: '#recovery.rebooting' },`,
-      ],
-      [
-        'task-hanging-controller-is-not-restarted',
-        `              { ...rungIs('resettingBmc'), target: '#recovery.resettingBmc' },
-`,
-        '',
-      ],
-      [
-        'task-restarted-controller-is-recovery',
-        `            onDone: [...beyondReset],
-`,
-        `            onDone: { target: '#recovery.recording' },
-`,
-      ],
-      [
-        'task-accepted-restart-is-an-answer',
-        `onDone: [{ ...rungIs('resettingBmc'), target: 'awaitingController' }, ...beyondReset],`,
-        `onDone: [...beyondReset],`,
-      ],
-      [
-        'task-stopping-is-not-recorded',
-        `            src: 'stopAgent',
+  },
+  'src/adapters/bmdb/pg/recovery/controller-resets.ts': {
+    'test/adapters/bmdb/pg/contract-recovery.test.ts -t a restart of a controller': {
+      'a-controller-is-restarted-again-and-again':
+        "[-         WHERE r.asked_at <= now() - ${everyMs} * interval '1 millisecond'\n-]",
+    },
+  },
+  'src/adapters/bmdb/pg/tasks/notes.ts': {
+    'test/adapters/bmdb/pg/contract-recovery.test.ts -t a restart of a controller': {
+      'a-restart-for-another-machine-is-taken-back': '[- AND r.machine_id = h.machine_id-]\n    )`',
+      'a-controller-is-restarted-whatever-the-machine-is':
+        '[-  await requireMay(q, held, { notAsked, order: null, interrupts: true }, means);\n-]',
+    },
+  },
+  'src/actors/mirror/state.ts': {
+    'test/actors/mirror/changes.test.ts': {
+      'an-unknown-rung-is-told-again-and-again': '[-    toldRungs.add(rung);\n-]',
+    },
+  },
+  'src/machines/recovery.ts': {
+    'test/model/tasks.table.test.ts': {
+      'task-rebooting-restarts-the-agent':
+        "{ ...rungIs('rebooting'), target: '[-rebooting-]{+restartingAgent+}' },",
+      'task-reboot-rung-is-unknown':
+        "[-          { ...rungIs('rebooting'), target: 'rebooting' },\n-]",
+      'task-power-cycle-rung-reinstalls':
+        "[-          { ...rungIs('powerCycling'), target: 'powerCycling' },\n-]",
+      'task-reinstall-rung-power-cycles':
+        "          { target: '[-reinstalling-]{+powerCycling+}' },\n",
+      'task-any-rung-is-the-first': '=> is [-=== rung-]{+!== undefined && rung !== undefined+} }',
+      'task-answer-is-not-asked':
+        "[-              { ...rungIs('restartingAgent'), target: 'stopping' },\n-]",
+      'task-silence-power-cycles-at-once':
+        "[-              { ...rungIs('rebooting'), target: '#recovery.rebooting' },\n-]",
+      'task-silence-reboots-instead':
+        "#recovery.resettingBmc' },\n              { target: '#recovery.[-powerCycling-]{+rebooting+}' },",
+      'task-hanging-controller-is-not-restarted':
+        "[-              { ...rungIs('resettingBmc'), target: '#recovery.resettingBmc' },\n-]",
+      'task-restarted-controller-is-recovery':
+        "            onDone: [-[...beyondReset]-]{+{ target: '#recovery.recording' }+},\n",
+      'task-accepted-restart-is-an-answer':
+        "onDone: [[-{ ...rungIs('resettingBmc'), target: 'awaitingController' }, -]...beyondReset],",
+      'task-stopping-is-not-recorded': `            src: 'stopAgent',
             input: jobOf,
-            onDone: { target: '#recovery.recording' },`,
-        `            src: 'stopAgent',
-            input: jobOf,
-            onDone: { target: '#rereading' },`,
-      ],
-      [
-        'task-stopping-that-failed-counts',
-        `            src: 'stopAgent',
+            onDone: { target: '#[-recovery.recording-]{+rereading+}' },`,
+      'task-stopping-that-failed-counts': `            src: 'stopAgent',
             input: jobOf,
             onDone: { target: '#recovery.recording' },
-            onError: elseGiveUp,`,
-        `            src: 'stopAgent',
+            onError: [-elseGiveUp-]{+{ target: '#recovery.recording' }+},`,
+      'task-accepted-reboot-is-evidence': `            src: 'askReboot',
             input: jobOf,
-            onDone: { target: '#recovery.recording' },
-            onError: { target: '#recovery.recording' },`,
-      ],
-      [
-        'task-accepted-reboot-is-evidence',
-        `            src: 'askReboot',
-            input: jobOf,
-            onDone: { target: 'awaitingBoot' },`,
-        `            src: 'askReboot',
-            input: jobOf,
-            onDone: { target: '#recovery.recording' },`,
-      ],
-      [
-        'task-reboot-that-failed-is-awaited',
-        `            src: 'askReboot',
+            onDone: { target: '[-awaitingBoot-]{+#recovery.recording+}' },`,
+      'task-reboot-that-failed-is-awaited': `            src: 'askReboot',
             input: jobOf,
             onDone: { target: 'awaitingBoot' },
-            onError: elseGiveUp,`,
-        `            src: 'askReboot',
-            input: jobOf,
-            onDone: { target: 'awaitingBoot' },
-            onError: { target: 'awaitingBoot' },`,
-      ],
-      [
-        'task-accepted-off-is-off',
-        "onDone: { target: 'awaitingOff' },",
-        "onDone: { target: 'switchingOn' },",
-      ],
-      [
-        'task-power-stays-off',
-        "onDone: { target: 'switchingOn' },",
-        "onDone: { target: 'awaitingBoot' },",
-      ],
-      [
-        'task-failed-switch-off-leaves-power-off',
-        `            src: 'switchOff',
+            onError: [-elseGiveUp-]{+{ target: 'awaitingBoot' }+},`,
+      'task-accepted-off-is-off': "onDone: { target: '[-awaitingOff-]{+switchingOn+}' },",
+      'task-power-stays-off': "onDone: { target: '[-switchingOn-]{+awaitingBoot+}' },",
+      'task-failed-switch-off-leaves-power-off': `            src: 'switchOff',
             input: jobOf,
             onDone: { target: 'awaitingOff' },
-            onError: elseRestorePower,`,
-        `            src: 'switchOff',
-            input: jobOf,
-            onDone: { target: 'awaitingOff' },
-            onError: elseGiveUp,`,
-      ],
-      [
-        'task-failed-await-off-leaves-power-off',
-        `            src: 'awaitOff',
+            onError: [-elseRestorePower-]{+elseGiveUp+},`,
+      'task-failed-await-off-leaves-power-off': `            src: 'awaitOff',
             input: jobOf,
             onDone: { target: 'switchingOn' },
-            onError: elseRestorePower,`,
-        `            src: 'awaitOff',
-            input: jobOf,
-            onDone: { target: 'switchingOn' },
-            onError: elseGiveUp,`,
-      ],
-      [
-        'task-failed-switch-on-leaves-power-off',
-        `            src: 'switchOn',
+            onError: [-elseRestorePower-]{+elseGiveUp+},`,
+      'task-failed-switch-on-leaves-power-off': `            src: 'switchOn',
             input: jobOf,
             onDone: { target: 'awaitingBoot' },
-            onError: elseRestorePower,`,
-        `            src: 'switchOn',
+            onError: [-elseRestorePower-]{+elseGiveUp+},`,
+      'task-failed-power-cycle-is-not-told':
+        "  target: 'restoringPower',[-\n  actions: { type: 'keepFailure', params: errorOf },-]\n",
+      'task-power-on-is-evidence': `            src: 'switchOn',
             input: jobOf,
-            onDone: { target: 'awaitingBoot' },
-            onError: elseGiveUp,`,
-      ],
-      [
-        'task-failed-power-cycle-is-not-told',
-        `  target: 'restoringPower',
-  actions: { type: 'keepFailure', params: errorOf },
-`,
-        `  target: 'restoringPower',
-`,
-      ],
-      [
-        'task-power-on-is-evidence',
-        `            src: 'switchOn',
-            input: jobOf,
-            onDone: { target: 'awaitingBoot' },`,
-        `            src: 'switchOn',
-            input: jobOf,
-            onDone: { target: '#recovery.recording' },`,
-      ],
-      [
-        'task-restored-power-is-success',
-        `            onDone: { target: '#givingUp' },
-`,
-        `            onDone: { target: '#recovery.recording' },
-`,
-      ],
-      [
-        'task-failed-restoring-is-not-given-up',
-        `            onError: { target: '#givingUp' },
-`,
-        `            onError: { target: '#rereading' },
-`,
-      ],
-      [
-        'task-failed-restoring-hides-the-cause',
-        `            onError: { target: '#givingUp' },
-`,
-        `            onError: elseGiveUp,
-`,
-      ],
-      ['task-restoring-switches-off', "src: 'restorePower',", "src: 'switchOff',"],
-      [
-        'task-accepted-reinstall-is-evidence',
-        "onDone: { target: 'awaitingSystem' },",
-        "onDone: { target: '#recovery.recording' },",
-      ],
-      ['task-reinstall-awaits-a-boot', "src: 'awaitSystem',", "src: 'awaitBoot',"],
-      ['task-reinstall-asks-for-a-reboot', "src: 'askReinstall',", "src: 'askReboot',"],
-      [
-        'task-recovery-unrecorded-is-done',
-        `        onDone: thenDone,
-        onError: elseGiveUp,`,
-        `        onDone: thenDone,
-        onError: thenDone,`,
-      ],
-      ['task-recovery-claim-is-given-up', 'onError: elseRefused,', 'onError: elseGiveUp,'],
-    ],
-  ),
-];
+            onDone: { target: '[-awaitingBoot-]{+#recovery.recording+}' },`,
+      'task-restored-power-is-success':
+        "            onDone: { target: '#[-givingUp-]{+recovery.recording+}' },\n",
+      'task-failed-restoring-is-not-given-up':
+        "            onError: { target: '#[-givingUp-]{+rereading+}' },\n",
+      'task-failed-restoring-hides-the-cause':
+        "            onError: [-{ target: '#givingUp' }-]{+elseGiveUp+},\n",
+      'task-restoring-switches-off': "src: '[-restorePower-]{+switchOff+}',",
+      'task-accepted-reinstall-is-evidence':
+        "onDone: { target: '[-awaitingSystem-]{+#recovery.recording+}' },",
+      'task-reinstall-awaits-a-boot': "src: '[-awaitSystem-]{+awaitBoot+}',",
+      'task-reinstall-asks-for-a-reboot': "src: '[-askReinstall-]{+askReboot+}',",
+      'task-recovery-unrecorded-is-done':
+        '        onDone: thenDone,\n        onError: [-elseGiveUp-]{+thenDone+},',
+      'task-recovery-claim-is-given-up': 'onError: [-elseRefused-]{+elseGiveUp+},',
+    },
+  },
+});
