@@ -1,15 +1,16 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { parseEndpoint } from '../../src/agent/endpoint.ts';
+import { testRows } from '../support/rows.ts';
 
 describe('endpoint', () => {
-  test.each([
+  testRows([
     ['shepherd.lan:8080', { host: 'shepherd.lan', port: 8080 }],
     ['127.0.0.1:1', { host: '127.0.0.1', port: 1 }],
     ['[::1]:443', { host: '::1', port: 443 }],
-  ])('%s', (text, expected) => expect(parseEndpoint(text)).toEqual(expected));
+  ])('reads %s', (text, expected) => expect(parseEndpoint(text)).toEqual(expected));
 
-  test.each(['', 'host', 'host:', ':80', 'host:0', 'host:65536', '::1:80', '[x]:80', 'a b:1'])(
-    '%j is none',
+  testRows(['', 'host', 'host:', ':80', 'host:0', 'host:65536', '::1:80', '[x]:80', 'a b:1'])(
+    'refuses %j',
     (text) => expect(() => parseEndpoint(text)).toThrow(/endpoint is not host:port/),
   );
 });

@@ -8,6 +8,7 @@ import { hardwareReportCodec, installationRequestCodec } from '../../src/wire/co
 import { insertMachine, startPgServer } from '../adapters/bmdb/pg/pg-harness.ts';
 import type { PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
 import { machineRow, MINUTE, providedOf, startedAt } from '../contracts/bmdb-rows.ts';
+import { testRows } from '../support/rows.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'shepherd-show-'));
 const file = join(dir, 'shepherd.yaml');
@@ -136,7 +137,7 @@ describe('db show', () => {
     expect(all.machines).toHaveLength(2);
   });
 
-  test.each([
+  testRows([
     ['report.cpu[0].cores', '8'],
     ['HardwareReport.report.manufacturer', 'ACME'],
     ['provider_id', 'device-one'],

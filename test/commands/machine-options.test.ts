@@ -12,12 +12,13 @@ import {
   wordsOf,
 } from '../../src/commands/machine/options.ts';
 import { UsageError } from '../../src/domain/errors.ts';
+import { testRows } from '../support/rows.ts';
 
 const NOW = Date.UTC(2025, 10, 1, 12);
 const HOUR = 3_600_000;
 
 describe('an end', () => {
-  test.each([
+  testRows([
     ['2h', NOW + 2 * HOUR],
     ['90d', NOW + 90 * 24 * HOUR],
     ['2025-12-01', Date.UTC(2025, 11, 1)],
@@ -28,7 +29,7 @@ describe('an end', () => {
     expect(untilMsOf(whenOf(text), NOW)).toBe(atMs);
   });
 
-  test.each(['2025-12-01T10:00:00', 'tomorrow', '0s', '-2h', '2025-13-01', '', '1764583200'])(
+  testRows(['2025-12-01T10:00:00', 'tomorrow', '0s', '-2h', '2025-13-01', '', '1764583200'])(
     '%s is none: nobody knows when that is',
     (text) => {
       expect(() => whenOf(text)).toThrow(InvalidArgumentError);

@@ -11,6 +11,7 @@ import { UsageError } from '../../src/domain/errors.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import type { Secret } from '../../src/config.ts';
 import { TOKEN, env, minimal, withValue } from './examples.ts';
+import { testRows } from '../support/rows.ts';
 
 let directory: string;
 beforeEach(() => {
@@ -171,7 +172,7 @@ colour: red
   expect(message, 'a secret is never repeated').not.toContain(TOKEN);
 });
 
-test.each([
+testRows([
   ['providers.equinix.sshKeyLabel', 'x-FIXME'],
   ['providers.equinix.devicePrefix', 'shepherd-fixme-'],
   ['providers.equinix.username', 'FixMe'],
@@ -181,7 +182,7 @@ test.each([
   );
 });
 
-test.each([
+testRows([
   ['providers.equinix.driver', 'azure', 'names no driver that exists'],
   ['providers.equinix.projectId', 'zzz', 'is not a UUID'],
   ['providers.equinix.devicePrefix', 'under_score-', 'give a prefix'],
@@ -214,7 +215,7 @@ test.each([
   expect(complaint(() => parseConfig(withValue(path, value), { env }))).toContain(expected);
 });
 
-test.each([
+testRows([
   ['agentServer.listen', '127.0.0.1:0', 'agent.endpoint'],
   ['providers.equinix.baseUrl', 'http://127.0.0.1:8080/metal/v1', 'agent.executablePath'],
 ])('%s: %s is accepted, also without %s', (path, value, unset) => {
@@ -242,7 +243,7 @@ test('secrets come from the environment or a private file, and are read again ea
   expect(complaint(() => token.read())).toContain('file:token, which cannot be read (ENOENT)');
 });
 
-test.each([
+testRows([
   ['${MISSING}', 'refers to ${MISSING}, which is not set'],
   ['file:absent', 'refers to file:absent, which cannot be read (ENOENT)'],
   ['file:empty', 'refers to file:empty, which is empty'],
@@ -305,7 +306,7 @@ test('B6: a secret is read from a regular file of our own or of root', () => {
   vi.restoreAllMocks();
 });
 
-test.each([
+testRows([
   ['fifteen-letters', true],
   ['sixteen-letters-', false],
 ])('B6: the console token %s is too short: %s', (token, isShort) => {
@@ -324,7 +325,7 @@ test('B6: the console has names of its own, and names only', () => {
   }
 });
 
-test.each(['db', 'db1:5432,db2:5433'])(
+testRows(['db', 'db1:5432,db2:5433'])(
   'a password in the database URL of %s is a reference, escaped as a URL needs it',
   (hosts) => {
     const url = `postgres://bmdb:\${PGPASSWORD}@${hosts}/bmdb`;
@@ -365,7 +366,7 @@ test('flags win over the file, are read as YAML would, and are checked alike', (
   );
 });
 
-test.each([
+testRows([
   ['a: [', 'is not valid YAML'],
   ['ssh: {}\nssh: {}\n', 'is not valid YAML'],
   ['a: 1\n---\nb: 2\n', 'is not valid YAML'],

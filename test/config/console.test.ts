@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config.ts';
 import { env, minimal } from './examples.ts';
+import { testRows } from '../support/rows.ts';
 
 const CONSOLE_TOKEN = 'sixteen-letters-';
 const OIDC = { clientId: 'shepherd', groups: { staff: { role: 'viewer' } } };
 const withConsole = (console: object) => () =>
   parseConfig({ ...minimal(), console }, { env: { ...env, CONSOLE_TOKEN } }).console;
 
-test.each([
+testRows([
   ['behind a proxy', { proxy: 'trusted', token: '${CONSOLE_TOKEN}' }],
   ['that people come back to', { oidc: { ...OIDC, issuer: 'https://login.example.org' } }],
 ])('a console %s has to know its address', (_, section) => {
@@ -15,7 +16,7 @@ test.each([
   expect(withConsole({ ...section, url: 'https://shepherd.example.org' })).not.toThrow();
 });
 
-test.each([
+testRows([
   ['https://login.example.org', true],
   ['http://127.0.0.1:8080', true],
   ['http://[::1]:8080', true],

@@ -6,6 +6,7 @@ import { UsageError } from '../../src/domain/errors.ts';
 import * as leaf from '../../src/settings/leaves.ts';
 import { driverTable } from '../../src/settings/driver-table.ts';
 import { env, minimal, withValue } from './examples.ts';
+import { testRows } from '../support/rows.ts';
 
 const shelf: BalancerDriver<{ door: string }> = {
   name: 'shelf',
@@ -140,7 +141,7 @@ const NO_PATHS = [
   '/[a]',
   `/${'a'.repeat(201)}`,
 ];
-test.each(NO_PATHS)('a balancer cannot be told to ask for %s', (http) => {
+testRows(NO_PATHS)('a balancer cannot be told to ask for %s', (http) => {
   expect(complaint('pools.api.ports.http.check', { http })).toMatch(
     /pools\.api\.ports\.http\.check is .*; give tcp, or \{ http: \/path \}, a path of letters/,
   );
@@ -190,7 +191,7 @@ test.each<[string, string, unknown, string]>([
   expect(message.split('\n')[0]).toBe('the configuration has 1 mistake:');
 });
 
-test.each([
+testRows([
   ['0.0.0.0', true],
   ['::', true],
   ['2001:db8:0:0::10', true],

@@ -17,6 +17,7 @@ import { settingsOf } from '../../src/config/provider-schema.ts';
 import { UsageError } from '../../src/domain/errors.ts';
 import * as leaf from '../../src/settings/leaves.ts';
 import { env, minimal, withValue } from './examples.ts';
+import { testRows } from '../support/rows.ts';
 
 /** Every driver there is, as messages list them. */
 const NAMES = ['equinix', 'hetzner-robot', 'latitude', 'loopback', 'redfish', 'static', 'stub'];
@@ -81,7 +82,7 @@ test('B4: machines of a list are strict, unless their provider says otherwise', 
   );
 });
 
-test.each([
+testRows([
   ['http://192.0.2.1/machines.json', false],
   ['http://machines.example.net/list', false],
   ['http://127.0.0.1.example.net/list', false],
@@ -112,7 +113,7 @@ test('vector 1: an unknown key is named with those that this driver knows', () =
   expect(message, 'keys of others are not known here').not.toContain('projectId');
 });
 
-test.each([
+testRows([
   [
     'plans',
     [{ name: 'a' }, { name: 'b', spott: true }],
@@ -141,7 +142,7 @@ test('vector 1: a placeholder is named wherever it stands, and not repeated with
   expect(message).not.toContain('but-a-literal-token');
 });
 
-test.each([
+testRows([
   ['sharedTags', { 'shepherd-op': 'x' }, 'providers.rack.sharedTags.shepherd-op'],
   ['sharedTags', { 'a key': 'x' }, 'providers.rack.sharedTags["a key"]'],
   ['callsPerSecond', -1, 'providers.rack.callsPerSecond'],

@@ -3,6 +3,7 @@ import { parseConfig } from '../../src/config.ts';
 import { complaintAboutRoles } from '../../src/config/roles-schema.ts';
 import { DAEMON_ROLES } from '../../src/domain/daemon-roles.ts';
 import { env, minimal } from './examples.ts';
+import { testRows } from '../support/rows.ts';
 
 const shared = { url: 'postgres://bmdb@db.example.net/bmdb' };
 const parse = (more: object) => parseConfig({ ...minimal(), database: shared, ...more }, { env });
@@ -26,7 +27,7 @@ const embedded = { embedded: { dataDir: 'data' } };
 const endpoint = { endpoint: 'shepherd.example.net:8080' };
 
 // What the other part is left to, who would do it, and whether this one could do anything at all.
-test.each([
+testRows([
   [{ roles: ALL, database: embedded }, null],
   [{ roles: ['console'], database: embedded }, 'no other one reaches database.embedded'],
   [{ roles: ['loops'], database: shared }, 'give agent.endpoint'],
@@ -35,7 +36,7 @@ test.each([
   [{ roles: ['balancer'], database: shared }, 'no balancers are configured'],
   [{ roles: ['balancer'], database: shared, balancers: { edge: {} } }, null],
   [{ roles: ['balancer', 'janitor'], database: shared }, null],
-])('%o: %s', (written, expected) => {
+])('complains about %o: %s', (written, expected) => {
   const complaint = complaintAboutRoles(written);
   if (expected === null) expect(complaint).toBeNull();
   else expect(complaint).toContain(expected);

@@ -8,6 +8,7 @@ import { REGISTERED } from '../adapters/metrics/registered.ts';
 import { root } from '../repo/sources.ts';
 import { faultsOf, metricsOf } from './promql.ts';
 import { runbookOf, SHIPPED } from './rules.ts';
+import { testRows } from '../support/rows.ts';
 
 const runbooks = new Set(SHIPPED.map(({ alert }) => runbookOf(alert)));
 const read = (name: string) =>
@@ -24,7 +25,7 @@ describe.each(Object.keys(BOARDS))('V52 the dashboard %s', (name) => {
     expect(dashboard).toEqual(dashboardOf(BOARDS[name]!));
   });
 
-  test.each(queries)(
+  testRows(queries)(
     '%s asks for what is exported, and holds over several daemons: %s',
     (_, expr) => {
       expect(faultsOf(expr)).toEqual([]);

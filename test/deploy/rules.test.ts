@@ -11,6 +11,7 @@ import { faultsOf } from './promql.ts';
 import { CONSOLE, findPromtool, runPromtool, type PromCase } from './promtool.ts';
 import { runbookOf, SHIPPED } from './rules.ts';
 import { agentStarted, machineRow, NOW_MS, slotFacts } from '../support/facts.ts';
+import { testRows } from '../support/rows.ts';
 
 /** Severity and how long it must last, as they were specified; the thresholds are in the cases. */
 const SPECIFIED = `
@@ -31,7 +32,7 @@ test('V54 the alerts are those that were specified', () => {
 });
 
 describe('V52 every rule', () => {
-  test.each(SHIPPED.map((rule) => [rule.alert, rule] as const))(
+  testRows(SHIPPED.map((rule) => [rule.alert, rule] as const))(
     '%s asks for what is exported, holds over several daemons, and leads to its runbook',
     (alert, { expr, annotations }) => {
       expect(faultsOf(expr)).toEqual([]);

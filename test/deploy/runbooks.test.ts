@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { root } from '../repo/sources.ts';
 import { openConsole } from '../console/api/console-stand.ts';
 import { runbookOf, SHIPPED } from './rules.ts';
+import { testRows } from '../support/rows.ts';
 
 const FOLDER = join(root, 'docs/runbooks');
 const alerts = [...new Set(SHIPPED.map(({ alert }) => alert))];
@@ -17,7 +18,7 @@ describe('V54 runbooks', () => {
     expect(names.toSorted()).toEqual(alerts.map(runbookOf).toSorted());
   });
 
-  test.each(alerts)('%s has its four parts, each with something in it', (alert) => {
+  testRows(alerts)('%s has its four parts, each with something in it', (alert) => {
     const text = readFileSync(join(FOLDER, `${runbookOf(alert)}.md`), 'utf8');
     const parts = text.split(/^## /m).slice(1);
     expect(parts.map((part) => part.split('\n')[0])).toEqual(PARTS);

@@ -14,6 +14,7 @@ import { provisioner } from '../../src/machines/provisioner.ts';
 import { session } from '../../src/machines/session.ts';
 import { recovery } from '../../src/machines/recovery.ts';
 import { takeover } from '../../src/machines/takeover.ts';
+import { testRows } from '../support/rows.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const read = (id: string): ChartLayout =>
@@ -45,7 +46,7 @@ describe('V17: layouts of charts', () => {
     fresh = await layoutDocuments();
   });
 
-  test.each(CHART_IDS)('%s is fresh, small, and holds its states within its bounds', (id) => {
+  testRows(CHART_IDS)('%s is fresh, small, and holds its states within its bounds', (id) => {
     const path = `src/console/charts/${id}.json`;
     const text = readFileSync(join(ROOT, path), 'utf8');
     expect(text).toBe(fresh.get(path));
@@ -107,7 +108,7 @@ describe('V17: layouts of charts', () => {
     }
   });
 
-  test.each(CHART_IDS.filter((id) => id.startsWith('inside-')))('%s has all children', (id) => {
+  testRows(CHART_IDS.filter((id) => id.startsWith('inside-')))('%s has all children', (id) => {
     const { life, requests } = lifecycle.root.states['alive']!.states as Record<
       string,
       AnyStateNode

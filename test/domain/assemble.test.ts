@@ -24,6 +24,7 @@ import {
   provided,
   SLOT,
 } from '../support/facts.ts';
+import { testRows } from '../support/rows.ts';
 
 const NO_ROWS: Rows = { machines: [], intents: [], holds: [], penalties: [], requests: [] };
 const listing = (...machines: ProviderMachine[]): Map<ProviderName, KnownListing> =>
@@ -83,7 +84,7 @@ describe('assembleFacts', () => {
     expect(found).toMatchObject({ conflict: null, listed: { id: 'srv-1' } });
   });
 
-  test.each([
+  testRows([
     [
       'two machines on a slot',
       { machines: [machineRow(), machineRow({ machineId: OTHER })] },
@@ -143,7 +144,7 @@ describe('assembleFacts', () => {
     expect(assemble(rows, listing(...machines)).get(SLOT)?.conflict).toContain(reason);
   });
 
-  test.each([
+  testRows([
     ['its own slot', 'rack-1'],
     ['a slot of its own name', null],
   ])('a foreign device that no machine refers to does not exist: %s', (_, reservationId) => {
@@ -172,7 +173,7 @@ describe('assembleFacts', () => {
     expect(found).toMatchObject({ listed: null, intent: { state: 'open' }, conflict: null });
   });
 
-  test.each(['foreign', 'untagged'] as const)(
+  testRows(['foreign', 'untagged'] as const)(
     'a slot under a %s device is not free',
     (ownership) => {
       for (const machines of [

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createBatcher } from '../../src/domain/batcher.ts';
 import type { Outcome } from '../../src/domain/batcher.ts';
+import { testRows } from '../support/rows.ts';
 
 interface Started {
   readonly items: readonly string[];
@@ -135,7 +136,7 @@ describe('batcher', () => {
     expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
   });
 
-  test.each([
+  testRows([
     ['rejects', () => Promise.reject(new Error('no wait'))],
     [
       'throws',

@@ -8,6 +8,7 @@ import {
 } from '../../src/domain/headline.ts';
 import { readFilter } from '../../src/domain/machine-filter.ts';
 import { STATES, SUBSTATES, type MachineState } from '../../src/domain/states.ts';
+import { testRows } from '../support/rows.ts';
 
 const places = STATES.flatMap((state) => SUBSTATES[state].map((substate) => ({ state, substate })));
 const headline = (...counts: readonly (readonly [MachineState, string, number])[]) =>
@@ -30,7 +31,7 @@ describe('the headline', () => {
     for (const place of places) expect(String(shareWord(place))).not.toMatch(/running/i);
   });
 
-  test.each([
+  testRows([
     ['good', headline(['Running', 'healthy', 3])],
     ['warn', headline(['Running', 'healthy', 3], ['Running', 'late', 1])],
     ['warn', headline(['Recovering', 'rebooting', 1], ['Reserved', 'available', 1])],
@@ -55,7 +56,7 @@ describe('the headline', () => {
     expect(shareWord({ state: 'Deprovisioning', substate: 'claiming' })).toBe('deprovisioning');
   });
 
-  test.each(SHARE_WORDS)('links %s to a filter that lists exactly these machines', (word) => {
+  testRows(SHARE_WORDS)('links %s to a filter that lists exactly these machines', (word) => {
     const { filter } = readFilter(FILTER_OF[word]);
     const [term] = filter!.terms;
     const values = term?.kind === 'state' ? term.values : [];

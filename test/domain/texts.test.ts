@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { plainText, plainTextOr, TEXT_MAX, visibleText } from '../../src/domain/texts.ts';
+import { testRows } from '../support/rows.ts';
 
-test.each([
+testRows([
   ['nothing special', 'nothing special'],
   ['', ''],
   ['a\0b', 'a\ufffdb'],
@@ -50,7 +51,7 @@ test('a missing text stays missing', () => {
   ]);
 });
 
-test.each([
+testRows([
   ['nothing special: ümläut, 漢字, 😀', 'nothing special: ümläut, 漢字, 😀'],
   ['', ''],
   ['\u001b[31mred\u001b[0m\u009b2J', '\\u{1b}[31mred\\u{1b}[0m\\u{9b}2J'],

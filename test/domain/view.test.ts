@@ -22,6 +22,7 @@ import {
   SESSION,
   slotFacts,
 } from '../support/facts.ts';
+import { testRows } from '../support/rows.ts';
 
 const MINUTE = 60_000;
 const moment = { nowMs: NOW_MS, loss: DEFAULT_LOSS };
@@ -305,7 +306,7 @@ const TRUTH: readonly (readonly [string, Partial<SlotFacts>, Partial<MachineView
 ];
 
 describe('viewOf: the first rule that matches decides', () => {
-  test.each(TRUTH)('%s', (_, facts, expected) => {
+  testRows(TRUTH)('shows %s', (_, facts, expected) => {
     expect(view(facts)).toMatchObject(expected);
   });
 

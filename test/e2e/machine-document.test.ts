@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { blocksOf, looksLike, ROOT, type Block } from '../simulator/fakequinix/document.ts';
 import { withCommandedFleet, type CommandedFleet } from './machine-fleet.ts';
 import { RUNBOOK_COMMANDS } from './runbook-commands.ts';
+import { testRows } from '../support/rows.ts';
 
 /** A block, and where a reader finds it: documents are read in this order. */
 interface Placed extends Block {
@@ -124,7 +125,7 @@ test('every command has an example that shows its answer', () => {
   expect(withAnswer.length).toBeGreaterThan(12);
 });
 
-test.each(withAnswer)('the example of %s answers what is shown', (place, shown) => {
+testRows(withAnswer)('the example of %s answers what is shown', (place, shown) => {
   const output = outputs.get(place)!;
   expect(looksLike(output, shown.text.trimEnd()), output).toBe(true);
 });

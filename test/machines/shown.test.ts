@@ -4,11 +4,12 @@ import { lifecycle } from '../../src/machines/lifecycle.ts';
 import { isBusy, shownIn } from '../../src/machines/shown.ts';
 import { SLOT } from '../support/facts.ts';
 import { PLACES, viewAt } from '../support/views.ts';
+import { testRows } from '../support/rows.ts';
 
 const snapshotOf = (...place: Parameters<typeof viewAt>) =>
   createActor(lifecycle, { input: { view: viewAt(...place) } }).getSnapshot();
 
-test.each(PLACES)('a fresh actor told %s · %s shows just that', (state, substate) => {
+testRows(PLACES)('a fresh actor told %s · %s shows just that', (state, substate) => {
   expect(shownIn(snapshotOf(state, substate))).toEqual({
     ...{ slot: SLOT, state, substate, working: false },
   });

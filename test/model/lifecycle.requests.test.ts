@@ -5,6 +5,7 @@ import { SLOT } from '../support/facts.ts';
 import { effectsOf, ends, fails, news } from '../support/happenings.ts';
 import { createStand, type Run } from '../support/replay.ts';
 import type { Effect } from '../doubles/scripted-services.ts';
+import { testRows } from '../support/rows.ts';
 import { viewAt } from '../support/views.ts';
 import { RESTS, SETTLE_PAUSE_MS, TASKS } from './lifecycle.table.ts';
 import { askedIn } from './lifecycle.truth.ts';
@@ -51,24 +52,25 @@ const refuse = (run: Run) =>
   effectsOf(run, () => run.play(fails('settleRequest', new Error('stays open'))));
 const settles = (key: string): Effect => ['calls', 'settleRequest', { slot: SLOT, key }];
 
-describe.each(PLACES)('in %s', (_, reach) => {
-  test('a request is settled once, and nothing else moves', async () => {
-    const run = await reach();
-    const before = shownOf(run);
-    expect(await asked(run, 'ann-1')).toEqual([settles('ann-1')]);
-    expect(askedOf(run)).toBe('settling');
-    expect(await asked(run, 'ann-2'), 'one after the other').toEqual([]);
-    expect(await asked(run, 'ann-1')).toEqual([]);
-    expect(await answer(run, 'ann-1')).toEqual([]);
-    expect(askedOf(run)).toBe('idle');
-    expect(shownOf(run)).toEqual(before);
-    expect(await asked(run, 'ann-1'), 'the mirror lags a little').toEqual([]);
-    expect(await asked(run, 'ann-2')).toEqual([settles('ann-2')]);
-    expect(await answer(run, 'ann-2')).toEqual([]);
-    await run.stop();
-  });
+testRows(PLACES)('in %s, a request is settled once, and nothing else moves', async (_, reach) => {
+  const run = await reach();
+  const before = shownOf(run);
+  expect(await asked(run, 'ann-1')).toEqual([settles('ann-1')]);
+  expect(askedOf(run)).toBe('settling');
+  expect(await asked(run, 'ann-2'), 'one after the other').toEqual([]);
+  expect(await asked(run, 'ann-1')).toEqual([]);
+  expect(await answer(run, 'ann-1')).toEqual([]);
+  expect(askedOf(run)).toBe('idle');
+  expect(shownOf(run)).toEqual(before);
+  expect(await asked(run, 'ann-1'), 'the mirror lags a little').toEqual([]);
+  expect(await asked(run, 'ann-2')).toEqual([settles('ann-2')]);
+  expect(await answer(run, 'ann-2')).toEqual([]);
+  await run.stop();
+});
 
-  test('holds move nothing: what they bar is in what the view says is due', async () => {
+testRows(PLACES)(
+  'in %s, holds move nothing: what they bar is in what the view says is due',
+  async (_, reach) => {
     const run = await reach();
     const before = shownOf(run);
     for (const holds of [['no-start'], ['no-start', 'preserve'], ['preserve'], []] as const) {
@@ -77,8 +79,8 @@ describe.each(PLACES)('in %s', (_, reach) => {
       expect(shownOf(run)).toEqual(before);
     }
     await run.stop();
-  });
-});
+  },
+);
 
 describe('a request that cannot be settled', () => {
   test.each(['fails', 'stays open'])('%s: is tried again after a while', async (how) => {

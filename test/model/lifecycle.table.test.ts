@@ -10,6 +10,7 @@ import { SLOT } from '../support/facts.ts';
 import { effectsOf, ends, fails, news } from '../support/happenings.ts';
 import { createStand, type Run } from '../support/replay.ts';
 import type { Effect } from '../doubles/scripted-services.ts';
+import { testRows } from '../support/rows.ts';
 import { viewAt } from '../support/views.ts';
 import {
   FOLLOWS,
@@ -71,47 +72,53 @@ const lateFor = (run: Run): EventObject[] =>
 beforeEach(() => void vi.spyOn(console, 'warn').mockImplementation(() => undefined));
 afterEach(() => void vi.restoreAllMocks());
 
-describe.each(LINES)('%s', (_, from) => {
-  const view = viewOf(from);
-
-  test('an actor that begins with it is there, and waits for a turn where it may have work', async () => {
+testRows(LINES)(
+  '%s: an actor that begins with it is there, and waits for a turn where it may have work',
+  async (_, from) => {
+    const view = viewOf(from);
     for (const each of [view, { ...view, holds: ['no-recover' as const] }]) {
       const run = start(each);
       expect(place(run)).toEqual(settledAt(view));
       expect(run.stage.effects).toEqual(settles(view));
       await run.stop();
     }
-  });
+  },
+);
 
-  test('news lead where they say, and leaps are counted', async () => {
-    for (const to of [...RESTS.map(viewOf), { ...view, machineId: ANOTHER_TENANCY }]) {
-      const run = start(view);
-      const effects = await sent(run, news(to));
-      const story = `told ${nameOf(restOf(to))}`;
-      const isOver = from.state === 'Released';
-      expect(place(run), story).toEqual(settledAt(isOver ? view : to));
-      expect(effects, story).toEqual(isOver ? [] : followsOf(view, to));
-      await run.stop();
-    }
-  });
+testRows(LINES)('%s: news lead where they say, and leaps are counted', async (_, from) => {
+  const view = viewOf(from);
+  for (const to of [...RESTS.map(viewOf), { ...view, machineId: ANOTHER_TENANCY }]) {
+    const run = start(view);
+    const effects = await sent(run, news(to));
+    const story = `told ${nameOf(restOf(to))}`;
+    const isOver = from.state === 'Released';
+    expect(place(run), story).toEqual(settledAt(isOver ? view : to));
+    expect(effects, story).toEqual(isOver ? [] : followsOf(view, to));
+    await run.stop();
+  }
+});
 
-  test('news that change none of place, due work and tenancy leave everything as it is', async () => {
+testRows(LINES)(
+  '%s: news that change none of place, due work and tenancy leave everything as it is',
+  async (_, from) => {
+    const view = viewOf(from);
     const run = start(view);
     const same: MachineView = { ...view, reason: 'because', lastHeartbeatAtMs: 1, dueAtMs: 2 };
     expect(await sent(run, news(same))).toEqual([]);
     if (from.state !== 'Released') expect(run.snapshot().context['view']).toEqual(same);
     expect(place(run)).toEqual(settledAt(view));
     await run.stop();
-  });
+  },
+);
 
-  test('words of services that do not run are not heard', async () => {
-    const run = start(view);
-    for (const late of lateFor(run)) {
-      expect(await sent(run, late), late.type).toEqual([]);
-      expect(place(run), late.type).toEqual(settledAt(view));
-    }
-    await run.stop();
-  });
+testRows(LINES)('%s: words of services that do not run are not heard', async (_, from) => {
+  const view = viewOf(from);
+  const run = start(view);
+  for (const late of lateFor(run)) {
+    expect(await sent(run, late), late.type).toEqual([]);
+    expect(place(run), late.type).toEqual(settledAt(view));
+  }
+  await run.stop();
 });
 
 /** All that an actor does when news lead it from one place to another. */
@@ -131,65 +138,66 @@ const DUE = RESTS.filter(({ next }) => next !== null).map(
   (rest) => [nameOf(rest), viewOf(rest)] as const,
 );
 
-describe.each(DUE)('%s', (_, view) => {
-  test('without a machine, nothing is awaited', async () => {
-    const run = start({ ...view, machineId: null });
-    expect(run.stage.effects).toEqual([]);
-    expect(place(run)).toEqual(settledAt(view));
-    await run.stop();
-  });
+testRows(DUE)('%s: without a machine, nothing is awaited', async (_, view) => {
+  const run = start({ ...view, machineId: null });
+  expect(run.stage.effects).toEqual([]);
+  expect(place(run)).toEqual(settledAt(view));
+  await run.stop();
+});
 
-  test('a turn begins the work that is due', async () => {
-    const run = start(view);
-    expect(run.stage.effects).toEqual(asks(view));
-    const task = begunBy(view)!;
-    expect(await played(run, ends('awaitTurn'))).toEqual([['calls', task.service, JOB]]);
-    expect(place(run)).toEqual(at(task, 'claiming'));
-    await run.stop();
-  });
+testRows(DUE)('%s: a turn begins the work that is due', async (_, view) => {
+  const run = start(view);
+  expect(run.stage.effects).toEqual(asks(view));
+  const task = begunBy(view)!;
+  expect(await played(run, ends('awaitTurn'))).toEqual([['calls', task.service, JOB]]);
+  expect(place(run)).toEqual(at(task, 'claiming'));
+  await run.stop();
+});
 
-  test('a turn that could not be awaited is a setback, and is awaited anew', async () => {
+testRows(DUE)(
+  '%s: a turn that could not be awaited is a setback, and is awaited anew',
+  async (_, view) => {
     const run = start(view);
     const before = place(run);
     expect(await played(run, fails('awaitTurn', fault))).toEqual(asks(view, 1));
     expect(place(run)).toEqual(before);
     expect(run.snapshot().context).toMatchObject({ view, lastFailure: FAULT, setbacks: 1 });
     await run.stop();
-  });
+  },
+);
+
+const BEGUN = TASKS.flatMap((task) => {
+  const doors = RESTS.filter(({ state, next }) => next === task.due && task.from.includes(state));
+  return doors.map((door) => [`${task.service}, begun in ${nameOf(door)}`, task, door] as const);
+});
+const begin = async (door: Rest): Promise<Run> => {
+  const run = start(viewOf(door));
+  await run.play(ends('awaitTurn'));
+  return run;
+};
+const result = (task: TaskOfOurs, outcome: string, view: MachineView | null) =>
+  ends(task.service, { outcome, failure: outcome === 'done' ? null : FAULT, view });
+
+testRows(BEGUN)('%s, shows each of its steps, and none while it ends', async (_, task, door) => {
+  const run = await begin(door);
+  const child = run.stage.live.get(task.service)!;
+  for (const step of task.steps) {
+    for (const value of [step, { [step]: 'within' }]) {
+      child.show({ value });
+      expect(place(run)).toEqual(at(task, step));
+    }
+  }
+  for (const value of ['givingUp', 'rereading', 'ended']) {
+    child.show({ value });
+    expect(place(run)).toEqual(at(task, null));
+  }
+  await run.stop();
 });
 
-describe.each(
-  TASKS.flatMap((task) => {
-    const doors = RESTS.filter(({ state, next }) => next === task.due && task.from.includes(state));
-    return doors.map((door) => [`${task.service}, begun in ${nameOf(door)}`, task, door] as const);
-  }),
-)('%s', (_, task, door) => {
-  const begin = async (): Promise<Run> => {
-    const run = start(viewOf(door));
-    await run.play(ends('awaitTurn'));
-    return run;
-  };
-  const result = (outcome: string, view: MachineView | null) =>
-    ends(task.service, { outcome, failure: outcome === 'done' ? null : FAULT, view });
-
-  test('shows each of its steps, and none while it ends', async () => {
-    const run = await begin();
-    const child = run.stage.live.get(task.service)!;
-    for (const step of task.steps) {
-      for (const value of [step, { [step]: 'within' }]) {
-        child.show({ value });
-        expect(place(run)).toEqual(at(task, step));
-      }
-    }
-    for (const value of ['givingUp', 'rereading', 'ended']) {
-      child.show({ value });
-      expect(place(run)).toEqual(at(task, null));
-    }
-    await run.stop();
-  });
-
-  test('no news interrupt it, and the last of them decide where nothing better is known', async () => {
-    const run = await begin();
+testRows(BEGUN)(
+  '%s, no news interrupt it, and the last of them decide where nothing better is known',
+  async (_, task, door) => {
+    const run = await begin(door);
     for (const view of RESTS.map(viewOf)) {
       expect(await sent(run, news(view))).toEqual([]);
       expect(place(run)).toEqual(at(task, 'claiming'));
@@ -197,47 +205,54 @@ describe.each(
     }
     const last = viewAt('Running', 'silent', { next: 'recovery' });
     await run.send(news(last));
-    expect(await played(run, result('failed', null))).toEqual([TURN_ENDED, ...asks(last, 1)]);
+    expect(await played(run, result(task, 'failed', null))).toEqual([TURN_ENDED, ...asks(last, 1)]);
     await run.stop();
-  });
+  },
+);
 
-  test('words of services that do not run are not heard', async () => {
-    const run = await begin();
-    for (const late of lateFor(run)) expect(await sent(run, late), late.type).toEqual([]);
-    expect(place(run)).toEqual(at(task, 'claiming'));
-    await run.stop();
-  });
+testRows(BEGUN)('%s, words of services that do not run are not heard', async (_, task, door) => {
+  const run = await begin(door);
+  for (const late of lateFor(run)) expect(await sent(run, late), late.type).toEqual([]);
+  expect(place(run)).toEqual(at(task, 'claiming'));
+  await run.stop();
+});
 
-  test('done: its turn ends, and the machine is where the rows now say', async () => {
+testRows(BEGUN)(
+  '%s, done: its turn ends, and the machine is where the rows now say',
+  async (_, task, door) => {
     for (const view of RESTS.map(viewOf)) {
-      const run = await begin();
-      expect(await played(run, result('done', view))).toEqual([TURN_ENDED, ...settles(view)]);
+      const run = await begin(door);
+      expect(await played(run, result(task, 'done', view))).toEqual([TURN_ENDED, ...settles(view)]);
       expect(place(run)).toEqual(settledAt(view));
       expect(run.snapshot().context).toMatchObject({ view, lastFailure: null, setbacks: 0 });
       await run.stop();
     }
-  });
+  },
+);
 
-  test.each(['failed', 'refused'])('%s: the same, and a setback', async (outcome) => {
+testRows(BEGUN)('%s, failed or refused: the same, and a setback', async (_, task, door) => {
+  for (const outcome of ['failed', 'refused'])
     for (const view of [viewOf(door), viewAt('Quarantined', 'needsHuman')]) {
-      const run = await begin();
-      const effects = await played(run, result(outcome, view));
+      const run = await begin(door);
+      const effects = await played(run, result(task, outcome, view));
       expect(effects).toEqual([TURN_ENDED, ...settles(view, 1)]);
       expect(place(run)).toEqual(settledAt(view));
       expect(run.snapshot().context).toMatchObject({ view, lastFailure: FAULT, setbacks: 1 });
       await run.stop();
     }
-  });
+});
 
-  test('crashed: its turn ends, and the machine is where it was last seen', async () => {
-    const run = await begin();
+testRows(BEGUN)(
+  '%s, crashed: its turn ends, and the machine is where it was last seen',
+  async (_, task, door) => {
+    const run = await begin(door);
     const view = viewOf(door);
     expect(await played(run, fails(task.service, fault))).toEqual([TURN_ENDED, ...asks(view, 1)]);
     expect(place(run)).toEqual(settledAt(view));
     expect(run.snapshot().context).toMatchObject({ view, lastFailure: FAULT, setbacks: 1 });
     await run.stop();
-  });
-});
+  },
+);
 
 describe('setbacks in a row', () => {
   const due = viewAt('Provisioned', 'waiting', { next: 'agentStart' });

@@ -7,6 +7,7 @@ import { createStand, type Run, type Subject } from '../support/replay.ts';
 import type { Effect } from '../doubles/scripted-services.ts';
 import { viewAt } from '../support/views.ts';
 import { deprovisionSubject, JOB, recoverySubject, takeoverSubject } from './subjects.ts';
+import { testRows } from '../support/rows.ts';
 import { TASK_TABLES, type TaskTable } from './tasks.table.ts';
 
 /** The tables of `tasks.table.ts`, each way through them on a live actor: where it leads, and all it does. */
@@ -106,7 +107,7 @@ describe.each([takeoverSubject, recoverySubject, deprovisionSubject])(
       return found.toSorted((a, b) => a.length - b.length)[0]!;
     };
 
-    test.each(ways.map((way) => [nameOf(table, way), way] as const))('%s', async (_, way) => {
+    testRows(ways.map((way) => [nameOf(table, way), way] as const))('goes %s', async (_, way) => {
       const run = stand.start();
       expect(leafOf(run)).toBe(FIRST);
       expect(run.stage.effects).toEqual(callOf(table, FIRST, null));
@@ -121,7 +122,7 @@ describe.each([takeoverSubject, recoverySubject, deprovisionSubject])(
       await run.stop();
     });
 
-    test.each([...Object.keys(table), LAST])('%s: nothing else leads anywhere', async (step) => {
+    testRows([...Object.keys(table), LAST])('%s: nothing else leads anywhere', async (step) => {
       const run = stand.start();
       for (const end of wayTo(step)) await play(run, table, end);
       const services = Object.keys(subject.services).filter(

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { importViolations } from './arrows.ts';
 import { sources } from './sources.ts';
+import { testRows } from '../support/rows.ts';
 
 test('no file of src imports against the arrows', () => {
   const files = sources('src/**/*.ts');
@@ -14,7 +15,7 @@ const imports = (path: string, target: string) =>
     text: `const one = 1;\nimport { x } from '${target}';\nvoid [one, x];\n`,
   });
 
-test.each([
+testRows([
   ['src/domain/a.ts', '../machines/b.ts'],
   ['src/domain/a.ts', 'node:fs'],
   ['src/wire/a.ts', '../domain/b.ts'],
@@ -58,7 +59,7 @@ test.each([
   expect(imports(path, target)).toEqual([`${path}:2 imports ${target}`]);
 });
 
-test.each([
+testRows([
   ['src/domain/a.ts', './b.ts'],
   ['src/machines/a.ts', 'xstate'],
   ['src/machines/a.ts', '../domain/b.ts'],
@@ -89,7 +90,7 @@ test.each([
   expect(imports(path, target)).toEqual([]);
 });
 
-test.each([
+testRows([
   "export * from '../machines/b.ts';",
   "export { x } from '../machines/b.ts';",
   "import type { X } from '../machines/b.ts';",

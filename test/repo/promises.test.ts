@@ -40,7 +40,7 @@ function proofOf(point: string): Proof {
   return { file, name };
 }
 
-const IS_TEST = /^(?:scene\.)?(?:test|it)(?:\.each\b.*)?$/s;
+const IS_TEST = /^(?:scene\.)?(?:(?:test|it)(?:\.each\b.*)?|testRows\b.+)$/s;
 
 /** Names of the tests that a file runs, in the spelling of its source. */
 function testsOf(text: string): Set<string> {
@@ -64,12 +64,14 @@ test('a test is found by its name, one that is skipped is not', () => {
     test.each<number>(
       [1],
     )('typed %i', () => {});
+    testRows([1, 2])('as rows %i', () => {});
     test(\`counted \${n} times\`, () => {});
     test.${'skip'}('skipped', () => {});
     it.${'todo'}('to do');
     describe('a group', () => {});
   `);
-  expect([...names]).toEqual(['plain', 'each %i', 'typed %i', 'counted ${n} times']);
+  const found = ['plain', 'each %i', 'typed %i', 'as rows %i', 'counted ${n} times'];
+  expect([...names]).toEqual(found);
 });
 
 test('each thing that the README says will never happen has its tests, and no others are claimed', () => {

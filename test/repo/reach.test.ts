@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { excused, reachViolations } from './reach.ts';
 import { sources } from './sources.ts';
+import { testRows } from '../support/rows.ts';
 
 test('nothing reaches for time, chance or the world past the ports', () => {
   const files = sources('src/**/*.ts');
@@ -11,7 +12,7 @@ test('nothing reaches for time, chance or the world past the ports', () => {
 
 const found = (path: string, text: string) => reachViolations({ path, text });
 
-test.each([
+testRows([
   'new Date();',
   'Date();',
   'Date.now();',
@@ -41,7 +42,7 @@ test.each([
   expect(found('src/adapters/a/b.ts', text)).toEqual([]);
 });
 
-test.each([
+testRows([
   "import { readFileSync } from 'node:fs';",
   "import { connect } from 'node:net';",
   "import os from 'node:os';",
@@ -61,7 +62,7 @@ test.each([
 
 const TIMED =
   'timer interval debounceTime throttleTime auditTime sampleTime delay bufferTime windowTime timeout';
-test.each(TIMED.split(' '))('%s of RxJS must be given a scheduler', (name) => {
+testRows(TIMED.split(' '))('%s of RxJS must be given a scheduler', (name) => {
   const of = (call: string) =>
     found('src/actors/a.ts', `import { ${name} as x } from 'rxjs';\n${call}`);
   expect(of('x(250);')).toEqual([
@@ -81,7 +82,7 @@ test('an actor must be given a clock', () => {
   expect(of('createActor(logic, { clock, input });')).toEqual([]);
 });
 
-test.each([
+testRows([
   'new Date(atMs);',
   'clock.setTimeout(f, 1);',
   "import { createHash } from 'node:crypto';",

@@ -6,6 +6,7 @@ import { innerRoomTable, roomDrawing, roomTable } from './rooms-text.ts';
 import { ACTORS, COMPOSITION, PG, ROOMS } from './rooms.ts';
 import type { Room } from './rooms.ts';
 import { root } from './sources.ts';
+import { testRows } from '../support/rows.ts';
 
 /** Folders with a slash at their end, and files. */
 const namesIn = (path: string) =>
@@ -19,7 +20,7 @@ test('every folder and file of src is a room, or where rooms meet', () => {
   expect(namesIn('src').toSorted()).toEqual(known.toSorted());
 });
 
-test.each([ACTORS, PG])('every folder of $path is a room of it', ({ path, rooms, base }) => {
+testRows([ACTORS, PG])('every folder of $path is a room of it', ({ path, rooms, base }) => {
   const names = namesIn(path);
   const folders = names.filter((name) => name.endsWith('/'));
   expect(folders.toSorted()).toEqual(
@@ -30,7 +31,7 @@ test.each([ACTORS, PG])('every folder of $path is a room of it', ({ path, rooms,
   expect(names).toEqual(expect.arrayContaining(base.map((name) => `${name}.ts`)));
 });
 
-test.each([ACTORS, PG])('the arrows inside $path lead to its rooms, and in no circle', (large) => {
+testRows([ACTORS, PG])('the arrows inside $path lead to its rooms, and in no circle', (large) => {
   const visit = (name: string, path: readonly string[]): void => {
     expect(path).not.toContain(name);
     expect(Object.keys(large.rooms)).toContain(name);

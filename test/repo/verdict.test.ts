@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { verdictOf, type Report } from '../../scripts/verdict.ts';
+import { testRows } from '../support/rows.ts';
 
 /** What counts as noticed by `npm run mutate`: a test that fails by what it expects, and nothing else. */
 
@@ -15,7 +16,7 @@ const WRONG = 'AssertionError: expected 1 to be 2';
 const SLOW = 'TestTimeoutError: Test timed out in 60000ms.';
 const POLL = 'Error: expected 1 to be 2\n    at Proxy.__VITEST_POLL_CHAIN__ (chunks/index.js)';
 
-test.each([
+testRows([
   ['all green', 0, [green], 'survived'],
   ['an expectation that is not met', 1, [green, failed(WRONG)], 'killed'],
   ['one that is not met, beside one out of time', 1, [failed(SLOW, WRONG)], 'killed'],
@@ -26,7 +27,7 @@ test.each([
   ['a hook that failed', 1, [hookFailed], 'doubtful'],
   ['an error outside of all tests', 1, [green], 'doubtful'],
   ['a run that did not end', null, [failed(WRONG)], 'doubtful'],
-] as const)('%s', (_, code, testResults, verdict) => {
+] as const)('judges %s', (_, code, testResults, verdict) => {
   expect(verdictOf({ code, report: { testResults } })).toBe(verdict);
 });
 

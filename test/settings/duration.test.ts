@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { LONGEST_DURATION_MS, formatDuration, parseDuration } from '../../src/settings/duration.ts';
+import { testRows } from '../support/rows.ts';
 
-test.each([
+testRows([
   ['250ms', 250],
   ['2s', 2000],
   ['15m', 900_000],
@@ -10,11 +11,11 @@ test.each([
   ['1d', 86_400_000],
   ['1m500ms', 60_500],
   ['0s', 0],
-])('%s is %d ms', (text, durationMs) => {
+])('reads %s as %d ms', (text, durationMs) => {
   expect(parseDuration(text)).toBe(durationMs);
 });
 
-test.each(['', '5', 's', '-1s', '1.5s', '2 s', '30m1h', '1s1s', '25d', '9'.repeat(400) + 's'])(
+testRows(['', '5', 's', '-1s', '1.5s', '2 s', '30m1h', '1s1s', '25d', '9'.repeat(400) + 's'])(
   '%j is no duration',
   (text) => {
     expect(parseDuration(text)).toBeNull();

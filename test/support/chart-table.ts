@@ -8,6 +8,7 @@ import {
   type Shown,
 } from '../doubles/scripted-services.ts';
 import { advance, createSimulatedClock, settled } from '../doubles/simulated-clock.ts';
+import { testRows } from './rows.ts';
 
 /** What may happen to an actor: a service of it ends, fails or moves, somebody tells it, time passes. */
 export type Act =
@@ -72,21 +73,19 @@ export function tableTests(table: ChartTable): void {
     test('starts as it must', async () => {
       await runStory(table, { name: 'start', steps: [] });
     });
-    for (const [state, rules] of Object.entries(table.rules)) {
-      const from = table.ways[state];
-      if (!from) throw new Error(`no way to "${state}"`);
-      for (const rule of rules) {
-        test(`${state}: ${storyOf(rule.when)}`, () =>
-          runStory(table, { name: state, from, steps: [rule] }));
-      }
-      test(`${state}: has a rule for whatever may happen`, () => isComplete(table, state));
-    }
+    const rules = Object.entries(table.rules).flatMap(([state, ofState]) =>
+      ofState.map((rule) => [state, storyOf(rule.when), rule] as const),
+    );
+    testRows(rules)('does what the rule says in %s: %s', (state, _, rule) =>
+      runStory(table, { name: state, from: table.ways[state]!, steps: [rule] }),
+    );
+    testRows(Object.keys(table.rules))('has a rule for whatever may happen in %s', (state) =>
+      isComplete(table, state),
+    );
     test('has rules for every state that it knows a way to', () => {
       expect(Object.keys(table.ways).toSorted()).toEqual(Object.keys(table.rules).toSorted());
     });
-    for (const story of table.stories ?? []) {
-      test(`in all: ${story.name}`, () => runStory(table, story));
-    }
+    if (table.stories) testRows(table.stories)('in all: $name', (story) => runStory(table, story));
   });
 }
 

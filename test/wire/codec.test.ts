@@ -13,6 +13,7 @@ import {
 import type { Codec } from '../../src/wire/codec.ts';
 import { readHeartbeat, writeHeartbeatResponse } from '../../src/wire/heartbeat.ts';
 import { heartbeatRequests, takeoverInits } from './arbitraries.ts';
+import { testRows } from '../support/rows.ts';
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
@@ -77,7 +78,7 @@ describe('wire codec', () => {
   });
 
   // Written by hand from the numbers in the specification, as an agent in another language would.
-  test.each([
+  testRows([
     ['machine_id is 1', { machineId: 'a' }, '0a0161'],
     ['hardware_report is 2', { hardwareReport: {} }, '1200'],
     ['installation_report is 3', { installationReport: { generation: 5n } }, '1a020805'],
@@ -92,7 +93,7 @@ describe('wire codec', () => {
     expect(hex(heartbeatRequestCodec.encode(message))).toBe(expected);
   });
 
-  test.each([
+  testRows([
     ['cores is 8', { cpu: [{ cores: 2 }] }, '52024002'],
     ['x86_64 is 1', { cpu: [{ x86_64: { stepping: 3 } }] }, '52040a021803'],
     ['capacity_bytes is 6', { blockDevice: [{ capacityBytes: 1n }] }, '5a023001'],

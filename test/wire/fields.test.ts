@@ -8,6 +8,7 @@ import {
 } from '../../src/wire/codec.ts';
 import { fieldsOf, hasAtMostFields } from '../../src/wire/fields.ts';
 import { heartbeatRequests } from './arbitraries.ts';
+import { testRows } from '../support/rows.ts';
 
 const from = (hex: string) => Buffer.from(hex, 'hex');
 
@@ -31,7 +32,7 @@ describe('wire fields', () => {
     ]);
   });
 
-  test.each([
+  testRows([
     ['field number 0', '0000'],
     ['a group', '0b0c'],
     ['an end of a group', '0c'],

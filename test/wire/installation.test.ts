@@ -7,6 +7,7 @@ import {
   genericImageFault,
   installationFault,
 } from '../../src/wire/installation.ts';
+import { testRows } from '../support/rows.ts';
 
 const IMAGE: GenericImage = {
   imageUrl: 'https://images.lan/a.img',
@@ -32,7 +33,7 @@ describe('generic image on the wire', () => {
     expect(Buffer.from(bytes).toString('hex')).toBe(`0805${'8201'}${length}${image}`);
   });
 
-  test.each([
+  testRows([
     ['serial', { serial: 'S1' }, '12025331'],
     ['wwn', { wwn: Buffer.from('0102', 'hex') }, '1a020102'],
   ])('a disk by its %s', (_name, rootDevice, hex) => {
@@ -85,7 +86,7 @@ describe('faults', () => {
     ['a short SHA-256', { sha256: Buffer.alloc(20) }, /not 32 bytes/],
     ['another compression', { compression: 4 }, /not known/],
     ['much cloud-init', { cloudInit: Buffer.alloc(2_000_000) }, /too large/],
-  ])('with %s', (_name, change, message) => {
+  ])('judges an image with %s', (_name, change, message) => {
     const fault = genericImageFault({ ...IMAGE, ...change });
     if (message === null) expect(fault).toBeNull();
     else expect(fault).toMatch(message);

@@ -5,6 +5,7 @@ import { takeoverInitCodec, takeoverResponseCodec } from '../../src/wire/codec.t
 import type { TakeoverInit } from '../../src/wire/codec.ts';
 import { readTakeoverResponse } from '../../src/wire/takeover.ts';
 import { takeoverInits } from './arbitraries.ts';
+import { testRows } from '../support/rows.ts';
 
 const sent: TakeoverInit = {
   machineId: 'cd3b4a8e-7f5e-4d3c-9a57-0f6dfe6c3a11',
@@ -51,7 +52,7 @@ describe('takeover response', () => {
     expect(readTakeoverResponse(sent, rawSuccess(echo))).toEqual(malformed(/echoed/));
   });
 
-  test.each([
+  testRows([
     ['another machine', { ...sent, machineId: 'x' }],
     ['another endpoint', { ...sent, bmaasEndpoint: 'evil:1' }],
     ['another authority', { ...sent, caCertificate: randomBytes(300) }],
@@ -60,7 +61,7 @@ describe('takeover response', () => {
     expect(readTakeoverResponse(sent, success(echo))).toEqual(malformed(/echoed/));
   });
 
-  test.each([0, 31, 33, 64])('a key of %i bytes is no key', (length) => {
+  testRows([0, 31, 33, 64])('a key of %i bytes is no key', (length) => {
     const answer = success(sent, randomBytes(length));
     expect(readTakeoverResponse(sent, answer)).toEqual(malformed(/key has \d+ bytes/));
   });

@@ -19,6 +19,7 @@ import {
 } from '../../../src/domain/provisioning/provider-tags.ts';
 import { device } from '../../support/facts.ts';
 import { scriptedProvider } from '../../doubles/scripted-provider.ts';
+import { testRows } from '../../support/rows.ts';
 
 const KEY = Buffer.from('the key').toString('base64');
 const OTHER_KEY = Buffer.from('other key').toString('base64');
@@ -74,7 +75,7 @@ const REJECTED = { error: expect.any(HostKeyRejected) };
 const CAT = `cat ${INSTANCE_SECRET_PATH}`;
 
 describe('provider vector 18: a driver without means to verify', () => {
-  test.each(POLICIES)('the right secret proves the host (%s)', async (policy) => {
+  testRows(POLICIES)('the right secret proves the host (%s)', async (policy) => {
     const { evidence, commands } = await prove({ policy, machine: WITH_HASH });
     expect({ evidence, commands }).toEqual({ evidence: 'secret', commands: [CAT] });
   });
@@ -87,7 +88,7 @@ describe('provider vector 18: a driver without means to verify', () => {
     'its own hash': hashOf(SECRET),
   };
   for (const policy of POLICIES) {
-    test.each(Object.entries(wrong))(
+    testRows(Object.entries(wrong))(
       `a wrong secret is refused (${policy}): %s`,
       async (_, said) => {
         const refused = await prove({ policy, machine: WITH_HASH, run: async () => said });
@@ -104,7 +105,7 @@ describe('provider vector 18: a driver without means to verify', () => {
     expect(text).not.toContain(hashOf(SECRET));
   });
 
-  test.each(['', 'zz', hashOf(SECRET).slice(0, 16)])('a tag that is no hash (%j)', async (hash) => {
+  testRows(['', 'zz', hashOf(SECRET).slice(0, 16)])('a tag that is no hash (%j)', async (hash) => {
     const machine = { tags: { [SECRET_TAG]: hash } };
     expect(await prove({ machine })).toMatchObject(REJECTED);
   });
@@ -127,14 +128,14 @@ describe('provider vector 18: a driver without means to verify', () => {
     expect(await prove({ policy: 'strict' })).toMatchObject({ ...REJECTED, commands: [] });
   });
 
-  test.each([
+  testRows([
     ['tofu', 'first-use'],
     ['insecure', 'insecure'],
   ] as const)('no secret under %s: the policy lets it pass', async (policy, evidence) => {
     expect(await prove({ policy })).toMatchObject({ evidence, commands: [] });
   });
 
-  test.each(['strict', 'tofu'] as const)(
+  testRows(['strict', 'tofu'] as const)(
     'a secret that is not there yet is that failure (%s)',
     async (policy) => {
       const { error } = await prove({ policy, machine: WITH_HASH, ...HEARING_NOTHING });
@@ -149,7 +150,7 @@ describe('provider vector 18: a driver without means to verify', () => {
 });
 
 describe('provider vector 19: the host key changes', () => {
-  test.each(['strict', 'tofu'] as const)('no reinstall by us: refused (%s)', async (policy) => {
+  testRows(['strict', 'tofu'] as const)('no reinstall by us: refused (%s)', async (policy) => {
     const accepts = async () => undefined;
     const pinned = OTHER_KEY;
     for (const machine of [{}, WITH_HASH, { hostKey: KEY }]) {
@@ -171,20 +172,20 @@ describe('provider vector 19: the host key changes', () => {
 });
 
 describe('a host key', () => {
-  test.each(POLICIES)('that is pinned is not asked for again (%s)', async (policy) => {
+  testRows(POLICIES)('that is pinned is not asked for again (%s)', async (policy) => {
     const verifyHostKey = () => Promise.reject(new Error('asked'));
     const given = { policy, pinned: KEY, machine: WITH_HASH, verifyHostKey };
     expect(await prove(given)).toMatchObject({ evidence: 'pinned', commands: [] });
   });
 
-  test.each(POLICIES)('of the inventory is enough (%s)', async (policy) => {
+  testRows(POLICIES)('of the inventory is enough (%s)', async (policy) => {
     expect(await prove({ policy, machine: { hostKey: KEY } })).toMatchObject({
       evidence: 'inventory',
       commands: [],
     });
   });
 
-  test.each(['strict', 'tofu'] as const)('that the inventory contradicts (%s)', async (policy) => {
+  testRows(['strict', 'tofu'] as const)('that the inventory contradicts (%s)', async (policy) => {
     const machine = { ...WITH_HASH, hostKey: OTHER_KEY };
     expect(await prove({ policy, machine })).toMatchObject({ ...REJECTED, commands: [] });
   });
@@ -195,7 +196,7 @@ describe('a host key', () => {
     expect(found).toMatchObject({ ...REJECTED, commands: [] });
   });
 
-  test.each(POLICIES)('that the provider vouches for (%s)', async (policy) => {
+  testRows(POLICIES)('that the provider vouches for (%s)', async (policy) => {
     const asked: string[] = [];
     const verifyHostKey: FleetProvider['verifyHostKey'] = async (machine, key) =>
       void asked.push(`${machine.id} ${key.toString()}`);
@@ -204,7 +205,7 @@ describe('a host key', () => {
     expect(asked).toEqual(['device-1 the key']);
   });
 
-  test.each(POLICIES)('that the provider denies (%s)', async (policy) => {
+  testRows(POLICIES)('that the provider denies (%s)', async (policy) => {
     const verifyHostKey = () => Promise.reject(new ProviderError('conflict', 'another key'));
     const found = await prove({ policy, machine: WITH_HASH, verifyHostKey });
     expect(found).toMatchObject({ ...REJECTED, commands: [] });
@@ -253,7 +254,7 @@ describe('a host key', () => {
     });
   });
 
-  test.each(POLICIES)('that the provider cannot be asked about now (%s)', async (policy) => {
+  testRows(POLICIES)('that the provider cannot be asked about now (%s)', async (policy) => {
     const failure = new ProviderError('transient', 'no answer');
     const verifyHostKey = () => Promise.reject(failure);
     const found = await prove({ policy, machine: WITH_HASH, verifyHostKey });

@@ -4,6 +4,7 @@ import type { ApiTerms, Exchange } from '../../../src/adapters/http/api.ts';
 import { type ApiError, toProviderError } from '../../../src/adapters/http/errors.ts';
 import type { AnswerForm } from '../../../src/adapters/http/outcome.ts';
 import { createApiStand } from './stand.ts';
+import { testRows } from '../../support/rows.ts';
 
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
@@ -38,7 +39,7 @@ const failureOf = (promise: Promise<unknown>) =>
     (error: unknown) => error as ApiError,
   );
 
-test.each([
+testRows([
   ['hetzner-robot vector 6: 403 with a limit', { max_requests: 200, interval: 3_600 }, 403, MINUTE],
   ['hetzner-robot vector 7: 403, empty body', undefined, 403, MINUTE],
   ['hetzner-robot vector 8: 503', undefined, 503, 5 * MINUTE],
@@ -142,7 +143,7 @@ const READS_AND_WRITES: Partial<ApiTerms> = {
   classOf: ({ method }) => (method === 'GET' ? 'reads' : 'writes'),
 };
 
-test.each([
+testRows([
   ['seconds in the body', { errors: [{ meta: { retry_after: 61 } }] }, {}, 61_000],
   ['Retry-After', {}, { 'Retry-After': '42' }, 42_000],
   ['neither', {}, {}, MINUTE],

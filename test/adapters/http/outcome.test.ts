@@ -4,6 +4,7 @@ import { ANSWERS } from '../../../src/adapters/provider/equinix/client/api.ts';
 import { HttpFailure } from '../../../src/adapters/http/exchange.ts';
 import { createRedact } from '../../../src/adapters/kit/redact.ts';
 import { judgeFailure, judgeReply, waitAsked } from '../../../src/adapters/http/outcome.ts';
+import { testRows } from '../../support/rows.ts';
 
 const NOW_MS = Date.parse('2026-08-01T10:00:00Z');
 const OWN = '{"errors":["no"]}';
@@ -26,7 +27,7 @@ const judge = async (
   return verdict.type === 'ok' ? 'ok' : `${verdict.type} ${verdict.failure.kind}`;
 };
 
-test.each([
+testRows([
   [200, 'ok', 'ok'],
   [201, 'ok', 'ok'],
   [202, 'ok', 'ok'],
@@ -57,7 +58,7 @@ test.each([
   expect(await judge(status, { mutates: true })).toBe(change);
 });
 
-test.each([
+testRows([
   [403, 'retry Network', 'fail Forbidden'],
   [404, 'retry Network', 'ambiguous OutcomeUnknown'],
   [410, 'retry Network', 'ambiguous OutcomeUnknown'],
@@ -85,7 +86,7 @@ test('A2: both forms of the API are its own', async () => {
   }
 });
 
-test.each([
+testRows([
   'There are no available hardware reservations for this plan',
   'The facility has no provisionable m3.large.x86 servers matching your criteria',
   'Not enough capacity',
@@ -103,7 +104,7 @@ test('a success that cannot be read: a read is tried again, a change is ambiguou
   expect(await judge(201, { text: '{', mutates: true })).toBe('ambiguous Protocol');
 });
 
-test.each([
+testRows([
   ['transport', false, 'retry Network', 'retry Network'],
   ['transport', true, 'retry Network', 'ambiguous OutcomeUnknown'],
   ['timeout', false, 'retry Network', 'retry Network'],
@@ -120,7 +121,7 @@ test.each([
   expect(failed(true)).toBe(change);
 });
 
-test.each([
+testRows([
   [{ 'retry-after': '7' }, 7_000],
   [{ 'retry-after': '0' }, 0],
   [{ 'retry-after': 'Sat, 01 Aug 2026 10:00:20 GMT' }, 20_000],

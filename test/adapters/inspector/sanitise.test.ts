@@ -2,9 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createActor, createMachine } from 'xstate';
 import { sanitise } from '../../../src/adapters/inspector/sanitise.ts';
+import { testRows } from '../../support/rows.ts';
 
 describe('sanitise', () => {
-  test.each([
+  testRows([
     [{ apiToken: 'x', PASSWORD: 'x', hostKey: 'x', privatePart: 'x', clientSecret: { a: 1 } }],
     [{ Authorization: 'Bearer x', cookies: ['x'], userdata: 'x', credentials: 5 }],
   ])('hides by name: %j', (value) => {

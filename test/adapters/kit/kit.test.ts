@@ -3,6 +3,7 @@ import { httpRefusal } from '../../../src/adapters/http/http-refusal.ts';
 import { createLifetime } from '../../../src/adapters/kit/lifetime.ts';
 import { retryAtOf } from '../../../src/adapters/http/retry-time.ts';
 import { ProviderError } from '../../../src/domain/errors.ts';
+import { testRows } from '../../support/rows.ts';
 
 const NOW = Date.UTC(2025, 10, 1, 12);
 const at = (headers: Record<string, string>) =>
@@ -37,7 +38,7 @@ test.each<[string, Record<string, string>, number]>([
 const refusal = (status: number, changing: boolean, headers: Record<string, string> = {}) =>
   httpRefusal({ doing: 'x', status, changing, headers: new Headers(headers), nowMs: NOW });
 
-test.each([
+testRows([
   [400, 'invalid', 'not-done'],
   [401, 'auth', 'not-done'],
   [404, 'transient', 'unknown'],

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createRedact, secretsIn, shownUrl } from '../../../src/adapters/kit/redact.ts';
+import { testRows } from '../../support/rows.ts';
 
 test('whatever surrounds a secret, it does not stay', () => {
   const secret = fc.stringMatching(/^[A-Za-z0-9+/=]{4,60}$/);
@@ -55,7 +56,7 @@ function shown(text: string, secret: string): number {
   return Math.max(...pieces);
 }
 
-test.each([
+testRows([
   ['a word of a line', `unexpected word "${HEX}"`, HEX],
   ['the beginning of a word', `unexpected ${HEX.slice(0, 20)}...`, HEX],
   ['the end of a word', `unexpected ...${HEX.slice(-20)}`, HEX],
@@ -69,7 +70,7 @@ test.each([
   expect(shown(redact(said), secret)).toBeLessThan(8);
 });
 
-test.each(['tok-ABCDEF0123456789', 'onlylowercaseletters', 'only-lower-case-words'])(
+testRows(['tok-ABCDEF0123456789', 'onlylowercaseletters', 'only-lower-case-words'])(
   'a piece of the token %s does not stay',
   (token) => {
     const redact = createRedact([], [token]);
@@ -87,7 +88,7 @@ test('ordinary words stay, though a script has them too', () => {
   expect(redact(said)).toBe(said);
 });
 
-test.each(['userdata', 'user_data', 'user data', 'root_password', 'Private Key'])(
+testRows(['userdata', 'user_data', 'user data', 'root_password', 'Private Key'])(
   'what follows "%s" goes',
   (name) => expect(createRedact([])(`${name}: hunter2 and more`)).not.toContain('hunter2'),
 );

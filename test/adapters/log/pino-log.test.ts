@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { createPinoLog, type LogOptions } from '../../../src/adapters/log/pino-log.ts';
 import { Unreachable } from '../../../src/domain/errors.ts';
 import { PATIENCE } from '../../support/patience.ts';
+import { testRows } from '../../support/rows.ts';
 
 /** A log, and what it wrote, one entry per write. */
 function logging(change: Partial<LogOptions> = {}) {
@@ -103,7 +104,7 @@ describe.each(['json', 'pretty'] as const)('errors (%s)', (format) => {
 describe.each(['json', 'pretty'] as const)('secrets (%s)', (format) => {
   const names = ['token', 'password', 'privateKey', 'userdata', 'customdata', 'root_password'];
 
-  test.each(names)('%s is never written, at the top nor one level below', async (name) => {
+  testRows(names)('%s is never written, at the top nor one level below', async (name) => {
     const { log, written } = logging({ format });
     log.info({ [name]: 'hush', provider: { [name]: 'hush', id: 'p-1' } }, 'configured');
     await vi.waitFor(() => expect(written.join('')).toContain('configured'), PATIENCE);
@@ -161,7 +162,7 @@ describe.each(['json', 'pretty'] as const)('B6: what machines say (%s)', (format
 });
 
 describe('the form', () => {
-  test.each([
+  testRows([
     ['auto', true, false],
     ['auto', false, true],
     ['json', true, true],

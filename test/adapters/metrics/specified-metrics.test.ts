@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { createPromMetrics } from '../../../src/adapters/metrics/prom-metrics.ts';
 import { touchAll } from './every-metric.ts';
+import { testRows } from '../../support/rows.ts';
 
 /**
  * The scrape beside what was agreed: names, types and labels as dashboards and alerts have them. The
@@ -159,7 +160,7 @@ touchAll(metrics);
 const families = read((await metrics.expose()).body);
 
 describe('V52, B6: the scrape', () => {
-  test.each(families.map((family) => [family.name, family] as const))(
+  testRows(families.map((family) => [family.name, family] as const))(
     '%s is really counted, and each of its series is named alike',
     (_name, { type, series }) => {
       expect(series.some(({ value }) => value > 0)).toBe(true);
@@ -175,7 +176,7 @@ describe('V52, B6: the scrape', () => {
     },
   );
 
-  test.each(Object.entries(SPECIFIED))('%s has its type and its labels', (name, agreed) => {
+  testRows(Object.entries(SPECIFIED))('%s has its type and its labels', (name, agreed) => {
     const [type, ...labels] = agreed;
     const family = families.find((each) => each.name === name)!;
     expect(family.type).toBe(type);
@@ -185,7 +186,7 @@ describe('V52, B6: the scrape', () => {
     }
   });
 
-  test.each(Object.entries(VALUES))('%s has the agreed values', (name, [label, ...values]) => {
+  testRows(Object.entries(VALUES))('%s has the agreed values', (name, [label, ...values]) => {
     const family = families.find((each) => each.name === name)!;
     expect(family.series.map(({ labels }) => labels[label]).toSorted()).toEqual(values);
   });

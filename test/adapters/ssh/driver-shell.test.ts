@@ -7,6 +7,7 @@ import { createFakeDriverShell } from '../../doubles/fake-driver-shell.ts';
 import { createFakeHost, type FakeHost } from '../../doubles/fake-shell.ts';
 import { recordingLog } from '../../doubles/recording-log.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
+import { testRows } from '../../support/rows.ts';
 
 const call = { signal: new AbortController().signal };
 const KEY = Buffer.from('the key of this machine').toString('base64');
@@ -27,7 +28,7 @@ function stand(host: Partial<FakeHost> = {}) {
   return { clock, log, targets, connect };
 }
 
-test.each([
+testRows([
   ['SHA-256', fingerprintOf(KEY)],
   ['SHA-256 with padding', `${fingerprintOf(KEY)}=`],
   ['MD5', md5Of(KEY)],
@@ -47,7 +48,7 @@ test('hetzner-robot vector 22: any other key ends the connection as a conflict',
   expect(ran).toEqual([]);
 });
 
-test.each([
+testRows([
   ['an empty list', { told: [] }],
   ['what is no fingerprint', { told: ['ssh-ed25519 AAAA'] }],
   ['half a fingerprint', { told: ['SHA256:abc'] }],

@@ -1,19 +1,20 @@
 import { expect, test } from 'vitest';
 import { fingerprintOf, parseAddress } from '../../../src/adapters/ssh/port.ts';
 import { Malformed } from '../../../src/domain/errors.ts';
+import { testRows } from '../../support/rows.ts';
 
-test.each([
+testRows([
   ['192.0.2.1', '192.0.2.1', 22],
   ['192.0.2.1:2222', '192.0.2.1', 2222],
   ['rack-7.example', 'rack-7.example', 22],
   ['2001:db8::1', '2001:db8::1', 22],
   ['[2001:db8::1]', '2001:db8::1', 22],
   ['[2001:db8::1]:2222', '2001:db8::1', 2222],
-])('%s is %s, port %i', (address, host, port) => {
+])('reads %s as host %s, port %i', (address, host, port) => {
   expect(parseAddress(address, 22)).toEqual({ host, port });
 });
 
-test.each(['192.0.2.1:abc', '192.0.2.1:99999', '192.0.2.1:0', '192.0.2.1:', '[2001:db8::1]:0'])(
+testRows(['192.0.2.1:abc', '192.0.2.1:99999', '192.0.2.1:0', '192.0.2.1:', '[2001:db8::1]:0'])(
   '%s has no port that could be dialled, and is told so by its name',
   (address) => {
     expect(() => parseAddress(address, 22)).toThrow(Malformed);

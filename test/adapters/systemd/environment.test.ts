@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { takeSystemdEnvironment } from '../../../src/adapters/systemd/environment.ts';
+import { testRows } from '../../support/rows.ts';
 
 const PID = 4711;
 const taken = (env: Record<string, string>) => takeSystemdEnvironment(env, PID);
@@ -26,7 +27,7 @@ test('what systemd says is read once, and nobody whom we start hears it', () => 
 });
 
 // sd_listen_fds(3), sd_watchdog_enabled(3): what was said to another process is not for us.
-test.each([
+testRows([
   ['no systemd', {}, { watchdogMs: null, names: [] }],
   ['a watchdog of another process', { WATCHDOG_USEC: '1', WATCHDOG_PID: '1' }, {}],
   ['a watchdog of any process', { WATCHDOG_USEC: '5000' }, { watchdogMs: 5 }],
@@ -39,7 +40,7 @@ test.each([
     { LISTEN_FDS: '2', LISTEN_FDNAMES: 'a:a', LISTEN_PID: `${PID}` },
     { names: ['a'] },
   ],
-])('%s', (_, env: Record<string, string>, told) => {
+])('reads what systemd says of %s', (_, env: Record<string, string>, told) => {
   const { watchdogMs, sockets } = taken(env);
   const expected = { watchdogMs: null, names: [], ...told };
   expect({ watchdogMs, names: [...sockets.keys()] }).toEqual(expected);

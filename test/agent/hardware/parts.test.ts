@@ -14,6 +14,7 @@ import { createHostPrograms, noPrograms } from '../../../src/agent/host-programs
 import type { HostPrograms } from '../../../src/agent/host-programs.ts';
 import { bytesOf, linkTo, plantTree } from '../tree-fixture.ts';
 import { bios, end, entryPoint3, memory, product } from './smbios-fixture.ts';
+import { testRows } from '../../support/rows.ts';
 
 const MIB = 1024 * 1024;
 const NVME = { 'sys/class/block/nvme0n1/size': '2048' };
@@ -171,7 +172,7 @@ describe('health', () => {
     });
   });
 
-  test.each(['', 'smartctl: no such device', '[]', '{}', '{"smart_status":{}}'])(
+  testRows(['', 'smartctl: no such device', '[]', '{}', '{"smart_status":{}}'])(
     '%j is none',
     (text) => expect(() => parseSmartctl(text)).toThrow(),
   );

@@ -11,6 +11,7 @@ import {
   product,
   structure,
 } from './smbios-fixture.ts';
+import { testRows } from '../../support/rows.ts';
 
 const MIB = 1024n * 1024n;
 const V24 = { major: 2, minor: 4 };
@@ -34,7 +35,7 @@ describe('smbios', () => {
     expect(names).toEqual({ manufacturer: 'ACME', product: '', serialNumber: '' });
   });
 
-  test.each([
+  testRows([
     ['says so', bios(1 << 3), V32, true],
     ['says no', bios(0xf7), V32, false],
     ['is too old to say', bios(1 << 3), { major: 2, minor: 1 }, null],
@@ -44,7 +45,7 @@ describe('smbios', () => {
     expect(parseSmbios(table, version).uefi).toBe(uefi);
   });
 
-  test.each([
+  testRows([
     ['MiB', memory(4096, { technology: DRAM }), V32, 4096n * MIB],
     ['KiB', memory(0x8000 | 512, { technology: DRAM }), V32, MIB / 2n],
     ['an empty slot', memory(0, { technology: DRAM }), V32, 0n],

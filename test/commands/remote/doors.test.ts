@@ -11,6 +11,7 @@ import {
   type PlayedWorld,
 } from '../../support/played-world.ts';
 import { runThrough, type Ran } from './both-doors.ts';
+import { testRows } from '../../support/rows.ts';
 
 /**
  * One fleet whose time stands still, with a daemon and its console; and the same fleet again, in a
@@ -138,7 +139,7 @@ const COMMANDS = [
 ] as const;
 
 describe('V41: both doors write the same bytes', () => {
-  test.each(COMMANDS)('%s', async (command) => {
+  testRows(COMMANDS)('writes the same for %s', async (command) => {
     const args = filled(command);
     const [console, database] = [await run(byConsole, args), await run(byDatabase, args)];
     expect(database).toEqual(console);

@@ -7,6 +7,7 @@ import type { Door, Reply } from '../../../src/commands/remote/door.ts';
 import { Interrupted, NoConsole } from '../../../src/commands/remote/failures.ts';
 import { openHttpDoor } from '../../../src/commands/remote/http-door.ts';
 import { runThrough } from './both-doors.ts';
+import { testRows } from '../../support/rows.ts';
 
 const [ID, OTHER] = ['a', 'b'].map((end) => `00000000-0000-4000-8000-00000000000${end}`);
 const slot = 'metal/slot-1';
@@ -62,7 +63,7 @@ describe('machine wait', () => {
     },
   );
 
-  test.each([
+  testRows([
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const)('%s ends it as the signal has it, and it is told how far it is', async (by, code) => {

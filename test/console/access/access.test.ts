@@ -7,6 +7,7 @@ import { expect, test } from 'vitest';
 import { digestOf } from '../../../src/console/access/secrets.ts';
 import { root } from '../../repo/sources.ts';
 import { bare, openStand, OWN_PAGE, type Stand } from './stand.ts';
+import { testRows } from '../../support/rows.ts';
 
 const whoami = async (stand: Stand, shown: { token?: string; cookie?: string }) => {
   const { status, body } = await stand.ask('api/v1/whoami', shown);
@@ -176,7 +177,7 @@ test('with the database away, who was known goes on looking', async () => {
   expect((await whoami(stand, { token })).status).toBe(503);
 });
 
-test.each([
+testRows([
   ['a form of another site', { 'sec-fetch-site': 'cross-site' }],
   ['a script of a neighbour', { 'sec-fetch-site': 'same-site' }],
   ['a typed address', { 'sec-fetch-site': 'none' }],
@@ -239,7 +240,7 @@ test('reads no long body of somebody who is not known', async () => {
   expect((await post('login', `{"token":"${token}"}`)).status).toBe(401);
 });
 
-test.each(changingRoutes())('changes nothing by the cookie alone: %s %s', async (method, path) => {
+testRows(changingRoutes())('changes nothing by the cookie alone: %s %s', async (method, path) => {
   const unused = {} as never;
   const deps = { filing: unused, events: unused, webhooks: unused };
   const stand = await openStand({ ...deps, logControl: unused, inspector: unused });

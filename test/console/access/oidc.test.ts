@@ -5,6 +5,7 @@ import type { Grant } from '../../../src/domain/access.ts';
 import { createBrowser, type Browser } from './browser.ts';
 import { CLIENT, openIdentityProvider } from './identity-provider.ts';
 import { openStand, OWN_PAGE } from './stand.ts';
+import { testRows } from '../../support/rows.ts';
 
 const ORIGIN = 'https://shepherd.example.org';
 const CALLBACK = `${ORIGIN}/login/oidc/callback`;
@@ -60,7 +61,7 @@ test('V31: the groups of whoever logs in give the role; the name is proven', asy
   expect(logged.join('')).not.toContain(CLIENT.secret);
 });
 
-test.each([
+testRows([
   ['the highest role of all', ['staff', 'rack-crew'], { role: 'operator', providers: ['rack'] }],
   [
     'the places of all with that role',
@@ -130,7 +131,7 @@ test('V31: an ID token that was not made for this login is refused', async () =>
   expect(logged.join('')).toContain('nonce');
 });
 
-test.each([
+testRows([
   ['ahead', 2 * 60 * MINUTE],
   ['behind', -2 * 60 * MINUTE],
 ])('V31: with the clock of the console two hours %s nobody is logged in', async (_, skewMs) => {
@@ -161,7 +162,7 @@ test('V31: what groups give is asked again each quarter of an hour, once for all
   expect(there.refreshes()).toBe(2);
 });
 
-test.each([
+testRows([
   ['whose groups give nothing any more', ['others']],
   ['whom the provider knows no more', null],
 ])('V31: the session of somebody %s is over', async (_, groups) => {
@@ -208,7 +209,7 @@ test('a role is believed for an hour while the provider is down, and then until 
   expect(await whoami(ann)).toMatchObject({ status: 200, role: 'admin' });
 });
 
-test.each([
+testRows([
   ['whose groups give less', ['staff']],
   ['whose groups give nothing any more', ['others']],
   ['whom the provider knows no more', null],
@@ -242,7 +243,7 @@ test.each([
   expect(await seen()).toEqual([401, 401]);
 });
 
-test.each(['userinfo', 'discovery'])(
+testRows(['userinfo', 'discovery'])(
   'E8: reads no more than 256 KiB of an answer: %s',
   async (of) => {
     const { there, browser, whoami, logIn, logged } = await scene();

@@ -10,6 +10,7 @@ import { STATES, SUBSTATES } from '../../../src/domain/states.ts';
 import type { FleetView } from '../../../src/console/port.ts';
 import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
 import { askApi, openConsole } from './console-stand.ts';
+import { testRows } from '../../support/rows.ts';
 
 const MINUTE = 60_000;
 const FLEET = [
@@ -30,7 +31,7 @@ interface Page {
 const ids = ({ machines }: Page) => machines.map(({ slot: name }) => name.replace('equinix/', ''));
 const open = (...machines: typeof FLEET) => openConsole({ fleet: scriptedFleet(...machines) });
 
-test.each([
+testRows([
   ['', 'abcd'],
   ['state:Running', 'ac'],
   ['state:running,Reserved', 'abc'],
@@ -53,7 +54,7 @@ test.each([
   expect([ids(body).join(''), body.total, body.next]).toEqual([expected, expected.length, null]);
 });
 
-test.each([
+testRows([
   ['slot', 'abcd'],
   ['-slot', 'dcba'],
   ['state', 'bcad'],
@@ -155,7 +156,7 @@ test('a list has another revision when it has other machines, and the same when 
   expect(await revision()).not.toBe(first);
 });
 
-test.each([
+testRows([
   ['filter=state:Happy', '#/query/filter', 'state:Happy: happy is neither a state nor a substate'],
   ['filter=state:', '#/query/filter', 'a value is missing'],
   ['filter=since%3Esoon', '#/query/filter', 'after since comes a time such as >2h'],

@@ -10,6 +10,7 @@ import { describeApi } from '../../../src/console/api/api.ts';
 import { prepareApi } from '../../../src/console/api/kit.ts';
 import { promisesOf, type Description } from '../../../scripts/api-promises.ts';
 import { root } from '../../repo/sources.ts';
+import { testRows } from '../../support/rows.ts';
 
 const FILE = join(root, 'src/console/api/openapi.json');
 
@@ -31,7 +32,7 @@ test('V37: openapi.json is valid OpenAPI 3.1', async () => {
 const schema = { tags: ['machines'], summary: 'A test', response: { 200: z.object({}) } };
 const right = 'see' as const;
 
-test.each([
+testRows([
   ['no schema', { config: { right } }, 'GET /x lacks tags or schemas'],
   ['no schema of its answers', { config: { right }, schema: {} }, 'GET /x lacks tags or schemas'],
   ['no right', { schema }, 'GET /x names no right'],

@@ -3,6 +3,7 @@ import type { ProvidersView } from '../../../src/console/providers.ts';
 import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
 import { providersView, providerSummary, troubled } from '../scripted-providers.ts';
 import { askApi, openConsole } from './console-stand.ts';
+import { testRows } from '../../support/rows.ts';
 
 const FLEET = ['a', 'b', 'c', 'd', 'e'].map((id) =>
   machine(id, id === 'c' ? { state: 'Running', substate: 'healthy' } : {}),
@@ -62,7 +63,7 @@ test('slots come in pages, in the order of their ids', async () => {
   expect(rest.body.slots[0]?.use).toBe('unlisted');
 });
 
-test.each([
+testRows([
   ['providers/nobody', 404, 'not-found'],
   ['providers/nobody/holds', 404, 'not-found'],
   ['providers/nobody/slots', 404, 'not-found'],

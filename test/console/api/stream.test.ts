@@ -3,6 +3,7 @@ import { slot } from '../../../src/domain/ids.ts';
 import { AT_MS, machine, scriptedFleet, WATCHING } from '../scripted-fleet.ts';
 import { openConsole } from './console-stand.ts';
 import { readStream } from './stream-reader.ts';
+import { testRows } from '../../support/rows.ts';
 
 const QUICK = { batchMs: 5, tickMs: 20, heardMs: 20 };
 const NAMES = ['a', 'b', 'c', 'd'];
@@ -107,7 +108,7 @@ test('V7: who comes back is told what it missed, and nothing twice', async () =>
   expect(third.ofType('rows')).toEqual([]);
 });
 
-test.each(['nothing', 'zz.1.1', ''])(
+testRows(['nothing', 'zz.1.1', ''])(
   'V7: after an id of another start (%j) all is told',
   async (id) => {
     const { open } = await stand();

@@ -6,6 +6,7 @@ import { createWalks, readPage, type WalkPage } from '../../../src/console/index
 import { STATES } from '../../../src/domain/states.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
+import { testRows } from '../../support/rows.ts';
 
 const EVERYTHING = { terms: [] };
 const names = Array.from({ length: 120 }, (_, at) => `m${String(at).padStart(3, '0')}`);
@@ -17,7 +18,7 @@ const change = fc.record({
   lastHeartbeatAtMs: fc.option(fc.integer({ min: 0, max: 50 })),
 });
 
-test.each(SORTS.flatMap((sort) => [[sort, false] as const, [sort, true] as const]))(
+testRows(SORTS.flatMap((sort) => [[sort, false] as const, [sort, true] as const]))(
   'V4: pages of %s (descending: %s) are the list of the first page, without gap or repeat, while machines change',
   async (sort, descending) => {
     const run = async (

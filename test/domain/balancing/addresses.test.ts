@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { canonicalAddress, familyOf } from '../../../src/domain/balancing/addresses.ts';
+import { testRows } from '../../support/rows.ts';
 
-test.each([
+testRows([
   ['192.0.2.10', '192.0.2.10'],
   ['0.0.0.0', '0.0.0.0'],
   ['2001:DB8:0::10', '2001:db8::10'],
@@ -9,12 +10,12 @@ test.each([
   ['::FFFF:192.0.2.10', '192.0.2.10'],
   ['::ffff:c000:20a', '192.0.2.10'],
   ['::', '::'],
-])('%s is %s', (text, canonical) => {
+])('writes %s as %s', (text, canonical) => {
   expect(canonicalAddress(text)).toBe(canonical);
   expect(canonicalAddress(canonical)).toBe(canonical);
 });
 
-test.each([
+testRows([
   '',
   'm1',
   '010.0.0.1',

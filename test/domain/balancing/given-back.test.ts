@@ -5,6 +5,7 @@ import { newRemembered, rememberGivenBack } from '../../../src/domain/balancing/
 import { drain, serve } from '../../support/balancing-stand.ts';
 import { M1, M2, M3 } from './pool.ts';
 import { draining, firstOf, member, moves, NOW, sight, step } from './step-case.ts';
+import { testRows } from '../../support/rows.ts';
 
 describe('a machine that other pools do not let go', () => {
   const away = (change: Partial<MemberRow>) =>
@@ -25,17 +26,17 @@ describe('a machine that other pools do not let go', () => {
     const nowMs = NOW + SET_ASIDE_MS;
     expect(firstOf({ ...one, ...held, rows, memory, nowMs })?.to).toBe('draining');
   });
-  test.each([
+  testRows([
     ['when they let it go', away({}), drain(M1), { state: 'draining' }],
     ['before that', away({ sinceMs: NOW - HELD_MS + 1 }), drain(M1), {}],
     ['before it is let go', draining(M1, NOW - HELD_MS), drain(M1), {}],
     ['when it is only parked', away({}), drain(M1, { askedAtMs: null, leaves: true }), {}],
-  ] as const)('not %s', (_, row, wish, other) => {
+  ] as const)('does not serve again %s', (_, row, wish, other) => {
     const elsewhere = new Map([[M1, [member(M1, { pool: 'web', ...other })]]]);
     const wishes = [wish, serve(M2)];
     expect(step({ ...one, wishes, rows: [row, member(M2)], elsewhere }).givenBack).toEqual([]);
   });
-  test.each([
+  testRows([
     ['refuse to let it go', { refused: true }],
     ['should have let it go a minute ago', { deadlineMs: NOW - 60_001 }],
   ])('as when they drain it, and %s', (_, change) => {

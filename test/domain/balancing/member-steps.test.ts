@@ -5,6 +5,7 @@ import { DESELECTED } from '../../../src/domain/balancing/wish.ts';
 import { drain, drop, keep, serve } from '../../support/balancing-stand.ts';
 import { M1, M2, M3 } from './pool.ts';
 import { draining, firstOf, member, modes, moves, NOW, REMOVE, sight, step } from './step-case.ts';
+import { testRows } from '../../support/rows.ts';
 
 describe('joining', () => {
   test('a machine that is to serve joins; nobody else becomes a member', () => {
@@ -15,7 +16,7 @@ describe('joining', () => {
     const rows = [member(M1, { state: 'drained', how: 'grace' })];
     expect(firstOf({ rows, wishes: [serve(M1)] })).toMatchObject({ to: 'joining' });
   });
-  test.each([
+  testRows([
     ['not before all its servers are there', { isWhole: false }, undefined],
     ['checked while they are not known to be well', { health: 'unknown' }, 'warming'],
     ['active when they are well', { health: 'up' }, 'active'],
@@ -88,7 +89,7 @@ describe('being let go by plan', () => {
     ]);
     expect(told.find(({ machineId }) => machineId === M1)?.note).toContain('waits for its turn');
   });
-  test.each([
+  testRows([
     [
       'is away',
       member(M2, { state: 'drained', how: 'grace', sinceMs: NOW - 60_000 }),
@@ -122,7 +123,7 @@ describe('being let go by plan', () => {
     const forced = [drain(M1, { force: true }), serve(M2)];
     expect(firstOf({ rows, wishes: forced, sights: null })?.to).toBe('draining');
   });
-  test.each([
+  testRows([
     ['has no server', {}],
     ['is not open, though it is told to be', { [M2]: sight({ mode: 'drain' }) }],
     ['has servers that failed', { [M2]: sight({ isWhole: false, open: 0 }) }],
@@ -144,7 +145,7 @@ describe('being let go by plan', () => {
     const alone = { rows: [member(M1)], wishes: [drain(M1)], sights: { [M1]: half } };
     expect(firstOf(alone)?.to).toBeUndefined();
   });
-  test.each([
+  testRows([
     ['that waits for its turn', 'active', drain(M1)],
     ['that nobody can tell of', 'active', keep(M1)],
     ['that drains', 'draining', drain(M1)],
@@ -197,7 +198,7 @@ describe('the end of a drain', () => {
     const told = step({ rows, wishes, sights: seen({ mode: 'drain', sessions: 1 }) });
     expect(told).toMatchObject({ moves: [], isMoving: true, dueAtMs: NOW + 30_000 });
   });
-  test.each([
+  testRows([
     [false, 'grace'],
     [true, 'forced'],
   ] as const)('after it they are cut first (force: %s)', (force, how) => {
@@ -346,7 +347,7 @@ describe('of machines that share an address', () => {
     const wishes = [serve(M1, A), serve(M2, A)];
     expect(to({ rows: [member(M2)], wishes, sights: { [M2]: at } })).toEqual([]);
   });
-  test.each([
+  testRows([
     ['drains', draining(M2), drain(M2)],
     ['nobody can tell of', member(M2), keep(M2)],
   ] as const)('one that %s keeps others out, until it is gone', (_, row, wish) => {

@@ -10,6 +10,7 @@ import { newRemembered } from '../../../src/domain/balancing/sights.ts';
 import { drain, drop, serve } from '../../support/balancing-stand.ts';
 import { M1, M2, M3, pool } from './pool.ts';
 import { draining, firstOf, member, moves, NOW, sight, step } from './step-case.ts';
+import { testRows } from '../../support/rows.ts';
 
 describe('a balancer that cannot be reached', () => {
   const rows = [member(M1), member(M2)];
@@ -75,7 +76,7 @@ describe('a balancer that can be read, and refuses to keep connections away', ()
     expect(moves(after(1, 'require'))).toEqual([{ machineId: M1, note: why }]);
     expect(after(1, 'require', { note: why })).toMatchObject({ moves: [], isMoving: false });
   });
-  test.each([
+  testRows([
     [
       'require',
       600_000,

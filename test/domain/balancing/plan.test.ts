@@ -3,6 +3,7 @@ import { planOf, type Action, type PlanInput } from '../../../src/domain/balanci
 import { keyOf, type Observed } from '../../../src/domain/balancing/objects.ts';
 import { NO_TROUBLE, type Trouble } from '../../../src/domain/balancing/troubles.ts';
 import { desired, inPhase, M1, M2, M3, nameOf, observedOf, pool } from './pool.ts';
+import { testRows } from '../../support/rows.ts';
 
 const NOW = 1_700_000_000_000;
 const plan = (change: Partial<PlanInput> = {}) =>
@@ -76,10 +77,10 @@ describe('what is nobody’s member is removed before anything else', () => {
     const gone = plan({ desired: desired([M1]), observed: observedOf(desired([M1, M2, M3])) });
     expect(gone).toMatchObject({ stage: 'frozen', actions: [], dropping: [M2, M3] });
   });
-  test.each([
+  testRows([
     ['one of two', [M1, M2], []],
     ['those that were let go', [M1, M2, M3], [M2]],
-  ] as const)('%s may', (_, there, letGo) => {
+  ] as const)('allows %s', (_, there, letGo) => {
     const { stage } = plan({
       desired: desired([M1]),
       observed: observedOf(desired(there)),
@@ -208,7 +209,7 @@ describe('objects that failed', () => {
     const { stage, actions } = plan({ observed });
     expect([stage, ...actions.map(told)]).toEqual(['recovering', 'update backend http.api.eu']);
   });
-  test.each([
+  testRows([
     [1, 30_000],
     [2, 120_000],
     [3, 600_000],
@@ -297,7 +298,7 @@ describe('what is to leave and still serves', () => {
     ref: { kind: 'bind', id: 'old' },
     spec: { kind: 'bind', name: 'v4-0ld.http.api.eu', ...old },
   };
-  test.each(['progressing', 'failed'] as const)('stays while its successor is %s', (phase) => {
+  testRows(['progressing', 'failed'] as const)('stays while its successor is %s', (phase) => {
     const observed = [...observedOf(desired(), inPhase(phase, 'bind', 'v4.http.')), oldBind];
     const of = { stuckUntilMs: NOW + 1, recoveries: 1, triedAtMs: NOW };
     const troubles = trouble('bind', 'v4.http.api.eu', of);
@@ -318,7 +319,7 @@ describe('twins', () => {
     observedOf(desired())
       .filter(({ spec }) => spec.name === nameOf(M1, 'http'))
       .map((each): Observed => ({ ...each, ...change }));
-  test.each([
+  testRows([
     ['ready', 'a', 'the lower id stays', `server ${nameOf(M1, 'http')}`],
     ['ready', 'z', 'the lower id stays', 'z'],
     ['progressing', 'a', 'the ready one stays', 'a'],

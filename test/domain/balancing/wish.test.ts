@@ -21,6 +21,7 @@ import {
   slotFacts,
 } from '../../support/facts.ts';
 import { pool as poolOf } from './pool.ts';
+import { testRows } from '../../support/rows.ts';
 
 const healthy = (change: Partial<MachineRow> = {}): MachineRow =>
   machineRow({
@@ -59,7 +60,7 @@ test('a slot without a machine is nothing to a pool, nor is a machine that it ne
 });
 
 describe('planned leaves', () => {
-  test.each([
+  testRows([
     [
       'an order',
       { order: orderRow() },
@@ -84,7 +85,7 @@ describe('planned leaves', () => {
       },
       { reason: 'an operating system is to be installed' },
     ],
-  ] as const)('%s', (_, change, expected) => {
+  ] as const)('drains a machine: %s', (_, change, expected) => {
     expect(wished(healthy(change))).toMatchObject({ want: 'drain', ...expected });
   });
   test('an order tells since when it waits', () => {
@@ -107,17 +108,17 @@ describe('planned leaves', () => {
 });
 
 describe('unplanned leaves', () => {
-  test.each([
+  testRows([
     ['the provider does not know it', { provided: provided({ status: 'Missing' }) }],
     ['it is switched off', { provided: provided({ status: 'Stopped' }) }],
     ['a person is asked', { quarantine: { kind: 'needsHuman', reason: 'x', untilMs: null } }],
     ['it is being recovered', { work: [liveWork('ShepherdRecovery')], recovery: ladderRow() }],
     ['its agent is started anew', { agentStarted: null }],
     ['nothing was heard of its agent yet', { heartbeat: null, agentStarted: agentStarted(NOW_MS) }],
-  ] as const)('%s', (_, change) => {
+  ] as const)('drops a machine at once: %s', (_, change) => {
     expect(wants(healthy(change))).toBe('drop');
   });
-  test.each([
+  testRows([
     ['watching', 'drop'],
     ['suspicious', 'drop'],
     ['frozen', 'keep'],
@@ -130,7 +131,7 @@ describe('unplanned leaves', () => {
     expect(wants(healthy({ ...silent, deprovision: deprovisionAsked() }), { guard })).toBe(asked);
     expect(wants(healthy({ ...silent, order: orderRow() }), { guard })).toBe(asked);
   });
-  test.each([
+  testRows([
     ['a reboot that somebody ordered', { order: orderRow() }, 'ShepherdRecovery', true],
     ['a reinstallation', { order: orderRow({ verb: 'reinstall' }) }, 'ShepherdReinstall', true],
     ['its giving back', { deprovision: deprovisionAsked() }, 'ShepherdDeprovision', true],
@@ -173,7 +174,7 @@ describe('what nobody can tell changes nothing', () => {
   });
 });
 
-test.each([
+testRows([
   ['192.0.2.1', '192.0.2.1'],
   ['192.0.2.1:22', '192.0.2.1'],
   ['2001:DB8:0::10', '2001:db8::10'],

@@ -14,6 +14,7 @@ import { takeover } from '../../../src/machines/takeover.ts';
 import { anyFacts } from '../../support/any-facts.ts';
 import { backoff, hold, machineRow, NOW_MS, penaltyRow, free } from '../../support/facts.ts';
 import { explained, guardRow, HOUR, MINUTE, moment, silentRow } from './stand.ts';
+import { testRows } from '../../support/rows.ts';
 
 /** Steps that only who works knows, from the charts of the tasks. */
 const STEPS: Partial<Record<MachineState, readonly string[]>> = {
@@ -36,7 +37,7 @@ function saysWhatEndsIt({ blockedBy, next }: Explanation): boolean {
 }
 
 describe('V13: why a machine is where it is', () => {
-  test.each(PLACES)('%s · %s has a sentence, and what ends it', (state, substate) => {
+  testRows(PLACES)('%s · %s has a sentence, and what ends it', (state, substate) => {
     fc.assert(
       fc.property(anyFacts, (slot) => {
         const found = explanationOf(explained(slot, { shown: { state, substate } }), moment);

@@ -16,6 +16,7 @@ import {
   provided,
   SESSION,
 } from '../../support/facts.ts';
+import { testRows } from '../../support/rows.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -64,7 +65,7 @@ describe('a device that nothing refers to', () => {
     expect(found({ listed: [witnessed()], running })).toEqual([]);
   });
 
-  test.each(['ours', 'untagged'] as const)('%s: an orphan, taken over if told so', (ownership) => {
+  testRows(['ours', 'untagged'] as const)('%s: an orphan, taken over if told so', (ownership) => {
     const listed = [device({ ownership })];
     expect(found({ listed })).toEqual(['orphan none']);
     expect(found({ listed, assimilate: true })).toEqual(['orphan assimilate']);

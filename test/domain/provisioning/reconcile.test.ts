@@ -15,6 +15,7 @@ import {
   PROVIDER,
   provided,
 } from '../../support/facts.ts';
+import { testRows } from '../../support/rows.ts';
 
 const OTHER = providerName('another');
 const rack = (at: number) => `rack-${String(at).padStart(3, '0')}`;
@@ -56,7 +57,7 @@ describe('what a listing entry counts as', () => {
     ['PossiblyUsed, unknown: free', entry({ availability: 'PossiblyUsed', id: 'new' }), 'free'],
     ['PossiblyUsed, known: used', entry({ availability: 'PossiblyUsed' }), 'used'],
   ];
-  test.each(vectors)('%s', (_, machine, kind) => {
+  testRows(vectors)('judges an entry: %s', (_, machine, kind) => {
     const { summary } = plan({ ...knowsDevice, listed: [machine] });
     expect({ used: summary.used, free: summary.free }).toEqual({
       used: kind === 'used' ? 1 : 0,
@@ -144,7 +145,7 @@ describe('reconcile', () => {
     expect(summary).toMatchObject({ managed: 1, orphan: 1, used: 1 });
   });
 
-  test.each(['ours', 'foreign', 'untagged'] as const)(
+  testRows(['ours', 'foreign', 'untagged'] as const)(
     'the slot under a device (%s) is never free, even if it is listed so',
     (ownership) => {
       const listed = [free(), device({ ownership }), free({ reservationId: 'rack-2' })];
@@ -153,7 +154,7 @@ describe('reconcile', () => {
     },
   );
 
-  test.each(['foreign', 'untagged'] as const)(
+  testRows(['foreign', 'untagged'] as const)(
     'an entry of an inventory that is not ours is not free: %s',
     (ownership) => {
       const listed = [device({ availability: 'PossiblyUsed', ownership })];

@@ -19,6 +19,7 @@ import {
   PROVIDER,
   slotFacts,
 } from '../../support/facts.ts';
+import { testRows } from '../../support/rows.ts';
 
 /** So many controllers, of which the first ones hang. */
 function fleet(count: number, hanging: number, provider = PROVIDER): Map<Slot, SlotFacts> {
@@ -33,16 +34,19 @@ function fleet(count: number, hanging: number, provider = PROVIDER): Map<Slot, S
 const FIRST = slot(PROVIDER, 'rack-0');
 
 describe('a controller that hangs', () => {
-  test.each([
+  testRows([
     ['alone in a small fleet', 2, 1, false],
     ['with another of few', 20, 2, true],
     ['as one in twenty', 40, 2, false],
     ['as five of many', 1_000, 5, false],
     ['as six of many', 1_000, 6, true],
-  ] as const)('%s', (_, of, hanging, network) => {
-    expect(isNetwork({ hanging, of })).toBe(network);
-    expect(hungControllerOf(FIRST, fleet(of, hanging))).toBe(network ? null : 'bmc-0');
-  });
+  ] as const)(
+    'tells a hanging controller from a hanging network: %s',
+    (_, of, hanging, network) => {
+      expect(isNetwork({ hanging, of })).toBe(network);
+      expect(hungControllerOf(FIRST, fleet(of, hanging))).toBe(network ? null : 'bmc-0');
+    },
+  );
 
   test('counts once, however many machines it switches, and only with its provider', () => {
     const facts = fleet(1, 1);
@@ -55,7 +59,7 @@ describe('a controller that hangs', () => {
     expect(hungControllerOf(FIRST, new Map([...facts, ...others]))).toBe('bmc-0');
   });
 
-  test.each([
+  testRows([
     ['answers', device({ controller: { id: 'bmc-0', hangs: false } })],
     ['is not told of', device()],
     ['is not listed', null],
@@ -89,7 +93,7 @@ describe('the ladder past a controller that hangs', () => {
     expect(stepBeyondAgent(lost(), now())).toMatchObject({ rung: 'resettingBmc' });
   });
 
-  test.each(['rebooting', 'powerCycling', 'reinstalling'] as const)(
+  testRows(['rebooting', 'powerCycling', 'reinstalling'] as const)(
     'has it restarted before %s, by the process of recovery',
     (rung) => {
       const row = lost({ recovery: ladderRow({ rung }) });

@@ -9,6 +9,7 @@ import {
   type GuardCounts,
 } from '../../../src/domain/recovery/guard-judgement.ts';
 import { NOW_MS } from '../../support/facts.ts';
+import { testRows } from '../../support/rows.ts';
 
 const MINUTE = 60_000;
 const moment = { nowMs: NOW_MS, policy: DEFAULT_GUARD, heartbeatMs: 10 * MINUTE };
@@ -31,7 +32,7 @@ describe('the end of a freeze', () => {
     expect(end?.text).toContain('shepherd fleet thaw');
   });
 
-  test.each([
+  testRows([
     [100, 10, 9],
     [11, 2, 1],
     [5, 2, 1],

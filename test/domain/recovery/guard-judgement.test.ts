@@ -17,6 +17,7 @@ import {
   thawedByOperator,
 } from '../../../src/domain/recovery/guard-judgement.ts';
 import type { GuardCounts, Ingest } from '../../../src/domain/recovery/guard-judgement.ts';
+import { testRows } from '../../support/rows.ts';
 
 const MINUTE = 60_000;
 const NOW = 1_700_000_000_000;
@@ -45,7 +46,7 @@ const frozenRow = (kind: 'silence' | 'probes' | 'manual', change: Partial<GuardR
 });
 
 describe('S7: a scope is frozen when too many of it fall silent together', () => {
-  test.each([
+  testRows([
     ['none', { started: 20 }, false],
     ['5 of 20, the least limit', { started: 20, newlySilent: 5 }, false],
     ['6 of 20', { started: 20, newlySilent: 6 }, true],
@@ -71,7 +72,7 @@ describe('S7: a scope is frozen when too many of it fall silent together', () =>
     ['6 of 10', { started: 10, newlySilent: 6 }, true],
     ['all, but long ago', { started: 100, silent: 100, newlySilent: 0 }, false],
     ['all late, which is suspicion only', { started: 100, quiet: 100 }, false],
-  ] as const)('%s', (_, counts, freezes) => {
+  ] as const)('judges by the counts: %s', (_, counts, freezes) => {
     const { rows, changes, written } = judged(counts);
     expect(changes).toEqual(freezes ? [{ scope: 'metal', now: 'frozen' }] : []);
     expect(written).toEqual(freezes ? rows : []);
@@ -82,7 +83,7 @@ describe('S7: a scope is frozen when too many of it fall silent together', () =>
     });
   });
 
-  test.each([
+  testRows([
     ['50 of 100, exactly half', { unreachable: 50 }, false],
     ['51 of 100', { unreachable: 51 }, true],
     ['A8: the only one', { machines: 1, started: 0, unreachable: 1 }, false],
@@ -126,7 +127,7 @@ describe('S7: a scope is frozen when too many of it fall silent together', () =>
 
 describe('a freeze', () => {
   const calm = { started: 100, silent: 9 };
-  test.each([
+  testRows([
     ['9 of 100 silent', { silent: 9 }, true],
     ['10 of 100, exactly 10 %', { silent: 10 }, false],
     ['none of none', { machines: 0, started: 0 }, true],
@@ -144,7 +145,7 @@ describe('a freeze', () => {
     expect(changes).toEqual([]);
   });
 
-  test.each([
+  testRows([
     ['24 of 100, less than half the limit', 24, true],
     ['25 of 100, half of it', 25, false],
   ] as const)('for probes is calm with %s', (_, unreachable, isCalm) => {
@@ -152,7 +153,7 @@ describe('a freeze', () => {
     expect(rows[0]!.calmSinceMs).toBe(isCalm ? NOW : null);
   });
 
-  test.each([
+  testRows([
     [1, 1, false],
     [2, 1, true],
     [3, 1, true],
@@ -357,7 +358,7 @@ describe('S6: the intake of heartbeats', () => {
     expect(mark(marked, false, backMs + 2 * MINUTE).upSinceMs).toBeNull();
   });
 
-  test.each([
+  testRows([
     [null, false],
     [NOW, true],
     [NOW - 4_999, true],
@@ -368,7 +369,7 @@ describe('S6: the intake of heartbeats', () => {
     expect(isNear(atMs, NOW, 5_000)).toBe(isLately);
   });
 
-  test.each([
+  testRows([
     ['never', NEVER, true],
     ['long and now', UP, false],
     ['since just below 10 min', { ...UP, upSinceMs: NOW - 10 * MINUTE + 1 }, true],
@@ -376,7 +377,7 @@ describe('S6: the intake of heartbeats', () => {
     ['last 60 s ago', { ...UP, seenAtMs: NOW - MINUTE }, false],
     ['last more than 60 s ago', { ...UP, seenAtMs: NOW - MINUTE - 1 }, true],
     ['not now', { ...UP, upSinceMs: null }, true],
-  ] as const)('%s: grace %s', (_, ingest, isGrace) => {
+  ] as const)('gives grace by what is known of the intake: %s: %s', (_, ingest, isGrace) => {
     expect(graceRefusal(ingest, NOW, LIMITS) !== null).toBe(isGrace);
   });
 
@@ -395,7 +396,7 @@ describe('texts', () => {
     expect(freezeRefusal({ ...frozenRow('manual'), scope: FLEET })).toBe('the fleet is frozen: x');
   });
 
-  test.each([
+  testRows([
     [1, 1, false],
     [2, 2, true],
     [2, 4, false],

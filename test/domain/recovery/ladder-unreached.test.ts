@@ -4,6 +4,7 @@ import { previousWaitSeconds } from '../../../src/domain/eligibility.ts';
 import { DEFAULT_ESCALATION } from '../../../src/domain/policy.ts';
 import { DEFAULT_LADDER, nextStep } from '../../../src/domain/recovery/ladder.ts';
 import { agentStarted, ladderRow, machineRow, NOW_MS } from '../../support/facts.ts';
+import { testRows } from '../../support/rows.ts';
 
 const now = (means: { reboot: boolean; power: boolean; reinstall: boolean }) => ({
   means,
@@ -38,7 +39,7 @@ describe('C4: failures that never reached a machine', () => {
     expect(step).toHaveProperty('end', expect.stringContaining('never recorded'));
   });
 
-  test.each(['rebooting', 'powerCycling', 'reinstalling'] as const)(
+  testRows(['rebooting', 'powerCycling', 'reinstalling'] as const)(
     'C4: call for a human once %s did not help: the machine is not retried for ever',
     (rung) => {
       const recovery = ladderRow({ rung, attempts: 100, nextAtMs: NOW_MS - 1 });
@@ -74,12 +75,12 @@ describe('C4: a wait grows from the one before', () => {
       heartbeat: { atMs, bootId: null },
     });
 
-  test.each([
+  testRows([
     ['never heard', machineRow({ backoffs }), 90],
     ['not heard since it ended', heard(NOW_MS), 90],
     ['heard since', heard(NOW_MS + 1), null],
     ['nothing failed', machineRow({}), null],
-  ])('C4: %s', (_, row, expected) => {
+  ])('C4: waits for as long as the backoff says: %s', (_, row, expected) => {
     expect(previousWaitSeconds(row, 'ShepherdRecovery')).toBe(expected);
   });
 });

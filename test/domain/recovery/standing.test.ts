@@ -14,6 +14,7 @@ import {
   type GuardState,
 } from '../../../src/domain/recovery/standing.ts';
 import { NOW_MS } from '../../support/facts.ts';
+import { testRows } from '../../support/rows.ts';
 
 const MINUTE = 60_000;
 const up = (agoMs: number | null, change: Partial<GuardRow> = {}): GuardRow => ({
@@ -47,7 +48,7 @@ const stateOf = (standings: readonly GuardStanding[], scope = 'fleet') =>
   standings.find((each) => each.scope === scope)?.state;
 
 describe('the fleet', () => {
-  test.each([
+  testRows([
     ['heartbeats are not taken in', up(null), counts(), 'grace'],
     ['no row was ever written', calmRow('stub'), counts(), 'grace'],
     ['they are, for less than a deadline', up(10 * MINUTE - 1), counts(), 'grace'],
@@ -58,7 +59,7 @@ describe('the fleet', () => {
     ['A8: a small one, more', up(20 * MINUTE), counts({ started: 6, quiet: 4 }), 'suspicious'],
     ['frozen', up(20 * MINUTE, { frozen: frozen() }), counts({ quiet: 50 }), 'frozen'],
     ['frozen in grace', up(null, { frozen: frozen() }), counts(), 'frozen'],
-  ] as const)('%s', (_, row, found, state) => {
+  ] as const)('tells the state of the guard: %s', (_, row, found, state) => {
     expect(stateOf(judge([row], [found]))).toBe(state);
   });
 

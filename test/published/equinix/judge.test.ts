@@ -14,6 +14,7 @@ import { emptyTally, judge } from './judge.ts';
 import { operations } from './operations.ts';
 import { opaque, resources } from './resources.ts';
 import { parseType, type Type } from './types.ts';
+import { testRows } from '../../support/rows.ts';
 
 const ID = '0b6e1111-1111-4111-8111-111111111111';
 const CREATOR = { id: ID, short_id: '0b6e1111' };
@@ -53,7 +54,7 @@ test('what is as published has no problem, and is counted', () => {
   ]);
 });
 
-test.each([
+testRows([
   [{ shown: { id: ID, colour: 'red' } }, 'Device.colour is not declared (at colour)'],
   [
     { shown: { created_by: { id: ID } } },

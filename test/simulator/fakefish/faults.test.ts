@@ -5,6 +5,7 @@ import { insert, rename } from './fault-steps.ts';
 import { messagesOf, ROOT, startFish } from './harness.ts';
 import { MACHINE_FAULTS } from './machine-faults.ts';
 import { WIRE_FAULTS } from './wire-faults.ts';
+import { testRows } from '../../support/rows.ts';
 
 const FAULTS = [...WIRE_FAULTS, ...MACHINE_FAULTS];
 
@@ -13,11 +14,11 @@ test('every fault of the list has its proof', () => {
   expect(numbers).toEqual(Array.from({ length: 30 }, (_, n) => n + 1));
 });
 
-test.each(FAULTS)('fault %i: %s', async (_number, _what, proof) => {
+testRows(FAULTS)('shows fault %i: %s', async (_number, _what, proof) => {
   await proof(await startFish());
 });
 
-test.each(['fails', 'hangs', 'silent'] as const)(
+testRows(['fails', 'hangs', 'silent'] as const)(
   'fault 29: the host is told that its installer %s',
   async (does) => {
     const boots: Boot[] = [];
@@ -58,7 +59,7 @@ test('a rule strikes the BMC and the system that it names', async () => {
   expect(await status(0, 1)).toBe(200);
 });
 
-test.each([
+testRows([
   [{ effect: { type: 'unheard' } }, /effect/],
   [{ match: { route: '/nowhere' }, effect: { type: 'licence' } }, /no route/],
   [{ match: { bmc: 'bmc-9' }, effect: { type: 'licence' } }, /no BMC/],

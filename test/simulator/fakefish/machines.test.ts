@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { inventoryOf } from '../../../src/simulator/fakefish/machines/inventory.ts';
 import { eject, insert } from './fault-steps.ts';
 import { startRack, startSeed, TOKEN } from './rack.ts';
+import { testRows } from '../../support/rows.ts';
 
 const ONCE_CD = { BootSourceOverrideEnabled: 'Once', BootSourceOverrideTarget: 'Cd' };
 const BOOT_MS = 62_000;
@@ -98,7 +99,7 @@ test('with an override that is not used up, a machine is installed again and aga
   expect(host().up).toBe(false);
 });
 
-test.each([
+testRows([
   ['fails', ['POST /s/*/failed'], 'none', false],
   ['hangs', [], 'none', false],
   ['silent', [], 'os1', true],

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Boot } from '../../../src/simulator/fakefish/power.ts';
 import { messagesOf, ROOT, START_MS, startFish } from './harness.ts';
+import { testRows } from '../../support/rows.ts';
 
 const iso = (afterMs: number) => new Date(START_MS + afterMs).toISOString();
 
@@ -25,7 +26,7 @@ test('power comes, POST takes its time, and the operating system runs', async ()
   });
 });
 
-test.each([
+testRows([
   ['ForceOff', 0, 2_000],
   ['GracefulShutdown', 20_000, 22_000],
   ['PushPowerButton', 20_000, 22_000],
@@ -43,7 +44,7 @@ test.each([
   expect(await system()).toMatchObject({ PowerState: 'Off' });
 });
 
-test.each([
+testRows([
   ['ForceRestart', 0],
   ['GracefulRestart', 20_000],
 ])('%s resets after %i ms and stays on', async (type, afterMs) => {
@@ -77,7 +78,7 @@ test('a later reset takes the place of one that is under way', async () => {
   expect(await system()).toMatchObject({ PowerState: 'Off' });
 });
 
-test.each([
+testRows([
   ['generic', 409, 'ResourceInUse'],
   ['ilo5', 400, 'InvalidOperationForSystemState'],
 ] as const)('%s refuses to restart what is off', async (profile, status, message) => {

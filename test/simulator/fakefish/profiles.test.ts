@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { Boot } from '../../../src/simulator/fakefish/power.ts';
 import { PROFILE_NAMES } from '../../../src/simulator/fakefish/profiles.ts';
 import { type Fish, messagesOf, ROOT, startFish } from './harness.ts';
+import { testRows } from '../../support/rows.ts';
 
 const VM = 'VirtualMedia';
 const PLACES = {
@@ -37,7 +38,7 @@ async function bootingFish(profile: keyof typeof PLACES) {
   return { ...fish, fish, boots };
 }
 
-test.each(PROFILE_NAMES)('%s has its resources at its places', async (profile) => {
+testRows(PROFILE_NAMES)('%s has its resources at its places', async (profile) => {
   const { ask } = await startFish({ profile });
   for (const path of Object.values(place(profile))) {
     const { status, body, headers } = await ask('GET', path);
@@ -46,7 +47,7 @@ test.each(PROFILE_NAMES)('%s has its resources at its places', async (profile) =
   }
 });
 
-test.each(PROFILE_NAMES)('%s boots a virtual CD when its target is named', async (profile) => {
+testRows(PROFILE_NAMES)('%s boots a virtual CD when its target is named', async (profile) => {
   const { fish, ask, boots, start } = await bootingFish(profile);
   const { system, disc } = place(profile);
   if (profile === 'lenovo') {
@@ -90,7 +91,7 @@ test('what is inserted must be ejected before the next', async () => {
   expect((await insert(fish, disc, { Image: IMAGE })).status).toBe(204);
 });
 
-test.each([
+testRows([
   ['generic', { Image: 'ftp://images.test/a.iso' }, 'ActionParameterValueFormatError'],
   ['generic', {}, 'ActionParameterMissing'],
   ['generic', { Image: IMAGE, Speed: 'fast' }, 'ActionParameterUnknown'],

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { messagesOf, ROOT, SESSIONS, startFish } from './harness.ts';
+import { testRows } from '../../support/rows.ts';
 
 test('the root is open, everything else asks who it is', async () => {
   const { fake, ask } = await startFish();
@@ -73,7 +74,7 @@ test('a session ends when nobody uses it, and a use keeps it', async () => {
   expect((await ask('GET', SESSIONS, { auth })).status).toBe(401);
 });
 
-test.each([
+testRows([
   ['generic', 'SessionLimitExceeded'],
   ['idrac9', 'RAC0218'],
 ] as const)('%s has room for so many sessions, and then says %s', async (profile, message) => {
@@ -85,7 +86,7 @@ test.each([
   expect((await login()).status).toBe(201);
 });
 
-test.each([
+testRows([
   ['nothing', undefined, 'MalformedJSON'],
   ['no JSON', '{', 'MalformedJSON'],
   ['a list', [], 'UnrecognizedRequestBody'],
@@ -98,7 +99,7 @@ test.each([
   expect([refused.status, messagesOf(refused)]).toEqual([400, [message]]);
 });
 
-test.each([
+testRows([
   ['an unknown property', { Colour: 'red' }, 'PropertyUnknown'],
   ['a read-only property', { SerialNumber: 'X' }, 'PropertyNotWritable'],
   ['a wrong type', { AssetTag: 7 }, 'PropertyValueTypeError'],
@@ -121,7 +122,7 @@ test.each([
   expect(await system()).toEqual(before);
 });
 
-test.each([
+testRows([
   ['without a type', {}, 'ActionParameterMissing'],
   ['with a made-up type', { ResetType: 'Kick' }, 'ActionParameterValueNotInList'],
   ['with a number', { ResetType: 1 }, 'ActionParameterValueTypeError'],

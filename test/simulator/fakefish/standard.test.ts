@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { PROFILE_NAMES, type ProfileName } from '../../../src/simulator/fakefish/profiles.ts';
 import { type Fish, messagesOf, ROOT, SESSIONS, startFish } from './harness.ts';
 import { faultsOfError, faultsOfResource } from './standard.ts';
+import { testRows } from '../../support/rows.ts';
 
 /** Supermicro's own target, which the standard does not know. */
 const OWN_WORDS = /"UsbCd", not/;
@@ -40,7 +41,7 @@ const ALWAYS = [
 ].toSorted();
 const more = (profile: ProfileName) => (profile === 'openbmc' ? ['ActionInfo'] : []);
 
-test.each(PROFILE_NAMES)('every resource of %s is as the schemas have it', async (profile) => {
+testRows(PROFILE_NAMES)('every resource of %s is as the schemas have it', async (profile) => {
   const fish = await startFish({ profile });
   const { ask, fake, fault, path, start } = fish;
   await start();
@@ -155,7 +156,7 @@ test('DGX inserts nothing without a name and a password, and takes any', async (
   expect((await insert({ UserName: 'none', Password: 'none' })).status).toBe(204);
 });
 
-test.each([
+testRows([
   ['generic', `${ROOT}/Systems/1/LogServices/SEL/Entries`, ['Off', 'On']],
   ['idrac9', `${ROOT}/Managers/iDRAC.Embedded.1/LogServices/Sel/Entries`, ['On', 'Off']],
 ] as const)('the log of %s tells of power, in its order', async (profile, path, order) => {

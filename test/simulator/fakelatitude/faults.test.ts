@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { startLatitude } from './harness.ts';
 import { REQUEST_FAULTS } from './request-faults.ts';
 import { SERVER_FAULTS } from './server-faults.ts';
+import { testRows } from '../../support/rows.ts';
 
 const FAULTS = [...REQUEST_FAULTS, ...SERVER_FAULTS];
 /** What they do to a machine is shown on one, in `machines.test.ts`. */
@@ -13,7 +14,7 @@ test('every fault of the list has its proof', () => {
   expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 30 }, (_, n) => n + 1));
 });
 
-test.each(FAULTS)('fault %i: %s', async (_number, _what, proof) => {
+testRows(FAULTS)('shows fault %i: %s', async (_number, _what, proof) => {
   await proof(await startLatitude());
 });
 
@@ -38,7 +39,7 @@ test('a rule strikes the method, the route, the page, the project and the server
   expect(fake.requests().filter(({ faults }) => faults.length > 0)).toHaveLength(3);
 });
 
-test.each([
+testRows([
   [{ effect: { type: 'unheard' } }, /effect/],
   [{ match: { route: '/nowhere' }, effect: { type: 'quota' } }, /no route/],
   [{ match: { project: 'proj_x' }, effect: { type: 'quota' } }, /no project/],

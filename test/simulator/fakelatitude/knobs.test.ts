@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { GivenKnobs } from '../../../src/simulator/fakelatitude/state/knobs.ts';
 import { knobsSchema } from '../../../src/simulator/fakelatitude/state/knobs.ts';
 import { type Latitude, MINUTE, SECOND, startLatitude } from './harness.ts';
+import { testRows } from '../../support/rows.ts';
 
 const TEXT = { status: 403, code: 'no', title: 'No', detail: 'no' };
 const codeOf = async (reply: Promise<{ errors: readonly { code: string }[] }>) =>
@@ -250,7 +251,7 @@ const KNOBS: readonly (readonly [
   ],
 ];
 
-test.each(KNOBS)('knob %s', async (knob, cases, seen) => {
+testRows(KNOBS)('obeys the knob %s', async (knob, cases, seen) => {
   for (const [value, expected] of cases) {
     const latitude = await startLatitude({ knobs: { [knob]: value } });
     expect([value, await seen(latitude)]).toEqual([value, expected]);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { realClock } from '../../../src/simulator/fakequinix/time/clock.ts';
 import { MINUTE, PLACE, SECOND, startLatitude } from './harness.ts';
+import { testRows } from '../../support/rows.ts';
 
 const HOUR = 60 * MINUTE;
 
@@ -50,7 +51,7 @@ test('servers are filtered', async () => {
   }
 });
 
-test.each([
+testRows([
   ['hourly', HOUR],
   ['monthly', 30 * 24 * HOUR],
 ] as const)(

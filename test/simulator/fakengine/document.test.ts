@@ -9,6 +9,7 @@ import { startFakengine } from '../../../src/simulator/fakengine/fakengine.ts';
 import type { FaultRule } from '../../../src/simulator/fakengine/fault-rules.ts';
 import { LIMIT_MS, runBlocks } from '../document-shell.ts';
 import { type Block, blocksOf, differences, ROOT } from '../fakequinix/document.ts';
+import { testRows } from '../../support/rows.ts';
 
 const blocks = blocksOf('docs/fakengine.md');
 const examples = blocks.filter(({ language }) => language === 'sh');
@@ -36,7 +37,7 @@ test('there are examples, and most of them show their answer', () => {
   expect(withAnswer.length).toBeGreaterThan(examples.length / 2);
 });
 
-test.each(withAnswer)('the example of line %i answers what is shown', (line, shown) => {
+testRows(withAnswer)('the example of line %i answers what is shown', (line, shown) => {
   const output = outputs.get(line)!;
   const answer: unknown = JSON.parse(output.split('\n').findLast((one) => one !== '')!);
   expect(differences(answer, JSON.parse(shown.text)), output).toEqual([]);

@@ -9,6 +9,7 @@ import { parseWorld } from '../../../src/simulator/fakequinix/world.ts';
 import { judgedChild } from '../../published/children.ts';
 import { runBlocks } from '../document-shell.ts';
 import { blocksOf, differences, looksLike, ROOT, type Block } from './document.ts';
+import { testRows } from '../../support/rows.ts';
 
 const blocks = blocksOf();
 const examples = blocks.filter(({ language }) => language === 'sh');
@@ -40,7 +41,7 @@ test('there are examples, and most of them show their answer', () => {
   expect(withAnswer.length).toBeGreaterThan(20);
 });
 
-test.each(withAnswer)('the example of line %i answers what is shown', (line, shown) => {
+testRows(withAnswer)('the example of line %i answers what is shown', (line, shown) => {
   const output = outputs.get(line)!.replaceAll(/ +$/gm, '');
   if (shown.language === 'text') {
     expect(looksLike(output, shown.text.trimEnd()), output).toBe(true);

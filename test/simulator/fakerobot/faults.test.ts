@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { newKey, startRobot } from './harness.ts';
 import { MACHINE_FAULTS } from './machine-faults.ts';
 import { WIRE_FAULTS } from './wire-faults.ts';
+import { testRows } from '../../support/rows.ts';
 
 const FAULTS = [...WIRE_FAULTS, ...MACHINE_FAULTS].toSorted(([one], [other]) => one - other);
 
@@ -10,7 +11,7 @@ test('every fault of the list has its proof', () => {
   expect(numbers).toEqual(Array.from({ length: 27 }, (_, n) => n + 1));
 });
 
-test.each(FAULTS)('fault %i: %s', async (_number, _what, proof) => {
+testRows(FAULTS)('shows fault %i: %s', async (_number, _what, proof) => {
   await proof(await startRobot());
 });
 
@@ -25,7 +26,7 @@ test('a rule strikes the server that it names', async () => {
   ]);
 });
 
-test.each([
+testRows([
   [{ effect: { type: 'unheard' } }, /effect/],
   [{ match: { route: '/nowhere' }, effect: { type: 'inProcess' } }, /no route/],
   [{ match: { server: 9 }, effect: { type: 'inProcess' } }, /no server/],

@@ -4,6 +4,7 @@ import type { Fakerobot } from '../../../src/simulator/fakerobot/options.ts';
 import { createManualClock } from '../../../src/simulator/fakequinix/time/clock.ts';
 import { faultsOf, type Fields, FIELDS } from './field-table.ts';
 import { clientOf, newKey, type Robot, SERVER, START_MS, startRobot } from './harness.ts';
+import { testRows } from '../../support/rows.ts';
 
 const judge = (value: unknown, wrapper: string | null, fields: Fields) => {
   const inside = wrapper === null ? value : (value as Record<string, unknown>)[wrapper];
@@ -143,7 +144,7 @@ beforeAll(async () => {
 });
 afterAll(() => fakeBare.close());
 
-test.each(REFUSALS)('%s %s with %j is refused with %i %s', async (...line) => {
+testRows(REFUSALS)('%s %s with %j is refused with %i %s', async (...line) => {
   const [method, path, form, status, code, more = {}] = line as unknown as Refusal;
   const asked = form === undefined ? {} : { form };
   const reply = await bare.ask(method, path, asked);
@@ -197,7 +198,7 @@ async function armedKeys(robot: Robot, form: string): Promise<string[]> {
   return rescue.authorized_key.map(({ key }) => names.get(key.fingerprint)!);
 }
 
-test.each(FORMS)('vector 29: %s arms %j', async (form, keys) => {
+testRows(FORMS)('vector 29: %s arms %j', async (form, keys) => {
   expect(await armedKeys(await startRobot(), form)).toEqual(keys);
 });
 

@@ -12,6 +12,7 @@ import {
 } from '../../../src/simulator/fakerobot/shell/process.ts';
 import { runScript } from '../../../src/simulator/fakerobot/shell/run.ts';
 import { newShell } from '../../../src/simulator/fakerobot/shell/state.ts';
+import { testRows } from '../../support/rows.ts';
 
 /** A machine with nothing on it. */
 function bareHost(): Host {
@@ -138,7 +139,7 @@ function scriptsOf(text: string): string[] {
   return scripts;
 }
 
-test.each(scriptsOf(SCRIPTS))('as a real shell does: %s', async (script) => {
+testRows(scriptsOf(SCRIPTS))('as a real shell does: %s', async (script) => {
   const { stdout, stderr, status } = await played(script);
   expect({ stdout, status }, stderr).toEqual(real(script));
 });
@@ -149,7 +150,7 @@ test('input is read line by line, and what is left is for the next one', async (
   expect({ stdout, status }).toEqual(real(script, '1\n2\n3\n4\n'));
 });
 
-test.each(['if true', 'echo "a', '(echo', 'case a in', 'echo a >', 'fi', 'echo `a', '; ;'])(
+testRows(['if true', 'echo "a', '(echo', 'case a in', 'echo a >', 'fi', 'echo `a', '; ;'])(
   'a script that no shell understands is said to be one: %s',
   async (script) => {
     const { status, stderr } = await played(script);

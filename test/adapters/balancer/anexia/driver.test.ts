@@ -12,6 +12,7 @@ import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
 import { createSteppedClock } from '../../provider/equinix/client/stepped-clock.ts';
 import { createStand, desiredOf, live, OWNER, type Stand } from './stand.ts';
+import { testRows } from '../../../support/rows.ts';
 
 const signal = live;
 const backend = desiredOf()[0]!.desired;
@@ -21,7 +22,7 @@ const POST = 'POST /api/LBaaS/v1/backend.json';
 const posts = (stand: Stand) => stand.routes().filter((one) => one === POST).length;
 
 describe('a reply that is lost', () => {
-  test.each(['after', 'midBody'] as const)(
+  testRows(['after', 'midBody'] as const)(
     '%s: what was made is found, not made again',
     async (phase) => {
       const stand = await createStand();
@@ -136,7 +137,7 @@ test('tags are written one by one, whoever writes them', async () => {
 });
 
 describe.each(['paged', 'wrapped', 'array'] as const)('lists in the form %s', (listForm) => {
-  test.each(['short', 'full'] as const)('whose rows are %s are read to the end', async (rows) => {
+  testRows(['short', 'full'] as const)('whose rows are %s are read to the end', async (rows) => {
     const stand = await createStand({ knobs: { listForm, rows, limitMax: 2 } });
     await stand.build();
     expect(await stand.observe(stand.another())).toHaveLength(12);
@@ -278,7 +279,7 @@ describe('the driver', () => {
     expect(settings({ baseUrl: 'https://e.test/x/' }).baseUrl).toBe('https://e.test/x');
   });
 
-  test.each([
+  testRows([
     [{ baseUrl: 'http://engine.test' }, /sends the token in clear/],
     [{ baseUrl: 'ftp://engine.test' }, /give an http or https URL/],
     [

@@ -4,6 +4,7 @@ import { createReadings } from '../../../../src/adapters/balancer/anexia/reading
 import type { Observed, Ref } from '../../../../src/domain/balancing/objects.ts';
 import { createSteppedClock } from '../../provider/equinix/client/stepped-clock.ts';
 import { createStand, desiredOf, live, OWNER, type Stand } from './stand.ts';
+import { testRows } from '../../../support/rows.ts';
 
 const signal = live;
 const SERVER = 'server m1.http.api.eu';
@@ -69,7 +70,7 @@ describe('what was read before', () => {
     expect(fetches(stand)).toHaveLength(1);
   });
 
-  test.each(['0', '2', '4', null])('is not told of what was in the state %s', async (state) => {
+  testRows(['0', '2', '4', null])('is not told of what was in the state %s', async (state) => {
     const { stand, server } = await settled();
     stand.fake.setState(server.id, state);
     await stand.observe();
@@ -158,7 +159,7 @@ describe('rows that show everything', () => {
     );
   });
 
-  test.each([
+  testRows([
     ['backend http.api.eu', 'health_check'],
     ['frontend http.api.eu', 'mode'],
     ['bind v4.http.api.eu', 'ssl'],

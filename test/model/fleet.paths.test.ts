@@ -1,4 +1,0 @@
-import { pathTests } from '../support/path-tests.ts';
-import { fleetSubject } from './subjects.ts';
-
-pathTests(fleetSubject);

@@ -1,4 +1,0 @@
-import { pathTests } from '../support/path-tests.ts';
-import { guardSubject } from './subjects.ts';
-
-pathTests(guardSubject);

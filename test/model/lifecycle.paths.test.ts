@@ -1,4 +1,0 @@
-import { pathTests } from '../support/path-tests.ts';
-import { lifecycleSubject } from './subjects.ts';
-
-pathTests(lifecycleSubject);

@@ -1,4 +1,0 @@
-import { pathTests } from '../support/path-tests.ts';
-import { provisionerSubject } from './subjects.ts';
-
-pathTests(provisionerSubject);

@@ -1,4 +1,0 @@
-import { pathTests } from '../support/path-tests.ts';
-import { recoverySubject } from './subjects.ts';
-
-pathTests(recoverySubject);

@@ -1,4 +1,0 @@
-import { pathTests } from '../support/path-tests.ts';
-import { sessionSubject } from './subjects.ts';
-
-pathTests(sessionSubject);

@@ -1,4 +1,0 @@
-import { pathTests } from '../support/path-tests.ts';
-import { takeoverSubject } from './subjects.ts';
-
-pathTests(takeoverSubject);

@@ -1,0 +1,64 @@
+import { format, inspect } from 'node:util';
+import { test } from 'vitest';
+
+/** Most complaints that a failure lists: one mistake often breaks every row. */
+const COMPLAINTS_MAX = 20;
+
+/**
+ * Like vitest's `test.each`, but the rows are one test: a table is one promise. Each row is checked, and
+ * the test fails with a complaint for each row that does not hold: the title with the row's values in
+ * it, and what was expected and found. Hooks run once for the whole table.
+ */
+export const testRows = ((rows: readonly unknown[]) =>
+  (title: string, check: (...row: never[]) => unknown): void => {
+    test(`${title} (${rows.length} rows)`, () => checkRows(rows, title, check));
+  }) as unknown as typeof test.each;
+
+/** Checks all rows. @throws the error of the first that does not hold, with complaints about all of them. */
+export async function checkRows(
+  rows: readonly unknown[],
+  title: string,
+  check: (...row: never[]) => unknown,
+): Promise<void> {
+  const failures: Failure[] = [];
+  for (const row of rows) {
+    const values = Array.isArray(row) ? row : [row];
+    try {
+      await check(...(values as never[]));
+    } catch (error) {
+      failures.push({ name: nameOf(title, values), error });
+    }
+  }
+  if (failures.length > 0) throw errorOf(failures);
+}
+
+interface Failure {
+  readonly name: string;
+  readonly error: unknown;
+}
+
+/** The title with values in place of `%s` or `$name`, as `test.each` writes it. */
+function nameOf(title: string, values: readonly unknown[]): string {
+  const places = title.match(/%[sdifjoO]/g)?.length ?? 0;
+  const [row] = values;
+  return format(title, ...values.slice(0, places)).replaceAll(/\$([\w.]+)/g, (_, path: string) =>
+    textOf(path.split('.').reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], row)),
+  );
+}
+
+const textOf = (value: unknown) =>
+  typeof value === 'string' ? value : inspect(value, { depth: 6, breakLength: 100 });
+
+/** The error of the first row, which keeps its difference and its line, with the complaints of all. */
+function errorOf(failures: readonly Failure[]): Error {
+  const complaints = failures.slice(0, COMPLAINTS_MAX).map(({ name, error }) => {
+    const { message, actual, expected } = error as Error & { actual: unknown; expected: unknown };
+    const isCompared = expected !== undefined || actual !== undefined;
+    const difference = `\n  expected ${textOf(expected)}\n  found ${textOf(actual)}`;
+    return `${name}: ${message}${isCompared ? difference : ''}`;
+  });
+  const more = failures.length - complaints.length;
+  const first = failures[0]!.error as Error;
+  first.message = [...complaints, ...(more > 0 ? [`and ${more} more rows`] : [])].join('\n');
+  return first;
+}
