@@ -1,4 +1,7 @@
+import type { Server } from 'node:http';
+import type { EventEmitter } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 
 /** The address cannot be listened on. */
@@ -10,18 +13,72 @@ export class ListenError extends Error {
 export interface ListenAt {
   readonly host: string;
   readonly port: number;
+  /** In place of TCP and TLS. */
+  readonly network?: Network;
+}
+
+export interface Network {
+  /** A connection emits `connect` or `error`, as a socket does. */
+  connect(to: { readonly host: string; readonly port: number }): Duplex;
+  /** Each connection to the address becomes a `connection` event of the server. */
+  listen(server: EventEmitter, at: { readonly host: string; readonly port: number }): Listening;
+}
+
+/** A server that takes connections. */
+export interface Listening {
+  /** As a URL has it. */
+  readonly host: string;
+  readonly port: number;
+  /** Refuses new connections and cuts the open ones. */
+  close(): Promise<void>;
+}
+
+/** @throws {ListenError} */
+export async function listenAt(server: Server, at: ListenAt): Promise<Listening> {
+  const { host, port, network } = at;
+  if (network) return network.listen(server, { host, port });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  }).catch((cause: unknown) => {
+    throw refused(at, cause);
+  });
+  return {
+    ...addressOf(server),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
 }
 
 /** The address with a real port, as a URL. @throws {ListenError} */
-export async function listen(app: FastifyInstance, { host, port }: ListenAt): Promise<string> {
+export async function listen(app: FastifyInstance, at: ListenAt): Promise<string> {
+  const { host, port, network } = at;
+  if (network) {
+    const listening = network.listen(app.server, { host, port });
+    app.addHook('onClose', () => listening.close());
+    await app.ready();
+    return `http://${listening.host}:${listening.port}`;
+  }
   try {
     await app.listen({ host, port });
   } catch (error) {
     await app.close();
-    throw new ListenError(`cannot listen on ${host}:${port}; choose another with --listen`, {
-      cause: error,
-    });
+    throw refused(at, error);
   }
-  const { address, family, port: taken } = app.server.address() as AddressInfo;
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`;
+  const taken = addressOf(app.server);
+  return `http://${taken.host}:${taken.port}`;
 }
+
+function addressOf(server: Server): { host: string; port: number } {
+  const { address, family, port } = server.address() as AddressInfo;
+  return { host: family === 'IPv6' ? `[${address}]` : address, port };
+}
+
+const refused = ({ host, port }: ListenAt, cause: unknown) =>
+  new ListenError(`cannot listen on ${host}:${port}; choose another with --listen`, { cause });

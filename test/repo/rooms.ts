@@ -37,8 +37,9 @@ const PORTS: Arrow = {
 /** Adapters do not import each other, but for what all of them need. */
 const SHARED_PORTS: Arrow = {
   to: 'adapters',
-  says: 'the `port.ts` of clock, log, metrics, providers and balancers',
-  files: /^src\/adapters\/((clock|log|metrics|provider|balancer)\/port|balancer\/metrics)\.ts$/,
+  says: 'the `port.ts` of clock, log, metrics, network, providers and balancers',
+  files:
+    /^src\/adapters\/((clock|log|metrics|network|provider|balancer)\/port|balancer\/metrics)\.ts$/,
 };
 /** Whoever speaks HTTP does so in one way. */
 const HTTP: Arrow = {

@@ -10,6 +10,7 @@ import type {
 import type { Surroundings } from '../../settings/secret.ts';
 import type { Clock, Random } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
+import type { Network } from '../network/port.ts';
 import type { SettingComplaint } from '../provider/port.ts';
 import type { BalancerMetrics } from './metrics.ts';
 
@@ -43,6 +44,8 @@ export interface BalancerContext {
   readonly metrics: BalancerMetrics;
   /** For HTTP. */
   readonly userAgent: string;
+  /** How it reaches others; TCP and TLS if absent. */
+  readonly network?: Network | undefined;
 }
 
 /**

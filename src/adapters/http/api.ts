@@ -1,6 +1,7 @@
 import type { Clock, Random } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import { type Redact, shownUrl, shownValue } from '../kit/redact.ts';
+import type { Network } from '../network/port.ts';
 import type { SpentStarts } from '../kit/budget.ts';
 import type { TurnLimits, Turns } from '../kit/turns.ts';
 import type { TurnWait } from '../provider/port.ts';
@@ -91,6 +92,8 @@ export interface ApiDeps {
   readonly random: Random;
   readonly log: Log;
   readonly observer: ApiObserver;
+  /** TCP and TLS if absent. */
+  readonly network?: Network | undefined;
   /** Such as `shepherd/1.2.3`. */
   readonly userAgent?: string;
   /** Live daemons that share the budget of calls; 1 when absent. */
@@ -146,7 +149,7 @@ const UNKNOWN_ENDPOINT = 'Unknown';
 
 export function createApi(terms: ApiTerms, deps: ApiDeps): Api {
   const { clock, log, observer } = deps;
-  const http = createHttp(terms, { clock });
+  const http = createHttp(terms, deps);
   const refusal = createRefusal(terms.timings.authPauseMs, {
     clock,
     onPaused: (pausedMs) => observer.paused('unauthorized', pausedMs / 1000),

@@ -1,6 +1,7 @@
 import http, { type ClientRequest, type IncomingHttpHeaders } from 'node:http';
 import https from 'node:https';
 import type { Clock } from '../clock/port.ts';
+import type { Network } from '../network/port.ts';
 import { createJsonLimits } from './json-limits.ts';
 import { isTrusted, type Trust, trustingAgent } from './trust.ts';
 
@@ -72,15 +73,27 @@ export interface HttpTerms {
   readonly passesBodiesMs?: number | undefined;
 }
 
+export interface HttpDeps {
+  readonly clock: Clock;
+  /** TCP and TLS if absent. */
+  readonly network?: Network | undefined;
+}
+
 /** Plain exchanges below one base URL, over kept connections unless the terms say otherwise. */
-export function createHttp(terms: HttpTerms, deps: { clock: Clock }): Http {
+export function createHttp(terms: HttpTerms, deps: HttpDeps): Http {
   const { trust, closesConnections = false, replyBytesMax = REPLY_BYTES_MAX } = terms;
   const { passesBodiesMs } = terms;
+  const { network } = deps;
   const base = new URL(terms.baseUrl);
-  const isSecure = base.protocol === 'https:';
+  const isSecure = base.protocol === 'https:' && network === undefined;
+  if (network) base.protocol = 'http:';
   const library = isSecure ? https : http;
-  const agentFor = (keepAlive: boolean) =>
-    isSecure && trust ? trustingAgent(trust, { keepAlive }) : new library.Agent({ keepAlive });
+  const agentFor = (keepAlive: boolean) => {
+    if (network) return agentOver(network);
+    return isSecure && trust
+      ? trustingAgent(trust, { keepAlive })
+      : new library.Agent({ keepAlive });
+  };
   const kept = agentFor(!closesConnections);
   const fresh = agentFor(false);
 
@@ -117,6 +130,14 @@ export function createHttp(terms: HttpTerms, deps: { clock: Clock }): Http {
       fresh.destroy();
     },
   };
+}
+
+/** Each request has a connection of its own. */
+function agentOver(network: Network): http.Agent {
+  const agent = new http.Agent();
+  agent.createConnection = ({ host, port }) =>
+    network.connect({ host: host ?? '', port: Number(port) });
+  return agent;
 }
 
 function urlOf(base: URL, { path, query }: HttpRequest): URL {

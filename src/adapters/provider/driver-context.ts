@@ -2,6 +2,7 @@ import type { ProviderName } from '../../domain/ids.ts';
 import type { NewEvent } from '../../domain/events/fleet-event.ts';
 import type { Json, ProviderRecord } from '../../domain/provisioning/records.ts';
 import type { Clock, Random } from '../clock/port.ts';
+import type { Network } from '../network/port.ts';
 import type { Log } from '../log/port.ts';
 import type { Metrics } from '../metrics/port.ts';
 import type { DriverShell } from './driver-shell.ts';
@@ -27,6 +28,8 @@ export interface DriverContext {
   readonly shell: DriverShell;
   /** For HTTP. */
   readonly userAgent: string;
+  /** How it reaches others; TCP and TLS if absent. */
+  readonly network?: Network | undefined;
   /** Live daemons that share the provider's call budget; at least 1. */
   daemons(): number;
   /** Writes an event about a change at the vendor; absent where nobody reads events. Never throws. */

@@ -1,7 +1,6 @@
-import { createServer, type Server } from 'node:https';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { ListenError, type ListenAt } from '../listen.ts';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import { type ListenAt, listenAt } from '../listen.ts';
 import type { Certificate } from './certificate.ts';
 
 /** Where one BMC is reached. */
@@ -25,42 +24,31 @@ export interface DoorDeps {
 /** @throws {ListenError} the address cannot be listened on. */
 export async function openDoor({ at, certificate, serve, isDeaf }: DoorDeps): Promise<Door> {
   let shown = certificate;
-  const server = createServer({ key: certificate.key, cert: certificate.cert }, serve);
+  const server = at.network
+    ? createServer(serve)
+    : createSecureServer({ key: certificate.key, cert: certificate.cert }, serve);
   server.on('connection', (socket) => void (isDeaf() && socket.destroy()));
-  await listenAt(server, at).catch((cause: unknown) => {
-    const { host, port } = at;
-    const message = `cannot listen on ${host}:${port}; choose another with --listen`;
-    throw new ListenError(message, { cause });
-  });
-  const { address, family, port } = server.address() as AddressInfo;
-  const shut = () =>
-    new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    });
+  const { host, port, close } = await listenAt(server, at);
+  let shut: (() => Promise<void>) | null = close;
+  async function end() {
+    const closing = shut?.();
+    shut = null;
+    await closing;
+  }
   return {
-    url: `https://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
+    url: `https://${host}:${port}`,
     certificate: () => shown,
     setCertificate(next) {
       shown = next;
+      if (!('setSecureContext' in server)) return;
       server.setSecureContext({ key: next.key, cert: next.cert });
       server.closeAllConnections();
     },
     async setOpen(isOpen) {
-      if (isOpen === server.listening) return;
-      await (isOpen ? listenAt(server, { host: at.host, port }) : shut());
+      if (isOpen === (shut !== null)) return;
+      if (isOpen) shut = (await listenAt(server, { ...at, port })).close;
+      else await end();
     },
-    async close() {
-      if (server.listening) await shut();
-    },
+    close: end,
   };
 }
-
-const listenAt = (server: Server, { host, port }: ListenAt) =>
-  new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });

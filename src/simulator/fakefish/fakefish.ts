@@ -36,7 +36,7 @@ export async function startFakefish(options: FakefishOptions): Promise<Fakefish>
   const pipeline = createPipeline(core, power, journal);
   const resources = resourcesOf(core);
   const serve = await createServer(resources, pipeline);
-  const { host, port } = options.listen;
+  const { port, ...where } = options.listen;
   const portOf = (n: number) => (port === 0 ? 0 : port + n);
   const doors: Door[] = [];
   const closeDoors = () => Promise.all(doors.map((door) => door.close()));
@@ -46,7 +46,7 @@ export async function startFakefish(options: FakefishOptions): Promise<Fakefish>
     for (const [n, bmc] of core.bmcs.entries()) {
       const certificate = await issueCertificate(bmc.name);
       const door = await openDoor({
-        at: { host, port: portOf(n) },
+        at: { ...where, port: portOf(n) },
         certificate,
         serve: (request, response) => serve(bmc, request, response),
         isDeaf: () => bmc.restart !== null && core.clock.now() < bmc.restart.deafUntilMs,
@@ -57,8 +57,8 @@ export async function startFakefish(options: FakefishOptions): Promise<Fakefish>
     const manual = isManual(core.clock) ? core.clock : null;
     const controls: Controls = createControls({ core, power, journal, doors, routes, manual });
     for (const rule of options.faults ?? []) await controls.addFault(rule);
-    const admin = createAdmin(controls, adminToken, host);
-    const url = await listen(admin, { host, port: portOf(core.bmcs.length) });
+    const admin = createAdmin(controls, adminToken, where.host);
+    const url = await listen(admin, { ...where, port: portOf(core.bmcs.length) });
     let closing: Promise<void> | undefined;
     const close = async () => {
       pipeline.close();

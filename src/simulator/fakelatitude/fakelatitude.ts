@@ -55,12 +55,13 @@ export async function startFakelatitude(options: FakelatitudeOptions): Promise<F
   const adminToken = `admin-${randomUUID()}`;
   const admin = createAdmin(controls, adminToken, host);
   const url = await listen(app, options.listen);
-  const adminUrl = await listen(admin, { host, port: port === 0 ? 0 : port + 1 }).catch(
-    async (error: unknown) => {
-      await app.close();
-      throw error;
-    },
-  );
+  const adminUrl = await listen(admin, {
+    ...options.listen,
+    port: port === 0 ? 0 : port + 1,
+  }).catch(async (error: unknown) => {
+    await app.close();
+    throw error;
+  });
   let closing: Promise<void> | undefined;
   const close = async () => {
     pipeline.close();

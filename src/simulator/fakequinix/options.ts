@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type { MachineHooks } from '../hooks.ts';
+import type { ListenAt } from '../listen.ts';
 import type { FakeClock } from './time/clock.ts';
 import type { Fault, FaultRule } from './fault-rules.ts';
 import type { JournalEntry } from './http/journal.ts';
@@ -18,7 +19,7 @@ export interface FakequinixLog {
 
 export interface FakequinixOptions {
   /** Loopback only is the caller's business; port 0 takes a free one. */
-  readonly listen: { readonly host: string; readonly port: number };
+  readonly listen: ListenAt;
   /** `fast`: every time of the lifecycle divided by 100. */
   readonly profile: 'fast' | 'real';
   /** Free reservations of a world that lists none. Default 0. */

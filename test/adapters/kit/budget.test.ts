@@ -1,6 +1,5 @@
-import Bottleneck from 'bottleneck';
 import fc from 'fast-check';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { createBudget, spentStarts } from '../../../src/adapters/kit/budget.ts';
 import { createTurns } from '../../../src/adapters/kit/turns.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
@@ -111,29 +110,4 @@ test('an empty budget sends away who will not wait, and lets urgent ones begin',
   clock.increment(HOUR);
   (await patient)();
   expect(clock.pending, 'no timer is left').toBe(0);
-});
-
-test('bottleneck refills at a fixed beat, so a stretch across it sees twice the budget', async () => {
-  vi.useFakeTimers({
-    toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'],
-  });
-  try {
-    const startsMs: number[] = [];
-    const limiter = new Bottleneck({
-      reservoir: 5,
-      reservoirRefreshInterval: 60_000,
-      reservoirRefreshAmount: 5,
-    });
-    const start = () => limiter.schedule(async () => void startsMs.push(Date.now()));
-    const all = [start()];
-    await vi.advanceTimersByTimeAsync(59_000);
-    for (let n = 0; n < 9; n++) all.push(start());
-    await vi.advanceTimersByTimeAsync(10_000);
-    await Promise.all(all);
-    void limiter.disconnect();
-    const inTenSeconds = startsMs.filter((atMs) => atMs >= startsMs[1]!);
-    expect(inTenSeconds).toHaveLength(9);
-  } finally {
-    vi.useRealTimers();
-  }
 });

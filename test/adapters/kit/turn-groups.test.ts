@@ -1,4 +1,3 @@
-import Bottleneck from 'bottleneck';
 import { expect, test } from 'vitest';
 import { createTurnGroups } from '../../../src/adapters/kit/turn-groups.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
@@ -87,25 +86,4 @@ test('a key is forgotten when nothing of it is remembered', async () => {
   expect(groups.pausedMs('bmc-7')).toBeGreaterThan(0);
   groups.stop();
   expect(clock.pending).toBe(0);
-});
-
-test('bottleneck cannot take back a job that waits, and follows no clock of ours', async () => {
-  const limiters = new Bottleneck.Group({ maxConcurrent: 1 });
-  const first = Promise.withResolvers<void>();
-  const running = limiters.key('bmc').schedule(() => first.promise);
-  const leaving = new AbortController();
-  let asked = 0;
-  const waiting = limiters.key('bmc').schedule(async () => {
-    asked += 1;
-    leaving.signal.throwIfAborted();
-  });
-  leaving.abort(new Error('left'));
-  // Its queue has turns of its own.
-  const queued = () => limiters.key('bmc').counts().QUEUED;
-  await expect.poll(queued, { message: 'it is still in the queue' }).toBe(1);
-  first.resolve();
-  await running;
-  await expect(waiting).rejects.toThrow('left');
-  expect(asked, 'and uses up a turn').toBe(1);
-  await limiters.disconnect();
 });

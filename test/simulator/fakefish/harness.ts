@@ -1,9 +1,11 @@
 import { once } from 'node:events';
+import { request as plainRequest } from 'node:http';
 import { request } from 'node:https';
 import { text } from 'node:stream/consumers';
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { onTestFinished } from 'vitest';
 import { startFakefish } from '../../../src/simulator/fakefish/fakefish.ts';
+import type { Network } from '../../../src/adapters/network/port.ts';
 import type { FaultRule } from '../../../src/simulator/fakefish/fault-rules.ts';
 import type { Fakefish, FakefishOptions } from '../../../src/simulator/fakefish/options.ts';
 import { createManualClock } from '../../../src/simulator/fakequinix/time/clock.ts';
@@ -50,7 +52,8 @@ export async function startFish(options: Partial<FakefishOptions> = {}) {
   return { fake, ...clientOf(fake) };
 }
 
-export function clientOf(fake: Fakefish) {
+/** @param network over which the BMCs are reached; TLS if absent. */
+export function clientOf(fake: Fakefish, network?: Network) {
   const { username, password } = fake.credentials;
   const basic = (secret: string) =>
     `Basic ${Buffer.from(`${username}:${secret}`).toString('base64')}`;
@@ -62,10 +65,13 @@ export function clientOf(fake: Fakefish) {
   async function ask(method: string, path: string, asked: Asked = {}): Promise<Reply> {
     const { body, headers, auth, bmc = 0, signal } = asked;
     const sent = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
-    const outgoing = request(`${fake.bmcs()[bmc]!.url}${path}`, {
+    const url = new URL(`${fake.bmcs()[bmc]!.url}${path}`);
+    const { hostname: host } = url;
+    const outgoing = (network ? plainRequest : request)(network ? plain(url) : url, {
       method,
-      agent: false,
-      rejectUnauthorized: false,
+      ...(network
+        ? { createConnection: () => network.connect({ host, port: Number(url.port) }) }
+        : { agent: false, rejectUnauthorized: false }),
       headers: {
         ...headersOf(auth),
         ...(sent !== undefined && { 'content-type': 'application/json' }),
@@ -76,9 +82,10 @@ export function clientOf(fake: Fakefish) {
     outgoing.end(sent);
     const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
     const { socket } = incoming as unknown as {
-      socket: { getPeerCertificate(): { fingerprint256: string } };
+      socket: { getPeerCertificate?(): { fingerprint256: string } };
     };
-    const certSha256 = socket.getPeerCertificate().fingerprint256.replaceAll(':', '').toLowerCase();
+    const shown = socket.getPeerCertificate?.().fingerprint256 ?? '';
+    const certSha256 = shown.replaceAll(':', '').toLowerCase();
     const received = await text(incoming);
     const status = incoming.statusCode ?? 0;
     return { status, headers: incoming.headers, text: received, body: json(received), certSha256 };
@@ -103,6 +110,8 @@ export function clientOf(fake: Fakefish) {
   };
   return { ask, fault, path, reset, login, system, override, start };
 }
+
+const plain = (url: URL): URL => new URL(url.href.replace(/^https:/, 'http:'));
 
 export type Fish = Awaited<ReturnType<typeof startFish>>;
 

@@ -14,7 +14,7 @@ export interface ApiSetup {
 
 /** What is particular to the Engine's API. */
 export function createEngineApi({ settings, context, throttle, timings = {} }: ApiSetup): Api {
-  const { name, clock, random, log, metrics, userAgent } = context;
+  const { name, clock, random, log, metrics, userAgent, network } = context;
   return createApi(
     {
       name,
@@ -33,6 +33,7 @@ export function createEngineApi({ settings, context, throttle, timings = {} }: A
       random,
       log,
       userAgent,
+      network,
       observer: {
         starts: (endpoint) => metrics.inFlight({ balancer: name, ...partsOf(endpoint) }, 1),
         attempt(endpoint, told) {

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
-import Bottleneck from 'bottleneck';
 import { type Clock, sleep } from '../../clock/port.ts';
+import type { Network } from '../../network/port.ts';
+import { createTurns } from '../turns.ts';
 
 /** Where a machine's SSH is. */
 export interface Target {
@@ -30,27 +31,29 @@ export interface ProbeLimits {
   readonly patienceMs: number;
 }
 
+interface ProbeDeps {
+  readonly clock: Clock;
+  /** TCP if absent. */
+  readonly network?: Network | undefined;
+}
+
 /** @param lifetime ends all probes. */
-export function createProbes(limits: ProbeLimits, clock: Clock, lifetime: AbortSignal): Probes {
+export function createProbes(limits: ProbeLimits, deps: ProbeDeps, lifetime: AbortSignal): Probes {
+  const { clock } = deps;
   const seen = new Map<string, { answers: boolean | null; atMs: number }>();
-  // Sockets keep to the wall clock anyway, as this limiter does.
-  const limiter = new Bottleneck({ maxConcurrent: limits.parallelism, minTime: limits.gapMs });
-  const stop = () => limiter.stop({ dropWaitingJobs: true });
-  lifetime.addEventListener('abort', () => void stop().catch(() => undefined), { once: true });
+  const turns = createTurns({ maxConcurrency: limits.parallelism, gapMs: limits.gapMs }, deps);
 
   async function probe(target: Target): Promise<void> {
-    const answers = await listensAt(target, {
-      timeoutMs: limits.timeoutMs,
-      clock,
-      signal: lifetime,
-    });
+    const { timeoutMs } = limits;
+    const answers = await listensAt(target, { ...deps, timeoutMs, signal: lifetime });
     if (!lifetime.aborted) seen.set(keyOf(target), { answers, atMs: clock.monotonic() });
   }
 
   /** Those that still wait at the end are dropped. */
   const inTurn = (target: Target): Promise<void> =>
-    limiter
-      .schedule(() => probe(target))
+    turns
+      .take({ signal: lifetime })
+      .then((end) => probe(target).finally(end))
       .catch((error: unknown) => {
         if (!lifetime.aborted) throw error;
       });
@@ -86,11 +89,12 @@ const keyOf = ({ host, port }: Target): string => `${host} ${port}`;
 /** Whether anybody takes a connection there; false, too, when the signal aborts. */
 export function listensAt(
   { host, port }: Target,
-  { timeoutMs, clock, signal }: { timeoutMs: number; clock: Clock; signal: AbortSignal },
+  how: ProbeDeps & { readonly timeoutMs: number; readonly signal: AbortSignal },
 ): Promise<boolean> {
+  const { timeoutMs, clock, network, signal } = how;
   if (signal.aborted) return Promise.resolve(false);
   return new Promise((resolve) => {
-    const socket = connect({ host, port });
+    const socket = network ? network.connect({ host, port }) : connect({ host, port });
     const end = (answers: boolean) => {
       clock.clearTimeout(timer);
       signal.removeEventListener('abort', leave);

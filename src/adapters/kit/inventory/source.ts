@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
-import type { Clock } from '../../clock/port.ts';
+import { createHttp, type HttpDeps, HttpFailure } from '../../http/exchange.ts';
 import { httpRefusal } from '../../http/http-refusal.ts';
 
 /** What was read. */
@@ -22,8 +22,12 @@ export interface Source {
 const BYTES_MAX = 10 * 1024 * 1024;
 const HTTP_TIMEOUT_MS = 10_000;
 
+interface SourceDeps extends HttpDeps {
+  readonly userAgent: string;
+}
+
 /** @param from an absolute path, or an http(s) URL. */
-export function createSource(from: string, deps: { clock: Clock; userAgent: string }): Source {
+export function createSource(from: string, deps: SourceDeps): Source {
   return isPage(from) ? httpSource(from, deps) : fileSource(from);
 }
 
@@ -51,54 +55,40 @@ export function fileSource(path: string): Source {
   };
 }
 
-function httpSource(
-  url: string,
-  { clock, userAgent }: { clock: Clock; userAgent: string },
-): Source {
+function httpSource(url: string, { userAgent, ...deps }: SourceDeps): Source {
+  const { origin: baseUrl, pathname: path, searchParams: query } = new URL(url);
+  const terms = { baseUrl, closesConnections: true, replyBytesMax: BYTES_MAX };
+  const http = createHttp(terms, deps);
+  const limits = { connectTimeoutMs: HTTP_TIMEOUT_MS, timeoutMs: HTTP_TIMEOUT_MS };
   let etag: string | null = null;
-  async function fetched(signal: AbortSignal): Promise<Reading | null> {
-    const headers = { 'user-agent': userAgent, ...(etag !== null && { 'if-none-match': etag }) };
-    const response = await fetch(url, { signal, headers, redirect: 'manual' });
-    if (response.status === 304 && etag !== null) return null;
-    if (response.status !== 200) {
-      await response.body?.cancel();
-      const { status, headers: answer } = response;
-      const doing = 'cannot read the inventory';
-      throw httpRefusal({ doing, status, headers: answer, changing: false, nowMs: clock.now() });
-    }
-    const content = await limited(response, url);
-    const accept = () => {
-      etag = response.headers.get('etag');
-    };
-    return { content, accept };
-  }
   return {
     async read(signal) {
-      const late = new AbortController();
-      const timer = clock.setTimeout(() => late.abort(), HTTP_TIMEOUT_MS);
-      try {
-        return await fetched(AbortSignal.any([signal, late.signal]));
-      } catch (cause) {
-        if (isProviderError(cause) || signal.aborted) throw cause;
-        const what = late.signal.aborted ? `did not come in ${HTTP_TIMEOUT_MS} ms` : 'did not come';
-        throw new ProviderError('transient', `the inventory ${what}`, { cause });
-      } finally {
-        clock.clearTimeout(timer);
+      const headers = { 'user-agent': userAgent, ...(etag !== null && { 'if-none-match': etag }) };
+      const page = { method: 'GET', path, query, payload: null, headers, freshConnection: true };
+      const reply = await http.exchange({ ...page, ...limits }, signal).catch((cause: unknown) => {
+        signal.throwIfAborted();
+        throw isFailure(cause, 'oversize') ? tooLong(url) : absent(cause);
+      });
+      const { status, text: content, headers: answer } = reply;
+      if (status === 304 && etag !== null) return null;
+      if (status !== 200) {
+        const doing = 'cannot read the inventory';
+        const told = { get: (name: string) => answer[name]?.toString() };
+        const nowMs = deps.clock.now();
+        throw httpRefusal({ doing, status, headers: told, changing: false, nowMs });
       }
+      return { content, accept: () => void (etag = answer.etag ?? null) };
     },
   };
 }
 
-/** The body as text, as long as it is not too long. */
-async function limited(response: Response, url: string): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of response.body ?? []) {
-    length += chunk.length;
-    if (length > BYTES_MAX) throw tooLong(url);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+const isFailure = (cause: unknown, reason: HttpFailure['reason']): boolean =>
+  cause instanceof HttpFailure && cause.reason === reason;
+
+function absent(cause: unknown): ProviderError {
+  const isLate = isFailure(cause, 'timeout');
+  const what = isLate ? `did not come in ${HTTP_TIMEOUT_MS} ms` : 'did not come';
+  return new ProviderError('transient', `the inventory ${what}`, { cause });
 }
 
 const tooLong = (from: string) =>

@@ -11,7 +11,8 @@ export const hetznerRobotDriver: Driver<RobotSettings> = {
   settings: robotSchema,
   open(settings, context) {
     const { password, ...own } = settings;
-    const { name, instanceSetId, records, clock, random, log, shell, userAgent } = context;
+    const { name, instanceSetId, records, clock, random, log, shell } = context;
+    const { userAgent, network } = context;
     const daemons = () => context.daemons();
     const config = { ...own, name, instanceSetId };
     const counts = createCounts({
@@ -32,6 +33,7 @@ export const hetznerRobotDriver: Driver<RobotSettings> = {
         random,
         log,
         userAgent,
+        network,
         daemons,
         observer: observerOf(context),
         ...(context.waitsForTurn && { waitsForTurn: context.waitsForTurn }),

@@ -20,9 +20,9 @@ export const latitudeDriver: Driver<LatitudeSettings> = {
       publicKey: () => context.publicKey,
       previousKeys: () => context.previousKeys ?? [],
     });
-    const { clock, random, userAgent, daemons, waitsForTurn } = context;
+    const { clock, random, userAgent, network, daemons, waitsForTurn } = context;
     return createLatitudeProvider(config, {
-      ...{ clock, random, log, userAgent, daemons },
+      ...{ clock, random, log, userAgent, network, daemons },
       ...(waitsForTurn && { waitsForTurn }),
     });
   },

@@ -60,21 +60,18 @@ const PROBES = { intervalMs: 60_000, parallelism: 32, gapMs: 1, patienceMs: 300 
 
 /** The machines of a rack, each behind a BMC. The list is itself the mark: what stands in it is ours. */
 export function createRedfishProvider(options: RedfishOptions, context: DriverContext): Provider {
-  const { clock, log, name, userAgent, instanceSetId } = context;
+  const { clock, log, name, network, instanceSetId } = context;
   const lifetime = createLifetime();
   const inventory = createInventory({
     name,
-    source: createSource(options.inventory, { clock, userAgent }),
+    source: createSource(options.inventory, context),
     refreshMs: options.refreshMs,
     parse: options.parse,
     clock,
     log,
   });
-  const probes = createProbes(
-    { ...PROBES, timeoutMs: options.probeTimeoutMs },
-    clock,
-    lifetime.signal,
-  );
+  const { probeTimeoutMs: timeoutMs } = options;
+  const probes = createProbes({ ...PROBES, timeoutMs }, context, lifetime.signal);
   const rack = createRack(options.rack, context);
   const sightings = new Map<string, Sighting>();
   const unproved = new Set<string>();
@@ -93,8 +90,7 @@ export function createRedfishProvider(options: RedfishOptions, context: DriverCo
   function takesConnections(url: string): Promise<boolean> {
     const { hostname, port } = new URL(url);
     const target = { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 443) };
-    const timeoutMs = options.probeTimeoutMs;
-    return listensAt(target, { timeoutMs, clock, signal: lifetime.signal });
+    return listensAt(target, { timeoutMs, clock, network, signal: lifetime.signal });
   }
 
   const sshOf = ({ address, sshPort }: BmcEntry): Target => ({

@@ -31,9 +31,9 @@ const FRESH_MS = 10_000;
  * it is ours.
  */
 export function createStaticProvider(options: StaticOptions, context: DriverContext): Provider {
-  const { clock, log, name, userAgent, instanceSetId } = context;
+  const { clock, log, name, instanceSetId } = context;
   const lifetime = createLifetime();
-  const source = createSource(options.inventory, { clock, userAgent });
+  const source = createSource(options.inventory, context);
   const passwords = new Set(Object.keys(options.sshPasswords));
   const inventory = createInventory({
     name,
@@ -43,7 +43,7 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
     log,
     parse: (content) => parseInventory(content, passwords),
   });
-  const probes = createProbes(options.probes, clock, lifetime.signal);
+  const probes = createProbes(options.probes, context, lifetime.signal);
 
   const sshOf = ({ address, sshPort }: InventoryEntry): Target => ({
     host: address,

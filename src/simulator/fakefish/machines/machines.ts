@@ -1,3 +1,4 @@
+import type { Network } from '../../listen.ts';
 import type { SimulatedHosts } from '../../hosts/options.ts';
 import type { FakequinixLog } from '../../fakequinix/options.ts';
 import type { BootedMachine, BootEnd, SystemHooks, SystemIdentity } from '../options.ts';
@@ -7,7 +8,7 @@ import { type Asker, fetchSeed, findSeed, report, type SeedData, SeedRefused } f
 
 export interface FishMachinesOptions {
   /** Of nobody else; the machine behind a system has the system's name. */
-  readonly hosts: SimulatedHosts;
+  readonly hosts: Pick<SimulatedHosts, 'assign' | 'reinstalled' | 'up' | 'down' | 'isHanging'>;
   /**
    * Without a slash at its end: where the site's boot images and its DHCP look for seeds. When
    * absent: where the image itself comes from, and a boot from the network finds nothing.
@@ -18,6 +19,8 @@ export interface FishMachinesOptions {
   /** How often an installer asks for its seed while nobody answers, every ten seconds of its time. Default 12. */
   readonly seedAttempts?: number;
   readonly log: FakequinixLog;
+  /** On which seed servers are; TCP if absent. */
+  readonly network?: Network;
 }
 
 /** What is on a machine's disk: nothing, or one of two operating systems, which take turns. */
@@ -47,7 +50,11 @@ const SEED_GAP_MS = 10_000;
  * media, HTTP or the network give them, which fetches its seed, installs, reports and reboots.
  */
 export function createFishMachines(options: FishMachinesOptions): FishMachines {
-  const { hosts, installed, log, seedUrl = null, seedAttempts = SEED_ATTEMPTS } = options;
+  const { hosts, installed, log, network } = options;
+  const { seedUrl = null, seedAttempts = SEED_ATTEMPTS } = options;
+  const askerOf = ({ address: from }: Machine, { signal }: Booting): Asker => ({
+    ...{ from, signal, network },
+  });
   const machines = new Map<string, Machine>();
   const activity = createActivity();
   const machineOf = (system: string): Machine => {
@@ -159,5 +166,3 @@ export function createFishMachines(options: FishMachinesOptions): FishMachines {
 const REAL_INSTALL_MS = 240_000;
 
 type Booting = BootedMachine & { readonly signal: AbortSignal };
-
-const askerOf = ({ address }: Machine, { signal }: Booting): Asker => ({ from: address, signal });

@@ -2,6 +2,7 @@ import { type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { text as textOfBody } from 'node:stream/consumers';
 import { parse } from 'yaml';
+import type { Network } from '../../listen.ts';
 import type { Boot } from '../power.ts';
 
 /** 256 bits in base32. */
@@ -25,6 +26,8 @@ export interface Asker {
   /** The machine's own address. */
   readonly from: string;
   readonly signal: AbortSignal;
+  /** TCP if absent. */
+  readonly network?: Network | undefined;
 }
 
 export interface SeedSearch extends Asker {
@@ -88,11 +91,19 @@ async function fetchText(url: string, asker: Asker): Promise<string> {
 }
 
 /** From the machine's own address where the seed server has such a one, too: 127.0.0.0/8 reaches nothing else. */
-async function ask(url: string, { from, signal }: Asker, { method = 'GET', body = '' } = {}) {
+async function ask(url: string, asker: Asker, { method = 'GET', body = '' } = {}) {
+  const { from, signal, network } = asker;
   const target = new URL(url);
-  const isHere = target.hostname.startsWith('127.');
+  const { hostname: host, port } = target;
+  const isHere = host.startsWith('127.') && network === undefined;
   const request = target.protocol === 'https:' ? secureRequest : plainRequest;
-  const options = { method, signal, agent: false, ...(isHere && { localAddress: from }) };
+  const options = {
+    ...{ method, signal },
+    ...(network
+      ? { createConnection: () => network.connect({ host, port: Number(port) }) }
+      : { agent: false as const }),
+    ...(isHere && { localAddress: from }),
+  };
   const reply = await new Promise<IncomingMessage>((resolve, reject) =>
     request(target, options, resolve).on('error', reject).end(body),
   );

@@ -1,5 +1,7 @@
-import { writeFile } from 'node:fs/promises';
-import { expect, test } from 'vitest';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import { redfishDriver } from '../../../../src/adapters/provider/redfish/driver.ts';
 import { entriesOf, failureOf, startRack } from './stand.ts';
 
@@ -19,15 +21,17 @@ test.each([
 ])('vector 1: an inventory with %s is refused, without a call', async (_what, changes, text) => {
   const rack = await startRack();
   const [first] = entriesOf(rack.fake);
-  await writeFile(
-    rack.inventory,
-    JSON.stringify(changes.map((change) => ({ ...first, ...change }))),
-  );
+  rack.page.text = JSON.stringify(changes.map((change) => ({ ...first, ...change })));
   const failure = await failureOf(rack.prepare());
   expect(failure.kind).toBe('invalid');
   expect(failure.text).toMatch(text);
   expect(failure.text).not.toContain('calvin');
-  const complaints = await redfishDriver.check!(rack.settings, { hostKeyPolicy: 'tofu' });
+  const directory = await mkdtemp(join(tmpdir(), 'redfish-inventory-'));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const inventory = join(directory, 'machines.json');
+  await writeFile(inventory, rack.page.text);
+  const settings = { ...rack.settings, inventory };
+  const complaints = await redfishDriver.check!(settings, { hostKeyPolicy: 'tofu' });
   expect(complaints[0]).toMatchObject({ key: 'inventory', message: expect.stringMatching(text) });
   expect(rack.fake.requests()).toEqual([]);
 });
@@ -35,7 +39,7 @@ test.each([
 test('vector 2: where a BMC has two systems and none is named, nothing is changed, and all is listed', async () => {
   const rack = await startRack({ fish: { systems: 2, bmcs: 1 }, others: [] });
   const [first] = entriesOf(rack.fake, () => ({ System: undefined }));
-  await writeFile(rack.inventory, JSON.stringify([first]));
+  rack.page.text = JSON.stringify([first]);
   for (const change of [() => rack.reboot(), () => rack.power('on')]) {
     expect(await failureOf(change())).toMatchObject({ kind: 'invalid' });
   }
@@ -92,8 +96,8 @@ test('vector 25: a BMC that starts has a root before it has systems: that is no 
   await rack.prepare();
   await rack.get();
   await rack.fault({ type: 'bmcRestart', ms: 180_000 });
-  const startMs = rack.clock.elapsedMs();
-  for (; rack.clock.elapsedMs() - startMs < 160_000; await rack.after(10_000)) {
+  const startMs = rack.clock.monotonic();
+  for (; rack.clock.monotonic() - startMs < 160_000; await rack.after(10_000)) {
     expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'transient' });
     expect(await rack.get()).toMatchObject({ power: 'unknown' });
   }
@@ -176,10 +180,10 @@ test('a list that became bad leaves the last good one, and machines that left it
   const rack = await startRack({ fish: { systems: 2 }, settings: { refresh: '1m' } });
   await rack.get('system-1');
   await rack.get('system-2');
-  await writeFile(rack.inventory, 'nothing');
+  rack.page.text = 'nothing';
   await rack.after(61_000);
   expect((await rack.list()).machines).toHaveLength(2);
-  await writeFile(rack.inventory, JSON.stringify(entriesOf(rack.fake).slice(1)));
+  rack.page.text = JSON.stringify(entriesOf(rack.fake).slice(1));
   await rack.after(61_000);
   expect((await rack.list()).machines).toHaveLength(1);
   await rack.after(1_000);

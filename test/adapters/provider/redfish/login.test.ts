@@ -4,7 +4,7 @@ import { failureOf, startRack } from './stand.ts';
 const MINUTE = 60_000;
 
 test('vector 3: a certificate that is not the one of the inventory: its hash is told, and nothing is sent', async () => {
-  const rack = await startRack();
+  const rack = await startRack({ wire: true });
   await rack.fault({ type: 'certificate' });
   const { certSha256 } = rack.fake.bmcs()[0]!;
   const failure = await failureOf(rack.reboot());
@@ -14,7 +14,7 @@ test('vector 3: a certificate that is not the one of the inventory: its hash is 
 });
 
 test('a certificate that nobody vouches for is refused the same way', async () => {
-  const rack = await startRack({ entry: () => ({ CertSha256: undefined }) });
+  const rack = await startRack({ wire: true, entry: () => ({ CertSha256: undefined }) });
   const failure = await failureOf(rack.reboot());
   expect(failure.kind).toBe('auth');
   expect(failure.text).toContain(rack.fake.bmcs()[0]!.certSha256);
@@ -92,11 +92,11 @@ test('vector 35: stop ends three sessions by three requests', async () => {
   const rack = await startRack({ fish: { systems: 3 } });
   for (const id of ['system-1', 'system-2', 'system-3']) await rack.get(id);
   expect(rack.fake.bmcs().map(({ sessions }) => sessions)).toEqual([1, 1, 1]);
-  const startMs = rack.clock.elapsedMs();
+  const startMs = rack.clock.monotonic();
   await rack.inTime(rack.provider.stop());
   expect(rack.sent('DELETE')).toHaveLength(3);
   expect(rack.fake.bmcs().map(({ sessions }) => sessions)).toEqual([0, 0, 0]);
-  expect(rack.clock.elapsedMs() - startMs).toBeLessThanOrEqual(10_000);
+  expect(rack.clock.monotonic() - startMs).toBeLessThanOrEqual(10_000);
   expect(await failureOf(rack.get())).toMatchObject({ kind: 'stopped' });
 });
 
@@ -104,7 +104,7 @@ test('vector 35: a BMC that does not answer holds nobody up at the stop', async 
   const rack = await startRack();
   await rack.get();
   await rack.fault({ type: 'hang', phase: 'before' });
-  const startMs = rack.clock.elapsedMs();
+  const startMs = rack.clock.monotonic();
   await rack.inTime(rack.provider.stop());
-  expect(rack.clock.elapsedMs() - startMs).toBeLessThanOrEqual(10_000);
+  expect(rack.clock.monotonic() - startMs).toBeLessThanOrEqual(10_000);
 });

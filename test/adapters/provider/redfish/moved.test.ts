@@ -28,11 +28,14 @@ test('a list of the driver static is taken as it is: the same machines, ids, key
       CertSha256: undefined,
     }),
   });
-  const list = readFileSync(rack.inventory, 'utf8');
-  expect(parseStatic(list)).toHaveLength(1);
-  const settings = { inventory: rack.inventory, refreshMs: 60_000, sshUser: 'root', probePort: 22 };
+  expect(parseStatic(rack.page.text)).toHaveLength(1);
+  const { inventory, network } = rack;
+  const settings = { inventory, refreshMs: 60_000, sshUser: 'root', probePort: 22 };
   const probes = { timeoutMs: 1_000, intervalMs: 60_000, parallelism: 1, gapMs: 0, patienceMs: 0 };
-  const before = createStaticProvider({ ...settings, sshPasswords: {}, probes }, context());
+  const before = createStaticProvider(
+    { ...settings, sshPasswords: {}, probes },
+    context({ network }),
+  );
   const { machines } = await before.listMachines({}, call());
   await before.stop();
   const after = (await rack.list()).machines;

@@ -21,10 +21,10 @@ test('vector 13: a refusal because it is off already is a success', async () => 
 test('vector 14: On that is refused for a while after the power went off', async () => {
   const rack = await startRack();
   await rack.fault({ type: 'onConflict' }, { times: 3 });
-  const startMs = rack.clock.elapsedMs();
+  const startMs = rack.clock.monotonic();
   await rack.power('on');
   expect(rack.resets()).toEqual(['On', 'On', 'On', 'On']);
-  expect(Math.round((rack.clock.elapsedMs() - startMs) / 1_000)).toBe(30);
+  expect(Math.round((rack.clock.monotonic() - startMs) / 1_000)).toBe(30);
   expect(rack.asked.filter((one) => one === 'before')).toHaveLength(4);
 });
 
@@ -68,9 +68,9 @@ test('a pushed button has as long to show as a switch, also where the BMC tells 
 test('vector 32: a change that goes on as a task is followed to its end', async () => {
   const rack = await startRack();
   await rack.fault({ type: 'task', does: 'ends', ms: 5_500, retryAfterS: 2 });
-  const startMs = rack.clock.elapsedMs();
+  const startMs = rack.clock.monotonic();
   const { operationRef } = await rack.power('on');
-  expect(Math.round((rack.clock.elapsedMs() - startMs) / 1_000)).toBe(6);
+  expect(Math.round((rack.clock.monotonic() - startMs) / 1_000)).toBe(6);
   expect(operationRef).toMatch(/^On system-1 \S+ \/redfish\/v1\/TaskService\/TaskMonitors\/\d+$/);
 });
 

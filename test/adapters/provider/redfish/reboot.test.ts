@@ -149,7 +149,7 @@ test.each(
     await rack.fault(effect, { match: { method: 'PATCH' } });
     const refused = [await failureOf(rack.power('on'))];
     rack.fake.reset('system-1', 'On');
-    rack.clock.advance(5_000);
+    rack.clock.increment(5_000);
     await rack.raw.ask('GET', rack.path);
     for (const mode of ['graceful', 'force'] as const)
       refused.push(await failureOf(rack.reboot(mode)));
@@ -206,14 +206,14 @@ test('vector 20: a BMC that changes no override during POST is asked again after
   const boot = { BootSourceOverrideEnabled: 'Continuous', BootSourceOverrideTarget: 'Pxe' };
   await rack.raw.ask('PATCH', `${rack.path}/`, { body: { Boot: boot } });
   await rack.fault({ type: 'postRefusal' }, { times: 2 });
-  const startMs = rack.clock.elapsedMs();
+  const startMs = rack.clock.monotonic();
   await rack.reboot();
   const [, ...patches] = rack.sent('PATCH');
   expect(patches.map(({ status }) => status)).toEqual([400, 400, 200]);
   const [first, second, third] = patches.map(({ atMs }) => atMs);
   expect(Math.round((second! - first!) / 1_000)).toBe(5);
   expect(Math.round((third! - second!) / 1_000)).toBe(10);
-  expect(rack.clock.elapsedMs() - startMs).toBeLessThan(20_000);
+  expect(rack.clock.monotonic() - startMs).toBeLessThan(20_000);
 });
 
 test('vector 28: a machine with the mark of another set is foreign, and nothing is changed', async () => {
@@ -240,9 +240,9 @@ test('an order does not overtake the one before it, which has not shown yet', as
   const rack = await startRack();
   await rack.boot();
   await rack.reboot('graceful');
-  const startMs = rack.clock.elapsedMs();
+  const startMs = rack.clock.monotonic();
   await rack.power('off');
-  expect(rack.clock.elapsedMs() - startMs).toBeGreaterThanOrEqual(20_000);
+  expect(rack.clock.monotonic() - startMs).toBeGreaterThanOrEqual(20_000);
   expect(rack.resets()).toEqual(['GracefulRestart', 'ForceOff']);
 });
 
@@ -251,8 +251,8 @@ test('an order that never shows holds up the next one for a minute only', async 
   await rack.boot();
   await rack.fault({ type: 'resetIgnored' }, { times: 1 });
   await rack.reboot('force');
-  const startMs = rack.clock.elapsedMs();
+  const startMs = rack.clock.monotonic();
   await rack.reboot('force');
   expect(rack.resets()).toEqual(['ForceRestart', 'ForceRestart']);
-  expect(Math.round((rack.clock.elapsedMs() - startMs) / 10_000)).toBe(6);
+  expect(Math.round((rack.clock.monotonic() - startMs) / 10_000)).toBe(6);
 });

@@ -5,7 +5,7 @@ import {
 } from '../../../../src/adapters/provider/redfish/client/session.ts';
 import { errorOf } from '../../../../src/adapters/provider/redfish/client/errors.ts';
 import { readReply } from '../../../../src/adapters/provider/redfish/client/replies.ts';
-import { createSteppedClock } from '../equinix/client/stepped-clock.ts';
+import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
 import { failureOf, startRack } from './stand.ts';
 
 const SESSIONS = '/redfish/v1/SessionService/Sessions';
@@ -13,7 +13,7 @@ const own = `${SESSIONS}/7`;
 const login = () =>
   createLogin(
     { auth: 'auto', authPauseMs: 600_000, credentials: { username: 'a', password: () => 'b' } },
-    createSteppedClock(),
+    createSimulatedClock(),
   );
 
 /** A BMC that answers logins so. */

@@ -1,15 +1,18 @@
-import { sleep } from '../../../../src/adapters/clock/port.ts';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { createServer } from 'node:http';
 import { onTestFinished } from 'vitest';
 import type {
   CallOptions,
   DriverMachine,
   Provider,
 } from '../../../../src/adapters/provider/port.ts';
+import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { redfishDriver } from '../../../../src/adapters/provider/redfish/driver.ts';
 import type { Settings } from '../../../../src/adapters/provider/redfish/settings.ts';
+import { listenAt } from '../../../../src/simulator/listen.ts';
+import {
+  createFishMachines,
+  type FishMachinesOptions,
+} from '../../../../src/simulator/fakefish/machines/machines.ts';
 import { startFakefish } from '../../../../src/simulator/fakefish/fakefish.ts';
 import type { FaultRule } from '../../../../src/simulator/fakefish/fault-rules.ts';
 import type {
@@ -18,15 +21,21 @@ import type {
   FakefishOptions,
   SystemSnapshot,
 } from '../../../../src/simulator/fakefish/options.ts';
+import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { explain, isProviderError } from '../../../../src/domain/errors.ts';
 import { createMemMetrics } from '../../../doubles/mem-metrics.ts';
 import { recordingLog } from '../../../doubles/recording-log.ts';
-import { createSteppedClock, settle } from '../equinix/client/stepped-clock.ts';
+import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
+import { advance, createSimulatedClock, runOut } from '../../../doubles/simulated-clock.ts';
 import { clientOf } from '../../../simulator/fakefish/harness.ts';
 import { context } from '../static/stand.ts';
 
+const START_MS = Date.parse('2026-08-01T10:00:00Z');
+
 export interface RackOptions {
   readonly fish?: Partial<FakefishOptions>;
+  /** Over TLS, in real time. */
+  readonly wire?: boolean;
   /** Of the configuration, as it is written. */
   readonly settings?: Readonly<Record<string, unknown>>;
   /** Changes what an entry of the inventory says. */
@@ -34,6 +43,8 @@ export interface RackOptions {
   /** Entries beside those of the emulator. */
   readonly others?: readonly object[];
   readonly password?: string;
+  /** What is behind the systems; paper if absent. */
+  readonly machines?: Pick<FishMachinesOptions, 'hosts' | 'seedUrl'> | null;
   readonly context?: Parameters<typeof context>[0];
 }
 
@@ -54,43 +65,38 @@ export const entriesOf = (fake: Fakefish, change: RackOptions['entry'] = () => (
       })),
     );
 
-/** What is open: while there is anything, something may still come by itself. */
-const open = (what: RegExp): number =>
-  process.getActiveResourcesInfo().filter((name) => what.test(name)).length;
-const SOCKETS = /^(TCPSocket|TCPConnect|TLS)/;
-const FILES = /^(FSReq|FileHandle|CloseReq|FILEHANDLE)/i;
-
-const STALLED_TURNS = 300;
-
 /** The driver, as configured, on an emulator, both in one virtual time. */
 export async function startRack(options: RackOptions = {}) {
-  const clock = createSteppedClock();
-  const fake = await startFakefish({
-    listen: { host: '127.0.0.1', port: 0 },
-    clock,
-    ...options.fish,
-  });
-  const directory = await mkdtemp(join(tmpdir(), 'redfish-rack-'));
-  const inventory = join(directory, 'machines.json');
-  await writeFile(
-    inventory,
-    JSON.stringify([...entriesOf(fake, options.entry), ...(options.others ?? [])]),
-  );
+  const virtual = createSimulatedClock(START_MS);
+  const clock = options.wire ? { ...virtual, ...systemClock } : virtual;
+  const network = options.wire ? undefined : createMemoryNetwork(clock);
+  const listen = { host: '127.0.0.1', port: 0, ...(network && { network }) };
+  const { hooks } = options.machines
+    ? createFishMachines({ ...options.machines, log: silentLog, ...(network && { network }) })
+    : {};
+  const fake = await startFakefish({ listen, clock, ...(hooks && { hooks }), ...options.fish });
+  /** What the page of the inventory answers. */
+  const page = {
+    text: JSON.stringify([...entriesOf(fake, options.entry), ...(options.others ?? [])]),
+  };
+  const server = createServer((_, response) => void response.end(page.text));
+  const { host, port, close } = await listenAt(server, listen);
+  const inventory = `http://${host}:${port}/machines.json`;
   const env: Record<string, string> = {
     BMC_PASSWORD: options.password ?? fake.credentials.password,
     SEED_KEY: 's'.repeat(43),
   };
   const settings = redfishDriver
-    .settings({ env, baseDirectory: directory, checkFiles: true })
+    .settings({ env, baseDirectory: '/', checkFiles: false })
     .parse({
-      inventory: `file:${inventory}`,
+      inventory,
       credentials: { default: { username: 'admin', password: '${BMC_PASSWORD}' } },
       bmcGap: '1ms',
       ...options.settings,
     }) as Settings;
   const log = recordingLog();
   const metrics = createMemMetrics();
-  const base = context({ clock, log, metrics, ...options.context });
+  const base = context({ clock, log, metrics, network, ...options.context });
   const opened: Provider[] = [];
   const openProvider = (change: Parameters<typeof context>[0] = {}) => {
     const provider = redfishDriver.open(settings, { ...base, ...change });
@@ -98,21 +104,11 @@ export async function startRack(options: RackOptions = {}) {
     return provider;
   };
   const provider = openProvider();
-  /** Sockets on which nothing happens for so long wait for time to go by, as an emulator does that is slow. */
-  let seen = 0;
-  let turns = 0;
-  const inFlight = () => {
-    if (open(FILES) > 0) return 1;
-    const now = open(SOCKETS);
-    turns = now === seen ? turns + 1 : 0;
-    seen = now;
-    return turns > STALLED_TURNS ? 0 : now;
-  };
-  const inTime = <T>(promise: Promise<T>): Promise<T> => settle(clock, inFlight, promise);
+  const inTime = <T>(promise: Promise<T>): Promise<T> =>
+    options.wire ? promise : runOut(clock, promise);
   onTestFinished(async () => {
     await inTime(Promise.all(opened.map((each) => each.stop())));
-    await fake.close();
-    await rm(directory, { recursive: true });
+    await Promise.all([fake.close(), close()]);
   });
 
   const asked: string[] = [];
@@ -128,7 +124,7 @@ export async function startRack(options: RackOptions = {}) {
   const path = bmc!.systems[0]!.path;
   const sent = (method: string) => fake.requests().filter((entry) => entry.method === method);
 
-  const raw = clientOf(fake);
+  const raw = clientOf(fake, network);
   return {
     fake,
     /** A client that knows nothing of the driver. */
@@ -140,6 +136,8 @@ export async function startRack(options: RackOptions = {}) {
     metrics,
     env,
     inventory,
+    page,
+    network,
     settings,
     asked,
     call,
@@ -159,8 +157,7 @@ export async function startRack(options: RackOptions = {}) {
     /** On, with its operating system running. */
     async boot(name = 'system-1') {
       fake.reset(name, 'On');
-      clock.advance(62_000);
-      await new Promise((resolve) => setImmediate(resolve));
+      await advance(clock, 62_000);
     },
     reboot: (mode: 'graceful' | 'force' = 'graceful', how = call()) =>
       inTime(provider.rebootMachine('system-1', mode, how)),
@@ -169,7 +166,7 @@ export async function startRack(options: RackOptions = {}) {
     list: () => inTime(provider.listMachines({}, call())),
     prepare: () => inTime(provider.prepare!(call())),
     /** As time goes by, with whatever falls due. */
-    after: (ms: number) => inTime(sleep(clock, ms)),
+    after: (ms: number) => advance(clock, ms),
   };
 }
 

@@ -1,6 +1,3 @@
-import { createServer, type RequestListener } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
-import { once } from 'node:events';
 import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { NO_SHELL } from '../../../../src/adapters/provider/core/no-shell.ts';
@@ -33,33 +30,3 @@ export const call = (signal = new AbortController().signal) => ({
   operationId: 'x',
   requireOurs: () => undefined,
 });
-
-/** A page on loopback. */
-export async function startPage(answer: RequestListener) {
-  const server = createServer(answer);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}/machines.json`,
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-}
-
-/** Something that accepts connections and says nothing. */
-export async function startListener() {
-  const server = createTcpServer((socket) => socket.on('error', () => undefined));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    port: (server.address() as AddressInfo).port,
-    async close() {
-      server.close();
-      await once(server, 'close');
-    },
-  };
-}

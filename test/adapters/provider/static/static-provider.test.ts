@@ -1,5 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { EventEmitter } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -11,19 +12,28 @@ import { witness } from '../../../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
 import { SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { recordingLog } from '../../../doubles/recording-log.ts';
-import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
-import { call, context, SET_ID, startListener, startPage } from './stand.ts';
+import { createMemoryNetwork, type MemoryNetwork } from '../../../doubles/memory-network.ts';
+import {
+  createSimulatedClock,
+  runOut,
+  type VirtualClock,
+} from '../../../doubles/simulated-clock.ts';
+import { call, context, SET_ID } from './stand.ts';
 import { NO_SESSION } from '../../../doubles/scripted-driver.ts';
 
 let directory: string;
 let path: string;
+let clock: VirtualClock;
+let network: MemoryNetwork;
 const open: (() => Promise<void>)[] = [];
 beforeEach(() => {
+  clock = createSimulatedClock();
+  network = createMemoryNetwork(clock);
   directory = mkdtempSync(join(tmpdir(), 'shepherd-static-'));
   path = join(directory, 'machines.json');
 });
 afterEach(async () => {
-  for (const close of open.splice(0).toReversed()) await close();
+  for (const close of open.splice(0).toReversed()) await run(close());
   rmSync(directory, { recursive: true });
 });
 
@@ -41,24 +51,25 @@ function provide(settings: object = {}, change: Partial<DriverContext> = {}): Pr
   const own = staticDriver
     .settings(around)
     .parse({ inventory: 'file:machines.json', ...settings }) as never;
-  const provider = staticDriver.open(own, context(change));
+  const provider = staticDriver.open(own, context({ clock, network, ...change }));
   open.push(() => provider.stop());
   return provider;
 }
-const idsOf = async (provider: Provider) =>
-  (await provider.listMachines({}, call())).machines.map(({ id }) => id);
+const run = <T>(task: Promise<T>): Promise<T> => runOut(clock, task);
+const list = (provider: Provider) => run(provider.listMachines({}, call()));
+const idsOf = async (provider: Provider) => (await list(provider)).machines.map(({ id }) => id);
+const prepare = (provider: Provider) => run(provider.prepare!(call()));
+const listener = () => network.listen(new EventEmitter(), { host: '127.0.0.1', port: 0 });
 
-async function page(answer: (request: IncomingMessage, response: ServerResponse) => void) {
-  const { url, close } = await startPage(answer);
-  open.push(close);
-  return url;
+function page(answer: RequestListener): string {
+  const { host, port } = network.listen(createServer(answer), { host: '127.0.0.1', port: 0 });
+  return `http://${host}:${port}/machines.json`;
 }
 
 test('every entry may be in use, carries our mark, and is up if somebody listens', async () => {
-  const { port, close } = await startListener();
-  open.push(close);
+  const { port } = listener();
   write(entry('a', { SshPort: port, SshUser: 'admin' }), entry('b', { Location: '' }));
-  const { machines, complete } = await provide().listMachines({}, call());
+  const { machines, complete } = await list(provide());
   expect(complete).toBe(true);
   expect(machines).toMatchObject([
     { id: 'a', status: 'Running', remoteUser: 'admin', address: `127.0.0.1:${port}` },
@@ -71,14 +82,12 @@ test('every entry may be in use, carries our mark, and is up if somebody listens
 });
 
 test('answers are believed for a while, then the machines are tried again', async () => {
-  const listener = await startListener();
-  const { port } = listener;
+  const { port, close } = listener();
   write(entry('a', { SshPort: port }));
-  const clock = createSimulatedClock();
-  const provider = provide({ probeInterval: '30s' }, { clock });
-  const status = async () => (await provider.listMachines({}, call())).machines[0]!.status;
+  const provider = provide({ probeInterval: '30s' });
+  const status = async () => (await list(provider)).machines[0]!.status;
   expect(await status()).toBe('Running');
-  await listener.close();
+  await close();
   expect(await status()).toBe('Running');
   clock.increment(30_000);
   expect(await status()).toBe('Unknown');
@@ -87,34 +96,31 @@ test('answers are believed for a while, then the machines are tried again', asyn
 
 test('the file is read again after a while, and on demand', async () => {
   write(entry('a'));
-  const clock = createSimulatedClock();
-  const provider = provide({ refresh: '1m' }, { clock });
+  const provider = provide({ refresh: '1m' });
   expect(await idsOf(provider)).toEqual(['a']);
   write(entry('a'), entry('b', { SshPort: 2 }));
   expect(await idsOf(provider)).toEqual(['a']);
   clock.increment(60_000);
   expect(await idsOf(provider)).toEqual(['a', 'b']);
   write(entry('c'));
-  await provider.prepare!(call());
+  await prepare(provider);
   expect(await idsOf(provider)).toEqual(['c']);
 });
 
 test('who asks for one machine hears soon that it is gone', async () => {
   write(entry('a'), entry('b', { SshPort: 2 }));
-  const clock = createSimulatedClock();
-  const provider = provide({}, { clock });
-  expect((await provider.getMachine('a', call())).id).toBe('a');
+  const provider = provide({});
+  expect((await run(provider.getMachine('a', call()))).id).toBe('a');
   write(entry('b', { SshPort: 2 }));
   clock.increment(10_000);
-  const gone = provider.getMachine('a', call());
+  const gone = run(provider.getMachine('a', call()));
   await expect(gone).rejects.toMatchObject({ kind: 'not-found' });
 });
 
 test('a list that is refused leaves the last good one in place, and is told', async () => {
   write(entry('a'));
   const log = recordingLog();
-  const clock = createSimulatedClock();
-  const provider = provide({ refresh: '1m' }, { log, clock });
+  const provider = provide({ refresh: '1m' }, { log });
   expect(await idsOf(provider)).toEqual(['a']);
   write(entry('a'), entry('b', { Addr: 'nowhere' }));
   clock.increment(60_000);
@@ -130,10 +136,10 @@ test('a list that is refused leaves the last good one in place, and is told', as
 });
 
 test('without a good copy nothing is listed, and the fault says why', async () => {
-  const absent = provide().prepare!(call());
+  const absent = prepare(provide());
   await expect(absent).rejects.toMatchObject({ kind: 'invalid', outcome: 'not-done' });
   write(entry('a', { Addr: '' }));
-  const wrong = provide().listMachines({}, call());
+  const wrong = list(provide());
   await expect(wrong).rejects.toMatchObject({
     kind: 'invalid',
     message: expect.stringContaining('entry 1 ("a"): Addr is ""'),
@@ -142,23 +148,23 @@ test('without a good copy nothing is listed, and the fault says why', async () =
 
 test('a page is asked whether it changed', async () => {
   const seen: (string | undefined)[] = [];
-  const inventory = await page((request, response) => {
+  const inventory = page((request, response) => {
     seen.push(request.headers['if-none-match']);
     expect(request.headers['user-agent']).toBe('test/1');
     if (seen.length > 1) response.writeHead(304).end();
     else response.writeHead(200, { etag: '"v1"' }).end(JSON.stringify([entry('a')]));
   });
   const provider = provide({ inventory });
-  await provider.prepare!(call());
-  await provider.prepare!(call());
+  await prepare(provider);
+  await prepare(provider);
   expect(seen).toEqual([undefined, '"v1"']);
   expect(await idsOf(provider)).toEqual(['a']);
 });
 
 /** A page that honours ETags and says what a test lets it say. */
-async function taggedPage(content: string) {
+function taggedPage(content: string) {
   let current = content;
-  const url = await page((request, response) => {
+  const url = page((request, response) => {
     const etag = `"${Buffer.from(current).toString('base64url')}"`;
     if (request.headers['if-none-match'] === etag) response.writeHead(304).end();
     else response.writeHead(200, { etag }).end(current);
@@ -169,10 +175,10 @@ const good = (...ids: string[]) =>
   JSON.stringify(ids.map((id, index) => entry(id, { SshPort: index + 1 })));
 
 test('a list that was refused is refused again, for the same reason, until it is good', async () => {
-  const { url, say } = await taggedPage('[{"ID":7}]');
+  const { url, say } = taggedPage('[{"ID":7}]');
   const provider = provide({ inventory: url });
   for (let turn = 0; turn < 3; turn++) {
-    const outcome = provider.prepare!(call());
+    const outcome = prepare(provider);
     await expect(outcome).rejects.toMatchObject({ message: expect.stringContaining('ID is 7') });
   }
   say(good('a'));
@@ -180,11 +186,11 @@ test('a list that was refused is refused again, for the same reason, until it is
 });
 
 test('a list that went bad is told once, reminded of, and told again when it changes', async () => {
-  const { url, say } = await taggedPage(good('a'));
-  const [log, clock] = [recordingLog(), createSimulatedClock()];
-  const provider = provide({ inventory: url }, { log, clock });
+  const { url, say } = taggedPage(good('a'));
+  const log = recordingLog();
+  const provider = provide({ inventory: url }, { log });
   const look = async () => {
-    await provider.prepare!(call());
+    await prepare(provider);
     return log.count('the last good inventory is kept');
   };
   await look();
@@ -209,15 +215,15 @@ test.each([
   [410, 'transient'],
   [500, 'transient'],
 ])('a page that answers %i has no inventory', async (status, kind) => {
-  const inventory = await page((_, response) =>
+  const inventory = page((_, response) =>
     response.writeHead(status, { location: '/elsewhere' }).end(status === 204 ? '' : '[]'),
   );
-  const outcome = provide({ inventory }).prepare!(call());
+  const outcome = prepare(provide({ inventory }));
   await expect(outcome).rejects.toMatchObject({ kind });
 });
 
 test('a page without end is cut off, and one without an answer given up', async () => {
-  const endless = await page((_, response) => {
+  const endless = page((_, response) => {
     const chunk = ' '.repeat(1024 * 1024);
     const more = () => {
       while (!response.destroyed && response.write(chunk));
@@ -225,18 +231,13 @@ test('a page without end is cut off, and one without an answer given up', async 
     };
     more();
   });
-  const long = provide({ inventory: endless }).prepare!(call());
+  const long = prepare(provide({ inventory: endless }));
   await expect(long).rejects.toMatchObject({
     kind: 'invalid',
     message: expect.stringContaining('longer than 10485760'),
   });
 
-  const clock = createSimulatedClock();
-  const asked = Promise.withResolvers<void>();
-  const mute = await page(() => asked.resolve());
-  const outcome = provide({ inventory: mute }, { clock }).prepare!(call());
-  await asked.promise;
-  clock.increment(10_000);
+  const outcome = prepare(provide({ inventory: page(() => undefined) }));
   await expect(outcome).rejects.toMatchObject({
     kind: 'transient',
     message: expect.stringContaining('10000 ms'),
@@ -252,10 +253,10 @@ test('the host key of the list is the proof; without one there is none', async (
   const HostKey = `ssh-ed25519 ${blob.toString('base64')}`;
   write(entry('a', { HostKey }), entry('b', { SshPort: 2 }));
   const provider = provide();
-  const { machines } = await provider.listMachines({}, call());
+  const { machines } = await list(provider);
   expect(machines[0]!.hostKey).toBe(blob.toString('base64'));
   const verify = (id: string, key: Buffer) =>
-    provider.verifyHostKey({ id } as ProviderMachine, key, call(), NO_SESSION);
+    run(provider.verifyHostKey({ id } as ProviderMachine, key, call(), NO_SESSION));
   await verify('a', blob);
   await expect(verify('a', Buffer.alloc(4))).rejects.toMatchObject({ kind: 'conflict' });
   await expect(verify('b', blob)).rejects.toMatchObject({ kind: 'not-implemented' });
@@ -263,12 +264,8 @@ test('the host key of the list is the proof; without one there is none', async (
 
 test('B4: where a list has no key, it is told how to get one and where to put it', async () => {
   write(entry('b', { Addr: '192.0.2.7', SshPort: 2222 }));
-  const verifying = provide().verifyHostKey(
-    { id: 'b' } as ProviderMachine,
-    Buffer.alloc(4),
-    call(),
-    NO_SESSION,
-  );
+  const machine = { id: 'b' } as ProviderMachine;
+  const verifying = run(provide().verifyHostKey(machine, Buffer.alloc(4), call(), NO_SESSION));
   await expect(verifying).rejects.toMatchObject({ kind: 'not-implemented' });
   await expect(verifying).rejects.toThrow(
     /no key for b: run "ssh-keyscan -p 2222 -t ed25519 192\.0\.2\.7".*"HostKey".*hostKeyPolicy: tofu$/,
@@ -285,7 +282,7 @@ test('B4: a password is named by its entry, kept elsewhere, and shown by nothing
   writeFileSync(join(directory, 'secret'), 'open sesame\n', { mode: 0o600 });
   const sshPasswords = { rack: 'file:secret' };
   write(entry('a', { HostKey, SshPassword: 'rack' }), entry('b', { SshPort: 2 }));
-  const { machines } = await provide({ sshPasswords }).listMachines({}, call());
+  const { machines } = await list(provide({ sshPasswords }));
   expect(machines[0]!.sshPassword!.read()).toBe('open sesame');
   expect(machines[1]).not.toHaveProperty('sshPassword');
   expect(`${JSON.stringify(machines)} ${inspect(machines)}`).not.toContain('open sesame');
@@ -301,7 +298,7 @@ test.each([
     const HostKey = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA';
     writeFileSync(join(directory, 'secret'), 'open sesame\n', { mode: 0o600 });
     write(entry('a', { HostKey, SshPassword: said, ...change }));
-    const reading = provide({ sshPasswords: { rack: 'file:secret' } }).prepare!(call());
+    const reading = prepare(provide({ sshPasswords: { rack: 'file:secret' } }));
     await expect(reading).rejects.toThrow(why);
     await expect(reading).rejects.not.toThrow(/Sesame|"other"/);
   },
@@ -317,28 +314,32 @@ test('what a list cannot do is refused', async () => {
     provider.reinstallMachine('a', {} as never, call()),
     provider.setTags('a', {}, call()),
   ];
-  for (const each of calls) await expect(each).rejects.toMatchObject({ kind: 'not-implemented' });
+  for (const each of calls)
+    await expect(each).rejects.toMatchObject({ kind: 'not-implemented' });
 });
 
 test('in the core’s hands its machines are taken in as they are', async () => {
-  write(entry('a'));
-  const all = context();
+  const { url } = taggedPage(good('a'));
+  const all = context({ clock });
   const options = { name: all.name, type: 'static', instanceSetId: SET_ID, sharedTags: {} };
   const fleet = createFleetProvider(
-    provide(),
+    provide({ inventory: url }),
     { ...options, image: null, initCommand: '', publicKey: '' },
     all,
   );
-  const { machines } = await fleet.listMachines(call());
+  const { machines } = await run(fleet.listMachines(call()));
   const order = { unused: machines[0]!, hostname: 'a', witness: witness('w') };
-  expect(await fleet.createMachine(order, call())).toMatchObject({ id: 'a', ownership: 'ours' });
+  expect(await run(fleet.createMachine(order, call()))).toMatchObject({
+    id: 'a',
+    ownership: 'ours',
+  });
   await fleet.stop();
   await expect(fleet.listMachines(call())).rejects.toMatchObject({ kind: 'stopped' });
 });
 
 test('a stop ends what is under way', async () => {
   const asked = Promise.withResolvers<void>();
-  const mute = await page(() => asked.resolve());
+  const mute = page(() => asked.resolve());
   const provider = provide({ inventory: mute });
   const outcome = provider.listMachines({}, call());
   await asked.promise;

@@ -30,7 +30,7 @@ export interface HttpLimits {
 
 export interface BmcDeps extends Pick<
   DriverContext,
-  'clock' | 'log' | 'name' | 'userAgent' | 'waitsForTurn'
+  'clock' | 'log' | 'name' | 'network' | 'userAgent' | 'waitsForTurn'
 > {
   /** One at a time for each BMC, by its URL, and so many together. */
   readonly turns: Pick<TurnGroups, 'take'>;

@@ -73,7 +73,7 @@ export interface InstallMode extends Pick<ReturnType<typeof createClaims>, 'requ
 
 export function createInstallMode(parts: InstallParts, context: DriverContext): InstallMode {
   const { options, entries, bmcOf, carryOut } = parts;
-  const { clock, log, name, instanceSetId, random, records } = context;
+  const { clock, log, name, network, instanceSetId, random, records } = context;
   const claims = createClaims(records);
   const sealing = createSealing(() => options.seedKey.read(), `shepherd ${instanceSetId} ${name}`);
   const installation = createInstallation({ ...context, bmcOf, carryOut, claims, options });
@@ -86,7 +86,9 @@ export function createInstallMode(parts: InstallParts, context: DriverContext): 
     { ...parts, claims, sealing, seedUrl, ended: endings.ended },
     { log, name, clock, instanceSetId },
   );
-  const server = createSeedServer({ at: options.seedListen, desk, name, clock, log });
+  const server = createSeedServer({
+    ...{ at: options.seedListen, desk, name, clock, log, network },
+  });
 
   /** Where installers are told to look. */
   async function seedUrl(): Promise<string> {

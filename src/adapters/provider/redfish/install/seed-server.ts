@@ -1,7 +1,8 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, isIP } from 'node:net';
 import { explain } from '../../../../domain/errors.ts';
 import type { Clock } from '../../../clock/port.ts';
+import type { Address, Listening, Network } from '../../../network/port.ts';
 import type { Log } from '../../../log/port.ts';
 import { TOKEN } from './token.ts';
 
@@ -30,6 +31,8 @@ export interface SeedServerOptions {
   readonly name: string;
   readonly clock: Clock;
   readonly log: Log;
+  /** TCP if absent. */
+  readonly network?: Network | undefined;
 }
 
 const RETRY_MS = 10_000;
@@ -42,7 +45,8 @@ const MAC = /^\/m\/((?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2})\/ipxe$/i;
  * Serves seeds over plain HTTP, on the provisioning network, once it was asked where. Another daemon of this computer may have
  * the port: then that one serves, and this one takes it when it becomes free.
  */
-export function createSeedServer({ at, desk, name, clock, log }: SeedServerOptions): SeedServer {
+export function createSeedServer(options: SeedServerOptions): SeedServer {
+  const { at, desk, name, clock, log, network } = options;
   const server = createServer({ requestTimeout: REQUEST_MS }, (request, response) => {
     void serve(request)
       .catch((error: unknown) => {
@@ -53,22 +57,10 @@ export function createSeedServer({ at, desk, name, clock, log }: SeedServerOptio
   });
   let isClosed = false;
   let timer: unknown;
-  let listening: Promise<string> | null = null;
+  let listening: Promise<Listening> | null = null;
 
-  function listen(): Promise<string> {
-    const tried = new Promise<string>((resolve, reject) => {
-      const onError = (error: Error) => {
-        server.off('listening', onListening);
-        reject(error);
-      };
-      const onListening = () => {
-        server.off('error', onError);
-        resolve(urlOf(server.address() as AddressInfo));
-      };
-      server.once('error', onError);
-      server.once('listening', onListening);
-      server.listen(at.port, at.host === '' ? undefined : at.host);
-    });
+  function listen(): Promise<Listening> {
+    const tried = listenOn(server, at, network);
     tried.catch((error: unknown) => {
       if (isClosed) return;
       const fields = { provider: name, host: at.host, port: at.port, cause: explain(error) };
@@ -101,16 +93,15 @@ export function createSeedServer({ at, desk, name, clock, log }: SeedServerOptio
   }
 
   return {
-    url: () => (listening ??= listen()),
+    async url() {
+      const { host, port } = await (listening ??= listen());
+      return `http://${host}:${port}`;
+    },
     async close() {
       isClosed = true;
       clock.clearTimeout(timer);
-      await listening?.catch(() => undefined);
-      if (!server.listening) return;
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      });
+      const open = await listening?.catch(() => null);
+      await open?.close();
     },
   };
 }
@@ -131,8 +122,31 @@ async function discard(request: IncomingMessage): Promise<void> {
   }
 }
 
-const urlOf = ({ address, family, port }: AddressInfo): string =>
-  `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+/** @throws {Error} the address cannot be listened on. */
+async function listenOn(
+  server: Server,
+  { host, port }: Address,
+  network?: Network,
+): Promise<Listening> {
+  if (network) return network.listen(server, { host, port });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host === '' ? undefined : host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  const { address, family, port: taken } = server.address() as AddressInfo;
+  return {
+    host: family === 'IPv6' ? `[${address}]` : address,
+    port: taken,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
 
 /** Whether an address is in the network of a machine's own: /24, or /64. */
 export function isNear(from: string, own: string): boolean {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { redfishDriver } from '../../../../../src/adapters/provider/redfish/driver.ts';
 import type { Settings } from '../../../../../src/adapters/provider/redfish/settings.ts';
-import { createSteppedClock } from '../../equinix/client/stepped-clock.ts';
+import { createSimulatedClock } from '../../../../doubles/simulated-clock.ts';
 import { context } from '../../static/stand.ts';
 
 const PAGE = readFileSync('docs/redfish-installing.md', 'utf8');
@@ -31,10 +31,10 @@ test('the configuration of the page is one', () => {
 });
 
 test('a driver that is only opened, as for a check of the configuration, waits for nothing', async () => {
-  const clock = createSteppedClock();
+  const clock = createSimulatedClock();
   const settings = redfishDriver.settings(around).parse(section()) as Settings;
   const provider = redfishDriver.open(settings, context({ clock }));
-  expect(clock.step()).toBe(false);
+  expect(clock.pending).toBe(0);
   await provider.stop();
 });
 

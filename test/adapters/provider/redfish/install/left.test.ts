@@ -1,4 +1,3 @@
-import { readFile, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { failureOf } from '../stand.ts';
 import { startInstalls } from './stand.ts';
@@ -9,8 +8,8 @@ test('a claimed machine whose entry has left is shown, not changed, and let go w
   const { id } = await rack.create();
   await rack.ask(`/s/${rack.token()}/done`, 'POST');
   await rack.until(async () => (await rack.claim())?.result?.isTidy === true);
-  const entries = JSON.parse(await readFile(rack.inventory, 'utf8')) as object[];
-  await writeFile(rack.inventory, JSON.stringify(entries.slice(1)));
+  const entries = JSON.parse(rack.page.text) as object[];
+  rack.page.text = JSON.stringify(entries.slice(1));
   await rack.after(61_000);
 
   const { machines, complete, unreadable } = await rack.list();

@@ -16,9 +16,9 @@ test('strangers who ask for seeds share few readings of the records, and hold no
   const answers = await Promise.all(asked);
   expect(answers.every(({ status }) => status === 404)).toBe(true);
   expect(readings.mock.calls.length).toBeLessThanOrEqual(4);
-  const startMs = rack.clock.elapsedMs();
+  const startMs = rack.clock.monotonic();
   expect((await rack.ask(`/s/${rack.token()}/user-data`)).status).toBe(200);
-  expect(rack.clock.elapsedMs() - startMs).toBeLessThan(1_000);
+  expect(rack.clock.monotonic() - startMs).toBeLessThan(1_000);
 });
 
 test('a claim that another daemon made just now is found', async () => {

@@ -1,12 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
-import { once } from 'node:events';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
-import { systemRandom } from '../../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../../src/adapters/log/port.ts';
 import { createMemoryRecords } from '../../../../../src/adapters/provider/core/memory-records.ts';
 import type {
   CreateRequest,
@@ -17,23 +8,11 @@ import { toProviderMachine } from '../../../../../src/adapters/provider/core/ent
 import { providerName } from '../../../../../src/domain/ids.ts';
 import type { ProviderRecord } from '../../../../../src/domain/provisioning/records.ts';
 import { SET_ID_TAG, WITNESS_TAG } from '../../../../../src/domain/provisioning/provider-tags.ts';
-import { createFishMachines } from '../../../../../src/simulator/fakefish/machines/machines.ts';
-import { createSimulatedHosts } from '../../../../../src/simulator/hosts/simulated-hosts.ts';
+import type { SimulatedDevice } from '../../../../../src/simulator/hooks.ts';
 import { createSeededRandom } from '../../../../doubles/simulated-clock.ts';
 import { key } from '../../../../simulator/hosts/stand.ts';
 import { SET_ID } from '../../static/stand.ts';
 import { startRack, type RackOptions } from '../stand.ts';
-
-/** A port that nobody has just now. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 export const WITNESS = '11112222-0000-4000-8000-000000000001';
 export const OTHER = '33334444-0000-4000-8000-000000000002';
@@ -41,7 +20,7 @@ export const SECRET = 'e'.repeat(40);
 export const BOOT_MS = 62_000;
 export const INSTALL_MS = 240_000;
 
-export interface InstallOptions extends Omit<RackOptions, 'settings'> {
+export interface InstallOptions extends Omit<RackOptions, 'settings' | 'machines'> {
   readonly install?: Readonly<Record<string, unknown>>;
   readonly settings?: Readonly<Record<string, unknown>>;
   /** Machines behind the systems. Default: paper only. */
@@ -51,13 +30,13 @@ export interface InstallOptions extends Omit<RackOptions, 'settings'> {
 /** A rack whose machines are installed, with records that tests can look into. */
 export async function startInstalls(options: InstallOptions = {}) {
   const { install = {}, machines: withMachines = false, ...rest } = options;
-  const port = await freePort();
+  const port = 8_080;
   const seedUrl = `http://127.0.0.1:${port}`;
-  const played = withMachines ? await playMachines(seedUrl) : null;
+  const hosts = createPaperHosts();
   const records = createMemoryRecords(createSeededRandom(7))(providerName('rack'));
   const rack = await startRack({
     ...rest,
-    fish: { ...rest.fish, ...(played && { hooks: played.machines.hooks }) },
+    machines: withMachines ? { hosts, seedUrl } : null,
     entry: (machine, bmc) => ({ Mac: machine.mac, ...rest.entry?.(machine, bmc) }),
     context: { records },
     settings: {
@@ -71,7 +50,7 @@ export async function startInstalls(options: InstallOptions = {}) {
       ...rest.settings,
     },
   });
-  const { clock, fake, inTime, provider, call } = rack;
+  const { clock, fake, inTime, network, provider, call } = rack;
   const signal = new AbortController().signal;
 
   const tagsOf = (witness: string) => ({
@@ -106,7 +85,7 @@ export async function startInstalls(options: InstallOptions = {}) {
     seedUrl,
     port,
     records,
-    played,
+    hosts,
     free,
     request,
     tagsOf,
@@ -127,15 +106,15 @@ export async function startInstalls(options: InstallOptions = {}) {
     media: () => fake.bmcs()[0]!.systems[0]!.media,
     /** Lets time go by until it is so, which is found out every ten seconds of it. */
     async until(isSo: () => Promise<boolean> | boolean, mostMs = 30 * 60_000) {
-      const endMs = clock.elapsedMs() + mostMs;
+      const endMs = clock.monotonic() + mostMs;
       while (!(await isSo())) {
-        if (clock.elapsedMs() >= endMs) throw new Error('it did not come about');
+        if (clock.monotonic() >= endMs) throw new Error('it did not come about');
         await rack.after(10_000);
       }
     },
     /** What the seed server answers. */
     async ask(path: string, method = 'GET') {
-      const reply = await inTime(fetch(`${seedUrl}${path}`, { method }));
+      const reply = await inTime(network!.fetch(`${seedUrl}${path}`, { method }));
       return { status: reply.status, text: await reply.text() };
     },
     /** The token of the image that is inserted now. */
@@ -157,13 +136,24 @@ export interface Claimed {
   readonly result: { readonly end: string; readonly isTidy: boolean } | null;
 }
 
-async function playMachines(seedUrl: string) {
-  const dir = await mkdtemp(join(tmpdir(), 'redfish-machines-'));
-  const hosts = createSimulatedHosts({
-    ...{ dir, log: silentLog, random: systemRandom, light: true, throwaway: true },
-  });
-  onTestFinished(() => hosts.close().then(() => rm(dir, { recursive: true, force: true })));
-  return { hosts, machines: createFishMachines({ hosts, seedUrl, log: silentLog }) };
+/** Hosts that are no more than what is written on their disks. */
+function createPaperHosts() {
+  const hosts: { up: boolean; installs: number; disk: SimulatedDevice }[] = [];
+  const of = (name: string) => hosts.find(({ disk }) => disk.id === name)!;
+  return {
+    list: () => hosts,
+    async assign(disk: SimulatedDevice) {
+      hosts.push({ up: false, installs: 0, disk });
+      return { address: `127.0.0.${hosts.length + 1}`, sshPort: 22 };
+    },
+    async reinstalled(name: string, disk: SimulatedDevice) {
+      const host = of(name);
+      Object.assign(host, { disk, installs: host.installs + 1 });
+    },
+    up: async (name: string) => void (of(name).up = true),
+    down: async (name: string) => void (of(name).up = false),
+    isHanging: () => false,
+  };
 }
 
 export type Installs = Awaited<ReturnType<typeof startInstalls>>;

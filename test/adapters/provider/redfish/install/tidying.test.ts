@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { leadsElsewhere } from '../../../../../src/adapters/provider/redfish/boot-override.ts';
 import { redfishDriver } from '../../../../../src/adapters/provider/redfish/driver.ts';
 import type { Settings } from '../../../../../src/adapters/provider/redfish/settings.ts';
-import { clientOf } from '../../../../simulator/fakefish/harness.ts';
 import { context, SET_ID } from '../../static/stand.ts';
 import { failureOf } from '../stand.ts';
 import { type Claimed, type Installs, OTHER, startInstalls, WITNESS } from './stand.ts';
@@ -54,8 +53,8 @@ test('what is tidied up goes by how the machine was installed, not by how it wou
   const install = { method: 'pxe' as const, seedListen: { host: '127.0.0.1', port: 0 } };
   const { iso: _none, ...others } = rack.settings.install!;
   const settings = { ...rack.settings, install: { ...others, ...install } } as Settings;
-  const { clock, log, records } = rack;
-  const second = redfishDriver.open(settings, context({ clock, log, records }));
+  const { clock, log, network, records } = rack;
+  const second = redfishDriver.open(settings, context({ clock, log, network, records }));
   await rack.inTime(second.listMachines({}, rack.call()));
   await rewrite(rack, ({ install: of }) => ({ install: { ...of, sealed: null }, result: FAILED }));
   await rack.until(async () => (await rack.claim())?.result?.isTidy === true);
@@ -130,7 +129,7 @@ test('the mark of a creation that is given up goes with it, and none is put on b
   expect(rack.system().assetTag ?? '').toBe('');
   // As an earlier program did.
   const AssetTag = `shep:${SET_ID}`;
-  await rack.inTime(clientOf(rack.fake).ask('PATCH', rack.path, { body: { AssetTag } }));
+  await rack.inTime(rack.raw.ask('PATCH', rack.path, { body: { AssetTag } }));
   expect(rack.system().assetTag).toBe(AssetTag);
   await rack.until(async () => (await rack.record()) === undefined);
   expect(rack.system().assetTag).toBe('');
@@ -143,7 +142,7 @@ test('one that somebody takes up while it is being given up stays as it is', asy
   await rack.after(9 * 60_000);
   await rack.fault({ type: 'latency', ms: 20_000 }, { match: { method: 'GET' } });
   const gets = rack.sent('GET').length;
-  await rack.until(() => rack.sent('GET').length > gets && rack.clock.elapsedMs() > 11 * 60_000);
+  await rack.until(() => rack.sent('GET').length > gets && rack.clock.monotonic() > 11 * 60_000);
   await rewrite(rack, ({ install }) => ({
     install: { ...install, deadlineMs: install.deadlineMs + 3_600_000 },
   }));

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { witness } from '../../../../../src/domain/ids.ts';
-import { clientOf } from '../../../../simulator/fakefish/harness.ts';
 import { key } from '../../../../simulator/hosts/stand.ts';
 import { SET_ID } from '../../static/stand.ts';
 import { failureOf } from '../stand.ts';
@@ -9,7 +8,7 @@ import { type Installs, OTHER, SECRET, startInstalls, WITNESS } from './stand.ts
 
 test('a free machine is claimed, installed from a virtual CD, and reports', async () => {
   const rack = await startInstalls({ machines: true });
-  const { claim, create, free, media, played, resets, system, until } = rack;
+  const { claim, create, free, hosts, media, resets, system, until } = rack;
   expect(await free()).toMatchObject({ id: null, availability: 'KnownUnused' });
   const machine = await create();
   expect(machine).toMatchObject({
@@ -28,9 +27,9 @@ test('a free machine is claimed, installed from a virtual CD, and reports', asyn
   expect((await claim())?.install.sealed).toBe(null);
   expect(media()[0]!.image).toBe(null);
   expect(system().boot.enabled).toBe('Disabled');
-  expect(played!.machines.installs('system-1')).toBe(1);
-  await until(() => played!.hosts.list()[0]!.up);
-  expect(played!.hosts.list()[0]).toMatchObject({ hostname: 'a1' });
+  expect(hosts.list()[0]!.installs).toBe(1);
+  await until(() => hosts.list()[0]!.up);
+  expect(hosts.list()[0]!.disk).toMatchObject({ hostname: 'a1' });
   expect(await free()).toMatchObject({ id: 'system-1.11112222', power: 'on' });
   expect(JSON.stringify(await rack.record())).not.toContain(SECRET);
 });
@@ -202,7 +201,7 @@ test('vector 34: marks of ours without a record are those of another database', 
   const rack = await startInstalls();
   await rack.prepare();
   const body = { AssetTag: `shep:${SET_ID}` };
-  await rack.inTime(clientOf(rack.fake).ask('PATCH', rack.path, { body }));
+  await rack.inTime(rack.raw.ask('PATCH', rack.path, { body }));
   const refused = await failureOf(rack.prepare());
   expect(refused.kind).toBe('conflict');
   expect(refused.text).toContain('system-1');
