@@ -12,6 +12,7 @@ import { heal, leftOver } from './healing.ts';
 import { interceptPort, type Interceptor } from './intercept.ts';
 import { streamOf, type Plan, type Strike } from './plan.ts';
 import { createRecorder, type Recorder } from './recorder.ts';
+import { watchRules } from './rules/index.ts';
 import { STRIKES } from './strikes.ts';
 
 /** A rule that was broken, with the sentence that it stands for. */
@@ -81,11 +82,12 @@ export async function runPlan(plan: Plan): Promise<Outcome> {
   const violations: Violation[] = [];
   const report = (rule: string, detail: string) =>
     void violations.push({ rule, detail, atMs: clock.monotonic() });
-  const recorder = createRecorder(clock);
+  const recorder = createRecorder(world);
   const watch = watchInvariants(world);
   let told = 0;
   const look = () => {
     watch.look();
+    recorder.look();
     for (; told < watch.broken.length; told += 1) report('invariant', watch.broken[told]!);
   };
   const pass = (ms: number) => advance(clock, ms, look);
@@ -112,6 +114,7 @@ export async function runPlan(plan: Plan): Promise<Outcome> {
       ...{ plan, clock, world, recorder, report, delays, ownPorts: watch.ports },
     }),
   );
+  recorder.listen(watchRules({ world, recorder, daemons: () => daemons }, report));
   const simulation: Simulation = { plan, clock, world, daemons, recorder, later };
   for (const daemon of daemons) {
     void daemon.begin();
@@ -127,6 +130,7 @@ export async function runPlan(plan: Plan): Promise<Outcome> {
   await pass(HEALED_MS);
   for (const detail of leftOver(simulation)) report('whole-again', detail);
   await Promise.all([...daemons.map((daemon) => daemon.stop()), pass(2 * 60_000)]);
+  recorder.end();
   world.end();
   if (clock.pending > 0) report('nothing-left', `${clock.pending} timers are left`);
   const { sessions } = world.bmdb.tables;

@@ -33,6 +33,10 @@ export function watchInvariants(world: PlayedWorld): InvariantWatch {
   const broken: string[] = [];
   const calls: number[] = [];
   let deeds = 0;
+  /** What was there when it was looked last. */
+  let seen: readonly unknown[] = [];
+  let isWritten = true;
+  tables.wakes$.subscribe(() => (isWritten = true));
   const tell = (number: number, what: string) =>
     void broken.push(`invariant ${number}: ${what}, at ${world.clock.monotonic()} ms`);
 
@@ -46,7 +50,10 @@ export function watchInvariants(world: PlayedWorld): InvariantWatch {
     );
     if (!holds) tell(3, `${deed} of ${machineId} by a daemon that does not hold it`);
     const silentMs = tables.now() - (heartbeat?.atMs ?? Number.NEGATIVE_INFINITY);
-    const isOrdered = (recovery?.orderKey ?? null) !== null;
+    const isOrdered =
+      (recovery?.orderKey ?? null) !== null ||
+      tables.orders.has(machineId) ||
+      machine.row.deprovision !== null;
     if (deed !== 'start' && !isOrdered && silentMs < DEFAULT_LOSS.heartbeatMs) {
       tell(4, `${deed} of ${machineId}, which was heard ${silentMs} ms ago`);
     }
@@ -83,7 +90,8 @@ export function watchInvariants(world: PlayedWorld): InvariantWatch {
     );
     for (const { id, tags } of devices) {
       const intent = tables.intents.get(tags[WITNESS_TAG] as never);
-      if (!known.has(id) && intent?.state !== 'open') tell(2, `device ${id} is unknown`);
+      const isSought = intent?.state === 'open' || intent?.state === 'unresolved';
+      if (!known.has(id) && !isSought) tell(2, `device ${id} is unknown`);
     }
   }
 
@@ -119,6 +127,11 @@ export function watchInvariants(world: PlayedWorld): InvariantWatch {
       return deeds;
     },
     look() {
+      const devices = world.provider.account.world.devices();
+      const isSame =
+        devices.length === seen.length && devices.every((each, at) => each === seen[at]);
+      if (isSame && !isWritten) return;
+      [seen, isWritten] = [devices, false];
       lookAtDevices();
       lookAtWork();
     },

@@ -1,0 +1,102 @@
+import { LADDER, ATTEMPTS } from './facts.ts';
+import { deedOf } from './deeds.ts';
+import { MINUTE, changesOf, tooLong, type Rule } from './rule.ts';
+
+const HOUR = 60 * MINUTE;
+/** Calls of a provider in an hour of one daemon, while nothing is struck and all is well. */
+const PROVIDER_CALLS_MAX = 240;
+/** Calls of the database in an hour of one daemon at rest, besides heartbeats. */
+const DATABASE_CALLS_MAX = 9_000;
+/** Calls of a provider in ten seconds, all daemons together: the rate that is configured, and a burst. */
+const BURST_MAX = 150;
+/** Whole after a fleet was brought up, or healed. */
+const UP_WITHIN_MS = 15 * MINUTE;
+
+/** What a fleet costs, and how long it may be unwell. */
+export const COST: readonly Rule[] = [
+  {
+    id: 'machines-are-spared',
+    sentence: 'S8: no machine is interrupted more often than the ladder allows',
+    watch(scene, say) {
+      /** By machine, of this episode: how often each rung was carried out. */
+      const done = new Map<string, number[]>();
+      return (step) => {
+        for (const { machineId, before, after } of changesOf(step, 'machine')) {
+          if (before?.row.recovery && !after?.row.recovery) done.delete(machineId);
+        }
+        const deed = deedOf(step, scene);
+        if (!deed?.machine || deed.machine.row.recovery?.orderKey) return;
+        const at = { reboot: 1, off: 2, reinstall: 3 }[deed.what as 'reboot'];
+        if (at === undefined) return;
+        const { machineId } = deed.machine.row;
+        const counts = done.get(machineId) ?? [0, 0, 0, 0];
+        done.set(machineId, counts);
+        counts[at]! += 1;
+        const rung = LADDER[at]!;
+        // An attempt that the provider refused for certain may be made again.
+        if (counts[at]! > 2 * ATTEMPTS[rung] + 2) say(`${machineId}: ${rung} ${counts[at]} times`);
+      };
+    },
+  },
+  {
+    id: 'rest-is-cheap',
+    sentence: 'S15 (I10): a fleet at rest costs few calls of its provider and its database',
+    watch(scene, say) {
+      const calls = new Map<string, number>();
+      let hourAtMs = 0;
+      return (step) => {
+        const { atMs } = step;
+        if (step.kind === 'call') {
+          const port = step.call.path.split('.', 1)[0]!;
+          if (step.call.path !== 'bmdb.heartbeats.recordHeartbeats') {
+            const key = `${port} by ${step.call.by}`;
+            calls.set(key, (calls.get(key) ?? 0) + 1);
+          }
+        }
+        if (step.kind !== 'look' || atMs - hourAtMs < HOUR) return;
+        const isRest = scene.recorder.calmSinceMs() < hourAtMs - HOUR && hourAtMs > 0;
+        for (const [key, count] of isRest ? calls : []) {
+          const max = key.startsWith('provider') ? PROVIDER_CALLS_MAX : DATABASE_CALLS_MAX;
+          if (count > max) say(`${count} calls of ${key} in an hour of rest`);
+        }
+        calls.clear();
+        hourAtMs = atMs;
+      };
+    },
+  },
+  {
+    id: 'budget-of-calls',
+    sentence: 'S12: the rate of calls of a provider never exceeds the budget, over all daemons',
+    watch(_, say) {
+      let times: number[] = [];
+      return (step) => {
+        if (step.kind !== 'call' || !step.call.path.startsWith('provider.')) return;
+        times.push(step.atMs);
+        if (times.length <= BURST_MAX) return;
+        times = times.filter((each) => each > step.atMs - 10_000);
+        if (times.length > BURST_MAX) say(`${times.length} calls in ten seconds`);
+      };
+    },
+  },
+  {
+    id: 'nobody-unwell-in-calm',
+    sentence: 'L1 (I7): while nothing is struck, every machine runs its agent within bounded time',
+    watch(scene, say) {
+      const startMs = scene.world.clock.now();
+      const unwell = tooLong(0, say);
+      return ({ kind, atMs }) => {
+        if (kind !== 'look') return;
+        const found = new Map<string, string>();
+        // Later the ladder may take hours over a machine; at first nothing is wrong with any.
+        const isFirst = scene.recorder.calmSinceMs() <= startMs;
+        if (isFirst && atMs - startMs > UP_WITHIN_MS) {
+          const { tables } = scene.world.bmdb;
+          const count = [...tables.machines.values()].filter(({ row }) => row.heartbeat).length;
+          const slots = scene.world.provider.reservationIds().length;
+          if (count < slots) found.set('fleet', `${count} of ${slots} machines have come up`);
+        }
+        unwell(found, atMs);
+      };
+    },
+  },
+];

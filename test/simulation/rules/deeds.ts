@@ -1,0 +1,250 @@
+import type { CreateRequest } from '../../../src/adapters/provider/port.ts';
+import type { Process } from '../../../src/domain/machine.ts';
+import { SET_ID_TAG, WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
+import type { MemMachine } from '../../doubles/mem-bmdb/tables.ts';
+import type { RecordedCall, Step } from '../recorder.ts';
+import { heardAtMs, HEARD_WITHIN_MS, isAlive, isHeld, orderOf } from './facts.ts';
+import { changesOf, MINUTE, type Rule, type Scene } from './rule.ts';
+
+/** Something that a machine or its provider is told to do. */
+export interface Deed {
+  readonly what: keyof typeof WORKERS;
+  readonly call: RecordedCall;
+  /** Null: the database knows no such machine. */
+  readonly machine: MemMachine | null;
+  readonly deviceId: string | null;
+}
+
+/** Whose work each deed may be. */
+const WORKERS = {
+  start: ['ShepherdAgentStart'],
+  stop: ['ShepherdRecovery', 'ShepherdDeprovision', 'ShepherdAgentStart'],
+  reboot: ['ShepherdRecovery'],
+  off: ['ShepherdRecovery', 'ShepherdReinstall'],
+  on: ['ShepherdRecovery', 'ShepherdReinstall', 'ShepherdDeprovision'],
+  reinstall: ['ShepherdReinstall'],
+  deprovision: ['ShepherdDeprovision'],
+} as const satisfies Readonly<Record<string, readonly Process[]>>;
+const CALLS: Readonly<Record<string, Deed['what']>> = {
+  'provider.rebootMachine': 'reboot',
+  'provider.reinstallMachine': 'reinstall',
+  'provider.deprovisionMachine': 'deprovision',
+};
+const RUNGS = { reboot: 'rebooting', off: 'powerCycling', reinstall: 'reinstalling' } as const;
+const interrupts = (what: Deed['what']): what is keyof typeof RUNGS => what in RUNGS;
+
+/** The deed that a step begins; null: it begins none. */
+export function deedOf(step: Step, { world }: Scene): Deed | null {
+  if (step.kind !== 'call') return null;
+  const { call } = step;
+  const { path, args } = call;
+  const of = (what: Deed['what'], deviceId: string | null): Deed => {
+    const machines = [...world.bmdb.tables.machines.values()];
+    const machine = machines.find(({ row }) => row.provided?.providerId === deviceId) ?? null;
+    return { what, call, machine, deviceId };
+  };
+  if (path === 'shell.ssh.execute') {
+    const [argv] = args as [readonly string[]];
+    if (argv[0] === 'cat') return null;
+    const devices = world.provider.account.world.devices();
+    const device = devices.find(({ addresses }) => addresses.includes(call.host ?? ''));
+    return of(argv.includes('stop-agent') ? 'stop' : 'start', device?.id ?? null);
+  }
+  if (path === 'provider.setPower') return of(args[1] as 'on' | 'off', String(args[0]));
+  const what = CALLS[path];
+  return what ? of(what, String(args[0])) : null;
+}
+
+/** The lease under which the daemon does something to the machine; null: it has none. */
+function leaseFor({ machine, what, call }: Deed, owners: ReadonlyMap<string, string>) {
+  return machine?.leases.find(
+    ({ process, sessionId }) =>
+      (WORKERS[what] as readonly Process[]).includes(process) && owners.get(sessionId) === call.by,
+  );
+}
+
+/** Which daemon opened which session. */
+function ownersOf() {
+  const owners = new Map<string, string>();
+  const note = (step: Step) => {
+    for (const { sessionId, before } of changesOf(step, 'session')) {
+      if (before === null && step.kind === 'write' && step.by) owners.set(sessionId, step.by);
+    }
+  };
+  return { owners, note };
+}
+
+/** What is done to machines, as they and their providers see it. */
+export const DEEDS: readonly Rule[] = [
+  {
+    id: 'deed-under-lease',
+    sentence: 'S3, S4: nothing is done to a machine but under a lease of a live session of its own',
+    watch(scene, say) {
+      const { owners, note } = ownersOf();
+      const { tables } = scene.world.bmdb;
+      return (step) => {
+        note(step);
+        const deed = deedOf(step, scene);
+        if (!deed) return;
+        const { what, call, machine, deviceId } = deed;
+        const name = `${what} of ${machine?.row.machineId ?? deviceId} by ${call.by}`;
+        if (!machine) return say(`${name}, which the database does not know`);
+        const lease = leaseFor(deed, owners);
+        if (!lease) return say(`${name}, which it does not hold`);
+        if (!isAlive(tables, lease.sessionId, step.atMs)) say(`${name}, whose session is dead`);
+      };
+    },
+  },
+  {
+    id: 'deed-is-noted',
+    sentence: 'S5, S8, I4, I5: what interrupts a machine is noted before, once, under a permit',
+    watch(scene, say) {
+      /** By machine: what was done since which note. */
+      const done = new Map<string, number>();
+      return (step) => {
+        const deed = deedOf(step, scene);
+        if (!deed?.machine) return;
+        const { what, call } = deed;
+        const { row, permitGrantedAtMs } = deed.machine;
+        const tell = (why: string) => say(`${what} of ${row.machineId} by ${call.by}: ${why}`);
+        const { recovery, startAttempt, deprovision } = row;
+        const once = (atMs: number | null | undefined) => {
+          if (typeof atMs !== 'number') return tell('it is not noted');
+          if (step.atMs - atMs > 3 * MINUTE) tell(`it was noted ${step.atMs - atMs} ms before`);
+          const key = `${what} ${row.machineId}`;
+          if (done.get(key) === atMs) tell('for the second time');
+          done.set(key, atMs);
+        };
+        if (what === 'start') once(startAttempt?.atMs);
+        if (what === 'on' && !recovery) tell('it was not switched off');
+        if (what === 'deprovision') once(deprovision?.askedAtMs);
+        if (!interrupts(what)) return;
+        once(recovery?.askedRung === RUNGS[what] ? recovery.askedAtMs : null);
+        if (permitGrantedAtMs === null) tell('without a permit');
+      };
+    },
+  },
+  {
+    id: 'nobody-well-is-disturbed',
+    sentence: 'I4, S5: a machine that was heard within the deadline is left alone unless ordered',
+    watch: (scene, say) => (step) => {
+      const deed = deedOf(step, scene);
+      if (!deed?.machine || !(interrupts(deed.what) || deed.what === 'stop')) return;
+      const { row } = deed.machine;
+      const heard = heardAtMs(row);
+      const isOrdered =
+        row.deprovision !== null ||
+        (row.recovery?.orderKey ?? null) !== null ||
+        orderOf(scene.world.bmdb.tables, row, step.atMs) !== null;
+      // Who is heard just now was not yet when the call was on its way.
+      const askedAtMs = row.recovery?.askedAtMs ?? step.atMs;
+      if (isOrdered || heard === null || heard > askedAtMs) return;
+      const silentMs = step.atMs - heard;
+      if (silentMs < HEARD_WITHIN_MS)
+        say(`${deed.what} of ${row.machineId}, heard ${silentMs} ms ago`);
+    },
+  },
+  {
+    id: 'ours-and-not-held',
+    sentence: 'S13 (I6): every mutating call is on a device with our tag and under no hold',
+    watch: (scene, say) => {
+      const { account } = scene.world.provider;
+      const { tables } = scene.world.bmdb;
+      return (step) => {
+        const deed = deedOf(step, scene);
+        if (!deed?.machine) return;
+        const { what, call, machine, deviceId } = deed;
+        const tell = (why: string) =>
+          say(`${what} of ${machine.row.machineId} by ${call.by}: ${why}`);
+        const device = account.world.device(deviceId ?? '');
+        if (device && device.tags[SET_ID_TAG] === undefined && call.path.startsWith('provider')) {
+          tell(`device ${deviceId} has no tag of ours`);
+        }
+        const { askedAtMs } = machine.row.recovery ?? {};
+        const holds = tables.holds.filter(({ kind }) => !isNewHold(tables, kind, askedAtMs));
+        const isBarred = (...kinds: readonly ('no-recover' | 'preserve' | 'no-start')[]) =>
+          kinds.some((kind) => isHeld(machine.row, kind, holds, step.atMs));
+        if (interrupts(what) && isBarred('no-recover')) tell('a hold forbids it');
+        if ((what === 'reinstall' || what === 'deprovision') && isBarred('preserve')) {
+          tell('a hold preserves it');
+        }
+      };
+    },
+  },
+  {
+    id: 'creation-is-announced',
+    sentence: 'S1, S2 (I1, I2): a creation has an open intent of its own, whose witness it carries',
+    watch(scene, say) {
+      const { owners, note } = ownersOf();
+      const { tables } = scene.world.bmdb;
+      const { account } = scene.world.provider;
+      const tried = new Map<string, number>();
+      return (step) => {
+        note(step);
+        if (step.kind !== 'call' || step.call.path !== 'provider.createMachine') return;
+        const { args, by } = step.call;
+        const [request, options] = args as [CreateRequest, { readonly operationId: string }];
+        const slotId = request.unused.reservationId ?? request.unused.id;
+        const tell = (why: string) => say(`creation on ${slotId} by ${by}: ${why}`);
+        const witness = request.tags[WITNESS_TAG];
+        const intent = tables.intents.get(witness as never);
+        if (!intent || (intent.state !== 'open' && intent.state !== 'unresolved')) {
+          return tell(`no intent is open for its witness ${witness}`);
+        }
+        if (options.operationId !== witness)
+          tell(`its key ${options.operationId} is not its witness`);
+        if (request.tags[SET_ID_TAG] === undefined) tell('without our tag');
+        if (intent.slotId !== slotId) tell(`its intent is for ${intent.slotId}`);
+        if (owners.get(intent.sessionId) !== by) tell('its intent is of somebody else');
+        if (!isAlive(tables, intent.sessionId, step.atMs))
+          tell('the session of its intent is dead');
+        const times = (tried.get(intent.witness) ?? 0) + 1;
+        tried.set(intent.witness, times);
+        if (times > 1 && !request.resumed) tell(`request ${times} is sent as if it were the first`);
+        const device = account.world.onSlot(slotId ?? '');
+        if (
+          device &&
+          device.tags[WITNESS_TAG] !== witness &&
+          device.tags[SET_ID_TAG] !== undefined
+        ) {
+          tell(`device ${device.id} of ours is on it`);
+        }
+        const held = tables.holds.find(
+          (hold) => hold.slotId === slotId && hold.kind === 'no-allocate',
+        );
+        if (held && times === 1 && (held.untilMs ?? Infinity) > step.atMs)
+          tell('a hold forbids it');
+        const shelf = tables.penalties.get(`${intent.provider}/${slotId}`);
+        if (shelf && times === 1 && shelf.untilMs > step.atMs) tell('its slot rests on the shelf');
+      };
+    },
+  },
+  {
+    id: 'one-connection-each',
+    sentence: 'S3: a daemon has one connection to a machine, so that no task outlives its actor',
+    watch(_, say) {
+      const executing = new Map<string, RecordedCall>();
+      return (step) => {
+        if (step.kind === 'call' && step.call.path === 'shell.ssh.execute') {
+          const key = `${step.call.by} on ${step.call.host}`;
+          const other = executing.get(key);
+          if (other && other.endedAtMs === null) say(`${key} executes two commands at once`);
+          executing.set(key, step.call);
+        }
+      };
+    },
+  },
+];
+
+/** A hold that was filed after the deed was decided on does not reach it any more. */
+function isNewHold(
+  { requests }: Scene['world']['bmdb']['tables'],
+  kind: string,
+  askedAtMs: number | null | undefined,
+): boolean {
+  if (typeof askedAtMs !== 'number') return false;
+  const last = [...requests.values()].findLast(
+    ({ verb, parameters }) => verb === 'hold' && parameters['kind'] === kind,
+  );
+  return last?.settledAtMs !== undefined && (last.settledAtMs ?? 0) >= askedAtMs;
+}

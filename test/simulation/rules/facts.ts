@@ -1,0 +1,162 @@
+import type { SessionId } from '../../../src/domain/ids.ts';
+import type { HoldKind, HoldRow, MachineRow, Process } from '../../../src/domain/machine.ts';
+import type { MemRequest, MemTables, MemWork } from '../../doubles/mem-bmdb/tables.ts';
+import { MINUTE } from './rule.ts';
+
+/**
+ * What the rules take for granted: figures and predicates as the specification and the documents for
+ * operators have them. Nothing here comes from the decisions of the product, which it judges.
+ */
+
+/** An agent is silent for this long: the machine is lost. */
+export const HEARD_WITHIN_MS = 10 * MINUTE;
+/** The same before its first heartbeat, and while it installs an operating system. */
+export const FIRST_HEARD_WITHIN_MS = 30 * MINUTE;
+export const LADDER = ['restartingAgent', 'rebooting', 'powerCycling', 'reinstalling'] as const;
+/** Attempts on each rung of the ladder. */
+export const ATTEMPTS = {
+  restartingAgent: 2,
+  rebooting: 3,
+  powerCycling: 2,
+  reinstalling: 2,
+} as const;
+/** How long the evidence of an attempt is waited for at most. */
+export const PATIENCE_MS = {
+  restartingAgent: MINUTE,
+  rebooting: 15 * MINUTE,
+  powerCycling: 15 * MINUTE,
+  reinstalling: 45 * MINUTE,
+} as const;
+/** Failed starts of an agent in a row after which the ladder takes the machine. */
+export const START_FAILURES_MAX = 6;
+export const START_AGE_MAX_MS = 30 * MINUTE;
+
+export const isLadder = (process: Process) =>
+  process === 'ShepherdRecovery' || process === 'ShepherdReinstall';
+
+export const isAlive = (tables: Pick<MemTables, 'sessions'>, id: string, atMs: number): boolean =>
+  (tables.sessions.get(id as SessionId)?.deadlineMs ?? -Infinity) > atMs;
+
+/** An operator's order that is open for the machine. */
+export function orderOf(
+  { orders, requests }: Pick<MemTables, 'orders' | 'requests'>,
+  row: MachineRow,
+  nowMs: number,
+): MemRequest | null {
+  const found = requests.get(orders.get(row.machineId) ?? '');
+  return found && found.state === 'open' && found.expiresAtMs > nowMs ? found : null;
+}
+const ORDERED: Readonly<Record<string, Process>> = {
+  'restart-agent': 'ShepherdRecovery',
+  reboot: 'ShepherdRecovery',
+  reinstall: 'ShepherdReinstall',
+};
+
+/** `PENDING`, `DONE`, `FAILED` or `NONE`. */
+function installation({
+  installation: { requestGeneration, reportGeneration, ...rest },
+}: MachineRow) {
+  if (requestGeneration === null) return 'NONE';
+  if (requestGeneration !== reportGeneration) return 'PENDING';
+  return rest.reportResult === 'Success' ? 'DONE' : 'FAILED';
+}
+export const isHandedOver = (row: MachineRow): boolean => installation(row) === 'DONE';
+export const isInstalling = (row: MachineRow): boolean => installation(row) === 'PENDING';
+
+/** When the agent was heard last; null: not since it was started. */
+export const heardAtMs = ({ agentStarted, heartbeat }: MachineRow): number | null =>
+  agentStarted && heartbeat && heartbeat.atMs >= agentStarted.atMs ? heartbeat.atMs : null;
+
+/** From then on its machine is lost unless it is heard; null: it has no agent. */
+export function lostFromMs(row: MachineRow): number | null {
+  if (!row.agentStarted) return null;
+  const heard = heardAtMs(row);
+  const silentMs =
+    heard === null ? row.agentStarted.atMs + FIRST_HEARD_WITHIN_MS : heard + HEARD_WITHIN_MS;
+  const { handedOutAtMs } = row.installation;
+  if (handedOutAtMs === null || !isInstalling(row)) return silentMs;
+  return Math.max(silentMs, handedOutAtMs + FIRST_HEARD_WITHIN_MS);
+}
+export const isLost = (row: MachineRow, nowMs: number): boolean =>
+  nowMs > (lostFromMs(row) ?? Infinity);
+
+export function isGivenUp({ startAttempt, agentStarted }: MachineRow, nowMs: number): boolean {
+  if (!startAttempt || agentStarted) return false;
+  const { count, atMs } = startAttempt;
+  return count >= START_FAILURES_MAX || (atMs !== null && nowMs - atMs > START_AGE_MAX_MS);
+}
+export const isQuarantined = ({ quarantine }: MachineRow, nowMs: number): boolean =>
+  quarantine !== null && (quarantine.untilMs ?? Infinity) > nowMs;
+
+export const isHeld = (
+  { provided }: Pick<MachineRow, 'provided'>,
+  kind: HoldKind,
+  holds: readonly HoldRow[],
+  nowMs: number,
+): boolean =>
+  holds.some(
+    (hold) =>
+      hold.kind === kind &&
+      hold.provider === provided?.provider &&
+      hold.slotId === (provided.reservationId ?? provided.providerId) &&
+      (hold.untilMs ?? Infinity) > nowMs,
+  );
+
+export interface Now {
+  readonly atMs: number;
+  readonly holds: readonly HoldRow[];
+  readonly order: MemRequest | null;
+}
+
+/** Load balancers send traffic to it. */
+const serves = ({ members }: MachineRow): boolean =>
+  members.some(({ state, waived }) => state !== 'drained' && !waived);
+
+/** Why nobody may do this to a machine now, whoever works on it; null: it may be done. */
+export function whyNot(process: Process, row: MachineRow, now: Now): string | null {
+  const { atMs, holds } = now;
+  const ordered = now.order !== null && ORDERED[now.order.verb] === process ? now.order : null;
+  const held = (...kinds: HoldKind[]) => kinds.some((kind) => isHeld(row, kind, holds, atMs));
+  const status = row.provided?.status ?? null;
+  const backoff = row.backoffs.find((each) => each.process === process);
+  const waits = ordered === null && backoff !== undefined && backoff.untilMs > atMs;
+  if (process === 'ShepherdDeprovision') {
+    if (!row.deprovision) return 'nobody asked to give it back';
+    if (held('preserve')) return 'it is held';
+    if (serves(row) && row.deprovision.drain !== 'skip') return 'it still serves';
+    return waits ? 'it backs off' : null;
+  }
+  if (!row.provided) return 'there is no hardware';
+  if (isHandedOver(row)) return 'it was handed over';
+  if (isQuarantined(row, atMs)) return 'it is quarantined';
+  if (row.deprovision) return 'it is given back';
+  if (process === 'ShepherdAgentStart') {
+    if (row.agentStarted) return 'its agent is started';
+    if (held('no-start')) return 'it is held';
+    if (status !== null && status !== 'Running' && status !== 'Unknown') return `it is ${status}`;
+    return waits ? 'it backs off' : null;
+  }
+  if (held('no-recover', ...(process === 'ShepherdReinstall' ? (['preserve'] as const) : []))) {
+    return 'it is held';
+  }
+  if (['Missing', 'Provisioning', 'ProvisioningFailedPermanent'].includes(String(status))) {
+    return `it is ${status}`;
+  }
+  if (ordered) {
+    return serves(row) && ordered.parameters['drain'] !== 'skip' && !isLost(row, atMs)
+      ? 'it still serves'
+      : null;
+  }
+  if (!isLost(row, atMs) && !isGivenUp(row, atMs)) return 'nothing is wrong with it';
+  const fromMs = lostFromMs(row) ?? row.startAttempt?.atMs ?? null;
+  if (serves(row) && fromMs !== null && atMs <= fromMs + 10 * MINUTE) return 'it still serves';
+  if ((row.recovery?.nextAtMs ?? 0) > atMs) return 'it cools down';
+  return waits ? 'it backs off' : null;
+}
+
+/** Leases of live sessions on a machine. */
+export const liveLeases = (
+  tables: Pick<MemTables, 'sessions'>,
+  leases: readonly MemWork[],
+  atMs: number,
+): readonly MemWork[] => leases.filter(({ sessionId }) => isAlive(tables, sessionId, atMs));

@@ -1,0 +1,25 @@
+import type { Step } from '../recorder.ts';
+import { COST } from './cost.ts';
+import { DEEDS } from './deeds.ts';
+import { EVIDENCE } from './evidence.ts';
+import { GUARD } from './guard.ts';
+import type { Rule, Scene } from './rule.ts';
+import { SHOWN } from './shown.ts';
+import { WORK } from './work.ts';
+
+/** Every rule by which a run is judged. A new rule is a new entry of one of these lists. */
+export const RULES: readonly Rule[] = [...WORK, ...DEEDS, ...GUARD, ...COST, ...SHOWN, ...EVIDENCE];
+
+/** @returns to be told of each step; tells `report` of each rule that is broken. */
+export function watchRules(
+  scene: Scene,
+  report: (rule: string, detail: string) => void,
+  rules: readonly Rule[] = RULES,
+): (step: Step) => void {
+  const watching = rules.map(({ id, sentence, watch }) =>
+    watch(scene, (detail) => report(id, `${detail} — ${sentence}`)),
+  );
+  return (step) => {
+    for (const watch of watching) watch(step);
+  };
+}

@@ -1,0 +1,59 @@
+import type { PlayedDaemon, PlayedWorld } from '../../support/played-world.ts';
+import type { Change, Recorder, Step } from '../recorder.ts';
+
+/** What a rule can look at besides the steps that it is told. */
+export interface Scene {
+  readonly world: PlayedWorld;
+  readonly recorder: Pick<Recorder, 'steadySinceMs' | 'calmSinceMs'>;
+  daemons(): readonly { readonly name: string; readonly played: PlayedDaemon | null }[];
+}
+
+/** Something that must never be seen, whatever happens to the fleet. */
+export interface Rule {
+  readonly id: string;
+  /** The sentence that it stands for, with its number in the list of invariants. */
+  readonly sentence: string;
+  /** Begins to watch: the returned function is told of each step. */
+  watch(scene: Scene, say: (detail: string) => void): (step: Step) => void;
+}
+
+type ChangeOf<Table> = Extract<Change, { readonly table: Table }>;
+
+/** The changes of one table in a step; none if the step is no write. */
+export const changesOf = <Table extends Change['table']>(
+  step: Step,
+  table: Table,
+): ChangeOf<Table>[] =>
+  step.kind === 'write'
+    ? step.changes.filter((each): each is ChangeOf<Table> => each.table === table)
+    : [];
+
+/** Minutes in milliseconds. */
+export const MINUTE = 60_000;
+
+/** Since when at least one daemon has worked without trouble; Infinity: none does. */
+export const steadySinceMs = ({ daemons, recorder }: Scene): number =>
+  Math.min(
+    Infinity,
+    ...daemons()
+      .filter(({ played }) => played?.isAlive)
+      .map(({ name }) => recorder.steadySinceMs(name)),
+  );
+
+/**
+ * Tells of something that is true for longer than it may be, once for each time.
+ * @returns to be told, at each look, who it is true of now.
+ */
+export function tooLong(limitMs: number, say: (detail: string) => void) {
+  const since = new Map<string, { readonly atMs: number; told: boolean }>();
+  return (now: ReadonlyMap<string, string>, atMs: number) => {
+    for (const key of since.keys()) if (!now.has(key)) since.delete(key);
+    for (const [key, detail] of now) {
+      const known = since.get(key) ?? { atMs, told: false };
+      since.set(key, known);
+      if (known.told || atMs - known.atMs <= limitMs) continue;
+      known.told = true;
+      say(`${key}: ${detail}, for ${Math.round((atMs - known.atMs) / MINUTE)} min`);
+    }
+  };
+}

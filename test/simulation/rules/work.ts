@@ -1,0 +1,206 @@
+import type { Process } from '../../../src/domain/machine.ts';
+import type { Step } from '../recorder.ts';
+import {
+  ATTEMPTS,
+  heardAtMs,
+  HEARD_WITHIN_MS,
+  isAlive,
+  isLadder,
+  LADDER,
+  liveLeases,
+  orderOf,
+  whyNot,
+} from './facts.ts';
+import { changesOf, MINUTE, steadySinceMs, tooLong, type Rule } from './rule.ts';
+
+/** What was noted of work under way, if the step is that. */
+function noteIn(step: Step): { readonly kind: string } & Readonly<Record<string, unknown>> {
+  const isNote = step.kind === 'write' && step.call.path === 'bmdb.work.note';
+  return isNote ? (step.call.args[0] as { readonly kind: string }) : { kind: 'nothing' };
+}
+
+/** First and longest waits after failures, seconds, as the documents for operators have them. */
+const WAITS: Readonly<Partial<Record<Process, readonly [firsts: readonly number[], max: number]>>> =
+  {
+    ShepherdAgentStart: [[10, 300, 1_800], 4 * 3_600],
+    ShepherdRecovery: [[60], 3_600],
+    ShepherdReinstall: [[60], 3_600],
+    ShepherdDeprovision: [[10], 3_600],
+  };
+/** No work holds a machine for longer, whatever happens to it. */
+const WORK_MAX_MS: Readonly<Partial<Record<Process, number>>> = {
+  ShepherdAgentStart: 20 * MINUTE,
+  ShepherdRecovery: 45 * MINUTE,
+  ShepherdReinstall: 75 * MINUTE,
+};
+/** Work is begun this soon after a machine is due for it, while a daemon is well. */
+const BEGUN_WITHIN_MS = 8 * MINUTE;
+
+/** Who may work on a machine, and when. */
+export const WORK: readonly Rule[] = [
+  {
+    id: 'claim-is-allowed',
+    sentence: 'S3, S5, S8, S13: work begins only on a machine that is due for it and not held',
+    watch({ world: { bmdb } }, say) {
+      const { tables } = bmdb;
+      return (step) => {
+        for (const { machineId, before, after } of changesOf(step, 'machine')) {
+          if (step.kind !== 'write' || !before || !after) continue;
+          for (const { process, epoch, sessionId } of after.leases) {
+            if (before.leases.some((each) => each.epoch === epoch)) continue;
+            const { atMs, holds } = step;
+            const order = orderOf(tables, before.row, atMs);
+            const why = whyNot(process, before.row, { atMs, holds, order });
+            if (why) say(`${process} of ${machineId} by ${step.by}, though ${why}`);
+            const others = liveLeases(tables, before.leases, atMs).filter(
+              (each) => each.sessionId !== sessionId || isLadder(each.process),
+            );
+            for (const other of others) say(`${process} beside ${other.process} of ${machineId}`);
+          }
+        }
+      };
+    },
+  },
+  {
+    id: 'work-is-begun',
+    sentence: 'L1, L2: a machine that is due for work is worked on while a daemon is well',
+    watch(scene, say) {
+      const { tables } = scene.world.bmdb;
+      const late = tooLong(BEGUN_WITHIN_MS, say);
+      return ({ kind, atMs }) => {
+        if (kind !== 'look') return;
+        const due = new Map<string, string>();
+        const isSteady = atMs - steadySinceMs(scene) > BEGUN_WITHIN_MS;
+        const isFrozen = [...tables.guard.rows.values()].some(({ frozen }) => frozen !== null);
+        const upSinceMs = tables.guard.rows.get('fleet')?.ingestUpSinceMs ?? Infinity;
+        const mayRecover = !isFrozen && atMs - upSinceMs > HEARD_WITHIN_MS;
+        for (const { row, leases, permitGrantedAtMs } of tables.machines.values()) {
+          if (!isSteady || leases.length > 0 || permitGrantedAtMs !== null) continue;
+          const order = orderOf(tables, row, atMs);
+          const now = { atMs, holds: tables.holds, order };
+          const may = (process: Process) => whyNot(process, row, now) === null;
+          const isDue = may('ShepherdRecovery');
+          if (isDue ? mayRecover : may('ShepherdAgentStart')) {
+            due.set(row.machineId, `due for ${isDue ? 'recovery' : 'a start of its agent'}`);
+          }
+          if (may('ShepherdDeprovision')) due.set(row.machineId, 'due to be given back');
+        }
+        late(due, atMs);
+      };
+    },
+  },
+  {
+    id: 'work-ends',
+    sentence: 'L3: no slot is held longer than its hard deadline',
+    watch({ world: { bmdb } }, say) {
+      const told = new Set<string>();
+      return ({ kind, atMs }) => {
+        if (kind !== 'look') return;
+        for (const { process, startedAtMs, epoch, machineId, sessionId } of bmdb.tables.work) {
+          const limit = WORK_MAX_MS[process] ?? Infinity;
+          if (told.has(epoch) || atMs - startedAtMs < limit) continue;
+          if (!isAlive(bmdb.tables, sessionId, atMs)) continue;
+          told.add(epoch);
+          say(`${process} of ${machineId} for ${Math.round((atMs - startedAtMs) / MINUTE)} min`);
+        }
+      };
+    },
+  },
+  {
+    id: 'waits-grow',
+    sentence: 'S8: the gap after a failure is the stored interval: monotone, bounded, jittered',
+    watch: (_, say) => (step) => {
+      if (step.kind !== 'write' || step.call.path !== 'bmdb.work.fail') return;
+      for (const { machineId, before, after } of changesOf(step, 'machine')) {
+        for (const wait of after?.row.backoffs ?? []) {
+          const last = before?.row.backoffs.find(({ process }) => process === wait.process);
+          if (last === wait) continue;
+          const [firsts, maximum] = WAITS[wait.process] ?? [[], 0];
+          const seconds = wait.lastIntervalSeconds ?? 0;
+          const what = `${wait.process} of ${machineId} waits ${seconds} s`;
+          const known = last?.lastIntervalSeconds ?? null;
+          const isGrown = known !== null && seconds > known;
+          const isFirst = firsts.includes(seconds);
+          if (seconds > maximum) say(`${what}, which is too long`);
+          else if (known === null && !isFirst) say(`${what} after its first failure`);
+          else if (known !== null && !isGrown && !isFirst && seconds < maximum) {
+            say(`${what} after ${known} s`);
+          }
+          const isRestarted = isFirst && known !== null && seconds < known && known > firsts[0]!;
+          const isHeard = (before && heardAtMs(before.row)) ?? null;
+          if (isRestarted && isLadder(wait.process) && isHeard === null) {
+            say(`${what}: it starts over though nothing was heard`);
+          }
+          const share = (wait.untilMs - step.atMs) / (seconds * 1_000);
+          if (share < 0.999 || share > 1.101) say(`${what}, and ends after ${share} times that`);
+        }
+      }
+    },
+  },
+  {
+    id: 'ladder-is-climbed',
+    sentence: 'S5, S8, I4: each rung in its order, so often, and only on a machine that is silent',
+    watch: ({ world: { bmdb } }, say) => {
+      const { tables } = bmdb;
+      return (step) => {
+        const note = noteIn(step);
+        if (step.kind !== 'write' || note.kind !== 'recoveryAsked') return;
+        const { atMs, holds } = step;
+        for (const { machineId, before, after } of changesOf(step, 'machine')) {
+          const asked = after?.row.recovery;
+          if (!before || !asked || asked.askedRung === null) continue;
+          const rung = asked.askedRung;
+          const tell = (why: string) => say(`${rung} of ${machineId} by ${step.by}: ${why}`);
+          const process = rung === 'reinstalling' ? 'ShepherdReinstall' : 'ShepherdRecovery';
+          const { row } = before;
+          const order = orderOf(tables, row, atMs);
+          const rest = { ...row, backoffs: [], recovery: null };
+          const why = whyNot(process, rest, { atMs, holds, order: note['order'] ? order : null });
+          if (why) tell(why);
+          if (!before.leases.some((each) => each.process === process)) tell('nobody works on it');
+          if (note['order'] !== undefined) {
+            const verb = { 'restart-agent': 0, reboot: 1, reinstall: 3 }[String(order?.verb)];
+            if (LADDER[verb ?? -1] !== rung) tell(`what was ordered is ${order?.verb}`);
+            continue;
+          }
+          if (asked.attempts > ATTEMPTS[rung]) tell(`attempt ${asked.attempts}`);
+          const first = row.agentStarted ? 'restartingAgent' : 'rebooting';
+          const { rung: from = first, attempts = 0, nextAtMs = null } = row.recovery ?? {};
+          if (LADDER.indexOf(rung) < LADDER.indexOf(from)) tell(`after ${from}`);
+          if ((nextAtMs ?? 0) > atMs) tell('before its cool-down is over');
+          const passed = LADDER.slice(LADDER.indexOf(from), LADDER.indexOf(rung));
+          for (const each of passed) {
+            const tried = each === from ? attempts : 0;
+            // Where SSH does not answer there is no agent to restart.
+            if (each === 'restartingAgent' || tried >= ATTEMPTS[each]) continue;
+            tell(`after ${tried} attempts at ${each}`);
+          }
+          if (asked.askedAtMs !== atMs) tell('the time of the attempt is not noted');
+        }
+      };
+    },
+  },
+  {
+    id: 'a-person-is-asked-last',
+    sentence: 'S8: a person is asked when every rung of the ladder was tried so often as it may be',
+    watch:
+      ({ world: { bmdb } }, say) =>
+      (step) => {
+        if (step.kind !== 'write' || step.call.path !== 'bmdb.work.fail') return;
+        for (const { machineId, before, after } of changesOf(step, 'machine')) {
+          const quarantine = after?.row.quarantine;
+          if (!before || quarantine?.kind !== 'needsHuman' || before.row.quarantine) continue;
+          const { rung = null, attempts = 0 } = before.row.recovery ?? {};
+          const { tables } = bmdb;
+          const isPreserved = tables.holds.some(
+            ({ kind, slotId }) =>
+              kind === 'preserve' && slotId === before.row.provided?.reservationId,
+          );
+          const last = isPreserved ? 'powerCycling' : 'reinstalling';
+          if (rung !== null && LADDER.indexOf(rung) > LADDER.indexOf(last)) continue;
+          if (rung === last && attempts >= ATTEMPTS[last]) continue;
+          say(`${machineId} after ${attempts} attempts at ${rung}: ${quarantine.reason}`);
+        }
+      },
+  },
+];
