@@ -1,13 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { z } from 'zod';
 import type { NewRequest } from '../../src/adapters/bmdb/port.ts';
-import type { BalancerDriver } from '../../src/adapters/balancer/port.ts';
 import { mayServe, type MemberRow } from '../../src/domain/balancing/members.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { createPlanView } from '../../src/daemon/views/plan-view.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { createMemoryBalancer, type MemoryBalancer } from '../doubles/memory-balancer.ts';
+import type { MemoryBalancer } from '../doubles/memory-balancer.ts';
 import type { SimulatedMachine } from '../doubles/mem-machines.ts';
 import { advance } from '../doubles/simulated-clock.ts';
 import { PROVIDER } from '../support/facts.ts';
@@ -30,30 +28,13 @@ let daemon: PlayedDaemon;
 let harmed: string[];
 
 beforeEach(async () => {
-  const driver: BalancerDriver = {
-    name: 'memory',
-    settings: () => z.strictObject({}),
-    open: () => balancer.balancer,
-  };
   world = createPlayedWorld({
     seed: 1,
     locations: { hall: MACHINES },
-    config: {
-      provisioner: { maxMachines: 0 },
-      fleet: 'eu',
-      balancers: { edge: { driver: 'memory' } },
-      pools: {
-        api: {
-          balancers: ['edge'],
-          addresses: ['192.0.2.10'],
-          ports: { http: { external: 80, internal: 8080 } },
-          select: {},
-        },
-      },
-    },
-    balancerDrivers: [driver],
+    config: { provisioner: { maxMachines: 0 } },
+    hasPool: true,
   });
-  balancer = createMemoryBalancer({ clock: world.clock });
+  balancer = world.balancer!;
   harmed = [];
   daemon = await world.start({ name: 'one' });
   await pass(15 * MINUTE);

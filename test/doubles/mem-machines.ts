@@ -1,7 +1,7 @@
 import { silentLog } from '../../src/adapters/log/port.ts';
 import type { Clock, Random } from '../../src/adapters/clock/port.ts';
 import { machineId } from '../../src/domain/ids.ts';
-import type { HeartbeatRecord } from '../../src/domain/heartbeat.ts';
+import type { HeartbeatOutcome, HeartbeatRecord } from '../../src/domain/heartbeat.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/provider-tags.ts';
@@ -20,13 +20,31 @@ export interface SimulatedMachine extends FakeHost {
   die(remedy?: Remedy): void;
   /** Hardware is repaired by hand; the next boot brings it up. */
   repair(): void;
+  /** Another system answers at its address, with another host key and boot; until it is ended. */
+  impersonate(hostKey: string): void;
+  endImpersonation(): void;
   /** Of its next boots, instead of the usual time. */
   bootMs: number | null;
+  /** What becomes of its agent's calls on their way. */
+  calls: AgentCalls;
+  /** How an image is installed on it; not at all when null. */
+  installs: 'Success' | 'Error' | null;
+  /** Agents that run on it; more than one is wrong. */
+  readonly agents: number;
   /** How often an agent was started on it. */
   readonly executions: number;
   boot(bootId: string): void;
   /** Something is done to it that may bring it back. */
   treat(remedy: Remedy): void;
+}
+
+/** `lateMs`: each call takes up to so long, so that one overtakes another. */
+export interface AgentCalls {
+  readonly isLost?: boolean;
+  readonly isDoubled?: boolean;
+  readonly lateMs?: number;
+  /** Bytes of hardware report that go along. */
+  readonly reportBytes?: number;
 }
 
 /** What brings a broken machine back, the mildest first. */
@@ -39,8 +57,10 @@ export interface MemMachinesDeps {
   /** From a reboot to a machine that answers. */
   readonly bootMs: number;
   /** Brings a heartbeat to an agent server; rejects when none takes it. */
-  readonly report: (record: HeartbeatRecord) => Promise<unknown>;
+  readonly report: (record: HeartbeatRecord) => Promise<HeartbeatOutcome>;
 }
+
+const INSTALLATION_MS = 5 * 60_000;
 
 /** The machines of a provider in memory, and the agents that run on them; for the fake shell. */
 export function createMemMachines({ clock, random, report, bootMs }: MemMachinesDeps) {
@@ -58,22 +78,49 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
   };
 
   /** Calls until it is ended; answers how to end it. */
-  function startAgent(host: FakeHost, stdin: Buffer) {
+  function startAgent(host: SimulatedMachine, stdin: Buffer, reboot: () => void) {
     const init = takeoverInitCodec.decode(stdin);
     const publicKey = Buffer.from(random.uuid().replaceAll('-', '').repeat(2), 'hex');
     const { bootId } = host;
+    const id = machineId(init.machineId ?? '');
     let alive = true;
+    let installed: HeartbeatRecord['installationReport'];
+    /** Generation of the image that is being installed, or was. */
+    let installing: bigint | undefined;
+    const isRunning = () => alive && host.bootId === bootId;
+
+    async function call(): Promise<void> {
+      const { reportBytes = 0 } = host.calls;
+      const outcome = await report({
+        ...{ machineId: id, publicKey, bootId },
+        ...(installed && { installationReport: installed }),
+        ...(reportBytes > 0 && { hardwareReport: new Uint8Array(reportBytes) }),
+      });
+      if (outcome.kind !== 'accepted' || !isRunning()) return;
+      if (outcome.mayReboot) reboot();
+      else install(outcome.requestGeneration);
+    }
+    function install(generation: bigint | undefined): void {
+      const result = host.installs;
+      if (generation === undefined || generation === installing || !result) return;
+      installing = generation;
+      later(() => (installed = { generation, result, raw: new Uint8Array([1]) }), INSTALLATION_MS);
+    }
     const beat = () => {
-      if (!alive || host.bootId !== bootId) return;
+      if (!isRunning()) return;
+      const { isLost, isDoubled, lateMs } = host.calls;
       // Cut off, it tries again and again.
-      if (!host.unreachable) {
-        const id = machineId(init.machineId ?? '');
-        report({ machineId: id, publicKey, bootId }).catch(() => undefined);
+      const copies = host.unreachable || isLost ? 0 : isDoubled ? 2 : 1;
+      for (let copy = 0; copy < copies; copy += 1) {
+        const send = () => void call().catch(() => undefined);
+        if (lateMs) later(send, lateMs * random.next());
+        else send();
       }
       later(beat, DEFAULT_LOSS.periodMs);
     };
     later(beat, 1_000);
     return {
+      isRunning,
       stop: () => void (alive = false),
       answer: {
         stdout: takeoverResponseCodec.encode({ success: { initMessage: init, key: publicKey } }),
@@ -81,16 +128,29 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
     };
   }
 
-  function newShown(): SimulatedMachine {
+  function newShown(reboot: () => void): SimulatedMachine {
     let executions = 0;
-    let agents: (() => void)[] = [];
+    const agents: ReturnType<typeof startAgent>[] = [];
     /** Position in `REMEDIES` of what it needs; null: nothing. */
     let needs: number | null = null;
+    /** What a stranger's system hides. */
+    let own: Pick<FakeHost, 'hostKey' | 'secret'> | null = null;
     const host = Object.assign(createFakeHost({ unreachable: true }), {
       killAgent() {
-        for (const stop of agents.splice(0)) stop();
+        for (const { stop } of agents.splice(0)) stop();
       },
       bootMs: null,
+      calls: {},
+      installs: 'Success' as const,
+      impersonate(hostKey: string) {
+        own ??= { hostKey: host.hostKey, secret: host.secret };
+        host.killAgent();
+        Object.assign(host, { hostKey, secret: null, bootId: random.uuid() });
+      },
+      endImpersonation() {
+        if (own) Object.assign(host, { ...own, bootId: random.uuid() });
+        own = null;
+      },
       die(remedy?: Remedy) {
         needs = remedy ? REMEDIES.indexOf(remedy) : REMEDIES.length;
         host.unreachable = true;
@@ -113,18 +173,26 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
         }
         if (path !== AGENT_PATH || !host.files.has(AGENT_PATH)) return { exitCode: 127 };
         executions += 1;
-        const { stop, answer } = startAgent(host, stdin);
-        agents = [...agents, stop];
-        return answer;
+        // As the program does itself.
+        host.killAgent();
+        const agent = startAgent(host as unknown as SimulatedMachine, stdin, reboot);
+        agents.push(agent);
+        return agent.answer;
       },
     });
-    return Object.defineProperty(host, 'executions', { get: () => executions }) as SimulatedMachine;
+    return Object.defineProperties(host, {
+      executions: { get: () => executions },
+      agents: { get: () => agents.filter(({ isRunning }) => isRunning()).length },
+    }) as SimulatedMachine;
   }
 
   function add(address: string, system: HostSystem): Host<HostSystem> {
-    const shown = newShown();
+    const shown = newShown(() => {
+      void host.off();
+      later(() => void host.on(), shown.bootMs ?? bootMs);
+    });
     const disk = createMemoryDisk(silentLog);
-    const host = createHost(system, {
+    const host: Host<HostSystem> = createHost(system, {
       newBootId: random.uuid,
       disk: {
         ...disk,
@@ -134,6 +202,7 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
         },
         async runScript(script) {
           await disk.runScript(script);
+          shown.endImpersonation();
           shown.hostKey = host.system().hostKey;
           shown.secret = disk.files.get(INSTANCE_SECRET_PATH) ?? null;
         },

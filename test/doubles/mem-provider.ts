@@ -3,7 +3,12 @@ import { silentLog } from '../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../src/adapters/metrics/port.ts';
 import { toProviderMachine } from '../../src/adapters/provider/core/entries.ts';
 import { createFleetProvider } from '../../src/adapters/provider/core/fleet-provider.ts';
-import type { Driver, FleetProvider } from '../../src/adapters/provider/port.ts';
+import type {
+  Driver,
+  DriverMachine,
+  FleetProvider,
+  Provider,
+} from '../../src/adapters/provider/port.ts';
 import { createStubAccount, type StubAccount } from '../../src/adapters/provider/stub/account.ts';
 import { noMachines, type StubDevice } from '../../src/adapters/provider/stub/device.ts';
 import type { FaultKind, StubOperation } from '../../src/adapters/provider/stub/fault-kinds.ts';
@@ -13,6 +18,7 @@ import {
   createStubProvider,
   type StubCapability,
 } from '../../src/adapters/provider/stub/stub-provider.ts';
+import { ProviderError } from '../../src/domain/errors.ts';
 import { providerName } from '../../src/domain/ids.ts';
 import type { ProviderMachine, ProviderStatus } from '../../src/domain/machine.ts';
 
@@ -31,6 +37,8 @@ export interface MemProviderConfig {
   readonly locations?: Readonly<Record<string, number>>;
   /** What the driver cannot; nothing but verifying host keys when absent. */
   readonly without?: readonly StubCapability[];
+  /** Each machine is switched by a controller, a computer of its own; none when absent. */
+  readonly controllers?: boolean;
   /** Of the faults' chances. */
   readonly seed?: number;
 }
@@ -84,6 +92,10 @@ export interface MemProvider extends FleetProvider {
   /** The device is gone; its reservation is free again, or gone too. */
   remove(id: string, options?: { readonly withReservation: boolean }): void;
   setStatus(id: string, status: ProviderStatus): void;
+  /** The controllers that hang, by their devices: they switch nothing until they are restarted. */
+  readonly hung: Set<string>;
+  /** Devices of which it is not shown whether they have power. */
+  readonly powerUnknown: Set<string>;
   /** Somebody changes the device's owner tag; null takes it away. */
   setOwner(id: string, owner: string | null): void;
   /** All devices, strangers' included. */
@@ -159,12 +171,13 @@ export function createMemProvider(config: MemProviderConfig, deps: MemProviderDe
       newId: (...purpose) => (purpose[0] === 'boot' ? purpose.join('-') : random.uuid()),
     },
   );
-  const open = () =>
-    createStubProvider(account, {
-      instanceSetId,
-      without: config.without ?? ['hostKey'],
-      maxConcurrency: 64,
-    });
+  const hung = new Set<string>();
+  const powerUnknown = new Set<string>();
+  function open(): Provider {
+    const without = config.without ?? ['hostKey'];
+    const stub = createStubProvider(account, { instanceSetId, without, maxConcurrency: 64 });
+    return config.controllers ? withControllers(stub, { hung, powerUnknown }) : stub;
+  }
   const reopened = () =>
     createFleetProvider(
       open(),
@@ -193,6 +206,8 @@ export function createMemProvider(config: MemProviderConfig, deps: MemProviderDe
     snatch: (reservationId) => account.snatch(reservationId),
     remove: (id, options) => account.world.remove(id, options?.withReservation ? 'gone' : 'free'),
     setStatus: account.setStatus,
+    hung,
+    powerUnknown,
     setOwner: account.setOwner,
     devices: () => account.world.devices().map(shown),
     reservationIds: () => account.world.slots().map(({ id }) => id),
@@ -205,3 +220,41 @@ const ruleOf = ({ operation, effect, times = 1, error }: MemFault): FaultRule =>
   times,
   error,
 });
+
+/** The same provider, of machines with controllers, which may hang. */
+function withControllers(
+  stub: Provider,
+  { hung, powerUnknown }: Pick<MemProvider, 'hung' | 'powerUnknown'>,
+): Provider {
+  const shown = (machine: DriverMachine): DriverMachine => {
+    const { id } = machine;
+    if (!id) return machine;
+    const controller = { id: `controller of ${id}`, hangs: hung.has(id) };
+    return { ...machine, controller, ...(powerUnknown.has(id) && { power: 'unknown' }) };
+  };
+  /** Refuses what goes through the controller while it hangs. */
+  const through =
+    <Args extends unknown[], Answer>(call: (id: string, ...args: Args) => Promise<Answer>) =>
+    async (id: string, ...args: Args): Promise<Answer> => {
+      if (!hung.has(id)) return call(id, ...args);
+      throw new ProviderError('transient', `the controller of ${id} does not answer`);
+    };
+  return {
+    ...stub,
+    capabilities: { ...stub.capabilities, resetController: true },
+    async listMachines(filter, options) {
+      const listing = await stub.listMachines(filter, options);
+      return { ...listing, machines: listing.machines.map(shown) };
+    },
+    getMachine: async (id, options) => shown(await stub.getMachine(id, options)),
+    rebootMachine: through(stub.rebootMachine),
+    setPower: through(stub.setPower!),
+    async resetController(id, { beforeSending, requireOurs, ...options }) {
+      requireOurs(shown(await stub.getMachine(id, { requireOurs, ...options })));
+      if (!hung.has(id)) throw new ProviderError('conflict', `the controller of ${id} answers`);
+      await beforeSending?.();
+      hung.delete(id);
+      return { operationRef: `resetController/${id}` };
+    },
+  };
+}

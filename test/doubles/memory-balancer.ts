@@ -269,6 +269,7 @@ export function createMemoryBalancer(options: MemoryBalancerOptions) {
         ({ spec }) => spec.kind === 'server' && spec.name.startsWith(machine),
       ),
     inject: (fault: BalancerFault) => void faults.push({ ...fault }),
+    forgiveFaults: () => void faults.splice(0),
     /** Updating it changes nothing of its failure. */
     makeStubborn: (name: string) => void stubborn.add(name),
     /** Until then every call is refused, epoch ms. */

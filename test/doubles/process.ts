@@ -18,12 +18,15 @@ export interface PlayedProcess {
    * All methods that do something must be asynchronous.
    */
   guard<Port extends object>(port: Port): Port;
+  /** Its wall clock is set so far ahead of the world's; what counts time is left alone. */
+  setClock(offsetMs: number): void;
   /** Stops dead, as by SIGKILL: nobody is told. */
   kill(): void;
 }
 
-/** @param offsetMs how far its wall clock is ahead of the world's. */
-export function createProcess(clock: Clock, offsetMs = 0): PlayedProcess {
+/** @param startOffsetMs how far its wall clock is ahead of the world's. */
+export function createProcess(clock: Clock, startOffsetMs = 0): PlayedProcess {
+  let offsetMs = startOffsetMs;
   const timers = new Set<unknown>();
   let isAlive = true;
   /** What happens to a process that is stopped, in its order; null: it runs. */
@@ -116,6 +119,7 @@ export function createProcess(clock: Clock, offsetMs = 0): PlayedProcess {
       for (const fn of waiting) happen(fn);
     },
     guard,
+    setClock: (aheadMs) => void (offsetMs = aheadMs),
     kill() {
       isAlive = false;
       backlog = null;

@@ -1,13 +1,26 @@
-import { filter, mergeMap, type Observable } from 'rxjs';
+import { concatMap, from, mergeMap, type Observable } from 'rxjs';
+import { REPEAT_FOR_MS, repeated } from '../../src/adapters/bmdb/pg/repeat.ts';
 import { sleep, type Clock } from '../../src/adapters/clock/port.ts';
-import { AmbiguousCommit, Unreachable } from '../../src/domain/errors.ts';
+import {
+  AmbiguousCommit,
+  NotWritable,
+  ProviderError,
+  RetryExhausted,
+  SessionExpired,
+  Unreachable,
+} from '../../src/domain/errors.ts';
 import type { Interceptor, PortCall } from './intercept.ts';
 
 /**
- * What goes wrong with a call. `refused`: an error, and nothing was done. `lost`: done, and the answer
- * never came. `late`: done, and the answer comes after `forMs`. `delayed`: done after `forMs`.
+ * What goes wrong with a call. `refused`: an error, and nothing was done. `read-only`: the same, of a
+ * database that failed over. `lost`: done, and the answer never came. `late`: done, and the answer
+ * comes after `forMs`, so that a read shows what was so then. `delayed`: done after `forMs`.
+ * `conflict`: others were faster again and again, and nothing was done. `doubled`: of a notification.
+ * The caller dies: `dies-before` it is done, `dies-after` it and before the answer, or `dies-answered`.
  */
-export type CallEffect = 'refused' | 'lost' | 'late' | 'delayed';
+export type CallEffect =
+  'refused' | 'read-only' | 'lost' | 'late' | 'delayed' | 'conflict' | Notice;
+type Notice = 'doubled' | 'dies-before' | 'dies-after' | 'dies-answered';
 
 export interface CallFault {
   readonly effect: CallEffect;
@@ -15,10 +28,14 @@ export interface CallFault {
   readonly path: string;
   /** How many calls it spoils at most. */
   readonly times?: number;
+  /** So many calls that fit pass before it begins. */
+  readonly skip?: number;
   /** Until when it spoils calls, by the world's monotonic clock. */
   readonly untilMs?: number;
   /** Of `late` and `delayed`. */
   readonly forMs?: number;
+  /** Ends the caller. Of those that die. */
+  readonly die?: () => void;
 }
 
 /** The faults of one daemon's calls of its ports. */
@@ -27,55 +44,125 @@ export interface CallFaults extends Required<Interceptor> {
   clear(): void;
 }
 
+/** From the lost answer to what the adapter finds out of it. */
+const FOUND_OUT_MS = 250;
+/** Some fifty conflicts in a row, with its pauses between them. */
+const CONFLICTS_MS = 12_000;
+
 /** @param onStruck told of each call that is spoilt. */
 export function createCallFaults(
   clock: Clock,
   onStruck: (fault: CallFault, call: PortCall) => void,
 ): CallFaults {
-  let faults: { readonly fault: CallFault; left: number }[] = [];
+  let faults: { readonly fault: CallFault; left: number; skip: number }[] = [];
 
   function strike(call: PortCall): CallFault | null {
     const nowMs = clock.monotonic();
     faults = faults.filter(({ fault, left }) => left > 0 && (fault.untilMs ?? Infinity) > nowMs);
     const found = faults.find(({ fault }) => call.path.startsWith(fault.path));
     if (!found) return null;
+    if (found.skip > 0) {
+      found.skip -= 1;
+      return null;
+    }
     found.left -= 1;
     onStruck(found.fault, call);
     return found.fault;
   }
 
+  async function spoilt(fault: CallFault, call: PortCall, run: () => Promise<unknown>) {
+    const { effect, forMs = 1_000, die } = fault;
+    if (effect === 'refused' || effect === 'read-only') throw refusalOf(call, effect);
+    if (effect === 'conflict') {
+      await sleep(clock, CONFLICTS_MS);
+      throw new RetryExhausted(`${call.path}: conflicts, says the simulation`);
+    }
+    if (effect === 'dies-before') {
+      die!();
+      return NEVER;
+    }
+    if (effect === 'delayed') await sleep(clock, forMs);
+    const result = await run();
+    if (effect === 'dies-after') die!();
+    if (effect === 'dies-answered') clock.setTimeout(die!, 0);
+    if (effect === 'late') await sleep(clock, forMs);
+    if (effect === 'late' || effect === 'delayed') requireInTime(call);
+    if (effect !== 'lost') return result;
+    // It asks for what became of it, and gives that up only if it hears nothing for a while.
+    if (isEnd(call) || isClaim(call)) {
+      await sleep(clock, fault.times === 1 ? FOUND_OUT_MS : REPEAT_FOR_MS);
+      if (fault.times === 1) return result;
+    }
+    throw lostAnswer(call);
+  }
+
   return {
-    add: (fault) => void faults.push({ fault, left: fault.times ?? Infinity }),
+    add: (fault) =>
+      void faults.push({ fault, left: fault.times ?? Infinity, skip: fault.skip ?? 0 }),
     clear: () => void (faults = []),
     async around(call, run) {
-      const fault = strike(call);
-      if (!fault) return run();
-      const { effect, forMs = 1_000 } = fault;
-      if (effect === 'refused') throw new Unreachable(`${call.path}: refused by the simulation`);
-      if (effect === 'delayed') await sleep(clock, forMs);
-      const result = await run();
-      if (effect === 'late') await sleep(clock, forMs);
-      if (effect === 'lost') throw lostAnswer(call);
-      return result;
+      const once = async () => {
+        const fault = strike(call);
+        return fault ? spoilt(fault, call, run) : run();
+      };
+      if (!isEnd(call)) return once();
+      try {
+        return await repeated({ clock, ...REPEATING }, once);
+      } catch (error) {
+        // The database adapter never fails here: work that is not cancelled ends with its session.
+        if (call.path === 'bmdb.work.cancel') return undefined;
+        throw error;
+      }
     },
-    /** A notification is a call of its own: it may be lost, or come late. */
+    /** A notification is a call of its own: it may be lost, come late, or twice. */
     stream: <T>(path: string, stream$: Observable<T>) =>
       stream$.pipe(
-        mergeMap(async (value) => {
-          const fault = strike({ path, args: [] });
-          if (fault?.effect === 'late' || fault?.effect === 'delayed') {
-            await sleep(clock, fault.forMs ?? 1_000);
-          }
-          return { value, isLost: fault?.effect === 'lost' || fault?.effect === 'refused' };
+        mergeMap(async (value): Promise<T[]> => {
+          const { effect, forMs = 1_000 } = strike({ path, args: [] }) ?? {};
+          if (effect === 'late' || effect === 'delayed') await sleep(clock, forMs);
+          if (effect === 'doubled') return [value, value];
+          return effect === 'lost' || effect === 'refused' ? [] : [value];
         }),
-        filter(({ isLost }) => !isLost),
-        mergeMap(({ value }) => [value]),
+        concatMap((values) => from(values)),
       ),
   };
 }
 
-/** The database adapter tells an end of work whose answer it cannot find out from any other call. */
-const lostAnswer = ({ path }: PortCall) =>
-  path.startsWith('bmdb.work.')
-    ? new AmbiguousCommit(`${path}: the answer was lost by the simulation`)
-    : new Unreachable(`${path}: the answer was lost by the simulation`);
+/** As the database adapter does with what must not be lost. */
+const REPEATING = {
+  random: { next: () => 0.5, uuid: () => '' },
+  isPassing: (error: unknown) => error instanceof Unreachable,
+};
+const NEVER = new Promise<never>(() => undefined);
+
+const isEnd = ({ path }: PortCall) => /^bmdb\.work\.(finish|fail|cancel)$/.test(path);
+const isClaim = ({ path }: PortCall) => path === 'bmdb.session.claim';
+const isProvider = ({ path }: PortCall) => path.startsWith('provider.');
+
+/** As the database adapter does: what a session got past its local deadline is nobody's. */
+function requireInTime({ path, signal }: PortCall): void {
+  if (!signal?.aborted || !path.startsWith('bmdb.session.') || path.endsWith('.close')) return;
+  throw new SessionExpired(`${path}: too late`, { cause: signal.reason });
+}
+
+function refusalOf(call: PortCall, effect: CallEffect): Error {
+  const what = `${call.path}: refused by the simulation`;
+  if (isProvider(call)) return new ProviderError('transient', what);
+  return effect === 'read-only' ? new NotWritable(what) : new Unreachable(what);
+}
+
+/** Statements that only read, and those that are not worth a transaction, tell of no commit. */
+const WITHOUT_COMMIT =
+  /^bmdb\.(openSession|session\.poke|scan|changesSince|readMachine|sweep|heartbeats|work)/;
+
+/** What the database adapter says once it could not find out in time; others say it at once. */
+function lostAnswer(call: PortCall): Error {
+  const what = `${call.path}: the answer was lost by the simulation`;
+  if (isProvider(call)) return new ProviderError('transient', what, { outcome: 'unknown' });
+  if (!call.path.startsWith('bmdb.')) return new Unreachable(what);
+  const isGone = call.signal?.aborted ?? false;
+  if (isClaim(call) || isEnd(call)) {
+    return isGone ? new AmbiguousCommit(what) : new Unreachable(what);
+  }
+  return WITHOUT_COMMIT.test(call.path) ? new Unreachable(what) : new AmbiguousCommit(what);
+}

@@ -1,43 +1,87 @@
 import { PROVIDER } from '../support/facts.ts';
 import { targetOf } from '../contracts/requests-of.ts';
 import type { RequestedThing } from '../../src/adapters/bmdb/port.ts';
-import { SET_ID_TAG } from '../../src/domain/provisioning/provider-tags.ts';
+import { SET_ID_TAG, WITNESS_TAG } from '../../src/domain/provisioning/provider-tags.ts';
+import { installState } from '../../src/domain/eligibility.ts';
+import type { MachineRow } from '../../src/domain/machine.ts';
+import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import type { Simulation } from './simulation.ts';
+import { addressOf } from './targets.ts';
+
+const MINUTE = 60_000;
+/** Some of what must be decided shows only later. */
+const ROUNDS_MAX = 4;
 
 /** Ends every fault, repairs all hardware, and does what an operator does on the morning after. */
 export async function heal(simulation: Simulation, pass: (ms: number) => Promise<void>) {
   const { world, daemons, recorder } = simulation;
   recorder.note('everything is healed');
   world.bmdb.tables.reachable = true;
-  world.provider.account.faults.clear();
+  world.bmdb.tables.wakes$.next('reconnected');
+  world.balancer?.cutOff(false);
+  world.balancer?.forgiveFaults();
+  for (const object of world.balancer?.held.values() ?? []) object.sessions = 0;
   for (const daemon of daemons) {
     daemon.faults.clear();
     daemon.played?.resume();
+    world.deafen(daemon.name, false);
+    world.setClock(daemon.name, 0);
   }
-  for (const [address, host] of world.hosts) {
-    host.repair();
-    host.bootMs = null;
-    host.hangs = undefined;
-    host.refusesKey = false;
-    if (host.unreachable) world.boot(address.replace(/:22$/, ''));
-  }
-  for (const { id, tags } of world.provider.account.world.devices()) {
-    // Strangers' devices and those that nobody looks for any more are taken away by their owners.
-    if (tags[SET_ID_TAG] === undefined) world.provider.remove(id, { withReservation: false });
-  }
-  await pass(20 * 60_000);
-  for (const round of [1, 2]) {
+  healHosts(simulation);
+  healProvider(simulation);
+  await pass(20 * MINUTE);
+  for (let round = 1; round <= ROUNDS_MAX && leftOver(simulation).length > 0; round += 1) {
     await decideAll(simulation, round);
-    await pass(10 * 60_000);
+    await pass(20 * MINUTE);
+  }
+}
+
+function healHosts(simulation: Simulation): void {
+  const { hosts, boot } = simulation.world;
+  for (const host of hosts.values()) {
+    host.repair();
+    host.endImpersonation();
+    Object.assign(host, { bootMs: null, hangs: undefined, refusesKey: false });
+    Object.assign(host, { calls: {}, installs: 'Success' });
+    if (host.unreachable) boot(addressOf(simulation, host)!);
+  }
+}
+
+/** Whatever cannot become a machine of ours again by itself is taken away or switched on by its owner. */
+function healProvider({ world: { provider, bmdb, config } }: Simulation): void {
+  const { faults, world } = provider.account;
+  const { machines, intents } = bmdb.tables;
+  const witnesses = [...intents.values()].flatMap(({ state, witness }) =>
+    state === 'open' ? [String(witness)] : [],
+  );
+  const known = new Set([...machines.values()].map(({ row }) => row.provided?.providerId));
+  faults.clear();
+  provider.hung.clear();
+  provider.powerUnknown.clear();
+  for (const device of world.devices()) {
+    const { id, tags, failed, power, status, upAtMs } = device;
+    const isOurs =
+      tags[SET_ID_TAG] === config.providers[PROVIDER]!.instanceSetId &&
+      (known.has(id) || witnesses.includes(tags[WITNESS_TAG]!));
+    if (!isOurs || failed || status === 'Missing') world.remove(id);
+    else if (power === 'off' && upAtMs !== null) world.power(id, 'on');
+    else if (upAtMs !== null) world.change(id, { status: 'Running', leaving: null, stale: null });
   }
 }
 
 /** Whatever a person must decide is decided so that the fleet may be whole again. */
 async function decideAll({ world }: Simulation, round: number): Promise<void> {
   const { tables, requests } = world.bmdb;
+  const api = { pool: 'api', balancer: null };
   const things: RequestedThing[] = [
     { verb: 'thaw', scope: 'fleet' },
     { verb: 'thaw', scope: PROVIDER },
+    ...(world.balancer
+      ? ([
+          { verb: 'resume-pool', ...api },
+          { verb: 'thaw-pool', ...api },
+        ] as const)
+      : []),
   ];
   for (const hold of tables.holds) {
     const target = { provider: hold.provider, slotId: hold.slotId, machineId: null };
@@ -53,8 +97,14 @@ async function decideAll({ world }: Simulation, round: number): Promise<void> {
   for (const { row } of tables.machines.values()) {
     if (!row.provided) continue;
     const target = targetOf(row);
-    if (row.quarantine) things.push({ verb: 'release', target, forgetHostKey: true });
-    if (row.backoffs.length > 0) things.push({ verb: 'clear-backoff', target });
+    // A machine that is gone, or runs an image of somebody's, makes room for another one.
+    if (row.missing || installState(row) === 'DONE') {
+      things.push({ verb: 'deprovision', target, returnToPool: true, drain: 'skip' });
+    } else {
+      if (row.quarantine) things.push({ verb: 'release', target, forgetHostKey: true });
+      if (row.backoffs.length > 0) things.push({ verb: 'clear-backoff', target });
+      if (installState(row) !== 'NONE') things.push({ verb: 'cancel-install', target });
+    }
   }
   for (const [at, what] of things.entries()) {
     const key = `morning ${round} ${at}`;
@@ -66,29 +116,69 @@ async function decideAll({ world }: Simulation, round: number): Promise<void> {
 }
 
 /** What is not as it must be in a fleet that has been healed for a while. */
-export function leftOver({ world, daemons }: Simulation): string[] {
+export function leftOver(simulation: Simulation): string[] {
+  const { world, daemons } = simulation;
   const { tables } = world.bmdb;
   const found: string[] = [];
   for (const { row, permitGrantedAtMs, leases } of tables.machines.values()) {
+    const complaints = [
+      ...complaintsOf(row, simulation),
+      ...leases.map(({ process }) => `is worked on by ${process}`),
+      ...(permitGrantedAtMs === null ? [] : ['holds a permit']),
+    ];
     const name = `${row.machineId} on ${row.provided?.reservationId}`;
-    if (permitGrantedAtMs !== null) found.push(`${name} holds a permit`);
-    for (const { process } of leases) found.push(`${name} is worked on by ${process}`);
-    if (row.quarantine) found.push(`${name} is quarantined: ${row.quarantine.reason}`);
+    found.push(...complaints.map((complaint) => `${name} ${complaint}`));
   }
+  const known = new Set([...tables.machines.values()].map(({ row }) => row.provided?.providerId));
+  const devices = world.provider.account.world.devices();
+  for (const { id } of devices) if (!known.has(id)) found.push(`device ${id} has no row`);
   for (const { key, verb, state } of tables.requests.values()) {
     if (state === 'open') found.push(`request ${key} (${verb}) is open`);
   }
   for (const { witness, state } of tables.intents.values()) {
     if (state === 'open' || state === 'unresolved') found.push(`intent ${witness} is ${state}`);
   }
+  for (const { slotId, kind } of tables.holds) found.push(`${slotId} is held: ${kind}`);
+  for (const { kind, key } of tables.providerHolds.values()) {
+    found.push(`the provider is held: ${kind} ${key}`);
+  }
+  for (const { pool, state, reason } of tables.pools.values()) {
+    if (state !== 'settled') found.push(`pool ${pool} is ${state}: ${reason}`);
+  }
+  for (const { slotId, cause } of tables.penalties.values()) {
+    found.push(`${slotId} is on the shelf: ${cause}`);
+  }
   const slots = world.provider.reservationIds().length;
   for (const { name, played } of daemons) {
     if (!played) found.push(`${name} does not run`);
     const entries = [...(played?.daemon.board.entries.values() ?? [])];
     const places = Map.groupBy(entries, ({ state, substate }) => `${state} ${substate}`);
-    if (places.get('Running healthy')?.length === slots) continue;
+    if (places.get('Running healthy')?.length === slots && entries.length === slots) continue;
     const shown = [...places].map(([place, { length }]) => `${length} ${place}`).join(', ');
     found.push(`${name} does not see all ${slots} healthy: ${shown}`);
   }
   return found;
+}
+
+/** Every machine is heard from its own device, and nothing is the matter with it. */
+function complaintsOf(row: MachineRow, { world, clock }: Simulation): string[] {
+  const { provided, heartbeat, quarantine, order, deprovision, missing, recovery } = row;
+  const device = world.provider.account.world.device(provided?.providerId ?? '');
+  const host = world.hosts.get(`${provided?.address}:22`);
+  const silentMs = clock.now() - (heartbeat?.atMs ?? 0);
+  const complaints = {
+    'has no device': !device,
+    'is not on its device': device?.reservationId !== provided?.reservationId,
+    'has another address': !device?.addresses.includes(provided?.address ?? ''),
+    [`is silent for ${silentMs} ms`]: silentMs > 2 * DEFAULT_LOSS.periodMs,
+    [`has ${host?.agents} agents`]: host?.agents !== 1,
+    [`is quarantined: ${quarantine?.reason}`]: quarantine,
+    [`is to be given back`]: deprovision,
+    'is missing': missing,
+    [`has the order ${order?.key}`]: order,
+    [`is on the rung ${recovery?.rung}`]: recovery,
+    [`does not serve`]: world.balancer && row.members.some(({ state }) => state !== 'active'),
+    'serves nowhere': world.balancer && row.members.length === 0,
+  };
+  return Object.entries(complaints).flatMap(([complaint, isSo]) => (isSo ? [complaint] : []));
 }

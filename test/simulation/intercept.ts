@@ -4,6 +4,8 @@ import { isObservable, type Observable } from 'rxjs';
 export interface PortCall {
   readonly path: string;
   readonly args: readonly unknown[];
+  /** Of the session or the work that is asked; it aborts when that is dead. */
+  readonly signal?: AbortSignal;
 }
 
 export interface Interceptor {
@@ -60,7 +62,8 @@ function interceptMethod(
         ? interceptPort(result, `${root}.${name}`, interceptor)
         : result;
     };
-    return interceptor.around({ path, args }, run);
+    const signal = 'signal' in port && port.signal instanceof AbortSignal ? port.signal : undefined;
+    return interceptor.around({ path, args, ...(signal && { signal }) }, run);
   };
 }
 

@@ -1,5 +1,5 @@
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
-import { STRIKES, STRIKE_KINDS, type StrikeKind } from './strikes.ts';
+import { BALANCER_KINDS, STRIKES, STRIKE_KINDS, type StrikeKind } from './strikes.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
 
 /** One fault, drawn before the run: what, when, and with which figures. */
@@ -18,6 +18,8 @@ export interface Plan {
   readonly hours: number;
   /** Machines are spread over so many locations. */
   readonly locations: number;
+  /** All machines serve in a pool at a balancer. */
+  readonly hasPool: boolean;
   /** Timers that are due together fire in any order, and answers come late by chance. */
   readonly shuffled: boolean;
   /** In the order of their times. */
@@ -46,9 +48,10 @@ export function drawPlan(options: PlanOptions): Plan {
   const intensity = 0.3 + 1.4 * swarm.next();
   const locations = 1 + Math.floor(swarm.next() * Math.min(4, machines));
   const shuffled = swarm.next() < 0.7;
+  const hasPool = swarm.next() < 0.4;
   const strikes = STRIKE_KINDS.flatMap((kind): Strike[] => {
     const random = streamOf(seed, kind);
-    if (random.next() > share) return [];
+    if (random.next() > share || (BALANCER_KINDS.has(kind) && !hasPool)) return [];
     const { perHour, draw } = STRIKES[kind];
     const count = poisson(random, perHour * hours * intensity);
     return Array.from({ length: count }, () => ({
@@ -60,6 +63,7 @@ export function drawPlan(options: PlanOptions): Plan {
   return {
     ...options,
     locations,
+    hasPool,
     shuffled,
     strikes: strikes.toSorted((a, b) => a.atMs - b.atMs || a.kind.localeCompare(b.kind)),
   };

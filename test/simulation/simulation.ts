@@ -78,6 +78,8 @@ export async function runPlan(plan: Plan): Promise<Outcome> {
     ),
     config: CONFIG,
     ofProvider: { recoveryMayEraseDisks: true },
+    hasPool: plan.hasPool,
+    hasControllers: true,
   });
   const violations: Violation[] = [];
   const report = (rule: string, detail: string) =>
@@ -190,6 +192,7 @@ function superviseDaemon(deps: DaemonDeps): SimulatedDaemon & { begin(): Promise
         bmdb: (bmdb) => wrap(own.bmdb!(bmdb), 'bmdb'),
         driven: (driven, context) => wrap(own.driven!(driven, context), 'provider'),
         shell: (shell) => wrap(own.shell!(shell), 'shell'),
+        balancer: (balancer) => wrap(balancer, 'balancer'),
       });
       played = started;
       void started.daemon.stopped.then(

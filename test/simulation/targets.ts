@@ -6,47 +6,72 @@ import { targetOf } from '../contracts/requests-of.ts';
 import type { SimulatedMachine } from '../doubles/mem-machines.ts';
 import type { Simulation } from './simulation.ts';
 
+export interface SimulatedHost {
+  readonly address: string;
+  readonly machine: SimulatedMachine;
+}
+
 /** Chooses by position: a figure in [0, 1) means the same slot in every run of a plan. */
-function slotAt({ world }: Simulation, figure: number): string {
+export function slotAt({ world }: Simulation, figure: number): string | null {
   const slots = world.provider.reservationIds();
-  return slots[Math.floor(figure * slots.length)]!;
+  return slots[Math.floor(figure * slots.length)] ?? null;
 }
 
 /** The device on a slot; null: there is none. */
 export function deviceAt(simulation: Simulation, figure: number): StubDevice | null {
-  return simulation.world.provider.account.world.onSlot(slotAt(simulation, figure)) ?? null;
+  const slot = slotAt(simulation, figure);
+  return (slot && simulation.world.provider.account.world.onSlot(slot)) || null;
 }
 
-export function hostAt(
-  simulation: Simulation,
-  figure: number,
-): { readonly address: string; readonly machine: SimulatedMachine } | null {
+/** A location, and the devices in it. */
+export function devicesAt({ world, plan }: Simulation, figure: number) {
+  const location = `hall${1 + Math.floor(figure * plan.locations)}`;
+  const devices = world.provider.account.world.devices();
+  return [location, devices.filter((device) => device.plan.location === location)] as const;
+}
+
+export function hostAt(simulation: Simulation, figure: number): SimulatedHost | null {
   const address = deviceAt(simulation, figure)?.addresses[0];
   const machine = address && simulation.world.hosts.get(`${address}:22`);
   return machine ? { address, machine } : null;
 }
 
+/** Where a machine answers now: it may have moved. */
+export const addressOf = ({ world }: Simulation, machine: SimulatedMachine): string | undefined =>
+  [...world.hosts].find(([, each]) => each === machine)?.[0].replace(/:22$/, '');
+
 /** The row of the machine on a slot; null: there is none. */
-export function machineAt({ world, ...rest }: Simulation, figure: number): MachineRow | null {
-  const slot = slotAt({ world, ...rest }, figure);
-  const rows = [...world.bmdb.tables.machines.values()].map(({ row }) => row);
-  return rows.find(({ provided }) => provided?.reservationId === slot) ?? null;
+export function machineAt(simulation: Simulation, figure: number): MachineRow | null {
+  const slot = slotAt(simulation, figure);
+  const rows = [...simulation.world.bmdb.tables.machines.values()].map(({ row }) => row);
+  return rows.find(({ provided }) => provided && provided.reservationId === slot) ?? null;
 }
 
-let asked = 0;
+/** How often operators asked for something, by simulation: a part of each key. */
+const asked = new WeakMap<Simulation['world'], number>();
+export function newKey({ world }: Simulation): string {
+  const number = (asked.get(world) ?? 0) + 1;
+  asked.set(world, number);
+  return `operator ${number}`;
+}
 
 /** An operator asks for something. What the database refuses is told in the story. */
-export function askOf(
-  { world, recorder, clock, plan }: Simulation,
-  row: MachineRow | null,
-  what: (target: RequestTarget) => RequestedThing,
-): string {
-  const target = row ? targetOf(row) : null;
-  const thing = what(target!);
-  asked += 1;
-  const key = `operator ${plan.seed} ${clock.monotonic()} ${asked}`;
+export function ask(simulation: Simulation, thing: RequestedThing): string {
+  const { world, recorder } = simulation;
   world.bmdb.requests
-    .file({ key, by: 'ann', reason: 'simulation', what: thing })
+    .file({ key: newKey(simulation), by: 'ann', reason: 'simulation', what: thing })
     .catch((error: unknown) => recorder.note(`refused ${thing.verb}: ${explain(error)}`));
-  return `${thing.verb} of ${target ? `${target.machineId} on ${target.slotId}` : 'the fleet'}`;
+  return 'target' in thing
+    ? `${thing.verb} of ${thing.target.machineId} on ${thing.target.slotId}`
+    : `${thing.verb} of ${'scope' in thing ? thing.scope : 'pool' in thing ? thing.pool : thing.provider}`;
+}
+
+/** The same of one machine; nothing where there is none. */
+export function askOf(
+  simulation: Simulation,
+  figure: number,
+  what: (target: RequestTarget, row: MachineRow) => RequestedThing,
+): string | null {
+  const row = machineAt(simulation, figure);
+  return row && ask(simulation, what(targetOf(row), row));
 }

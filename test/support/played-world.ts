@@ -1,4 +1,5 @@
-import type { BalancerDriver } from '../../src/adapters/balancer/port.ts';
+import { z } from 'zod';
+import type { BalancerDriver, LoadBalancer } from '../../src/adapters/balancer/port.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
 import type { DriverContext, Provider } from '../../src/adapters/provider/port.ts';
@@ -9,7 +10,7 @@ import { guardPolicyOf } from '../../src/daemon/guard-policy.ts';
 import type { Ports } from '../../src/daemon/ports.ts';
 import { TUNING } from '../../src/daemon/tuning.ts';
 import { Unreachable } from '../../src/domain/errors.ts';
-import type { HeartbeatRecord } from '../../src/domain/heartbeat.ts';
+import type { HeartbeatOutcome, HeartbeatRecord } from '../../src/domain/heartbeat.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { driverTable } from '../../src/settings/driver-table.ts';
 import { createFakeShell } from '../doubles/fake-shell.ts';
@@ -17,6 +18,7 @@ import type { MemAgentServer } from '../doubles/mem-agent-server.ts';
 import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import type { MemMetrics } from '../doubles/mem-metrics.ts';
 import { createMemProvider, type MemProvider } from '../doubles/mem-provider.ts';
+import { createMemoryBalancer, type MemoryBalancer } from '../doubles/memory-balancer.ts';
 import { createProcess } from '../doubles/process.ts';
 import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
 import {
@@ -38,6 +40,12 @@ export interface PlayedWorld {
   readonly provider: MemProvider;
   /** Machines that came up, by address and port. */
   readonly hosts: ReadonlyMap<string, SimulatedMachine>;
+  /** Null: the fleet has no pool. */
+  readonly balancer: MemoryBalancer | null;
+  /** Sets the wall clock of a computer so far ahead, for the daemon that runs there and later ones. */
+  setClock(name: string, offsetMs: number): void;
+  /** Agents do not get through to the daemon on this computer, while it takes calls for all it knows. */
+  deafen(name: string, isDeaf: boolean): void;
   /** The machine of a device moves to another address, as the provider shows from now on. */
   move(deviceId: string, address: string): void;
   /** A machine boots, by a hand and not by the provider. */
@@ -70,6 +78,10 @@ export interface WorldOptions {
   readonly ofProvider?: Partial<ConfigInput['providers'][string]>;
   /** Kinds of balancers that the configuration names; none when absent. */
   readonly balancerDrivers?: readonly BalancerDriver[];
+  /** All machines serve in a pool `api` at a balancer `edge` in memory. */
+  readonly hasPool?: boolean;
+  /** Machines have controllers that may hang. */
+  readonly hasControllers?: boolean;
   /** Virtual time of its own; a new one when absent. */
   readonly clock?: VirtualClock;
 }
@@ -81,6 +93,7 @@ export interface DaemonAbout {
   readonly bmdb?: (bmdb: Bmdb) => Bmdb;
   readonly driven?: (driven: Provider, context: DriverContext) => Provider;
   readonly shell?: (shell: RemoteShell) => RemoteShell;
+  readonly balancer?: (balancer: LoadBalancer) => LoadBalancer;
   /** Whether its agent server takes calls; while it has a session when absent. */
   readonly isListening?: () => boolean;
   readonly inspect?: Ports['inspect'];
@@ -100,10 +113,20 @@ const BOOT_MS = 60_000;
 const INSTANCE_SET = 'small-world-000000000000000';
 const same = <Part>(part: Part): Part => part;
 
-export function createPlayedWorld(options: WorldOptions): PlayedWorld {
-  const clock = options.clock ?? createSimulatedClock();
-  const random = createSeededRandom(options.seed);
+export function createPlayedWorld(given: WorldOptions): PlayedWorld {
+  const clock = given.clock ?? createSimulatedClock();
+  const random = createSeededRandom(given.seed);
+  const balancer = given.hasPool
+    ? createMemoryBalancer({
+        clock,
+        healthOf: (address) => (land.hosts.get(`${address}:22`)?.unreachable ? 'down' : 'up'),
+      })
+    : null;
+  const options = balancer ? withPool(given, balancer) : given;
   const config = playedConfig(options);
+  const clocks = new Map<string, (offsetMs: number) => void>();
+  const offsets = new Map<string, number>();
+  const deaf = new Set<string>();
   const guard = guardPolicyOf(config, TUNING);
   const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, guard });
   const listeners = createListeners();
@@ -116,6 +139,7 @@ export function createPlayedWorld(options: WorldOptions): PlayedWorld {
       locations: options.locations,
       provisioningMs: PROVISIONING_MS,
       latencyMs: 0,
+      controllers: options.hasControllers ?? false,
     },
     {
       clock,
@@ -129,9 +153,12 @@ export function createPlayedWorld(options: WorldOptions): PlayedWorld {
   const fakeShell = createFakeShell({ hosts: land.hosts, clock });
 
   async function start(about: DaemonAbout): Promise<PlayedDaemon> {
-    const process = createProcess(clock, about.clockOffsetMs);
+    const { name: hostname, startConsole } = about;
+    const process = createProcess(clock, offsets.get(hostname) ?? about.clockOffsetMs);
+    clocks.set(hostname, process.setClock);
     const log = recordingLog();
     const { bmdb: ownBmdb = same, driven = same, shell = same, inspect = null } = about;
+    const { balancer: ownBalancer = same } = about;
     const { driver } = provider;
     const ports = memPorts({
       log,
@@ -139,7 +166,10 @@ export function createPlayedWorld(options: WorldOptions): PlayedWorld {
       random: about.random ?? random,
       bmdb: process.guard(ownBmdb(bmdb)),
       shell: process.guard(shell(fakeShell)),
-      balancerDrivers: options.balancerDrivers ?? [],
+      balancerDrivers: (options.balancerDrivers ?? []).map((each) => ({
+        ...each,
+        open: (...opening) => process.guard(ownBalancer(each.open(...opening))),
+      })),
       drivers: [
         {
           ...driver,
@@ -148,9 +178,12 @@ export function createPlayedWorld(options: WorldOptions): PlayedWorld {
         },
       ],
       agents: about.isListening ? { isReady: about.isListening } : {},
-      onAgentServer: (server) => listeners.add(server, () => process.isRunning),
+      onAgentServer: (server) =>
+        listeners.add(server, {
+          isRunning: () => process.isRunning,
+          isDeaf: () => deaf.has(hostname),
+        }),
     });
-    const { name: hostname, startConsole } = about;
     const daemon = await startDaemon({
       config: about.roles ? { ...config, roles: about.roles } : config,
       ports: { ...ports, hostname, inspect, ...(startConsole && { startConsole }) },
@@ -174,22 +207,57 @@ export function createPlayedWorld(options: WorldOptions): PlayedWorld {
     land.move(before!, address);
     world.change(deviceId, { addresses: [address] });
   }
-  const parts = { clock, random, config, bmdb, provider, hosts: land.hosts };
-  return { ...parts, move, boot: (address) => land.reboot(address), start, end: land.end };
+  return {
+    ...{ clock, random, config, bmdb, provider, balancer, hosts: land.hosts },
+    setClock(name, offsetMs) {
+      offsets.set(name, offsetMs);
+      clocks.get(name)?.(offsetMs);
+    },
+    deafen: (name, isDeaf) => void (isDeaf ? deaf.add(name) : deaf.delete(name)),
+    move,
+    boot: (address) => land.reboot(address),
+    start,
+    end: land.end,
+  };
+}
+
+/** The same, with one balancer that all daemons share, and a pool of all machines. */
+function withPool(options: WorldOptions, { balancer }: MemoryBalancer): WorldOptions {
+  const shared: LoadBalancer = { ...balancer, close: async () => undefined };
+  const driver: BalancerDriver = {
+    name: 'memory',
+    settings: () => z.strictObject({}),
+    open: () => shared,
+  };
+  const api = {
+    balancers: ['edge'],
+    addresses: ['192.0.2.10'],
+    ports: { http: { external: 80, internal: 8080 } },
+    select: {},
+  };
+  const balancers = { edge: { driver: driver.name } };
+  return {
+    ...options,
+    config: { ...options.config, fleet: 'eu', balancers, pools: { api } },
+    balancerDrivers: [driver],
+  };
 }
 
 /** Where agents report: to the servers of all daemons in turn, as a balancer would have it. */
 function createListeners() {
-  const servers: { readonly server: MemAgentServer; readonly isRunning: () => boolean }[] = [];
+  interface Way {
+    isRunning(): boolean;
+    isDeaf(): boolean;
+  }
+  const servers: (Way & { readonly server: MemAgentServer })[] = [];
   let calls = 0;
   return {
-    add: (server: MemAgentServer, isRunning: () => boolean) =>
-      void servers.push({ server, isRunning }),
-    async report(record: HeartbeatRecord): Promise<unknown> {
+    add: (server: MemAgentServer, way: Way) => void servers.push({ server, ...way }),
+    async report(record: HeartbeatRecord): Promise<HeartbeatOutcome> {
       const open = servers.filter(({ isRunning }) => isRunning());
       const next = open[calls % open.length];
       calls += 1;
-      if (!next) throw new Unreachable('no agent server listens');
+      if (!next || next.isDeaf()) throw new Unreachable('no agent server listens');
       return next.server.report(record);
     },
   };

@@ -1,0 +1,118 @@
+import {
+  between,
+  daemonOf,
+  figures,
+  lasting,
+  MINUTE,
+  minutes,
+  pick,
+  SECOND,
+  target,
+  type StrikeKindSpec,
+} from './kind.ts';
+
+/** Calls in the midst of which a daemon may die. */
+const DEADLY = [
+  'bmdb.session.claim',
+  'bmdb.session.intents.open',
+  'bmdb.session.intents.progress',
+  'bmdb.session.intents.adopt',
+  'bmdb.session.settle',
+  'bmdb.work.note',
+  'bmdb.work.finish',
+  'bmdb.work',
+  'provider.createMachine',
+  'provider.setTags',
+  'provider.deprovisionMachine',
+  'provider.rebootMachine',
+  'provider.setPower',
+  'provider.reinstallMachine',
+  'shell.connect',
+  'shell.ssh.upload',
+  'shell.ssh.execute',
+  'balancer',
+];
+const POINTS = ['dies-before', 'dies-after', 'dies-answered'] as const;
+
+/** Daemons and their ways to the world. */
+export const DAEMONS = {
+  'daemon-killed': {
+    perHour: 0.7,
+    draw: lasting(SECOND, 15 * MINUTE),
+    strike(simulation, numbers) {
+      const daemon = daemonOf(simulation, numbers);
+      if (!daemon.played) return null;
+      daemon.kill(numbers['forMs']!);
+      return `${daemon.name} is killed and starts again after ${minutes(numbers['forMs']!)}`;
+    },
+  },
+  'daemon-dies-in-a-call': {
+    perHour: 1,
+    draw: (random) => ({
+      ...lasting(SECOND, 5 * MINUTE, 'path', 'point')(random),
+      skip: between(random, 0, 3),
+    }),
+    strike(simulation, { path: at, point, skip, forMs, ...numbers }) {
+      const daemon = daemonOf(simulation, numbers);
+      const path = pick(DEADLY, at!);
+      const effect = pick(POINTS, point!);
+      const die = () => daemon.kill(forMs!);
+      daemon.faults.add({ effect, path, times: 1, skip: skip!, die });
+      return `${daemon.name} ${effect} in its next call ${path} but ${skip}`;
+    },
+  },
+  'daemon-restarts': {
+    perHour: 0.3,
+    draw: target,
+    strike(simulation, numbers) {
+      const daemon = daemonOf(simulation, numbers);
+      if (!daemon.played?.isAlive) return null;
+      void daemon.restart();
+      return `${daemon.name} is restarted in peace`;
+    },
+  },
+  'daemon-paused': {
+    perHour: 0.7,
+    draw: lasting(SECOND, 5 * MINUTE),
+    strike(simulation, numbers) {
+      const { played, name } = daemonOf(simulation, numbers);
+      if (!played) return null;
+      played.pause();
+      simulation.later(() => played.resume(), numbers['forMs']!);
+      return `${name} stands still for ${minutes(numbers['forMs']!)}`;
+    },
+  },
+  'daemon-cut-off': {
+    perHour: 0.5,
+    draw: lasting(5 * SECOND, 30 * MINUTE, 'port', 'effect'),
+    strike(simulation, numbers) {
+      const daemon = daemonOf(simulation, numbers);
+      const path = pick(['bmdb', 'provider', 'shell', 'balancer'], numbers['port']!);
+      const effect = pick(['refused', 'lost'] as const, numbers['effect']!);
+      const untilMs = simulation.clock.monotonic() + numbers['forMs']!;
+      daemon.faults.add({ effect, path, untilMs });
+      return `${daemon.name} is cut off from ${path} (${effect}) for ${minutes(numbers['forMs']!)}`;
+    },
+  },
+  /** Its certificate expired, say, or a firewall changed: it does not know. */
+  'agents-do-not-reach-daemon': {
+    perHour: 0.3,
+    draw: lasting(MINUTE, 60 * MINUTE),
+    strike(simulation, numbers) {
+      const { name } = daemonOf(simulation, numbers);
+      simulation.world.deafen(name, true);
+      simulation.later(() => simulation.world.deafen(name, false), numbers['forMs']!);
+      return `no agent gets through to ${name} for ${minutes(numbers['forMs']!)}`;
+    },
+  },
+  'clock-is-set': {
+    perHour: 0.5,
+    draw: figures('which', 'ahead'),
+    strike(simulation, { ahead, ...numbers }) {
+      const { name } = daemonOf(simulation, numbers);
+      const offsetMs = Math.round((2 * ahead! - 1) * 60 * MINUTE);
+      simulation.world.setClock(name, offsetMs);
+      return `the clock of ${name} is ${Math.round(offsetMs / SECOND)} s ahead from now on`;
+    },
+  },
+} satisfies Record<string, StrikeKindSpec>;
