@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import Bottleneck from 'bottleneck';
 import { type Clock, sleep } from '../../clock/port.ts';
 import type { Network } from '../../network/port.ts';
 import { createTurns } from '../turns.ts';
@@ -41,22 +42,15 @@ interface ProbeDeps {
 export function createProbes(limits: ProbeLimits, deps: ProbeDeps, lifetime: AbortSignal): Probes {
   const { clock } = deps;
   const seen = new Map<string, { answers: boolean | null; atMs: number }>();
-  const turns = createTurns({ maxConcurrency: limits.parallelism, gapMs: limits.gapMs }, deps);
+  const inTurn = deps.network
+    ? pacedByClock(limits, deps, lifetime)
+    : pacedByWall(limits, lifetime);
 
   async function probe(target: Target): Promise<void> {
     const { timeoutMs } = limits;
     const answers = await listensAt(target, { ...deps, timeoutMs, signal: lifetime });
     if (!lifetime.aborted) seen.set(keyOf(target), { answers, atMs: clock.monotonic() });
   }
-
-  /** Those that still wait at the end are dropped. */
-  const inTurn = (target: Target): Promise<void> =>
-    turns
-      .take({ signal: lifetime })
-      .then((end) => probe(target).finally(end))
-      .catch((error: unknown) => {
-        if (!lifetime.aborted) throw error;
-      });
 
   return {
     async look(targets, signal) {
@@ -71,7 +65,7 @@ export function createProbes(limits: ProbeLimits, deps: ProbeDeps, lifetime: Abo
       }
       const patience = new AbortController();
       const ends = AbortSignal.any([patience.signal, signal]);
-      const all = Promise.all(due.map((target) => inTurn(target)));
+      const all = Promise.all(due.map((target) => inTurn(() => probe(target))));
       const waited = sleep(clock, limits.patienceMs, ends).catch(() => undefined);
       await Promise.race([all, waited]);
       patience.abort();
@@ -83,6 +77,35 @@ export function createProbes(limits: ProbeLimits, deps: ProbeDeps, lifetime: Abo
     answers: (target) => seen.get(keyOf(target))?.answers ?? null,
   };
 }
+
+type Pace = (probe: () => Promise<void>) => Promise<void>;
+
+/** Sockets keep to the wall clock anyway, as this limiter does. Probes that wait at the end are dropped. */
+function pacedByWall({ parallelism, gapMs }: ProbeLimits, lifetime: AbortSignal): Pace {
+  const limiter = new Bottleneck({ maxConcurrent: parallelism, minTime: gapMs });
+  const stop = () => limiter.stop({ dropWaitingJobs: true });
+  lifetime.addEventListener('abort', () => void stop().catch(() => undefined), { once: true });
+  return (probe) => unlessOver(limiter.schedule(probe), lifetime);
+}
+
+/** A network in memory keeps to the clock of its world. */
+function pacedByClock(
+  { parallelism, gapMs }: ProbeLimits,
+  { clock }: ProbeDeps,
+  lifetime: AbortSignal,
+): Pace {
+  const turns = createTurns({ maxConcurrency: parallelism, gapMs }, { clock });
+  return (probe) =>
+    unlessOver(
+      turns.take({ signal: lifetime }).then((end) => probe().finally(end)),
+      lifetime,
+    );
+}
+
+const unlessOver = (probed: Promise<void>, lifetime: AbortSignal): Promise<void> =>
+  probed.catch((error: unknown) => {
+    if (!lifetime.aborted) throw error;
+  });
 
 const keyOf = ({ host, port }: Target): string => `${host} ${port}`;
 
