@@ -44,6 +44,7 @@ export const HURRY: Pace = {
     heartbeatMs: 5_000,
     handOutMs: 5_000,
     periodMs: 1_000,
+    readGapMs: 2_000,
     ladderResetMs: 3_000,
     serveWaitMs: 5_000,
     needsHumanAfterMs: 3_600_000,
