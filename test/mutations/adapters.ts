@@ -2,213 +2,169 @@ import { mutationsOf } from './mutation.ts';
 
 /** The adapters for agents, SSH, providers and metrics. */
 export const mutations = mutationsOf({
-  'src/domain/strangers.ts': {
-    'test/adapters/agents/hostile.test.ts': {
-      'connections-come-at-any-rate': '[-      if (!connects.take(network)) return false;\n-]',
-    },
+  'src/domain/strangers.ts test/adapters/agents/hostile.test.ts': {
+    'connections-come-at-any-rate': '[-      if (!connects.take(network)) return false;\n-]',
   },
-  'src/adapters/agents/connections.ts': {
-    'test/adapters/agents/strangers.test.ts': {
-      'a-heard-agent-keeps-its-refusals': '[-    refusals.delete(session);\n-]',
-      'a-heard-agent-stays-a-stranger': '[-    strangers.known(session.socket);\n-]',
-      'refused-calls-end-no-connection':
-        '[-      if (count > limits.refusedCallsMax) session.destroy();\n-]',
-    },
+  'src/adapters/agents/connections.ts test/adapters/agents/strangers.test.ts': {
+    'a-heard-agent-keeps-its-refusals': '[-    refusals.delete(session);\n-]',
+    'a-heard-agent-stays-a-stranger': '[-    strangers.known(session.socket);\n-]',
+    'refused-calls-end-no-connection':
+      '[-      if (count > limits.refusedCallsMax) session.destroy();\n-]',
   },
-  'src/adapters/agents/intake.ts': {
-    'test/adapters/agents/intake.test.ts': {
-      'who-comes-alone-waits-for-others':
-        '      const waitMs = [-nextMs - clock.monotonic()-]{+batch.gapMs+};\n',
-      'batches-begin-at-any-rate': '[-      nextMs = clock.monotonic() + batch.gapMs;\n-]',
-      'enough-heartbeats-wait-all-the-same': '    sizeEnough: [-batch.enough-]{+Infinity+},\n',
-    },
+  'src/adapters/agents/intake.ts test/adapters/agents/intake.test.ts': {
+    'who-comes-alone-waits-for-others':
+      '      const waitMs = [-nextMs - clock.monotonic()-]{+batch.gapMs+};\n',
+    'batches-begin-at-any-rate': '[-      nextMs = clock.monotonic() + batch.gapMs;\n-]',
+    'enough-heartbeats-wait-all-the-same': '    sizeEnough: [-batch.enough-]{+Infinity+},\n',
   },
-  'src/adapters/bmdb/pg/statement.ts': {
-    'test/adapters/bmdb/pg/heartbeat-cost.test.ts': {
-      'keys-are-sent-as-text': "type === 'bytea[-[]-]' ? ",
-    },
+  'src/adapters/bmdb/pg/statement.ts test/adapters/bmdb/pg/heartbeat-cost.test.ts': {
+    'keys-are-sent-as-text': "type === 'bytea[-[]-]' ? ",
   },
-  'src/adapters/agents/call-handler.ts': {
-    'test/adapters/agents/call-limit.test.ts': {
-      'a-call-may-take-for-ever-after-another':
-        '[-        timer = clock.setTimeout(cutOffLate, leftMs);\n-]',
-    },
+  'src/adapters/agents/call-handler.ts test/adapters/agents/call-limit.test.ts': {
+    'a-call-may-take-for-ever-after-another':
+      '[-        timer = clock.setTimeout(cutOffLate, leftMs);\n-]',
   },
-  'src/adapters/agents/front-thread.ts': {
-    'test/adapters/agents/front-thread.test.ts': {
-      'any-number-of-debug-lines':
-        "level !== 'debug' || debugLines.[-take('')-]{+has('') || true+}",
-      'new-keys-are-not-presented':
-        "if (message.kind === 'present') [-front.present(message.tls-]{+metrics.flush(+});",
-    },
+  'src/adapters/agents/front-thread.ts test/adapters/agents/front-thread.test.ts': {
+    'any-number-of-debug-lines': "level !== 'debug' || debugLines.[-take('')-]{+has('') || true+}",
+    'new-keys-are-not-presented':
+      "if (message.kind === 'present') [-front.present(message.tls-]{+metrics.flush(+});",
   },
-  'src/adapters/agents/agent-server-thread.ts': {
-    'test/adapters/agents/front-thread.test.ts': {
-      'unusable-keys-reach-the-thread': '      [-assertUsable(tls);\n      -]tell(',
-    },
-    'test/adapters/agents/renewal.test.ts test/adapters/agents/agents.contract.test.ts': {
+  'src/adapters/agents/agent-server-thread.ts test/adapters/agents/front-thread.test.ts': {
+    'unusable-keys-reach-the-thread': '      [-assertUsable(tls);\n      -]tell(',
+  },
+  'src/adapters/agents/agent-server-thread.ts test/adapters/agents/renewal.test.ts test/adapters/agents/agents.contract.test.ts':
+    {
       'the-thread-takes-in-without-a-session':
         "[-        if (!isReady()) throw new Unreachable('the daemon has no live session');\n-]",
     },
+  'src/adapters/agents/heartbeat-sink.ts test/adapters/agents/renewal.test.ts': {
+    'a-failed-store-counts-for-ever': '        [-brokenAtMs = -Infinity;\n        -]outcomes',
   },
-  'src/adapters/agents/heartbeat-sink.ts': {
-    'test/adapters/agents/renewal.test.ts': {
-      'a-failed-store-counts-for-ever': '        [-brokenAtMs = -Infinity;\n        -]outcomes',
-    },
+  'src/adapters/agents/heartbeat-service.ts test/adapters/agents/http2-agent-server.test.ts': {
+    'a-request-of-another-generation-is-handed-out': 'if (generation >= 1n[- && isRight-])',
+    'a-bad-caller-locks-agents-out':
+      '[-(isKnown || refusalsOfNetwork.has(network)-]{+refusalsOfNetwork.has(network+})',
+    'refusals-cost-nothing': '[-      refusalsOfNetwork.take(network);\n-]',
   },
-  'src/adapters/agents/heartbeat-service.ts': {
-    'test/adapters/agents/http2-agent-server.test.ts': {
-      'a-request-of-another-generation-is-handed-out': 'if (generation >= 1n[- && isRight-])',
-      'a-bad-caller-locks-agents-out':
-        '[-(isKnown || refusalsOfNetwork.has(network)-]{+refusalsOfNetwork.has(network+})',
-      'refusals-cost-nothing': '[-      refusalsOfNetwork.take(network);\n-]',
-    },
+  'src/adapters/ssh/ssh2-shell.ts test/adapters/ssh/ssh2-shell.test.ts': {
+    'a-password-for-any-host':
+      "way[-?.type !== 'password' || hostKey?.toString('base64') === target.hostKey-]{+ !== undefined || hostKey === undefined+}",
   },
-  'src/adapters/ssh/ssh2-shell.ts': {
-    'test/adapters/ssh/ssh2-shell.test.ts': {
-      'a-password-for-any-host':
-        "way[-?.type !== 'password' || hostKey?.toString('base64') === target.hostKey-]{+ !== undefined || hostKey === undefined+}",
-    },
-    'test/adapters/ssh/algorithms.test.ts': {
-      'a-host-key-may-change-in-between':
-        '      if (hostKey[-.equals(key)-]{+ !== undefined+}) return true;\n',
-    },
+  'src/adapters/ssh/ssh2-shell.ts test/adapters/ssh/algorithms.test.ts': {
+    'a-host-key-may-change-in-between':
+      '      if (hostKey[-.equals(key)-]{+ !== undefined+}) return true;\n',
   },
-  'src/adapters/ssh/ssh2-upload.ts': {
-    'test/adapters/ssh/shell.contract.test.ts test/adapters/ssh/sshd-resume.test.ts': {
+  'src/adapters/ssh/ssh2-upload.ts test/adapters/ssh/shell.contract.test.ts test/adapters/ssh/sshd-resume.test.ts':
+    {
       'a-part-of-another-content-is-continued':
         '[-sha256(content.subarray(0, sizeBytes)) === sum ? sizeBytes : 0-]{+sum === undefined ? 0 : sizeBytes+}',
     },
+  'src/adapters/ssh/sftp-file.ts test/adapters/ssh/sftp-file.test.ts': {
+    'a-chunk-is-written-out-of-turn': '      [-await-]{+void+} turn();\n',
+    'the-youngest-upload-goes-first': 'other.upload [-<-]{+>+}= upload',
   },
-  'src/adapters/ssh/sftp-file.ts': {
-    'test/adapters/ssh/sftp-file.test.ts': {
-      'a-chunk-is-written-out-of-turn': '      [-await-]{+void+} turn();\n',
-      'the-youngest-upload-goes-first': 'other.upload [-<-]{+>+}= upload',
-    },
+  'src/adapters/ssh/ssh2-link.ts test/adapters/ssh/ssh2-link.test.ts': {
+    'a-system-call-for-each-piece-of-a-packet': '[-  writeTogether(socket);\n-]',
+    'a-key-is-read-for-each-packet':
+      "  client.[-on-]{+once+}('handshake', () => readKeysOnce(client));\n",
   },
-  'src/adapters/ssh/ssh2-link.ts': {
-    'test/adapters/ssh/ssh2-link.test.ts': {
-      'a-system-call-for-each-piece-of-a-packet': '[-  writeTogether(socket);\n-]',
-      'a-key-is-read-for-each-packet':
-        "  client.[-on-]{+once+}('handshake', () => readKeysOnce(client));\n",
-    },
+  'src/adapters/ssh/ssh2-exec.ts test/adapters/ssh/shell.contract.test.ts test/adapters/ssh/ssh2-shell.test.ts':
+    { 'output-without-an-end': '    if (sizeBytes [-> outputBytesMax-]{+< 0+}) {\n' },
+  'src/adapters/ssh/key-ring.ts test/adapters/ssh/key-ring.test.ts': {
+    'too-many-keys-are-offered': '  if (keys.length <= {+2 * +}signersMax) return keys;',
   },
-  'src/adapters/ssh/ssh2-exec.ts': {
-    'test/adapters/ssh/shell.contract.test.ts test/adapters/ssh/ssh2-shell.test.ts': {
-      'output-without-an-end': '    if (sizeBytes [-> outputBytesMax-]{+< 0+}) {\n',
-    },
-  },
-  'src/adapters/ssh/key-ring.ts': {
-    'test/adapters/ssh/key-ring.test.ts': {
-      'too-many-keys-are-offered': '  if (keys.length <= {+2 * +}signersMax) return keys;',
-    },
-  },
-  'src/adapters/provider/core/calls.ts': {
-    'test/adapters/provider/core/calls.test.ts test/adapters/provider/core/announcements.test.ts': {
+  'src/adapters/provider/core/calls.ts test/adapters/provider/core/calls.test.ts test/adapters/provider/core/announcements.test.ts':
+    {
       'a-refusal-hides-what-was-done':
         "refused [-&& facetsOf(error).outcome === 'not-done' -]? refused.cause : error",
     },
-    'test/adapters/provider/equinix/turns.test.ts': {
-      'what-called-it-off-is-hidden': '[-        refused = { cause };\n-]',
-    },
-    'test/adapters/provider/core/calls.test.ts': {
-      'a-driver-that-hangs-is-waited-for':
-        'timer = clock.setTimeout(() => [-reject(UNHEEDED)-]{+undefined+}, HEED_MS);',
-      'a-wait-for-a-turn-uses-up-the-limit':
-        '    const endWait = [-limit.wait()-]{+(): void => undefined+};',
-    },
-    'test/adapters/provider/core/calls.test.ts test/adapters/provider/core/fleet-provider.test.ts':
-      {
-        'a-stopped-provider-answers':
-          "[-    if (stopping.signal.aborted) throw new ProviderError('stopped', `${name} was stopped`);\n-]",
-      },
-    'test/adapters/provider/core/changes.test.ts': {
-      'an-unseen-machine-is-acted-on':
-        "[-      if (!isOurs) throw new ProviderError('permanent', 'nobody looked whose the machine is');\n-]",
-    },
+  'src/adapters/provider/core/calls.ts test/adapters/provider/equinix/turns.test.ts': {
+    'what-called-it-off-is-hidden': '[-        refused = { cause };\n-]',
   },
-  'src/adapters/provider/core/looks.ts': {
-    'test/adapters/provider/core/changes.test.ts': {
-      'a-foreign-machine-is-acted-on': "if (ownership [-=== 'ours-]{+!== 'foreign+}') return;",
-    },
-    'test/adapters/provider/core/fleet-provider.test.ts test/adapters/provider/core/answers.test.ts':
-      {
-        'a-driver-answers-of-another-machine':
-          'if (machine.id [-=== id-]{+!== null+}) return machine;',
-      },
-    'test/adapters/provider/core/absence.test.ts': {
-      'not-found-is-believed-at-once': '[-    await absence.confirm(gone, error, signal);\n-]',
-    },
+  'src/adapters/provider/core/calls.ts test/adapters/provider/core/calls.test.ts': {
+    'a-driver-that-hangs-is-waited-for':
+      'timer = clock.setTimeout(() => [-reject(UNHEEDED)-]{+undefined+}, HEED_MS);',
+    'a-wait-for-a-turn-uses-up-the-limit':
+      '    const endWait = [-limit.wait()-]{+(): void => undefined+};',
   },
-  'src/adapters/provider/core/orders.ts': {
-    'test/adapters/provider/core/fleet-provider.test.ts': {
-      'a-driver-that-cannot-is-asked': "[-      require('reboot');\n-]",
+  'src/adapters/provider/core/calls.ts test/adapters/provider/core/calls.test.ts test/adapters/provider/core/fleet-provider.test.ts':
+    {
+      'a-stopped-provider-answers':
+        "[-    if (stopping.signal.aborted) throw new ProviderError('stopped', `${name} was stopped`);\n-]",
     },
-    'test/adapters/provider/core/changes.test.ts': {
-      'a-change-without-a-look-succeeded': 'if (running.isLookedAt(){+ || true+}) return answer;',
-      'a-wait-for-another-change-uses-up-the-limit':
-        '    const endWait = [-limit.wait()-]{+(): void => undefined+};',
-    },
+  'src/adapters/provider/core/calls.ts test/adapters/provider/core/changes.test.ts': {
+    'an-unseen-machine-is-acted-on':
+      "[-      if (!isOurs) throw new ProviderError('permanent', 'nobody looked whose the machine is');\n-]",
   },
-  'src/adapters/http/call.ts': {
-    'test/adapters/provider/equinix/client/vectors-creation.test.ts': {
-      'aborted-while-it-was-checked-and-sent':
-        '    await request.beforeAttempt?.([-);\n    if (signal.aborted) throw cancelled(-]);\n',
-      'sent-before-it-is-checked': '    [-await-]{+void+} request.beforeAttempt?.();\n',
-    },
-    'test/adapters/provider/equinix/client/vectors-calls.test.ts': {
-      'a-refused-token-is-tried-again': "    if (refusal.holds(token){+ && token === ''+}) {",
-      'tokens-may-rotate-for-ever': '!rotated[- || ++spent.rotations > 1-]',
-    },
-    'test/adapters/provider/equinix/client/vectors-creation.test.ts test/adapters/provider/equinix/client/vectors-mutations.test.ts':
-      {
-        'an-answer-that-was-lost-is-asked-again':
-          "    if (type === 'ambiguous') {+return 'timeout';\n    if (type === 'ambiguous') +}{\n",
-      },
-    'test/adapters/provider/equinix/three-daemons.test.ts': {
-      'waits-for-a-turn-count-against-the-limit':
-        'const outer = {+null as ReturnType<NonNullable<typeof +}waitsForTurn[-?.()-]{+>> | null+};',
-    },
-    'test/adapters/provider/equinix/turns.test.ts': {
-      'a-wait-that-the-server-asks-for-uses-up-the-limit':
-        '    const [-{ end } = beginWait()-]{+end = (): void => undefined+};',
-      'a-deletion-waits-like-all-others': 'urgent[-: urgent || isUrgentCall-],',
-    },
+  'src/adapters/provider/core/looks.ts test/adapters/provider/core/changes.test.ts': {
+    'a-foreign-machine-is-acted-on': "if (ownership [-=== 'ours-]{+!== 'foreign+}') return;",
   },
-  'src/adapters/kit/locks.ts': {
-    'test/adapters/provider/core/changes.test.ts': {
-      'two-changes-of-a-machine-at-once': '[-if (before) await unlessAborted(before, signal);-]',
+  'src/adapters/provider/core/looks.ts test/adapters/provider/core/fleet-provider.test.ts test/adapters/provider/core/answers.test.ts':
+    {
+      'a-driver-answers-of-another-machine':
+        'if (machine.id [-=== id-]{+!== null+}) return machine;',
     },
-    'test/adapters/kit/locks.test.ts': {
-      'who-leaves-the-line-frees-the-lock': 'void [-tail-]{+mine.promise+}.then(() => {',
-    },
+  'src/adapters/provider/core/looks.ts test/adapters/provider/core/absence.test.ts': {
+    'not-found-is-believed-at-once': '[-    await absence.confirm(gone, error, signal);\n-]',
   },
-  'src/adapters/provider/equinix/client/device-actions.ts': {
-    'test/adapters/provider/equinix/turns.test.ts': {
+  'src/adapters/provider/core/orders.ts test/adapters/provider/core/fleet-provider.test.ts': {
+    'a-driver-that-cannot-is-asked': "[-      require('reboot');\n-]",
+  },
+  'src/adapters/provider/core/orders.ts test/adapters/provider/core/changes.test.ts': {
+    'a-change-without-a-look-succeeded': 'if (running.isLookedAt(){+ || true+}) return answer;',
+    'a-wait-for-another-change-uses-up-the-limit':
+      '    const endWait = [-limit.wait()-]{+(): void => undefined+};',
+  },
+  'src/adapters/http/call.ts test/adapters/provider/equinix/client/vectors-creation.test.ts': {
+    'aborted-while-it-was-checked-and-sent':
+      '    await request.beforeAttempt?.([-);\n    if (signal.aborted) throw cancelled(-]);\n',
+    'sent-before-it-is-checked': '    [-await-]{+void+} request.beforeAttempt?.();\n',
+  },
+  'src/adapters/http/call.ts test/adapters/provider/equinix/client/vectors-calls.test.ts': {
+    'a-refused-token-is-tried-again': "    if (refusal.holds(token){+ && token === ''+}) {",
+    'tokens-may-rotate-for-ever': '!rotated[- || ++spent.rotations > 1-]',
+  },
+  'src/adapters/http/call.ts test/adapters/provider/equinix/client/vectors-creation.test.ts test/adapters/provider/equinix/client/vectors-mutations.test.ts':
+    {
+      'an-answer-that-was-lost-is-asked-again':
+        "    if (type === 'ambiguous') {+return 'timeout';\n    if (type === 'ambiguous') +}{\n",
+    },
+  'src/adapters/http/call.ts test/adapters/provider/equinix/three-daemons.test.ts': {
+    'waits-for-a-turn-count-against-the-limit':
+      'const outer = {+null as ReturnType<NonNullable<typeof +}waitsForTurn[-?.()-]{+>> | null+};',
+  },
+  'src/adapters/http/call.ts test/adapters/provider/equinix/turns.test.ts': {
+    'a-wait-that-the-server-asks-for-uses-up-the-limit':
+      '    const [-{ end } = beginWait()-]{+end = (): void => undefined+};',
+    'a-deletion-waits-like-all-others': 'urgent[-: urgent || isUrgentCall-],',
+  },
+  'src/adapters/kit/locks.ts test/adapters/provider/core/changes.test.ts': {
+    'two-changes-of-a-machine-at-once': '[-if (before) await unlessAborted(before, signal);-]',
+  },
+  'src/adapters/kit/locks.ts test/adapters/kit/locks.test.ts': {
+    'who-leaves-the-line-frees-the-lock': 'void [-tail-]{+mine.promise+}.then(() => {',
+  },
+  'src/adapters/provider/equinix/client/device-actions.ts test/adapters/provider/equinix/turns.test.ts':
+    {
       'the-look-at-the-device-comes-early':
         '  {+await look?.();\n  +}const before = await eventIds(routes, call, id);[-\n  await look?.();-]\n',
     },
-  },
-  'src/adapters/provider/equinix/client/device-routes.ts': {
-    'test/adapters/provider/equinix/lies.test.ts': {
+  'src/adapters/provider/equinix/client/device-routes.ts test/adapters/provider/equinix/lies.test.ts':
+    {
       'another-device-is-an-answer':
         "        query: expansionOf(expansion, ['facility']),\n        schema: [-ofId(device, id)-]{+device+},\n",
     },
-  },
-  'src/adapters/provider/equinix/client/key-routes.ts': {
-    'test/adapters/provider/equinix/lies.test.ts': {
+  'src/adapters/provider/equinix/client/key-routes.ts test/adapters/provider/equinix/lies.test.ts':
+    {
       'another-key-is-an-answer':
         "call.send({ method: 'GET', path: pathOf(call, id), schema: [-ofId(sshKey, id)-]{+sshKey+} })",
     },
-  },
-  'src/adapters/metrics/prom-metrics.ts': {
-    'test/adapters/metrics/prom-metrics.test.ts': {
-      'silent-machines-are-the-newly-silent':
-        'silent.set({ scope }, each.[-silent-]{+newlySilent+});',
-      'failed-devices-are-told-as-orphans':
-        "discrepancies.set({ provider, kind }, figures[{+kind === 'orphan' ? 'failed' : +}kind]);",
-      'managed-machines-are-told-as-used':
-        "capacity.set({ provider, kind }, figures[{+kind === 'used' ? 'managed' : +}kind]);",
-    },
+  'src/adapters/metrics/prom-metrics.ts test/adapters/metrics/prom-metrics.test.ts': {
+    'silent-machines-are-the-newly-silent':
+      'silent.set({ scope }, each.[-silent-]{+newlySilent+});',
+    'failed-devices-are-told-as-orphans':
+      "discrepancies.set({ provider, kind }, figures[{+kind === 'orphan' ? 'failed' : +}kind]);",
+    'managed-machines-are-told-as-used':
+      "capacity.set({ provider, kind }, figures[{+kind === 'used' ? 'managed' : +}kind]);",
   },
 });

@@ -2,39 +2,26 @@ import { mutationsOf } from './mutation.ts';
 
 /** What a bring-up must not cost. */
 export const mutations = mutationsOf({
-  'src/actors/turns/semaphore.ts': {
-    'test/actors/turns/semaphore.test.ts': {
-      'who-left-is-in-the-queue-for-ever':
-        '[-    while (next && !waiting.has(next)) next = queue.pop();\n-]',
-    },
+  'src/actors/turns/semaphore.ts test/actors/turns/semaphore.test.ts': {
+    'who-left-is-in-the-queue-for-ever':
+      '[-    while (next && !waiting.has(next)) next = queue.pop();\n-]',
   },
-  'src/actors/tasks/task.ts': {
-    'test/actors/tasks/ended-turns.test.ts': {
-      'a-place-is-kept-while-rows-are-read':
-        '  [-taskPool.leavePlace(turn.slot);\n  -]const seconds',
-    },
+  'src/actors/tasks/task.ts test/actors/tasks/ended-turns.test.ts': {
+    'a-place-is-kept-while-rows-are-read': '  [-taskPool.leavePlace(turn.slot);\n  -]const seconds',
   },
-  'src/actors/cell-pool.ts': {
-    'test/actors/cell-pool.test.ts': {
-      'news-that-move-nothing-cost-an-event':
-        '[-if (machine && before && isSameToChart(before, view)) show(slot, machine);\n      else -]send',
-    },
+  'src/actors/cell-pool.ts test/actors/cell-pool.test.ts': {
+    'news-that-move-nothing-cost-an-event':
+      '[-if (machine && before && isSameToChart(before, view)) show(slot, machine);\n      else -]send',
   },
-  'src/machines/lifecycle-setup.ts': {
-    'test/actors/cell-pool.test.ts': {
-      'a-request-is-no-news':
-        '  before.machineId === after.machineId[- &&\n  before.request === after.request-];',
-    },
+  'src/machines/lifecycle-setup.ts test/actors/cell-pool.test.ts': {
+    'a-request-is-no-news':
+      '  before.machineId === after.machineId[- &&\n  before.request === after.request-];',
   },
-  'src/actors/tasks/agent-start.ts': {
-    'test/actors/tasks/ended-turns.test.ts': {
-      'a-place-is-kept-while-a-start-is-recorded':
-        '    [-taskPool.leavePlace(slot);\n    -]await work.finish({',
-    },
+  'src/actors/tasks/agent-start.ts test/actors/tasks/ended-turns.test.ts': {
+    'a-place-is-kept-while-a-start-is-recorded':
+      '    [-taskPool.leavePlace(slot);\n    -]await work.finish({',
   },
-  'src/actors/tasks/steps.ts': {
-    'test/actors/tasks/agent-start.test.ts': {
-      'a-step-outlives-its-actor': '        if ([-!-]turn.signal.aborted) end(job.slot);\n',
-    },
+  'src/actors/tasks/steps.ts test/actors/tasks/agent-start.test.ts': {
+    'a-step-outlives-its-actor': '        if ([-!-]turn.signal.aborted) end(job.slot);\n',
   },
 });

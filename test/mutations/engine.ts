@@ -2,124 +2,98 @@ import { mutationsOf } from './mutation.ts';
 
 /** The client and driver of the Anexia Engine, and the emulator that judges them. */
 export const mutations = mutationsOf({
-  'src/adapters/balancer/anexia/lists.ts': {
-    'test/adapters/balancer/anexia': {
-      'engine-pages-end-early': 'page.rows.length [-=== 0-]{+< 5+}',
-      'engine-total-unheeded': '[-[...totals].every((total) => total === rows.length)-]{+true+}',
-      'engine-page-number-unheeded':
-        '[-page.number !== undefined && page.number !== number-]{+false+}',
-      'engine-same-page-for-ever': '[-seen.size === sizeBefore-]{+number > 500+}',
-    },
+  'src/adapters/balancer/anexia/lists.ts test/adapters/balancer/anexia': {
+    'engine-pages-end-early': 'page.rows.length [-=== 0-]{+< 5+}',
+    'engine-total-unheeded': '[-[...totals].every((total) => total === rows.length)-]{+true+}',
+    'engine-page-number-unheeded':
+      '[-page.number !== undefined && page.number !== number-]{+false+}',
+    'engine-same-page-for-ever': '[-seen.size === sizeBefore-]{+number > 500+}',
   },
-  'src/adapters/balancer/anexia/tags.ts': {
-    'test/adapters/balancer/anexia': {
-      'engine-tags-side-by-side': "LOCKS.take([-'tags'-]{+id+}, signal)",
-      'engine-tag-422-an-error': '[-if (isStatus(error, 422)) return true;-]',
-      'engine-tag-tried-twice': 'ATTEMPTS_MAX = [-3-]{+2+}',
-      'engine-tag-tried-at-once': 'BETWEEN_MS = [-1_000-]{+1+}',
-      'engine-upstreams-objects-ours': "[OURS[-, 'anxccm-svc-uid='-]]",
-    },
+  'src/adapters/balancer/anexia/tags.ts test/adapters/balancer/anexia': {
+    'engine-tags-side-by-side': "LOCKS.take([-'tags'-]{+id+}, signal)",
+    'engine-tag-422-an-error': '[-if (isStatus(error, 422)) return true;-]',
+    'engine-tag-tried-twice': 'ATTEMPTS_MAX = [-3-]{+2+}',
+    'engine-tag-tried-at-once': 'BETWEEN_MS = [-1_000-]{+1+}',
+    'engine-upstreams-objects-ours': "[OURS[-, 'anxccm-svc-uid='-]]",
   },
-  'src/adapters/balancer/anexia/engine.ts': {
-    'test/adapters/balancer/anexia': {
-      'engine-no-tag-an-error': 'error.status === [-422-]{+421+}',
-      'engine-any-error-as-untagged': ' && [-error.status === 422-]{+true+}',
-      'engine-any-page-ends-the-tagged': '[-page > 1 || -]!isEmpty(error)',
-      'engine-foreign-rows-taken': 'if ([-!stranger-]{+stranger !== null+}) return found;',
-      'engine-tag-body-null': "body: [-''-]{+null+},",
-      'engine-filters-escaped-once':
-        '{ [-filters: new URLSearchParams(filters).toString()-]{+...filters+} }',
-      'engine-held-account-asked': 'if (retryAt [-=== null-]{+!== 0+}) return;',
-    },
+  'src/adapters/balancer/anexia/engine.ts test/adapters/balancer/anexia': {
+    'engine-no-tag-an-error': 'error.status === [-422-]{+421+}',
+    'engine-any-error-as-untagged': ' && [-error.status === 422-]{+true+}',
+    'engine-any-page-ends-the-tagged': '[-page > 1 || -]!isEmpty(error)',
+    'engine-foreign-rows-taken': 'if ([-!stranger-]{+stranger !== null+}) return found;',
+    'engine-tag-body-null': "body: [-''-]{+null+},",
+    'engine-filters-escaped-once':
+      '{ [-filters: new URLSearchParams(filters).toString()-]{+...filters+} }',
+    'engine-held-account-asked': 'if (retryAt [-=== null-]{+!== 0+}) return;',
   },
-  'src/adapters/balancer/anexia/forms.ts': {
-    'test/adapters/balancer/anexia': {
-      'engine-missing-state-failed': "?? '[-progressing-]{+failed+}';",
-      'engine-updating-ready': "0: '[-progressing-]{+ready+}'",
-      'engine-address-as-written': '[-canonicalAddress(told) ?? -]told',
-      'engine-check-unheeded': "[-isChecked !== 'enabled'-]{+false+}",
-      'engine-tls-with-a-bind': 'ssl: [-false-]{+true+}',
-      'engine-short-rows-as-full': '[-(object[field] ?? null) !== null-]{+true+}',
-    },
+  'src/adapters/balancer/anexia/forms.ts test/adapters/balancer/anexia': {
+    'engine-missing-state-failed': "?? '[-progressing-]{+failed+}';",
+    'engine-updating-ready': "0: '[-progressing-]{+ready+}'",
+    'engine-address-as-written': '[-canonicalAddress(told) ?? -]told',
+    'engine-check-unheeded': "[-isChecked !== 'enabled'-]{+false+}",
+    'engine-tls-with-a-bind': 'ssl: [-false-]{+true+}',
+    'engine-short-rows-as-full': '[-(object[field] ?? null) !== null-]{+true+}',
   },
-  'src/adapters/balancer/anexia/observation.ts': {
-    'test/adapters/balancer/anexia': {
-      'engine-backends-of-any-balancer':
-        "claims, [-new Set([loadBalancer])-]{+{ has: (at) => at !== '' } as Set<string>+});",
-      'engine-children-without-parents':
-        "below, claims, [-parents-]{+{ has: (at) => at !== '' } as Set<string>+});",
-    },
+  'src/adapters/balancer/anexia/observation.ts test/adapters/balancer/anexia': {
+    'engine-backends-of-any-balancer':
+      "claims, [-new Set([loadBalancer])-]{+{ has: (at) => at !== '' } as Set<string>+});",
+    'engine-children-without-parents':
+      "below, claims, [-parents-]{+{ has: (at) => at !== '' } as Set<string>+});",
   },
-  'src/adapters/balancer/anexia/reader.ts': {
-    'test/adapters/balancer/anexia': {
-      'engine-lagging-creations-unseen': 'memory.fresh([-owner.uid-]{+tag+})',
-      'engine-recalls-whenever-it-can':
-        '[-mayRecall ? readings.recall(row.identifier) : null-]{+readings.recall(row.identifier)+}',
-      'engine-recalls-what-moved': '[- && placeOf(kind, known) === place-]',
-      'engine-memory-tells-what-is-there':
-        'if (known[- && !-]{+) return +}isOurs(ref.kind, known)[-) return -]{+ ? { ref, object: known, tagged } : +}null;',
-      'engine-elsewhere-asked-again':
-        'if (known [-&& !isOurs(ref.kind, known)-]{+=== undefined+}) return null;',
-      'engine-doubtful-rows-believed': '[- && !readings.isDoubtful(row.object)-]',
-      'engine-others-adopted': "whose === null [-|| whose === 'another' -]? null",
-    },
+  'src/adapters/balancer/anexia/reader.ts test/adapters/balancer/anexia': {
+    'engine-lagging-creations-unseen': 'memory.fresh([-owner.uid-]{+tag+})',
+    'engine-recalls-whenever-it-can':
+      '[-mayRecall ? readings.recall(row.identifier) : null-]{+readings.recall(row.identifier)+}',
+    'engine-recalls-what-moved': '[- && placeOf(kind, known) === place-]',
+    'engine-memory-tells-what-is-there':
+      'if (known[- && !-]{+) return +}isOurs(ref.kind, known)[-) return -]{+ ? { ref, object: known, tagged } : +}null;',
+    'engine-elsewhere-asked-again':
+      'if (known [-&& !isOurs(ref.kind, known)-]{+=== undefined+}) return null;',
+    'engine-doubtful-rows-believed': '[- && !readings.isDoubtful(row.object)-]',
+    'engine-others-adopted': "whose === null [-|| whose === 'another' -]? null",
   },
-  'src/adapters/balancer/anexia/readings.ts': {
-    'test/adapters/balancer/anexia': {
-      'engine-recalls-what-it-changed': '    [-read.delete(id);\n    -]serial',
-      'engine-keeps-what-was-being-changed': '[-(deeds.get(id)?.serial ?? 0) > since-]{+false+}',
-      'engine-recalls-what-was-not-ready': "isOld[- || phaseOf(object) !== 'ready'-]",
-      'engine-new-rows-believed-before-they-are-ready':
-        "!deed.isMade[- || phaseOf(object) !== 'ready'-]",
-      'engine-rows-doubted-for-ever':
-        'if (!deed[- || clock.monotonic() - deed.atMs > LAG_MS-]) return false;',
-    },
+  'src/adapters/balancer/anexia/readings.ts test/adapters/balancer/anexia': {
+    'engine-recalls-what-it-changed': '    [-read.delete(id);\n    -]serial',
+    'engine-keeps-what-was-being-changed': '[-(deeds.get(id)?.serial ?? 0) > since-]{+false+}',
+    'engine-recalls-what-was-not-ready': "isOld[- || phaseOf(object) !== 'ready'-]",
+    'engine-new-rows-believed-before-they-are-ready':
+      "!deed.isMade[- || phaseOf(object) !== 'ready'-]",
+    'engine-rows-doubted-for-ever':
+      'if (!deed[- || clock.monotonic() - deed.atMs > LAG_MS-]) return false;',
   },
-  'src/adapters/balancer/anexia/creation.ts': {
-    'test/adapters/balancer/anexia': {
-      'engine-lost-reply-forgotten': '[-memory.unanswered(place);-]',
-      'engine-unsettled-made-again': 'if ([-memory.isUnsettled(place)-]{+owner.uid === tag+}) {',
-      'engine-others-taken': "whose === null[- || whose === 'another'-]",
-      'engine-not-looked-for': 'made[- || memory.mayBeThere(place)-]',
-      'engine-never-tagged': 'if (found?.tagged [-!== true-]{+=== false+}) {',
-    },
+  'src/adapters/balancer/anexia/creation.ts test/adapters/balancer/anexia': {
+    'engine-lost-reply-forgotten': '[-memory.unanswered(place);-]',
+    'engine-unsettled-made-again': 'if ([-memory.isUnsettled(place)-]{+owner.uid === tag+}) {',
+    'engine-others-taken': "whose === null[- || whose === 'another'-]",
+    'engine-not-looked-for': 'made[- || memory.mayBeThere(place)-]',
+    'engine-never-tagged': 'if (found?.tagged [-!== true-]{+=== false+}) {',
   },
-  'src/adapters/balancer/anexia/throttle.ts': {
-    'test/adapters/balancer/anexia': {
-      'engine-wait-of-a-minute-always': '[- * 2 ** unasked++-]',
-      'engine-wait-without-end': 'Math.[-min(UNASKED_MAX_MS-]{+max(0+}, ',
-      'engine-answers-unheeded': '[-if (heldMs() === 0) unasked = 0;-]',
-      'engine-accounts-apart': '`${baseUrl} ${[-tokenReference-]{+Math.random()+}}`',
-      'engine-accounts-as-one': '[-`${baseUrl} ${tokenReference}`-]{+baseUrl+}',
-    },
+  'src/adapters/balancer/anexia/throttle.ts test/adapters/balancer/anexia': {
+    'engine-wait-of-a-minute-always': '[- * 2 ** unasked++-]',
+    'engine-wait-without-end': 'Math.[-min(UNASKED_MAX_MS-]{+max(0+}, ',
+    'engine-answers-unheeded': '[-if (heldMs() === 0) unasked = 0;-]',
+    'engine-accounts-apart': '`${baseUrl} ${[-tokenReference-]{+Math.random()+}}`',
+    'engine-accounts-as-one': '[-`${baseUrl} ${tokenReference}`-]{+baseUrl+}',
   },
-  'src/adapters/balancer/anexia/anexia-balancer.ts': {
-    'test/adapters/balancer/anexia': {
-      'engine-balancer-not-looked-for': 'if ({+!+}isKnown) return;',
-      'engine-update-without-state': "identifier: id[-, state: '0'-]",
-      'engine-gone-is-progressing': "object === null ? '[-failed-]{+progressing+}'",
-      'engine-adopts-what-is-anothers': "if (whose === '[-another-]{+us+}') throw",
-    },
+  'src/adapters/balancer/anexia/anexia-balancer.ts test/adapters/balancer/anexia': {
+    'engine-balancer-not-looked-for': 'if ({+!+}isKnown) return;',
+    'engine-update-without-state': "identifier: id[-, state: '0'-]",
+    'engine-gone-is-progressing': "object === null ? '[-failed-]{+progressing+}'",
+    'engine-adopts-what-is-anothers': "if (whose === '[-another-]{+us+}') throw",
   },
-  'src/adapters/balancer/anexia/api.ts': {
-    'test/adapters/balancer/anexia': {
-      'engine-any-404-is-absence': 'tellsAbsence: new Set([-[404]-])',
-      'engine-untyped-not-json': 'untypedIsJson: [-true-]{+false+}',
-      'engine-fields-untold': '[-...fields.map(([field, told]) => `${field}: ${textOf(told)}`),-]',
-    },
+  'src/adapters/balancer/anexia/api.ts test/adapters/balancer/anexia': {
+    'engine-any-404-is-absence': 'tellsAbsence: new Set([-[404]-])',
+    'engine-untyped-not-json': 'untypedIsJson: [-true-]{+false+}',
+    'engine-fields-untold': '[-...fields.map(([field, told]) => `${field}: ${textOf(told)}`),-]',
   },
-  'src/simulator/fakengine/object-routes.ts': {
-    'test/simulator/fakengine': {
-      'fakengine-bare-filters-taken': '[-!isBare &&-]',
-      'fakengine-destroys-what-is-used': 'knobs.blockedStatus > [-0-]{+999+} && isReferred',
-      'fakengine-state-need-not-be-0': "[-state !== '0'-]{+false+}",
-    },
+  'src/simulator/fakengine/object-routes.ts test/simulator/fakengine': {
+    'fakengine-bare-filters-taken': '[-!isBare &&-]',
+    'fakengine-destroys-what-is-used': 'knobs.blockedStatus > [-0-]{+999+} && isReferred',
+    'fakengine-state-need-not-be-0': "[-state !== '0'-]{+false+}",
   },
-  'src/simulator/fakengine/resource-routes.ts': {
-    'test/simulator/fakengine': {
-      'fakengine-tags-side-by-side': 'if (tagging > [-0-]{+9+}) {',
-      'fakengine-null-as-tag-body': "if (body [-!== ''-]{+=== undefined+}) throw",
-      'fakengine-unknown-tag-is-empty': '[-tag !== undefined && found.length === 0-]{+false+}',
-    },
+  'src/simulator/fakengine/resource-routes.ts test/simulator/fakengine': {
+    'fakengine-tags-side-by-side': 'if (tagging > [-0-]{+9+}) {',
+    'fakengine-null-as-tag-body': "if (body [-!== ''-]{+=== undefined+}) throw",
+    'fakengine-unknown-tag-is-empty': '[-tag !== undefined && found.length === 0-]{+false+}',
   },
 });

@@ -5,15 +5,12 @@ import { mutationsOf } from './mutation.ts';
  * test, which must turn red every time.
  */
 export const mutations = mutationsOf({
-  'src/adapters/bmdb/pg/tasks/claim.ts': {
-    'test/faults/unfenced.test.ts': {
-      'unfenced-claim-without-session-check':
-        'WITH me AS MATERIALIZED ([-${liveSession(session)}-]{+SELECT * FROM sessions WHERE session_id = ${session} FOR KEY SHARE+})',
-    },
+  'src/adapters/bmdb/pg/tasks/claim.ts test/faults/unfenced.test.ts': {
+    'unfenced-claim-without-session-check':
+      'WITH me AS MATERIALIZED ([-${liveSession(session)}-]{+SELECT * FROM sessions WHERE session_id = ${session} FOR KEY SHARE+})',
   },
-  'src/actors/tasks/agent-start.ts': {
-    'test/faults/unfenced.test.ts': {
-      'attempt-noted-after-the-call': `    [-await work.note({ kind: 'agentStartAttempt', ...proved });
+  'src/actors/tasks/agent-start.ts test/faults/unfenced.test.ts': {
+    'attempt-noted-after-the-call': `    [-await work.note({ kind: 'agentStartAttempt', ...proved });
     -]const { stdout, stderr } = await shell.execute(
       [targetPath],
       protocol.request(work.machineId, toldOf(given)),
@@ -21,11 +18,8 @@ export const mutations = mutationsOf({
     );{+
     await work.note({ kind: 'agentStartAttempt', ...proved });+}
 `,
-    },
   },
-  'src/adapters/bmdb/pg/tasks/notes.ts': {
-    'test/faults/unfenced.test.ts': {
-      'unfenced-guard-lock-removed': '[-  if (needsPermit) await lockGuard(q);\n-]',
-    },
+  'src/adapters/bmdb/pg/tasks/notes.ts test/faults/unfenced.test.ts': {
+    'unfenced-guard-lock-removed': '[-  if (needsPermit) await lockGuard(q);\n-]',
   },
 });

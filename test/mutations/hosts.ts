@@ -2,64 +2,54 @@ import { mutationsOf } from './mutation.ts';
 
 /** The one pretended host, and whoever shows it. */
 export const mutations = mutationsOf({
-  'src/simulator/hosts/host.ts': {
-    'test/simulator/hosts/host.test.ts': {
-      'a-reboot-keeps-the-boot-id': 'bootId {+??+}= id;',
-      'a-boot-has-the-id-of-the-last-one': '[-if (next !== bootId) -]return next;',
-      'the-agent-outlives-the-power': '[-if (mayRun) await programs.end();-]',
-      'what-is-off-is-reachable': '[-await door.close();\n    -]if (isUnknown)',
-      'an-installation-keeps-the-disk': '[-await disk.wipe();-]',
-      'a-new-system-has-no-first-boot':
-        'await update([-{ ...change, initialized: false }-]{+change+});',
-      'the-script-runs-at-each-boot': '[-if (!system.initialized) -]{',
-      'power-comes-by-asking': 'if (isOn || isClosed[- || isPowerless-]) return;',
-      'power-that-is-back-boots-what-was-off': 'else [-if (isWanted) -]await powerOn();',
-      'a-reboot-does-not-cure-a-hanging-host': '[-if (isHanging) freeze(false);-]',
-      'a-reboot-ends-refusing': "[-if (refusing !== 'connection') -]await door.open();",
-      'the-agent-of-an-earlier-process-returns-at-each-boot':
-        '[-if (isFirst) -]await programs.resume?.();',
-      'the-end-of-the-simulator-ends-programs':
-        'await [-service?.close-]{+programs.end+}();\n        await door.close();',
-    },
+  'src/simulator/hosts/host.ts test/simulator/hosts/host.test.ts': {
+    'a-reboot-keeps-the-boot-id': 'bootId {+??+}= id;',
+    'a-boot-has-the-id-of-the-last-one': '[-if (next !== bootId) -]return next;',
+    'the-agent-outlives-the-power': '[-if (mayRun) await programs.end();-]',
+    'what-is-off-is-reachable': '[-await door.close();\n    -]if (isUnknown)',
+    'an-installation-keeps-the-disk': '[-await disk.wipe();-]',
+    'a-new-system-has-no-first-boot':
+      'await update([-{ ...change, initialized: false }-]{+change+});',
+    'the-script-runs-at-each-boot': '[-if (!system.initialized) -]{',
+    'power-comes-by-asking': 'if (isOn || isClosed[- || isPowerless-]) return;',
+    'power-that-is-back-boots-what-was-off': 'else [-if (isWanted) -]await powerOn();',
+    'a-reboot-does-not-cure-a-hanging-host': '[-if (isHanging) freeze(false);-]',
+    'a-reboot-ends-refusing': "[-if (refusing !== 'connection') -]await door.open();",
+    'the-agent-of-an-earlier-process-returns-at-each-boot':
+      '[-if (isFirst) -]await programs.resume?.();',
+    'the-end-of-the-simulator-ends-programs':
+      'await [-service?.close-]{+programs.end+}();\n        await door.close();',
   },
-  'src/simulator/hosts/disk.ts': {
-    'test/simulator/hosts/init-script.test.ts test/simulator/hosts/host.test.ts': {
+  'src/simulator/hosts/disk.ts test/simulator/hosts/init-script.test.ts test/simulator/hosts/host.test.ts':
+    {
       'run-outlives-a-reboot':
         '[-await rm(join(root, VOLATILE), { recursive: true, force: true });-]',
       'run-in-memory-outlives-a-reboot':
         '[-if (path.startsWith(`${VOLATILE}/`)) files.delete(path)-];',
       'files-of-the-first-boot-are-for-all': '[-await chmod(file, mode | 0o600);-]',
     },
+  'src/simulator/hosts/keys.ts test/adapters/provider/loopback/loopback-provider.test.ts': {
+    'any-key-lets-in': 'if (!key) return [-false-]{+true+};',
   },
-  'src/simulator/hosts/keys.ts': {
-    'test/adapters/provider/loopback/loopback-provider.test.ts': {
-      'any-key-lets-in': 'if (!key) return [-false-]{+true+};',
-    },
-  },
-  'src/simulator/hosts/simulated-hosts.ts': {
-    'test/simulator/hosts/simulated-hosts.test.ts -t keeps host key': {
+  'src/simulator/hosts/simulated-hosts.ts test/simulator/hosts/simulated-hosts.test.ts -t keeps host key':
+    {
       'a-new-system-has-the-old-host-key':
         'const [-hostKey = generateHostKey-]{+{ hostKey } = find(deviceId).system+}();',
     },
-  },
-  'src/adapters/provider/loopback/processes.ts': {
-    'test/adapters/provider/loopback/loopback-provider.test.ts': {
+  'src/adapters/provider/loopback/processes.ts test/adapters/provider/loopback/loopback-provider.test.ts':
+    {
       'what-left-its-group-outlives-a-reboot':
         'return [-killAll(() => processesByMachine().get(bootIdFile) ?? [])-]{+0+};',
     },
-  },
-  'src/adapters/provider/loopback/host.ts': {
-    'test/adapters/provider/loopback/loopback-provider.test.ts': {
+  'src/adapters/provider/loopback/host.ts test/adapters/provider/loopback/loopback-provider.test.ts':
+    {
       'another-process-is-elbowed-out':
         "[-state.power === 'on' && (await answers(state.port))-]{+false+}",
       'a-restart-of-the-daemon-is-a-reboot': 'await host.[-wake-]{+on+}();',
       'what-was-only-looked-at-is-up': 'host[-?.state().up === true-]{+ !== null+}',
     },
-  },
-  'src/adapters/provider/stub/host/ssh-machines.ts': {
-    'test/adapters/provider/stub/machines.test.ts': {
-      'what-is-off-lets-in': 'if (host.machine[-.state().up-]) return',
-      'connections-outlive-a-reboot': '[-for (const server of servers) server.cut();-]',
-    },
+  'src/adapters/provider/stub/host/ssh-machines.ts test/adapters/provider/stub/machines.test.ts': {
+    'what-is-off-lets-in': 'if (host.machine[-.state().up-]) return',
+    'connections-outlive-a-reboot': '[-for (const server of servers) server.cut();-]',
   },
 });

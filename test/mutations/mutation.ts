@@ -27,10 +27,10 @@ type Change = string;
 type Mistake = Change | { readonly change: Change; readonly equivalent: string };
 
 /**
- * Mutations by source file, by the tests that must notice, and by id. Tests are written as vitest takes
- * them: files or folders, and ` -t ` before an expression for their names.
+ * Mutations by place and id. A place is the source file and, behind it, the tests that must notice, as
+ * vitest takes them: files or folders, and ` -t ` before an expression for the names of tests.
  */
-type List = Record<string, Record<string, Record<string, Mistake>>>;
+type List = Record<string, Record<string, Mistake>>;
 
 const HUNK = /\[-(.*?)-\]|\{\+(.*?)\+\}/gs;
 const withHunks = (change: Change, take: (removed: string, added: string) => string) =>
@@ -38,17 +38,15 @@ const withHunks = (change: Change, take: (removed: string, added: string) => str
 
 /** Reads a list. */
 export const mutationsOf = (list: List): readonly Mutation[] =>
-  Object.entries(list).flatMap(([file, byTests]) =>
-    Object.entries(byTests).flatMap(([where, mistakes]) => {
-      const [tests, named] = where.split(' -t ');
-      return Object.entries(mistakes).map(([id, mistake]) => {
-        const { change, ...rest } = typeof mistake === 'string' ? { change: mistake } : mistake;
-        return {
-          ...{ id, file, tests: tests!.split(' '), ...(named === undefined ? {} : { named }) },
-          find: withHunks(change, (removed) => removed),
-          replace: withHunks(change, (_removed, added) => added),
-          ...rest,
-        };
-      });
-    }),
-  );
+  Object.entries(list).flatMap(([place, mistakes]) => {
+    const [paths, named] = place.split(' -t ');
+    const [file, ...tests] = paths!.split(' ');
+    return Object.entries(mistakes).map(([id, mistake]) => {
+      const { change, ...rest } = typeof mistake === 'string' ? { change: mistake } : mistake;
+      return {
+        ...{ id, file: file!, tests, ...(named === undefined ? {} : { named }), ...rest },
+        find: withHunks(change, (removed) => removed),
+        replace: withHunks(change, (_removed, added) => added),
+      };
+    });
+  });

@@ -2,140 +2,123 @@ import { mutationsOf } from './mutation.ts';
 
 /** Recovery: which rung is tried, and what counts as evidence. */
 export const mutations = mutationsOf({
-  'src/adapters/bmdb/pg/eligibility.ts': {
-    'test/adapters/bmdb/pg/newer-rung.test.ts': {
-      'a-rung-of-newer-programs-may-be-claimed':
-        "  ...({+!+}isLadder(process)\n    ? [{ when: unknownRungSql('l')",
-      'only-where-the-ladder-stands-may-be-unknown':
-        '[-} OR ${unknown(`${ladder}.asked_rung`, STANDING_RUNGS)-]}',
-    },
+  'src/adapters/bmdb/pg/eligibility.ts test/adapters/bmdb/pg/newer-rung.test.ts': {
+    'a-rung-of-newer-programs-may-be-claimed':
+      "  ...({+!+}isLadder(process)\n    ? [{ when: unknownRungSql('l')",
+    'only-where-the-ladder-stands-may-be-unknown':
+      '[-} OR ${unknown(`${ladder}.asked_rung`, STANDING_RUNGS)-]}',
   },
-  'src/adapters/bmdb/pg/heartbeats/episodes.ts': {
-    'test/adapters/bmdb/pg/newer-rung.test.ts': {
-      'a-rung-of-newer-programs-is-forgotten-at-the-end':
-        "end('machine_recovery'[-, `${unknownRungSql('x')} IS NOT TRUE`-])",
-    },
+  'src/adapters/bmdb/pg/heartbeats/episodes.ts test/adapters/bmdb/pg/newer-rung.test.ts': {
+    'a-rung-of-newer-programs-is-forgotten-at-the-end':
+      "end('machine_recovery'[-, `${unknownRungSql('x')} IS NOT TRUE`-])",
   },
-  'src/domain/requests.ts': {
-    'test/domain/settlement.test.ts': {
-      'a-release-by-who-cannot-read-the-ladder':
-        "  [-(verb === 'release' || verb === 'clear-backoff')-]{+verb === 'clear-backoff'+} &&",
-      'an-order-is-refused-by-who-cannot-read-the-ladder':
-        "[-  bar === 'a newer program recovers it' ||\n-]",
-    },
+  'src/domain/requests.ts test/domain/settlement.test.ts': {
+    'a-release-by-who-cannot-read-the-ladder':
+      "  [-(verb === 'release' || verb === 'clear-backoff')-]{+verb === 'clear-backoff'+} &&",
+    'an-order-is-refused-by-who-cannot-read-the-ladder':
+      "[-  bar === 'a newer program recovers it' ||\n-]",
   },
-  'src/domain/recovery/controllers.ts': {
-    'test/domain/recovery/controllers.test.ts': {
-      'one-controller-is-the-network': '[-hanging > 1 && -](',
-      'six-controllers-are-not-the-network': 'hanging > {+2 * +}HANGING_MAX ||',
-      'machines-are-counted-for-controllers': 'hangs.set([-controller.id-]{+each.slot+},',
-      'controllers-of-all-providers-are-counted': '[-each.provider === -]provider ?',
-    },
+  'src/domain/recovery/controllers.ts test/domain/recovery/controllers.test.ts': {
+    'one-controller-is-the-network': '[-hanging > 1 && -](',
+    'six-controllers-are-not-the-network': 'hanging > {+2 * +}HANGING_MAX ||',
+    'machines-are-counted-for-controllers': 'hangs.set([-controller.id-]{+each.slot+},',
+    'controllers-of-all-providers-are-counted': '[-each.provider === -]provider ?',
   },
-  'src/domain/recovery/ladder.ts': {
-    'test/domain/recovery/controllers.test.ts': {
-      'a-controller-is-in-the-way-of-an-agent': '[-  RUNG_FACTS[rung].means !== null &&\n-]',
-      'a-controller-is-restarted-whatever-the-configuration-says':
-        "  [-impossibility('resettingBmc', now) === null-]{+true+};",
-    },
+  'src/domain/recovery/ladder.ts test/domain/recovery/controllers.test.ts': {
+    'a-controller-is-in-the-way-of-an-agent': '[-  RUNG_FACTS[rung].means !== null &&\n-]',
+    'a-controller-is-restarted-whatever-the-configuration-says':
+      "  [-impossibility('resettingBmc', now) === null-]{+true+};",
   },
-  'src/actors/tasks/recovery/reset-controller.ts': {
-    'test/actors/tasks/recovery/reset-controller.test.ts': {
+  'src/actors/tasks/recovery/reset-controller.ts test/actors/tasks/recovery/reset-controller.test.ts':
+    {
       'a-restart-that-may-have-been-done-is-taken-back':
         "[-&& facetsOf(error).outcome === 'not-done'-]",
       'a-silent-controller-answers': '?.hangs [-!== false-]{+=== true+})',
       'a-controller-is-restarted-without-a-note':
         "[-    await work.note({ kind: 'controllerResetAsked', controller });\n-]",
     },
-  },
-  'src/adapters/bmdb/pg/recovery/controller-resets.ts': {
-    'test/adapters/bmdb/pg/contract-recovery.test.ts -t a restart of a controller': {
+  'src/adapters/bmdb/pg/recovery/controller-resets.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t a restart of a controller':
+    {
       'a-controller-is-restarted-again-and-again':
         "[-         WHERE r.asked_at <= now() - ${everyMs} * interval '1 millisecond'\n-]",
     },
-  },
-  'src/adapters/bmdb/pg/tasks/notes.ts': {
-    'test/adapters/bmdb/pg/contract-recovery.test.ts -t a restart of a controller': {
+  'src/adapters/bmdb/pg/tasks/notes.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t a restart of a controller':
+    {
       'a-restart-for-another-machine-is-taken-back': '[- AND r.machine_id = h.machine_id-]\n    )`',
       'a-controller-is-restarted-whatever-the-machine-is':
         '[-  await requireMay(q, held, { notAsked, order: null, interrupts: true }, means);\n-]',
     },
+  'src/actors/mirror/state.ts test/actors/mirror/changes.test.ts': {
+    'an-unknown-rung-is-told-again-and-again': '[-    toldRungs.add(rung);\n-]',
   },
-  'src/actors/mirror/state.ts': {
-    'test/actors/mirror/changes.test.ts': {
-      'an-unknown-rung-is-told-again-and-again': '[-    toldRungs.add(rung);\n-]',
-    },
-  },
-  'src/machines/recovery.ts': {
-    'test/model/tasks.table.test.ts': {
-      'task-rebooting-restarts-the-agent':
-        "{ ...rungIs('rebooting'), target: '[-rebooting-]{+restartingAgent+}' },",
-      'task-reboot-rung-is-unknown':
-        "[-          { ...rungIs('rebooting'), target: 'rebooting' },\n-]",
-      'task-power-cycle-rung-reinstalls':
-        "[-          { ...rungIs('powerCycling'), target: 'powerCycling' },\n-]",
-      'task-reinstall-rung-power-cycles':
-        "          { target: '[-reinstalling-]{+powerCycling+}' },\n",
-      'task-any-rung-is-the-first': '=> is [-=== rung-]{+!== undefined && rung !== undefined+} }',
-      'task-answer-is-not-asked':
-        "[-              { ...rungIs('restartingAgent'), target: 'stopping' },\n-]",
-      'task-silence-power-cycles-at-once':
-        "[-              { ...rungIs('rebooting'), target: '#recovery.rebooting' },\n-]",
-      'task-silence-reboots-instead':
-        "#recovery.resettingBmc' },\n              { target: '#recovery.[-powerCycling-]{+rebooting+}' },",
-      'task-hanging-controller-is-not-restarted':
-        "[-              { ...rungIs('resettingBmc'), target: '#recovery.resettingBmc' },\n-]",
-      'task-restarted-controller-is-recovery':
-        "            onDone: [-[...beyondReset]-]{+{ target: '#recovery.recording' }+},\n",
-      'task-accepted-restart-is-an-answer':
-        "onDone: [[-{ ...rungIs('resettingBmc'), target: 'awaitingController' }, -]...beyondReset],",
-      'task-stopping-is-not-recorded': `            src: 'stopAgent',
+  'src/machines/recovery.ts test/model/tasks.table.test.ts': {
+    'task-rebooting-restarts-the-agent':
+      "{ ...rungIs('rebooting'), target: '[-rebooting-]{+restartingAgent+}' },",
+    'task-reboot-rung-is-unknown':
+      "[-          { ...rungIs('rebooting'), target: 'rebooting' },\n-]",
+    'task-power-cycle-rung-reinstalls':
+      "[-          { ...rungIs('powerCycling'), target: 'powerCycling' },\n-]",
+    'task-reinstall-rung-power-cycles':
+      "          { target: '[-reinstalling-]{+powerCycling+}' },\n",
+    'task-any-rung-is-the-first': '=> is [-=== rung-]{+!== undefined && rung !== undefined+} }',
+    'task-answer-is-not-asked':
+      "[-              { ...rungIs('restartingAgent'), target: 'stopping' },\n-]",
+    'task-silence-power-cycles-at-once':
+      "[-              { ...rungIs('rebooting'), target: '#recovery.rebooting' },\n-]",
+    'task-silence-reboots-instead':
+      "#recovery.resettingBmc' },\n              { target: '#recovery.[-powerCycling-]{+rebooting+}' },",
+    'task-hanging-controller-is-not-restarted':
+      "[-              { ...rungIs('resettingBmc'), target: '#recovery.resettingBmc' },\n-]",
+    'task-restarted-controller-is-recovery':
+      "            onDone: [-[...beyondReset]-]{+{ target: '#recovery.recording' }+},\n",
+    'task-accepted-restart-is-an-answer':
+      "onDone: [[-{ ...rungIs('resettingBmc'), target: 'awaitingController' }, -]...beyondReset],",
+    'task-stopping-is-not-recorded': `            src: 'stopAgent',
             input: jobOf,
             onDone: { target: '#[-recovery.recording-]{+rereading+}' },`,
-      'task-stopping-that-failed-counts': `            src: 'stopAgent',
+    'task-stopping-that-failed-counts': `            src: 'stopAgent',
             input: jobOf,
             onDone: { target: '#recovery.recording' },
             onError: [-elseGiveUp-]{+{ target: '#recovery.recording' }+},`,
-      'task-accepted-reboot-is-evidence': `            src: 'askReboot',
+    'task-accepted-reboot-is-evidence': `            src: 'askReboot',
             input: jobOf,
             onDone: { target: '[-awaitingBoot-]{+#recovery.recording+}' },`,
-      'task-reboot-that-failed-is-awaited': `            src: 'askReboot',
+    'task-reboot-that-failed-is-awaited': `            src: 'askReboot',
             input: jobOf,
             onDone: { target: 'awaitingBoot' },
             onError: [-elseGiveUp-]{+{ target: 'awaitingBoot' }+},`,
-      'task-accepted-off-is-off': "onDone: { target: '[-awaitingOff-]{+switchingOn+}' },",
-      'task-power-stays-off': "onDone: { target: '[-switchingOn-]{+awaitingBoot+}' },",
-      'task-failed-switch-off-leaves-power-off': `            src: 'switchOff',
+    'task-accepted-off-is-off': "onDone: { target: '[-awaitingOff-]{+switchingOn+}' },",
+    'task-power-stays-off': "onDone: { target: '[-switchingOn-]{+awaitingBoot+}' },",
+    'task-failed-switch-off-leaves-power-off': `            src: 'switchOff',
             input: jobOf,
             onDone: { target: 'awaitingOff' },
             onError: [-elseRestorePower-]{+elseGiveUp+},`,
-      'task-failed-await-off-leaves-power-off': `            src: 'awaitOff',
+    'task-failed-await-off-leaves-power-off': `            src: 'awaitOff',
             input: jobOf,
             onDone: { target: 'switchingOn' },
             onError: [-elseRestorePower-]{+elseGiveUp+},`,
-      'task-failed-switch-on-leaves-power-off': `            src: 'switchOn',
+    'task-failed-switch-on-leaves-power-off': `            src: 'switchOn',
             input: jobOf,
             onDone: { target: 'awaitingBoot' },
             onError: [-elseRestorePower-]{+elseGiveUp+},`,
-      'task-failed-power-cycle-is-not-told':
-        "  target: 'restoringPower',[-\n  actions: { type: 'keepFailure', params: errorOf },-]\n",
-      'task-power-on-is-evidence': `            src: 'switchOn',
+    'task-failed-power-cycle-is-not-told':
+      "  target: 'restoringPower',[-\n  actions: { type: 'keepFailure', params: errorOf },-]\n",
+    'task-power-on-is-evidence': `            src: 'switchOn',
             input: jobOf,
             onDone: { target: '[-awaitingBoot-]{+#recovery.recording+}' },`,
-      'task-restored-power-is-success':
-        "            onDone: { target: '#[-givingUp-]{+recovery.recording+}' },\n",
-      'task-failed-restoring-is-not-given-up':
-        "            onError: { target: '#[-givingUp-]{+rereading+}' },\n",
-      'task-failed-restoring-hides-the-cause':
-        "            onError: [-{ target: '#givingUp' }-]{+elseGiveUp+},\n",
-      'task-restoring-switches-off': "src: '[-restorePower-]{+switchOff+}',",
-      'task-accepted-reinstall-is-evidence':
-        "onDone: { target: '[-awaitingSystem-]{+#recovery.recording+}' },",
-      'task-reinstall-awaits-a-boot': "src: '[-awaitSystem-]{+awaitBoot+}',",
-      'task-reinstall-asks-for-a-reboot': "src: '[-askReinstall-]{+askReboot+}',",
-      'task-recovery-unrecorded-is-done':
-        '        onDone: thenDone,\n        onError: [-elseGiveUp-]{+thenDone+},',
-      'task-recovery-claim-is-given-up': 'onError: [-elseRefused-]{+elseGiveUp+},',
-    },
+    'task-restored-power-is-success':
+      "            onDone: { target: '#[-givingUp-]{+recovery.recording+}' },\n",
+    'task-failed-restoring-is-not-given-up':
+      "            onError: { target: '#[-givingUp-]{+rereading+}' },\n",
+    'task-failed-restoring-hides-the-cause':
+      "            onError: [-{ target: '#givingUp' }-]{+elseGiveUp+},\n",
+    'task-restoring-switches-off': "src: '[-restorePower-]{+switchOff+}',",
+    'task-accepted-reinstall-is-evidence':
+      "onDone: { target: '[-awaitingSystem-]{+#recovery.recording+}' },",
+    'task-reinstall-awaits-a-boot': "src: '[-awaitSystem-]{+awaitBoot+}',",
+    'task-reinstall-asks-for-a-reboot': "src: '[-askReinstall-]{+askReboot+}',",
+    'task-recovery-unrecorded-is-done':
+      '        onDone: thenDone,\n        onError: [-elseGiveUp-]{+thenDone+},',
+    'task-recovery-claim-is-given-up': 'onError: [-elseRefused-]{+elseGiveUp+},',
   },
 });

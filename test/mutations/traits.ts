@@ -2,59 +2,39 @@ import { mutationsOf } from './mutation.ts';
 
 /** The texts that tell machines apart: from their definition to whoever asks for them. */
 export const mutations = mutationsOf({
-  'src/domain/traits.ts': {
-    'test/domain/traits.test.ts': {
-      'a-machine-with-any-trait-matches': 'machine[name] [-=== text-]{+!== null+}',
-    },
+  'src/domain/traits.ts test/domain/traits.test.ts': {
+    'a-machine-with-any-trait-matches': 'machine[name] [-=== text-]{+!== null+}',
   },
-  'src/domain/view.ts': {
-    'test/domain/view.test.ts': {
-      'traits-of-a-free-slot-are-unknown': 'row?.provided?.[name] ?? [-listed?.[name] ?? -]null',
-    },
+  'src/domain/view.ts test/domain/view.test.ts': {
+    'traits-of-a-free-slot-are-unknown': 'row?.provided?.[name] ?? [-listed?.[name] ?? -]null',
   },
-  'src/domain/provisioning/update.ts': {
-    'test/domain/provisioning/update.test.ts': {
-      'a-trait-that-is-not-told-yet-can-wait':
-        '[-...TRAIT_NAMES.filter((name) => TRAITS[name].awaited),-]',
-    },
+  'src/domain/provisioning/update.ts test/domain/provisioning/update.test.ts': {
+    'a-trait-that-is-not-told-yet-can-wait':
+      '[-...TRAIT_NAMES.filter((name) => TRAITS[name].awaited),-]',
   },
-  'src/actors/mirror/facts.ts': {
-    'test/actors/mirror': {
-      'another-trait-is-no-news': '[-TRAIT_NAMES.every((name) => a[name] === b[name]) &&-]',
-    },
+  'src/actors/mirror/facts.ts test/actors/mirror': {
+    'another-trait-is-no-news': '[-TRAIT_NAMES.every((name) => a[name] === b[name]) &&-]',
   },
-  'src/adapters/bmdb/plain-bmdb.ts': {
-    'test/adapters/bmdb/pg/contract-reading.test.ts': {
-      'what-is-told-is-kept-as-it-came': '[[field, [-plainTextOr(text)-]{+text+}]]',
-    },
+  'src/adapters/bmdb/plain-bmdb.ts test/adapters/bmdb/pg/contract-reading.test.ts': {
+    'what-is-told-is-kept-as-it-came': '[[field, [-plainTextOr(text)-]{+text+}]]',
   },
-  'src/adapters/bmdb/pg/provisioning/provided.ts': {
-    'test/adapters/bmdb/pg/contract-slots.test.ts': {
-      'what-is-not-told-is-cleared': "CASE WHEN [-c.told ? '${field}'-]{+true+} THEN",
-    },
+  'src/adapters/bmdb/pg/provisioning/provided.ts test/adapters/bmdb/pg/contract-slots.test.ts': {
+    'what-is-not-told-is-cleared': "CASE WHEN [-c.told ? '${field}'-]{+true+} THEN",
   },
-  'src/adapters/provider/core/entries.ts': {
-    'test/adapters/provider/core': {
-      'a-trait-may-be-anything':
-        '[-...TRAIT_NAMES.map((name): Field => [name, absentOr(nullOr(like(SHOWN))), NO_TEXT]),-]',
-    },
+  'src/adapters/provider/core/entries.ts test/adapters/provider/core': {
+    'a-trait-may-be-anything':
+      '[-...TRAIT_NAMES.map((name): Field => [name, absentOr(nullOr(like(SHOWN))), NO_TEXT]),-]',
   },
-  'src/domain/filing/selection.ts': {
-    'test/commands/machine-verbs.test.ts': {
-      'an-unknown-trait-means-nothing-is-so': '[-  requireTraits(fleet, selector);\n-]',
-      'a-trait-alone-says-nothing': '[- || wantedTraits(selector).length > 0-]',
-    },
+  'src/domain/filing/selection.ts test/commands/machine-verbs.test.ts': {
+    'an-unknown-trait-means-nothing-is-so': '[-  requireTraits(fleet, selector);\n-]',
+    'a-trait-alone-says-nothing': '[- || wantedTraits(selector).length > 0-]',
   },
-  'src/commands/remote/machines.ts': {
-    'test/commands/remote/reading.test.ts': {
-      'a-list-is-not-narrowed-by-traits':
-        '[-...wantedTraits(flags).map(([trait, name]) => `${trait}:${quoted(name)}`),-]',
-    },
+  'src/commands/remote/machines.ts test/commands/remote/reading.test.ts': {
+    'a-list-is-not-narrowed-by-traits':
+      '[-...wantedTraits(flags).map(([trait, name]) => `${trait}:${quoted(name)}`),-]',
   },
-  'src/console/index/matcher.ts': {
-    'test/console/api/machines.test.ts': {
-      'the-api-is-not-narrowed-by-traits':
-        "term.values.[-includes(view[term.name] ?? '')-]{+length > 0+}",
-    },
+  'src/console/index/matcher.ts test/console/api/machines.test.ts': {
+    'the-api-is-not-narrowed-by-traits':
+      "term.values.[-includes(view[term.name] ?? '')-]{+length > 0+}",
   },
 });
