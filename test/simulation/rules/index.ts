@@ -3,12 +3,21 @@ import { COST } from './cost.ts';
 import { DEEDS } from './deeds.ts';
 import { EVIDENCE } from './evidence.ts';
 import { GUARD } from './guard.ts';
+import { LISTINGS } from './listings.ts';
 import type { Rule, Scene } from './rule.ts';
 import { SHOWN } from './shown.ts';
 import { WORK } from './work.ts';
 
 /** Every rule by which a run is judged. A new rule is a new entry of one of these lists. */
-export const RULES: readonly Rule[] = [...WORK, ...DEEDS, ...GUARD, ...COST, ...SHOWN, ...EVIDENCE];
+export const RULES: readonly Rule[] = [
+  ...WORK,
+  ...DEEDS,
+  ...GUARD,
+  ...LISTINGS,
+  ...COST,
+  ...SHOWN,
+  ...EVIDENCE,
+];
 
 /** @returns to be told of each step; tells `report` of each rule that is broken. */
 export function watchRules(

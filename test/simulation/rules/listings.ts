@@ -1,0 +1,61 @@
+import type { DriverListing } from '../../../src/adapters/provider/port.ts';
+import { changesOf, MINUTE, type Rule } from './rule.ts';
+
+/** A device is gone after so many complete listings in a row without it, over so long. */
+const UNLISTED_MIN = 3;
+const UNLISTED_FOR_MS = 15 * MINUTE;
+/** A listing is acted upon this soon. */
+const FRESH_MS = 10 * MINUTE;
+
+interface Shown {
+  readonly atMs: number;
+  readonly complete: boolean;
+  readonly ids: ReadonlySet<string | null>;
+}
+
+/** What daemons make of the listings of a provider. */
+export const LISTINGS: readonly Rule[] = [
+  {
+    id: 'gone-means-gone',
+    sentence: 'A failed or partial listing never means that a machine is gone (DESIGN 2.8)',
+    watch(_, say) {
+      /** By daemon, the latest first. */
+      const listings = new Map<string, Shown[]>();
+      /** When each device was last looked at and not found, by daemon. */
+      const unfound = new Map<string, number>();
+      return (step) => {
+        const { atMs } = step;
+        if (step.kind === 'answer') {
+          const { path, by, error, result, args } = step.call;
+          if (path === 'provider.getMachine' && error === 'not-found') {
+            unfound.set(`${by} ${String(args[0])}`, atMs);
+          }
+          if (path !== 'provider.listMachines' || error !== null) return;
+          const { machines, complete } = result as DriverListing;
+          const ids = new Set(machines.map(({ id }) => id));
+          const shown = (listings.get(by) ?? []).filter((each) => atMs - each.atMs < FRESH_MS);
+          listings.set(by, [{ atMs, complete, ids }, ...shown]);
+        }
+        for (const { machineId, before, after } of changesOf(step, 'machine')) {
+          if (step.kind !== 'write' || !step.by || !before?.row.provided || !after) continue;
+          const { providerId, status } = before.row.provided;
+          const tell = (why: string) => say(`${machineId} by ${step.by}: ${why}`);
+          const { missing } = after.row;
+          if (missing && missing.seen > (before.row.missing?.seen ?? 0)) {
+            const shown = listings.get(step.by) ?? [];
+            if (!shown.some(({ complete, ids }) => complete && !ids.has(providerId))) {
+              tell(`no complete listing is without device ${providerId}`);
+            }
+          }
+          if (after.row.provided?.status !== 'Missing' || status === 'Missing') continue;
+          const { seen = 0, sinceMs = atMs } = missing ?? {};
+          if (seen < UNLISTED_MIN) tell(`missing after ${seen} listings`);
+          if (atMs - sinceMs < UNLISTED_FOR_MS) tell(`missing after ${atMs - sinceMs} ms`);
+          if (atMs - (unfound.get(`${step.by} ${providerId}`) ?? 0) > FRESH_MS) {
+            tell('missing without a last look');
+          }
+        }
+      };
+    },
+  },
+];

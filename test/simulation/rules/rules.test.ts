@@ -1,0 +1,374 @@
+import { expect, test } from 'vitest';
+import { machineId, slot } from '../../../src/domain/ids.ts';
+import type { LadderRow, MachineRow, Process } from '../../../src/domain/machine.ts';
+import { SET_ID_TAG, WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
+import { newMachine, patch } from '../../doubles/mem-bmdb/tables.ts';
+import { machineRow, PROVIDER, provided } from '../../support/facts.ts';
+import { createPlayedWorld } from '../../support/played-world.ts';
+import { createRecorder } from '../recorder.ts';
+import { RULES, watchRules } from './index.ts';
+import { MINUTE } from './rule.ts';
+
+/** A world in which a test does by hand what daemons must not do. */
+async function forge() {
+  const world = createPlayedWorld({ locations: { hall: 4 }, seed: 1 });
+  const { clock, bmdb, provider } = world;
+  const { tables } = bmdb;
+  const recorder = createRecorder(world);
+  const said: string[] = [];
+  const daemons = new Map<string, object>();
+  const scene = {
+    ...{ world, recorder },
+    daemons: () => [...daemons].map(([name, daemon]) => ({ name, played: daemon as never })),
+  };
+  recorder.listen(watchRules(scene, (rule) => said.push(rule)));
+  const [slotId] = provider.reservationIds();
+  const id = machineId('eeeeeeee-0000-4000-8000-000000000001');
+  const device = provider.account.world.add({
+    ...{ reservationId: slotId!, hostname: 'a', initCommand: '', publicKey: '', fate: 'up' },
+    ...{ tags: { [SET_ID_TAG]: 'us' }, isUp: true },
+  });
+  const hardware = provided({ providerId: device.id, reservationId: slotId!, location: 'hall' });
+  const machine = newMachine(machineRow({ machineId: id, provided: hardware }));
+  tables.machines.set(id, machine);
+  const ask = (by: string, path: string, args: readonly unknown[] = [], run = () => {}) =>
+    recorder.of(by).around({ path, args }, async () => run());
+  const session = await recorder
+    .of('a')
+    .around({ path: 'bmdb.openSession', args: [] }, () =>
+      bmdb.openSession({ component: 'a', runtimeInfo: '', intervalMs: 1e8 }),
+    );
+  const { sessionId } = session as { sessionId: never };
+  const row = (change: Partial<MachineRow>) => patch(machine, change);
+  const heard = (agoMs: number) =>
+    row({
+      agentStarted: { atMs: clock.now() - agoMs, publicKey: '', bootId: null },
+      heartbeat: { atMs: clock.now() - agoMs, bootId: null },
+    });
+  const ladder = (change: Partial<LadderRow>) =>
+    row({
+      recovery: {
+        ...{ rung: 'rebooting', attempts: 1, nextAtMs: null, askedAtMs: clock.now() },
+        ...{ askedRung: 'rebooting', orderKey: null, operationRef: null, bootIdBefore: null },
+        ...{ hostKeyBefore: null, offSeenAtMs: null, powerOffAskedAtMs: null, ...change },
+      },
+    });
+  let epoch = 0;
+  const lease = (process: Process) => {
+    epoch += 1;
+    const work = { machineId: id, process, sessionId, epoch: String(epoch) };
+    machine.leases = [{ ...work, startedAtMs: clock.now() }];
+  };
+  const hold = (kind: 'no-recover' | 'preserve' | 'no-allocate') =>
+    void (tables.holds = [
+      { provider: PROVIDER, slotId: slotId!, kind, setBy: 'ann', reason: '', untilMs: null },
+    ]);
+  /** Minute after minute; `a` is seen to be at work in each. */
+  const pass = async (minutes: number) => {
+    for (let at = 0; at < 2 * minutes; at += 1) {
+      clock.increment(MINUTE / 2);
+      await ask('a', 'bmdb.session.poke');
+      recorder.look();
+    }
+  };
+  const freeze = (kind: 'manual' | 'silence') =>
+    void tables.guard.rows.set('fleet', {
+      ...tables.guard.rows.get('fleet')!,
+      frozen: { atMs: 1, by: 'ann', kind, reason: '' },
+    });
+  const daemon = (name: string, shown: object, next: object = {}) =>
+    daemons.set(name, {
+      isAlive: true,
+      daemon: {
+        board: { entries: new Map([[slot(PROVIDER, slotId!), shown]]) },
+        insight: { glance: () => ({ blockedBy: [], next: { work: null, atMs: null }, ...next }) },
+      },
+    });
+  recorder.look();
+  return {
+    ...{ world, tables, machine, said, ask, row, heard, ladder, lease, hold, pass, freeze, daemon },
+    ...{ device, recorder, sessionId, slotId: slotId! },
+  };
+}
+type Forged = Awaited<ReturnType<typeof forge>>;
+
+const healthy = { state: 'Running', substate: 'healthy' };
+/** The machine is silent, and `a` works on it. */
+function recovering(forged: Forged) {
+  forged.heard(11 * MINUTE);
+  forged.lease('ShepherdRecovery');
+  forged.machine.permitGrantedAtMs = forged.tables.now();
+}
+const note = (forged: Forged, change: Partial<LadderRow>) =>
+  forged.ask('a', 'bmdb.work.note', [{ kind: 'recoveryAsked' }], () => forged.ladder(change));
+const reboot = ({ ask, device }: Forged, by = 'a') =>
+  ask(by, 'provider.rebootMachine', [device.id]);
+
+/** What must be told, by its rule. */
+const LIES: readonly (readonly [
+  rule: string,
+  forged: (forged: Forged) => Promise<unknown> | void,
+])[] = [
+  [
+    'claim-is-allowed',
+    ({ ask, lease, heard }) => {
+      heard(MINUTE);
+      return ask('a', 'bmdb.session.claim', [], () => lease('ShepherdRecovery'));
+    },
+  ],
+  [
+    'claim-is-allowed',
+    ({ ask, lease, heard, hold }) => {
+      heard(11 * MINUTE);
+      hold('no-recover');
+      return ask('a', 'bmdb.session.claim', [], () => lease('ShepherdRecovery'));
+    },
+  ],
+  [
+    'work-is-begun',
+    async ({ pass, daemon }) => {
+      daemon('a', { state: 'Provisioned', substate: 'waiting' });
+      await pass(20);
+    },
+  ],
+  [
+    'work-ends',
+    async ({ lease, pass }) => {
+      lease('ShepherdAgentStart');
+      await pass(25);
+    },
+  ],
+  [
+    'waits-grow',
+    ({ ask, row, tables }) =>
+      ask('a', 'bmdb.work.fail', [], () => {
+        const wait = {
+          process: 'ShepherdAgentStart',
+          cause: '',
+          lastIntervalSeconds: 300,
+        } as const;
+        row({ backoffs: [{ ...wait, untilMs: tables.now() + 30_000 }] });
+      }),
+  ],
+  [
+    'ladder-is-climbed',
+    async (forged) => {
+      recovering(forged);
+      await note(forged, { rung: 'powerCycling', askedRung: 'powerCycling' });
+    },
+  ],
+  [
+    'ladder-is-climbed',
+    async (forged) => {
+      recovering(forged);
+      forged.ladder({ attempts: 3, askedAtMs: 1 });
+      forged.recorder.look();
+      await note(forged, { attempts: 4 });
+    },
+  ],
+  [
+    'a-person-is-asked-last',
+    ({ ask, row }) =>
+      ask('a', 'bmdb.work.fail', [], () =>
+        row({ quarantine: { kind: 'needsHuman', reason: '', untilMs: null } }),
+      ),
+  ],
+  ['deed-under-lease', reboot],
+  [
+    'deed-under-lease',
+    async (forged) => {
+      recovering(forged);
+      await reboot(forged, 'b');
+    },
+  ],
+  [
+    'deed-is-noted',
+    async (forged) => {
+      recovering(forged);
+      await reboot(forged);
+    },
+  ],
+  [
+    'deed-is-noted',
+    async (forged) => {
+      recovering(forged);
+      forged.ladder({});
+      await reboot(forged);
+      await reboot(forged);
+    },
+  ],
+  [
+    'nobody-well-is-disturbed',
+    async (forged) => {
+      recovering(forged);
+      forged.heard(MINUTE);
+      forged.ladder({});
+      await reboot(forged);
+    },
+  ],
+  [
+    'ours-and-not-held',
+    async (forged) => {
+      recovering(forged);
+      forged.world.provider.account.world.change(forged.device.id, { tags: {} });
+      await reboot(forged);
+    },
+  ],
+  [
+    'ours-and-not-held',
+    async (forged) => {
+      recovering(forged);
+      forged.hold('no-recover');
+      await reboot(forged);
+    },
+  ],
+  [
+    'creation-is-announced',
+    ({ ask, slotId }) => {
+      const request = { unused: { reservationId: slotId }, tags: { [WITNESS_TAG]: 'w' } };
+      return ask('a', 'provider.createMachine', [request, { operationId: 'w' }]);
+    },
+  ],
+  [
+    'one-connection-each',
+    async ({ recorder }) => {
+      const call = { path: 'shell.ssh.execute', args: [['agent']] };
+      const never = new Promise<void>(() => {});
+      void recorder.of('a').around(call, () => never);
+      void recorder.of('a').around(call, () => never);
+    },
+  ],
+  [
+    'permits-are-few',
+    async ({ tables, ask }) => {
+      await ask('a', 'bmdb.session.claim', [], () => {
+        for (const n of [2, 3]) {
+          const at = machineId(`eeeeeeee-0000-4000-8000-00000000000${n}`);
+          tables.machines.set(
+            at,
+            newMachine(machineRow({ machineId: at, provided: provided({}) })),
+          );
+        }
+      });
+      await ask('a', 'bmdb.session.claim', [], () => {
+        for (const machine of tables.machines.values()) machine.permitGrantedAtMs = 1;
+      });
+    },
+  ],
+  [
+    'no-permit-in-a-freeze',
+    async (forged) => {
+      forged.freeze('manual');
+      await forged.ask('a', 'bmdb.session.claim', [], () => recovering(forged));
+    },
+  ],
+  [
+    'permit-is-returned',
+    async (forged) => {
+      recovering(forged);
+      forged.recorder.look();
+      await forged.ask('a', 'bmdb.work.fail', [], () => {
+        forged.machine.leases = [];
+      });
+    },
+  ],
+  [
+    'freezes-and-thaws',
+    async ({ freeze, tables, ask }) => {
+      freeze('manual');
+      await ask('a', 'bmdb.guard.assess');
+      await ask('a', 'bmdb.guard.assess', [], () => {
+        const row = tables.guard.rows.get('fleet')!;
+        tables.guard.rows.set('fleet', { ...row, frozen: null });
+      });
+    },
+  ],
+  [
+    'requests-are-settled',
+    async ({ pass, daemon, world }) => {
+      daemon('a', healthy);
+      const what = { verb: 'freeze', scope: 'fleet' } as const;
+      await world.bmdb.requests.file({ key: 'k', by: 'ann', reason: 'r', what });
+      await pass(15);
+    },
+  ],
+  [
+    'an-order-is-carried-out-once',
+    async (forged) => {
+      recovering(forged);
+      await note(forged, { orderKey: 'k' });
+      forged.world.clock.increment(1);
+      await note(forged, { orderKey: 'k' });
+    },
+  ],
+  [
+    'machines-are-spared',
+    async (forged) => {
+      recovering(forged);
+      forged.ladder({});
+      for (let at = 0; at < 9; at += 1) await reboot(forged);
+    },
+  ],
+  [
+    'rest-is-cheap',
+    async ({ ask, pass }) => {
+      await pass(130);
+      for (let at = 0; at < 300; at += 1) await ask('a', 'provider.getMachine');
+      await pass(60);
+    },
+  ],
+  [
+    'budget-of-calls',
+    async ({ ask }) => {
+      for (let at = 0; at < 200; at += 1) await ask('a', 'provider.getMachine');
+    },
+  ],
+  [
+    'gone-means-gone',
+    async ({ ask, row, recorder }) => {
+      const call = { path: 'provider.listMachines', args: [] };
+      await recorder.of('a').around(call, async () => ({ machines: [], complete: false }));
+      await ask('a', 'bmdb.session.updateProvided', [], () =>
+        row({ missing: { sinceMs: 1, seen: 1 } }),
+      );
+    },
+  ],
+  ['nobody-unwell-in-calm', ({ pass }) => pass(20)],
+  [
+    'state-is-true',
+    async ({ daemon, pass }) => {
+      daemon('a', healthy);
+      await pass(10);
+    },
+  ],
+  [
+    'explanation-is-true',
+    async ({ daemon, pass }) => {
+      const blockedBy = [{ kind: 'hold', endsAtMs: null }];
+      daemon('a', { state: 'Provisioned', substate: 'waiting' }, { blockedBy });
+      await pass(10);
+    },
+  ],
+  [
+    'next-step-is-true',
+    async ({ daemon, pass, lease, ask, tables }) => {
+      const next = { work: 'agentStart', atMs: tables.now() + 60 * MINUTE };
+      daemon('a', { state: 'Provisioned', substate: 'waiting' }, { next });
+      await pass(10);
+      await ask('a', 'bmdb.session.claim', [], () => lease('ShepherdAgentStart'));
+    },
+  ],
+  ['evidence', ({ recorder, lease }) => (lease('ShepherdAgentStart'), recorder.end())],
+];
+
+test.each(LIES)('%s is told', async (rule, act) => {
+  const forged = await forge();
+  await act(forged);
+  expect(forged.said).toContain(rule);
+});
+
+test('each rule tells some forged record, and has a sentence', () => {
+  const told = new Set(LIES.map(([rule]) => rule));
+  expect(RULES.map(({ id }) => id).filter((id) => !told.has(id))).toEqual([]);
+  expect(RULES.every(({ sentence }) => sentence.length > 20)).toBe(true);
+});
