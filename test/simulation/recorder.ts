@@ -123,15 +123,25 @@ export function createRecorder({ clock, bmdb }: PlayedWorld): Recorder {
   }
   /** Address for the call that begins at this very moment. */
   let host: string | null = null;
-  function connected({ args: [target] }: PortCall, result: unknown): ShellSession {
-    const session = result as ShellSession;
-    return {
-      ...session,
-      execute(...given) {
-        host = (target as ShellTarget).host;
-        const answer = session.execute(...given);
+  function connected(connection: RecordedCall): ShellSession {
+    const session = connection.result as ShellSession;
+    const { host: address } = connection;
+    const on =
+      <Given extends unknown[], Answer>(method: (...given: Given) => Answer) =>
+      (...given: Given) => {
+        host = address;
+        const answer = method(...given);
         host = null;
         return answer;
+      };
+    return {
+      ...session,
+      upload: on(session.upload),
+      execute: on(session.execute),
+      close() {
+        const call = { ...connection, path: 'shell.close', args: [connection] };
+        tell({ kind: 'call', atMs: clock.now(), call });
+        session.close();
       },
     };
   }
@@ -141,10 +151,11 @@ export function createRecorder({ clock, bmdb }: PlayedWorld): Recorder {
     of: (by) => ({
       async around(call, run) {
         write(`${by} ${call.path} ${plain(call.args)}`);
-        seen(by, call.path === 'bmdb.openSession');
+        seen(by, false);
         const recorded: RecordedCall = {
           ...call,
-          ...{ by, host, atMs: clock.now(), endedAtMs: null, error: null, result: undefined },
+          ...{ by, host: call.path === 'shell.connect' ? hostOf(call) : host },
+          ...{ atMs: clock.now(), endedAtMs: null, error: null, result: undefined },
         };
         const isTold = !READS.test(call.path);
         tellWrites(null, OUTSIDE);
@@ -155,7 +166,7 @@ export function createRecorder({ clock, bmdb }: PlayedWorld): Recorder {
           tellWrites(by, call);
           recorded.result = await running;
           write(`${by} ${call.path} answered ${plain(recorded.result)}`);
-          return call.path === 'shell.connect' ? connected(call, recorded.result) : recorded.result;
+          return call.path === 'shell.connect' ? connected(recorded) : recorded.result;
         } catch (error) {
           recorded.error = codeOf(error);
           if (recorded.error === 'unreachable' && call.path.startsWith('bmdb')) seen(by, true);
@@ -199,6 +210,8 @@ export function createRecorder({ clock, bmdb }: PlayedWorld): Recorder {
     digest: () => hash.copy().digest('hex'),
   };
 }
+
+const hostOf = ({ args: [target] }: PortCall): string => (target as ShellTarget).host;
 
 const rowsOf = ({ row, leases, permitGrantedAtMs }: MemMachine): MachineRows => ({
   ...{ row, leases, permitGrantedAtMs },

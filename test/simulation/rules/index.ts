@@ -1,9 +1,11 @@
 import type { Step } from '../recorder.ts';
 import { COST } from './cost.ts';
+import { DAEMONS } from './daemons.ts';
 import { DEEDS } from './deeds.ts';
 import { EVIDENCE } from './evidence.ts';
 import { GUARD } from './guard.ts';
 import { LISTINGS } from './listings.ts';
+import { OUTCOMES } from './outcomes.ts';
 import type { Rule, Scene } from './rule.ts';
 import { SHOWN } from './shown.ts';
 import { WORK } from './work.ts';
@@ -14,6 +16,8 @@ export const RULES: readonly Rule[] = [
   ...DEEDS,
   ...GUARD,
   ...LISTINGS,
+  ...OUTCOMES,
+  ...DAEMONS,
   ...COST,
   ...SHOWN,
   ...EVIDENCE,

@@ -1,0 +1,177 @@
+import type { FinishChange } from '../../../src/adapters/bmdb/port.ts';
+import type { MachineRows, RecordedCall } from '../recorder.ts';
+import { deedOf, type Deed } from './deeds.ts';
+import { changesOf, MINUTE, steadySinceMs, tooLong, type Rule, type Scene } from './rule.ts';
+
+/** What was done to a machine while one lease held it. */
+interface Done {
+  readonly what: Deed['what'] | 'upload' | 'connect';
+  readonly call: RecordedCall;
+}
+
+/** Remembers, for each machine, what its present lease has done. */
+function createDone(scene: Scene) {
+  const done = new Map<string, Done[]>();
+  const devices = () => scene.world.provider.account.world.devices();
+  const machines = () => [...scene.world.bmdb.tables.machines.values()];
+  function machineAt(host: string | null) {
+    const device = devices().find(({ addresses }) => addresses.includes(host ?? ''));
+    return machines().find(({ row }) => row.provided?.providerId === device?.id);
+  }
+  return {
+    of: (machineId: string): readonly Done[] => done.get(machineId) ?? [],
+    note(step: Parameters<typeof changesOf>[0]) {
+      for (const { machineId, before, after } of changesOf(step, 'machine')) {
+        const isNew = after?.leases.some((each) => !before?.leases.includes(each));
+        if (isNew) done.set(machineId, []);
+      }
+      if (step.kind !== 'call') return;
+      const { call } = step;
+      const deed = deedOf(step, scene);
+      const isShell = call.path === 'shell.ssh.upload' || call.path === 'shell.connect';
+      const machine = deed ? deed.machine : isShell ? machineAt(call.host) : undefined;
+      const what = deed?.what ?? (call.path === 'shell.connect' ? 'connect' : 'upload');
+      if (machine) done.get(machine.row.machineId)?.push({ what, call });
+    },
+  };
+}
+
+const bootIdOf = ({ world }: Scene, { row }: MachineRows): string | null =>
+  world.hosts.get(`${row.provided?.address}:22`)?.bootId ?? null;
+
+/** How work ends, and what it leaves behind. */
+export const OUTCOMES: readonly Rule[] = [
+  {
+    id: 'success-is-true',
+    sentence: 'Work is recorded as done only if the machine or its provider has done it',
+    watch(scene, say) {
+      const done = createDone(scene);
+      return (step) => {
+        if (step.kind === 'write' && step.call.path === 'bmdb.work.finish') {
+          const [change] = step.call.args as [FinishChange];
+          for (const { machineId, before } of changesOf(step, 'machine')) {
+            const why = before && whyUntrue(change, before, { scene, done: done.of(machineId) });
+            if (why) say(`${change.kind} of ${machineId} by ${step.by}: ${why}`);
+          }
+        }
+        done.note(step);
+        const deed = deedOf(step, scene);
+        if (deed?.what === 'deprovision' && deed.machine) {
+          const { machineId, agentStarted } = deed.machine.row;
+          const isTried = done.of(machineId).some(({ what }) => what === 'connect');
+          const isFirst =
+            done.of(machineId).filter(({ what }) => what === 'deprovision').length < 2;
+          const isAgain = (deed.machine.row.deprovision?.attempts ?? 0) > 1;
+          if (agentStarted && isFirst && !isAgain && !isTried) {
+            say(`${machineId} is given back, and nobody tried to end its agent`);
+          }
+        }
+      };
+    },
+  },
+  {
+    id: 'power-is-left-on',
+    sentence: 'S8: a machine that was switched off for its recovery is switched on again',
+    watch(scene, say) {
+      const off = new Set<string>();
+      const left = tooLong(20 * MINUTE, say);
+      return (step) => {
+        const deed = deedOf(step, scene);
+        if (deed?.what === 'off' && deed.deviceId) off.add(deed.deviceId);
+        if (step.kind !== 'look' || off.size === 0) return;
+        const isSteady = step.atMs - steadySinceMs(scene) > 5 * MINUTE;
+        const now = new Map<string, string>();
+        for (const id of off) {
+          const device = scene.world.provider.account.world.device(id);
+          if (!device || device.power === 'on') off.delete(id);
+          else if (isSteady) now.set(id, 'is switched off by us');
+        }
+        left(now, step.atMs);
+      };
+    },
+  },
+  {
+    id: 'work-is-not-dropped',
+    sentence: 'S9: work ends by its success or its failure, while its daemon and session live',
+    watch:
+      ({ recorder }, say) =>
+      (step) => {
+        for (const { line } of changesOf(step, 'history')) {
+          if (step.kind !== 'write' || !step.by || line.event !== 'Canceled') continue;
+          // A daemon in peace ends its tasks itself.
+          const isSteady = step.atMs - recorder.steadySinceMs(step.by) > 5 * MINUTE;
+          const isCut = line.cause === 'the task ended before its time';
+          if (isSteady && isCut)
+            say(`${line.process} of ${line.machineId} by ${step.by}: ${line.cause}`);
+        }
+      },
+  },
+  {
+    id: 'connections-end',
+    sentence: 'S3: a connection to a machine ends with the work it was opened for',
+    watch(scene, say) {
+      const open = new Map<RecordedCall, string>();
+      const left = tooLong(3 * MINUTE, say);
+      return (step) => {
+        if (step.kind === 'answer' && step.call.path === 'shell.connect' && !step.call.error) {
+          open.set(step.call, `${step.call.by} to ${step.call.host}`);
+        }
+        if (step.kind === 'call' && step.call.path === 'shell.close') {
+          for (const [call] of open) if (call === step.call.args[0]) open.delete(call);
+        }
+        if (step.kind !== 'look') return;
+        const names = new Map<string, string>();
+        for (const [call, name] of open) {
+          // What a dead daemon had open ended with it.
+          if (scene.recorder.steadySinceMs(call.by) > call.atMs) open.delete(call);
+          else if (!isWorkedOn(scene, call.host)) names.set(name, 'is connected without any work');
+        }
+        left(names, step.atMs);
+      };
+    },
+  },
+];
+
+function isWorkedOn({ world }: Scene, host: string | null): boolean {
+  const { machines } = world.bmdb.tables;
+  return [...machines.values()].some(
+    ({ row, leases }) => row.provided?.address === host && leases.length > 0,
+  );
+}
+
+function whyUntrue(
+  change: FinishChange,
+  rows: MachineRows,
+  { scene, done }: { readonly scene: Scene; readonly done: readonly Done[] },
+): string | null {
+  const { recovery, provided } = rows.row;
+  const did = (what: Done['what']) =>
+    done.some((each) => each.what === what && each.call.endedAtMs !== null && !each.call.error);
+  const host = scene.world.hosts.get(`${provided?.address}:22`);
+  if (change.kind === 'agentStarted') {
+    if (!did('start')) return 'no agent was executed';
+    if (!did('upload')) return 'no agent was uploaded';
+    const isKnown = change.hostKey === null || change.hostKey === host?.hostKey;
+    return isKnown ? null : 'its host key is another one';
+  }
+  if (change.kind === 'deprovisioned') {
+    const device = scene.world.provider.account.world.device(provided?.providerId ?? '');
+    return device && !device.leaving ? `device ${device.id} is there` : null;
+  }
+  if (change.kind !== 'recovered' || change.unasked) return null;
+  const { askedRung = null, bootIdBefore = null, askedAtMs = null } = recovery ?? {};
+  const bootId = bootIdOf(scene, rows);
+  switch (askedRung) {
+    case null:
+      return 'nothing was asked for';
+    case 'restartingAgent':
+      return did('stop') ? null : 'no agent was stopped';
+    case 'reinstalling': {
+      const device = scene.world.provider.account.world.device(provided?.providerId ?? '');
+      const isNew = (device?.upAtMs ?? 0) >= (askedAtMs ?? Infinity);
+      return isNew ? null : 'no new system has come up';
+    }
+    default:
+      return bootIdBefore !== null && bootId === bootIdBefore ? 'it has not booted' : null;
+  }
+}
