@@ -34,18 +34,30 @@ export function interceptPort<Port extends object>(
   const intercepted = {};
   for (const key of Object.keys(port) as (keyof Port & string)[]) {
     const path = `${name}.${key}`;
-    const get = () => {
-      const value: unknown = port[key];
+    const wrap = (value: unknown): unknown => {
       if (isObservable(value)) return interceptor.stream?.(path, value) ?? value;
       if (typeof value === 'function') {
         return interceptMethod(value as Method, { port, path, key }, interceptor);
       }
       return hasMethods(value) ? interceptPort(value, path, interceptor) : value;
     };
+    let last: { readonly value: unknown; readonly wrapped: unknown } | undefined;
+    const get = () => {
+      const value: unknown = port[key];
+      if (!last || last.value !== value) last = { value, wrapped: wrap(value) };
+      return last.wrapped;
+    };
     Object.defineProperty(intercepted, key, { enumerable: true, configurable: true, get });
   }
   return intercepted as Port;
 }
+
+/** One interceptor for several. The first one stands nearest to the port. */
+export const inTurn = (...stages: readonly Interceptor[]): Interceptor => ({
+  around: (call, run) => stages.reduce((inner, stage) => () => stage.around(call, inner), run)(),
+  stream: (path, stream$) =>
+    stages.reduce((inner$, stage) => stage.stream?.(path, inner$) ?? inner$, stream$),
+});
 
 function interceptMethod(
   method: Method,

@@ -9,15 +9,17 @@ import {
 } from '../support/played-world.ts';
 import { createCallFaults, type CallFaults } from './call-faults.ts';
 import { heal, leftOver } from './healing.ts';
-import { interceptPort, type Interceptor } from './intercept.ts';
+import { inTurn, interceptPort, type Interceptor } from './intercept.ts';
 import { streamOf, type Plan, type Strike } from './plan.ts';
-import { createRecorder, type Recorder } from './recorder.ts';
+import { createRecorder, timeOf, type Recorder } from './recorder.ts';
 import { watchRules } from './rules/index.ts';
+import { gatherFacts, type Facts } from './sometimes.ts';
 import { STRIKES } from './strikes.ts';
 
 /** A rule that was broken, with the sentence that it stands for. */
 export interface Violation {
   readonly rule: string;
+  readonly sentence: string;
   readonly detail: string;
   /** After the start of the run. */
   readonly atMs: number;
@@ -30,10 +32,17 @@ export interface Outcome {
   readonly trace: string;
   /** How often each kind of strike hit something. */
   readonly struck: Readonly<Record<string, number>>;
-  /** How often each situation of the catalogue came about. */
-  readonly sometimes: Readonly<Record<string, number>>;
+  /** How often each fact came about: see `gatherFacts`. */
+  readonly tally: Readonly<Record<string, number>>;
+  /** What struck and what happened to machines, a line each. */
+  readonly story: readonly string[];
   /** Virtual time that passed, healing included. */
   readonly hours: number;
+}
+
+export interface RunOptions {
+  /** The run ends at the first violation. */
+  readonly stopsAtFirst?: boolean;
 }
 
 /** What strikes can reach: the fleet, its hardware, its database and its daemons. */
@@ -63,11 +72,14 @@ export interface SimulatedDaemon {
 const HOUR_MS = 3_600_000;
 /** As systemd's `RestartSec`. */
 const RESTART_MS = 10_000;
-/** Healed, a fleet of this size is whole again within this. */
+/** Healed, a fleet of this size is whole again within this, and stays so. */
 const HEALED_MS = 3 * HOUR_MS;
+const LOOK_MS = 10 * 60_000;
+/** Daemons are started one after the other. */
+const STAGGER_MS = 1_000;
 
 /** Plays the plan in virtual time, heals the world, and judges what was seen. */
-export async function runPlan(plan: Plan): Promise<Outcome> {
+export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<Outcome> {
   const order = streamOf(plan.seed, 'order');
   const clock = createSimulatedClock(undefined, plan.shuffled ? order.next : undefined);
   const world = createPlayedWorld({
@@ -82,8 +94,9 @@ export async function runPlan(plan: Plan): Promise<Outcome> {
     hasControllers: true,
   });
   const violations: Violation[] = [];
-  const report = (rule: string, detail: string) =>
-    void violations.push({ rule, detail, atMs: clock.monotonic() });
+  const report: Report = (rule, detail, sentence = RULES[rule as keyof typeof RULES]) =>
+    void violations.push({ rule, sentence, detail, atMs: clock.monotonic() });
+  const isOver = () => options.stopsAtFirst === true && violations.length > 0;
   const recorder = createRecorder(world);
   const watch = watchInvariants(world);
   let told = 0;
@@ -91,6 +104,7 @@ export async function runPlan(plan: Plan): Promise<Outcome> {
     watch.look();
     recorder.look();
     for (; told < watch.broken.length; told += 1) report('invariant', watch.broken[told]!);
+    if (isOver()) throw new Stopped('a rule is broken');
   };
   const pass = (ms: number) => advance(clock, ms, look);
   const timers = new Set<unknown>();
@@ -102,6 +116,7 @@ export async function runPlan(plan: Plan): Promise<Outcome> {
     timers.add(timer);
   };
 
+  const facts = gatherFacts(world);
   const lag = streamOf(plan.seed, 'lag');
   const delays: Interceptor = {
     async around(_, run) {
@@ -113,39 +128,74 @@ export async function runPlan(plan: Plan): Promise<Outcome> {
   const daemons = Array.from({ length: plan.daemons }, (_, at) =>
     superviseDaemon({
       name: `daemon-${at + 1}`,
-      ...{ plan, clock, world, recorder, report, delays, ownPorts: watch.ports },
+      ...{ plan, clock, world, recorder, report, delays, facts, ownPorts: watch.ports },
     }),
   );
   recorder.listen(watchRules({ world, recorder, daemons: () => daemons }, report));
   const simulation: Simulation = { plan, clock, world, daemons, recorder, later };
-  for (const daemon of daemons) {
-    void daemon.begin();
-    await pass(1_000);
+  const startedMs = STAGGER_MS * plan.daemons;
+  for (const [at, daemon] of daemons.entries()) later(() => void daemon.begin(), STAGGER_MS * at);
+  for (const strike of plan.strikes) later(() => apply(strike, simulation), strike.atMs);
+  try {
+    await pass(startedMs + plan.hours * HOUR_MS);
+    for (const timer of timers) clock.clearTimeout(timer);
+    await heal(simulation, pass);
+    const healedByMs = clock.monotonic() + HEALED_MS;
+    while (clock.monotonic() < healedByMs && leftOver(simulation).length > 0) await pass(LOOK_MS);
+    await pass(LOOK_MS);
+    for (const detail of leftOver(simulation)) report('whole-again', detail);
+    await Promise.all([...daemons.map((daemon) => daemon.stop()), pass(2 * 60_000)]);
+    recorder.end();
+    world.end();
+    if (clock.pending > 0) report('nothing-left', `${clock.pending} timers are left`);
+    const { sessions } = world.bmdb.tables;
+    if (sessions.size > 0) report('nothing-left', `${sessions.size} sessions are left`);
+  } catch (error) {
+    if (!(error instanceof Stopped)) throw error;
   }
-  const startedMs = clock.monotonic();
-  for (const strike of plan.strikes)
-    later(() => apply(strike, simulation), strike.atMs - startedMs);
-  await pass(plan.hours * HOUR_MS - startedMs);
-
-  for (const timer of timers) clock.clearTimeout(timer);
-  await heal(simulation, pass);
-  await pass(HEALED_MS);
-  for (const detail of leftOver(simulation)) report('whole-again', detail);
-  await Promise.all([...daemons.map((daemon) => daemon.stop()), pass(2 * 60_000)]);
-  recorder.end();
-  world.end();
-  if (clock.pending > 0) report('nothing-left', `${clock.pending} timers are left`);
-  const { sessions } = world.bmdb.tables;
-  if (sessions.size > 0) report('nothing-left', `${sessions.size} sessions are left`);
   return {
     plan,
     violations,
     trace: recorder.digest(),
     struck: recorder.struck(),
-    sometimes: {},
+    tally: { ...Object.fromEntries(facts.end()), ...struckFacts(recorder) },
+    story: storyOf(simulation),
     hours: clock.monotonic() / HOUR_MS,
   };
 }
+
+const struckFacts = (recorder: Recorder): Readonly<Record<string, number>> =>
+  Object.fromEntries(
+    Object.entries(recorder.struck()).map(([kind, hits]) => [`struck ${kind}`, hits]),
+  );
+
+/** Ends a run whose violation is all that is asked for. */
+class Stopped extends Error {}
+
+/** What struck, and what the logs of the slots tell, in the order of time. */
+function storyOf({ world, recorder, clock }: Simulation): string[] {
+  const startMs = clock.now() - clock.monotonic();
+  const told = world.bmdb.tables.events.map(({ atMs, slot, machineId, kind, actor, reason }) => {
+    const about = machineId ? `${machineId} on ${slot}` : slot;
+    return `${timeOf(atMs - startMs)}   ${about}: ${kind} by ${actor}: ${reason}`;
+  });
+  const secondsOf = (line: string) =>
+    line
+      .split(' ', 1)[0]!
+      .split(':')
+      .reduce((sum, part) => 60 * sum + Number(part), 0);
+  return [...recorder.story, ...told].toSorted((a, b) => secondsOf(a) - secondsOf(b));
+}
+
+type Report = (rule: string, detail: string, sentence?: string) => void;
+
+/** Rules about a whole run. */
+const RULES = {
+  invariant: 'an invariant of ARCHITECTURE.md holds at every moment',
+  'daemon-lives': 'a daemon neither crashes nor stops unless it is told to',
+  'whole-again': 'L1: when everything is healed, the fleet is whole again and nothing is left open',
+  'nothing-left': 'daemons that stop in peace leave no timers and no sessions',
+} as const;
 
 /** As users have it by default, but for the creation of all machines. */
 const CONFIG: NonNullable<WorldOptions['config']> = { provisioner: { maxMachines: 0 } };
@@ -165,7 +215,8 @@ function apply(strike: Strike, simulation: Simulation): void {
 interface DaemonDeps extends Pick<Simulation, 'plan' | 'clock' | 'world' | 'recorder'> {
   readonly name: string;
   readonly delays: Interceptor;
-  readonly report: (rule: string, detail: string) => void;
+  readonly facts: Facts;
+  readonly report: Report;
   readonly ownPorts: ReturnType<typeof watchInvariants>['ports'];
 }
 
@@ -174,9 +225,9 @@ function superviseDaemon(deps: DaemonDeps): SimulatedDaemon & { begin(): Promise
   const faults = createCallFaults(clock, (fault, call) =>
     recorder.strike(`call-${fault.effect}`, `${name} ${call.path}`),
   );
-  const stages: readonly Interceptor[] = [recorder.of(name), delays, faults];
+  const interceptor = inTurn(recorder.of(name), deps.facts.of(name), delays, faults);
   const wrap = <Port extends object>(port: Port, portName: string): Port =>
-    stages.reduce((inner, stage) => interceptPort(inner, portName, stage), port);
+    interceptPort(port, portName, interceptor);
   let played: PlayedDaemon | null = null;
   let starts = 0;
   let isWanted = true;
@@ -195,6 +246,7 @@ function superviseDaemon(deps: DaemonDeps): SimulatedDaemon & { begin(): Promise
         balancer: (balancer) => wrap(balancer, 'balancer'),
       });
       played = started;
+      deps.facts.follow(started);
       void started.daemon.stopped.then(
         () => isWanted && ended('it stopped by itself'),
         (error: unknown) => ended(`it crashed: ${explain(error)}`),
@@ -221,6 +273,7 @@ function superviseDaemon(deps: DaemonDeps): SimulatedDaemon & { begin(): Promise
     },
     kill(downMs) {
       if (!played) return;
+      deps.facts.killed(name);
       played.kill();
       played = null;
       again(downMs);

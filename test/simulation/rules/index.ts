@@ -26,11 +26,11 @@ export const RULES: readonly Rule[] = [
 /** @returns to be told of each step; tells `report` of each rule that is broken. */
 export function watchRules(
   scene: Scene,
-  report: (rule: string, detail: string) => void,
+  report: (rule: string, detail: string, sentence: string) => void,
   rules: readonly Rule[] = RULES,
 ): (step: Step) => void {
   const watching = rules.map(({ id, sentence, watch }) =>
-    watch(scene, (detail) => report(id, `${detail} — ${sentence}`)),
+    watch(scene, (detail) => report(id, detail, sentence)),
   );
   return (step) => {
     for (const watch of watching) watch(step);

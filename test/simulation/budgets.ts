@@ -1,0 +1,21 @@
+import { SITUATIONS } from './sometimes.ts';
+
+/** Seeds that are always the same, for a size of fleet, and what must come about in their runs. */
+export interface SeedBudget {
+  readonly seeds: readonly number[];
+  readonly machines: number;
+  readonly daemons: number;
+  readonly hours: number;
+  readonly isTwice: boolean;
+  readonly situations: readonly string[];
+}
+
+const all = Object.keys(SITUATIONS);
+const from1To = (last: number) => Array.from({ length: last }, (_, at) => at + 1);
+
+export const BUDGETS: Readonly<Record<string, SeedBudget>> = {
+  /** A minute of CPU. */
+  ci: { seeds: from1To(8), machines: 6, daemons: 2, hours: 2, isTwice: false, situations: [] },
+  /** What a night must reach at least. */
+  night: { seeds: from1To(60), machines: 12, daemons: 3, hours: 6, isTwice: true, situations: all },
+};
