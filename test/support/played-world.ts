@@ -160,6 +160,8 @@ export function createPlayedWorld(given: WorldOptions): PlayedWorld {
     const { bmdb: ownBmdb = same, driven = same, shell = same, inspect = null } = about;
     const { balancer: ownBalancer = same } = about;
     const { driver } = provider;
+    /** No balancer sends agents to a daemon that has stopped. */
+    let isServing = true;
     const ports = memPorts({
       log,
       clock: process.clock,
@@ -180,15 +182,20 @@ export function createPlayedWorld(given: WorldOptions): PlayedWorld {
       agents: about.isListening ? { isReady: about.isListening } : {},
       onAgentServer: (server) =>
         listeners.add(server, {
-          isRunning: () => process.isRunning,
+          isRunning: () => isServing && process.isRunning,
           isDeaf: () => deaf.has(hostname),
         }),
     });
+    const stopsServing = () => void (isServing = false);
     const daemon = await startDaemon({
       config: about.roles ? { ...config, roles: about.roles } : config,
       ports: { ...ports, hostname, inspect, ...(startConsole && { startConsole }) },
       version: '0.0.0',
+    }).catch((error: unknown) => {
+      stopsServing();
+      throw error;
     });
+    void daemon.stopped.then(stopsServing, stopsServing);
     return {
       daemon,
       log,
