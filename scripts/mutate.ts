@@ -2,13 +2,16 @@
  * Asks the tests whether they would notice: makes each mutation of `test/mutations/` in a copy of the
  * tree, runs the tests that it names, and tells which mutations none of them noticed.
  *
- *     npm run mutate -- [FILE …] [--only ID] [--jobs N]
+ *     npm run mutate -- [FILE …] [--only ID] [--jobs N] [--every N] [--judge simulation [--seeds N]]
  *
  * FILE is a list (`test/mutations/sql.ts`, or `sql`), or a file or folder of `src/` whose mutations are
  * meant; all without one. Only a test that fails by what it expects has noticed a mutation: a run that
  * was red by time, hooks or a crash counts if the same tests are then green without it, and one that
  * could not be loaded never does. Exits with 1 when less than 95 % of the mutations were noticed, when
  * a mutation no longer applies or cannot be loaded, or when the tests are red without any.
+ *
+ * `--judge simulation` asks the simulation instead of the tests: each mutation is played by the first N
+ * seeds (20), as far as they reach it, until a rule is broken. `--every N` takes every Nth mutation.
  */
 import { spawn } from 'node:child_process';
 import {
@@ -27,6 +30,7 @@ import { parseArgs } from 'node:util';
 import pLimit from 'p-limit';
 import { table } from 'table';
 import type { Mutation } from '../test/mutations/mutation.ts';
+import { createSimulationJudge, type SimulationJudge } from './simulation-judge.ts';
 import { verdictOf, type Report, type RunEnd } from './verdict.ts';
 
 const AIM = 0.95;
@@ -50,7 +54,13 @@ type Found = 'killed' | 'late' | 'survived' | 'unsure' | 'broken' | 'stale';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { only: { type: 'string' }, jobs: { type: 'string', default: '2' } },
+  options: {
+    only: { type: 'string' },
+    jobs: { type: 'string', default: '2' },
+    every: { type: 'string', default: '1' },
+    judge: { type: 'string', default: 'tests' },
+    seeds: { type: 'string', default: '20' },
+  },
 });
 
 async function readLists(): Promise<Listed[]> {
@@ -115,21 +125,18 @@ for (const [signal, code] of [
 
 type Tests = Pick<Mutation, 'tests' | 'named'>;
 
-/** Runs tests in a copy until the first is red. */
-async function run(
+/** Runs a program of Node in a copy. @returns its code; null: it took too long. */
+async function spawnIn(
   copy: string,
-  { tests, named }: Tests,
-  { limitS = LIMIT_S, patienceS = PATIENCE_S } = {},
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  limitS: number,
 ) {
-  const file = join(copy, 'report.json');
-  rmSync(file, { force: true });
-  const reporters = ['--reporter=dot', '--reporter=json', `--outputFile.json=${file}`];
-  const args = ['run', '--bail=1', ...reporters, ...(named ? ['-t', named] : []), ...tests];
-  const child = spawn(process.execPath, [join(root, 'node_modules/.bin/vitest'), ...args], {
+  const child = spawn(process.execPath, args, {
     cwd: copy,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, CI: 'true', SHEPHERD_TEST_PATIENCE_SECONDS: String(patienceS) },
+    env: { ...process.env, ...env },
   });
   const group = child.pid!;
   running.add(group);
@@ -145,8 +152,27 @@ async function run(
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
   clearTimeout(limit);
   running.delete(group);
+  return { code: isLate ? null : code, output };
+}
+
+/** Runs tests in a copy until the first is red. */
+async function run(
+  copy: string,
+  { tests, named }: Tests,
+  { limitS = LIMIT_S, patienceS = PATIENCE_S } = {},
+) {
+  const file = join(copy, 'report.json');
+  rmSync(file, { force: true });
+  const reporters = ['--reporter=dot', '--reporter=json', `--outputFile.json=${file}`];
+  const args = ['run', '--bail=1', ...reporters, ...(named ? ['-t', named] : []), ...tests];
+  const { code, output } = await spawnIn(
+    copy,
+    [join(root, 'node_modules/.bin/vitest'), ...args],
+    { CI: 'true', SHEPHERD_TEST_PATIENCE_SECONDS: String(patienceS) },
+    limitS,
+  );
   const report = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Report) : null;
-  const end: RunEnd = { code: isLate ? null : code, report };
+  const end: RunEnd = { code, report };
   return { end, output };
 }
 
@@ -159,6 +185,7 @@ async function judge(copy: string, mutation: Mutation): Promise<Found> {
     original.replace(mutation.find, () => mutation.replace),
   );
   try {
+    if (simulation) return await simulation.judge(copy, mutation, original);
     const begunAt = performance.now();
     const { end } = await run(copy, mutation);
     const verdict = verdictOf(end);
@@ -183,13 +210,18 @@ async function checkUnchanged(copy: string, mutations: readonly Listed[]): Promi
 }
 
 const mutations = (await readLists()).filter(isMeant);
-const counted = mutations.filter(({ equivalent }) => equivalent === undefined);
+const counted = mutations
+  .filter(({ equivalent }) => equivalent === undefined)
+  .filter((_, at) => at % Number(values.every) === 0);
 if (counted.length === 0) throw new Error(`mutate: no mutation of ${positionals.join(', ')}`);
 const jobs = Math.max(1, Number(values.jobs));
 const verdicts = new Map<string, Found>();
+let simulation: SimulationJudge | null = null;
 try {
   for (let job = 0; job < Math.min(jobs, counted.length); job += 1) copyTree();
-  await checkUnchanged(copies[0]!, counted);
+  if (values.judge === 'simulation') {
+    simulation = await createSimulationJudge(copies[0]!, Number(values.seeds), spawnIn);
+  } else await checkUnchanged(copies[0]!, counted);
   const free = [...copies];
   const turn = pLimit(copies.length);
   await turn.map(counted, async (mutation) => {

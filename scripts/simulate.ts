@@ -1,7 +1,7 @@
 /**
  * Plays fleets in virtual time by plans that seeds draw, and tells which rules were broken:
  *
- *     npm run simulate -- [--runs N] [--seed S] [--machines M] [--daemons D] [--hours H] [--jobs J]
+ *     npm run simulate -- [--runs N] [--seed S | --seeds S,S,…] [--machines M] [--daemons D] [--hours H] [--jobs J]
  *         [--budget NAME] [--plan FILE] [--twice] [--calm] [--first] [--no-shrink] [--json]
  *
  * `--seed` plays one seed, or begins with it where `--runs` is given; seeds are fresh otherwise, and
@@ -65,6 +65,10 @@ async function judge({ plan, isTwice, shrinks, stopsAtFirst }: Job): Promise<Jud
 /** Plays the jobs in threads, each with one run at a time. */
 async function judgeAll(jobs: readonly Job[], threads: number, tell: (judged: Judged) => boolean) {
   const waiting = [...jobs];
+  // One thread needs no other.
+  while (threads === 1 && waiting.length > 0) {
+    if (!tell(await judge(waiting.shift()!))) return;
+  }
   const workers = Array.from({ length: Math.min(threads, jobs.length) }, () => {
     const worker = new Worker(new URL(import.meta.url));
     const ended = new Promise<void>((resolve, reject) => {
@@ -92,6 +96,7 @@ async function main(): Promise<void> {
     options: {
       runs: { type: 'string' },
       seed: { type: 'string' },
+      seeds: { type: 'string' },
       machines: { type: 'string', default: '12' },
       daemons: { type: 'string', default: '3' },
       hours: { type: 'string', default: '6' },
@@ -114,7 +119,8 @@ async function main(): Promise<void> {
   };
   const firstSeed = Number(values.seed ?? Math.floor(Date.now() / 1_000) % 1_000_000);
   const runs = Number(values.runs ?? 1);
-  const seeds = budget?.seeds ?? Array.from({ length: runs }, (_, at) => firstSeed + at);
+  const listed = values.seeds?.split(',').map(Number);
+  const seeds = budget?.seeds ?? listed ?? Array.from({ length: runs }, (_, at) => firstSeed + at);
   const plans = values.plan
     ? [JSON.parse(readFileSync(values.plan, 'utf8')) as Plan]
     : seeds.map((seed) => drawPlan({ ...size, seed }));
