@@ -1,16 +1,17 @@
 import { existsSync, readFileSync } from 'node:fs';
 
 /**
- * Prints `Tests: X passed, Y failed` from vitest's JSON reports, and nothing else. Exits with 1 when
- * a test failed, a file could not be loaded, or a report is missing.
+ * Prints `Tests: X passed, Y failed` from vitest's JSON reports, after the names of tests that did not run:
+ * each counts as failed. Exits with 1 when a test failed, a file could not be loaded, or a report is missing.
  */
 interface Report {
   readonly success: boolean;
   readonly numPassedTests: number;
   readonly numFailedTests: number;
   readonly testResults: readonly {
+    readonly name: string;
     readonly status: string;
-    readonly assertionResults: readonly { readonly status: string }[];
+    readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
   }[];
 }
 
@@ -26,12 +27,25 @@ const brokenFiles = (report: Report): number =>
       file.status === 'failed' && !file.assertionResults.some(({ status }) => status === 'failed'),
   ).length;
 
+/** Tests that were left out: a program that they need is missing, or they are switched off. */
+const leftOut = ({ testResults }: Report): string[] =>
+  testResults.flatMap(({ name, status, assertionResults }) =>
+    status === 'failed'
+      ? []
+      : assertionResults
+          .filter((each) => each.status !== 'passed' && each.status !== 'failed')
+          .map(({ fullName }) => `Not run: ${name}: ${fullName}`),
+  );
+
 const reports = process.argv.slice(2).map(readReport);
 let passed = 0;
 let failed = reports.length === 0 ? 1 : 0;
 for (const report of reports) {
   passed += report?.numPassedTests ?? 0;
   failed += report ? report.numFailedTests + brokenFiles(report) : 1;
+  const missing = report ? leftOut(report) : [];
+  failed += missing.length;
+  for (const line of missing) console.log(line);
 }
 console.log(`Tests: ${passed} passed, ${failed} failed`);
 const succeeded = reports.every((report) => report?.success === true);

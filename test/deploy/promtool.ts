@@ -1,9 +1,10 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { root } from '../repo/sources.ts';
+import { isProvided } from '../support/programs.ts';
 
 export const RULES = join(root, 'deploy/prometheus/shepherd.rules.yml');
 export const CONSOLE = 'https://shepherd.example.org';
@@ -22,22 +23,16 @@ export interface PromCase {
   }[];
 }
 
-/** Null, and a loud word, where Prometheus' promtool is not installed: then rules are only parsed. */
-export function findPromtool(): string | null {
-  try {
-    execFileSync('promtool', ['--version'], { stdio: 'ignore' });
-    return 'promtool';
-  } catch {
-    process.stderr.write(
-      '\nNOT TESTED: promtool is missing (Debian: apt-get install prometheus), so no alert was shown to' +
-        ' fire, nor to be silent.\n',
-    );
-    return null;
-  }
-}
+const PROMTOOL = 'promtool';
+
+/** Whether Prometheus' promtool is there. Without it, rules are only parsed. */
+export const hasPromtool: boolean = isProvided(
+  spawnSync(PROMTOOL, ['--version']).error === undefined,
+  { tested: 'that alerts fire and are silent', by: 'prometheus' },
+);
 
 /** Runs all cases in one process. Answers what promtool printed; empty when all hold. */
-export async function runPromtool(promtool: string, cases: readonly PromCase[]): Promise<string> {
+export async function runPromtool(cases: readonly PromCase[]): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'shepherd-rules-'));
   try {
     const files = (['1m', '1h'] as const).map((step) => {
@@ -47,7 +42,7 @@ export async function runPromtool(promtool: string, cases: readonly PromCase[]):
       return file;
     });
     return await new Promise((resolve, reject) => {
-      execFile(promtool, ['test', 'rules', ...files], (error, stdout, stderr) => {
+      execFile(PROMTOOL, ['test', 'rules', ...files], (error, stdout, stderr) => {
         if (error === null) resolve('');
         else if (typeof error.code === 'number') resolve(`${stdout}${stderr}`);
         else reject(error);

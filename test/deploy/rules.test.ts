@@ -8,7 +8,7 @@ import { viewOf, type MachineView } from '../../src/domain/view.ts';
 import { root } from '../repo/sources.ts';
 import { ALERT_CASES } from './alert-cases.ts';
 import { faultsOf } from './promql.ts';
-import { CONSOLE, findPromtool, runPromtool, type PromCase } from './promtool.ts';
+import { CONSOLE, hasPromtool, runPromtool, type PromCase } from './promtool.ts';
 import { runbookOf, SHIPPED } from './rules.ts';
 import { agentStarted, machineRow, NOW_MS, slotFacts } from '../support/facts.ts';
 import { testRows } from '../support/rows.ts';
@@ -58,8 +58,6 @@ test('what is wrong with an expression is found', () => {
   expect(faultsOf('max(rate(shepherd_work_lost_total[5m]))')).toHaveLength(1);
 });
 
-const promtool = findPromtool();
-
 /** The rules' own labels and annotations are what the file says; summaries are spelled out. */
 const cases = Object.entries(ALERT_CASES).flatMap(([alert, each]) =>
   each.map(({ what, series, at, says = [], severity, step = '1m' as const }, index): PromCase => {
@@ -86,8 +84,8 @@ test('V54 each alert has a case in which it fires, one just below, and one of tw
   }
 });
 
-test.skipIf(promtool === null)('V54 every case is as Prometheus itself finds it', async () => {
-  expect(await runPromtool(promtool!, cases)).toBe('');
+test.runIf(hasPromtool)('V54 every case is as Prometheus itself finds it', async () => {
+  expect(await runPromtool(cases)).toBe('');
 });
 
 /** What a daemon exports of its machines, each line held for so many minutes. */
@@ -105,7 +103,7 @@ async function exportedFor(minutes: number, views: readonly MachineView[]): Prom
 type Labels = Readonly<Record<string, string>>;
 const RACKS = providerName('racks');
 
-test.skipIf(promtool === null)(
+test.runIf(hasPromtool)(
   'D3: one dead machine of sixty in a static list alerts somebody',
   async () => {
     const minutesAgo = (minutes: number): MachineView => {
@@ -133,7 +131,7 @@ test.skipIf(promtool === null)(
     const dead = { ...alert, series: await exportedFor(20, [minutesAgo(61), ...others]) };
     const silent = { ...alert, series: await exportedFor(20, [minutesAgo(59), ...others]) };
     expect(
-      await runPromtool(promtool!, [
+      await runPromtool([
         { ...dead, expected: [told] },
         { ...silent, expected: [] },
       ]),
@@ -141,9 +139,9 @@ test.skipIf(promtool === null)(
   },
 );
 
-test.skipIf(promtool === null)('a case that does not hold is told', async () => {
+test.runIf(hasPromtool)('a case that does not hold is told', async () => {
   const [first] = cases;
-  const told = await runPromtool(promtool!, [{ ...first!, expected: [] }]);
+  const told = await runPromtool([{ ...first!, expected: [] }]);
   expect(told).toMatch(/ShepherdDown/);
 });
 

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isProvided } from '../support/programs.ts';
 
 const SOURCE = join(import.meta.dirname, '../../deploy/systemd');
 const UNITS = ['shepherd.service', 'shepherd-agents.socket', 'shepherd-console.socket'];
@@ -11,13 +12,9 @@ const valuesOf = (unit: string, key: string) =>
   [...read(unit).matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value]) => value);
 
 const analyze = '/usr/bin/systemd-analyze';
-const isHere = existsSync(analyze);
-if (!isHere) {
-  if (process.env['CI']) throw new Error(`${analyze} is missing: install Debian's package systemd`);
-  process.stderr.write(`\n${analyze} is not installed: the unit is NOT judged by systemd\n`);
-}
+const hasAnalyze = isProvided(existsSync(analyze), { tested: 'the unit', by: 'systemd' });
 
-describe.runIf(isHere)('V62 the unit, judged by systemd without being started', () => {
+describe.runIf(hasAnalyze)('V62 the unit, judged by systemd without being started', () => {
   const dir = mkdtempSync(join(tmpdir(), 'shepherd-units-'));
   afterAll(() => rmSync(dir, { recursive: true }));
   beforeAll(() => {

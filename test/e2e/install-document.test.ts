@@ -209,6 +209,6 @@ async function isLost(metrics: string): Promise<boolean> {
   }));
   const series = Object.fromEntries(lines.map(([, name, value]) => [name!, `${value}x11`]));
   const about = { name: 'scraped', alert: 'ShepherdMachinesLost', at: 11, step: '1m' } as const;
-  expect(await runPromtool('promtool', [{ ...about, series, expected }])).toBe('');
+  expect(await runPromtool([{ ...about, series, expected }])).toBe('');
   return silent.length > 0;
 }

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { ScenarioName, ScenarioReport } from '../../src/commands/scenarios/scenario.ts';
 import { hasHaproxyFor } from '../support/haproxy.ts';
 import { takeFreePort } from '../../src/simulator/hosts/free-port.ts';
-import { findPromtool } from '../deploy/promtool.ts';
+import { hasPromtool } from '../deploy/promtool.ts';
 import { shepherd } from './commands.ts';
 import {
   alertsDiffer,
@@ -34,8 +34,6 @@ const ROLLING_KEYS = [
 const dir = mkdtempSync(join(tmpdir(), 'shepherd-scenarios-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-const promtool = findPromtool();
-
 /**
  * Plays it as a person would; nothing may be left of it. What its daemon exported meanwhile raises
  * exactly these alerts.
@@ -50,7 +48,7 @@ async function play(
   expect(Object.keys(report)).toEqual(KEYS);
   expect(recording.series.size, 'it was scraped').toBeGreaterThan(20);
   const expected = typeof alerts === 'function' ? alerts(recording) : alerts;
-  if (promtool !== null) expect(await alertsDiffer(recording, expected)).toBe('');
+  if (hasPromtool) expect(await alertsDiffer(recording, expected)).toBe('');
   return report;
 }
 

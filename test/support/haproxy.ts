@@ -5,19 +5,14 @@ import {
   startHaproxy,
 } from '../../src/simulator/haproxy/haproxy-process.ts';
 import type { HaproxyOptions } from '../../src/simulator/haproxy/haproxy-process.ts';
+import { isProvided } from './programs.ts';
 
 /**
- * Whether the real program is there for a suite, which is `describe.runIf(hasHaproxyFor(…))`. Where it
- * is not, the run says what is not tested; where `CI` is set, which installs it, that is a failure.
- * @param what would be tested, such as `the driver of HAProxy`
+ * Whether the real program is there for a suite, which is `describe.runIf(hasHaproxyFor(…))`.
+ * @param tested such as `the driver of HAProxy`
  */
-export function hasHaproxyFor(what: string): boolean {
-  if (findHaproxy() !== null) return true;
-  const message = `${what} cannot be tested without haproxy: apt-get install haproxy`;
-  if (process.env['CI']) throw new Error(message);
-  process.stderr.write(`NOT TESTED: ${message}\n`);
-  return false;
-}
+export const hasHaproxyFor = (tested: string): boolean =>
+  isProvided(findHaproxy(), { tested, by: 'haproxy' });
 
 /** Starts an HAProxy for one test of the suite it is called in; it is stopped after the test. */
 export function useHaproxy(): (options?: HaproxyOptions) => Promise<Haproxy> {

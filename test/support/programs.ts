@@ -1,0 +1,17 @@
+/**
+ * Whether a program of the system is there for a test, which is `runIf(isProvided(…))`. Where the program is
+ * missing, the run says what is not tested; where `CI` is set, a missing program fails the file.
+ * @param program null or false: missing
+ * @param needs what is tested with it, and the package that brings it
+ */
+export function isProvided(
+  program: string | boolean | null,
+  needs: { readonly tested: string; readonly by: string },
+  env: NodeJS.ProcessEnv = process.env,
+): boolean {
+  if (program) return true;
+  const message = `${needs.tested} cannot be tested: apt-get install ${needs.by}`;
+  if (env['CI']) throw new Error(message);
+  process.stderr.write(`NOT TESTED: ${message}\n`);
+  return false;
+}
