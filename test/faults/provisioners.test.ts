@@ -7,13 +7,14 @@ import { setTimeout } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
 import { stringify } from 'yaml';
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
+import { testSeed } from '../support/seeds.ts';
 import { startFakequinix } from '../../src/simulator/fakequinix/fakequinix.ts';
 import type { Fakequinix } from '../../src/simulator/fakequinix/options.ts';
 import { startRestartablePostgres, type RestartablePostgres } from './postgres.ts';
 
 const LAUNCHER = join(import.meta.dirname, '../../bin/shepherd.mjs');
 const SECONDS = Number(process.env['PROVISIONERS_SECONDS'] ?? 40);
-const SEED = Number(process.env['FAULTS_SEED'] ?? Math.floor(Math.random() * 1e9));
+const SEED = testSeed();
 const KILLS = 20;
 const RESERVATIONS = 200;
 /** Fewer than there are, so that the limit is met too. */
@@ -32,7 +33,6 @@ afterEach(async () => {
 });
 
 test('two daemons, killed again and again, lose no device and use no reservation twice', async () => {
-  console.log(`seed ${SEED}; repeat with FAULTS_SEED=${SEED}`);
   const random = createSeededRandom(SEED);
   const dir = mkdtempSync(join(tmpdir(), 'shepherd-provisioners-'));
   cleanups.push(() => rmSync(dir, { recursive: true, force: true, maxRetries: 5 }));

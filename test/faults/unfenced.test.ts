@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
+import { testSeed } from '../support/seeds.ts';
 import { figuresOf } from './figures.ts';
 import { judge } from './oracle.ts';
 import { HURRY } from './pace.ts';
@@ -18,7 +19,7 @@ const MACHINES = 48;
 const WAVES = 2;
 /** Less than anybody waits for a lock. */
 const COMMIT_DELAY_MS = 300;
-const SEED = Number(process.env['FAULTS_SEED'] ?? Math.floor(Math.random() * 1e9));
+const SEED = testSeed();
 
 const cleanups: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -26,7 +27,6 @@ afterEach(async () => {
 });
 
 test('a daemon that goes on when its session has ended writes nothing, with late COMMITs', async () => {
-  console.log(`seed ${SEED}; repeat with FAULTS_SEED=${SEED}`);
   const begunAtMs = performance.now();
   const random = createSeededRandom(SEED);
   const stage = await setStage({

@@ -1,49 +1,111 @@
-import { globSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readConfigureGlobal } from 'fast-check';
 import { expect, test } from 'vitest';
-import config from '../../vitest.config.ts';
 import { AREAS } from '../contracts/bmdb.ts';
-import { root } from './sources.ts';
+import { chooseSeed, testSeed } from '../support/seeds.ts';
+import { tableOf } from '../support/costs.ts';
+import { isProvided } from '../support/programs.ts';
+import { root, sources } from './sources.ts';
 
-interface Project {
-  readonly test: {
-    readonly name: string;
-    readonly include: readonly string[];
-    readonly exclude?: readonly string[];
-  };
-}
-const projects = (config as { readonly test: { readonly projects: readonly Project[] } }).test
-  .projects;
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
   readonly scripts: Readonly<Record<string, string>>;
 };
-const run = readFileSync(join(root, '.ci/run'), 'utf8');
-/** The scripts of tests that every change has to pass. */
-const passed = [...run.matchAll(/^tests(?:_beside)? (\S+)$/gm)].map(([, script]) => script!);
+/** The scripts of tests that a script of CI runs. */
+const runBy = (name: string) =>
+  [...readFileSync(join(root, '.ci', name), 'utf8').matchAll(/^tests (\S+)$/gm)].map(
+    ([, script]) => scripts[script!]!,
+  );
 
-function filesOf({ test: { include, exclude = [] } }: Project): string[] {
-  return globSync([...include], { cwd: root, exclude: [...exclude] });
-}
-
-test('every test file is run by one script of those that a change has to pass, and only by that', () => {
-  const runBy = new Map<string, string[]>();
-  for (const project of projects) {
-    const own = passed.filter((script) =>
-      scripts[script]!.split(' ').join('\n').includes(`--project\n${project.test.name}`),
+test('a change passes the virtual and the real tests, and the night runs the rest', () => {
+  const projectsOf = (name: string) =>
+    runBy(name).flatMap((script) =>
+      [...script.matchAll(/--project (\S+)/g)].map(([, each]) => each),
     );
-    expect(own, `scripts that run ${project.test.name}`).toHaveLength(1);
-    for (const file of filesOf(project)) {
-      runBy.set(file, [...(runBy.get(file) ?? []), project.test.name]);
-    }
-  }
-  const all = globSync('test/**/*.test.ts', { cwd: root });
-  expect(all.length).toBeGreaterThan(300);
-  expect(all.filter((file) => runBy.get(file)?.length !== 1)).toEqual([]);
+  expect(projectsOf('run')).toEqual(['virtual', 'real']);
+  expect(projectsOf('night')).toEqual(['night']);
 });
 
-test('each of those scripts is counted in the summary', () => {
-  const [, counted = ''] = /test-summary\.ts "\$reports"\/\{([^}]*)\}\.json/.exec(run) ?? [];
-  expect(counted.split(',').toSorted()).toEqual(passed.toSorted());
+test('files that scripts name are there', () => {
+  const named = Object.values(scripts).flatMap((script) => script.match(/\btest\/\S+/g) ?? []);
+  expect(named.length).toBeGreaterThan(5);
+  expect(named.filter((start) => globSync(`${start}*`, { cwd: root }).length === 0)).toEqual([]);
+});
+
+test('a seed is fixed where CI is set, and fresh else or where that is asked for', () => {
+  expect(chooseSeed({ CI: 'true' })).toBe(chooseSeed({ CI: '1' }));
+  expect(chooseSeed({ CI: 'true', SHEPHERD_TEST_SEED: '7' })).toBe(7);
+  const drawn = [{}, {}, { CI: 'true', SHEPHERD_TEST_SEED: 'fresh' }].map(chooseSeed);
+  expect(new Set(drawn).size).toBe(3);
+});
+
+test('properties draw by the seed of the run', () => {
+  expect(readConfigureGlobal()?.seed).toBe(testSeed());
+});
+
+test('the table of costs has the costliest files first', () => {
+  const rows = Array.from({ length: 30 }, (_, at) => `${at}.00\t${2 * at}.50\ttest/${at}.test.ts`);
+  const [whole, , first, ...others] = tableOf(`${rows.join('\n')}\n`, 500.4).split('\n');
+  expect(whole).toBe('CPU: 435 s in tests, 500 s in vitest itself');
+  expect(first).toBe('   29.00    58.50  test/29.test.ts');
+  expect(others).toHaveLength(19);
+});
+
+const NEEDS = { tested: 'alerts', by: 'prometheus' };
+test('a missing program fails where CI is set', () => {
+  expect(isProvided('/usr/bin/promtool', NEEDS, { CI: 'true' })).toBe(true);
+  expect(isProvided(null, NEEDS, {})).toBe(false);
+  expect(() => isProvided(false, NEEDS, { CI: 'true' })).toThrow('apt-get install prometheus');
+});
+
+test('a test is left out by nothing else than a missing program', () => {
+  const conditions = sources('test/**/*.ts').flatMap(({ path, text }) =>
+    [...text.matchAll(/\.(?:skipIf|runIf)\((.*?)\)?\)\(/g)].map(([, on]) => `${path}: ${on}`),
+  );
+  expect(conditions.length).toBeGreaterThan(5);
+  const allowed = /: has[A-Z]\w+(\('.*')?$/;
+  expect(conditions.filter((each) => !allowed.test(each))).toEqual([]);
+});
+
+/** Line and exit status for reports of these tests. */
+function summaryOf(statuses: readonly string[]): { line: string; code: number } {
+  const dir = mkdtempSync(join(tmpdir(), 'shepherd-summary-'));
+  const countOf = (status: string) => statuses.filter((each) => each === status).length;
+  const report = {
+    success: !statuses.includes('failed'),
+    numPassedTests: countOf('passed'),
+    numFailedTests: countOf('failed'),
+    testResults: [
+      {
+        name: 'a.test.ts',
+        status: statuses.includes('failed') ? 'failed' : 'passed',
+        assertionResults: statuses.map((status, at) => ({ status, fullName: `test ${at}` })),
+      },
+    ],
+  };
+  try {
+    const file = join(dir, 'report.json');
+    writeFileSync(file, JSON.stringify(report));
+    const { status, stdout } = spawnSync(
+      process.execPath,
+      [join(root, 'scripts/test-summary.ts'), file],
+      { encoding: 'utf8' },
+    );
+    return { line: stdout.trim(), code: status! };
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+test.each([
+  [['passed', 'passed'], 'Tests: 2 passed, 0 failed', 0],
+  [['passed', 'failed'], 'Tests: 1 passed, 1 failed', 1],
+  [['passed', 'skipped'], 'Not run: a.test.ts: test 1\nTests: 1 passed, 1 failed', 1],
+  [[], 'Tests: 0 passed, 0 failed', 1],
+])('%j is summed up as %j', (statuses, line, code) => {
+  expect(summaryOf(statuses)).toEqual({ line, code });
 });
 
 test('each area of the contract of the BMDB is run on PostgreSQL', () => {

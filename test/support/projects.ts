@@ -1,0 +1,154 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/*
+ * Which test file is in which project. A file that `NIGHT` names is `night`. Any other file is `virtual` when
+ * neither it nor anything that it imports from `test/` opens a socket, starts a process or asks a real
+ * clock. The rest is `real`.
+ */
+export const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Files that take minutes, need clients of others, or follow documents: not for every change. */
+const NIGHT = [
+  'test/{bench,clients,e2e}/**',
+  'test/faults/**/!(head-start|oracle|records|tcp-proxy).test.ts',
+  'test/actors/{crash-isolation,fault-battery}.test.ts',
+  'test/**/*.browser.test.ts',
+  'test/simulator/*/document.test.ts',
+  'test/adapters/bmdb/{differential.test.ts,embedded/**}',
+  'test/deploy/install-document.test.ts',
+  'test/repo/install.test.ts',
+];
+
+/** Modules that are a way to the world, and what of each is none. */
+const DOORS: Readonly<Record<string, RegExp>> = {
+  'node:child_process': /^$/,
+  'node:cluster': /^$/,
+  'node:dgram': /^$/,
+  'node:http': /^(METHODS|STATUS_CODES|validateHeader(Name|Value))$/,
+  'node:http2': /^constants$/,
+  'node:https': /^$/,
+  'node:net': /^(isIP|isIPv4|isIPv6|BlockList|SocketAddress)$/,
+  'node:perf_hooks': /^$/,
+  'node:timers': /^$/,
+  'node:timers/promises': /^setImmediate$/,
+  'node:tls': /^(checkServerIdentity|createSecureContext|rootCertificates)$/,
+  'node:worker_threads': /^$/,
+  '@grpc/grpc-js': /^$/,
+  pg: /^$/,
+  'playwright-core': /^$/,
+  ssh2: /^$/,
+  ws: /^$/,
+};
+/** Functions of `src/` that open a way to the world when they are called. */
+const STARTERS: readonly ((file: string, name: string) => boolean)[] = [
+  (file) => file === 'src/adapters/clock/system-clock.ts',
+  (file) => file === 'src/adapters/balancer/haproxy/files.ts',
+  (file) => /^src\/agent\/(host-programs|reboot|system)\.ts$/.test(file),
+  (file) => file === 'src/commands/pager.ts',
+  (file) => file === 'src/commands/provider-test.ts',
+  (file) => file === 'src/commands/remote/http-door.ts',
+  (file, name) => /^src\/(simulator|console)\//.test(file) && name.startsWith('start'),
+];
+/** Whoever gives this network to what it starts opens no socket by it. */
+const NETWORK_IN_MEMORY = 'test/doubles/memory-network.ts';
+/** Globals, and functions of vitest, that take real time or open a socket. */
+const CALLS =
+  /(?<![.\w'`])(setTimeout|setInterval|fetch|Date\.now|performance\.now|process\.hrtime|vi\.waitFor|vi\.waitUntil|expect\.poll)\((?!.*\)(: \w+)? \{$)/gm;
+
+/** `import`s and re-exports of values, as the formatter writes them. */
+const IMPORTS = /^(?:import|export) (?!type\b)(?:([^'"`;]*?) from )?'([^']+)';$/gm;
+const DYNAMIC_IMPORTS = /\bimport\(\s*'([^']+)',?\s*\)(?![.\w])/g;
+
+interface Reading {
+  /** Files under `test/` that are imported. */
+  readonly imports: readonly string[];
+  /** Ways to the world that the file uses itself. */
+  readonly doors: readonly string[];
+}
+
+/** What a file of `test/` imports, and how it reaches the world by itself. */
+export function readingOf(path: string, text: string): Reading {
+  const imports: string[] = [];
+  const doors = new Set([...text.matchAll(CALLS)].map(([, called]) => `${called}()`));
+  const starts = new Set<string>();
+  const see = (from: string, names: readonly string[]) => {
+    if (!from.startsWith('.')) {
+      const harmless = Object.hasOwn(DOORS, from) ? DOORS[from] : undefined;
+      if (harmless && !names.every((name) => harmless.test(name))) doors.add(from);
+      return;
+    }
+    const target = posix.join(posix.dirname(path), from);
+    if (names.some((name) => STARTERS.some((each) => each(target, name)))) starts.add(target);
+    if (/^test\/.*\.(ts|mjs)$/.test(target)) imports.push(target);
+  };
+  for (const [, clause, from] of text.matchAll(IMPORTS)) {
+    const names = clause === undefined ? [WHOLE] : namesOf(clause);
+    if (names.length > 0) see(from!, names);
+  }
+  for (const [, from] of text.matchAll(DYNAMIC_IMPORTS)) see(from!, [WHOLE]);
+  const isInMemory = imports.includes(NETWORK_IN_MEMORY);
+  return { imports, doors: isInMemory ? [...doors] : [...doors, ...starts] };
+}
+/** Stands for every name of a module. */
+const WHOLE = '*';
+
+/** Names of values in an import clause, before `as`; a default or `*` counts as a name. */
+const namesOf = (clause: string): string[] =>
+  clause
+    .split(/[{},]/)
+    .map((name) => name.trim().split(' as ')[0]!)
+    .filter((name) => name !== '' && !name.startsWith('type '));
+
+/** How a test file comes to the world: the files that import each other, and the door. Null: not at all. */
+export type Way = readonly string[] | null;
+
+/** Finds the way to the world of test files; each file is read once. */
+export function createFinder(read: (path: string) => string | null) {
+  const readings = new Map<string, Reading>();
+  const readingFor = (path: string): Reading => {
+    const known = readings.get(path);
+    if (known) return known;
+    const text = read(path);
+    const reading = text === null ? { imports: [], doors: [] } : readingOf(path, text);
+    readings.set(path, reading);
+    return reading;
+  };
+  return function wayOf(file: string): Way {
+    const cameFrom = new Map<string, string | null>([[file, null]]);
+    for (const path of cameFrom.keys()) {
+      const { imports, doors } = readingFor(path);
+      if (doors.length > 0) return [...chainTo(path, cameFrom), doors[0]!];
+      for (const each of imports) if (!cameFrom.has(each)) cameFrom.set(each, path);
+    }
+    return null;
+  };
+}
+
+function chainTo(path: string, cameFrom: ReadonlyMap<string, string | null>): string[] {
+  const chain: string[] = [];
+  for (let at: string | null = path; at !== null; at = cameFrom.get(at) ?? null) chain.unshift(at);
+  return chain;
+}
+
+/** Null: a text of a test names a file that is not there. */
+function readFile(path: string): string | null {
+  const file = join(root, path);
+  return existsSync(file) ? readFileSync(file, 'utf8') : null;
+}
+
+export type ProjectName = 'virtual' | 'real' | 'night';
+
+/** All test files of this tree by project. */
+export function filesByProject(): Readonly<Record<ProjectName, readonly string[]>> {
+  const files = globSync('test/**/*.test.ts', { cwd: root }).toSorted();
+  const night = new Set(globSync(NIGHT, { cwd: root }));
+  const wayOf = createFinder(readFile);
+  const found: Record<ProjectName, string[]> = { virtual: [], real: [], night: [] };
+  for (const file of files) {
+    if (night.has(file)) found.night.push(file);
+    else found[wayOf(file) === null ? 'virtual' : 'real'].push(file);
+  }
+  return found;
+}

@@ -1,0 +1,17 @@
+import type { Reporter, TestCase, TestModule } from 'vitest/node';
+
+/** Names every test that passed only when it was repeated: it is no failure, and no secret. */
+export class Repeats implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const repeated = modules.flatMap((each) => [...each.children.allTests()].filter(isRepeated));
+    if (repeated.length === 0) return;
+    const lines = repeated.map(({ module, fullName }) => `  ${module.moduleId}: ${fullName}`);
+    console.log(
+      [`REPEATED: ${repeated.length} tests passed only at a second try`, ...lines].join('\n'),
+    );
+  }
+}
+const isRepeated = (test: TestCase) => test.diagnostic()?.flaky === true;
+
+// oxlint-disable-next-line import/no-default-export -- vitest wants it so of a reporter's file
+export default Repeats;
