@@ -72,7 +72,7 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: 'real', include: [...files.real] } },
-      { extends: true, test: { name: 'night', include: [...files.night] } },
+      { extends: true, test: { name: 'night', include: [...files.night], isolate: true } },
     ],
   },
 });

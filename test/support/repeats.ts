@@ -13,5 +13,5 @@ export class Repeats implements Reporter {
 }
 const isRepeated = (test: TestCase) => test.diagnostic()?.flaky === true;
 
-// oxlint-disable-next-line import/no-default-export -- vitest wants it so of a reporter's file
+// vitest takes the reporter of a file that is its default export.
 export default Repeats;
