@@ -116,7 +116,8 @@ export interface PoolSummary {
   readonly members: readonly MemberSummary[];
   /** Where clients come in, as the balancer was read here; null: it was not. */
   readonly addresses:
-    readonly { readonly address: string; readonly ports: readonly number[] }[] | null;
+    | readonly { readonly address: string; readonly ports: readonly number[] }[]
+    | null;
 }
 /** What an operator asked of a pool, and is so until it is taken back. */
 export interface PoolRequest {

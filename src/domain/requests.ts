@@ -16,7 +16,9 @@ export interface InstallImage {
   readonly compression: 'none' | 'gzip' | 'zstd' | 'xz';
   /** Which disk: kernel name, serial, or WWN; exactly one. */
   readonly rootDevice:
-    { readonly name: string } | { readonly serial: string } | { readonly wwn: string };
+    | { readonly name: string }
+    | { readonly serial: string }
+    | { readonly wwn: string };
   readonly cloudInit?: Uint8Array;
 }
 

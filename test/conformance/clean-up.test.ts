@@ -99,9 +99,7 @@ test('what cannot be listed is told by the id that was answered', async () => {
 test('a machine that another set claims meanwhile is not touched any more', async () => {
   let isClaimed = false;
   const touched: string[] = [];
-  const claimed = <M extends { readonly tags?: Readonly<Record<string, string>> }>(
-    machine: M,
-  ): M =>
+  const claimed = <M extends { readonly tags?: Readonly<Record<string, string>> }>(machine: M): M =>
     isClaimed && machine.tags?.[SET_ID_TAG] === TEST_SET
       ? { ...machine, tags: { ...machine.tags, [SET_ID_TAG]: 'other-fleet-000000000000001' } }
       : machine;

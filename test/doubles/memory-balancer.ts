@@ -34,7 +34,13 @@ export interface HeldObject {
 }
 
 export type BalancerOperation =
-  'observe' | 'create' | 'adopt' | 'update' | 'destroy' | 'refresh' | 'setMember';
+  | 'observe'
+  | 'create'
+  | 'adopt'
+  | 'update'
+  | 'destroy'
+  | 'refresh'
+  | 'setMember';
 
 export interface BalancerFault {
   readonly operation: BalancerOperation;

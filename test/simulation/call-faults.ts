@@ -19,7 +19,13 @@ import type { Interceptor, PortCall } from './intercept.ts';
  * The caller dies: `dies-before` it is done, `dies-after` it and before the answer, or `dies-answered`.
  */
 export type CallEffect =
-  'refused' | 'read-only' | 'lost' | 'late' | 'delayed' | 'conflict' | Notice;
+  | 'refused'
+  | 'read-only'
+  | 'lost'
+  | 'late'
+  | 'delayed'
+  | 'conflict'
+  | Notice;
 type Notice = 'doubled' | 'dies-before' | 'dies-after' | 'dies-answered';
 
 export interface CallFault {

@@ -62,7 +62,12 @@ export interface Life {
   die(): void;
 }
 export type Step =
-  'takeLease' | 'resolveIntents' | 'listBoth' | 'planRound' | 'recordFindings' | 'beginCreations';
+  | 'takeLease'
+  | 'resolveIntents'
+  | 'listBoth'
+  | 'planRound'
+  | 'recordFindings'
+  | 'beginCreations';
 
 export function createProvisionStand(config: Partial<MemProviderConfig> = {}): ProvisionStand {
   const clock = createSimulatedClock();

@@ -161,7 +161,8 @@ interface RefusedProps {
 function Refused({ error, seen, lookAgain }: RefusedProps) {
   const problem = error instanceof Refusal ? error.problem : null;
   const current = problem?.current as
-    (ChangedProps['now'] & { readonly etag?: string }) | undefined;
+    | (ChangedProps['now'] & { readonly etag?: string })
+    | undefined;
   return (
     <Notice tone="bad" title={problem?.title ?? texts.failed}>
       <p role="alert">{error.message}</p>

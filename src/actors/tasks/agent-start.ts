@@ -293,7 +293,13 @@ function believe(
 
 /** What an agent start failed at. */
 type StartFailureClass =
-  'connect' | 'hostkey' | 'auth' | 'upload' | 'execute' | 'protocol' | 'record';
+  | 'connect'
+  | 'hostkey'
+  | 'auth'
+  | 'upload'
+  | 'execute'
+  | 'protocol'
+  | 'record';
 
 /** The machine could not be reached, or did not let us in. */
 const OUT_OF_REACH = new Set(['unreachable', 'timed-out', 'denied']);

@@ -17,7 +17,12 @@ export type { HostKeyPolicy };
 
 /** Why a host key was believed. The last two are no proofs: the policy let the key pass. */
 export type HostKeyEvidence =
-  'pinned' | 'inventory' | 'provider' | 'secret' | 'first-use' | 'insecure';
+  | 'pinned'
+  | 'inventory'
+  | 'provider'
+  | 'secret'
+  | 'first-use'
+  | 'insecure';
 
 export interface HostKeyQuestion {
   readonly provider: FleetProvider;

@@ -24,7 +24,8 @@ export type ToThread =
   | { readonly kind: 'close'; readonly graceMs: number };
 
 export type ToldOutcome =
-  HeartbeatOutcome | { readonly kind: 'unavailable'; readonly cause: string };
+  | HeartbeatOutcome
+  | { readonly kind: 'unavailable'; readonly cause: string };
 
 /** From the thread to the daemon. */
 export type FromThread =

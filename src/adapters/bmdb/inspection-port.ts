@@ -116,7 +116,8 @@ export interface HistoryLine {
 
 /** Of one slot, whatever machines were on it; or of one machine. */
 export type EventQuery = { readonly limit: number } & (
-  { readonly provider: ProviderName; readonly slotId: string } | { readonly machineId: MachineId }
+  | { readonly provider: ProviderName; readonly slotId: string }
+  | { readonly machineId: MachineId }
 );
 /** What happened to a physical machine, and who did it. */
 export interface EventLine {

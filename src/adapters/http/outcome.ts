@@ -67,7 +67,13 @@ export type Verdict<T> =
 
 /** Why an attempt is repeated, as metrics show it. */
 export type RetryReason =
-  'rate_limit' | 'status' | 'malformed' | 'network' | 'timeout' | 'token' | 'ambiguous';
+  | 'rate_limit'
+  | 'status'
+  | 'malformed'
+  | 'network'
+  | 'timeout'
+  | 'token'
+  | 'ambiguous';
 
 export interface Failure {
   readonly kind: ApiErrorKind;

@@ -19,7 +19,14 @@ export const SORTS = [
   ...['slot', 'state', 'since', 'heard', ...TRAIT_NAMES, 'address', 'machine', 'device'],
 ] as readonly Sort[];
 export type Sort =
-  'slot' | 'state' | 'since' | 'heard' | TraitName | 'address' | 'machine' | 'device';
+  | 'slot'
+  | 'state'
+  | 'since'
+  | 'heard'
+  | TraitName
+  | 'address'
+  | 'machine'
+  | 'device';
 
 /** Never heard from is longest ago. */
 const NEVER = Number.NEGATIVE_INFINITY;

@@ -3,7 +3,12 @@ import type { ProviderName } from '../ids.ts';
 
 /** What a record may hold: what comes back from JSON as it went in. */
 export type Json =
-  null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+  | null
+  | boolean
+  | number
+  | string
+  | readonly Json[]
+  | { readonly [key: string]: Json };
 
 /** A row of a driver's own: a mark, and the memory of a change that is under way at the vendor. */
 export interface ProviderRecord {

@@ -314,8 +314,7 @@ test('what a list cannot do is refused', async () => {
     provider.reinstallMachine('a', {} as never, call()),
     provider.setTags('a', {}, call()),
   ];
-  for (const each of calls)
-    await expect(each).rejects.toMatchObject({ kind: 'not-implemented' });
+  for (const each of calls) await expect(each).rejects.toMatchObject({ kind: 'not-implemented' });
 });
 
 test('in the core’s hands its machines are taken in as they are', async () => {
