@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 
 /*
  * Which test file is in which project. A file that `NIGHT` names is `night`. Any other file is `virtual` when
- * neither it nor anything that it imports from `test/` opens a socket, starts a process or asks a real
- * clock. The rest is `real`.
+ * neither it nor anything that it imports from `test/` opens a socket, starts a process or takes real
+ * time. The rest is `real`.
  */
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -43,7 +43,7 @@ const DOORS: Readonly<Record<string, RegExp>> = {
 };
 /** Functions of `src/` that open a way to the world when they are called. */
 const STARTERS: readonly ((file: string, name: string) => boolean)[] = [
-  (file) => file === 'src/adapters/clock/system-clock.ts',
+  (_file, name) => name === 'systemClock',
   (file) => file === 'src/adapters/balancer/haproxy/files.ts',
   (file) => /^src\/agent\/(host-programs|reboot|system)\.ts$/.test(file),
   (file) => file === 'src/commands/pager.ts',
@@ -51,11 +51,14 @@ const STARTERS: readonly ((file: string, name: string) => boolean)[] = [
   (file) => file === 'src/commands/remote/http-door.ts',
   (file, name) => /^src\/(simulator|console)\//.test(file) && name.startsWith('start'),
 ];
-/** Whoever gives this network to what it starts opens no socket by it. */
+/** Whoever gives this network to servers and clients of HTTP opens no socket by them. */
 const NETWORK_IN_MEMORY = 'test/doubles/memory-network.ts';
-/** Globals, and functions of vitest, that take real time or open a socket. */
+/**
+ * Globals, and functions of vitest, that take or measure real time, or open a socket. Today's date is none:
+ * worlds may begin with it.
+ */
 const CALLS =
-  /(?<![.\w'`])(setTimeout|setInterval|fetch|Date\.now|performance\.now|process\.hrtime|vi\.waitFor|vi\.waitUntil|expect\.poll)\((?!.*\)(: \w+)? \{$)/gm;
+  /(?<![.\w'`])(setTimeout|setInterval|fetch|performance\.now|process\.hrtime|vi\.waitFor|vi\.waitUntil|expect\.poll)\((?!.*\)(: .+)? \{$|.*\): .+;$)/gm;
 
 /** `import`s and re-exports of values, as the formatter writes them. */
 const IMPORTS = /^(?:import|export) (?!type\b)(?:([^'"`;]*?) from )?'([^']+)';$/gm;
@@ -72,15 +75,16 @@ interface Reading {
 export function readingOf(path: string, text: string): Reading {
   const imports: string[] = [];
   const doors = new Set([...text.matchAll(CALLS)].map(([, called]) => `${called}()`));
-  const starts = new Set<string>();
+  const overNetwork = new Set<string>();
   const see = (from: string, names: readonly string[]) => {
     if (!from.startsWith('.')) {
       const harmless = Object.hasOwn(DOORS, from) ? DOORS[from] : undefined;
-      if (harmless && !names.every((name) => harmless.test(name))) doors.add(from);
+      if (!harmless || names.every((name) => harmless.test(name))) return;
+      (from === 'node:http' ? overNetwork : doors).add(from);
       return;
     }
     const target = posix.join(posix.dirname(path), from);
-    if (names.some((name) => STARTERS.some((each) => each(target, name)))) starts.add(target);
+    if (names.some((name) => STARTERS.some((each) => each(target, name)))) overNetwork.add(target);
     if (/^test\/.*\.(ts|mjs)$/.test(target)) imports.push(target);
   };
   for (const [, clause, from] of text.matchAll(IMPORTS)) {
@@ -89,7 +93,7 @@ export function readingOf(path: string, text: string): Reading {
   }
   for (const [, from] of text.matchAll(DYNAMIC_IMPORTS)) see(from!, [WHOLE]);
   const isInMemory = imports.includes(NETWORK_IN_MEMORY);
-  return { imports, doors: isInMemory ? [...doors] : [...doors, ...starts] };
+  return { imports, doors: isInMemory ? [...doors] : [...doors, ...overNetwork] };
 }
 /** Stands for every name of a module. */
 const WHOLE = '*';
