@@ -4,7 +4,7 @@ import { changesOf, MINUTE, tooLong, type Rule } from './rule.ts';
 
 /** Creations of a provider under way at once, and the least time between two. */
 const CREATIONS_MAX = 3;
-const CREATIONS_APART_MS = 4_900;
+const CREATIONS_APART_MS = 4_100;
 /** Of the claims that a daemon makes in peace, at least this share is its own to make. */
 const COLLISIONS_MAX = 0.3;
 

@@ -55,17 +55,6 @@ export const OUTCOMES: readonly Rule[] = [
           }
         }
         done.note(step);
-        const deed = deedOf(step, scene);
-        if (deed?.what === 'deprovision' && deed.machine) {
-          const { machineId, agentStarted } = deed.machine.row;
-          const isTried = done.of(machineId).some(({ what }) => what === 'connect');
-          const isFirst =
-            done.of(machineId).filter(({ what }) => what === 'deprovision').length < 2;
-          const isAgain = (deed.machine.row.deprovision?.attempts ?? 0) > 1;
-          if (agentStarted && isFirst && !isAgain && !isTried) {
-            say(`${machineId} is given back, and nobody tried to end its agent`);
-          }
-        }
       };
     },
   },

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { WorkConflict } from '../../../src/domain/errors.ts';
 import { machineId, slot } from '../../../src/domain/ids.ts';
 import type { LadderRow, MachineRow, Process } from '../../../src/domain/machine.ts';
 import { SET_ID_TAG, WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
@@ -31,8 +32,12 @@ async function forge() {
   const hardware = provided({ providerId: device.id, reservationId: slotId!, location: 'hall' });
   const machine = newMachine(machineRow({ machineId: id, provided: hardware }));
   tables.machines.set(id, machine);
-  const ask = (by: string, path: string, args: readonly unknown[] = [], run = () => {}) =>
-    recorder.of(by).around({ path, args }, async () => run());
+  const ask = (
+    by: string,
+    path: string,
+    args: readonly unknown[] = [],
+    run: () => unknown = () => {},
+  ) => recorder.of(by).around({ path, args }, async () => run());
   const session = await recorder
     .of('a')
     .around({ path: 'bmdb.openSession', args: [] }, () =>
@@ -76,11 +81,13 @@ async function forge() {
       ...tables.guard.rows.get('fleet')!,
       frozen: { atMs: 1, by: 'ann', kind, reason: '' },
     });
-  const daemon = (name: string, shown: object, next: object = {}) =>
+  const daemon = (name: string, shown: object, next: object = {}, more = {}, counts = {}) =>
     daemons.set(name, {
       isAlive: true,
+      log: { lines: [] },
+      ...more,
       daemon: {
-        board: { entries: new Map([[slot(PROVIDER, slotId!), shown]]) },
+        board: { entries: new Map([[slot(PROVIDER, slotId!), shown]]), counts: () => counts },
         insight: { glance: () => ({ blockedBy: [], next: { work: null, atMs: null }, ...next }) },
       },
     });
@@ -331,6 +338,95 @@ const LIES: readonly (readonly [
       await ask('a', 'bmdb.session.updateProvided', [], () =>
         row({ missing: { sinceMs: 1, seen: 1 } }),
       );
+    },
+  ],
+  [
+    'success-is-true',
+    ({ ask, row }) =>
+      ask('a', 'bmdb.work.finish', [{ kind: 'agentStarted', hostKey: null }], () =>
+        row({ startAttempt: null }),
+      ),
+  ],
+  [
+    'success-is-true',
+    async (forged) => {
+      recovering(forged);
+      forged.ladder({ askedRung: 'restartingAgent' });
+      forged.recorder.look();
+      await forged.ask('a', 'bmdb.work.finish', [{ kind: 'recovered' }], () => forged.row({}));
+    },
+  ],
+  [
+    'power-is-left-on',
+    async ({ ask, device, world, pass, daemon }) => {
+      daemon('a', healthy);
+      await ask('a', 'provider.setPower', [device.id, 'off']);
+      world.provider.account.world.change(device.id, { power: 'off' });
+      await pass(40);
+    },
+  ],
+  [
+    'work-is-not-dropped',
+    async ({ ask, pass, tables, machine, lease, sessionId }) => {
+      await pass(10);
+      lease('ShepherdRecovery');
+      const [work] = machine.leases;
+      const cause = 'the task ended before its time';
+      const line = { ...work!, sessionId, component: null, event: 'Canceled', cause } as const;
+      await ask('a', 'bmdb.work.cancel', [], () =>
+        tables.history.push({ seq: 1, atMs: 1, ...line }),
+      );
+    },
+  ],
+  [
+    'connections-end',
+    async ({ recorder, pass }) => {
+      const call = { path: 'shell.connect', args: [{ host: '192.0.2.1' }] };
+      await recorder.of('a').around(call, async () => ({}));
+      await pass(10);
+    },
+  ],
+  [
+    'nothing-crashes',
+    async ({ daemon, pass }) => {
+      const log = { lines: [{ level: 'error', message: 'an actor crashed', fields: {} }] };
+      daemon('a', healthy, {}, { log });
+      await pass(2);
+    },
+  ],
+  [
+    'one-session-each',
+    async ({ daemon, pass, tables }) => {
+      daemon('a', healthy);
+      tables.sessions.clear();
+      await pass(10);
+    },
+  ],
+  [
+    'one-provisioner',
+    ({ ask, slotId }) => {
+      const request = { unused: { reservationId: slotId }, tags: {} };
+      return ask('a', 'provider.createMachine', [request, { operationId: 'w' }]);
+    },
+  ],
+  [
+    'claims-rarely-collide',
+    async ({ ask, pass, recorder }) => {
+      await pass(10);
+      for (let at = 0; at < 30; at += 1) {
+        const lost = () => {
+          throw new WorkConflict('too late');
+        };
+        await ask('a', 'bmdb.session.claim', [], lost).catch(() => undefined);
+      }
+      recorder.end();
+    },
+  ],
+  [
+    'counts-add-up',
+    async ({ daemon, pass }) => {
+      daemon('a', healthy, {}, {}, { Running: 2 });
+      await pass(5);
     },
   ],
   ['nobody-unwell-in-calm', ({ pass }) => pass(20)],

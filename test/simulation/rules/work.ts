@@ -25,7 +25,7 @@ const WAITS: Readonly<Partial<Record<Process, readonly [firsts: readonly number[
     ShepherdAgentStart: [[10, 300, 1_800], 4 * 3_600],
     ShepherdRecovery: [[60], 3_600],
     ShepherdReinstall: [[60], 3_600],
-    ShepherdDeprovision: [[10], 3_600],
+    ShepherdDeprovision: [[10], 600],
   };
 /** No work holds a machine for longer, whatever happens to it. */
 const WORK_MAX_MS: Readonly<Partial<Record<Process, number>>> = {
