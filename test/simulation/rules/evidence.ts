@@ -1,4 +1,4 @@
-import type { Evidence, Lease, LeaseChange, Noted } from '../../faults/evidence.ts';
+import type { Evidence, Lease, Noted } from '../../faults/evidence.ts';
 import { judge, type Rule as RuleId } from '../../faults/oracle.ts';
 import type { HeartbeatOutcome, HeartbeatRecord } from '../../../src/domain/heartbeat.ts';
 import type { MachineRows, Step } from '../recorder.ts';
@@ -63,7 +63,7 @@ export function createGathering({ world }: Scene) {
   function ofMachine(noted: Noted, machineId: string, both: Both) {
     const [from, to] = [leaseOf(both.before), leaseOf(both.after)];
     if (from?.epoch !== to?.epoch) {
-      found.leases.push({ ...noted, machineId, group: 'shepherd', from, to } as LeaseChange);
+      found.leases.push({ ...noted, machineId, group: 'shepherd', from, to });
     }
     const { provided } = (both.after ?? both.before)!.row;
     const [had, has] = [both.before, both.after].map((each) => each?.permitGrantedAtMs ?? null);
