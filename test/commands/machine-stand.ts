@@ -53,6 +53,7 @@ export function machineStand(): MachineStand {
         needsHumanAfter: DEFAULT_LOSS.needsHumanAfterMs,
         firstHeartbeatDeadline: DEFAULT_LOSS.firstHeartbeatMs,
       },
+      mirror: { scanInterval: 60_000 },
       providers: {
         metal: {
           ...{ driver: 'stub', instanceSetId: 'zzzzz-zzzzz-zzzzzzzzzzzzzzz', sharedTags: {} },
