@@ -58,6 +58,7 @@ test.each([
   "import type { Socket } from 'node:net';",
   "import { type Pool } from 'pg';",
   "type Text = import('pg').Pool;",
+  "type Text = typeof import('pg');",
   "import { constants } from 'node:http2';",
   "import { createFleetProvider } from '../../src/adapters/provider/core/fleet-provider.ts';",
   'clock.setTimeout(done, 5);',

@@ -11,8 +11,9 @@ import { systemClock } from '../../src/adapters/clock/system-clock.ts';
  */
 const INSTALLED = Symbol.for('shepherd:no-world');
 
-function refuse(what: string): () => never {
-  return () => {
+/** A function that may stand for a constructor too. */
+function refuse(what: string) {
+  return function refused(): never {
     throw new Error(
       `a test in virtual time ${what}: name what it imports for that in test/support/projects.ts`,
     );

@@ -13,9 +13,11 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
 const NIGHT = [
   'test/{bench,clients,e2e}/**',
   'test/faults/**/!(head-start|oracle|records|tcp-proxy).test.ts',
-  'test/actors/{crash-isolation,fault-battery}.test.ts',
+  'test/actors/{crash-isolation,fault-battery,balancing/killed}.test.ts',
   'test/**/*.browser.test.ts',
-  'test/simulator/*/document.test.ts',
+  'test/simulator/*/{command,document}.test.ts',
+  'test/adapters/provider/toy.test.ts',
+  'test/agent/agent-executable.test.ts',
   'test/adapters/bmdb/{differential.test.ts,embedded/**}',
   'test/deploy/install-document.test.ts',
   'test/repo/install.test.ts',
@@ -62,7 +64,7 @@ const CALLS =
 
 /** `import`s and re-exports of values, as the formatter writes them. */
 const IMPORTS = /^(?:import|export) (?!type\b)(?:([^'"`;]*?) from )?'([^']+)';$/gm;
-const DYNAMIC_IMPORTS = /\bimport\(\s*'([^']+)',?\s*\)(?![.\w])/g;
+const DYNAMIC_IMPORTS = /(?<!typeof )\bimport\(\s*'([^']+)',?\s*\)(?![.\w])/g;
 
 interface Reading {
   /** Files under `test/` that are imported. */
