@@ -52,11 +52,10 @@ export interface PgBmdbOptions {
   readonly poolMax?: number;
   /** Whether to listen for wakes (`listen`), which needs a connection of its own. */
   readonly wakes?: WakesMode;
-  /**
-   * For one statement, and for the pause between two (4 s). Below the session interval. Batches
-   * of work and heartbeats wait for locks an eighth of it.
-   */
+  /** For one statement, and for the pause between two (4 s). Below the session interval. */
   readonly timeoutMs?: number;
+  /** How long batches of work, heartbeats and the end of a session wait for a lock (an eighth of it). */
+  readonly lockTimeoutMs?: number;
   /** For one poke of a session (1.5 s). Well below the session interval: one must leave time for others. */
   readonly pulseTimeoutMs?: number;
 }
@@ -80,8 +79,8 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
     metrics = silentMetrics,
   } = options;
   const { jitter = BACKOFF_JITTER, timeoutMs = 4_000, pulseTimeoutMs = 1_500 } = options;
+  const { lockTimeoutMs = Math.ceil(timeoutMs / 8) } = options;
   const connection = { url, clock, random, log, timeoutMs, metrics };
-  const lockTimeoutMs = Math.ceil(timeoutMs / 8);
   const { poolMax = 10 } = options;
   const batchesMax = Math.ceil(poolMax / 2);
   const db = createDatabase({ ...connection, poolMax: Math.max(1, poolMax - batchesMax) });

@@ -188,10 +188,10 @@ async function releaseWork(
  * @throws {Locked} there is such work left.
  */
 async function close(session: LiveSession, pulse: Database): Promise<void> {
-  const { sessionId: id, clock, random } = session;
+  const { sessionId: id, clock, random, lockTimeoutMs } = session;
   const doing = `close session ${id}`;
   session.expire(new SessionExpired(`session ${id} was closed`));
-  const options = { doing, isolation: 'READ COMMITTED', lockTimeoutMs: 500 } as const;
+  const options = { doing, isolation: 'READ COMMITTED', lockTimeoutMs } as const;
   await repeated({ clock, random, isPassing: isRetryable }, async () => {
     const isGone = await pulse.transact(options, (q) => sayGoodbye(q, id));
     if (!isGone) throw new Locked(`did not ${doing}: somebody has locked some of its work`);
