@@ -49,7 +49,6 @@ export type { BmdbHarness, MakeHarness } from './bmdb-stage.ts';
 export const AREAS = {
   work: [sessionsContract, workContract, exclusionContract, backoffContract, leasesContract],
   reading: [readingContract, listingsContract, historyContract, eventsContract, textsContract],
-  changes: [changesContract],
   recovery: [
     ...[eligibilityContract, agentStartContract, recoveryContract, ladderContract],
     controllerResetsContract,
@@ -68,7 +67,7 @@ export const AREAS = {
     ...[deprovisionContract, requestBatchesContract, accessContract],
   ],
   balancing: [membersContract, poolsContract],
-  events: [fleetEventsContract, webhooksContract],
+  events: [changesContract, fleetEventsContract, webhooksContract],
   guard: [freezesContract, guardContract, smallGuardContract, permitsContract],
 };
 

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { SIGNAL } from '../../contracts/bmdb-stage.ts';
 import type { BmdbHarness } from '../../contracts/bmdb-stage.ts';
@@ -10,9 +9,10 @@ import { idOf } from './differential/rows.ts';
 import { scripts } from './differential/scripts.ts';
 import { createSide, NOT_APPLICABLE, perform } from './differential/side.ts';
 import type { Side } from './differential/side.ts';
+import { TRUSTING_GUARD } from '../../support/ingest.ts';
 import { memHarness } from './mem/mem-harness.ts';
-import { openTwoBmdbs, pgHarness, startOwnPgServer } from './pg/pg-harness.ts';
-import type { PgServer } from './pg/pg-harness.ts';
+import { openTwoBmdbs, pgHarness, startOwnPgServer, startTimedPgServer } from './pg/pg-harness.ts';
+import type { TimedPgServer } from './pg/pg-harness.ts';
 
 /**
  * Both implementations are driven with the same random commands of three sessions on two daemons,
@@ -29,10 +29,10 @@ const APPLIED_MIN = 0.8;
 /** What was really compared: runs that end early, or commands that find nothing to do, prove nothing. */
 const figures = { runs: 0, commands: 0, applied: 0 };
 
-let server: PgServer;
+let server: TimedPgServer;
 let onPostgres: BmdbHarness;
 beforeAll(async () => {
-  server = await startOwnPgServer();
+  server = await startTimedPgServer(startOwnPgServer);
   onPostgres = await pgHarness(server, openTwoBmdbs(server, LOSS, BUDGET));
 });
 afterAll(async () => {
@@ -46,8 +46,8 @@ it(
     const checking = fc.assert(
       fc.asyncProperty(scripts, async (script) => {
         await server.clear();
-        const pg = createSide(onPostgres, true);
-        const mem = createSide(await memHarness(LOSS, BUDGET), false);
+        const pg = createSide(onPostgres);
+        const mem = createSide(await memHarness(LOSS, BUDGET, TRUSTING_GUARD, server.time.nowMs()));
         try {
           await compare(pg, mem, script);
           figures.runs += 1;
@@ -66,21 +66,12 @@ it(
 );
 
 async function compare(pg: Side, mem: Side, script: readonly Command[]): Promise<void> {
-  let syncedMs = performance.now();
   for (const [at, command] of script.entries()) {
-    // The clock of PostgreSQL runs on: the other one follows it.
-    const ranMs = Math.round(performance.now() - syncedMs);
-    await mem.h.pass(ranMs);
-    syncedMs += ranMs;
     const what = `command ${at}: ${JSON.stringify(command)}`;
     const [onPg, inMem] = [await perform(pg, command), await perform(mem, command)];
     figures.commands += 1;
     if (inMem !== NOT_APPLICABLE) figures.applied += 1;
-    expectSame(
-      normalise(pg, onPg, Date.now()),
-      normalise(mem, inMem, (await mem.h.bmdb.scan(SIGNAL)).nowMs),
-      what,
-    );
+    expectSame(normalise(pg, onPg), normalise(mem, inMem), what);
     if (at % CHECK_EVERY === 0) await compareRows(pg, mem, what);
   }
   await compareRows(pg, mem, 'the last command');
@@ -109,7 +100,7 @@ function settled(lines: readonly string[]): string[] {
 async function compareRows(pg: Side, mem: Side, what: string): Promise<void> {
   const all = async (side: Side) => {
     const { cursor: _, ...snapshot } = await side.h.bmdb.scan(SIGNAL);
-    return normalise(side, snapshot, snapshot.nowMs);
+    return normalise(side, snapshot);
   };
   expectSame(await all(pg), await all(mem), `rows after ${what}`);
 }

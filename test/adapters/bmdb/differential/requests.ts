@@ -37,7 +37,7 @@ export async function file(
   { machine, asked, reuse, validS, at }: Extract<Command, { do: 'file' }>,
 ): Promise<unknown> {
   const target = await targetAt(h, machine, asked.elsewhere);
-  const { nowMs } = await h.bmdb.scan(SIGNAL);
+  const nowMs = h.nowMs();
   const key = (reuse === null ? undefined : keys.at(-1 - reuse)) ?? `key ${keys.length}`;
   if (reuse === null) keys.push(key);
   const request: NewRequest = {

@@ -18,7 +18,7 @@ export async function hold(
   { slot, kind, untilS }: Extract<Command, { do: 'hold' }>,
 ): Promise<void> {
   const name = { provider: PROVIDERS[0]!, slotId: `slot-${slot}`, kind };
-  const { nowMs } = await h.bmdb.scan(SIGNAL);
+  const nowMs = h.nowMs();
   const untilMs = untilS === null ? null : nowMs + untilS * SECOND;
   await h.lift(name.provider, name.slotId, kind);
   await h.hold({ ...name, setBy: 'ann', reason: 'being moved', untilMs });

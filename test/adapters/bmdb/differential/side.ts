@@ -6,7 +6,6 @@ import type { MachineRow, Provided } from '../../../../src/domain/machine.ts';
 import { KEY } from '../../../contracts/bmdb-rows.ts';
 import { SIGNAL } from '../../../contracts/bmdb-stage.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb-stage.ts';
-import { aged } from './compare.ts';
 import { intervalMs, MACHINES, penaltyMs, PROVIDERS, SECOND } from './commands.ts';
 import type { Beat, Command, Ending } from './commands.ts';
 import { candidates, last, takeJob, withFleet } from './fleet.ts';
@@ -35,13 +34,10 @@ export interface Side {
   /** What a reader that follows the changes knows. */
   mirror: Map<MachineId, MachineRow>;
   cursor: Cursor | null;
-  /** Time passes by moving the rows into the past, not by moving the clock ahead. */
-  readonly agesRows: boolean;
 }
 
-export const createSide = (h: BmdbHarness, agesRows: boolean): Side => ({
+export const createSide = (h: BmdbHarness): Side => ({
   h,
-  agesRows,
   names: new Map(),
   sessions: [],
   opened: [],
@@ -276,24 +272,10 @@ function withRows(side: Side, command: Command): Run {
     case 'thaw':
       return () => h.thaw(command.scope);
     case 'pass':
-      return () => pass(side, command.seconds * SECOND);
+      return () => side.h.pass(command.seconds * SECOND);
     default:
       return null;
   }
-}
-
-const aborted = (signal: AbortSignal) =>
-  new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
-
-async function pass(side: Side, ms: number): Promise<void> {
-  await side.h.pass(ms);
-  for (const session of side.sessions) {
-    // It is over as soon as the timers have noticed.
-    if (session?.remainingMs() === 0 && !session.signal.aborted) await aborted(session.signal);
-  }
-  if (!side.agesRows) return;
-  // What was read before is as old as what is there now.
-  for (const [id, row] of side.mirror) side.mirror.set(id, aged(row, ms) as MachineRow);
 }
 
 function withReads(side: Side, command: Command): Run {

@@ -16,8 +16,9 @@ export async function memHarness(
   loss = DEFAULT_LOSS,
   budget = DEFAULT_BUDGET,
   guard = TRUSTING_GUARD,
+  startMs?: number,
 ): Promise<BmdbHarness> {
-  const clock = createSimulatedClock();
+  const clock = createSimulatedClock(startMs);
   const random = createSeededRandom(1);
   const bmdb = createMemBmdb({ clock, random, loss, budget, guard, jitter: 0 });
   const { tables } = bmdb;
@@ -30,6 +31,7 @@ export async function memHarness(
     addRecords: async (provider, count) => {
       for (let at = 1; at <= count; at++) tables.records.make({ provider, key: `r${at}` }, at);
     },
+    nowMs: clock.now,
     pass: async (ms) => clock.increment(ms),
     expireSession: async (id) => {
       tables.sessions.get(id)!.deadlineMs = clock.now() - 1;

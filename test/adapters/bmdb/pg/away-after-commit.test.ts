@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Mood } from './breaking-proxy.ts';
 import {
   addMachine,
@@ -8,20 +8,16 @@ import {
   SIGNAL,
   STARTED,
 } from './claim-stand.ts';
-import { PATIENCE } from '../../../support/patience.ts';
 
-const s = claimStand(4_000);
+const s = claimStand();
 const MOODS: Mood[] = ['break before commit, then down', 'break after commit, then down'];
 
-/** The answer to its COMMIT is lost, and the database cannot be reached for some time after. */
+/** The answer to its COMMIT is lost, and the database cannot be reached for some time after: nothing else connects. */
 const away = async <T>(mood: Mood, call: () => Promise<T>): Promise<T> => {
   s.proxy.mood = mood;
-  const answer = call();
-  answer.catch(() => undefined);
-  // Asked for three times in vain; nothing else connects.
-  await vi.waitUntil(() => s.proxy.refused >= 3, { ...PATIENCE, interval: 10 });
-  expect(s.proxy.broken).toBe(1);
-  s.proxy.mood = 'through';
+  s.proxy.refusesMax = 3;
+  const answer = await call();
+  expect([s.proxy.broken, s.proxy.refused]).toEqual([1, 3]);
   return answer;
 };
 

@@ -2,15 +2,12 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { isAlive } from '../../../../src/adapters/bmdb/embedded/data-directory.ts';
 import { startEmbeddedPostgres } from '../../../../src/adapters/bmdb/embedded/embedded-postgres.ts';
-import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import { checkSchema } from '../../../../src/adapters/bmdb/schema/migrate.ts';
 import type { Bmdb, BmdbSession } from '../../../../src/adapters/bmdb/port.ts';
-import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { codeOf, explain, isRetryable } from '../../../../src/domain/errors.ts';
-import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { machineRow } from '../../../contracts/bmdb-rows.ts';
-import { insertMachine, startOwnPgServer } from './pg-harness.ts';
+import { insertMachine, openPgBmdb, startOwnPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 import { createSmallDisk } from './small-disk.ts';
 import type { SmallDisk } from './small-disk.ts';
@@ -38,15 +35,7 @@ afterEach(async () => {
 });
 
 function open(url = server.url): Bmdb {
-  bmdb = createPgBmdb({
-    url,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    loss: DEFAULT_LOSS,
-    budget: DEFAULT_BUDGET,
-    jitter: 0,
-  });
+  bmdb = openPgBmdb({ url });
   return bmdb;
 }
 const openSession = (on = open()): Promise<BmdbSession> =>

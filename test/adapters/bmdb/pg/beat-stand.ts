@@ -1,18 +1,14 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
-import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import { valuesOf } from '../../../../src/adapters/bmdb/pg/statement.ts';
 import type { ArgsOf, Params, Statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
 import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
-import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import type { HeartbeatRecord, HeartbeatStore } from '../../../../src/domain/heartbeat.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
-import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { KEY, machineRow, startedAt } from '../../../contracts/bmdb-rows.ts';
-import { insertMachine, startPgServer } from './pg-harness.ts';
+import { insertMachine, openPgBmdb, PATIENT_MS, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 
@@ -46,35 +42,34 @@ export interface StoredBeat {
   readonly count: number;
 }
 
-/** So long that no heartbeat is refused because the test was slow. */
-const PATIENT_MS = 120_000;
-
 /**
  * Registers what sets it up; its fields may be used in tests.
- * @param timeoutMs of the BMDB; heartbeats wait for locks an eighth of it.
+ * @param lockTimeoutMs how long heartbeats wait for a lock.
  * @param start on the shared server when absent.
  */
 export function beatStand(
-  timeoutMs: number = PATIENT_MS,
+  lockTimeoutMs: number = PATIENT_MS / 8,
   start: () => Promise<PgServer> = startPgServer,
 ): BeatStand {
   const stand = {} as BeatStand;
   const clients = new Set<pg.Client>();
   beforeAll(async () => {
     stand.server = await start();
+    stand.bmdb = connect(stand, lockTimeoutMs);
+    stand.other = connect(stand, lockTimeoutMs);
   });
-  afterAll(() => stand.server.stop());
+  afterAll(async () => {
+    await Promise.all([stand.bmdb.close(), stand.other.close()]);
+    await stand.server.stop();
+  });
   beforeEach(async () => {
     await stand.server.clear();
     stand.transactions = [];
     stand.installations = [];
-    stand.bmdb = connect(stand, timeoutMs);
-    stand.other = connect(stand, timeoutMs);
   });
   afterEach(async () => {
     await Promise.all([...clients].map((client) => client.end()));
     clients.clear();
-    await Promise.all([stand.bmdb.close(), stand.other.close()]);
   });
   stand.begin = async () => {
     const client = new pg.Client({ connectionString: stand.server.url });
@@ -118,16 +113,10 @@ async function blocked(sql: pg.Pool): Promise<number> {
   return rows[0]!.count;
 }
 
-const connect = (stand: BeatStand, timeoutMs: number): Bmdb =>
-  createPgBmdb({
-    timeoutMs,
+const connect = (stand: BeatStand, lockTimeoutMs: number): Bmdb =>
+  openPgBmdb({
     url: stand.server.url,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    loss: DEFAULT_LOSS,
-    budget: DEFAULT_BUDGET,
-    jitter: 0,
+    lockTimeoutMs,
     metrics: {
       ...silentMetrics,
       transaction: (outcome, processor) => {

@@ -19,6 +19,8 @@ export type Mood =
   /** Takes everything and passes on nothing. */
   | 'silent';
 
+const FRESH = { mood: 'through' as Mood, broken: 0, refused: 0, refusesMax: Infinity };
+
 /** Stands between a client and a database, and breaks connections at chosen moments. */
 export interface BreakingProxy {
   readonly url: string;
@@ -27,19 +29,24 @@ export interface BreakingProxy {
   readonly broken: number;
   /** How many connections were refused. */
   readonly refused: number;
+  /** When so many were, it lets everything through again. */
+  refusesMax: number;
+  /** Lets everything through, and counts anew. */
+  reset(): void;
   close(): Promise<void>;
 }
 
 export async function startBreakingProxy(target: string): Promise<BreakingProxy> {
   const to = new URL(target);
   const sockets = new Set<Socket>();
-  const state = { mood: 'through' as Mood, broken: 0, refused: 0, breakAll };
+  const state = { ...FRESH, breakAll };
   function breakAll(): void {
     sockets.forEach((socket) => socket.destroy());
   }
   const server = createServer((client) => {
     if (state.mood === 'down') {
       state.refused += 1;
+      if (state.refused >= state.refusesMax) state.mood = 'through';
       client.destroy();
       return;
     }
@@ -68,6 +75,13 @@ export async function startBreakingProxy(target: string): Promise<BreakingProxy>
     get refused() {
       return state.refused;
     },
+    get refusesMax() {
+      return state.refusesMax;
+    },
+    set refusesMax(count) {
+      state.refusesMax = count;
+    },
+    reset: () => void Object.assign(state, FRESH),
     close: async () => {
       breakAll();
       await new Promise((resolve) => server.close(resolve));

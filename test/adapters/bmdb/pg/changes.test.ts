@@ -1,7 +1,6 @@
 import pg from 'pg';
 import type { Observable } from 'rxjs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import { queriesOf } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import type { Queries } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import {
@@ -11,13 +10,11 @@ import {
 } from '../../../../src/adapters/bmdb/pg/reading/rows.ts';
 import type { WakesMode } from '../../../../src/adapters/bmdb/pg/wakes.ts';
 import type { Bmdb, Wake } from '../../../../src/adapters/bmdb/port.ts';
-import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../src/adapters/log/port.ts';
+import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import type { Cursor, MachineId } from '../../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
-import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { ladderOn, machineRow } from '../../../contracts/bmdb-rows.ts';
-import { insertMachine, startOwnPgServer } from './pg-harness.ts';
+import { insertMachine, openPgBmdb, startOwnPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 
@@ -26,16 +23,7 @@ const SIGNAL = new AbortController().signal;
 let server: PgServer;
 let bmdb: Bmdb;
 const open = (wakes: WakesMode = 'listen'): Bmdb =>
-  createPgBmdb({
-    url: server.url,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    wakes,
-    loss: DEFAULT_LOSS,
-    budget: DEFAULT_BUDGET,
-    jitter: 0,
-  });
+  openPgBmdb({ clock: systemClock, url: server.url, wakes });
 beforeAll(async () => {
   server = await startOwnPgServer();
 });
@@ -339,15 +327,19 @@ describe('wakes', () => {
   it('do not come, and need no connection, where they are not wanted', async () => {
     const polling = open('poll');
     const listener = hear(bmdb.wakes$);
-    const { heard, end } = hear(polling.wakes$);
+    const heard: unknown[] = [];
+    polling.wakes$.subscribe({
+      next: (wake) => heard.push(wake),
+      complete: () => heard.push('end'),
+    });
     await vi.waitUntil(() => listener.heard.length === 1, PATIENCE);
     await add();
     await vi.waitUntil(() => listener.heard.length > 1, PATIENCE);
     expect(heard).toEqual([]);
     expect(await cut()).toBe(1);
     listener.end();
-    end();
     await polling.close();
+    expect(heard).toEqual(['end']);
   });
 
   it('carry nothing that is ever read', async () => {

@@ -1,18 +1,15 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, vi } from 'vitest';
-import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb, BmdbSession, FinishChange } from '../../../../src/adapters/bmdb/port.ts';
-import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { codeOf } from '../../../../src/domain/errors.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
-import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { KEY, machineRow } from '../../../contracts/bmdb-rows.ts';
 import { startBreakingProxy } from './breaking-proxy.ts';
 import type { BreakingProxy } from './breaking-proxy.ts';
-import { insertMachine, startPgServer } from './pg-harness.ts';
+import { insertMachine, openPgBmdb, PATIENT_MS, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
+import { createMovedClock, type MovedClock } from '../../../support/moved-time.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 
 export const SIGNAL = new AbortController().signal;
@@ -24,11 +21,13 @@ export const STARTED: Extract<FinishChange, { kind: 'agentStarted' }> = {
   warnings: [],
 };
 
-/** Two daemons on one database, fresh for each test. */
+/** Two daemons on one database, which is emptied for each test. */
 export interface ClaimStand {
   server: PgServer;
   /** Before the first daemon only. */
   proxy: BreakingProxy;
+  /** Of both daemons; the database's time is the real one. */
+  clock: MovedClock;
   bmdb: Bmdb;
   other: Bmdb;
   /** Of the first daemon. */
@@ -39,50 +38,45 @@ export interface ClaimStand {
   readonly clients: Set<pg.Client>;
 }
 
-/** So long that no claim is refused because the test was slow. */
-const PATIENT_MS = 240_000;
+/** For tests in which somebody has locked a row and does not let go. */
+export const SOON_MS = 20;
 
 /**
  * Registers what sets it up; its fields may be used in tests.
- * @param timeoutMs of the BMDBs; batches wait for locks an eighth of it.
+ * @param lockTimeoutMs how long the BMDBs wait for a lock.
  */
-export function claimStand(timeoutMs = PATIENT_MS): ClaimStand {
+export function claimStand(lockTimeoutMs = PATIENT_MS / 8): ClaimStand {
   const stand = { clients: new Set() } as ClaimStand;
   beforeAll(async () => {
     stand.server = await startPgServer();
-  });
-  afterAll(() => stand.server.stop());
-  beforeEach(async () => {
-    await stand.server.clear();
     stand.proxy = await startBreakingProxy(stand.server.url);
-    stand.bmdb = connect(stand.proxy.url, timeoutMs);
-    stand.other = connect(stand.server.url, timeoutMs);
+    stand.clock = createMovedClock();
+    const options = { clock: stand.clock, lockTimeoutMs };
+    stand.bmdb = openPgBmdb({ url: stand.proxy.url, ...options });
+    stand.other = openPgBmdb({ url: stand.server.url, ...options });
+  });
+  afterAll(async () => {
+    await stand.bmdb.close();
+    await stand.other.close();
+    await stand.proxy.close();
+    await stand.server.stop();
+  });
+  beforeEach(async () => {
+    stand.proxy.reset();
+    stand.clock.runsOn = true;
+    await stand.server.clear();
     stand.session = await openOn(stand.bmdb);
     stand.rival = await openOn(stand.other);
   });
   afterEach(async () => {
     await Promise.all([...stand.clients].map((client) => client.end()));
     stand.clients.clear();
-    await stand.bmdb.close();
-    await stand.other.close();
-    await stand.proxy.close();
   });
   return stand;
 }
 
-const connect = (url: string, timeoutMs: number): Bmdb =>
-  createPgBmdb({
-    url,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    loss: DEFAULT_LOSS,
-    budget: DEFAULT_BUDGET,
-    jitter: 0,
-    timeoutMs,
-  });
-export const openOn = (bmdb: Bmdb): Promise<BmdbSession> =>
-  bmdb.openSession({ component: 'shepherd', runtimeInfo: 'host test', intervalMs: 3_600_000 });
+export const openOn = (bmdb: Bmdb, intervalMs = 3_600_000): Promise<BmdbSession> =>
+  bmdb.openSession({ component: 'shepherd', runtimeInfo: 'host test', intervalMs });
 
 export async function addMachine(
   { server }: ClaimStand,
@@ -124,6 +118,13 @@ export const untilBlocked = ({ server }: ClaimStand, count: number): Promise<unk
       return rows.length === count;
     },
     { ...PATIENCE, interval: 10 },
+  );
+
+/** Has the server end the statements that wait for a lock, as if they had taken too long. */
+export const endBlocked = ({ server }: ClaimStand): Promise<unknown> =>
+  server.sql.query(
+    `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+     WHERE wait_event_type = 'Lock' AND datname = current_database()`,
   );
 
 /** Runs the statement in a transaction of its own, which stays open meanwhile. */

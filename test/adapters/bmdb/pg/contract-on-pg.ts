@@ -1,15 +1,19 @@
 import { afterAll, beforeAll } from 'vitest';
 import { bmdbContract } from '../../../contracts/bmdb.ts';
 import type { Area } from '../../../contracts/bmdb.ts';
-import { openTwoBmdbs, pgHarness, startPgServer } from './pg-harness.ts';
-import type { PgServer, TwoBmdbs } from './pg-harness.ts';
+import { openTwoBmdbs, pgHarness, startTimedPgServer } from './pg-harness.ts';
+import type { TimedPgServer, TwoBmdbs } from './pg-harness.ts';
 
 /**
- * One area of the BMDB's contract, on PostgreSQL. Tests of the same policies share their connections:
- * planning the statements anew on new ones takes longer than most tests do.
+ * One area of the BMDB's contract, on PostgreSQL, in time that stands still but for what a test moves.
+ * Tests of the same policies share their connections: planning the statements anew on new ones takes
+ * longer than most tests do.
  */
-export function contractOnPg(area: Area, start = startPgServer): void {
-  let server: PgServer;
+export function contractOnPg(
+  area: Area,
+  start: () => Promise<TimedPgServer> = startTimedPgServer,
+): void {
+  let server: TimedPgServer;
   const kept = new Map<string, TwoBmdbs>();
   beforeAll(async () => {
     server = await start();

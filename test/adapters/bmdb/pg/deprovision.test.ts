@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LiveSession } from '../../../../src/adapters/bmdb/pg/live.ts';
 import { claimStatusesOf } from '../../../../src/adapters/bmdb/pg/tasks/ambiguous-commits.ts';
-import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import type { Work } from '../../../../src/adapters/bmdb/port.ts';
-import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { AmbiguousCommit } from '../../../../src/domain/errors.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
@@ -20,6 +18,7 @@ import {
   transactionOn,
   untilBlocked,
 } from './claim-stand.ts';
+import { openPgDatabase } from './pg-harness.ts';
 
 const s = claimStand();
 /** Of a machine that was just added. */
@@ -73,18 +72,11 @@ describe('a connection that breaks during COMMIT', () => {
 
   it('that the server is still busy with is told once it has ended', async () => {
     const [id, { epoch, process }] = await addClaimed();
-    const db = createDatabase({
-      url: s.server.url,
-      clock: systemClock,
-      random: systemRandom,
-      log: silentLog,
-      poolMax: 1,
-      timeoutMs: 10_000,
-    });
+    const db = openPgDatabase({ url: s.server.url });
     const lost = new AmbiguousCommit('lost');
     const session = {
       db,
-      clock: systemClock,
+      clock: s.clock,
       log: silentLog,
       signal: SIGNAL,
       deadlineMs: () => Number.POSITIVE_INFINITY,

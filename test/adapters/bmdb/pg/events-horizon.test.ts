@@ -10,10 +10,9 @@ import { BEFORE_ALL } from '../../../../src/adapters/bmdb/port.ts';
 import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
-import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { PATIENCE } from '../../../support/patience.ts';
-import { startOwnPgServer } from './pg-harness.ts';
+import { openPgBmdb, startOwnPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 
 /** A transaction of the model: it has an id before it takes numbers, as the trigger sees to. */
@@ -99,7 +98,7 @@ describe('events of a PostgreSQL', () => {
   const signal = new AbortController().signal;
   beforeAll(async () => {
     server = await startOwnPgServer();
-    bmdb = createPgBmdb({
+    bmdb = openPgBmdb({
       ...{ url: server.url, clock: systemClock, random: systemRandom, log: silentLog },
       ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, wakes: 'poll' },
     });

@@ -2,11 +2,8 @@ import type pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { statements as cancelling } from '../../../../src/adapters/bmdb/pg/claims/cancel.ts';
 import { statements as guarding } from '../../../../src/adapters/bmdb/pg/guard/guard-rows.ts';
-import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import { statementsFor as sweepStatementsFor } from '../../../../src/adapters/bmdb/pg/sweep.ts';
 import { statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
-import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../src/adapters/log/port.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
@@ -22,6 +19,7 @@ import {
   STARTED,
   untilBlocked,
 } from './claim-stand.ts';
+import { openPgDatabase } from './pg-harness.ts';
 
 const s = claimStand();
 
@@ -162,14 +160,7 @@ describe('a schema that is changed under way', () => {
   });
 
   it('costs no more when the server has forgotten a plan, as behind a pooler', async () => {
-    const db = createDatabase({
-      url: s.server.url,
-      clock: systemClock,
-      random: systemRandom,
-      log: silentLog,
-      poolMax: 1,
-      timeoutMs: 4_000,
-    });
+    const db = openPgDatabase({ url: s.server.url });
     const forget = (name: string) =>
       db.rows(
         'forget plans',

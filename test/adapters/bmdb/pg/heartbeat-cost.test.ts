@@ -1,15 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
-import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { machineId } from '../../../../src/domain/ids.ts';
-import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { machineRow, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { startWireCount, type WireCount } from '../../../support/wire-count.ts';
 import { recordOf } from './beat-stand.ts';
-import { insertMachine, startPgServer } from './pg-harness.ts';
+import { insertMachine, openPgBmdb, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 
 /** What heartbeats cost the database, counted on the wire. */
@@ -24,13 +20,8 @@ afterAll(() => server.stop());
 beforeEach(async () => {
   await server.clear();
   wire = await startWireCount(server.url);
-  bmdb = createPgBmdb({
+  bmdb = openPgBmdb({
     url: wire.url,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    loss: DEFAULT_LOSS,
-    budget: DEFAULT_BUDGET,
     // What is prepared is prepared for all.
     poolMax: 1,
   });

@@ -1,4 +1,4 @@
-import { expect, it, test } from 'vitest';
+import { expect, it, onTestFinished, test } from 'vitest';
 import { createIntake } from '../../../../src/adapters/agents/intake.ts';
 import { defaultLimits } from '../../../../src/adapters/agents/limits.ts';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
@@ -7,10 +7,10 @@ import type { HeartbeatRecord } from '../../../../src/domain/heartbeat.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import { KEY } from '../../../contracts/bmdb-rows.ts';
 import { beatOn, beatStand, recordOf } from './beat-stand.ts';
+import { SOON_MS } from './claim-stand.ts';
+import { openPgBmdb } from './pg-harness.ts';
 
-const TIMEOUT_MS = 4_000;
-/** As in operation. */
-const stand = beatStand(TIMEOUT_MS);
+const stand = beatStand(SOON_MS);
 const addMany = (count: number): Promise<MachineId[]> =>
   Promise.all(Array.from({ length: count }, () => stand.add()));
 const send = (records: readonly HeartbeatRecord[]) =>
@@ -122,7 +122,10 @@ it('of several that are held, those that are let go in time are accepted', async
     await hold('machine_agent_started', long!),
     await hold('machine_agent_heartbeat', long!),
   ];
-  const sent = send(ids.map((id) => recordOf(id)));
+  // Waits so long that a busy machine lets go in time, too.
+  const patient = openPgBmdb({ url: stand.server.url, lockTimeoutMs: 5_000 });
+  onTestFinished(() => patient.close());
+  const sent = patient.heartbeats.recordHeartbeats(ids.map((id) => recordOf(id)));
   await stand.untilBlocked();
   await holders[0]!.rollback();
   const outcomes = await sent;

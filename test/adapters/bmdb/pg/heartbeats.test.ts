@@ -3,16 +3,13 @@ import { statements as reports } from '../../../../src/adapters/bmdb/pg/heartbea
 import { statements as beats } from '../../../../src/adapters/bmdb/pg/heartbeats/beats.ts';
 import { statements as locks } from '../../../../src/adapters/bmdb/pg/heartbeats/report-locks.ts';
 import { statements as episodes } from '../../../../src/adapters/bmdb/pg/heartbeats/episodes.ts';
-import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import type { BmdbSession } from '../../../../src/adapters/bmdb/port.ts';
-import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../src/adapters/log/port.ts';
 import type { HeartbeatRecord } from '../../../../src/domain/heartbeat.ts';
 import { machineId } from '../../../../src/domain/ids.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import { KEY, MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { beatOn, beatStand, recordOf } from './beat-stand.ts';
-import { startOwnPgServer } from './pg-harness.ts';
+import { openPgDatabase, startOwnPgServer } from './pg-harness.ts';
 import { complaintsAboutPlan, genericPlan, outlineOf } from './query-plans.ts';
 
 // A server of its own: a transaction in any database keeps old versions of rows, and so their pages.
@@ -297,15 +294,7 @@ describe('a plan made while the tables are empty', () => {
 
   test.each(Object.entries(all))('looks rows up by their keys: %s', async (_, { text }) => {
     await sql('VACUUM ANALYZE');
-    const db = createDatabase({
-      url: stand.server.url,
-      clock: systemClock,
-      random: systemRandom,
-      log: silentLog,
-      poolMax: 1,
-      timeoutMs: 10_000,
-      byKeys: true,
-    });
+    const db = openPgDatabase({ url: stand.server.url, byKeys: true });
     try {
       const plan = await genericPlan(db, text.replaceAll(ASKS_FOR_ANY, ''));
       const complaints = complaintsAboutPlan(plan, { sizes, readMax: 10, sortMax: 1_000 });

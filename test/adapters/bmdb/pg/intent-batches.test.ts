@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb, BmdbSession, Lease } from '../../../../src/adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
@@ -18,6 +17,7 @@ import {
   sorted,
   untilBlocked,
 } from './claim-stand.ts';
+import { openPgBmdb } from './pg-harness.ts';
 
 const s = claimStand();
 const MOODS: Mood[] = ['break before commit', 'break after commit'];
@@ -213,7 +213,7 @@ describe('what it costs', () => {
   let lease: Lease;
   beforeEach(async () => {
     wire = await startWireCount(s.server.url);
-    bmdb = createPgBmdb({
+    bmdb = openPgBmdb({
       ...{ url: wire.url, wakes: 'poll', clock: systemClock, random: systemRandom },
       ...{ log: silentLog, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, timeoutMs: 60_000 },
     });

@@ -1,28 +1,24 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb, BmdbSession, Work } from '../../../../src/adapters/bmdb/port.ts';
 import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
-import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../src/adapters/log/port.ts';
+import { BACKOFF_JITTER } from '../../../../src/domain/backoff.ts';
 import type { BackoffDescriptor } from '../../../../src/domain/backoff.ts';
 import type { Process } from '../../../../src/domain/machine.ts';
-import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { addMachines, claimStand, openOn } from './claim-stand.ts';
+import { openPgBmdb } from './pg-harness.ts';
 
 const COUNT = 40;
 const DOUBLING: BackoffDescriptor = { initialMs: 100_000, exponent: 2, maximumMs: 400_000 };
-const s = claimStand(4_000);
+const s = claimStand();
 
 let bmdb: Bmdb;
 let session: BmdbSession;
 beforeEach(async () => {
-  bmdb = createPgBmdb({
+  bmdb = openPgBmdb({
+    jitter: BACKOFF_JITTER,
     url: s.server.url,
-    clock: systemClock,
     random: createSeededRandom(7),
-    log: silentLog,
-    loss: DEFAULT_LOSS,
     budget: { percent: 100, perGroupMax: COUNT, fleetMax: COUNT },
   });
   session = await openOn(bmdb);

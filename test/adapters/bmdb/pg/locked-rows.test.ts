@@ -10,18 +10,21 @@ import {
   addMachines,
   claimStand,
   codeOfRefusal,
+  endBlocked,
   heldLeases,
   historyOf,
   holding,
   openOn,
   SIGNAL,
+  SOON_MS,
   sorted,
   STARTED,
+  untilBlocked,
 } from './claim-stand.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 
 // Somebody (an operator's transaction, a daemon that stopped in the middle) has locked one row.
-const s = claimStand(4_000);
+const s = claimStand(SOON_MS);
 const BACKOFF = { initialMs: 1_000, exponent: 2, maximumMs: 60_000 };
 
 const lease = (id: MachineId) => `SELECT 1 FROM work WHERE machine_id = '${id}' FOR UPDATE`;
@@ -64,6 +67,7 @@ describe('ends of works, of which one is locked', () => {
   it('go through once it is let go of', async () => {
     const ids = await addMachines(s, 20);
     const works = await claimAll(ids);
+    s.clock.runsOn = false;
     const finished = await holding(s, lease(ids[0]!), async () => {
       const all = sorted(works.map((work) => work.finish(STARTED)));
       await untilHeld(1);
@@ -76,6 +80,7 @@ describe('ends of works, of which one is locked', () => {
   it('do not wait for each of many', async () => {
     const ids = await addMachines(s, 60);
     const works = await claimAll(ids);
+    s.clock.runsOn = false;
     const most = ids.slice(0, 40).map((id) => `'${id}'`);
     const finished = await holding(
       s,
@@ -140,6 +145,7 @@ describe('adoptions, of which one needs a locked row', () => {
 
   it('go through once it is let go of', async () => {
     const intents = await openAll();
+    s.clock.runsOn = false;
     const adopted = await holding(s, intent('r0'), async () => {
       const all = sorted(intents.map(adopt));
       await vi.waitUntil(async () => (await rowsOf('machines')) === 19, PATIENCE);
@@ -172,7 +178,10 @@ describe('the sweep', () => {
     const dead = await openOn(s.other);
     await killLongAgo([dead.sessionId]);
     await holding(s, 'LOCK TABLE recovery_permits', async () => {
-      expect(await s.bmdb.sweep()).toMatchObject({ sessions: 1, permits: 0 });
+      const swept = s.bmdb.sweep();
+      await untilBlocked(s, 1);
+      await endBlocked(s);
+      expect(await swept).toMatchObject({ sessions: 1, permits: 0 });
     });
     s.proxy.mood = 'down';
     expect(await codeOfRefusal(s.bmdb.sweep())).toBe('unreachable');
@@ -226,6 +235,7 @@ describe('a session that is closed while some of its work is locked', () => {
   it('is closed as soon as it can be', async () => {
     const id = await addMachine(s);
     await claimAll([id]);
+    s.clock.runsOn = false;
     const closed = await holding(s, lease(id), async () => {
       const close = s.session.close();
       await vi.waitUntil(async () => {

@@ -1,63 +1,24 @@
 import type { PoolClient } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { statements as cancelling } from '../../../../src/adapters/bmdb/pg/claims/cancel.ts';
-import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import { statements as sessions } from '../../../../src/adapters/bmdb/pg/session.ts';
 import type { Statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
-import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
-import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../src/adapters/log/port.ts';
-import { codeOf } from '../../../../src/domain/errors.ts';
-import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
-import { MINUTE, machineRow, startedAt } from '../../../contracts/bmdb-rows.ts';
-import { startBreakingProxy } from './breaking-proxy.ts';
-import type { BreakingProxy } from './breaking-proxy.ts';
-import { insertMachine, startPgServer } from './pg-harness.ts';
-import type { PgServer } from './pg-harness.ts';
-import { PATIENCE } from '../../../support/patience.ts';
+import { MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
+import { createMovedClock } from '../../../support/moved-time.ts';
+import {
+  addMachine,
+  claimStand,
+  codeOfRefusal,
+  holding,
+  openOn,
+  SIGNAL,
+  untilBlocked,
+} from './claim-stand.ts';
+import { openPgBmdb } from './pg-harness.ts';
 
-const SIGNAL = new AbortController().signal;
-
-let server: PgServer;
-let proxy: BreakingProxy;
-let bmdb: Bmdb;
-beforeAll(async () => {
-  server = await startPgServer();
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  await server.clear();
-  proxy = await startBreakingProxy(server.url);
-  bmdb = createPgBmdb({
-    url: proxy.url,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    loss: DEFAULT_LOSS,
-    budget: DEFAULT_BUDGET,
-    jitter: 0,
-  });
-});
-afterEach(async () => {
-  proxy.mood = 'through';
-  await bmdb.close();
-  await proxy.close();
-});
-
-const open = (intervalMs: number) =>
-  bmdb.openSession({ component: 'shepherd', runtimeInfo: 'host test', intervalMs });
-const codeOfRefusal = (call: Promise<unknown>) =>
-  call.then(
-    () => expect.fail('the call succeeded'),
-    (error: unknown) => codeOf(error),
-  );
-const addMachine = async () => {
-  const row = machineRow(Date.now());
-  await insertMachine(server.sql, row);
-  return row.machineId;
-};
+const s = claimStand();
 const isAlive = async (sessionId: string): Promise<boolean> => {
-  const { rows } = await server.sql.query<{ alive: boolean }>(
+  const { rows } = await s.server.sql.query<{ alive: boolean }>(
     `SELECT session_deadline > now() AS alive FROM sessions WHERE session_id = $1`,
     [sessionId],
   );
@@ -66,16 +27,16 @@ const isAlive = async (sessionId: string): Promise<boolean> => {
 
 /** Its deadline is over now, as the database has it. */
 const letExpire = ({ sessionId }: { readonly sessionId: string }) =>
-  server.sql.query(
+  s.server.sql.query(
     'UPDATE sessions SET session_deadline = clock_timestamp() WHERE session_id = $1',
     [sessionId],
   );
 
 it('a poke that began in time does not bring back a session that lost its machines', async () => {
-  const session = await open(86_400_000);
-  const id = await addMachine();
+  const { session } = s;
+  const id = await addMachine(s);
   await session.claim('ShepherdAgentStart', id);
-  const [poker, rival] = [await server.sql.connect(), await server.sql.connect()];
+  const [poker, rival] = [await s.server.sql.connect(), await s.server.sql.connect()];
   const run = (client: PoolClient, { text }: Statement, values: unknown[]) =>
     client.query(text, values);
   try {
@@ -96,12 +57,11 @@ it('a poke that began in time does not bring back a session that lost its machin
 });
 
 it('a session that is being extended just now keeps its machines', async () => {
-  const session = await open(86_400_000);
-  const rival = await open(86_400_000);
-  const id = await addMachine();
+  const { session, rival } = s;
+  const id = await addMachine(s);
   await session.claim('ShepherdAgentStart', id);
   await letExpire(session);
-  const other = await server.sql.connect();
+  const other = await s.server.sql.connect();
   try {
     await other.query('BEGIN');
     await other.query(
@@ -119,74 +79,25 @@ it('a session that is being extended just now keeps its machines', async () => {
 });
 
 it('work ends although the database was out of reach for a while', async () => {
-  const session = await open(30_000);
-  const id = await addMachine();
+  const { session } = s;
+  const id = await addMachine(s);
   const work = await session.claim('ShepherdAgentStart', id);
-  proxy.mood = 'down';
-  const finished = work.finish({ kind: 'nothing' });
-  await vi.waitUntil(() => proxy.refused > 1, PATIENCE);
-  proxy.mood = 'through';
-  await finished;
-  expect((await bmdb.readMachine(id, SIGNAL)).row?.work).toEqual([]);
+  s.proxy.mood = 'down';
+  s.proxy.refusesMax = 2;
+  await work.finish({ kind: 'nothing' });
+  expect(s.proxy.refused).toBe(2);
+  expect((await s.bmdb.readMachine(id, SIGNAL)).row?.work).toEqual([]);
 });
 
 it('work that cannot be ended is given up in time, and can be ended later', async () => {
-  const session = await open(86_400_000);
-  const work = await session.claim('ShepherdAgentStart', await addMachine());
-  proxy.mood = 'down';
+  const { session } = s;
+  const work = await session.claim('ShepherdAgentStart', await addMachine(s));
+  s.proxy.mood = 'down';
   expect(await codeOfRefusal(work.finish({ kind: 'nothing' }))).toBe('unreachable');
-  expect(proxy.refused).toBeGreaterThan(5);
-  proxy.mood = 'through';
+  expect(s.proxy.refused).toBeGreaterThan(5);
+  s.proxy.mood = 'through';
   await work.fail({ initialMs: 1_000, exponent: 1, maximumMs: 0 }, 'the database was away');
 });
-
-it.each([
-  ['ShepherdAgentStart', {}],
-  ['ShepherdRecovery', startedAt(Date.now() - 40 * MINUTE)],
-] as const)(
-  'a claim for %s that is answered too late is not handed out',
-  async (process, change) => {
-    const late = createLateClock();
-    const daemon = createPgBmdb({
-      url: server.url,
-      clock: late.clock,
-      random: systemRandom,
-      log: silentLog,
-      loss: DEFAULT_LOSS,
-      budget: DEFAULT_BUDGET,
-      jitter: 0,
-    });
-    const holder = await server.sql.connect();
-    try {
-      await server.sql.query(STALL);
-      const row = machineRow(Date.now(), change);
-      await insertMachine(server.sql, row);
-      const session = await daemon.openSession({
-        component: 'shepherd',
-        runtimeInfo: 'host test',
-        intervalMs: 60_000,
-      });
-      await holder.query('BEGIN; SELECT pg_advisory_xact_lock(4712)');
-      const claimed = codeOfRefusal(session.claim(process, row.machineId));
-      await vi.waitUntil(async () => {
-        const { rows } = await server.sql.query(
-          `SELECT 1 FROM pg_stat_activity 
-         WHERE wait_event_type = 'Lock' AND datname = current_database()`,
-        );
-        return rows.length > 0;
-      }, PATIENCE);
-      late.byMs = 61_000;
-      await holder.query('COMMIT');
-      expect(await claimed).toBe('session-expired');
-      expect(session.signal.aborted).toBe(true);
-    } finally {
-      await holder.query('ROLLBACK');
-      holder.release();
-      await server.sql.query('DROP FUNCTION IF EXISTS stall CASCADE');
-      await daemon.close();
-    }
-  },
-);
 
 /** Whoever writes history waits at its COMMIT for whoever has that lock. */
 const STALL = `CREATE FUNCTION stall() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -194,9 +105,30 @@ const STALL = `CREATE FUNCTION stall() RETURNS trigger LANGUAGE plpgsql AS $$ BE
   END $$;
   CREATE CONSTRAINT TRIGGER stall AFTER INSERT ON work_history DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION stall()`;
+beforeAll(() => s.server.sql.query(STALL));
 
-function createLateClock() {
-  const late = { byMs: 0 };
-  const monotonic = () => systemClock.monotonic() + late.byMs;
-  return Object.assign(late, { clock: { ...systemClock, monotonic } });
-}
+it.each([
+  ['ShepherdAgentStart', {}],
+  ['ShepherdRecovery', startedAt(Date.now() - 40 * MINUTE)],
+] as const)(
+  'a claim for %s that is answered too late is not handed out',
+  async (process, change) => {
+    const clock = createMovedClock();
+    let lateMs = 0;
+    const daemon = openPgBmdb({
+      url: s.server.url,
+      clock: { ...clock, monotonic: () => clock.monotonic() + lateMs },
+    });
+    const id = await addMachine(s, change);
+    const session = await openOn(daemon, MINUTE);
+    const { claimed } = await holding(s, 'SELECT pg_advisory_xact_lock(4712)', async () => {
+      const claimed = codeOfRefusal(session.claim(process, id));
+      await untilBlocked(s, 1);
+      lateMs = MINUTE + 1;
+      return { claimed };
+    });
+    expect(await claimed).toBe('session-expired');
+    expect(session.signal.aborted).toBe(true);
+    await daemon.close();
+  },
+);

@@ -5,16 +5,16 @@ import { KEY, ladderOn, machineRow, MINUTE, startedAt } from '../../../contracts
 import { refusedWith, SIGNAL } from '../../../contracts/bmdb-stage.ts';
 import { requestFor, targetOf } from '../../../contracts/requests-of.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb.ts';
-import { openTwoBmdbs, pgHarness, startPgServer } from './pg-harness.ts';
-import type { PgServer, TwoBmdbs } from './pg-harness.ts';
+import { openTwoBmdbs, pgHarness, startTimedPgServer } from './pg-harness.ts';
+import type { TimedPgServer, TwoBmdbs } from './pg-harness.ts';
 
 /** A newer daemon is at the ladder of a machine, on a rung of which this program never heard. */
-let server: PgServer;
+let server: TimedPgServer;
 let two: TwoBmdbs;
 let h: BmdbHarness;
 let session: BmdbSession;
 beforeAll(async () => {
-  server = await startPgServer();
+  server = await startTimedPgServer();
   await server.sql.query(`ALTER TYPE recovery_rung ADD VALUE 'soaking'`);
   two = openTwoBmdbs(server);
 });
@@ -38,8 +38,8 @@ const places = Object.keys(PLACES) as Place[];
 
 /** Silent for long, and on its way up the ladder. */
 const lost = (): MachineRow =>
-  machineRow(Date.now(), {
-    ...startedAt(Date.now() - 40 * MINUTE),
+  machineRow(server.time.nowMs(), {
+    ...startedAt(server.time.nowMs() - 40 * MINUTE),
     recovery: ladderOn('rebooting', { attempts: 2 }),
   });
 

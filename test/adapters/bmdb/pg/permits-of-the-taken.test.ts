@@ -1,26 +1,15 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb, BmdbSession } from '../../../../src/adapters/bmdb/port.ts';
-import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../src/adapters/log/port.ts';
-import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { addMachines, claimStand, holding, openOn, sorted, untilBlocked } from './claim-stand.ts';
+import { openPgBmdb } from './pg-harness.ts';
 
 const s = claimStand();
 
 let bmdb: Bmdb;
 let session: BmdbSession;
 beforeEach(async () => {
-  bmdb = createPgBmdb({
-    url: s.server.url,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    jitter: 0,
-    loss: DEFAULT_LOSS,
-    budget: { percent: 100, perGroupMax: 10, fleetMax: 10 },
-  });
+  bmdb = openPgBmdb({ url: s.server.url, budget: { percent: 100, perGroupMax: 10, fleetMax: 10 } });
   session = await openOn(bmdb);
 });
 afterEach(() => bmdb.close());

@@ -1,16 +1,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
-import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { codeOf } from '../../../../src/domain/errors.ts';
 import { providerName, slot } from '../../../../src/domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../../../src/domain/machine.ts';
 import { countPermits } from '../../../../src/domain/recovery/permits.ts';
-import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import type { RecoveryBudget } from '../../../../src/domain/policy.ts';
 import { machineRow, MINUTE, providedOf, startedAt } from '../../../contracts/bmdb-rows.ts';
-import { insertMachine, startPgServer } from './pg-harness.ts';
+import { insertMachine, openPgBmdb, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 
 let server: PgServer;
@@ -48,15 +44,7 @@ const factsOf = (row: MachineRow) =>
   ({ row, slot: slot('stub', row.machineId) }) as unknown as SlotFacts;
 
 async function askedFor(rows: readonly MachineRow[], budget: RecoveryBudget) {
-  const bmdb = createPgBmdb({
-    url: server.url,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    loss: DEFAULT_LOSS,
-    budget,
-    jitter: 0,
-  });
+  const bmdb = openPgBmdb({ url: server.url, budget });
   try {
     const session = await bmdb.openSession({
       component: 'shepherd',

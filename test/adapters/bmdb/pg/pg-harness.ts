@@ -1,16 +1,18 @@
 import pg from 'pg';
 import { migrate } from '../../../../src/adapters/bmdb/schema/migrate.ts';
-import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
+import { createPgBmdb, type PgBmdbOptions } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
+import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
+import type { Database, DatabaseDeps } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
 import { systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
+import { createMovedClock, takeTimeOver, type MovedTime } from '../../../support/moved-time.ts';
 import { startTestPostgres } from '../../../support/postgres.ts';
 import { openTestDatabase, type TestDatabase } from '../../../support/test-database.ts';
 import { notTakenInSql, takenInSql, TRUSTING_GUARD } from '../../../support/ingest.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb.ts';
-import { createLeapingClock, type LeapingClock } from './leaping-clock.ts';
 import { pgHooks } from './pg-hooks.ts';
 import { TRAIT_NAMES, TRAITS } from '../../../../src/domain/traits.ts';
 
@@ -39,9 +41,19 @@ export async function startOwnPgServer(): Promise<PgServer> {
   return openServer(server);
 }
 
-type Database = Pick<TestDatabase, 'url' | 'ownerUrl' | 'stop'>;
+/** Whose time stands still, but for what a test moves. */
+export interface TimedPgServer extends PgServer {
+  readonly time: MovedTime;
+}
 
-function openServer({ url, ownerUrl, stop }: Database): PgServer {
+export async function startTimedPgServer(start = startPgServer): Promise<TimedPgServer> {
+  const server = await start();
+  return { ...server, time: await takeTimeOver(server.ownerUrl) };
+}
+
+type Opened = Pick<TestDatabase, 'url' | 'ownerUrl' | 'stop'>;
+
+function openServer({ url, ownerUrl, stop }: Opened): PgServer {
   const sql = new pg.Pool({ connectionString: ownerUrl, max: 4 });
   // A client that the ending pool let go of may still hear that the server stops.
   sql.on('connect', (client) => client.on('error', () => undefined));
@@ -87,50 +99,69 @@ const emptyFrom = (bytes: number) => `DO $$ DECLARE name text; size bigint; BEGI
 END $$`;
 const BLOATED_BYTES = 200 * 1024;
 
+/** So long that nothing is refused because the machine is slow. */
+export const PATIENT_MS = 240_000;
+
+/** A daemon's BMDB, whose clock stands still but for its pauses. */
+export const openPgBmdb = (options: Pick<PgBmdbOptions, 'url'> & Partial<PgBmdbOptions>): Bmdb =>
+  createPgBmdb({
+    clock: createMovedClock(),
+    random: systemRandom,
+    log: silentLog,
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
+    jitter: 0,
+    timeoutMs: PATIENT_MS,
+    pulseTimeoutMs: PATIENT_MS,
+    ...options,
+  });
+
+/** The same for transactions alone; one connection. */
+export const openPgDatabase = (
+  options: Pick<DatabaseDeps, 'url'> & Partial<DatabaseDeps>,
+): Database =>
+  createDatabase({
+    clock: createMovedClock(),
+    random: systemRandom,
+    log: silentLog,
+    poolMax: 1,
+    timeoutMs: PATIENT_MS,
+    ...options,
+  });
+
 /** Two daemons' BMDBs on one database. */
 export interface TwoBmdbs {
   readonly bmdb: Bmdb;
   readonly other: Bmdb;
-  readonly clock: LeapingClock;
   close(): Promise<void>;
 }
 
-/** Under these policies. */
+const HOUR_MS = 3_600_000;
+
+/** Under these policies. One shows a time an hour too early, the other an hour too late: it is not asked. */
 export function openTwoBmdbs(
-  { url }: PgServer,
+  { url, time: { clock } }: TimedPgServer,
   loss = DEFAULT_LOSS,
   budget = DEFAULT_BUDGET,
   guard = TRUSTING_GUARD,
 ): TwoBmdbs {
-  const clock = createLeapingClock();
-  const open = (): Bmdb =>
-    createPgBmdb({
-      url,
-      clock,
-      random: systemRandom,
-      log: silentLog,
-      poolMax: 6,
-      loss,
-      budget,
-      guard,
-      jitter: 0,
-      // A busy machine connects late; a lock is waited for an eighth of it.
-      timeoutMs: 16_000,
-      pulseTimeoutMs: 16_000,
+  const open = (wrongMs: number): Bmdb =>
+    openPgBmdb({
+      ...{ url, poolMax: 6, loss, budget, guard },
+      clock: { ...clock, now: () => clock.now() + wrongMs },
     });
-  const bmdb = open();
-  const other = open();
+  const [bmdb, other] = [open(-HOUR_MS), open(HOUR_MS)];
   const close = async () => void (await Promise.all([bmdb.close(), other.close()]));
-  return { bmdb, other, clock, close };
+  return { bmdb, other, close };
 }
 
 /** The emptied database on the server, as two daemons see it. */
 export async function pgHarness(
-  server: PgServer,
+  server: TimedPgServer,
   two: TwoBmdbs = openTwoBmdbs(server),
 ): Promise<BmdbHarness> {
   await server.clear();
-  const { bmdb, other, clock } = two;
+  const { bmdb, other } = two;
   const { sql } = server;
   return {
     bmdb,
@@ -162,10 +193,8 @@ export async function pgHarness(
         [provider, count],
       );
     },
-    pass: async (ms) => {
-      await shiftTimes(sql, ms);
-      clock.leap(ms);
-    },
+    nowMs: server.time.nowMs,
+    pass: (ms) => server.time.move(sql, ms),
     expireSession: async (id) => {
       await sql.query(
         `UPDATE sessions SET session_deadline = now() - interval '1 ms' WHERE session_id = $1`,
@@ -200,68 +229,56 @@ export async function pgHarness(
 
 const TIME = (at: number) => `to_timestamp($${at}::float8 / 1000)`;
 
-/**
- * Moves every timestamp back, as if so much time had passed, and the time that a request names: it is
- * kept among the details of its verb. No trigger sees it.
- */
-async function shiftTimes(sql: pg.Pool, ms: number): Promise<void> {
-  const { rows } = await sql.query<{ text: string }>(
-    `SELECT format('UPDATE %I SET %s', t.relname, string_agg(
-       format('%1$I = %1$I - interval ''${ms} ms''', c.attname), ', ')) AS text
-     FROM pg_attribute c JOIN pg_class t ON t.oid = c.attrelid
-     WHERE t.relnamespace = 'public'::regnamespace AND t.relkind = 'r' AND c.attnum > 0
-       AND c.atttypid = 'timestamptz'::regtype
-     GROUP BY t.relname`,
-  );
-  const shifts = rows.map(({ text }) => text).join('; ');
-  const named = `UPDATE operator_intents
-    SET parameters = parameters || jsonb_build_object('untilMs', (parameters->'untilMs')::float8 - ${ms})
-    WHERE jsonb_typeof(parameters->'untilMs') = 'number'`;
-  await sql.query(
-    `BEGIN; SET LOCAL session_replication_role = replica; ${shifts}; ${named}; COMMIT`,
-  );
-}
-
 /** Inserts a machine with exactly these tags (but without work, which needs a session). */
 export async function insertMachine(
-  sql: pg.Pool | pg.PoolClient,
+  sql: Pick<pg.Pool, 'query'>,
   row: MachineRow,
   request: Uint8Array = new Uint8Array([1]),
 ): Promise<void> {
-  const add = async (table: string, columns: Record<string, unknown>) => {
-    const names = ['machine_id', ...Object.keys(columns)];
-    const values = [row.machineId, ...Object.values(columns)];
-    const places = names.map((name, at) =>
-      /(_at|_since|until|^since|deadline)$/.test(name) ? TIME(at + 1) : `$${at + 1}`,
+  const statements: string[] = [];
+  const add: Add = (table, columns) => {
+    const all = Object.entries({ machine_id: row.machineId, ...columns });
+    const values = all.map(([name, value]) =>
+      typeof value === 'number' && isTime(name)
+        ? `to_timestamp(${value} / 1e3::float8)`
+        : literal(value),
     );
-    await sql.query(
-      `INSERT INTO ${table} (${names.join(', ')}) VALUES (${places.join(', ')})`,
-      values,
-    );
+    const names = all.map(([name]) => name);
+    statements.push(`INSERT INTO ${table} (${names.join()}) VALUES (${values.join()})`);
   };
-  await add('machines', { machine_created_at: row.createdAtMs });
-  await insertHardware(add, row);
-  await insertAgent(add, row);
-  await insertInstallation(add, row, request);
-  await insertLadder(add, row);
+  add('machines', { machine_created_at: row.createdAtMs });
+  insertHardware(add, row);
+  insertAgent(add, row);
+  insertInstallation(add, row, request);
+  insertLadder(add, row);
   for (const { sinceMs, deadlineMs, machineId: _, ...member } of row.members) {
-    await add('pool_members', { ...member, since: sinceMs, deadline: deadlineMs });
+    add('pool_members', { ...member, since: sinceMs, deadline: deadlineMs });
   }
   for (const backoff of row.backoffs) {
-    await add('work_backoff', {
+    add('work_backoff', {
       process: backoff.process,
       until: backoff.untilMs,
       cause: backoff.cause,
       last_interval_seconds: backoff.lastIntervalSeconds,
     });
   }
+  // In one round trip, which is one transaction.
+  await sql.query(statements.join(';'));
 }
 
-type Add = (table: string, columns: Record<string, unknown>) => Promise<void>;
+const isTime = (name: string) => /(_at|_since|until|^since|deadline)$/.test(name);
+function literal(value: unknown): string {
+  if (value === null || value === undefined) return 'NULL';
+  if (Buffer.isBuffer(value)) return `'\\x${value.toString('hex')}'`;
+  if (Array.isArray(value)) return `'{${value.join()}}'`;
+  return pg.escapeLiteral(typeof value === 'object' ? JSON.stringify(value) : String(value));
+}
 
-async function insertHardware(add: Add, { provided, hostKey, ...row }: MachineRow): Promise<void> {
+type Add = (table: string, columns: Record<string, unknown>) => void;
+
+function insertHardware(add: Add, { provided, hostKey, ...row }: MachineRow): void {
   if (provided) {
-    await add('machine_provided', {
+    add('machine_provided', {
       provider: provided.provider,
       provider_id: provided.providerId,
       provider_reservation_id: provided.reservationId,
@@ -272,14 +289,14 @@ async function insertHardware(add: Add, { provided, hostKey, ...row }: MachineRo
       provider_missing_seen: row.missing?.seen ?? 0,
     });
   }
-  if (hostKey !== null) await add('machine_ssh_host_key', { key: hostKey });
+  if (hostKey !== null) add('machine_ssh_host_key', { key: hostKey });
   if (row.quarantine) {
     const { kind, reason, untilMs } = row.quarantine;
-    await add('machine_quarantined', { kind, reason, until: untilMs, set_by: 'test' });
+    add('machine_quarantined', { kind, reason, until: untilMs, set_by: 'test' });
   }
   if (row.deprovision) {
     const { requestedAtMs, requestedBy, reason, attempts, askedAtMs } = row.deprovision;
-    await add('machine_deprovision_request', {
+    add('machine_deprovision_request', {
       requested_at: requestedAtMs,
       requested_by: requestedBy,
       reason,
@@ -291,9 +308,9 @@ async function insertHardware(add: Add, { provided, hostKey, ...row }: MachineRo
   }
 }
 
-async function insertAgent(add: Add, row: MachineRow): Promise<void> {
+function insertAgent(add: Add, row: MachineRow): void {
   if (row.agentStarted) {
-    await add('machine_agent_started', {
+    add('machine_agent_started', {
       agent_started_at: row.agentStarted.atMs,
       agent_public_key: Buffer.from(row.agentStarted.publicKey, 'hex'),
       boot_id: row.agentStarted.bootId,
@@ -301,25 +318,25 @@ async function insertAgent(add: Add, row: MachineRow): Promise<void> {
   }
   if (row.heartbeat) {
     const { atMs, bootId } = row.heartbeat;
-    await add('machine_agent_heartbeat', { agent_heartbeat_at: atMs, boot_id: bootId });
+    add('machine_agent_heartbeat', { agent_heartbeat_at: atMs, boot_id: bootId });
   }
   if (row.startAttempt) {
     const { atMs, count } = row.startAttempt;
-    await add('machine_agent_start_attempt', { attempted_at: atMs, count });
+    add('machine_agent_start_attempt', { attempted_at: atMs, count });
   }
 }
 
-async function insertInstallation(add: Add, row: MachineRow, raw: Uint8Array): Promise<void> {
+function insertInstallation(add: Add, row: MachineRow, raw: Uint8Array): void {
   const { requestGeneration, handedOutAtMs, reportGeneration, reportResult } = row.installation;
   if (requestGeneration !== null) {
-    await add('machine_os_installation_request', {
+    add('machine_os_installation_request', {
       generation: requestGeneration,
       os_installation_request_raw: Buffer.from(raw),
       handed_out_at: handedOutAtMs,
     });
   }
   if (reportGeneration !== null) {
-    await add('machine_os_installation_report', {
+    add('machine_os_installation_report', {
       generation: reportGeneration,
       os_installation_result: reportResult,
       os_installation_report_raw: Buffer.from([1]),
@@ -327,11 +344,11 @@ async function insertInstallation(add: Add, row: MachineRow, raw: Uint8Array): P
   }
 }
 
-async function insertLadder(add: Add, row: MachineRow): Promise<void> {
+function insertLadder(add: Add, row: MachineRow): void {
   if (row.recovery) {
     const { rung, attempts, askedAtMs, askedRung, orderKey, operationRef, nextAtMs } = row.recovery;
     const { bootIdBefore, hostKeyBefore, offSeenAtMs, powerOffAskedAtMs } = row.recovery;
-    await add('machine_recovery', {
+    add('machine_recovery', {
       rung,
       attempts,
       asked_rung: askedRung,
@@ -347,12 +364,12 @@ async function insertLadder(add: Add, row: MachineRow): Promise<void> {
   }
   const { reboot, reinstall } = row.bootTimes;
   if (reboot.length + reinstall.length > 0) {
-    await add('machine_boot_times', { reboot_seconds: reboot, reinstall_seconds: reinstall });
+    add('machine_boot_times', { reboot_seconds: reboot, reinstall_seconds: reinstall });
   }
   if (row.order && row.provided) {
     const { key, verb, by, reason, force, expiresAtMs } = row.order;
     const { provider, reservationId, providerId } = row.provided;
-    await add('operator_intents', {
+    add('operator_intents', {
       idempotency_key: key,
       verb,
       provider,
@@ -365,6 +382,6 @@ async function insertLadder(add: Add, row: MachineRow): Promise<void> {
   }
   if (row.permit) {
     const { provider, location } = row.provided!;
-    await add('recovery_permits', { provider, location });
+    add('recovery_permits', { provider, location });
   }
 }

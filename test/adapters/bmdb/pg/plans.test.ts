@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import type { Database } from '../../../../src/adapters/bmdb/pg/pool.ts';
-import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { PROCESSES } from '../../../../src/domain/machine.ts';
 import { loadFleet } from '../../../bench/bmdb/fleet.ts';
-import { startPgServer } from './pg-harness.ts';
+import { openPgDatabase, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 import { complaintsAboutPlan, genericPlan, outlineOf } from './query-plans.ts';
 import { registeredStatements } from './statement-registry.ts';
@@ -89,10 +86,9 @@ beforeAll(async () => {
   await loadRequests(server.sql);
   await loadMembers(server.sql);
   await loadRecords(server.sql);
-  const deps = { url: server.url, clock: systemClock, random: systemRandom, log: silentLog };
-  const limits = { poolMax: 1, timeoutMs: 10_000 };
-  databases.plain = createDatabase({ ...deps, ...limits });
-  databases['by keys'] = createDatabase({ ...deps, ...limits, byKeys: true });
+  const { url } = server;
+  databases.plain = openPgDatabase({ url });
+  databases['by keys'] = openPgDatabase({ url, byKeys: true });
   const { rows } = await server.sql.query<{ name: string; size: number }>(
     `SELECT relname AS name, reltuples::int4 AS size FROM pg_class
      WHERE relkind IN ('r', 'i') AND relnamespace = 'public'::regnamespace`,

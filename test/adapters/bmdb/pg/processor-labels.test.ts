@@ -1,11 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb, BmdbSession } from '../../../../src/adapters/bmdb/port.ts';
-import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { createMemMetrics } from '../../../doubles/mem-metrics.ts';
 import type { MemMetrics } from '../../../doubles/mem-metrics.ts';
-import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import {
   KEY,
   ladderOn,
@@ -15,6 +11,7 @@ import {
   startedAt,
 } from '../../../contracts/bmdb-rows.ts';
 import { addMachine, claimStand, openOn, SIGNAL, STARTED } from './claim-stand.ts';
+import { openPgBmdb } from './pg-harness.ts';
 import type { Rung } from '../../../../src/domain/recovery/rung-names.ts';
 
 const s = claimStand(4_000);
@@ -24,16 +21,7 @@ let bmdb: Bmdb;
 let session: BmdbSession;
 beforeEach(async () => {
   metrics = createMemMetrics();
-  bmdb = createPgBmdb({
-    url: s.server.url,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    metrics,
-    loss: DEFAULT_LOSS,
-    budget: DEFAULT_BUDGET,
-    jitter: 0,
-  });
+  bmdb = openPgBmdb({ url: s.server.url, metrics });
   session = await openOn(bmdb);
 });
 afterEach(() => bmdb.close());

@@ -13,15 +13,12 @@ import {
   vi,
 } from 'vitest';
 import { createMirrorRows } from '../../../../src/actors/mirror/rows.ts';
-import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
-import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../src/adapters/log/port.ts';
+import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import { finish } from '../../../../src/domain/steps.ts';
-import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { machineRow } from '../../../contracts/bmdb-rows.ts';
-import { insertMachine, startPgServer } from './pg-harness.ts';
+import { insertMachine, openPgBmdb, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 
@@ -30,17 +27,7 @@ const MOVE = `UPDATE machine_provided SET provider_location = $2 WHERE machine_i
 
 let server: PgServer;
 let bmdb: Bmdb;
-const open = (url: string): Bmdb =>
-  createPgBmdb({
-    url,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    wakes: 'poll',
-    loss: DEFAULT_LOSS,
-    budget: DEFAULT_BUDGET,
-    jitter: 0,
-  });
+const open = (url: string): Bmdb => openPgBmdb({ url, wakes: 'poll' });
 beforeAll(async () => {
   server = await startPgServer();
 });
@@ -182,7 +169,7 @@ describe('versions of reads', () => {
     const found: { version: number; places: number[] }[] = [];
     let isReading = true;
     const reader = async () => {
-      for (let count = 0; count < 40; count += 1) {
+      for (let count = 0; count < 15; count += 1) {
         const { version, machines } = await bmdb.scan(SIGNAL);
         found.push({ version, places: machines.map((row) => Number(row.provided!.location)) });
       }

@@ -3,7 +3,7 @@ import { providerName } from '../../../../src/domain/ids.ts';
 import type { Mood } from './breaking-proxy.ts';
 import { claimStand, SIGNAL } from './claim-stand.ts';
 
-const s = claimStand(4_000);
+const s = claimStand();
 const NAME = { provider: providerName('rack'), key: 'bmc-1' };
 const rows = () => s.other.records.all(NAME.provider, SIGNAL);
 

@@ -9,21 +9,14 @@ import {
   onTestFinished,
   vi,
 } from 'vitest';
-import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import type { Database } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import { statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
-import type { Random } from '../../../../src/adapters/clock/port.ts';
-import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { codeOf, Locked } from '../../../../src/domain/errors.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 import { startBreakingProxy } from './breaking-proxy.ts';
 import type { Mood } from './breaking-proxy.ts';
-import { startPgServer } from './pg-harness.ts';
+import { openPgDatabase, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
-
-/** Never pauses between two attempts. */
-const hasty: Random = { ...systemRandom, next: () => 0 };
 
 let server: PgServer;
 let db: Database;
@@ -33,8 +26,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 beforeEach(async () => {
   await server.clear();
-  const deps = { url: server.url, clock: systemClock, random: hasty, log: silentLog };
-  db = createDatabase({ ...deps, poolMax: 2, timeoutMs: 2_000 });
+  db = openPgDatabase({ url: server.url, poolMax: 2 });
 });
 afterEach(() => db.close());
 
@@ -110,8 +102,7 @@ describe('a statement that commits by itself', () => {
     const proxy = await startBreakingProxy(server.url);
     onTestFinished(() => proxy.close());
     await db.close();
-    const deps = { url: proxy.url, clock: systemClock, random: hasty, log: silentLog };
-    db = createDatabase({ ...deps, poolMax: 1, timeoutMs: 2_000 });
+    db = openPgDatabase({ url: proxy.url });
     await add();
     proxy.mood = mood;
     return proxy;
@@ -146,8 +137,7 @@ describe('a statement that commits by itself', () => {
 
   it('does not wait for a lock longer than its connection does, and is not done then', async () => {
     await db.close();
-    const deps = { url: server.url, clock: systemClock, random: hasty, log: silentLog };
-    db = createDatabase({ ...deps, poolMax: 1, timeoutMs: 60_000, lockTimeoutMs: 50 });
+    db = openPgDatabase({ url: server.url, lockTimeoutMs: 50 });
     const other = await server.sql.connect();
     try {
       await other.query('BEGIN; LOCK TABLE machines');
@@ -190,7 +180,7 @@ it('what always conflicts is tried 50 times and then given up', async () => {
 });
 
 it('a transaction that is left alone, or a statement that hangs, is ended by the server', async () => {
-  const expected = [{ idle: '2s', statement: '2s' }];
+  const expected = [{ idle: '4min', statement: '4min' }];
   expect(await db.rows('look', settings, {})).toEqual(expected);
   expect(await db.transact({ doing: 'look' }, (q) => q.rows(settings, {}))).toEqual(expected);
 });

@@ -1,14 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import type { Database } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import { statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
-import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
-import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { createMemMetrics } from '../../../doubles/mem-metrics.ts';
 import type { MemMetrics } from '../../../doubles/mem-metrics.ts';
 import { NothingToDo } from '../../../../src/domain/errors.ts';
-import { startPgServer } from './pg-harness.ts';
+import { openPgDatabase, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 
 let server: PgServer;
@@ -20,15 +16,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 beforeEach(() => {
   metrics = createMemMetrics();
-  db = createDatabase({
-    url: server.url,
-    clock: systemClock,
-    random: createSeededRandom(1),
-    log: silentLog,
-    poolMax: 2,
-    timeoutMs: 4_000,
-    metrics,
-  });
+  db = openPgDatabase({ url: server.url, metrics });
 });
 afterEach(() => db.close());
 
@@ -81,7 +69,7 @@ test('each attempt after a conflict is a retry', async () => {
 
 test('conflicts without end are given up, once', async () => {
   const conflict = sql(`DO $$ BEGIN RAISE '' USING ERRCODE = '40P01'; END $$`);
-  const deadlineMs = () => systemClock.monotonic();
+  const deadlineMs = () => 0;
   const given = db.transact({ doing: 'try', deadlineMs }, (q) => q.run(conflict, {}));
   await expect(given).rejects.toThrow('no time left');
   expect(counted()).toEqual(['executed shepherd', 'failed shepherd']);

@@ -13,7 +13,7 @@ import {
   settled,
   type VirtualClock,
 } from '../../../doubles/simulated-clock.ts';
-import { startPgServer } from './pg-harness.ts';
+import { PATIENT_MS, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 
@@ -49,20 +49,25 @@ beforeEach(async () => {
   [loses, connections, failures, heard] = [() => false, 0, 0, []];
   proxy = createServer(join).listen(0, '127.0.0.1');
   await once(proxy, 'listening');
+  clock = createSimulatedClock();
+});
+/** @param timeoutMs for each answer. */
+function listen(timeoutMs: number): void {
   const url = new URL(server.url);
   url.port = String((proxy.address() as AddressInfo).port);
-  clock = createSimulatedClock();
   const wakes$ = createWakes({
     url: url.href,
     mode: 'listen',
     clock,
     random: { next: () => 0.5, uuid: () => 'unused' },
     log: { ...silentLog, debug: () => (failures += 1) },
-    timeoutMs: 300,
+    timeoutMs,
     stopped$: new Subject(),
   });
   subscription = wakes$.subscribe((wake) => heard.push(wake));
-});
+}
+/** A busy machine may be too slow for it, which is as if the connection had died. */
+const SOON_MS = 300;
 afterEach(async () => {
   subscription.unsubscribe();
   await settled();
@@ -88,20 +93,26 @@ const meanwhile = (isSo: () => boolean) =>
 
 describe('wakes', () => {
   it('come again after the connection died without a word', async () => {
-    await vi.waitUntil(() => heard.length === 1, PATIENCE);
+    listen(SOON_MS);
+    await meanwhile(() => heard.length > 0);
     loses = () => true;
+    const before = failures;
     await notify();
-    await meanwhile(() => failures > 0);
+    await meanwhile(() => failures > before);
     loses = () => false;
     await meanwhile(() => heard.includes('reconnected'));
-    expect(heard).toEqual(['changed', 'reconnected']);
-    expect(await listening()).toBe(1);
-    await notify();
-    await vi.waitUntil(() => heard.length === 3, PATIENCE);
+    const changed = () => heard.filter((wake) => wake === 'changed').length;
+    expect(changed()).toBe(1);
+    await vi.waitUntil(async () => {
+      await notify();
+      await advance(clock, 1_000);
+      return changed() > 1;
+    }, PATIENCE);
   });
 
   it('come though the first connection was never answered when it asked for them', async () => {
     loses = (data) => data.includes('LISTEN');
+    listen(SOON_MS);
     await meanwhile(() => failures > 0);
     loses = () => false;
     await meanwhile(() => heard.length > 0);
@@ -109,6 +120,7 @@ describe('wakes', () => {
   });
 
   it('stay on one connection as long as it answers', async () => {
+    listen(PATIENT_MS);
     await vi.waitUntil(() => heard.length === 1, PATIENCE);
     let asked = 0;
     loses = (data) => (data.includes('LISTEN shepherd_wake') && (asked += 1), false);

@@ -1,15 +1,12 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb, BmdbSession, Work } from '../../../../src/adapters/bmdb/port.ts';
-import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../src/adapters/log/port.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
-import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { TRUSTING_GUARD } from '../../../support/ingest.ts';
 import { startWireCount } from '../../../support/wire-count.ts';
 import type { WireCount } from '../../../support/wire-count.ts';
 import { addMachines, claimStand, openOn, SIGNAL, STARTED } from './claim-stand.ts';
+import { openPgBmdb } from './pg-harness.ts';
 
 // What work costs is counted on the wire, so that whoever makes it dearer hears of it.
 const s = claimStand();
@@ -18,16 +15,11 @@ let bmdb: Bmdb;
 let session: BmdbSession;
 beforeEach(async () => {
   wire = await startWireCount(s.server.url);
-  bmdb = createPgBmdb({
+  bmdb = openPgBmdb({
     url: wire.url,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    loss: DEFAULT_LOSS,
     budget: { fleetMax: 100, perGroupMax: 100, percent: 100 },
     guard: TRUSTING_GUARD,
     wakes: 'poll',
-    jitter: 0,
     poolMax: 2,
   });
   session = await openOn(bmdb);

@@ -8,16 +8,16 @@ import {
   providedOf,
 } from '../../../contracts/bmdb-rows.ts';
 import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
-import { insertMachine, pgHarness, startPgServer } from '../pg/pg-harness.ts';
-import type { PgServer } from '../pg/pg-harness.ts';
+import { insertMachine, pgHarness, startTimedPgServer } from '../pg/pg-harness.ts';
+import type { TimedPgServer } from '../pg/pg-harness.ts';
 
 /**
  * Rolling upgrade: the schema is migrated first, while daemons of the version before go on. So a
  * migration may add what may be null, and nothing that they would have to know.
  */
-let server: PgServer;
+let server: TimedPgServer;
 beforeAll(async () => {
-  server = await startPgServer();
+  server = await startTimedPgServer();
 });
 afterAll(() => server.stop());
 
@@ -39,7 +39,7 @@ async function work(bmdb: Bmdb, round: number): Promise<void> {
   const change = { kind: 'agentStarted', publicKey: KEY, bootId: null, hostKey: 'k' } as const;
   await started.finish({ ...change, warnings: [] });
   await bmdb.heartbeats.recordHeartbeats([{ machineId: id, publicKey: KEY, bootId: null }]);
-  const row = machineRow(Date.now(), startedAt(Date.now() - 40 * MINUTE));
+  const row = machineRow(server.time.nowMs(), startedAt(server.time.nowMs() - 40 * MINUTE));
   await insertMachine(server.sql, row);
   const recovery = await session.claim('ShepherdRecovery', row.machineId);
   await recovery.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });

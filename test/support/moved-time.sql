@@ -1,0 +1,50 @@
+-- Makes the time of a migrated database what a test sets it to: `testclock.now()` stands before the
+-- built-in one for every connection, and in whatever the migrations made.
+CREATE SCHEMA testclock;
+GRANT USAGE ON SCHEMA testclock TO PUBLIC;
+
+-- Microseconds since 1970. What a sequence says is the same for everybody, whatever their snapshots.
+CREATE SEQUENCE testclock.us;
+SELECT setval('testclock.us', 1700000000000000);
+GRANT SELECT ON testclock.us TO PUBLIC;
+
+CREATE FUNCTION testclock.now() RETURNS timestamptz STABLE PARALLEL SAFE LANGUAGE plpgsql AS $$ BEGIN
+  RETURN pg_catalog.to_timestamp(pg_catalog.pg_sequence_last_value('testclock.us') / 1e6::float8);
+END $$;
+CREATE FUNCTION testclock.clock_timestamp() RETURNS timestamptz VOLATILE LANGUAGE plpgsql AS $$ BEGIN
+  RETURN pg_catalog.to_timestamp(pg_catalog.pg_sequence_last_value('testclock.us') / 1e6::float8);
+END $$;
+
+-- Connections of ours set their search path, as far as the server knows of such a setting.
+CREATE VIEW testclock.pg_settings AS
+  SELECT * FROM pg_catalog.pg_settings WHERE name <> 'search_path';
+GRANT SELECT ON testclock.pg_settings TO PUBLIC;
+
+DO $$ DECLARE one record; BEGIN
+  FOR one IN
+    SELECT adrelid::regclass AS relation, attname, pg_get_expr(adbin, adrelid) AS made
+    FROM pg_attrdef JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum
+    WHERE pg_get_expr(adbin, adrelid) LIKE '%now()%'
+  LOOP
+    EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s',
+      one.relation, one.attname, replace(one.made, 'now()', 'testclock.now()'));
+  END LOOP;
+  FOR one IN
+    SELECT tgname, tgrelid::regclass AS relation, pg_get_triggerdef(oid) AS made
+    FROM pg_trigger WHERE NOT tgisinternal AND pg_get_triggerdef(oid) LIKE '%now()%'
+  LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', one.tgname, one.relation);
+    EXECUTE replace(one.made, 'now()', 'testclock.now()');
+  END LOOP;
+  FOR one IN
+    SELECT p.oid::regprocedure AS name, path FROM pg_proc p, unnest(proconfig) AS path
+    WHERE pronamespace = 'public'::regnamespace AND path LIKE 'search_path=%'
+  LOOP
+    EXECUTE format('ALTER FUNCTION %s SET search_path = testclock, %s',
+      one.name, substr(one.path, length('search_path=') + 1));
+  END LOOP;
+  EXECUTE format('ALTER DATABASE %I SET search_path = public, testclock, pg_catalog',
+    current_database());
+  -- Planning a scan of the fleet takes 15 ms otherwise, which is most of what such a test costs.
+  EXECUTE format('ALTER DATABASE %I SET join_collapse_limit = 1', current_database());
+END $$;
