@@ -26,8 +26,8 @@ export interface MirrorStand {
   readonly views: MachineView[];
   /** What was told of each since `begin`: slots with another row, or null for any. */
   readonly changedTold: (readonly string[] | null)[];
-  /** The machine's row is read by itself. */
-  reread(row: MachineRow): Promise<void>;
+  /** The machine's row is read by itself; null is found where it is gone. */
+  reread(row: MachineRow, found?: MachineRow | null): Promise<void>;
   /** How often all facts were told since `begin`. */
   factsTold(): number;
   /** The first scan, and the changes that the first listing asks for. */
@@ -80,9 +80,9 @@ export function mirrorStand(): MirrorStand {
     views,
     changedTold,
     factsTold: () => factsTold,
-    async reread(row) {
+    async reread(row, found = row) {
       await advance(clock, 1);
-      script.reading = { nowMs: clock.now(), version: clock.now(), row };
+      script.reading = { nowMs: clock.now(), version: clock.now(), row: found };
       await mirror.reread({ slot: SLOT, machineId: row.machineId }, new AbortController().signal);
     },
     async begin({ machines = [], ...small } = {}) {

@@ -80,6 +80,8 @@ export function createMirrorState(options: MirrorStateOptions) {
   const listings = new Map<ProviderName, KnownListing>();
   let slotOfMachine = new Map<MachineId, Slot>();
   let isListingNew = false;
+  /** A machine was found gone by a read of its own: its slot may have nothing left that refers to it. */
+  let isRowGone = false;
   let around = NOTHING_AROUND;
   let facts = new Map<Slot, SlotFacts>();
   let sessions: readonly SessionId[] = [];
@@ -207,6 +209,7 @@ export function createMirrorState(options: MirrorStateOptions) {
   const assemble = async (changed: Set<Slot>, slices: Slices): Promise<void> => {
     const before = facts;
     const heard = (meanwhile = new Map());
+    isRowGone = false;
     const after = await slices.run(
       assembling({ ...around, requests, machines: rows.all() }, listings),
     );
@@ -309,7 +312,7 @@ export function createMirrorState(options: MirrorStateOptions) {
           ? await slices.run(rows.takeScan(read.rows, read.beganAtMs))
           : rows.takeChanges(read.rows, read.beganAtMs);
       const changed = new Set<Slot>();
-      const mayReplace = !isAroundNew && !isListingNew && !isDoubtful;
+      const mayReplace = !isAroundNew && !isListingNew && !isRowGone && !isDoubtful;
       const isReplaced = mayReplace && (await replaceRows(ids, changed, slices));
       const places = isReplaced ? new Set(changed) : undefined;
       if (isReplaced) replaceRequests(requestsBefore, changed);
@@ -337,6 +340,7 @@ export function createMirrorState(options: MirrorStateOptions) {
       facts.set(slot, { ...known, row });
       reread.add(slot);
       if (row) slotOfMachine.set(machineId, slot);
+      else isRowGone = true;
       meanwhile?.set(slot, machineId);
       tell([...derive(slot)]);
       return told.get(slot) ?? null;

@@ -74,6 +74,15 @@ describe('what operators ask', () => {
   });
 });
 
+test('a slot is dropped after a read of its machine alone found the machine gone', async () => {
+  await stand.begin({ machines: [machineRow()] });
+  await stand.reread(machineRow(), null);
+  expect(fresh()).toMatchObject([{ type: 'observed', view: { state: 'Released' } }]);
+  await stand.change({ gone: [machineRow().machineId] });
+  expect(fresh()).toMatchObject([{ type: 'observed' }, { type: 'vanished', slot: SLOT }]);
+  expect(stand.mirror.facts().size).toBe(0);
+});
+
 describe('facts are told with the slots that have another row', () => {
   test('of changes, and of what was read by itself since; after an assembly any may have', async () => {
     const [first] = others(1);
