@@ -81,6 +81,8 @@ test('a slot is dropped after a read of its machine alone found the machine gone
   await stand.change({ gone: [machineRow().machineId] });
   expect(fresh()).toMatchObject([{ type: 'observed' }, { type: 'vanished', slot: SLOT }]);
   expect(stand.mirror.facts().size).toBe(0);
+  await stand.change({ requests: [requestRow()] });
+  expect(stand.factsTold(), 'no further pass over all machines').toBe(1);
 });
 
 describe('facts are told with the slots that have another row', () => {
