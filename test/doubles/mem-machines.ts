@@ -61,6 +61,8 @@ export interface MemMachinesDeps {
 }
 
 const INSTALLATION_MS = 5 * 60_000;
+/** An agent that got no answer tries again, with another server perhaps. */
+const RETRY_MS = 5_000;
 
 /** The machines of a provider in memory, and the agents that run on them; for the fake shell. */
 export function createMemMachines({ clock, random, report, bootMs }: MemMachinesDeps) {
@@ -90,6 +92,7 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
     const isRunning = () => alive && host.bootId === bootId;
 
     async function call(): Promise<void> {
+      if (!isRunning()) return;
       const { reportBytes = 0 } = host.calls;
       const outcome = await report({
         ...{ machineId: id, publicKey, bootId },
@@ -112,7 +115,8 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
       // Cut off, it tries again and again.
       const copies = host.unreachable || isLost ? 0 : isDoubled ? 2 : 1;
       for (let copy = 0; copy < copies; copy += 1) {
-        const send = () => void call().catch(() => undefined);
+        const send = () =>
+          void call().catch(() => later(() => void call().catch(() => undefined), RETRY_MS));
         if (lateMs) later(send, lateMs * random.next());
         else send();
       }

@@ -1,4 +1,11 @@
-import type { FaultKind, StubOperation } from '../../../src/adapters/provider/stub/fault-kinds.ts';
+import {
+  CALL_FAULT_KINDS,
+  FAULT_KINDS,
+  FAULTS,
+  STUB_OPERATIONS,
+  type FaultKind,
+  type FaultSpec,
+} from '../../../src/adapters/provider/stub/fault-kinds.ts';
 import type { StubDevice } from '../../../src/adapters/provider/stub/device.ts';
 import { PROVIDER_STATUSES } from '../../../src/domain/machine.ts';
 import type { Simulation } from '../simulation.ts';
@@ -15,64 +22,20 @@ import {
   type StrikeKindSpec,
 } from './kind.ts';
 
-const CALL_FAULTS: readonly FaultKind[] = [
-  'call-fails',
-  'fails-after',
-  'reply-lost',
-  'hangs',
-  'hangs-after',
-  'slow',
-  'html-body',
-  'truncated-body',
-  'server-error',
-  'rate-limit',
-  'retry-time-missing',
-  'retry-time-past',
-  'conflict',
-  'clock-skew',
-];
-const OPERATIONS: readonly (StubOperation | undefined)[] = [
-  undefined,
-  'list',
-  'get',
-  'create',
-  'find',
-  'reboot',
-  'power',
-  'reinstall',
-  'tags',
-  'destroy',
-];
-const LIST_FAULTS: readonly FaultKind[] = [
-  'list-lag',
-  'partial-page',
-  'page-fails',
-  'duplicates',
-  'reordering',
-  'disappears',
-  'vanish-all',
-  'foreign-machines',
-  'availability-undefined',
-];
-const ACTION_FAULTS: readonly (readonly [FaultKind, StubOperation])[] = [
-  ['reboot-ignored', 'reboot'],
-  ['bmc-unreachable', 'reboot'],
-  ['bmc-unreachable', 'power'],
-  ['get-not-found', 'get'],
-  ['create-stuck', 'create'],
-  ['failed-at-create', 'create'],
-  ['failed-at-boot', 'create'],
-  ['reused-id', 'create'],
-  ['capacity', 'create'],
-  ['quota', 'create'],
-  ['tags-stale', 'tags'],
-  ['tags-refused', 'tags'],
-  ['reinstall-stuck', 'reinstall'],
-  ['failed-at-boot', 'reinstall'],
-  ['destroy-listed', 'destroy'],
-  ['destroy-not-found', 'destroy'],
-  ['wipe-failed', 'destroy'],
-];
+/** What nobody ends, or is not about one call. */
+const ENDLESS: readonly FaultKind[] = ['held', 'reboot-loop', 'create-gap', 'list-gap'];
+/** What a contract forbids, what spoils tags for good, or capacity until it is said otherwise. */
+const UNFIT: readonly FaultKind[] = ['foreign-error', 'retry-time-far', 'tags-truncated'];
+const isFit = (kind: FaultKind) =>
+  ![...ENDLESS, ...UNFIT, 'tags-lower-cased', 'quota-changes', 'capacity-changes'].includes(kind);
+const CALL_FAULTS = CALL_FAULT_KINDS.filter(isFit);
+/** Faults of certain operations alone, with each of these. */
+const OPERATION_FAULTS = FAULT_KINDS.filter(isFit).flatMap((kind) => {
+  const { operations = [] }: FaultSpec = FAULTS[kind];
+  return operations.map((operation) => [kind, operation] as const);
+});
+const LIST_FAULTS = OPERATION_FAULTS.filter(([, operation]) => operation === 'list');
+const ACTION_FAULTS = OPERATION_FAULTS.filter(([, operation]) => operation !== 'list');
 /** How long all calls fail, and for which reason; `unauthorized`: a token or certificate expired. */
 const OUTAGES: readonly FaultKind[] = ['server-error', 'unauthorized', 'rate-limit', 'hangs'];
 const DEVICE_FAULTS: readonly FaultKind[] = [
@@ -102,7 +65,7 @@ export const PROVIDER = {
     strike({ world }, { fault, operation, times }) {
       const rule = {
         fault: pick(CALL_FAULTS, fault!),
-        operation: pick(OPERATIONS, operation!),
+        operation: pick([undefined, ...STUB_OPERATIONS], operation!),
         times: times!,
       };
       world.provider.inject(rule);
@@ -113,7 +76,7 @@ export const PROVIDER = {
     perHour: 2,
     draw: (random) => ({ fault: random.next(), times: between(random, 1, 8) }),
     strike({ world }, { fault, times }) {
-      const kind = pick(LIST_FAULTS, fault!);
+      const [kind] = pick(LIST_FAULTS, fault!);
       world.provider.inject({ fault: kind, times: times! });
       return `${kind} in the next ${times} listings`;
     },

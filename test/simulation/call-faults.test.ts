@@ -1,0 +1,90 @@
+import { Subject } from 'rxjs';
+import { expect, test } from 'vitest';
+import { codeOf } from '../../src/domain/errors.ts';
+import { advance, createSimulatedClock } from '../doubles/simulated-clock.ts';
+import { createCallFaults, type CallFault } from './call-faults.ts';
+import type { PortCall } from './intercept.ts';
+
+/** Makes one call, and tells when it was done, when it ended, and how. */
+async function callWith(fault: Omit<CallFault, 'path'>, call: Partial<PortCall> = {}) {
+  const clock = createSimulatedClock();
+  const faults = createCallFaults(clock, () => undefined);
+  const path = call.path ?? 'bmdb.session.settle';
+  const told: string[] = [];
+  const tell = (what: string) => void told.push(`${what} ${clock.monotonic()}`);
+  faults.add({ times: 2, forMs: 700, ...fault, path, die: () => tell('dies') });
+  const around = faults.around({ path, args: [], ...call }, async () => tell('done'));
+  void around.then(
+    () => tell('answered'),
+    (error: unknown) => tell(codeOf(error)),
+  );
+  await advance(clock, 60_000);
+  return told.join(', ');
+}
+const claim = { path: 'bmdb.session.claim' };
+const finish = { path: 'bmdb.work.finish' };
+
+test('a call goes wrong as its port would have it', async () => {
+  const found = {
+    refused: await callWith({ effect: 'refused' }),
+    'read-only': await callWith({ effect: 'read-only' }),
+    'lost with its commit': await callWith({ effect: 'lost' }),
+    'lost without one': await callWith({ effect: 'lost' }, { path: 'bmdb.session.poke' }),
+    late: await callWith({ effect: 'late' }),
+    delayed: await callWith({ effect: 'delayed' }),
+    conflict: await callWith({ effect: 'conflict' }),
+    'dies before': await callWith({ effect: 'dies-before' }),
+    'dies after': await callWith({ effect: 'dies-after' }),
+    'dies answered': await callWith({ effect: 'dies-answered' }),
+    'a claim, found out': await callWith({ effect: 'lost', times: 1 }, claim),
+    'a claim, not found out': await callWith({ effect: 'lost' }, claim),
+    'a claim of a dead session': await callWith(
+      { effect: 'late' },
+      { ...claim, signal: AbortSignal.abort() },
+    ),
+    'an end, repeated': await callWith({ effect: 'refused' }, finish),
+    'an end, given up': await callWith({ effect: 'refused', times: 99 }, finish),
+    'a cancel, given up': await callWith(
+      { effect: 'refused', times: 99 },
+      { path: 'bmdb.work.cancel' },
+    ),
+    'of a provider': await callWith({ effect: 'lost' }, { path: 'provider.rebootMachine' }),
+    'only the third': await callWith({ effect: 'refused', skip: 2 }),
+  };
+  expect(found).toEqual({
+    refused: 'unreachable 0',
+    'read-only': 'unreachable 0',
+    'lost with its commit': 'done 0, ambiguous-commit 0',
+    'lost without one': 'done 0, unreachable 0',
+    late: 'done 0, answered 700',
+    delayed: 'done 700, answered 700',
+    conflict: 'retry-exhausted 12000',
+    'dies before': 'dies 0',
+    'dies after': 'done 0, dies 0, answered 0',
+    'dies answered': 'done 0, answered 0, dies 0',
+    'a claim, found out': 'done 0, answered 250',
+    'a claim, not found out': 'done 0, unreachable 5000',
+    'a claim of a dead session': 'done 0, session-expired 700',
+    'an end, repeated': 'done 400, answered 400',
+    'an end, given up': 'unreachable 4800',
+    'a cancel, given up': 'answered 4800',
+    'of a provider': 'done 0, transient 0',
+    'only the third': 'done 0, answered 0',
+  });
+});
+
+test('a notification is lost, late or doubled', async () => {
+  const clock = createSimulatedClock();
+  const faults = createCallFaults(clock, () => undefined);
+  const wakes$ = new Subject<number>();
+  const heard: string[] = [];
+  faults
+    .stream('bmdb.wakes$', wakes$)
+    .subscribe((wake) => heard.push(`${wake} at ${clock.monotonic()}`));
+  for (const effect of ['lost', 'late', 'doubled'] as const) {
+    faults.add({ effect, path: 'bmdb.wakes$', times: 1, forMs: 700 });
+  }
+  for (const wake of [1, 2, 3, 4]) wakes$.next(wake);
+  await advance(clock, 1_000);
+  expect(heard).toEqual(['3 at 0', '3 at 0', '4 at 0', '2 at 700']);
+});
