@@ -1,11 +1,16 @@
 import { PassThrough } from 'node:stream';
 import { Command } from 'commander';
-import { createSeededRandom } from '../doubles/simulated-clock.ts';
+import { createMemoryNetwork, type MemoryNetwork } from '../doubles/memory-network.ts';
+import {
+  createSeededRandom,
+  createSimulatedClock,
+  runOut,
+  type VirtualClock,
+} from '../doubles/simulated-clock.ts';
 import { addEquinixCommands } from '../../src/commands/equinix-program.ts';
 import { startFakequinix } from '../../src/simulator/fakequinix/fakequinix.ts';
 import type { Fakequinix, FakequinixOptions } from '../../src/simulator/fakequinix/options.ts';
 import { parseWorld } from '../../src/simulator/fakequinix/world.ts';
-import { createScaledClock } from '../adapters/provider/equinix/scaled-clock.ts';
 
 export const SOURCE = '9d1c0000-0000-4000-8000-000000000001';
 export const TARGET = '77b20000-0000-4000-8000-000000000002';
@@ -29,6 +34,8 @@ export interface Ran {
 /** An account with two projects, and a terminal. */
 export interface OperatorStand {
   readonly fake: Fakequinix;
+  readonly clock: VirtualClock;
+  readonly network: MemoryNetwork;
   /**
    * Runs a command line; without an answer there is no terminal. An answer may be thought about
    * while the question stands. `meanwhile` gets the way out.
@@ -49,8 +56,6 @@ export interface OperatorStand {
   close(): Promise<void>;
 }
 
-const SPEED = 200;
-
 export async function startOperatorStand(
   world: object,
   options: Partial<FakequinixOptions> = {},
@@ -61,8 +66,11 @@ export async function startOperatorStand(
     { id: SOURCE, name: 'fleet' },
     { id: TARGET, name: 'elsewhere' },
   ];
+  const clock = createSimulatedClock(Date.parse('2026-08-01T10:00:00Z'));
+  const network = createMemoryNetwork(clock);
   const fake = await startFakequinix({
-    listen: { host: '127.0.0.1', port: 0 },
+    listen: { host: '127.0.0.1', port: 0, network },
+    clock,
     profile: 'fast',
     timings: { deprovisioningMs: 5, cleaningMs: 10 },
     world: parseWorld({ projects, ...world }, 'test'),
@@ -89,7 +97,8 @@ export async function startOperatorStand(
         else input.end();
       },
       env,
-      clock: createScaledClock(SPEED),
+      clock,
+      network,
       random: createSeededRandom(3),
       machinesOf,
       signal: ending.signal,
@@ -107,7 +116,7 @@ export async function startOperatorStand(
     const command = args[0] ?? '';
     const patience = command === 'list' && !args.includes('--timeout') ? ['--timeout', '10h'] : [];
     const line = ['equinix', command, ...access, ...patience, ...args.slice(1)];
-    await cli.parseAsync(line, { from: 'user' });
+    await runOut(clock, cli.parseAsync(line, { from: 'user' }));
     const text = out.join('\n');
     const json: unknown = args.includes('--json') ? JSON.parse(text) : undefined;
     return { exitCode, out: text, notes, json };
@@ -115,9 +124,11 @@ export async function startOperatorStand(
 
   return {
     fake,
+    clock,
+    network,
     run,
     async rename(id, change) {
-      const { status } = await fetch(`${fake.url}/devices/${id}`, {
+      const { status } = await network.fetch(`${fake.url}/devices/${id}`, {
         method: 'PUT',
         headers: { 'x-auth-token': fake.tokens.user, 'content-type': 'application/json' },
         body: JSON.stringify(change),

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import {
   answer,
+  type Script,
   type ScriptedApi,
   startScriptedApi,
 } from '../adapters/provider/equinix/scripted-api.ts';
@@ -25,11 +26,12 @@ async function begin(entry: object) {
   const broken = { ...entry, id: reservationId(2), created_at: 7 };
   const entries = [{ ...entry, id: reservationId(1) }, broken];
   const meta = { total: 2, current_page: 1, last_page: 1 };
-  api = await startScriptedApi(({ path }, res) => {
+  const serve: Script = ({ path }, res) => {
     if (path.endsWith('/devices')) return answer(res, 200, { devices: entries, meta });
     if (path.endsWith('s')) return answer(res, 200, { hardware_reservations: entries, meta });
     return answer(res, 200, entries[0]);
-  });
+  };
+  api = await startScriptedApi(serve, stand.network);
 }
 
 test('A5: list counts what can be read and tells of the rest', async () => {

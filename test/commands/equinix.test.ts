@@ -1,3 +1,4 @@
+import { advance, settled } from '../doubles/simulated-clock.ts';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,7 +47,8 @@ describe('delete', () => {
     expect(notes.join('\n')).toContain(`t-ours  ${deviceIdIn(notes, 't-ours')}  ${OURS}`);
     expect(notes.join('\n')).toMatch(/t-orphan {2}\S+ {2}nobody/);
     expect(stand.changes()).toEqual([RENAME, DELETE, RENAME, DELETE]);
-    await expect.poll(() => stand.hostnames().toSorted()).toEqual(['stranger', 't-foreign']);
+    await advance(stand.clock, 1_000);
+    expect(stand.hostnames().toSorted()).toEqual(['stranger', 't-foreign']);
   });
 
   const deviceIdIn = (notes: readonly string[], name: string) =>
@@ -129,7 +131,7 @@ describe('delete', () => {
     let interrupt: () => void = () => expect.unreachable('it did not begin');
     const args = [...MINE, '--json'];
     const running = stand.run(args, SOURCE.slice(-4), (hands) => (interrupt = hands.interrupt));
-    await expect.poll(() => stand.changes().includes(DELETE)).toBe(true);
+    while (!stand.changes().includes(DELETE)) await settled();
     interrupt();
     const { exitCode, json } = await running;
     expect(exitCode).toBe(1);

@@ -4,7 +4,7 @@ import { CLASS_NAMES } from '../../src/adapters/provider/hetzner-robot/client/ap
 import type { Driver } from '../../src/adapters/provider/port.ts';
 import { startFakerobot } from '../../src/simulator/fakerobot/fakerobot.ts';
 import type { Fakerobot } from '../../src/simulator/fakerobot/options.ts';
-import { createScaledClock } from '../adapters/provider/equinix/scaled-clock.ts';
+import { createScaledClock } from './scaled-clock.ts';
 import { badIn, resultOf, runTest, skippedIn } from './stand.ts';
 
 /** Each probe asks anew, for the hours of a test in seconds. */

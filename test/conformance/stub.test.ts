@@ -3,7 +3,7 @@ import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
 import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/provider-tags.ts';
 import { ProviderError, Unreachable } from '../../src/domain/errors.ts';
 import { STEPS } from '../../src/conformance/steps.ts';
-import { createScaledClock } from '../adapters/provider/equinix/scaled-clock.ts';
+import { createScaledClock } from './scaled-clock.ts';
 import { badIn, outcomes, runTest, skippedIn, STUB, stubWith } from './stand.ts';
 
 test('the stub passes every step that it supports', async () => {

@@ -19,6 +19,8 @@ export interface ProviderStand {
    * nothing can be made to hang.
    */
   hang?(): { readonly reached: Promise<void> };
+  /** Lets some of its time pass; absent where that passes by itself. */
+  pass?(): Promise<void>;
   /** Another instance over the same hardware, as a second daemon has it. Closed with the stand. */
   reopen(): FleetProvider;
   close(): Promise<void>;
@@ -91,7 +93,11 @@ export function createScene({ start, without = [] }: ContractOptions) {
   const create = async (unused: ProviderMachine, mark?: Witness) =>
     provider().createMachine(orderFor(unused, mark), live);
   const eventually = async (look: () => Promise<unknown>, expected: unknown) => {
-    await expect.poll(look, { interval: 10 }).toBe(expected);
+    const next = async () => {
+      await the().pass?.();
+      return look();
+    };
+    await expect.poll(next, { interval: 10 }).toBe(expected);
   };
   const statusOf = async (id: string) => (await provider().getMachine(id, live)).status;
   const untilRunning = (id: string) => eventually(() => statusOf(id), 'Running');

@@ -2,11 +2,11 @@ import type { EventEmitter } from 'node:events';
 import { Duplex } from 'node:stream';
 import { createHttp } from '../../src/adapters/http/exchange.ts';
 import type { Address, Network } from '../../src/adapters/network/port.ts';
-import type { VirtualClock } from './simulated-clock.ts';
+import { runOut, type VirtualClock } from './simulated-clock.ts';
 
 /** Connections inside this process. What is sent arrives before the next turn of the event loop. */
 export interface MemoryNetwork extends Network {
-  /** As the global `fetch`, for what listens here. */
+  /** As the global `fetch`, for what listens here; lets time pass. */
   fetch(url: string, init?: MemoryRequest): Promise<Response>;
   /** Nobody listens at these, and no answer comes either. */
   readonly silent: Set<string>;
@@ -59,10 +59,9 @@ export function createMemoryNetwork(clock: VirtualClock): MemoryNetwork {
       const { origin, pathname, searchParams } = new URL(url);
       const sent = { method, path: pathname, query: searchParams, payload: body, headers };
       const { signal } = new AbortController();
-      const reply = await createHttp({ baseUrl: origin }, { clock, network }).exchange(
-        { ...sent, ...PATIENCE, freshConnection: true },
-        signal,
-      );
+      const http = createHttp({ baseUrl: origin }, { clock, network });
+      const request = { ...sent, ...PATIENCE, freshConnection: true };
+      const reply = await runOut(clock, http.exchange(request, signal));
       const text = reply.text === '' ? null : reply.text;
       return new Response(text, {
         status: reply.status,

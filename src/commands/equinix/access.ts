@@ -82,11 +82,12 @@ export function openAccess(flags: AccessFlags, projectId: string, operator: Oper
     parallelism: configured?.parallelism ?? EQUINIX_DEFAULTS.parallelism,
     apiRateMs: flags.apiRate ?? configured?.apiRate ?? EQUINIX_DEFAULTS.apiRateMs,
   };
-  const { clock, random } = operator;
+  const { clock, random, network } = operator;
   const watch = createWatch(baseUrl);
   const client = createEquinixClient(config, {
     clock,
     random,
+    network,
     log: silentLog,
     metrics: { ...silentMetrics, ...watch.metrics },
     userAgent: 'shepherd-operator',

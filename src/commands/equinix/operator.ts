@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline';
 import type { Clock, Random } from '../../adapters/clock/port.ts';
+import type { Network } from '../../adapters/network/port.ts';
 
 /** Who gives a command, and what it runs with. */
 export interface Operator {
@@ -11,6 +12,8 @@ export interface Operator {
   note(line: string): void;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
+  /** How the API is reached; TCP and TLS if absent. */
+  readonly network?: Network;
   readonly random: Random;
   /** Slots of the machines that the BMDB of a configuration knows, by the ids of their devices. */
   machinesOf(configFile: string): Promise<ReadonlyMap<string, string>>;

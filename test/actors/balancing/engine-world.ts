@@ -3,12 +3,18 @@ import { createAnexiaBalancer } from '../../../src/adapters/balancer/anexia/anex
 import { createThrottle } from '../../../src/adapters/balancer/anexia/throttle.ts';
 import type { LoadBalancer } from '../../../src/adapters/balancer/port.ts';
 import type { Clock } from '../../../src/adapters/clock/port.ts';
+import type { Network } from '../../../src/adapters/network/port.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import type { ObjectKind } from '../../../src/domain/balancing/objects.ts';
 import { startFakengine } from '../../../src/simulator/fakengine/fakengine.ts';
 import type { FaultRule } from '../../../src/simulator/fakengine/fault-rules.ts';
 import type { Fakengine, FakengineOptions } from '../../../src/simulator/fakengine/options.ts';
-import { createSeededRandom, createSimulatedClock } from '../../doubles/simulated-clock.ts';
+import { createMemoryNetwork } from '../../doubles/memory-network.ts';
+import {
+  createSeededRandom,
+  createSimulatedClock,
+  settled,
+} from '../../doubles/simulated-clock.ts';
 import { pool } from '../../domain/balancing/pool.ts';
 import { passWhen, type VectorWorld } from './vector-world.ts';
 
@@ -19,18 +25,16 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   PUT: 'update',
   DELETE: 'destroy',
 };
-/** Turns of the event loop without a request under way, after which none comes by itself. */
-const QUIET_TURNS = 4;
 
-/** The Engine's driver and its emulator, over real HTTP, as a world of the vectors. */
+/** The Engine's driver and its emulator, as a world of the vectors. */
 export async function engineWorld(options: Partial<FakengineOptions> = {}): Promise<VectorWorld> {
   const clock = createSimulatedClock();
-  let inFlight = 0;
-  const dial = (fake: Fakengine) => driverOf(fake, clock, (by) => void (inFlight += by));
+  const network = createMemoryNetwork(clock);
+  const dial = (fake: Fakengine) => driverOf(fake, { clock, network });
   const open = async (faults: readonly FaultRule[] = []) => {
     const fake = await startFakengine({
-      listen: { host: '127.0.0.1', port: 0 },
-      clock: { now: clock.now, setTimeout, clearTimeout: (id) => clearTimeout(id as never) },
+      listen: { host: '127.0.0.1', port: 0, network },
+      clock,
       faults,
       ...options,
     });
@@ -59,7 +63,7 @@ export async function engineWorld(options: Partial<FakengineOptions> = {}): Prom
       'user-agent': 'somebody else',
     };
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
-    const response = await fetch(fake.url + path, { method, headers, ...sent });
+    const response = await network.fetch(fake.url + path, { method, headers, ...sent });
     expect(response.status).toBeLessThan(300);
     const text = await response.text();
     told = fake.requests().length;
@@ -71,9 +75,7 @@ export async function engineWorld(options: Partial<FakengineOptions> = {}): Prom
   };
 
   async function quiet(): Promise<void> {
-    for (let turns = 0; turns < QUIET_TURNS; turns = inFlight > 0 ? 0 : turns + 1) {
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    await settled();
     for (const { id, name } of fake.objects()) names.set(id, name);
   }
 
@@ -182,7 +184,10 @@ export async function engineWorld(options: Partial<FakengineOptions> = {}): Prom
   };
 }
 
-function driverOf(fake: Fakengine, clock: Clock, onFlight: (by: number) => void): LoadBalancer {
+function driverOf(
+  fake: Fakengine,
+  { clock, network }: { readonly clock: Clock; readonly network: Network },
+): LoadBalancer {
   return createAnexiaBalancer(
     {
       baseUrl: fake.url,
@@ -196,10 +201,11 @@ function driverOf(fake: Fakengine, clock: Clock, onFlight: (by: number) => void)
       context: {
         name: 'edge',
         clock,
+        network,
         random: createSeededRandom(1),
         log: silentLog,
         userAgent: 'shepherd/test',
-        metrics: { request: () => undefined, inFlight: (_, by) => onFlight(by) },
+        metrics: { request: () => undefined, inFlight: () => undefined },
       },
     },
   );

@@ -9,8 +9,11 @@ import {
 } from '../../../../src/domain/errors.ts';
 import type { BalancerContext } from '../../../../src/adapters/balancer/port.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
-import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
-import { createSteppedClock } from '../../provider/equinix/client/stepped-clock.ts';
+import {
+  createSeededRandom,
+  createSimulatedClock,
+  driven,
+} from '../../../doubles/simulated-clock.ts';
 import { createStand, desiredOf, live, OWNER, type Stand } from './stand.ts';
 import { testRows } from '../../../support/rows.ts';
 
@@ -49,11 +52,11 @@ describe('a reply that is lost', () => {
     });
     fake.addFault({ id: 'behind', effect: { type: 'lag', lagMs: 20_000 } });
     expect(await stand.failureOf(create(stand))).toMatchObject({ code: 'unreachable' });
-    clock.advance(5_000);
+    clock.increment(5_000);
     expect(await stand.observe()).toEqual([]);
     const failure = await stand.failureOf(create(stand));
     expect((failure.cause as Error).message).toContain('may still show up');
-    clock.advance(20_000);
+    clock.increment(20_000);
     const ref = await stand.run(create(stand));
     expect(fake.objects().map(({ id }) => id)).toEqual([ref.id]);
     expect(posts(stand)).toBe(1);
@@ -65,7 +68,7 @@ describe('a reply that is lost', () => {
     const match = { method: 'POST', kind: 'backend' } as const;
     stand.fake.addFault({ match, times: 1, effect: { type: 'drop', phase: 'before' } });
     expect(await stand.failureOf(create(stand))).toMatchObject({ code: 'unreachable' });
-    stand.clock.advance(30_000);
+    stand.clock.increment(30_000);
     await stand.run(create(stand));
     expect(stand.fake.objects()).toHaveLength(1);
   });
@@ -263,7 +266,7 @@ describe('the driver', () => {
       .parse({ loadBalancer: 'lb-1', ...changes }) as never as Parameters<
       typeof anexiaDriver.open
     >[0];
-  const clock = createSteppedClock();
+  const clock = createSimulatedClock();
   const context: BalancerContext = {
     name: 'edge',
     clock,
@@ -307,9 +310,8 @@ describe('the driver', () => {
   });
 
   test('a pause is of all balancers of an account, and of no other account', async () => {
-    const stand = await createStand({
-      clock: { now: clock.now, setTimeout, clearTimeout: (id) => clearTimeout(id as never) },
-    });
+    const stand = await createStand();
+    const { network } = stand;
     const env = { ANEXIA_TOKEN: stand.fake.tokens.api, OTHER: stand.fake.tokens.api };
     const [one, other, stranger] = [
       { loadBalancer: stand.fake.loadBalancers[0]! },
@@ -318,7 +320,8 @@ describe('the driver', () => {
     ].map((own) => {
       const schema = anexiaDriver.settings({ ...around, env });
       const read = schema.parse({ baseUrl: stand.fake.url, ...own });
-      return anexiaDriver.open(read as never, context);
+      const opened = anexiaDriver.open(read as never, { ...context, clock: stand.clock, network });
+      return driven(stand.clock, opened);
     });
     stand.fake.addFault({ times: 1, effect: { type: 'status', code: 429 } });
     await expect(one!.observe(OWNER, { signal })).rejects.toThrow(Throttled);

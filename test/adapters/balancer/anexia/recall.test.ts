@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { engineObject } from '../../../../src/adapters/balancer/anexia/forms.ts';
 import { createReadings } from '../../../../src/adapters/balancer/anexia/readings.ts';
 import type { Observed, Ref } from '../../../../src/domain/balancing/objects.ts';
-import { createSteppedClock } from '../../provider/equinix/client/stepped-clock.ts';
+import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
 import { createStand, desiredOf, live, OWNER, type Stand } from './stand.ts';
 import { testRows } from '../../../support/rows.ts';
 
@@ -55,7 +55,7 @@ describe('what was read before', () => {
       'content-type': 'application/json',
       'user-agent': 'somebody else',
     };
-    expect((await fetch(path, { method: 'DELETE', headers })).status).toBe(200);
+    expect((await stand.network.fetch(path, { method: 'DELETE', headers })).status).toBe(200);
     const left = [...refs.values()].map(({ id }) => id).filter((id) => id !== server.id);
     expect(idsOf(await glance(stand))).toEqual(left.toSorted());
     // What was made lately is asked for, since lists may be behind; nothing else is.
@@ -105,7 +105,7 @@ describe('what was read before', () => {
   });
 
   test('is not what was asked for before it was changed, whenever the answer comes', () => {
-    const readings = createReadings(createSteppedClock());
+    const readings = createReadings(createSimulatedClock());
     const ref = { kind: 'backend', id: 'b' } as const;
     const answer = engineObject.parse({ identifier: 'b', name: 'http.api.eu', state: '3' });
     const since = readings.mark();
@@ -178,7 +178,7 @@ describe('rows that show everything', () => {
     stand.forget();
     await stand.observe();
     expect(fetches(stand)).toEqual(['GET /api/LBaaS/v1/backend.json/{id}']);
-    stand.clock.advance(10 * 60_000 + 1);
+    stand.clock.increment(10 * 60_000 + 1);
     stand.forget();
     await stand.observe();
     expect(fetches(stand)).toEqual([]);
@@ -190,7 +190,7 @@ describe('rows that show everything', () => {
     stand.forget();
     await stand.observe();
     expect(fetches(stand)).toHaveLength(1);
-    stand.clock.advance(5_000);
+    stand.clock.increment(5_000);
     stand.forget();
     await stand.observe();
     expect(fetches(stand)).toEqual([]);

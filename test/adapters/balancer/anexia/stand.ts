@@ -12,12 +12,13 @@ import type {
 } from '../../../../src/domain/balancing/objects.ts';
 import { startFakengine } from '../../../../src/simulator/fakengine/fakengine.ts';
 import type { Fakengine, FakengineOptions } from '../../../../src/simulator/fakengine/options.ts';
-import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
+import { createMemoryNetwork, type MemoryNetwork } from '../../../doubles/memory-network.ts';
 import {
-  createSteppedClock,
-  settle,
-  type SteppedClock,
-} from '../../provider/equinix/client/stepped-clock.ts';
+  createSeededRandom,
+  createSimulatedClock,
+  runOut,
+  type VirtualClock,
+} from '../../../doubles/simulated-clock.ts';
 
 export const OWNER: PoolRef = { pool: 'api', uid: 'uid-1', suffix: 'api.eu' };
 export const TAG = 'shepherd-pool=uid-1';
@@ -89,7 +90,8 @@ export function desiredOf(servers: readonly string[] = ['m1', 'm2']): readonly W
 
 export interface Stand {
   readonly fake: Fakengine;
-  readonly clock: SteppedClock;
+  readonly clock: VirtualClock;
+  readonly network: MemoryNetwork;
   readonly balancer: LoadBalancer;
   readonly loadBalancer: string;
   /** Everything logged, as JSON lines. */
@@ -115,10 +117,11 @@ export interface Stand {
 }
 
 export async function createStand(options: Partial<FakengineOptions> = {}): Promise<Stand> {
-  const clock = createSteppedClock();
+  const clock = createSimulatedClock(Date.parse('2026-08-01T10:00:00Z'));
+  const network = createMemoryNetwork(clock);
   const fake = await startFakengine({
-    listen: { host: '127.0.0.1', port: 0 },
-    clock: { now: clock.now, setTimeout, clearTimeout: (id) => clearTimeout(id as never) },
+    listen: { host: '127.0.0.1', port: 0, network },
+    clock,
     ...options,
   });
   const lines: string[] = [];
@@ -145,6 +148,7 @@ export async function createStand(options: Partial<FakengineOptions> = {}): Prom
         context: {
           name: 'edge',
           clock,
+          network,
           random: createSeededRandom(1),
           log,
           userAgent: 'shepherd/test',
@@ -165,12 +169,13 @@ export async function createStand(options: Partial<FakengineOptions> = {}): Prom
     await fake.close();
   });
 
-  const run: Stand['run'] = (promise) => settle(clock, () => inFlight, promise);
+  const run: Stand['run'] = (promise) => runOut(clock, promise);
   const entries = () => fake.requests(sinceSeq);
   const routes = () => entries().map(({ method, route }) => `${method} ${route}`);
   return {
     fake,
     clock,
+    network,
     balancer,
     loadBalancer,
     lines,

@@ -4,16 +4,19 @@ import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import { startFakequinix } from '../../../../src/simulator/fakequinix/fakequinix.ts';
 import type { ContractOptions } from '../../../contracts/provider.ts';
-import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
+import { advance, driven, settled } from '../../../doubles/simulated-clock.ts';
 import { inFleet } from '../../../support/in-fleet.ts';
 import { configFor, INSTANCE_SET_ID, recordingDeps, setTags } from '../equinix/setup.ts';
 
-/** The emulator of the API, in real time but fast. */
+/** The emulator of the API, in virtual time. */
 export const equinixStand: ContractOptions = {
   without: ['consistentList', 'hostKey'],
   start: async () => {
+    const deps = recordingDeps();
+    const { clock, network } = deps;
     const fake = await startFakequinix({
-      listen: { host: '127.0.0.1', port: 0 },
+      listen: { host: '127.0.0.1', port: 0, network },
+      clock,
       profile: 'fast',
       reservations: 4,
       timings: { queuedMs: 5, provisioningMs: 40, addressesMs: 10 },
@@ -24,14 +27,13 @@ export const equinixStand: ContractOptions = {
     });
     const opened: FleetProvider[] = [];
     const open = () => {
-      const driven = createEquinixProvider(config, recordingDeps());
       const provider = inFleet(
-        driven,
+        createEquinixProvider(config, deps),
         { name: providerName('equinix'), type: 'equinix', instanceSetId: INSTANCE_SET_ID },
-        systemClock,
+        clock,
       );
       opened.push(provider);
-      return provider;
+      return driven(clock, provider);
     };
     const tagsOf = (id: string) => fake.devices().find((device) => device.id === id)!.tags;
     return {
@@ -41,9 +43,9 @@ export const equinixStand: ContractOptions = {
         snatch: (reservationId) => void fake.snatch(reservationId),
         async setOwner(id, owner) {
           const others = tagsOf(id).filter((tag) => !tag.startsWith('shepherd-owner-'));
-          await setTags(fake, id, owner === null ? others : [...others, ownerTag(owner)]);
+          await setTags({ fake, deps }, id, owner === null ? others : [...others, ownerTag(owner)]);
         },
-        putTag: (id, key, value) => setTags(fake, id, [...tagsOf(id), `${key}=${value}`]),
+        putTag: (id, key, value) => setTags({ fake, deps }, id, [...tagsOf(id), `${key}=${value}`]),
       },
       deviceCount: () => fake.devices().length,
       hang() {
@@ -53,6 +55,7 @@ export const equinixStand: ContractOptions = {
         return { reached };
       },
       reopen: open,
+      pass: () => advance(clock, 10),
       async close() {
         await Promise.all(opened.map((provider) => provider.stop()));
         await fake.close();
@@ -61,7 +64,7 @@ export const equinixStand: ContractOptions = {
   },
 };
 
-/** Looks every few milliseconds; the test's own time limit ends it. */
+/** The test's own time limit ends it. */
 async function pollUntil(met: () => boolean): Promise<void> {
-  while (!met()) await new Promise((resolve) => setTimeout(resolve, 5));
+  while (!met()) await settled();
 }

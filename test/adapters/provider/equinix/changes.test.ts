@@ -6,6 +6,7 @@ import {
 } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { callOf } from './fleet.ts';
 import { INSTANCE_SET_ID } from './setup.ts';
+import { advance, settled } from '../../../doubles/simulated-clock.ts';
 import { FOREIGN, live, OURS, type Stand, startStand } from './stand.ts';
 import { NO_SESSION } from '../../../doubles/scripted-driver.ts';
 
@@ -124,14 +125,15 @@ test.each([
   stand.fake.addFault({ match, times: 1, effect: { type: 'hang', phase: 'after' } });
   const controller = new AbortController();
   const { signal } = controller;
-  const given = stand.driver.reinstallMachine(id(), REINSTALL, callOf({ signal }));
+  const given = stand.bareDriver.reinstallMachine(id(), REINSTALL, callOf({ signal }));
   const failed = expect(given).rejects.toMatchObject({ code: 'aborted' });
   const isHung = () =>
     stand.fake
       .requests()
       .some(({ method, route }) => method === match.method && route === match.route);
-  await expect.poll(isHung).toBe(true);
-  await expect.poll(tags).toContain(`${SECRET_TAG}=new`);
+  await settled();
+  expect(isHung()).toBe(true);
+  expect(tags()).toContain(`${SECRET_TAG}=new`);
   controller.abort();
   await failed;
   expect(tags()).toEqual([...OURS, `${SECRET_TAG}=old`]);
@@ -161,7 +163,8 @@ test('machines are switched off and on; what is so already is left alone', async
   for (const want of ['off', 'off', 'on', 'on'] as const) {
     await stand.provider.setPower(id(), want, live);
     const state = want === 'on' ? 'active' : 'inactive';
-    await expect.poll(() => stand.fake.devices()[0]?.state).toBe(state);
+    await advance(stand.deps.clock, 10_000);
+    expect(stand.fake.devices()[0]?.state).toBe(state);
     expect((await stand.provider.getMachine(id(), live)).power).toBe(want);
   }
 });

@@ -5,6 +5,7 @@ import { createMemoryRecords } from '../../../../src/adapters/provider/core/memo
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import type { Provider } from '../../../../src/adapters/provider/port.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
+import { driven } from '../../../doubles/simulated-clock.ts';
 import { answer, type ScriptedApi, startScriptedApi } from './scripted-api.ts';
 import {
   EQUINIX_DEFAULTS,
@@ -34,12 +35,11 @@ let provider: Provider;
 
 async function start(status: number, change: object) {
   const meta = { total: 0, current_page: 1, last_page: 1 };
-  api = await startScriptedApi((_, res) =>
-    answer(res, status, { devices: [], hardware_reservations: [], meta }),
-  );
   const deps = recordingDeps();
+  const lists = { devices: [], hardware_reservations: [], meta };
+  api = await startScriptedApi((_, res) => answer(res, status, lists), deps.network);
   const metrics = { ...silentMetrics, ...deps.metrics };
-  provider = equinixDriver.open(settings({ baseUrl: api.url, ...change }), {
+  const opened = equinixDriver.open(settings({ baseUrl: api.url, ...change }), {
     ...deps,
     metrics,
     name: providerName('equinix'),
@@ -50,6 +50,7 @@ async function start(status: number, change: object) {
     userAgent: 'shepherd',
     daemons: () => 1,
   });
+  provider = driven(deps.clock, opened);
   onTestFinished(stop);
   return deps;
 }
@@ -88,12 +89,16 @@ test('the size of a page is asked for', async () => {
 
 test('an operation ends and waits as configured', async () => {
   const limits = { operationTimeout: '60s', backoffInitial: '4s', backoffMaximum: '5s' };
-  const { clock } = await start(500, { ...limits, connectTimeout: '11m', attemptTimeout: '30s' });
+  const { delaysMs: asked } = await start(500, {
+    ...limits,
+    connectTimeout: '11m',
+    attemptTimeout: '30s',
+  });
   const failed = provider.getMachine('e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701', callOf());
   await expect(failed).rejects.toMatchObject({
     cause: { kind: 'Deadline', messages: ['no success within 60000 ms'] },
   });
-  const delaysMs = clock.delaysMs.filter((ms) => ms > 0);
+  const delaysMs = asked.filter((ms) => ms > 0);
   expect(delaysMs).toEqual(expect.arrayContaining([30_000, 660_000]));
   // The limit of an attempt, which may be what is left of the operation, follows that of its connection.
   const isLimit = (n: number) => [delaysMs[n], delaysMs[n - 1]].includes(660_000);

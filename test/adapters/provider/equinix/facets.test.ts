@@ -159,12 +159,16 @@ test('a key that vanished is put in place again, and no creation fails for it', 
 /** Somebody tidies up the project's keys. */
 async function removeKeys() {
   const headers = { 'X-Auth-Token': stand.fake.tokens.user };
-  const found = await fetch(`${stand.fake.url}/projects/${stand.fake.projectId}/ssh-keys`, {
-    headers,
-  });
+  const found = await stand.deps.network.fetch(
+    `${stand.fake.url}/projects/${stand.fake.projectId}/ssh-keys`,
+    { headers },
+  );
   const { ssh_keys: keys } = (await found.json()) as { ssh_keys: { id: string }[] };
   for (const { id } of keys) {
-    await fetch(`${stand.fake.url}/ssh-keys/${id}`, { method: 'DELETE', headers });
+    await stand.deps.network.fetch(`${stand.fake.url}/ssh-keys/${id}`, {
+      method: 'DELETE',
+      headers,
+    });
   }
 }
 

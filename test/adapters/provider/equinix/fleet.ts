@@ -4,13 +4,23 @@ import {
   type FleetProviderOptions,
 } from '../../../../src/adapters/provider/core/fleet-provider.ts';
 import { createEquinixProvider } from '../../../../src/adapters/provider/equinix/equinix-provider.ts';
-import type { EquinixConfig } from '../../../../src/adapters/provider/equinix/settings.ts';
-import type { CallOptions, FleetProvider } from '../../../../src/adapters/provider/port.ts';
+import { equinixDriver } from '../../../../src/adapters/provider/equinix/driver.ts';
+import type {
+  EquinixConfig,
+  EquinixSettings,
+} from '../../../../src/adapters/provider/equinix/settings.ts';
+import type { Network } from '../../../../src/adapters/network/port.ts';
+import type { CallOptions, Driver, FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
+import { driven } from '../../../doubles/simulated-clock.ts';
 import type { Recorded } from './setup.ts';
 
-/** The driver in the core's hands, as the fleet has it. */
-export function fleetOver(
+/** The driver in the core's hands, as the fleet has it; its calls let time pass. */
+export const fleetOver = (...args: Parameters<typeof bareFleetOver>): FleetProvider =>
+  driven(args[1].clock, bareFleetOver(...args));
+
+/** The same in time that somebody else lets pass. */
+export function bareFleetOver(
   config: EquinixConfig,
   deps: Recorded,
   change: Partial<FleetProviderOptions> = {},
@@ -37,3 +47,16 @@ export const callOf = (change: Partial<CallOptions> = {}): CallOptions => ({
   requireOurs: () => undefined,
   ...change,
 });
+
+/** The driver as a configuration names it, over a network in memory. */
+export const over = (network: Network): ReadonlyMap<string, Driver> =>
+  new Map([
+    [
+      equinixDriver.name,
+      {
+        ...(equinixDriver as Driver),
+        open: (settings, context) =>
+          equinixDriver.open(settings as EquinixSettings, { ...context, network }),
+      },
+    ],
+  ]);

@@ -29,7 +29,8 @@ async function behind(
   listed: readonly object[] = [DEVICE],
   reservations: readonly object[] = [],
 ) {
-  api = await startScriptedApi((request, res, count) => {
+  const deps = recordingDeps();
+  const serve: Script = (request, res, count) => {
     const { path } = request;
     if (path.endsWith('/devices')) {
       return answer(res, 200, { devices: listed, meta: meta(listed.length) });
@@ -41,8 +42,9 @@ async function behind(
       });
     }
     return script(request, res, count);
-  });
-  provider = fleetOver(configFor(api.url), recordingDeps());
+  };
+  api = await startScriptedApi(serve, deps.network);
+  provider = fleetOver(configFor(api.url), deps);
 }
 const changes = () => api.seen.filter(({ method }) => method !== 'GET').map(({ method }) => method);
 

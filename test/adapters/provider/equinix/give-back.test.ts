@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { deletedName } from '../../../../src/adapters/provider/equinix/ownership.ts';
 import { FOREIGN, live, OURS, reservationId, type Stand, startStand } from './stand.ts';
-import { PATIENCE } from '../../../support/patience.ts';
+import { advance } from '../../../doubles/simulated-clock.ts';
 
 const RENAME = 'PUT /devices/{id}';
 const DELETE = 'DELETE /devices/{id}';
@@ -23,7 +23,7 @@ const giveBack = (id: string) => stand.provider.deprovisionMachine(id, live);
 
 test('a device is renamed and deleted, and its reservation free again after the cleaning', async () => {
   stand = await startStand(ONE_OF_OURS, {
-    fakequinix: { clock: 'manual', timings: { deprovisioningMs: 50, cleaningMs: 50 } },
+    fakequinix: { timings: { deprovisioningMs: 50_000, cleaningMs: 50_000 } },
   });
   const id = stand.deviceId(NAME);
   await giveBack(id);
@@ -34,10 +34,9 @@ test('a device is renamed and deleted, and its reservation free again after the 
     ownership: 'ours',
   });
   expect(await stand.provider.isReusable(SLOT, live)).toBe(false);
-  await stand.fake.advance(1_000);
-  const gone = () => stand.provider.getMachine(id, live).catch((error: unknown) => error);
-  await expect.poll(gone, PATIENCE).toMatchObject({ code: 'not-found' });
-  await expect.poll(() => stand.provider.isReusable(SLOT, live), PATIENCE).toBe(true);
+  await advance(stand.deps.clock, 100_000);
+  await expect(stand.provider.getMachine(id, live)).rejects.toMatchObject({ code: 'not-found' });
+  expect(await stand.provider.isReusable(SLOT, live)).toBe(true);
   const { machines } = await stand.provider.listMachines(live);
   expect(machines).toMatchObject([{ reservationId: SLOT, availability: 'KnownUnused' }]);
 });
@@ -143,7 +142,8 @@ test('vector 36: it is refused while the device is provisioned, which passes', a
   await expect(early).rejects.toMatchObject({ code: 'transient', outcome: 'not-done' });
   stand.fake.setDeviceState(id!, 'active');
   await giveBack(id!);
-  await expect.poll(() => stand.provider.isReusable(SLOT, live), PATIENCE).toBe(true);
+  await advance(stand.deps.clock, 60_000);
+  expect(await stand.provider.isReusable(SLOT, live)).toBe(true);
 });
 
 test('vector 36: nor is it refused for good when the device is active by the time it is looked at', async () => {
@@ -210,7 +210,8 @@ test('a reservation that still shows the device that left it is not free yet', a
   });
   const id = stand.deviceId(NAME);
   await giveBack(id);
-  await expect.poll(() => stand.fake.devices()).toEqual([]);
+  await advance(stand.deps.clock, 20);
+  expect(stand.fake.devices()).toEqual([]);
   stand.fake.addFault({
     effect: { type: 'stale', resource: 'reservation', view: 'both', lagMs: 60_000 },
   });

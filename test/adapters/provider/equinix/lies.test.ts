@@ -3,6 +3,7 @@ import { afterEach, expect, test } from 'vitest';
 import { createEquinixClient } from '../../../../src/adapters/provider/equinix/client/client.ts';
 import { waitAsked } from '../../../../src/adapters/http/outcome.ts';
 import type { EquinixConfig } from '../../../../src/adapters/provider/equinix/settings.ts';
+import { driven } from '../../../doubles/simulated-clock.ts';
 import { answer, type ScriptedApi, type SeenRequest, startScriptedApi } from './scripted-api.ts';
 import { configFor, PROJECT_ID, publicKeyLine, recordingDeps } from './setup.ts';
 
@@ -25,8 +26,9 @@ async function start(
   reply: (request: SeenRequest, res: ServerResponse) => void,
   change: Partial<EquinixConfig> = {},
 ) {
-  api = await startScriptedApi((request, res) => reply(request, res));
-  client = createEquinixClient(configFor(api.url, change), recordingDeps(20));
+  const deps = recordingDeps();
+  api = await startScriptedApi((request, res) => reply(request, res), deps.network);
+  client = driven(deps.clock, createEquinixClient(configFor(api.url, change), deps));
 }
 const changesAndReads = (changed: unknown, read: unknown) =>
   start(({ method }, res) => answer(res, 200, method === 'GET' ? read : changed));

@@ -7,6 +7,7 @@ import { startFakequinix } from '../../../../src/simulator/fakequinix/fakequinix
 import type { Fakequinix } from '../../../../src/simulator/fakequinix/options.ts';
 import { parseWorld } from '../../../../src/simulator/fakequinix/world.ts';
 import type { MachineHooks } from '../../../../src/simulator/hooks.ts';
+import { advance } from '../../../doubles/simulated-clock.ts';
 import { callOf, fleetOver } from './fleet.ts';
 import {
   configFor,
@@ -31,14 +32,16 @@ async function start(
   change: Partial<EquinixConfig> = {},
   hooks?: MachineHooks,
 ): Promise<void> {
+  deps = recordingDeps();
+  const { clock, network } = deps;
   fake = await startFakequinix({
-    listen: { host: '127.0.0.1', port: 0 },
+    listen: { host: '127.0.0.1', port: 0, network },
+    clock,
     profile: 'fast',
     world: parseWorld(world, 'test'),
     timings: { queuedMs: 5, provisioningMs: 40, addressesMs: 10 },
     ...(hooks ? { hooks } : {}),
   });
-  deps = recordingDeps();
   provider = another(change);
 }
 const another = (change: Partial<EquinixConfig> = {}) => {
@@ -133,6 +136,7 @@ test('a refused creation makes the next listing look for itself', async () => {
   const body = { errors: ['no'] };
   fake.addFault({ match: { method: 'POST' }, effect: { type: 'status', code: 422, body } });
   await expect(provider.createMachine(order, live)).rejects.toMatchObject({ code: 'invalid' });
+  await advance(deps.clock, 1);
   expect((await provider.listMachines(live)).machines).toHaveLength(2);
   expect(count('GET /projects/{id}/hardware-reservations')).toBe(2);
 });
@@ -260,9 +264,8 @@ test('behind port forwarding the address carries the port of the machine', async
     { unused: unused!, witness: WITNESS, hostname },
     live,
   );
-  await expect
-    .poll(async () => (await provider.getMachine(id!, live)).address)
-    .toBe('127.0.0.1:40022');
+  await advance(deps.clock, 1_000);
+  expect((await provider.getMachine(id!, live)).address).toBe('127.0.0.1:40022');
   expect((await provider.listMachines(live)).machines[0]?.address).toBe('127.0.0.1:40022');
 });
 

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { listenAt, type Network } from '../../../../src/simulator/listen.ts';
 
 export interface SeenRequest {
   readonly method: string;
@@ -26,7 +26,8 @@ export type Script = (
   count: number,
 ) => void | Promise<void>;
 
-export async function startScriptedApi(script: Script): Promise<ScriptedApi> {
+/** @param network where it listens; TCP if absent. */
+export async function startScriptedApi(script: Script, network?: Network): Promise<ScriptedApi> {
   const seen: SeenRequest[] = [];
   let inFlight = 0;
   let inFlightMax = 0;
@@ -50,18 +51,16 @@ export async function startScriptedApi(script: Script): Promise<ScriptedApi> {
       return script(request, res, seen.length);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const { port, close } = await listenAt(server, {
+    ...{ host: '127.0.0.1', port: 0 },
+    ...(network && { network }),
+  });
   return {
     url: `http://127.0.0.1:${port}/some/prefix`,
     seen,
     inFlightMax: () => inFlightMax,
     abandoned: () => abandoned,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close,
   };
 }
 

@@ -1,4 +1,9 @@
-import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
+import { createMemoryNetwork, type MemoryNetwork } from '../../../doubles/memory-network.ts';
+import {
+  createSeededRandom,
+  createSimulatedClock,
+  type VirtualClock,
+} from '../../../doubles/simulated-clock.ts';
 import type { Log } from '../../../../src/adapters/log/port.ts';
 import {
   EQUINIX_DEFAULTS,
@@ -6,7 +11,6 @@ import {
 } from '../../../../src/adapters/provider/equinix/settings.ts';
 import type { EquinixProviderDeps } from '../../../../src/adapters/provider/equinix/equinix-provider.ts';
 import type { Fakequinix } from '../../../../src/simulator/fakequinix/options.ts';
-import { createScaledClock } from './scaled-clock.ts';
 
 export const TOKEN = 'token-that-must-never-be-seen';
 export const PROJECT_ID = '9d1c0000-0000-4000-8000-000000000001';
@@ -23,9 +27,6 @@ export function publicKeyLine(mark: number, comment = 'shepherd'): string {
 }
 
 export const INSTANCE_SET_ID = 'shep0-ci000-000000000000000';
-
-/** A second of the client's waits passes in ten milliseconds; its time limits stay out of the way. */
-export const SPEED = 100;
 
 export const configFor = (baseUrl: string, change: Partial<EquinixConfig> = {}): EquinixConfig => ({
   ...EQUINIX_DEFAULTS,
@@ -45,20 +46,33 @@ export const configFor = (baseUrl: string, change: Partial<EquinixConfig> = {}):
 });
 
 export interface Recorded extends EquinixProviderDeps {
-  readonly clock: ReturnType<typeof createScaledClock>;
+  readonly clock: VirtualClock;
+  readonly network: MemoryNetwork;
+  /** Every delay that was asked for. */
+  readonly delaysMs: number[];
   /** Everything logged, as JSON lines. */
   readonly lines: string[];
   readonly calls: { readonly endpoint: string; readonly status: string }[];
 }
 
-export function recordingDeps(speed = SPEED): Recorded {
+export function recordingDeps(): Recorded {
+  const virtual = createSimulatedClock();
+  const delaysMs: number[] = [];
+  const clock: VirtualClock = Object.assign(Object.create(virtual) as VirtualClock, {
+    setTimeout(fn: () => void, delayMs: number) {
+      delaysMs.push(delayMs);
+      return virtual.setTimeout(fn, delayMs);
+    },
+  });
   const lines: string[] = [];
   const calls: { endpoint: string; status: string }[] = [];
   const write = (fields: object, message: string) =>
     void lines.push(JSON.stringify({ ...fields, message }));
   const log: Log = { debug: write, info: write, warn: write, error: write, child: () => log };
   return {
-    clock: createScaledClock(speed),
+    clock,
+    network: createMemoryNetwork(clock),
+    delaysMs,
     random: createSeededRandom(7),
     log,
     metrics: {
@@ -77,11 +91,11 @@ export function recordingDeps(speed = SPEED): Recorded {
 
 /** What anybody with access to the project can do to a device. */
 export async function setTags(
-  fake: Pick<Fakequinix, 'url' | 'tokens'>,
+  { fake, deps }: { readonly fake: Pick<Fakequinix, 'url' | 'tokens'>; readonly deps: Recorded },
   id: string,
   tags: readonly string[],
 ): Promise<void> {
-  const { status } = await fetch(`${fake.url}/devices/${id}`, {
+  const { status } = await deps.network.fetch(`${fake.url}/devices/${id}`, {
     method: 'PATCH',
     headers: { 'X-Auth-Token': fake.tokens.user, 'Content-Type': 'application/json' },
     body: JSON.stringify({ tags }),

@@ -4,7 +4,8 @@ import { createEquinixClient } from '../../../../src/adapters/provider/equinix/c
 import { createOurSshKey } from '../../../../src/adapters/provider/equinix/ssh-key.ts';
 import { fingerprintOfLine } from '../../../../src/adapters/kit/public-key.ts';
 import { callOf } from './fleet.ts';
-import { configFor, publicKeyLine, recordingDeps } from './setup.ts';
+import { configFor, publicKeyLine } from './setup.ts';
+import { driven } from '../../../doubles/simulated-clock.ts';
 import { live, type Stand, startStand } from './stand.ts';
 
 const LOOK = 'GET /projects/{id}/ssh-keys';
@@ -21,7 +22,7 @@ async function keyAt(
   tellEvent: Required<DriverContext>['tellEvent'] = () => undefined,
 ) {
   let laterMs = 0;
-  const clock = { now: () => Date.now() + laterMs, monotonic: () => laterMs };
+  const clock = { now: () => stand.deps.clock.now() + laterMs, monotonic: () => laterMs };
   const access = { token: () => stand.fake.tokens.user, projectId: stand.fake.projectId };
   const config = {
     ...configFor(stand.fake.url, access),
@@ -30,8 +31,8 @@ async function keyAt(
     },
     previousKeyLines: [publicKeyLine(1)],
   };
-  const { log, lines, ...deps } = recordingDeps();
-  const client = createEquinixClient(config, { ...deps, log });
+  const { log, lines, clock: time } = stand.deps;
+  const client = driven(time, createEquinixClient(config, stand.deps));
   const pass = (ms: number) => void (laterMs += ms);
   const key = createOurSshKey(config, { client, clock, log, tellEvent });
   return { key, lines, pass, stop: () => client.stop() };

@@ -8,7 +8,8 @@ import type {
   FakequinixOptions,
 } from '../../../../src/simulator/fakequinix/options.ts';
 import { parseWorld } from '../../../../src/simulator/fakequinix/world.ts';
-import { fleetOver } from './fleet.ts';
+import { driven } from '../../../doubles/simulated-clock.ts';
+import { bareFleetOver, fleetOver } from './fleet.ts';
 import { configFor, INSTANCE_SET_ID, type Recorded, recordingDeps } from './setup.ts';
 
 export const OURS = [`shepherd-owner-${INSTANCE_SET_ID}`];
@@ -23,7 +24,11 @@ export interface Stand {
   readonly fake: Fakequinix;
   readonly deps: Recorded;
   readonly driver: Provider;
+  /** Of which no call lets time pass, as of `bare`. */
+  readonly bareDriver: Provider;
   readonly provider: FleetProvider;
+  /** Of which no call lets time pass. */
+  readonly bare: FleetProvider;
   /** A further provider, as another process has it. */
   another(change?: Partial<EquinixConfig>): FleetProvider;
   deviceId(hostname: string): string;
@@ -42,18 +47,21 @@ export async function startStand(
     fakequinix = {},
   }: { config?: Partial<EquinixConfig>; fakequinix?: Partial<FakequinixOptions> } = {},
 ): Promise<Stand> {
+  const deps = recordingDeps();
+  const { clock, network } = deps;
   const fake = await startFakequinix({
-    listen: { host: '127.0.0.1', port: 0 },
+    listen: { host: '127.0.0.1', port: 0, network },
+    clock,
     profile: 'fast',
     world: parseWorld(world, 'test'),
     timings: { queuedMs: 5, provisioningMs: 40, addressesMs: 10 },
     ...fakequinix,
   });
-  const deps = recordingDeps();
   const access = { token: () => fake.tokens.user, projectId: fake.projectId };
   const settings = configFor(fake.url, { ...access, ...config });
   const stops: (() => Promise<void>)[] = [];
-  const driver = createEquinixProvider(settings, deps);
+  const bareDriver = createEquinixProvider(settings, deps);
+  const driver = driven(clock, bareDriver);
   stops.push(() => driver.stop());
   const another = (change: Partial<EquinixConfig> = {}) => {
     const made = fleetOver({ ...settings, ...change }, deps);
@@ -61,6 +69,8 @@ export async function startStand(
     return made;
   };
   const provider = another();
+  const bare = bareFleetOver(settings, deps);
+  stops.push(() => bare.stop());
   const line = ({ method, route }: { method: string; route: string | null }) =>
     `${method} ${route}`;
 
@@ -68,7 +78,9 @@ export async function startStand(
     fake,
     deps,
     driver,
+    bareDriver,
     provider,
+    bare,
     another,
     deviceId: (hostname) => fake.devices().find((each) => each.hostname === hostname)!.id,
     changes: (afterSeq = 0) =>

@@ -1,17 +1,21 @@
 import { afterEach, expect, test } from 'vitest';
-import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
+import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
+import {
+  createSeededRandom,
+  createSimulatedClock,
+  runOut,
+} from '../../../doubles/simulated-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import { equinixDriver } from '../../../../src/adapters/provider/equinix/driver.ts';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
-import { DRIVERS } from '../../../../src/adapters/provider/drivers.ts';
 import { createMemoryRecords } from '../../../../src/adapters/provider/core/memory-records.ts';
 import { openProvider } from '../../../../src/daemon/providers.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import { startFakequinix } from '../../../../src/simulator/fakequinix/fakequinix.ts';
 import type { Fakequinix } from '../../../../src/simulator/fakequinix/options.ts';
 import { parseWorld } from '../../../../src/simulator/fakequinix/world.ts';
-import { createSteppedClock, settle } from './client/stepped-clock.ts';
+import { over } from './fleet.ts';
 import { INSTANCE_SET_ID, publicKeyLine } from './setup.ts';
 import { live, OURS } from './stand.ts';
 
@@ -21,12 +25,11 @@ const ACT = 'POST /devices/{id}/actions';
 const LIMIT_MS = 15_000;
 
 let fake: Fakequinix;
-const clock = createSteppedClock();
-const flights = new Map<number, number>();
-const inFlight = () => [...flights.values()].reduce((sum, count) => sum + count, 0);
+const clock = createSimulatedClock();
+const network = createMemoryNetwork(clock);
 let daemons: FleetProvider[];
 afterEach(async () => {
-  await Promise.all(daemons.map((daemon) => daemon.stop()));
+  await runOut(clock, Promise.all(daemons.map((daemon) => daemon.stop())));
   expect(fake.violations()).toEqual([]);
   await fake.close();
 });
@@ -44,10 +47,6 @@ function open(n: number): FleetProvider {
       devicePrefix: 'shepherd-ci-',
       sshKeyLabel: 'shepherd-ci',
     });
-  const metrics = {
-    ...silentMetrics,
-    equinixSlots: (_waiting: number, running: number) => void flights.set(n, running),
-  };
   const common = { instanceSetId: INSTANCE_SET_ID, sharedTags: {}, callsPerSecond: 0 };
   const { provider } = openProvider(
     providerName('equinix'),
@@ -56,10 +55,10 @@ function open(n: number): FleetProvider {
       clock,
       random: createSeededRandom(n + 1),
       log: silentLog,
-      metrics,
+      metrics: silentMetrics,
       version: '1',
       records: createMemoryRecords(createSeededRandom(2)),
-      drivers: DRIVERS,
+      drivers: over(network),
       publicKey: publicKeyLine(1),
       daemons: () => DAEMONS,
     },
@@ -70,7 +69,7 @@ function open(n: number): FleetProvider {
 async function start(): Promise<void> {
   const named = (hostname: string) => ({ hostname, tags: OURS });
   const world = { devices: ['a', 'b', 'c'].map((name) => named(`shepherd-ci-${name}`)) };
-  const listen = { host: '127.0.0.1', port: 0 };
+  const listen = { host: '127.0.0.1', port: 0, network };
   fake = await startFakequinix({
     listen,
     profile: 'real',
@@ -93,7 +92,7 @@ test('A4: each of three daemons that also lists asks for a reboot within a minut
     await listing;
     return seconds;
   });
-  const seconds = await settle(clock, inFlight, Promise.all(reboots));
+  const seconds = await runOut(clock, Promise.all(reboots));
   const asked = fake.requests().filter(({ method, route }) => `${method} ${route}` === ACT);
   expect(asked).toHaveLength(DAEMONS);
   expect(Math.max(...seconds), `asked after ${seconds.join(', ')} s`).toBeLessThanOrEqual(60);

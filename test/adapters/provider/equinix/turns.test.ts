@@ -2,13 +2,13 @@ import { afterEach, expect, test } from 'vitest';
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import { equinixDriver } from '../../../../src/adapters/provider/equinix/driver.ts';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
-import { DRIVERS } from '../../../../src/adapters/provider/drivers.ts';
-import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
+import { createSeededRandom, driven } from '../../../doubles/simulated-clock.ts';
 import { createMemoryRecords } from '../../../../src/adapters/provider/core/memory-records.ts';
 import { openProvider } from '../../../../src/daemon/providers.ts';
 import { NothingToDo } from '../../../../src/domain/errors.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
-import { INSTANCE_SET_ID, publicKeyLine, recordingDeps } from './setup.ts';
+import { over } from './fleet.ts';
+import { INSTANCE_SET_ID, publicKeyLine } from './setup.ts';
 import { live, OURS, type Stand, startStand } from './stand.ts';
 
 const NAME = 'shepherd-ci-x';
@@ -16,8 +16,6 @@ const ACT = 'POST /devices/{id}/actions';
 const DAEMONS = 3;
 /** What a call may take, without its waits for a turn. */
 const LIMIT_MS = 15_000;
-/** Slow enough that what a busy test machine takes is little against the limit. */
-const SPEED = 10;
 
 let stand: Stand;
 let provider: FleetProvider;
@@ -43,8 +41,8 @@ async function start(device: object = {}): Promise<void> {
     devicePrefix: 'shepherd-ci-',
     sshKeyLabel: 'shepherd-ci',
   });
-  const { clock, random, log, metrics } = recordingDeps(SPEED);
-  ({ provider } = openProvider(
+  const { clock, network, random, log, metrics } = stand.deps;
+  const opened = openProvider(
     providerName('equinix'),
     {
       driver: 'equinix',
@@ -60,11 +58,12 @@ async function start(device: object = {}): Promise<void> {
       metrics: { ...silentMetrics, ...metrics },
       version: '1',
       records: createMemoryRecords(createSeededRandom(2)),
-      drivers: DRIVERS,
+      drivers: over(network),
       publicKey: publicKeyLine(1),
       daemons: () => DAEMONS,
     },
-  ));
+  );
+  provider = driven(clock, opened.provider);
 }
 const id = () => stand.fake.devices()[0]!.id;
 

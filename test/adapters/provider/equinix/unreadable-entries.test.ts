@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import { fleetOver } from './fleet.ts';
-import { answer, type ScriptedApi, startScriptedApi } from './scripted-api.ts';
+import { answer, type Script, type ScriptedApi, startScriptedApi } from './scripted-api.ts';
 import { configFor, INSTANCE_SET_ID, PROJECT_ID, recordingDeps } from './setup.ts';
 
 const ID = '11110000-0000-4000-8000-000000000001';
@@ -32,13 +32,15 @@ afterEach(async () => {
 
 /** @param devices as they stand in the reply, each a JSON text. */
 async function listed(devices: readonly string[], reservations: readonly string[] = []) {
-  api = await startScriptedApi(({ path }, res) => {
+  const deps = recordingDeps();
+  const serve: Script = ({ path }, res) => {
     const [name, list] = path.endsWith('/devices')
       ? ['devices', devices]
       : ['hardware_reservations', reservations];
     answer(res, 200, `{"${name}":[${list.join()}],"meta":${JSON.stringify(meta(list.length))}}`);
-  });
-  provider = fleetOver(configFor(api.url), recordingDeps());
+  };
+  api = await startScriptedApi(serve, deps.network);
+  provider = fleetOver(configFor(api.url), deps);
   return provider.listMachines(call);
 }
 const json = (value: unknown) => JSON.stringify(value);

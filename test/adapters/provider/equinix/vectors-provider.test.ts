@@ -3,6 +3,7 @@ import { equinixDriver } from '../../../../src/adapters/provider/equinix/driver.
 import { witness } from '../../../../src/domain/ids.ts';
 import { WITNESS_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { publicKeyLine } from './setup.ts';
+import { advance } from '../../../doubles/simulated-clock.ts';
 import { live, OURS, reservationId, type Stand, startStand } from './stand.ts';
 
 const POST = 'POST /projects/{id}/devices';
@@ -93,6 +94,7 @@ test('vector 13 (driver): a refused reservation is listed on; to shelve it is th
   const creation = stand.provider.createMachine(refused, live);
   await expect(creation).rejects.toMatchObject({ code: 'invalid', outcome: 'not-done' });
   expect(stand.count(POST)).toBe(1);
+  await advance(stand.deps.clock, 1);
   expect(await free()).toHaveLength(1);
 });
 

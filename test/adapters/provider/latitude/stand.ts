@@ -23,15 +23,16 @@ import type {
   FakelatitudeOptions,
 } from '../../../../src/simulator/fakelatitude/options.ts';
 import { type RecordingLog, recordingLog } from '../../../doubles/recording-log.ts';
-import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
-import { publicKeyLine } from '../equinix/setup.ts';
+import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
+import { createMortalClock } from '../../../doubles/mortal-clock.ts';
 import {
-  CONNECT_MS,
-  createMortalClock,
-  createWireClock,
-  pass,
-  type WireClock,
-} from './wire-clock.ts';
+  advance,
+  createSeededRandom,
+  createSimulatedClock,
+  runOut,
+  type VirtualClock,
+} from '../../../doubles/simulated-clock.ts';
+import { publicKeyLine } from '../equinix/setup.ts';
 
 export const SET = 'shep0-ci000-000000000000000';
 export const OTHER_SET = 'other-ci000-000000000000000';
@@ -47,7 +48,7 @@ export const witnessOf = (n: number): Witness =>
 /** The emulator and the driver, both in the same virtual time. */
 export interface Stand {
   readonly fake: Fakelatitude;
-  readonly clock: WireClock;
+  readonly clock: VirtualClock;
   readonly log: RecordingLog;
   /** The driver by itself; further ones are other processes. */
   open(change?: Partial<Opened>): Provider;
@@ -99,16 +100,17 @@ export async function startStand(
   options: Partial<FakelatitudeOptions> = {},
   usual: object = {},
 ): Promise<Stand> {
-  const clock = createWireClock();
+  const clock = createSimulatedClock();
+  const network = createMemoryNetwork(clock);
   const fake = await startFakelatitude({
-    listen: { host: '127.0.0.1', port: 0 },
+    listen: { host: '127.0.0.1', port: 0, network },
     clock,
     ...options,
   });
   const log = recordingLog();
   const stops: (() => Promise<void>)[] = [];
   onTestFinished(async () => {
-    await Promise.all(stops.map((stop) => stop()));
+    await runOut(clock, Promise.all(stops.map((stop) => stop())));
     await fake.close();
   });
   const schema = latitudeDriver.settings({
@@ -116,12 +118,6 @@ export async function startStand(
     baseDirectory: '/',
     checkFiles: false,
   });
-  /** Requests of processes that are dead: nobody waits for their answers. */
-  let buried = 0;
-  const hanging = () =>
-    fake.requests().filter(({ fate, doneAtMs }) => fate === 'hung' && doneAtMs === null).length;
-  const hung = () => hanging() - buried;
-
   function open({
     settings = {},
     instanceSetId = SET,
@@ -142,27 +138,20 @@ export async function startStand(
     };
     const random = createSeededRandom(7);
     const name = providerName('latitude');
-    const parsed = schema.parse(given) as LatitudeSettings;
-    const provider = latitudeDriver.open(
-      { ...parsed, connectTimeout: CONNECT_MS },
-      {
-        ...{ name, instanceSetId, clock: own, random, log, publicKey, previousKeys },
-        metrics: silentMetrics,
-        records: createMemoryRecords(random)(name),
-        shell: NO_SHELL,
-        userAgent: 'test',
-        daemons: () => daemons,
-      },
-    );
-    // What is dead is never stopped: its sockets end with the emulator.
+    const provider = latitudeDriver.open(schema.parse(given) as LatitudeSettings, {
+      ...{ name, instanceSetId, clock: own, network, random, log, publicKey, previousKeys },
+      metrics: silentMetrics,
+      records: createMemoryRecords(random)(name),
+      shell: NO_SHELL,
+      userAgent: 'test',
+      daemons: () => daemons,
+    });
+    // What is dead is never stopped: its connections end with the emulator.
     if (own === clock) stops.push(() => provider.stop());
     return provider;
   }
 
-  const run = async <T>(task: Promise<T>): Promise<T> => {
-    await pass(clock, { task }, hung);
-    return task;
-  };
+  const run = <T>(task: Promise<T>): Promise<T> => runOut(clock, task);
   const line = ({ method, route }: { method: string; route: string }) => `${method} ${route}`;
   const sent = (afterSeq = 0) => fake.requests(afterSeq).map(line);
 
@@ -196,26 +185,20 @@ export async function startStand(
     ...{ fake, clock, log, open, run, sent, free, fleet },
     mortal() {
       const own = createMortalClock(clock);
-      return {
-        provider: fleet({ clock: own }),
-        kill() {
-          own.kill();
-          buried = hanging();
-        },
-      };
+      return { provider: fleet({ clock: own }), kill: own.kill };
     },
-    wait: (forMs) => pass(clock, { forMs }, hung),
+    wait: (forMs) => advance(clock, forMs),
     count: (wanted) => sent().filter((each) => each === wanted).length,
     lastSeq: () => fake.requests().at(-1)?.seq ?? 0,
     async made(provider, n = 1) {
       const unused = await free(provider, n);
       const order = { unused, hostname: nameOf(n), witness: witnessOf(n) };
       const machine = await run(provider.createMachine(order, live));
-      await pass(clock, { forMs: 20 * 60_000 }, hung);
+      await advance(clock, 20 * 60_000);
       return machine;
     },
     async api(method, path, attributes, type) {
-      const response = await fetch(`${fake.url}${path}`, {
+      const response = await network.fetch(`${fake.url}${path}`, {
         method,
         headers: { Authorization: `Bearer ${fake.token}`, 'Content-Type': 'application/json' },
         ...(attributes && { body: JSON.stringify({ data: { type, attributes } }) }),

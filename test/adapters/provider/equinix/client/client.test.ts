@@ -1,19 +1,18 @@
 import { createServer as createHttpsServer } from 'node:https';
-import {
-  createServer as createTcpServer,
-  type AddressInfo,
-  type Server,
-  type Socket,
-} from 'node:net';
+import { EventEmitter } from 'node:events';
+import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../../../../src/adapters/clock/system-clock.ts';
 import { createDevCertificates } from '../../../../../src/adapters/agents/tls-material.ts';
 import {
   createEquinixClient,
   type EquinixClient,
 } from '../../../../../src/adapters/provider/equinix/client/client.ts';
 import { isNotFound } from '../../../../../src/adapters/http/errors.ts';
+import { listenAt } from '../../../../../src/simulator/listen.ts';
+import { driven, settled } from '../../../../doubles/simulated-clock.ts';
 import { configFor, type Recorded, recordingDeps, TOKEN } from '../setup.ts';
 import { answer, type Script, type ScriptedApi, startScriptedApi } from '../scripted-api.ts';
 import { failureOf, live } from './stand.ts';
@@ -22,7 +21,10 @@ const ID = 'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701';
 const DEVICE = { id: ID, hostname: 'shepherd-ci-4f0c2d9a', state: 'active', tags: [] };
 
 let closers: (() => unknown)[];
-beforeEach(() => void (closers = []));
+beforeEach(() => {
+  closers = [];
+  deps = recordingDeps();
+});
 afterEach(async () => {
   for (const close of closers.toReversed()) await close();
 });
@@ -31,33 +33,21 @@ let api: ScriptedApi;
 let client: EquinixClient;
 let deps: Recorded;
 
-function connect(baseUrl: string, change: Parameters<typeof configFor>[1] = {}) {
-  deps = recordingDeps();
-  client = createEquinixClient(configFor(baseUrl, change), deps);
+/** Over TCP and TLS, in real time, where `on` is the wire. */
+function connect(baseUrl: string, change: Parameters<typeof configFor>[1] = {}, on = 'memory') {
+  const { clock } = deps;
+  const isWire = on === 'wire';
+  const made = createEquinixClient(
+    configFor(baseUrl, change),
+    isWire ? { ...deps, clock: systemClock, network: undefined } : deps,
+  );
+  client = isWire ? made : driven(clock, made);
   closers.push(() => client.stop());
 }
-async function start(script: Script, change: Parameters<typeof configFor>[1] = {}) {
-  api = await startScriptedApi(script);
+async function start(script: Script, change: Parameters<typeof configFor>[1] = {}, on = 'memory') {
+  api = await startScriptedApi(script, on === 'wire' ? undefined : deps.network);
   closers.push(() => api.close());
-  connect(`${api.url}/`, change);
-}
-
-/** Any server of sockets, on a free port. */
-async function listen(server: Server): Promise<number> {
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined /* the client left */);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closers.push(
-    () =>
-      new Promise((resolve) => {
-        server.close(resolve);
-        for (const socket of sockets) socket.destroy();
-      }),
-  );
-  return (server.address() as AddressInfo).port;
+  connect(`${api.url}/`, change, on);
 }
 
 test('sends our headers below any base path, and the token is logged nowhere', async () => {
@@ -79,10 +69,14 @@ test('sends our headers below any base path, and the token is logged nowhere', a
 
 test('reads share a connection, a change has one of its own', async () => {
   const ports: (number | undefined)[] = [];
-  await start((_, res) => {
-    ports.push(res.socket?.remotePort);
-    answer(res, 200, DEVICE);
-  });
+  await start(
+    (_, res) => {
+      ports.push(res.socket?.remotePort);
+      answer(res, 200, DEVICE);
+    },
+    {},
+    'wire',
+  );
   await client.getDevice(ID, live);
   await client.getDevice(ID, live);
   await client.updateDevice(ID, { hostname: 'other' }, live);
@@ -145,7 +139,8 @@ test('a reply over 32 MiB is Protocol, and its connection is left', async () => 
   await start((_, res) => pipeline(chunks, res).catch(() => undefined /* the client left */));
   const error = await failureOf(client.getDevice(ID, live));
   expect(error).toMatchObject({ kind: 'Protocol', attempts: 1 });
-  await expect.poll(() => api.abandoned()).toBe(1);
+  await settled();
+  expect(api.abandoned()).toBe(1);
 });
 
 test('a route that will be withdrawn is told of once', async () => {
@@ -176,8 +171,11 @@ test.each([
   ['headers', 'HTTP/1.1 200 OK\r\nbad header: hunter2\r\n\r\n'],
   ['body', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhunter2\r\n'],
 ])('a reply with broken %s leaves none of its bytes in the error', async (_, reply) => {
-  const server = createTcpServer((socket) => socket.once('data', () => socket.end(reply)));
-  connect(`http://127.0.0.1:${await listen(server)}`, { timings: { operationTimeoutMs: 90_000 } });
+  const server = new EventEmitter().on('connection', (socket: Duplex) =>
+    socket.once('data', () => socket.end(reply)),
+  );
+  const { port } = deps.network.listen(server, { host: '127.0.0.1', port: 0 });
+  connect(`http://127.0.0.1:${port}`, { timings: { operationTimeoutMs: 90_000 } });
   const error = await failureOf(client.getDevice(ID, live));
   const chain: object[] = [];
   for (let one: unknown = error; one instanceof Error; one = one.cause) chain.push(one);
@@ -197,8 +195,8 @@ test('no listener is tried again, then Deadline with the refusal as cause', asyn
 });
 
 test('a connection that is never established is left in time, and a change tried again', async () => {
-  const silent = createTcpServer(() => undefined);
-  const baseUrl = `https://127.0.0.1:${await listen(silent)}`;
+  deps.network.silent.add('127.0.0.1:8443');
+  const baseUrl = 'https://127.0.0.1:8443';
   connect(baseUrl, { timings: { connectTimeoutMs: 10_000, operationTimeoutMs: 60_000 } });
   const error = await failureOf(client.deleteDevice(ID, live));
   expect(error).toMatchObject({ kind: 'Deadline', ambiguous: false });
@@ -209,8 +207,10 @@ test('a connection that is never established is left in time, and a change tried
 
 test('a certificate that nobody we trust has signed is permanent', async () => {
   const { key, cert } = await createDevCertificates({ names: [] });
-  const port = await listen(createHttpsServer({ key, cert }, (_, res) => res.end('{}')));
-  connect(`https://127.0.0.1:${port}`);
+  const server = createHttpsServer({ key, cert }, (_, res) => res.end('{}'));
+  const { port, close } = await listenAt(server, { host: '127.0.0.1', port: 0 });
+  closers.push(close);
+  connect(`https://127.0.0.1:${port}`, {}, 'wire');
   const error = await failureOf(client.getDevice(ID, live));
   expect(error).toMatchObject({ kind: 'Network', attempts: 1 });
   expect(error.message).toMatch(/certificate refused/);
@@ -231,10 +231,10 @@ test('plain http elsewhere has to be allowed', () => {
 });
 
 test('stop ends what runs with Cancelled, and what comes later too', async () => {
-  await start(() => undefined);
+  let stop = () => {};
+  await start(() => stop());
+  stop = () => client.stop();
   const hung = failureOf(client.getDevice(ID, live));
-  await expect.poll(() => api.seen.length).toBe(1);
-  client.stop();
   expect(await hung).toMatchObject({ kind: 'Cancelled', ambiguous: false });
   expect(await failureOf(client.getDevice(ID, live))).toMatchObject({ attempts: 0 });
 });

@@ -4,8 +4,9 @@ import {
   type EquinixClient,
 } from '../../../../../src/adapters/provider/equinix/client/client.ts';
 import type { DeviceOrder } from '../../../../../src/adapters/provider/equinix/client/device-order.ts';
+import { driven, settled } from '../../../../doubles/simulated-clock.ts';
 import { answer, type ScriptedApi, type SeenRequest, startScriptedApi } from '../scripted-api.ts';
-import { configFor, recordingDeps } from '../setup.ts';
+import { configFor, type Recorded, recordingDeps } from '../setup.ts';
 import { failureOf, live, WITNESS } from './stand.ts';
 
 /** What the API shows of one reservation and of the device on it. Absent: as if all were free. */
@@ -30,6 +31,7 @@ const REFUSED = { errors: ['no'] };
 const ORDER: DeviceOrder = { reservationId: SLOT, hostname: NAME, witness: WITNESS };
 const RESUMED = { ...ORDER, resumed: true };
 
+let deps: Recorded;
 let api: ScriptedApi;
 let client: EquinixClient;
 afterEach(async () => {
@@ -47,9 +49,10 @@ async function start(scenery: Scenery) {
     const plan = { slug: 'm3.large.x86' };
     return [200, { id: SLOT, provisionable: true, plan, ...reservation }];
   };
-  api = await startScriptedApi((request, res) => answer(res, ...reply(request)));
+  deps = recordingDeps();
+  api = await startScriptedApi((request, res) => answer(res, ...reply(request)), deps.network);
   const timings = { probeGapMs: 1_000, settleMs: 5_000 };
-  client = createEquinixClient(configFor(api.url, { timings }), recordingDeps());
+  client = driven(deps.clock, createEquinixClient(configFor(api.url, { timings }), deps));
 }
 const listOf = (devices: readonly object[]) => ({
   devices,
@@ -119,9 +122,9 @@ test.each([
     const holder = isFree() ? {} : { device: DEVICE };
     const plan = { slug: 'm3.large.x86' };
     return answer(res, 200, { id: SLOT, provisionable: true, plan, ...holder });
-  });
+  }, deps.network);
   client.stop();
-  client = createEquinixClient(configFor(api.url), recordingDeps());
+  client = driven(deps.clock, createEquinixClient(configFor(api.url), deps));
   expect(await failureOf(client.createDevice(ORDER, live))).toMatchObject({ ambiguous: true });
 });
 
@@ -134,9 +137,9 @@ test('a holder that comes without tags is read before it is judged', async () =>
 
 test('a timeout that the server tells of is looked after before the request is repeated', async () => {
   await start({ creation: [408, REFUSED] });
-  const failed = failureOf(client.createDevice(ORDER, live));
   const sent = () => api.seen.flatMap(({ method }, n) => (method === 'POST' ? [n] : []));
-  await expect.poll(() => sent().length).toBeGreaterThanOrEqual(2);
+  const failed = failureOf(client.createDevice(ORDER, live));
+  while (sent().length < 2) await settled();
   client.stop();
   expect(await failed).toMatchObject({ ambiguous: true });
   // Two looks, each on the reservation and among the tags.

@@ -1,5 +1,11 @@
 import { expect } from 'vitest';
-import { createSeededRandom } from '../../../../doubles/simulated-clock.ts';
+import { createMemoryNetwork, type MemoryNetwork } from '../../../../doubles/memory-network.ts';
+import {
+  createSeededRandom,
+  createSimulatedClock,
+  runOut,
+  type VirtualClock,
+} from '../../../../doubles/simulated-clock.ts';
 import type { Log } from '../../../../../src/adapters/log/port.ts';
 import { createMemMetrics } from '../../../../doubles/mem-metrics.ts';
 import {
@@ -16,7 +22,6 @@ import type {
   FakequinixOptions,
 } from '../../../../../src/simulator/fakequinix/options.ts';
 import { configFor, publicKeyLine } from '../setup.ts';
-import { createSteppedClock, settle, type SteppedClock } from './stepped-clock.ts';
 
 export const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
 export const KEY_LABEL = 'shepherd-ci';
@@ -28,19 +33,17 @@ type Entry = ReturnType<Fakequinix['requests']>[number];
 export interface Stand {
   readonly fake: Fakequinix;
   readonly client: EquinixClient;
-  readonly clock: SteppedClock;
+  readonly clock: VirtualClock;
+  readonly network: MemoryNetwork;
   readonly metrics: ReturnType<typeof createMemMetrics>;
   /** Everything logged, as JSON lines. */
   readonly lines: readonly string[];
   /** Another client of the same account; stopped with the stand. */
   another(change?: Partial<EquinixConfig>): EquinixClient;
-  /**
-   * Steps the clock until the promise settles, whenever no attempt is under way.
-   * @param hung attempts that the emulator leaves without an answer: no reason not to step.
-   */
-  run<T>(promise: Promise<T>, hung?: number): Promise<T>;
+  /** Lets time pass until the promise settles. */
+  run<T>(promise: Promise<T>): Promise<T>;
   /** As `run`, for a promise that has to fail with an error of the client. */
-  failureOf(promise: Promise<unknown>, hung?: number): Promise<ApiError>;
+  failureOf(promise: Promise<unknown>): Promise<ApiError>;
   /** Journal entries since the stand was ready. */
   calls(): readonly Entry[];
   /** The same as `METHOD route`. */
@@ -59,9 +62,10 @@ export interface StandOptions {
 }
 
 export async function createStand(options: StandOptions = {}): Promise<Stand> {
-  const clock = createSteppedClock();
+  const clock = createSimulatedClock(Date.parse('2026-08-01T10:00:00Z'));
+  const network = createMemoryNetwork(clock);
   const fake = await startFakequinix({
-    listen: { host: '127.0.0.1', port: 0 },
+    listen: { host: '127.0.0.1', port: 0, network },
     profile: 'real',
     reservations: 2,
     clock,
@@ -93,7 +97,8 @@ export async function createStand(options: StandOptions = {}): Promise<Stand> {
       ...change,
       timings: { ...options.config?.timings, ...change.timings },
     };
-    const deps = { clock, random: createSeededRandom(clients.length + 1), log, metrics };
+    const random = createSeededRandom(clients.length + 1);
+    const deps = { clock, network, random, log, metrics };
     const shared = options.daemons ? { ...deps, daemons: options.daemons } : deps;
     const client = createEquinixClient(config, shared);
     clients.push(client);
@@ -101,20 +106,20 @@ export async function createStand(options: StandOptions = {}): Promise<Stand> {
   }
   const inFlight = () => flights.reduce((sum, { now }) => sum + now, 0);
 
-  const run = <T>(promise: Promise<T>, hung = 0): Promise<T> =>
-    settle(clock, () => inFlight() - hung, promise);
+  const run = <T>(promise: Promise<T>): Promise<T> => runOut(clock, promise);
 
   const calls = () => fake.requests(fromSeq);
   return {
     fake,
     client: another(),
     clock,
+    network,
     metrics: remembered,
     lines,
     another,
     run,
     inFlight,
-    failureOf: async (promise, hung) => failureOf(run(promise, hung)),
+    failureOf: async (promise) => failureOf(run(promise)),
     calls,
     routes: () => calls().map(({ method, route }) => `${method} ${route}`),
     forget: () => void (fromSeq = fake.requests().at(-1)?.seq ?? 0),

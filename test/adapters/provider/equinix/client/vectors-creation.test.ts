@@ -1,3 +1,4 @@
+import { settled } from '../../../../doubles/simulated-clock.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { witness } from '../../../../../src/domain/ids.ts';
 import type {
@@ -257,7 +258,8 @@ test('an abort in the middle of the post is Cancelled and ambiguous; the device 
   const controller = new AbortController();
   const creation = stand.client.createDevice(order, controller.signal);
   const failed = stand.failureOf(creation);
-  await expect.poll(() => ours().length).toBe(1);
+  await settled();
+  expect(ours().length).toBe(1);
   controller.abort();
   expect(await failed).toMatchObject({ kind: 'Cancelled', ambiguous: true });
   const sought = { witness: WITNESS, reservationId: order.reservationId };
@@ -340,7 +342,8 @@ test('a look at a list with holes proves nothing, so nothing is posted again', a
   stand.fake.addFault({ match: { method: 'GET', route: CREATE.route }, effect: holes });
   const sought = { witness: WITNESS, reservationId: order.reservationId };
   const creation = create();
-  await expect.poll(() => ours().length).toBe(1);
+  await settled();
+  expect(ours().length).toBe(1);
   const partial = await stand.failureOf(stand.another().findByWitness(sought, live));
   expect(partial.kind).toBe('PartialListing');
   expect(await stand.run(creation)).toMatchObject({ id: ours()[0]!.id });
