@@ -17,7 +17,6 @@ const SLOW = [
   'conformance/broken-drivers',
   'console/page/accessible',
   'e2e/',
-  'faults/killed-creating',
   'faults/sim-providers',
   'faults/three-daemons',
   'faults/balanced/killed',

@@ -12,8 +12,8 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Files that take minutes, need clients of others, or follow documents: not for every change. */
 const NIGHT = [
   'test/{bench,clients,e2e}/**',
-  'test/faults/**/!(head-start|oracle|records|tcp-proxy).test.ts',
-  'test/actors/{crash-isolation,fault-battery,balancing/killed}.test.ts',
+  'test/faults/**/!(oracle|records|tcp-proxy).test.ts',
+  'test/actors/{crash-isolation,balancing/killed}.test.ts',
   'test/**/*.browser.test.ts',
   'test/simulator/*/{command,document}.test.ts',
   'test/adapters/provider/toy.test.ts',
