@@ -89,7 +89,7 @@ test('a fleet in which nothing happens costs its actors nothing, nor do machines
   expect(counts).toEqual(none());
   expect(areHealthy()).toBe(true);
   for (const host of world.hosts.values()) host.killAgent();
-  await advance(world.clock, MINUTE);
+  await advance(world.clock, 3 * MINUTE);
   expect(shown().map(({ substate }) => substate)).toEqual(shown().map(() => 'late'));
   expect(counts).toEqual(none());
 });
