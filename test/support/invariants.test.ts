@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { machineId } from '../../src/domain/ids.ts';
 import { newMachine } from '../doubles/mem-bmdb/tables.ts';
-import { machineRow, provided } from './facts.ts';
+import { machineRow, PROVIDER, provided } from './facts.ts';
 import { watchInvariants } from './invariants.ts';
 import { createPlayedWorld } from './played-world.ts';
 
@@ -22,9 +22,11 @@ const open = () => {
 };
 
 test('what is in order is not told', () => {
-  const { watch, add } = open();
+  const { world, watch, add } = open();
   add(1, 'a').permitGrantedAtMs = 1;
   add(2, 'b');
+  // A stranger's device.
+  world.provider.snatch(world.provider.reservationIds()[0]!);
   watch.look();
   expect(watch.broken).toEqual([]);
 });
@@ -36,7 +38,8 @@ test('two machines of one device, a stranger of ours, two workers, and too many 
   const [machine] = world.bmdb.tables.machines.values();
   const lease = { machineId: machine!.row.machineId, process: 'ShepherdRecovery', epoch: '1' };
   machine!.leases = sessions.map(({ sessionId }) => ({ ...lease, sessionId }) as never);
-  world.provider.snatch(world.provider.reservationIds()[0]!);
+  const stranger = world.provider.snatch(world.provider.reservationIds()[0]!);
+  world.provider.setOwner(stranger, world.config.providers[PROVIDER]!.instanceSetId);
   watch.look();
   expect(watch.broken.map((text) => text.slice(0, 11))).toEqual([
     'invariant 1',

@@ -9,9 +9,10 @@ import {
   groupBudget,
   ORDERS_KEPT,
 } from '../../src/domain/policy.ts';
-import { WITNESS_TAG } from '../../src/domain/provisioning/provider-tags.ts';
+import { SET_ID_TAG, WITNESS_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { isSessionAlive, liveWork } from '../doubles/mem-bmdb/rows.ts';
 import type { MemMachine } from '../doubles/mem-bmdb/tables.ts';
+import { PROVIDER } from './facts.ts';
 import type { DaemonAbout, PlayedWorld } from './played-world.ts';
 
 /** Looks from outside whether invariants of the fleet hold, by their numbers in ARCHITECTURE.md. */
@@ -88,9 +89,10 @@ export function watchInvariants(world: PlayedWorld): InvariantWatch {
       machines.map(({ row }) => row.provided?.providerId),
       'device of a machine',
     );
+    const { instanceSetId } = world.config.providers[PROVIDER]!;
     for (const { id, tags } of devices) {
-      // Whoever else makes devices on our slots makes them without an intent of ours.
-      if (tags[WITNESS_TAG] === undefined) continue;
+      // Strangers take free capacity, and put their tags on what was ours.
+      if (tags[SET_ID_TAG] !== instanceSetId) continue;
       const intent = tables.intents.get(tags[WITNESS_TAG] as never);
       const isSought = intent?.state === 'open' || intent?.state === 'unresolved';
       if (!known.has(id) && !isSought) tell(2, `device ${id} is unknown`);

@@ -150,11 +150,13 @@ function whyUntrue(
   if (change.kind !== 'recovered' || change.unasked) return null;
   const { askedRung = null, bootIdBefore = null, askedAtMs = null } = recovery ?? {};
   const bootId = bootIdOf(scene, rows);
+  // What ran before a boot needs no stop.
+  const ran = rows.row.heartbeat?.bootId ?? rows.row.agentStarted?.bootId ?? bootId;
   switch (askedRung) {
     case null:
       return 'nothing was asked for';
     case 'restartingAgent':
-      return did('stop') ? null : 'no agent was stopped';
+      return did('stop') || ran !== bootId ? null : 'no agent was stopped';
     case 'reinstalling': {
       const device = scene.world.provider.account.world.device(provided?.providerId ?? '');
       const isNew = (device?.upAtMs ?? 0) >= (askedAtMs ?? Infinity);

@@ -1,4 +1,4 @@
-import { REMEDIES, type AgentCalls } from '../../doubles/mem-machines.ts';
+import { REMEDIES, type AgentCalls, type SimulatedMachine } from '../../doubles/mem-machines.ts';
 import type { Simulation } from '../simulation.ts';
 import { addressOf, devicesAt, hostAt, type SimulatedHost } from '../targets.ts';
 import { figures, lasting, MINUTE, minutes, pick, target, type StrikeKindSpec } from './kind.ts';
@@ -20,6 +20,15 @@ const onHost = (
     return host && strike(host, numbers, simulation);
   },
 });
+
+/** It lives on. Answers what ends that, unless it has booted since. */
+function cutOff(machine: SimulatedMachine): () => void {
+  const { bootId } = machine;
+  machine.unreachable = true;
+  return () => {
+    if (machine.bootId === bootId) machine.unreachable = false;
+  };
+}
 
 const AGENT_CALLS: readonly (readonly [string, AgentCalls])[] = [
   ['lost', { isLost: true }],
@@ -53,11 +62,7 @@ export const MACHINES = {
     lasting(MINUTE, 40 * MINUTE),
     ({ address, machine }, { forMs }, { later }) => {
       if (machine.unreachable) return null;
-      const { bootId } = machine;
-      machine.unreachable = true;
-      later(() => {
-        if (machine.bootId === bootId) machine.unreachable = false;
-      }, forMs!);
+      later(cutOff(machine), forMs!);
       return `${address} is cut off for ${minutes(forMs!)}`;
     },
   ),
@@ -107,14 +112,18 @@ export const MACHINES = {
       return `a stranger's system answers at ${address} for ${minutes(forMs!)}`;
     },
   ),
-  'rack-loses-power': {
+  'rack-fails': {
     perHour: 0.15,
-    draw: lasting(2 * MINUTE, 60 * MINUTE),
-    strike(simulation, { which, forMs }) {
+    draw: lasting(2 * MINUTE, 60 * MINUTE, 'how'),
+    strike(simulation, { which, how, forMs }) {
       const { world } = simulation;
       const [location, devices] = devicesAt(simulation, which!);
       const hosts = devices.flatMap(({ addresses }) => world.hosts.get(`${addresses[0]}:22`) ?? []);
       if (hosts.length === 0) return null;
+      if (how! < 0.4) {
+        for (const host of hosts) if (!host.unreachable) simulation.later(cutOff(host), forMs!);
+        return `the network of ${location} fails for ${minutes(forMs!)}`;
+      }
       for (const host of hosts) host.die();
       simulation.later(() => {
         for (const host of hosts) {

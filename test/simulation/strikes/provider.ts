@@ -146,7 +146,7 @@ export const PROVIDER = {
       const { world } = simulation;
       const slot = slotAt(simulation, which!);
       const device = deviceAt(simulation, which!);
-      if (!slot || (device && away! < 0.7)) return null;
+      if (!slot || (device && away! < 0.5)) return null;
       if (device) world.provider.remove(device.id);
       world.provider.snatch(slot);
       return `a stranger's device takes ${slot}${device ? ' in place of ours' : ''}`;
