@@ -225,9 +225,10 @@ function superviseDaemon(deps: DaemonDeps): SimulatedDaemon & { begin(): Promise
   const faults = createCallFaults(clock, (fault, call) =>
     recorder.strike(`call-${fault.effect}`, `${name} ${call.path}`),
   );
-  const interceptor = inTurn(recorder.of(name), deps.facts.of(name), delays, faults);
+  const [recording, spoiling] = [recorder.of(name), inTurn(deps.facts.of(name), delays, faults)];
+  // What reaches a port is recorded, at the moment in which it does.
   const wrap = <Port extends object>(port: Port, portName: string): Port =>
-    interceptPort(port, portName, interceptor);
+    interceptPort(interceptPort(port, portName, recording), portName, spoiling);
   let played: PlayedDaemon | null = null;
   let starts = 0;
   let isWanted = true;
