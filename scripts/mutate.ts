@@ -5,10 +5,11 @@
  *     npm run mutate -- [FILE …] [--only ID] [--jobs N] [--every N] [--judge simulation [--seeds N]]
  *
  * FILE is a list (`test/mutations/sql.ts`, or `sql`), or a file or folder of `src/` whose mutations are
- * meant; all without one. Only a test that fails by what it expects has noticed a mutation: a run that
- * was red by time, hooks or a crash counts if the same tests are then green without it, and one that
- * could not be loaded never does. Exits with 1 when less than 95 % of the mutations were noticed, when
- * a mutation no longer applies or cannot be loaded, or when the tests are red without any.
+ * meant, or `core` for the lists of what decides; all without one. Only a test that fails by what it
+ * expects has noticed a mutation: a run that was red by time, hooks or a crash counts if the same tests
+ * are then green without it, and one that could not be loaded never does. Exits with 1 when less than
+ * 95 % of the mutations were noticed, when a mutation no longer applies or cannot be loaded, or when the
+ * tests are red without any.
  *
  * `--judge simulation` asks the simulation instead of the tests: each mutation is played by the first N
  * seeds (20), as far as they reach it, until a rule is broken. `--every N` takes every Nth mutation.
@@ -30,7 +31,7 @@ import { parseArgs } from 'node:util';
 import pLimit from 'p-limit';
 import { table } from 'table';
 import type { Mutation } from '../test/mutations/mutation.ts';
-import { createSimulationJudge, type SimulationJudge } from './simulation-judge.ts';
+import { CORE, createSimulationJudge, type SimulationJudge } from './simulation-judge.ts';
 import { verdictOf, type Report, type RunEnd } from './verdict.ts';
 
 const AIM = 0.95;
@@ -74,10 +75,11 @@ async function readLists(): Promise<Listed[]> {
   return lists.flat();
 }
 
+const asked = positionals.flatMap((name) => (name === 'core' ? CORE : [name]));
 const isMeant = (mutation: Listed): boolean =>
   (values.only === undefined || mutation.id === values.only) &&
   (positionals.length === 0 ||
-    positionals.some(
+    asked.some(
       (name) => basename(name, '.ts') === mutation.area || mutation.file.startsWith(name),
     ));
 

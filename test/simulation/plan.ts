@@ -30,6 +30,8 @@ export type PlanOptions = Pick<Plan, 'seed' | 'machines' | 'daemons' | 'hours'>;
 
 /** A fleet must come up, and its heartbeats be heard for a while, before faults tell anything. */
 const CALM_MS = 20 * 60_000;
+/** Machines are created within this; a rough start has a quarter of its strikes in it. */
+const BRING_UP_MS = 3 * 60_000;
 const HOUR_MS = 3_600_000;
 
 /** A random number generator of its own for each purpose, so that no purpose shifts another. */
@@ -49,6 +51,11 @@ export function drawPlan(options: PlanOptions): Plan {
   const locations = 1 + Math.floor(swarm.next() * Math.min(4, machines));
   const shuffled = swarm.next() < 0.7;
   const hasPool = swarm.next() < 0.4;
+  const isRough = swarm.next() < 0.3;
+  const timeOf = (chance: number): number =>
+    isRough && chance < 0.25
+      ? 4 * chance * BRING_UP_MS
+      : CALM_MS + chance * Math.max(0, hours * HOUR_MS - CALM_MS);
   const strikes = STRIKE_KINDS.flatMap((kind): Strike[] => {
     const random = streamOf(seed, kind);
     if (random.next() > share || (BALANCER_KINDS.has(kind) && !hasPool)) return [];
@@ -56,7 +63,7 @@ export function drawPlan(options: PlanOptions): Plan {
     const count = poisson(random, perHour * hours * intensity);
     return Array.from({ length: count }, () => ({
       kind,
-      atMs: Math.floor(CALM_MS + random.next() * Math.max(0, hours * HOUR_MS - CALM_MS)),
+      atMs: Math.floor(timeOf(random.next())),
       figures: draw(random),
     }));
   });

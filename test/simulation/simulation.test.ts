@@ -5,7 +5,7 @@ import { SITUATIONS, situationsIn } from './sometimes.ts';
 
 const SIZE = { machines: 6, daemons: 2, hours: 2 };
 
-it.each([2, 6])('seed %i breaks no rule, and leaves the same trace twice', async (seed) => {
+it.each([3, 5])('seed %i breaks no rule, and leaves the same trace twice', async (seed) => {
   const plan = drawPlan({ ...SIZE, seed });
   const first = await runPlan(plan);
   expect(first.violations).toEqual([]);
