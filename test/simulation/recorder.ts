@@ -77,6 +77,8 @@ export interface Recorder {
   /** Time has passed: tells what was written from outside, and that it is time to look. */
   look(): void;
   end(): void;
+  /** The daemon that opened the session. */
+  ownerOf(sessionId: string): string | null;
   /** Since when the daemon has been at work without any trouble that could excuse it. */
   steadySinceMs(daemon: string): number;
   /** Since when no provider has refused, lost or delayed a call; and nothing was struck. */
@@ -100,6 +102,7 @@ export function createRecorder({ clock, bmdb }: PlayedWorld): Recorder {
   const listeners: ((step: Step) => void)[] = [];
   const struck = new Map<string, number>();
   const steady = new Map<string, { sinceMs: number; seenAtMs: number }>();
+  const owners = new Map<string, string>();
   const hash = createHash('sha256');
   const differ = createDiffer(bmdb.tables);
   let calmSinceMs = clock.now();
@@ -110,6 +113,9 @@ export function createRecorder({ clock, bmdb }: PlayedWorld): Recorder {
   };
   function tellWrites(by: string | null, call: PortCall) {
     const changes = differ();
+    for (const each of changes) {
+      if (each.table === 'session' && by && each.before === null) owners.set(each.sessionId, by);
+    }
     const { holds } = bmdb.tables;
     if (changes.length > 0) {
       tell({ kind: 'write', atMs: clock.now(), by, call, changes, holds });
@@ -193,6 +199,7 @@ export function createRecorder({ clock, bmdb }: PlayedWorld): Recorder {
       const { sinceMs = Infinity, seenAtMs = 0 } = steady.get(daemon) ?? {};
       return clock.now() - seenAtMs > STILL_MS ? Infinity : sinceMs;
     },
+    ownerOf: (sessionId) => owners.get(sessionId) ?? null,
     calmSinceMs: () => calmSinceMs,
     strike(kind, hit) {
       if (hit === null) return;

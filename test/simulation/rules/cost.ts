@@ -1,6 +1,6 @@
 import { LADDER, ATTEMPTS } from './facts.ts';
 import { deedOf } from './deeds.ts';
-import { MINUTE, changesOf, tooLong, type Rule } from './rule.ts';
+import { changesOf, lasting, MINUTE, type Rule } from './rule.ts';
 
 const HOUR = 60 * MINUTE;
 /** Calls of a provider in an hour of one daemon, while nothing is struck and all is well. */
@@ -81,22 +81,15 @@ export const COST: readonly Rule[] = [
   {
     id: 'nobody-unwell-in-calm',
     sentence: 'L1 (I7): while nothing is struck, every machine runs its agent within bounded time',
-    watch(scene, say) {
+    watch: (scene, say) => {
       const startMs = scene.world.clock.now();
-      const unwell = tooLong(0, say);
-      return ({ kind, atMs }) => {
-        if (kind !== 'look') return;
-        const found = new Map<string, string>();
+      return lasting(0, function* ({ world, recorder }, atMs) {
         // Later the ladder may take hours over a machine; at first nothing is wrong with any.
-        const isFirst = scene.recorder.calmSinceMs() <= startMs;
-        if (isFirst && atMs - startMs > UP_WITHIN_MS) {
-          const { tables } = scene.world.bmdb;
-          const count = [...tables.machines.values()].filter(({ row }) => row.heartbeat).length;
-          const slots = scene.world.provider.reservationIds().length;
-          if (count < slots) found.set('fleet', `${count} of ${slots} machines have come up`);
-        }
-        unwell(found, atMs);
-      };
+        if (recorder.calmSinceMs() > startMs || atMs - startMs < UP_WITHIN_MS) return;
+        const heard = [...world.bmdb.tables.machines.values()].filter(({ row }) => row.heartbeat);
+        const slots = world.provider.reservationIds().length;
+        if (heard.length < slots) yield ['fleet', `${heard.length} of ${slots} have come up`];
+      })(scene, say);
     },
   },
 ];

@@ -1,6 +1,6 @@
 import type { PlayedDaemon } from '../../support/played-world.ts';
 import { isAlive } from './facts.ts';
-import { changesOf, MINUTE, tooLong, type Rule } from './rule.ts';
+import { lasting, MINUTE, type Rule } from './rule.ts';
 
 /** Creations of a provider under way at once, and the least time between two. */
 const CREATIONS_MAX = 3;
@@ -33,54 +33,36 @@ export const DAEMONS: readonly Rule[] = [
   {
     id: 'one-session-each',
     sentence: 'S4: a daemon keeps one session alive, and lets none expire while it is well',
-    watch(scene, say) {
-      const owners = new Map<string, string>();
-      const wrong = tooLong(2 * MINUTE, say);
-      return (step) => {
-        for (const { sessionId, before, after } of changesOf(step, 'session')) {
-          if (before === null && step.kind === 'write' && step.by) owners.set(sessionId, step.by);
-          if (after === null) owners.delete(sessionId);
-        }
-        if (step.kind !== 'look') return;
-        const { tables } = scene.world.bmdb;
-        const now = new Map<string, string>();
-        for (const { name, played } of scene.daemons()) {
-          const isWell = step.atMs - scene.recorder.steadySinceMs(name) > 2 * MINUTE;
-          const own = [...owners].filter(([, owner]) => owner === name);
-          const live = own.filter(([id]) => isAlive(tables, id, step.atMs));
-          if (played?.isAlive && isWell && live.length !== 1) {
-            now.set(name, `has ${live.length} sessions of ${own.length}`);
-          }
-        }
-        wrong(now, step.atMs);
-      };
-    },
+    watch: lasting(2 * MINUTE, function* ({ world, recorder, daemons }, atMs) {
+      const { sessions } = world.bmdb.tables;
+      for (const { name, played } of daemons()) {
+        const isWell = atMs - recorder.steadySinceMs(name) > 2 * MINUTE;
+        const own = [...sessions.values()].filter(
+          ({ sessionId, deadlineMs }) => recorder.ownerOf(sessionId) === name && deadlineMs > atMs,
+        );
+        if (played?.isAlive && isWell && own.length !== 1) yield [name, `${own.length} sessions`];
+      }
+    }),
   },
   {
     id: 'one-provisioner',
     sentence: 'S1: creations are of the daemon that has the job, few at once, and spaced',
-    watch(scene, say) {
-      const owners = new Map<string, string>();
+    watch({ world: { bmdb }, recorder }, say) {
       const running = new Set<object>();
       let lastAtMs = 0;
       return (step) => {
-        for (const { sessionId, before } of changesOf(step, 'session')) {
-          if (before === null && step.kind === 'write' && step.by) owners.set(sessionId, step.by);
-        }
         if (step.kind === 'answer') running.delete(step.call);
         if (step.kind !== 'call' || step.call.path !== 'provider.createMachine') return;
         const { by } = step.call;
-        const { tables } = scene.world.bmdb;
-        const holders = [...tables.jobs.values()].filter(({ sessionId }) =>
-          isAlive(tables, sessionId, step.atMs),
+        const isOurs = [...bmdb.tables.jobs.values()].some(
+          ({ sessionId }) =>
+            isAlive(bmdb.tables, sessionId, step.atMs) && recorder.ownerOf(sessionId) === by,
         );
-        const isOurs = holders.some(({ sessionId }) => owners.get(sessionId) === by);
         if (!isOurs) say(`a creation by ${by}, which holds no job`);
         running.add(step.call);
         if (running.size > CREATIONS_MAX) say(`${running.size} creations at once`);
-        if (step.atMs - lastAtMs < CREATIONS_APART_MS) {
-          say(`a creation by ${by} ${step.atMs - lastAtMs} ms after the one before`);
-        }
+        const apartMs = step.atMs - lastAtMs;
+        if (apartMs < CREATIONS_APART_MS) say(`a creation by ${by} ${apartMs} ms after the last`);
         lastAtMs = step.atMs;
       };
     },
@@ -105,25 +87,16 @@ export const DAEMONS: readonly Rule[] = [
   {
     id: 'counts-add-up',
     sentence: 'What a daemon counts is what it shows',
-    watch: (scene, say) => {
-      const wrong = tooLong(MINUTE, say);
-      return ({ kind, atMs }) => {
-        if (kind !== 'look') return;
-        const found = new Map<string, string>();
-        for (const { name, played } of scene.daemons()) {
-          if (!played?.isAlive) continue;
-          const { entries, counts } = played.daemon.board;
-          const counted = counts();
-          const states = Map.groupBy(entries.values(), ({ state }) => state);
-          for (const [state, { length }] of states) {
-            if (counted[state] !== length)
-              found.set(`${name} ${state}`, `${counted[state]} are ${length}`);
-          }
-          const sum = Object.values(counted).reduce((total, each) => total + each, 0);
-          if (sum !== entries.size) found.set(name, `counts ${sum} of ${entries.size} machines`);
-        }
-        wrong(found, atMs);
-      };
-    },
+    watch: lasting(MINUTE, function* ({ daemons }) {
+      for (const { name, played } of daemons()) {
+        if (!played?.isAlive) continue;
+        const { entries, counts } = played.daemon.board;
+        const shown = [...Map.groupBy(entries.values(), ({ state }) => state)];
+        const seen = shown.map(([state, { length }]) => `${length} ${state}`).toSorted();
+        const counted = Object.entries(counts()).filter(([, count]) => count > 0);
+        const told = counted.map(([state, count]) => `${count} ${state}`).toSorted();
+        if (seen.join() !== told.join()) yield [name, `${told.join()} are ${seen.join()}`];
+      }
+    }),
   },
 ];

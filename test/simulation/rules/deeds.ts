@@ -3,8 +3,8 @@ import type { Process } from '../../../src/domain/machine.ts';
 import { SET_ID_TAG, WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import type { MemMachine } from '../../doubles/mem-bmdb/tables.ts';
 import type { RecordedCall, Step } from '../recorder.ts';
-import { heardAtMs, HEARD_WITHIN_MS, isAlive, isHeld, orderOf } from './facts.ts';
-import { changesOf, MINUTE, type Rule, type Scene } from './rule.ts';
+import { heardAtMs, HEARD_WITHIN_MS, isAlive, isHeld, liveLeases, orderOf } from './facts.ts';
+import { MINUTE, type Rule, type Scene } from './rule.ts';
 
 /** Something that a machine or its provider is told to do. */
 export interface Deed {
@@ -25,6 +25,7 @@ const WORKERS = {
   reinstall: ['ShepherdReinstall'],
   deprovision: ['ShepherdDeprovision'],
 } as const satisfies Readonly<Record<string, readonly Process[]>>;
+const SHELL = ['shell.connect', 'shell.ssh.upload', 'shell.ssh.execute'];
 const CALLS: Readonly<Record<string, Deed['what']>> = {
   'provider.rebootMachine': 'reboot',
   'provider.reinstallMachine': 'reinstall',
@@ -56,22 +57,12 @@ export function deedOf(step: Step, { world }: Scene): Deed | null {
 }
 
 /** The lease under which the daemon does something to the machine; null: it has none. */
-function leaseFor({ machine, what, call }: Deed, owners: ReadonlyMap<string, string>) {
+function leaseFor({ machine, what, call }: Deed, { recorder }: Scene) {
   return machine?.leases.find(
     ({ process, sessionId }) =>
-      (WORKERS[what] as readonly Process[]).includes(process) && owners.get(sessionId) === call.by,
+      (WORKERS[what] as readonly Process[]).includes(process) &&
+      recorder.ownerOf(sessionId) === call.by,
   );
-}
-
-/** Which daemon opened which session. */
-function ownersOf() {
-  const owners = new Map<string, string>();
-  const note = (step: Step) => {
-    for (const { sessionId, before } of changesOf(step, 'session')) {
-      if (before === null && step.kind === 'write' && step.by) owners.set(sessionId, step.by);
-    }
-  };
-  return { owners, note };
 }
 
 /** What is done to machines, as they and their providers see it. */
@@ -80,16 +71,25 @@ export const DEEDS: readonly Rule[] = [
     id: 'deed-under-lease',
     sentence: 'S3, S4: nothing is done to a machine but under a lease of a live session of its own',
     watch(scene, say) {
-      const { owners, note } = ownersOf();
       const { tables } = scene.world.bmdb;
+      /** Whoever only looks at a machine, or puts files on it, works on it too. */
+      function touched(step: Step) {
+        if (step.kind !== 'call' || !SHELL.includes(step.call.path)) return;
+        const { by, host, path } = step.call;
+        const at = [...tables.machines.values()].find(({ row }) => row.provided?.address === host);
+        if (!at) return;
+        const isOurs = liveLeases(tables, at.leases, step.atMs).some(
+          ({ sessionId }) => scene.recorder.ownerOf(sessionId) === by,
+        );
+        if (!isOurs) say(`${path} to ${host} by ${by}, which does not work on it`);
+      }
       return (step) => {
-        note(step);
         const deed = deedOf(step, scene);
-        if (!deed) return;
+        if (!deed) return touched(step);
         const { what, call, machine, deviceId } = deed;
         const name = `${what} of ${machine?.row.machineId ?? deviceId} by ${call.by}`;
         if (!machine) return say(`${name}, which the database does not know`);
-        const lease = leaseFor(deed, owners);
+        const lease = leaseFor(deed, scene);
         if (!lease) return say(`${name}, which it does not hold`);
         if (!isAlive(tables, lease.sessionId, step.atMs)) say(`${name}, whose session is dead`);
       };
@@ -175,12 +175,10 @@ export const DEEDS: readonly Rule[] = [
     id: 'creation-is-announced',
     sentence: 'S1, S2 (I1, I2): a creation has an open intent of its own, whose witness it carries',
     watch(scene, say) {
-      const { owners, note } = ownersOf();
       const { tables } = scene.world.bmdb;
       const { account } = scene.world.provider;
       const tried = new Map<string, number>();
       return (step) => {
-        note(step);
         if (step.kind !== 'call' || step.call.path !== 'provider.createMachine') return;
         const { args, by } = step.call;
         const [request, options] = args as [CreateRequest, { readonly operationId: string }];
@@ -195,7 +193,7 @@ export const DEEDS: readonly Rule[] = [
           tell(`its key ${options.operationId} is not its witness`);
         if (request.tags[SET_ID_TAG] === undefined) tell('without our tag');
         if (intent.slotId !== slotId) tell(`its intent is for ${intent.slotId}`);
-        if (owners.get(intent.sessionId) !== by) tell('its intent is of somebody else');
+        if (scene.recorder.ownerOf(intent.sessionId) !== by) tell('its intent is of somebody else');
         if (!isAlive(tables, intent.sessionId, step.atMs))
           tell('the session of its intent is dead');
         const times = (tried.get(intent.witness) ?? 0) + 1;

@@ -1,7 +1,7 @@
 import type { FinishChange } from '../../../src/adapters/bmdb/port.ts';
 import type { MachineRows, RecordedCall } from '../recorder.ts';
 import { deedOf, type Deed } from './deeds.ts';
-import { changesOf, MINUTE, steadySinceMs, tooLong, type Rule, type Scene } from './rule.ts';
+import { changesOf, isSteady, MINUTE, tooLong, type Rule, type Scene } from './rule.ts';
 
 /** What was done to a machine while one lease held it. */
 interface Done {
@@ -68,12 +68,11 @@ export const OUTCOMES: readonly Rule[] = [
         const deed = deedOf(step, scene);
         if (deed?.what === 'off' && deed.deviceId) off.add(deed.deviceId);
         if (step.kind !== 'look' || off.size === 0) return;
-        const isSteady = step.atMs - steadySinceMs(scene) > 5 * MINUTE;
         const now = new Map<string, string>();
         for (const id of off) {
           const device = scene.world.provider.account.world.device(id);
           if (!device || device.power === 'on') off.delete(id);
-          else if (isSteady) now.set(id, 'is switched off by us');
+          else if (isSteady(scene, step.atMs, 5 * MINUTE)) now.set(id, 'is switched off by us');
         }
         left(now, step.atMs);
       };
@@ -88,9 +87,9 @@ export const OUTCOMES: readonly Rule[] = [
         for (const { line } of changesOf(step, 'history')) {
           if (step.kind !== 'write' || !step.by || line.event !== 'Canceled') continue;
           // A daemon in peace ends its tasks itself.
-          const isSteady = step.atMs - recorder.steadySinceMs(step.by) > 5 * MINUTE;
+          const isWell = step.atMs - recorder.steadySinceMs(step.by) > 5 * MINUTE;
           const isCut = line.cause === 'the task ended before its time';
-          if (isSteady && isCut)
+          if (isWell && isCut)
             say(`${line.process} of ${line.machineId} by ${step.by}: ${line.cause}`);
         }
       },

@@ -4,7 +4,7 @@ import type { Change, Recorder, Step } from '../recorder.ts';
 /** What a rule can look at besides the steps that it is told. */
 export interface Scene {
   readonly world: PlayedWorld;
-  readonly recorder: Pick<Recorder, 'steadySinceMs' | 'calmSinceMs'>;
+  readonly recorder: Pick<Recorder, 'steadySinceMs' | 'calmSinceMs' | 'ownerOf'>;
   daemons(): readonly { readonly name: string; readonly played: PlayedDaemon | null }[];
 }
 
@@ -31,14 +31,38 @@ export const changesOf = <Table extends Change['table']>(
 /** Minutes in milliseconds. */
 export const MINUTE = 60_000;
 
-/** Since when at least one daemon has worked without trouble; Infinity: none does. */
-export const steadySinceMs = ({ daemons, recorder }: Scene): number =>
-  Math.min(
-    Infinity,
-    ...daemons()
-      .filter(({ played }) => played?.isAlive)
-      .map(({ name }) => recorder.steadySinceMs(name)),
+/** Some daemon has worked for so long without any trouble. */
+export const isSteady = ({ daemons, recorder }: Scene, atMs: number, forMs: number): boolean =>
+  daemons().some(
+    ({ name, played }) => played?.isAlive && atMs - recorder.steadySinceMs(name) > forMs,
   );
+
+type Watch = Rule['watch'];
+type Found = Iterable<readonly [key: string, detail: string]>;
+
+/** Must not last longer than this: what is found at a look, by what it is found of. */
+export const lasting =
+  (limitMs: number, find: (scene: Scene, atMs: number) => Found): Watch =>
+  (scene, say) => {
+    const late = tooLong(limitMs, say);
+    return ({ kind, atMs }) => {
+      if (kind === 'look') late(new Map(find(scene, atMs)), atMs);
+    };
+  };
+
+/** Judges each change of a machine's rows: null where nothing is wrong with it. */
+export const onMachines =
+  (
+    judge: (change: ChangeOf<'machine'>, step: Write, scene: Scene) => string | null | undefined,
+  ): Watch =>
+  (scene, say) =>
+  (step) => {
+    for (const change of changesOf(step, 'machine')) {
+      const wrong = judge(change, step as Write, scene);
+      if (wrong) say(`${change.machineId} by ${(step as Write).by}: ${wrong}`);
+    }
+  };
+export type Write = Extract<Step, { readonly kind: 'write' }>;
 
 /**
  * Tells of something that is true for longer than it may be, once for each time.

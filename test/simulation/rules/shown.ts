@@ -14,7 +14,7 @@ import {
   orderOf,
   whyNot,
 } from './facts.ts';
-import { changesOf, MINUTE, tooLong, type Rule, type Scene } from './rule.ts';
+import { changesOf, lasting, MINUTE, type Rule, type Scene } from './rule.ts';
 
 /** A daemon knows what is written this soon. */
 const KNOWN_WITHIN_MS = 2 * MINUTE;
@@ -107,25 +107,18 @@ export const SHOWN: readonly Rule[] = [
   {
     id: 'state-is-true',
     sentence: 'L4: what a daemon shows of a machine converges to its rows',
-    watch(scene, say) {
-      const wrong = tooLong(KNOWN_WITHIN_MS, say);
-      return ({ kind, atMs }) => {
-        if (kind !== 'look') return;
-        const found = new Map<string, string>();
-        for (const { name, daemon } of knowing(scene, atMs)) {
-          for (const machine of scene.world.bmdb.tables.machines.values()) {
-            const at = slotOfRow(machine.row);
-            if (!at) continue;
-            const entry = daemon.board.entries.get(at);
-            const place = placeOf(scene, machine, atMs);
-            const shown = entry ? `${entry.state} ${entry.substate}` : 'nothing';
-            if (shown.startsWith(place) || shown === 'Quarantined conflict') continue;
-            found.set(`${name} shows ${at}`, `${shown} is ${place}`);
-          }
+    watch: lasting(KNOWN_WITHIN_MS, function* (scene, atMs) {
+      for (const { name, daemon } of knowing(scene, atMs)) {
+        for (const machine of scene.world.bmdb.tables.machines.values()) {
+          const at = slotOfRow(machine.row);
+          const entry = at && daemon.board.entries.get(at);
+          const place = placeOf(scene, machine, atMs);
+          const shown = entry ? `${entry.state} ${entry.substate}` : 'nothing';
+          const isTrue = shown.startsWith(place) || shown === 'Quarantined conflict';
+          if (at && !isTrue) yield [`${name} shows ${at}`, `${shown} is ${place}`];
         }
-        wrong(found, atMs);
-      };
-    },
+      }
+    }),
   },
   {
     id: 'explanation-is-true',

@@ -11,7 +11,7 @@ import {
   orderOf,
   whyNot,
 } from './facts.ts';
-import { changesOf, MINUTE, steadySinceMs, tooLong, type Rule } from './rule.ts';
+import { changesOf, isSteady, lasting, MINUTE, onMachines, type Rule } from './rule.ts';
 
 /** What was noted of work under way, if the step is that. */
 function noteIn(step: Step): { readonly kind: string } & Readonly<Record<string, unknown>> {
@@ -41,70 +41,48 @@ export const WORK: readonly Rule[] = [
   {
     id: 'claim-is-allowed',
     sentence: 'S3, S5, S8, S13: work begins only on a machine that is due for it and not held',
-    watch({ world: { bmdb } }, say) {
-      const { tables } = bmdb;
-      return (step) => {
-        for (const { machineId, before, after } of changesOf(step, 'machine')) {
-          if (step.kind !== 'write' || !before || !after) continue;
-          for (const { process, epoch, sessionId } of after.leases) {
-            if (before.leases.some((each) => each.epoch === epoch)) continue;
-            const { atMs, holds } = step;
-            const order = orderOf(tables, before.row, atMs);
-            const why = whyNot(process, before.row, { atMs, holds, order });
-            if (why) say(`${process} of ${machineId} by ${step.by}, though ${why}`);
-            const others = liveLeases(tables, before.leases, atMs).filter(
-              (each) => each.sessionId !== sessionId || isLadder(each.process),
-            );
-            for (const other of others) say(`${process} beside ${other.process} of ${machineId}`);
-          }
-        }
-      };
-    },
+    watch: onMachines(({ before, after }, { atMs, holds }, { world: { bmdb } }) => {
+      if (!before) return null;
+      for (const { process, epoch } of after?.leases ?? []) {
+        if (before.leases.some((each) => each.epoch === epoch)) continue;
+        const order = orderOf(bmdb.tables, before.row, atMs);
+        const why = whyNot(process, before.row, { atMs, holds, order });
+        if (why) return `${process}, though ${why}`;
+        const [other] = liveLeases(bmdb.tables, before.leases, atMs);
+        if (other) return `${process} beside ${other.process}`;
+      }
+      return null;
+    }),
   },
   {
     id: 'work-is-begun',
     sentence: 'L1, L2: a machine that is due for work is worked on while a daemon is well',
-    watch(scene, say) {
+    watch: lasting(BEGUN_WITHIN_MS, function* (scene, atMs) {
       const { tables } = scene.world.bmdb;
-      const late = tooLong(BEGUN_WITHIN_MS, say);
-      return ({ kind, atMs }) => {
-        if (kind !== 'look') return;
-        const due = new Map<string, string>();
-        const isSteady = atMs - steadySinceMs(scene) > BEGUN_WITHIN_MS;
-        const isFrozen = [...tables.guard.rows.values()].some(({ frozen }) => frozen !== null);
-        const upSinceMs = tables.guard.rows.get('fleet')?.ingestUpSinceMs ?? Infinity;
-        const mayRecover = !isFrozen && atMs - upSinceMs > HEARD_WITHIN_MS;
-        for (const { row, leases, permitGrantedAtMs } of tables.machines.values()) {
-          if (!isSteady || leases.length > 0 || permitGrantedAtMs !== null) continue;
-          const order = orderOf(tables, row, atMs);
-          const now = { atMs, holds: tables.holds, order };
-          const may = (process: Process) => whyNot(process, row, now) === null;
-          const isDue = may('ShepherdRecovery');
-          if (isDue ? mayRecover : may('ShepherdAgentStart')) {
-            due.set(row.machineId, `due for ${isDue ? 'recovery' : 'a start of its agent'}`);
-          }
-          if (may('ShepherdDeprovision')) due.set(row.machineId, 'due to be given back');
-        }
-        late(due, atMs);
-      };
-    },
+      if (!isSteady(scene, atMs, BEGUN_WITHIN_MS)) return;
+      const isFrozen = [...tables.guard.rows.values()].some(({ frozen }) => frozen !== null);
+      const upSinceMs = tables.guard.rows.get('fleet')?.ingestUpSinceMs ?? Infinity;
+      const mayRecover = !isFrozen && atMs - upSinceMs > HEARD_WITHIN_MS;
+      for (const { row, leases, permitGrantedAtMs } of tables.machines.values()) {
+        if (leases.length > 0 || permitGrantedAtMs !== null) continue;
+        const now = { atMs, holds: tables.holds, order: orderOf(tables, row, atMs) };
+        const may = (process: Process) => whyNot(process, row, now) === null;
+        const isDue = may('ShepherdRecovery');
+        if (may('ShepherdDeprovision')) yield [row.machineId, 'due to be given back'];
+        if (isDue && mayRecover) yield [row.machineId, 'due for recovery'];
+        if (!isDue && may('ShepherdAgentStart')) yield [row.machineId, 'due for its agent'];
+      }
+    }),
   },
   {
     id: 'work-ends',
     sentence: 'L3: no slot is held longer than its hard deadline',
-    watch({ world: { bmdb } }, say) {
-      const told = new Set<string>();
-      return ({ kind, atMs }) => {
-        if (kind !== 'look') return;
-        for (const { process, startedAtMs, epoch, machineId, sessionId } of bmdb.tables.work) {
-          const limit = WORK_MAX_MS[process] ?? Infinity;
-          if (told.has(epoch) || atMs - startedAtMs < limit) continue;
-          if (!isAlive(bmdb.tables, sessionId, atMs)) continue;
-          told.add(epoch);
-          say(`${process} of ${machineId} for ${Math.round((atMs - startedAtMs) / MINUTE)} min`);
-        }
-      };
-    },
+    watch: lasting(0, function* ({ world: { bmdb } }, atMs) {
+      for (const { process, startedAtMs, machineId, sessionId } of bmdb.tables.work) {
+        const isOver = atMs - startedAtMs > (WORK_MAX_MS[process] ?? Infinity);
+        if (isOver && isAlive(bmdb.tables, sessionId, atMs)) yield [machineId, process];
+      }
+    }),
   },
   {
     id: 'waits-grow',
@@ -183,24 +161,18 @@ export const WORK: readonly Rule[] = [
   {
     id: 'a-person-is-asked-last',
     sentence: 'S8: a person is asked when every rung of the ladder was tried so often as it may be',
-    watch:
-      ({ world: { bmdb } }, say) =>
-      (step) => {
-        if (step.kind !== 'write' || step.call.path !== 'bmdb.work.fail') return;
-        for (const { machineId, before, after } of changesOf(step, 'machine')) {
-          const quarantine = after?.row.quarantine;
-          if (!before || quarantine?.kind !== 'needsHuman' || before.row.quarantine) continue;
-          const { rung = null, attempts = 0 } = before.row.recovery ?? {};
-          const { tables } = bmdb;
-          const isPreserved = tables.holds.some(
-            ({ kind, slotId }) =>
-              kind === 'preserve' && slotId === before.row.provided?.reservationId,
-          );
-          const last = isPreserved ? 'powerCycling' : 'reinstalling';
-          if (rung !== null && LADDER.indexOf(rung) > LADDER.indexOf(last)) continue;
-          if (rung === last && attempts >= ATTEMPTS[last]) continue;
-          say(`${machineId} after ${attempts} attempts at ${rung}: ${quarantine.reason}`);
-        }
-      },
+    watch: onMachines(({ before, after }, { call, holds }) => {
+      const quarantine = after?.row.quarantine;
+      if (!before || call.path !== 'bmdb.work.fail' || before.row.quarantine) return null;
+      if (quarantine?.kind !== 'needsHuman') return null;
+      const { rung = null, attempts = 0 } = before.row.recovery ?? {};
+      const isPreserved = holds.some(
+        ({ kind, slotId }) => kind === 'preserve' && slotId === before.row.provided?.reservationId,
+      );
+      const last = isPreserved ? 'powerCycling' : 'reinstalling';
+      const isBeyond = rung !== null && LADDER.indexOf(rung) > LADDER.indexOf(last);
+      if (isBeyond || (rung === last && attempts >= ATTEMPTS[last])) return null;
+      return `after ${attempts} attempts at ${rung}: ${quarantine.reason}`;
+    }),
   },
 ];
