@@ -61,6 +61,8 @@ export function createOurSshKey(
           const value = await find(call, key);
           return value && { value };
         },
+        // Another daemon may have stored it a moment ago: the project takes a key once.
+        looksAfter: ({ status }) => status === 422,
         repeatsMax: 2,
       }));
     known = { id, key, untilMs: clock.monotonic() + BELIEVED_MS };

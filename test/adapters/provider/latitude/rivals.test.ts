@@ -39,3 +39,36 @@ test('a rival that does not see us keeps its record, and we withdraw', async () 
   const ours = stand.fake.userData().some(({ description }) => description.includes(witnessOf(1)));
   expect([ours, stand.count(ORDER), stand.fake.userData().length]).toEqual([false, 0, 1]);
 });
+
+test('two daemons that want the same slots: never two servers on one, and in the end one on each', async () => {
+  const stand = await startStand();
+  const daemons = [stand.fleet({ daemons: 2 }), stand.fleet({ daemons: 2 })];
+  const unused = await Promise.all([stand.free(daemons[0]!, 1), stand.free(daemons[0]!, 2)]);
+  const names = [nameOf(1), nameOf(2)];
+  const wants = (round: number) =>
+    daemons.flatMap((daemon, d) =>
+      unused.map((slot, n) =>
+        daemon.createMachine(
+          { unused: slot, hostname: names[n]!, witness: witnessOf(100 * round + 10 * d + n) },
+          live,
+        ),
+      ),
+    );
+  const outcomes = await stand.run(Promise.allSettled(wants(1)));
+  const refused = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+  for (const reason of refused) {
+    expect(reason).toMatchObject({ kind: 'race-lost', outcome: 'not-done' });
+  }
+  expect(refused.length).toBeGreaterThanOrEqual(2);
+  const perName = () =>
+    names.map((name) => stand.fake.servers().filter((one) => one.hostname === name).length);
+  expect(Math.max(...perName())).toBeLessThanOrEqual(1);
+  await stand.wait(120_000);
+  // One after the other now, as the rows of the database have it.
+  for (const [n, slot] of unused.entries()) {
+    const order = { unused: slot, hostname: names[n]!, witness: witnessOf(500 + n) };
+    await stand.run(daemons[1]!.createMachine(order, live)).catch(() => null);
+  }
+  expect(perName()).toEqual([1, 1]);
+  expect(stand.fake.userData()).toHaveLength(2);
+});
