@@ -9,8 +9,6 @@ export interface VirtualClock extends Clock {
   increment(ms: number): void;
   /** Timers that are set and have neither fired nor been cleared. */
   readonly pending: number;
-  /** Whether it has neither fired nor been cleared. */
-  isPending(timer: unknown): boolean;
   /** Milliseconds until the next timer; null: none is set. */
   untilNext(): number | null;
 }
@@ -62,7 +60,6 @@ export function createSimulatedClock(
       return timer;
     },
     clearTimeout: (timer) => void pending.delete(timer),
-    isPending: (timer) => pending.has(timer),
     get pending() {
       return pending.size;
     },
@@ -123,28 +120,33 @@ export async function advance(
   await settled();
 }
 
-const IDLE_TURNS_MAX = 10_000;
-const hasSockets = () =>
-  process.getActiveResourcesInfo().some((name) => /^(TCP|TLS|UDP|HTTP2|Process)/.test(name));
+/** Tasks that wait for time to pass; one loop moves a clock for all of them. */
+interface Waiting {
+  readonly tasks: Set<Promise<unknown>>;
+  readonly loop: Promise<void>;
+}
+const waiting = new WeakMap<VirtualClock, Waiting>();
 
-/**
- * Moves the clock from timer to timer, by whatever is set, until the task has ended.
- * @throws {Error} without a timer or a socket that could end it.
- */
+/** Moves the clock from timer to timer, by whatever is set, until the task has ended. */
 export async function runOut<T>(clock: VirtualClock, task: Promise<T>): Promise<T> {
-  let isOver = false;
-  const over = () => (isOver = true);
+  const tasks = waiting.get(clock)?.tasks ?? new Set();
+  tasks.add(task);
+  const over = () => void tasks.delete(task);
   void task.then(over, over);
-  let idleTurns = 0;
-  for (await settled(); !isOver; await settled()) {
-    const next = clock.untilNext();
-    if (next !== null) clock.increment(next);
-    idleTurns = next === null ? idleTurns + 1 : 0;
-    if (idleTurns < IDLE_TURNS_MAX) continue;
-    if (!hasSockets()) throw new Error('nothing is left that could end it');
-    idleTurns = 0;
+  const { loop } = waiting.get(clock) ?? { loop: moveOn(clock, tasks) };
+  waiting.set(clock, { tasks, loop });
+  return Promise.race([task, loop.then(() => task)]);
+}
+
+async function moveOn(clock: VirtualClock, tasks: ReadonlySet<unknown>): Promise<void> {
+  try {
+    for (await settled(); tasks.size > 0; await settled()) {
+      const next = clock.untilNext();
+      if (next !== null) clock.increment(next);
+    }
+  } finally {
+    waiting.delete(clock);
   }
-  return task;
 }
 
 /** The same object; each of its calls lets time pass until it has ended. */

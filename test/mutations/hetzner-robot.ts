@@ -15,9 +15,9 @@ export const mutations = mutationsOf({
       'robot-installs-a-strangers': 'claim = arrival.claim;[-\n    await keepName(claim, how);-]',
       'robot-uses-what-is-cancelled': '([-server.isCancelled-]{+false+} &&',
     },
-  'src/adapters/provider/hetzner-robot/creation.ts test/adapters/provider/hetzner-robot/kill.test.ts':
+  'src/adapters/provider/hetzner-robot/creation.ts test/adapters/provider/dies-at-every-change.test.ts':
     { 'robot-resets-what-is-on-its-way': 'if (claim.resetAtMs [-=== null-]{+!== 0+}) {' },
-  'src/adapters/provider/hetzner-robot/installing.ts test/adapters/provider/hetzner-robot/creation.test.ts test/adapters/provider/hetzner-robot/kill.test.ts':
+  'src/adapters/provider/hetzner-robot/installing.ts test/adapters/provider/hetzner-robot/creation.test.ts test/adapters/provider/dies-at-every-change.test.ts':
     {
       'robot-installs-twice': 'const begun = {+null && +}answer.kind',
       'robot-start-is-not-noted':
@@ -48,7 +48,7 @@ export const mutations = mutationsOf({
         "if (claim[-?.phase !== 'installing'-]) return { server, claim };",
       'robot-forgets-foreign-tags': 'tags: { [-...Object.fromEntries(foreign), -]...tags }',
     },
-  'src/adapters/provider/hetzner-robot/give-back.ts test/adapters/provider/hetzner-robot/give-back.test.ts test/adapters/provider/hetzner-robot/kill.test.ts':
+  'src/adapters/provider/hetzner-robot/give-back.ts test/adapters/provider/hetzner-robot/give-back.test.ts test/adapters/provider/dies-at-every-change.test.ts':
     {
       'robot-free-before-wiped':
         "if (claim.[-phase === 'wiped' || config.wipe === 'none'-]{+resetAtMs !== null+}) {",

@@ -2,7 +2,7 @@ import { mutationsOf } from './mutation.ts';
 
 /** The driver for servers at Latitude.sh. */
 export const mutations = mutationsOf({
-  'src/adapters/provider/latitude/creation.ts test/adapters/provider/latitude/creation.test.ts test/adapters/provider/latitude/kill-table.test.ts':
+  'src/adapters/provider/latitude/creation.ts test/adapters/provider/latitude/creation.test.ts test/adapters/provider/dies-at-every-change.test.ts':
     {
       'latitude-a-stranger-is-taken-for-ours':
         "owner.kind === 'ours' [-&& owner.record.witness === witness-]{+|| witness !== ''+}",
@@ -68,7 +68,7 @@ export const mutations = mutationsOf({
       'latitude-tags-keep-an-old-script': "isOld ? '[-cut-]{+keep+}' : 'keep'",
       'latitude-tags-cut-a-young-script': "isOld ? 'cut' : '[-keep-]{+cut+}'",
     },
-  'src/adapters/provider/latitude/reinstallation.ts test/adapters/provider/latitude/changes.test.ts test/adapters/provider/latitude/kill-table.test.ts':
+  'src/adapters/provider/latitude/reinstallation.ts test/adapters/provider/latitude/changes.test.ts test/adapters/provider/dies-at-every-change.test.ts':
     {
       'latitude-a-lost-reinstallation-removes-a-record':
         '[-if (!isApiError(error) || !error.ambiguous) -]await',
@@ -77,7 +77,7 @@ export const mutations = mutationsOf({
         'if (isLost && [-(await isUnderWay(call, id, -]{+id === +}order.userDataId)[-))-] return;',
       'latitude-the-new-record-has-the-old-time': '[-t: clock.now(), -]hasScript: true',
     },
-  'src/adapters/provider/latitude/give-back.ts test/adapters/provider/latitude/give-back.test.ts test/adapters/provider/latitude/kill-table.test.ts':
+  'src/adapters/provider/latitude/give-back.ts test/adapters/provider/latitude/give-back.test.ts test/adapters/provider/dies-at-every-change.test.ts':
     {
       'latitude-a-locked-server-is-deleted': "if (seen.server.locked{+ && id === ''+}) throw",
       'latitude-an-empty-search-is-believed':

@@ -34,7 +34,12 @@ export async function engineWorld(options: Partial<FakengineOptions> = {}): Prom
   const open = async (faults: readonly FaultRule[] = []) => {
     const fake = await startFakengine({
       listen: { host: '127.0.0.1', port: 0, network },
-      clock,
+      // What takes it a moment takes a turn, in which no time passes.
+      clock: {
+        now: clock.now,
+        setTimeout: (then) => setImmediate(then),
+        clearTimeout: () => undefined,
+      },
       faults,
       ...options,
     });
@@ -54,8 +59,14 @@ export async function engineWorld(options: Partial<FakengineOptions> = {}): Prom
     const found = fake.objects().find((one) => one.kind === kind && one.name.startsWith(name));
     return found ?? expect.unreachable(`there is no ${kind} ${name}`);
   };
-  /** What somebody else does: it is not counted. */
-  const call = async (method: string, path: string, body?: unknown): Promise<string> => {
+  /** What somebody else does, one call after the other: it is not counted. */
+  let last: Promise<unknown> = Promise.resolve();
+  const call = (...sent: Parameters<typeof send>): Promise<string> => {
+    const next = last.then(() => send(...sent));
+    last = next;
+    return next;
+  };
+  const send = async (method: string, path: string, body?: unknown): Promise<string> => {
     ours += 1;
     const headers = {
       authorization: `Token ${fake.tokens.api}`,

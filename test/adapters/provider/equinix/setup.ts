@@ -58,12 +58,16 @@ export interface Recorded extends EquinixProviderDeps {
 export function recordingDeps(): Recorded {
   const virtual = createSimulatedClock();
   const delaysMs: number[] = [];
-  const clock: VirtualClock = Object.assign(Object.create(virtual) as VirtualClock, {
+  const clock: VirtualClock = {
+    ...virtual,
+    get pending() {
+      return virtual.pending;
+    },
     setTimeout(fn: () => void, delayMs: number) {
       delaysMs.push(delayMs);
       return virtual.setTimeout(fn, delayMs);
     },
-  });
+  };
   const lines: string[] = [];
   const calls: { endpoint: string; status: string }[] = [];
   const write = (fields: object, message: string) =>

@@ -1,4 +1,6 @@
 import { createEquinixProvider } from '../../../../src/adapters/provider/equinix/equinix-provider.ts';
+import { createMemoryRecords } from '../../../../src/adapters/provider/core/memory-records.ts';
+import { providerName } from '../../../../src/domain/ids.ts';
 import type { EquinixConfig } from '../../../../src/adapters/provider/equinix/settings.ts';
 import type { FleetProvider, Provider } from '../../../../src/adapters/provider/port.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
@@ -9,6 +11,7 @@ import type {
 } from '../../../../src/simulator/fakequinix/options.ts';
 import { parseWorld } from '../../../../src/simulator/fakequinix/world.ts';
 import { driven } from '../../../doubles/simulated-clock.ts';
+import { type Life, mortal } from '../../../doubles/life.ts';
 import { bareFleetOver, fleetOver } from './fleet.ts';
 import { configFor, INSTANCE_SET_ID, type Recorded, recordingDeps } from './setup.ts';
 
@@ -31,6 +34,8 @@ export interface Stand {
   readonly bare: FleetProvider;
   /** A further provider, as another process has it. */
   another(change?: Partial<EquinixConfig>): FleetProvider;
+  /** A daemon of which no call lets time pass; it is never stopped. */
+  mortal(life: Life): FleetProvider;
   deviceId(hostname: string): string;
   /** Requests that change something since then, oldest first. */
   changes(afterSeq?: number): string[];
@@ -82,6 +87,13 @@ export async function startStand(
     provider,
     bare,
     another,
+    mortal(life) {
+      const records = createMemoryRecords(deps.random)(providerName('equinix'));
+      return bareFleetOver(settings, {
+        ...deps,
+        ...mortal(life, { clock, network, records }),
+      } as Recorded);
+    },
     deviceId: (hostname) => fake.devices().find((each) => each.hostname === hostname)!.id,
     changes: (afterSeq = 0) =>
       fake

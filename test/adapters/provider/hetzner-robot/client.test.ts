@@ -16,7 +16,7 @@ test('vector 5: after one 401 nothing is asked for ten minutes, or until the pas
   stand.peer.answers = () => refusal(401, 'UNAUTHORIZED');
   for (let n = 0; n < 11; n++) {
     expect(await failureOf(client.listServers(how))).toMatchObject({ kind: 'auth' });
-    stand.clock.skip(50_000);
+    stand.clock.increment(50_000);
   }
   expect(stand.peer.seen).toHaveLength(1);
   expect(stand.log.lines.filter(({ fields }) => fields['alarm'] === 'login-refused')).toHaveLength(
@@ -46,7 +46,7 @@ test('a password that is revoked costs no more failed logins than Robot forgives
   const failed = stand.peer.seen.length - 1;
   expect(failed).toBeLessThan(3);
   // When the silence is over one asks, and the others wait for what it is told.
-  stand.clock.skip(600_001);
+  stand.clock.increment(600_001);
   await ask();
   expect(stand.peer.seen).toHaveLength(1 + failed + 1);
 });
@@ -63,7 +63,7 @@ test('vector 6: a rate limit holds up its own path, and no other', async () => {
   expect(await failureOf(client.listServers(how))).toMatchObject({ kind: 'transient' });
   await client.reset(321, 'hw', how);
   expect(stand.peer.lines()).toEqual(['GET /server', 'POST /reset/321']);
-  stand.clock.skip(61_000);
+  stand.clock.increment(61_000);
   const again = await failureOf(client.listServers(how));
   expect([stand.inMs(again), stand.peer.seen.length]).toEqual([120_000, 3]);
 });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { SECRET_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import { callOf, createStand, hashOf, orderOf, OTHER_WITNESS, OUR_NAME, WITNESS } from './setup.ts';
-import { dyingAt } from './life.ts';
+import { dyingAt } from '../../../doubles/life.ts';
 
 const failureOf = (task: Promise<unknown>) =>
   task.then(

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import { DISPUTED, SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { callOf, createStand, OUR_NAME } from './setup.ts';
-import { dyingAt } from './life.ts';
+import { dyingAt } from '../../../doubles/life.ts';
 
 async function installedStand(config = {}) {
   const stand = createStand(config);

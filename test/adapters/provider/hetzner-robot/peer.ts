@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { listenAt, type Network } from '../../../../src/simulator/listen.ts';
 
 export interface PeerRequest {
   readonly line: string;
@@ -14,7 +14,7 @@ export interface PeerAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A loopback server that answers as a test says, for what an honest account never answers. */
+/** A server that answers as a test says, for what an honest account never answers. */
 export interface Peer {
   readonly url: string;
   readonly seen: readonly PeerRequest[];
@@ -24,7 +24,7 @@ export interface Peer {
   close(): Promise<void>;
 }
 
-export async function startPeer(answers: Peer['answers']): Promise<Peer> {
+export async function startPeer(answers: Peer['answers'], network: Network): Promise<Peer> {
   const seen: PeerRequest[] = [];
   const server = createServer((req, res) => {
     void text(req).then((body) => {
@@ -37,18 +37,13 @@ export async function startPeer(answers: Peer['answers']): Promise<Peer> {
       res.end(isText ? answer : JSON.stringify(answer));
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const { port, close } = await listenAt(server, { host: '127.0.0.1', port: 0, network });
   const peer: Peer = {
     url: `http://127.0.0.1:${port}`,
     seen,
     answers,
     lines: () => seen.map(({ line }) => line),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close,
   };
   return peer;
 }

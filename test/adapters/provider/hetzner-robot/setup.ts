@@ -21,7 +21,7 @@ import {
   type VirtualClock,
 } from '../../../doubles/simulated-clock.ts';
 import { recordingLog, type RecordingLog } from '../../../doubles/recording-log.ts';
-import { immortal, type Life } from './life.ts';
+import { immortal, type Life } from '../../../doubles/life.ts';
 import { createWorld, type World } from './world.ts';
 
 export const INSTANCE_SET_ID = 'shep0-ci000-000000000000000';

@@ -5,7 +5,7 @@ import type { DriverShell, Records } from '../../../../src/adapters/provider/por
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import { createMemoryRecords } from '../../../../src/adapters/provider/core/memory-records.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
-import { immortal, type Life, never } from './life.ts';
+import { immortal, type Life, never } from '../../../doubles/life.ts';
 import type { Machine, Running } from './machine.ts';
 import { createSeededRandom, type VirtualClock } from '../../../doubles/simulated-clock.ts';
 

@@ -1,5 +1,4 @@
 import { onTestFinished } from 'vitest';
-import type { Clock } from '../../../../src/adapters/clock/port.ts';
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import {
   createFleetProvider,
@@ -24,7 +23,7 @@ import type {
 } from '../../../../src/simulator/fakelatitude/options.ts';
 import { type RecordingLog, recordingLog } from '../../../doubles/recording-log.ts';
 import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
-import { createMortalClock } from '../../../doubles/mortal-clock.ts';
+import { immortal, type Life, mortal, mortalClock } from '../../../doubles/life.ts';
 import {
   advance,
   createSeededRandom,
@@ -56,8 +55,6 @@ export interface Stand {
   fleet(change?: Partial<Opened>): FleetProvider;
   /** Lets time pass until a task is over. */
   run<T>(task: Promise<T>): Promise<T>;
-  /** A process that can be killed: it is dropped as it is, and never stopped. */
-  mortal(): { readonly provider: FleetProvider; kill(): void };
   /** Lets time pass. */
   wait(forMs: number): Promise<void>;
   /** Requests since then as `METHOD route`, oldest first. */
@@ -80,8 +77,7 @@ export interface Opened {
   readonly daemons: number;
   readonly publicKey: string;
   readonly previousKeys: readonly string[];
-  /** Its own time, where it is to die. */
-  readonly clock: Clock;
+  readonly life: Life;
   readonly fleet: Partial<FleetProviderOptions>;
 }
 
@@ -124,7 +120,7 @@ export async function startStand(
     daemons = 1,
     publicKey = KEY,
     previousKeys = [],
-    clock: own = clock,
+    life = immortal(),
   }: Partial<Opened> = {}) {
     const given = {
       baseUrl: fake.url,
@@ -139,15 +135,15 @@ export async function startStand(
     const random = createSeededRandom(7);
     const name = providerName('latitude');
     const provider = latitudeDriver.open(schema.parse(given) as LatitudeSettings, {
-      ...{ name, instanceSetId, clock: own, network, random, log, publicKey, previousKeys },
+      ...{ name, instanceSetId, random, log, publicKey, previousKeys },
+      ...mortal(life, { clock, network, records: createMemoryRecords(random)(name) }),
       metrics: silentMetrics,
-      records: createMemoryRecords(random)(name),
       shell: NO_SHELL,
       userAgent: 'test',
       daemons: () => daemons,
     });
     // What is dead is never stopped: its connections end with the emulator.
-    if (own === clock) stops.push(() => provider.stop());
+    stops.push(async () => life.isDead || provider.stop());
     return provider;
   }
 
@@ -173,7 +169,7 @@ export async function startStand(
       ...change.fleet,
     };
     const deps = {
-      clock: change.clock ?? clock,
+      clock: mortalClock(change.life ?? immortal(), clock),
       random: createSeededRandom(11),
       log,
       metrics: silentMetrics,
@@ -183,10 +179,6 @@ export async function startStand(
 
   return {
     ...{ fake, clock, log, open, run, sent, free, fleet },
-    mortal() {
-      const own = createMortalClock(clock);
-      return { provider: fleet({ clock: own }), kill: own.kill };
-    },
     wait: (forMs) => advance(clock, forMs),
     count: (wanted) => sent().filter((each) => each === wanted).length,
     lastSeq: () => fake.requests().at(-1)?.seq ?? 0,

@@ -98,8 +98,10 @@ export async function startRack(options: RackOptions = {}) {
   const metrics = createMemMetrics();
   const base = context({ clock, log, metrics, network, ...options.context });
   const opened: Provider[] = [];
+  const openBare = (change: Parameters<typeof context>[0] = {}) =>
+    redfishDriver.open(settings, { ...base, ...change });
   const openProvider = (change: Parameters<typeof context>[0] = {}) => {
-    const provider = redfishDriver.open(settings, { ...base, ...change });
+    const provider = openBare(change);
     opened.push(provider);
     return provider;
   };
@@ -132,6 +134,8 @@ export async function startRack(options: RackOptions = {}) {
     clock,
     provider,
     open: openProvider,
+    /** Is not stopped at the end. */
+    openBare,
     log,
     metrics,
     env,

@@ -9,6 +9,7 @@ import { providerName } from '../../../../../src/domain/ids.ts';
 import type { ProviderRecord } from '../../../../../src/domain/provisioning/records.ts';
 import { SET_ID_TAG, WITNESS_TAG } from '../../../../../src/domain/provisioning/provider-tags.ts';
 import type { SimulatedDevice } from '../../../../../src/simulator/hooks.ts';
+import { type Life, mortal } from '../../../../doubles/life.ts';
 import { createSeededRandom } from '../../../../doubles/simulated-clock.ts';
 import { key } from '../../../../simulator/hosts/stand.ts';
 import { SET_ID } from '../../static/stand.ts';
@@ -82,6 +83,8 @@ export async function startInstalls(options: InstallOptions = {}) {
 
   return {
     ...rack,
+    /** A daemon that may die; it is never stopped. */
+    mortal: (life: Life) => rack.openBare(mortal(life, { clock, network: network!, records })),
     seedUrl,
     port,
     records,

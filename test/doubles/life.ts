@@ -1,0 +1,100 @@
+import { Duplex } from 'node:stream';
+import type { Clock } from '../../src/adapters/clock/port.ts';
+import type { Network } from '../../src/adapters/network/port.ts';
+import type { Records } from '../../src/adapters/provider/port.ts';
+
+/** What strikes one life of a daemon. */
+export interface Life {
+  /** The change at which it dies, from 1; 0: never. */
+  killAt: number;
+  when: 'before' | 'after';
+  /** Changes so far: what it writes down, or asks somebody else for. */
+  count: number;
+  isDead: boolean;
+  readonly atDeath: (() => void)[];
+}
+export const immortal = (): Life => ({
+  ...{ killAt: 0, when: 'before', count: 0, isDead: false },
+  atDeath: [],
+});
+export const dyingAt = (killAt: number, when: Life['when']): Life => ({
+  ...immortal(),
+  killAt,
+  when,
+});
+
+/** What a dead daemon hears. */
+export const never = <T>(): Promise<T> => new Promise<T>(() => undefined);
+
+/** Counts a change, which may be the one at which the daemon dies. False: it does not come about. */
+function begins(life: Life): boolean {
+  if (life.isDead) return false;
+  life.count += 1;
+  life.isDead = life.count === life.killAt;
+  if (life.isDead) life.atDeath.forEach((end) => end());
+  return !life.isDead || life.when === 'after';
+}
+
+interface Surroundings {
+  readonly clock: Clock;
+  readonly network: Network;
+  readonly records: Records;
+}
+
+/** The surroundings of a daemon that may die: from then on nothing of it happens, and it hears nothing. */
+export function mortal(life: Life, { clock, network, records }: Surroundings): Surroundings {
+  async function write<T>(change: () => Promise<T>): Promise<T> {
+    if (!begins(life)) return never();
+    const written = await change();
+    return life.isDead ? never() : written;
+  }
+  return {
+    clock: mortalClock(life, clock),
+    network: mortalNetwork(life, network),
+    records: {
+      all: (options) => (life.isDead ? never() : records.all(options)),
+      make: (...args) => write(() => records.make(...args)),
+      replace: (...args) => write(() => records.replace(...args)),
+      drop: (...args) => write(() => records.drop(...args)),
+    },
+  };
+}
+
+export const mortalClock = (life: Life, clock: Clock): Clock => ({
+  ...clock,
+  setTimeout: (fn, ms) => clock.setTimeout(() => void (life.isDead || fn()), ms),
+});
+
+/** Readings are not counted: a death at one is a death before the next change. */
+const READING = /^(GET|HEAD) /;
+
+function mortalNetwork(life: Life, network: Network): Network {
+  return {
+    listen(server, at) {
+      const listening = network.listen(server, at);
+      life.atDeath.push(() => void listening.close());
+      return listening;
+    },
+    connect(to) {
+      const far = network.connect(to);
+      let isSent: boolean | null = null;
+      const near = new Duplex({
+        read: () => undefined,
+        write(chunk: Buffer, _encoding, done) {
+          isSent ??= READING.test(chunk.toString('latin1')) ? !life.isDead : begins(life);
+          if (isSent) far.write(chunk);
+          done();
+        },
+        destroy(error, done) {
+          far.destroy();
+          done(error);
+        },
+      });
+      far.on('connect', () => near.emit('connect'));
+      far.on('data', (chunk: Buffer) => void (life.isDead || near.push(chunk)));
+      far.on('end', () => void (life.isDead || near.push(null)));
+      far.on('error', (error) => void (life.isDead || near.destroy(error)));
+      return near;
+    },
+  };
+}
