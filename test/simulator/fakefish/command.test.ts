@@ -1,77 +1,34 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { text } from 'node:stream/consumers';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { ROOT } from '../fakequinix/document.ts';
+import { expect, test } from 'vitest';
+import { adminOf, emulatorCommand } from '../emulator-command.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'fakefish-command-'));
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
-const file = (name: string, content: string): string => {
-  const path = join(directory, name);
-  writeFileSync(path, content);
-  return path;
-};
-const run = (...args: string[]) => {
-  const child = spawn(process.execPath, [join(ROOT, 'bin/shepherd.mjs'), 'fakefish', ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  return child;
-};
+const { file, begin, refuses } = emulatorCommand('fakefish');
+interface Line {
+  readonly bmcs: readonly { readonly systems: readonly object[] }[];
+  readonly adminUrl: string;
+  readonly adminToken: string;
+}
 
 test('prints one line, has the faults of its file, guards its controls, and ends with a signal', async () => {
   const faults = file('faults.yaml', '- effect: { type: status, code: 418 }\n');
-  const child = run('--faults', faults, '--systems', '3', '--bmcs', '2', '--clock', 'manual');
-  child.stderr.resume();
-  const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
-  const { bmcs, adminUrl, adminToken } = JSON.parse(line) as {
-    readonly bmcs: readonly { readonly systems: readonly object[] }[];
-    readonly adminUrl: string;
-    readonly adminToken: string;
-  };
-  expect(bmcs.map(({ systems }) => systems.length)).toEqual([1, 2]);
-  const admin = async (path: string, init: RequestInit = {}) => {
-    const headers = { 'x-fake-admin': adminToken, 'content-type': 'application/json' };
-    const reply = await fetch(`${adminUrl}${path}`, { headers, ...init });
-    return [reply.status, reply.status === 204 ? null : await reply.json()];
-  };
-  const post = (path: string, body: object) =>
-    admin(path, { method: 'POST', body: JSON.stringify(body) });
-  expect(await admin('/healthz', { headers: {} })).toEqual([200, { status: 'ok' }]);
-  expect((await admin('/state', { headers: {} }))[0]).toBe(401);
-  const [, listed] = await admin('/faults');
-  expect(listed).toMatchObject({ faults: [{ id: 'fault-1', effect: { code: 418 } }] });
-  expect((await post('/clock/advance', { ms: 1_000 }))[0]).toBe(200);
-  expect((await post('/clock/advance', { ms: -1 }))[0]).toBe(422);
+  const options = ['--faults', faults, '--systems', '3', '--bmcs', '2', '--clock', 'manual'];
+  const { line, end } = await begin<Line>(...options);
+  expect(line.bmcs.map(({ systems }) => systems.length)).toEqual([1, 2]);
+  const { isGuarded, post } = adminOf(line);
+  await isGuarded();
   expect((await post('/faults', { effect: { type: 'licence' } }))[0]).toBe(201);
-  expect((await post('/faults', { effect: { type: 'unheard' } }))[0]).toBe(422);
-  const removal = { method: 'DELETE', headers: { 'x-fake-admin': adminToken } };
-  for (const status of [204, 404]) {
-    expect((await admin('/faults/fault-1', removal))[0]).toBe(status);
-  }
   expect((await post('/systems/system-9/reset', { ResetType: 'On' }))[0]).toBe(404);
   expect((await post('/systems/system-2/reset', { ResetType: 'On' }))[0]).toBe(200);
-  const exited = once(child, 'exit');
-  child.kill('SIGTERM');
-  expect(await exited).toEqual([0, null]);
+  await end();
 });
 
-test.each([
-  [['--listen', '0.0.0.0:0'], /--listen .*loopback/],
-  [['--profile', 'acme'], /--profile .*generic/],
-  [['--systems', '0'], /--systems /],
-  [['--systems', '1', '--bmcs', '2'], /more BMCs than systems/],
-  [['--profile', 'openbmc', '--systems', '2', '--bmcs', '1'], /one system/],
-  [['--faults', '%route%'], /no route \/nowhere/],
-])('%j is a mistake that is told in a word, with exit code 2', async (args, message) => {
-  const route = '- { match: { route: /nowhere }, effect: { type: licence } }\n';
-  const child = run(...args.map((arg) => (arg === '%route%' ? file('route.yaml', route) : arg)));
-  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
-  expect(stderr).toMatch(message);
-  expect(stderr).not.toMatch(/^ {4}at /m);
-  expect(code).toBe(2);
-});
+refuses(
+  [
+    [['--listen', '0.0.0.0:0'], /--listen .*loopback/],
+    [['--profile', 'acme'], /--profile .*generic/],
+    [['--systems', '0'], /--systems /],
+    [['--systems', '1', '--bmcs', '2'], /more BMCs than systems/],
+    [['--profile', 'openbmc', '--systems', '2', '--bmcs', '1'], /one system/],
+    [['--faults', '%route.yaml%'], /no route \/nowhere/],
+  ],
+  { 'route.yaml': '- { match: { route: /nowhere }, effect: { type: licence } }\n' },
+);
