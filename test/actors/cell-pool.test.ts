@@ -13,12 +13,8 @@ import { liveIn } from '../../src/machines/live.ts';
 import { takeover } from '../../src/machines/takeover.ts';
 import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
 import { viewAt } from '../support/views.ts';
-import {
-  advance,
-  createSimulatedClock,
-  settled,
-  type VirtualClock,
-} from '../doubles/simulated-clock.ts';
+import { advance, createSimulatedClock, settled } from '../doubles/simulated-clock.ts';
+import type { VirtualClock } from '../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 const rack = (at: number) => slot('stub', `rack-${at}`);

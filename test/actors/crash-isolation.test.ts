@@ -1,5 +1,5 @@
 import type { AnyActorRef, InspectionEvent } from 'xstate';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { RequestedThing } from '../../src/adapters/bmdb/port.ts';
 import type { DriverMachine, Provider } from '../../src/adapters/provider/port.ts';
 import { providerName, slotIdOf, type Slot } from '../../src/domain/ids.ts';
@@ -8,13 +8,9 @@ import { lifecycle } from '../../src/machines/lifecycle.ts';
 import { recovery } from '../../src/machines/recovery.ts';
 import { takeover } from '../../src/machines/takeover.ts';
 import { PROVIDER } from '../support/facts.ts';
-import {
-  createSmallWorld,
-  type SimulatedMachine,
-  type SmallWorld,
-  type SmallWorldOptions,
-} from '../support/small-world.ts';
-import { advance, settled } from '../doubles/simulated-clock.ts';
+import { createSmallWorld } from '../support/small-world.ts';
+import type { SimulatedMachine, SmallWorld, SmallWorldOptions } from '../support/small-world.ts';
+import { advance } from '../doubles/simulated-clock.ts';
 
 /**
  * A bug in one machine's actor, struck while each service of each of its charts is at work. What a
@@ -230,14 +226,6 @@ async function run(scenario: Scenario, strikeAt: string | null): Promise<Watch> 
 }
 
 const addressed = (address: string) => (address.includes(':') ? address : `${address}:22`);
-
-afterEach(async () => {
-  actor.send({ type: 'fleet.stop' });
-  await advance(world.clock, MINUTE);
-  world.end();
-  await settled();
-  expect(world.clock.pending).toBe(0);
-});
 
 const servicesOf = (watch: Watch) => [
   ...new Set(

@@ -1,10 +1,7 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { MachineState } from '../../src/domain/states.ts';
-import {
-  createSmallWorld,
-  type SmallWorld,
-  type SmallWorldOptions,
-} from '../support/small-world.ts';
+import { createSmallWorld } from '../support/small-world.ts';
+import type { SmallWorld, SmallWorldOptions } from '../support/small-world.ts';
 import { advance, settled } from '../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
@@ -19,17 +16,6 @@ describe('the fleet', () => {
     actor = await world.fleet();
   };
   beforeEach(() => begin());
-  afterEach(async () => {
-    if (actor.getSnapshot().status === 'active') {
-      actor.send({ type: 'fleet.stop' });
-      await advance(world.clock, MINUTE);
-    }
-    world.end();
-    await settled();
-    expect(actor.getSnapshot().value).toBe('stopped');
-    expect(world.taskPool.busy).toBe(0);
-    expect(world.clock.pending, 'timers left by the daemon').toBe(0);
-  });
 
   const states = () => [...world.views.values()].map(({ state }) => state);
   const all = (state: MachineState) => states().every((each) => each === state);

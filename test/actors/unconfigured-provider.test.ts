@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { newMachine } from '../doubles/mem-bmdb/tables.ts';
 import { machineId, providerName, slot } from '../../src/domain/ids.ts';
 import { machineRow, provided, PROVIDER } from '../support/facts.ts';
@@ -7,9 +7,6 @@ import { advance } from '../doubles/simulated-clock.ts';
 
 const ELSEWHERE = providerName('elsewhere');
 const MINUTE = 60_000;
-
-let world: SmallWorld | undefined;
-afterEach(() => world?.end());
 
 /** Machines of a provider that another daemon looks after: one without agent, one silent. */
 function givenStrangers({ bmdb, clock }: SmallWorld) {
@@ -29,11 +26,11 @@ function givenStrangers({ bmdb, clock }: SmallWorld) {
 }
 
 test('machines of a provider that is not configured here are shown and left alone', async () => {
-  world = createSmallWorld({ machines: 2 });
+  const world = createSmallWorld({ machines: 2 });
   const { bmdb, clock } = world;
   const strangers = givenStrangers(world);
   const before = strangers.map((id) => bmdb.tables.machines.get(id)!.row);
-  const fleet = await world.fleet();
+  await world.fleet();
   await advance(clock, 15 * MINUTE);
 
   expect(strangers.map((id) => bmdb.tables.machines.get(id)!.row)).toEqual(before);
@@ -57,5 +54,4 @@ test('machines of a provider that is not configured here are shown and left alon
     'Running healthy',
     'Running healthy',
   ]);
-  fleet.stop();
 });

@@ -1,3 +1,4 @@
+import { expect, onTestFinished } from 'vitest';
 import type { Board } from '../../src/actors/board.ts';
 import type { GuardWatch } from '../../src/actors/guard/watch.ts';
 import type { Mirror } from '../../src/actors/mirror/mirror.ts';
@@ -10,12 +11,9 @@ import type { Daemon } from '../../src/daemon/daemon.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import type { MemMetrics } from '../doubles/mem-metrics.ts';
 import type { RecordingLog } from '../doubles/recording-log.ts';
-import {
-  createPlayedWorld,
-  type DaemonAbout,
-  type PlayedDaemon,
-  type PlayedWorld,
-} from './played-world.ts';
+import { advance, settled } from '../doubles/simulated-clock.ts';
+import { createPlayedWorld } from './played-world.ts';
+import type { DaemonAbout, PlayedDaemon, PlayedWorld } from './played-world.ts';
 
 export type { SimulatedMachine } from '../doubles/mem-machines.ts';
 
@@ -25,7 +23,7 @@ export interface SmallWorld extends Omit<PlayedWorld, 'start'> {
   readonly views: ReadonlyMap<string, MachineView>;
   /** Sweeps so far, one per period while the services of a session run undisturbed. */
   sweeps(): number;
-  /** Starts the daemon. Answers its supervisor. */
+  /** Starts the daemon, which is stopped when the test has ended. Answers its supervisor. */
   fleet(): Promise<Daemon['supervisor']>;
   /** What the daemon wrote and counted, and its parts, once it is started. */
   readonly log: RecordingLog;
@@ -78,6 +76,18 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
     return started;
   };
   const parts = () => own().daemon.parts;
+  /** Ends the daemon and its world, and demands that nothing is left. */
+  async function stop({ daemon: { supervisor } }: PlayedDaemon) {
+    if (supervisor.getSnapshot().status === 'active') {
+      supervisor.send({ type: 'fleet.stop' });
+      await advance(world.clock, 60_000);
+    }
+    world.end();
+    await settled();
+    expect(supervisor.getSnapshot().value).toBe('stopped');
+    expect(parts().taskPool.busy).toBe(0);
+    expect(world.clock.pending, 'timers left').toBe(0);
+  }
   return {
     ...world,
     get log() {
@@ -93,8 +103,10 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
     sweeps: () => sweeps,
     async fleet() {
       const bmdb = (real: Bmdb) => changed(counted(real));
-      started = await world.start({ ...options, name: 'memory', bmdb });
-      return started.daemon.supervisor;
+      const daemon = await world.start({ ...options, name: 'memory', bmdb });
+      started = daemon;
+      onTestFinished(() => stop(daemon));
+      return daemon.daemon.supervisor;
     },
     get taskPool() {
       return parts().taskPool;

@@ -1,3 +1,4 @@
+import { expect, onTestFinished } from 'vitest';
 import { createActor, type AnyActorLogic } from 'xstate';
 import { createTaskPool, type TaskPool, type Kind } from '../../src/actors/turns/task-pool.ts';
 import { createHoldKeeper, type HoldKeeper } from '../../src/actors/providers/holds.ts';
@@ -8,12 +9,8 @@ import { rowOf } from '../doubles/mem-bmdb/rows.ts';
 import { newMachine } from '../doubles/mem-bmdb/tables.ts';
 import type { RecoverDeps } from '../../src/actors/tasks/recovery/services.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
-import {
-  createSeededRandom,
-  createSimulatedClock,
-  settled,
-  type VirtualClock,
-} from '../doubles/simulated-clock.ts';
+import { createSeededRandom, createSimulatedClock, settled } from '../doubles/simulated-clock.ts';
+import type { VirtualClock } from '../doubles/simulated-clock.ts';
 import { createMemMetrics, type MemMetrics } from '../doubles/mem-metrics.ts';
 import { createFakeHost, createFakeShell, type FakeHost } from '../doubles/fake-shell.ts';
 import type { Capabilities } from '../../src/adapters/provider/port.ts';
@@ -82,9 +79,9 @@ export interface TaskStand {
   grant(kind: Kind): Promise<void>;
   /** Runs a task's chart as the lifecycle does: with a turn, which ends with it. */
   runTask(kind: Kind, logic: AnyActorLogic): Promise<TaskResult>;
-  close(): Promise<void>;
 }
 
+/** To be made by a test or its `beforeEach`: closes itself when the test has ended, and leaves no timer. */
 export function createTaskStand(): TaskStand {
   const clock = createSimulatedClock();
   const random = createSeededRandom(1);
@@ -220,12 +217,13 @@ export function createTaskStand(): TaskStand {
       actor.start();
       return output.finally(() => taskPool.end(SLOT));
     },
-    async close() {
-      taskPool.end(SLOT);
-      await keeper.close();
-      await settled();
-    },
   };
+  onTestFinished(async () => {
+    taskPool.end(SLOT);
+    await keeper.close();
+    await settled();
+    expect(clock.pending, 'timers left').toBe(0);
+  });
   return stand;
 }
 

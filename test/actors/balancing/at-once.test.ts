@@ -6,13 +6,8 @@ import { machineId, type MachineId } from '../../../src/domain/ids.ts';
 import { createMemoryBalancer, type MemoryBalancerOptions } from '../../doubles/memory-balancer.ts';
 import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { pool } from '../../domain/balancing/pool.ts';
-import {
-  createBalancingStand,
-  drain,
-  drop,
-  serve,
-  type StandLife,
-} from '../../support/balancing-stand.ts';
+import { createBalancingStand, drain, drop, serve } from '../../support/balancing-stand.ts';
+import type { StandLife } from '../../support/balancing-stand.ts';
 
 /** How many calls are made together, at a balancer whose calls take their time. */
 

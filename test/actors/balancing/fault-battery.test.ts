@@ -2,20 +2,11 @@ import { expect, test } from 'vitest';
 import type { BmdbSession } from '../../../src/adapters/bmdb/port.ts';
 import type { LoadBalancer } from '../../../src/adapters/balancer/port.ts';
 import { createMemoryBalancer, type MemoryBalancer } from '../../doubles/memory-balancer.ts';
-import {
-  advance,
-  createSimulatedClock,
-  settled,
-  type VirtualClock,
-} from '../../doubles/simulated-clock.ts';
+import { advance, createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';
+import type { VirtualClock } from '../../doubles/simulated-clock.ts';
 import { desired, M1, M2, M3, pool } from '../../domain/balancing/pool.ts';
-import {
-  createBalancingStand,
-  drain,
-  drop,
-  serve,
-  type BalancingStand,
-} from '../../support/balancing-stand.ts';
+import { createBalancingStand, drain, drop, serve } from '../../support/balancing-stand.ts';
+import type { BalancingStand } from '../../support/balancing-stand.ts';
 import { createFault, EFFECTS, type Fault } from '../../support/fault-battery.ts';
 
 const MINUTE = 60_000;

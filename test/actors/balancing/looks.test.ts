@@ -4,13 +4,8 @@ import type { Observed } from '../../../src/domain/balancing/objects.ts';
 import { createMemoryBalancer, type MemoryBalancer } from '../../doubles/memory-balancer.ts';
 import { advance, createSimulatedClock, type VirtualClock } from '../../doubles/simulated-clock.ts';
 import { M1, M2, M3 } from '../../domain/balancing/pool.ts';
-import {
-  createBalancingStand,
-  drain,
-  serve,
-  type BalancingStand,
-  type StandLife,
-} from '../../support/balancing-stand.ts';
+import { createBalancingStand, drain, serve } from '../../support/balancing-stand.ts';
+import type { BalancingStand, StandLife } from '../../support/balancing-stand.ts';
 
 /** Which looks read everything anew, at a balancer that tells from memory whenever it may. */
 

@@ -1,9 +1,6 @@
 import type { ObjectKind } from '../../../src/domain/balancing/objects.ts';
-import {
-  createMemoryBalancer,
-  type MemoryBalancer,
-  type MemoryBalancerOptions,
-} from '../../doubles/memory-balancer.ts';
+import { createMemoryBalancer } from '../../doubles/memory-balancer.ts';
+import type { MemoryBalancer, MemoryBalancerOptions } from '../../doubles/memory-balancer.ts';
 import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { IP, pool } from '../../domain/balancing/pool.ts';
 import type { VectorWorld } from './vector-world.ts';

@@ -2,13 +2,8 @@ import { beforeEach, expect, test } from 'vitest';
 import { createMemoryBalancer, type MemoryBalancer } from '../../doubles/memory-balancer.ts';
 import { advance, createSimulatedClock, type VirtualClock } from '../../doubles/simulated-clock.ts';
 import { M1, M2, M3, pool } from '../../domain/balancing/pool.ts';
-import {
-  createBalancingStand,
-  drop,
-  serve,
-  type BalancingStand,
-  type StandLife,
-} from '../../support/balancing-stand.ts';
+import { createBalancingStand, drop, serve } from '../../support/balancing-stand.ts';
+import type { BalancingStand, StandLife } from '../../support/balancing-stand.ts';
 import { all, MINUTE } from './vector-world.ts';
 
 /** What a balancer understands and refuses for good holds back only itself and what hangs on it. */

@@ -4,13 +4,8 @@ import type { LoadBalancer } from '../../../src/adapters/balancer/port.ts';
 import { createMemoryBalancer } from '../../doubles/memory-balancer.ts';
 import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { M1, M2, M3 } from '../../domain/balancing/pool.ts';
-import {
-  createBalancingStand,
-  drain,
-  drop,
-  serve,
-  type BalancingStandOptions,
-} from '../../support/balancing-stand.ts';
+import { createBalancingStand, drain, drop, serve } from '../../support/balancing-stand.ts';
+import type { BalancingStandOptions } from '../../support/balancing-stand.ts';
 
 /** A daemon whose session ends while something is under way, and which has another one at once. */
 

@@ -4,13 +4,8 @@ import { M1, M2, pool as poolOf } from '../../domain/balancing/pool.ts';
 import { createBalancingStand, serve } from '../../support/balancing-stand.ts';
 import { MEMBER_VECTORS } from './member-vectors.ts';
 import { OBJECT_VECTORS } from './object-vectors.ts';
-import {
-  all as namesOf,
-  MINUTE,
-  type Vector,
-  type VectorContext,
-  type VectorWorld,
-} from './vector-world.ts';
+import { all as namesOf, MINUTE } from './vector-world.ts';
+import type { Vector, VectorContext, VectorWorld } from './vector-world.ts';
 
 type Means = keyof VectorWorld;
 

@@ -1,9 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import {
-  createWishBook,
-  DEBOUNCE_MS,
-  type WishBook,
-} from '../../../src/actors/balancing/wishes.ts';
+import { createWishBook, DEBOUNCE_MS } from '../../../src/actors/balancing/wishes.ts';
+import type { WishBook } from '../../../src/actors/balancing/wishes.ts';
 import type { Pool } from '../../../src/domain/balancing/pools.ts';
 import { machineId, type Slot } from '../../../src/domain/ids.ts';
 import type { HoldRow, MachineRow, SlotFacts } from '../../../src/domain/machine.ts';

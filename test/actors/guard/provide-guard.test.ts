@@ -16,12 +16,8 @@ import { calmRow, DEFAULT_GUARD } from '../../../src/domain/recovery/guard-judge
 import { requestRow, SESSION, SLOT, slotFacts } from '../../support/facts.ts';
 import { createFault, EFFECTS, type Fault } from '../../support/fault-battery.ts';
 import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts';
-import {
-  advance,
-  createSimulatedClock,
-  settled,
-  type VirtualClock,
-} from '../../doubles/simulated-clock.ts';
+import { advance, createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';
+import type { VirtualClock } from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 const PERIOD_MS = DEFAULT_GUARD.assessMs;

@@ -1,30 +1,21 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { STRAY_MS } from '../../../src/actors/guard/provide-guard.ts';
 import type { NewRequest, RequestedThing, RequestState } from '../../../src/adapters/bmdb/port.ts';
 import { providerName } from '../../../src/domain/ids.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import { createSmallWorld, type SmallWorld } from '../../support/small-world.ts';
-import { advance, settled } from '../../doubles/simulated-clock.ts';
+import { advance } from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 
 /** A whole daemon over in-memory adapters, in virtual time, with an operator who asks for things. */
 let world: SmallWorld;
-let actor: Awaited<ReturnType<SmallWorld['fleet']>>;
 
 beforeEach(async () => {
   world = createSmallWorld({ machines: 3 });
-  actor = await world.fleet();
+  await world.fleet();
   await advance(world.clock, 15 * MINUTE);
   expect(world.watch.view().state).toBe('watching');
-});
-afterEach(async () => {
-  actor.send({ type: 'fleet.stop' });
-  await advance(world.clock, MINUTE);
-  world.end();
-  await settled();
-  expect(actor.getSnapshot().value).toBe('stopped');
-  expect(world.clock.pending).toBe(0);
 });
 
 const ask = (key: string, what: RequestedThing, change: Partial<NewRequest> = {}) =>

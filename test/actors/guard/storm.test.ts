@@ -1,19 +1,14 @@
 import { providerName } from '../../../src/domain/ids.ts';
-import { afterEach, describe, expect, test } from 'vitest';
-import {
-  createSmallWorld,
-  type SimulatedMachine,
-  type SmallWorld,
-  type SmallWorldOptions,
-} from '../../support/small-world.ts';
-import { advance, settled } from '../../doubles/simulated-clock.ts';
+import { describe, expect, test } from 'vitest';
+import { createSmallWorld } from '../../support/small-world.ts';
+import type { SimulatedMachine, SmallWorld, SmallWorldOptions } from '../../support/small-world.ts';
+import { advance } from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 const STEP_MS = 5_000;
 
 /** Whole daemons over in-memory adapters, in virtual time, while many machines fail at once. */
 let world: SmallWorld;
-let actor: Awaited<ReturnType<SmallWorld['fleet']>>;
 
 async function begin(options: SmallWorldOptions) {
   world = createSmallWorld({
@@ -21,21 +16,13 @@ async function begin(options: SmallWorldOptions) {
     provisioner: { reservationChunkSize: 100, deviceCreationRate: '1ms', concurrentCreations: 50 },
     ...options,
   });
-  actor = await world.fleet();
+  await world.fleet();
   await advance(world.clock, 15 * MINUTE);
   expect(new Set([...world.views.values()].map(({ state }) => state))).toEqual(
     new Set(['Running']),
   );
   expect(world.watch.view().state).toBe('watching');
 }
-afterEach(async () => {
-  actor.send({ type: 'fleet.stop' });
-  await advance(world.clock, MINUTE);
-  world.end();
-  await settled();
-  expect(actor.getSnapshot().value).toBe('stopped');
-  expect(world.clock.pending).toBe(0);
-});
 
 const hostsIn = (location: string): SimulatedMachine[] =>
   [...world.views.values()]

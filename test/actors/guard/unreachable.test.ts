@@ -1,27 +1,15 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { NewRequest } from '../../../src/adapters/bmdb/port.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { PROVIDER } from '../../support/facts.ts';
-import {
-  createSmallWorld,
-  type SimulatedMachine,
-  type SmallWorld,
-} from '../../support/small-world.ts';
-import { advance, settled } from '../../doubles/simulated-clock.ts';
+import { createSmallWorld } from '../../support/small-world.ts';
+import type { SimulatedMachine, SmallWorld } from '../../support/small-world.ts';
+import { advance } from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 
 /** A whole daemon over in-memory adapters, in virtual time. */
 let world: SmallWorld;
-let actor: Awaited<ReturnType<SmallWorld['fleet']>>;
-afterEach(async () => {
-  actor.send({ type: 'fleet.stop' });
-  await advance(world.clock, MINUTE);
-  world.end();
-  await settled();
-  expect(actor.getSnapshot().value).toBe('stopped');
-  expect(world.clock.pending).toBe(0);
-});
 
 const rows = (): MachineRow[] => [...world.bmdb.tables.machines.values()].map(({ row }) => row);
 const permitsHeld = (): number =>
@@ -48,7 +36,7 @@ test('machines that could never be reached freeze it; a thaw holds, and the ladd
     if (hosts.size >= 4) Object.defineProperty(host, 'unreachable', { get: () => true, set() {} });
     return add(address, host);
   };
-  actor = await world.fleet();
+  await world.fleet();
   await until(() => stateOf('fleet') === 'frozen', 60 * MINUTE);
   const started = () => rows().filter(({ agentStarted }) => agentStarted).length;
   await until(() => started() === 4, 10 * MINUTE);
@@ -73,7 +61,7 @@ test('machines that could never be reached freeze it; a thaw holds, and the ladd
 
 test('a machine that was left switched off is switched on again in a freeze', async () => {
   world = createSmallWorld({ machines: 3 });
-  actor = await world.fleet();
+  await world.fleet();
   const isWell = () => [...world.views.values()].every(({ substate }) => substate === 'healthy');
   await until(() => world.views.size === 3 && isWell(), 30 * MINUTE);
   const [machine] = world.bmdb.tables.machines.values();

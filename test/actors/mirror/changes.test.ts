@@ -28,12 +28,8 @@ import { runService, type FleetStandIn } from '../../support/fleet-stand-in.ts';
 import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts';
 import { scriptedBmdb, type ScriptedBmdb } from '../../doubles/scripted-bmdb.ts';
 import { scriptedProvider } from '../../doubles/scripted-provider.ts';
-import {
-  advance,
-  createSimulatedClock,
-  settled,
-  type VirtualClock,
-} from '../../doubles/simulated-clock.ts';
+import { advance, createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';
+import type { VirtualClock } from '../../doubles/simulated-clock.ts';
 
 const GAP_MS = 250;
 const LONG_MS = 24 * 3_600_000;

@@ -25,12 +25,8 @@ import { runService, type FleetStandIn } from '../../support/fleet-stand-in.ts';
 import { recordingLog } from '../../doubles/recording-log.ts';
 import { scriptedBmdb, type ScriptedBmdb } from '../../doubles/scripted-bmdb.ts';
 import { scriptedProvider } from '../../doubles/scripted-provider.ts';
-import {
-  advance,
-  createSimulatedClock,
-  settled,
-  type VirtualClock,
-} from '../../doubles/simulated-clock.ts';
+import { advance, createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';
+import type { VirtualClock } from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 const SCAN_MS = MINUTE;
@@ -127,40 +123,6 @@ describe('scans', () => {
     script.wake();
     await answer({ machines: [row] });
     expect(fresh()).toEqual([]);
-  });
-
-  test('a wake during a scan leads to exactly one more, however many they are', async () => {
-    await advance(clock, 0);
-    expect(script.begun()).toBe(1);
-    for (let count = 0; count < 5; count += 1) script.wake();
-    await advance(clock, 10_000);
-    expect(script.begun()).toBe(1);
-    await answerOne();
-    expect(script.begun()).toBe(2);
-    await answerOne();
-    await advance(clock, 10_000);
-    expect(script.begun()).toBe(2);
-  });
-
-  test('wakes lead to scans that are a gap apart, and the last wake is never dropped', async () => {
-    await answer();
-    const before = script.begun();
-    script.wake();
-    await settled();
-    script.scans.shift()!.answer();
-    await settled();
-    script.wake();
-    await advance(clock, GAP_MS - 1);
-    expect(script.begun()).toBe(before + 1);
-    await advance(clock, 1);
-    expect(script.begun()).toBe(before + 2);
-  });
-
-  test('come by period too, when no wake is heard', async () => {
-    await answer();
-    const before = script.begun();
-    await advance(clock, SCAN_MS);
-    expect(script.begun()).toBeGreaterThan(before);
   });
 
   test('that fail are repeated, later each time, and the mirror lives on', async () => {

@@ -1,10 +1,7 @@
 import { asyncScheduler, NEVER } from 'rxjs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import {
-  createMirror,
-  type Mirror,
-  type MirrorOptions,
-} from '../../../src/actors/mirror/mirror.ts';
+import { createMirror } from '../../../src/actors/mirror/mirror.ts';
+import type { Mirror, MirrorOptions } from '../../../src/actors/mirror/mirror.ts';
 import { createPgBmdb } from '../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { WakesMode } from '../../../src/adapters/bmdb/pg/wakes.ts';
 import type { Bmdb } from '../../../src/adapters/bmdb/port.ts';
@@ -13,11 +10,8 @@ import { silentLog } from '../../../src/adapters/log/port.ts';
 import { slotOf } from '../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../src/domain/policy.ts';
-import {
-  insertMachine,
-  startOwnPgServer,
-  type PgServer,
-} from '../../adapters/bmdb/pg/pg-harness.ts';
+import { insertMachine, startOwnPgServer } from '../../adapters/bmdb/pg/pg-harness.ts';
+import type { PgServer } from '../../adapters/bmdb/pg/pg-harness.ts';
 import { machineRow } from '../../contracts/bmdb-rows.ts';
 import { runService, type FleetStandIn } from '../../support/fleet-stand-in.ts';
 import { PATIENCE } from '../../support/patience.ts';

@@ -8,12 +8,8 @@ import type { MachineRow } from '../../../src/domain/machine.ts';
 import { clockScheduler } from '../../support/clock-scheduler.ts';
 import { recordingLog } from '../../doubles/recording-log.ts';
 import { scriptedBmdb, type ScriptedBmdb } from '../../doubles/scripted-bmdb.ts';
-import {
-  advance,
-  createSimulatedClock,
-  settled,
-  type VirtualClock,
-} from '../../doubles/simulated-clock.ts';
+import { advance, createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';
+import type { VirtualClock } from '../../doubles/simulated-clock.ts';
 
 const SCAN_MS = 300_000;
 const GAP_MS = 250;

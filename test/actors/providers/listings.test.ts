@@ -1,19 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import {
-  createListings,
-  withListings,
-  type Listings,
-} from '../../../src/actors/providers/listings.ts';
+import { createListings, withListings } from '../../../src/actors/providers/listings.ts';
+import type { Listings } from '../../../src/actors/providers/listings.ts';
 import type { FleetProvider, Listing } from '../../../src/adapters/provider/port.ts';
 import { explain, ProviderError } from '../../../src/domain/errors.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import { scriptedProvider } from '../../doubles/scripted-provider.ts';
-import {
-  advance,
-  createSimulatedClock,
-  settled,
-  type VirtualClock,
-} from '../../doubles/simulated-clock.ts';
+import { advance, createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';
+import type { VirtualClock } from '../../doubles/simulated-clock.ts';
 
 const NOTHING: Listing = { machines: [], complete: true };
 let clock: VirtualClock;

@@ -2,11 +2,8 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { ProviderError, WorkConflict } from '../../../src/domain/errors.ts';
 import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { PROVIDER } from '../../support/facts.ts';
-import {
-  createProvisionStand,
-  PERIOD_MS,
-  type ProvisionStand,
-} from '../../support/provision-stand.ts';
+import { createProvisionStand, PERIOD_MS } from '../../support/provision-stand.ts';
+import type { ProvisionStand } from '../../support/provision-stand.ts';
 import { advance } from '../../doubles/simulated-clock.ts';
 
 let stand: ProvisionStand;

@@ -4,11 +4,8 @@ import type { MemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import type { MemFault } from '../../doubles/mem-provider.ts';
-import {
-  createProvisionStand,
-  type Life,
-  type ProvisionStand,
-} from '../../support/provision-stand.ts';
+import { createProvisionStand } from '../../support/provision-stand.ts';
+import type { Life, ProvisionStand } from '../../support/provision-stand.ts';
 import { advance, settled } from '../../doubles/simulated-clock.ts';
 
 const MINUTE_MS = 60_000;

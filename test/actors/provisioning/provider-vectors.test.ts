@@ -7,11 +7,8 @@ import { holdsMeantBy } from '../../../src/domain/provisioning/idle-behaviour.ts
 import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import { createProvisionStand } from '../../support/provision-stand.ts';
-import {
-  createSmallWorld,
-  type SimulatedMachine,
-  type SmallWorld,
-} from '../../support/small-world.ts';
+import { createSmallWorld } from '../../support/small-world.ts';
+import type { SimulatedMachine, SmallWorld } from '../../support/small-world.ts';
 import { advance, settled } from '../../doubles/simulated-clock.ts';
 
 /** Vectors that no other test of the core is about. */

@@ -4,11 +4,8 @@ import { ProviderError, Unreachable } from '../../../src/domain/errors.ts';
 import { IDLE_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { sleep } from '../../../src/adapters/clock/port.ts';
 import { PROVIDER, provided } from '../../support/facts.ts';
-import {
-  createProvisionStand,
-  type Life,
-  type ProvisionStand,
-} from '../../support/provision-stand.ts';
+import { createProvisionStand } from '../../support/provision-stand.ts';
+import type { Life, ProvisionStand } from '../../support/provision-stand.ts';
 import { advance } from '../../doubles/simulated-clock.ts';
 
 const MINUTE_MS = 60_000;

@@ -16,13 +16,8 @@ import {
   type VirtualClock,
 } from '../../doubles/simulated-clock.ts';
 import { ProviderError, SessionExpired, Unreachable } from '../../../src/domain/errors.ts';
-import {
-  machineId,
-  providerName,
-  slot,
-  type MachineId,
-  type Slot,
-} from '../../../src/domain/ids.ts';
+import { machineId, providerName, slot } from '../../../src/domain/ids.ts';
+import type { MachineId, Slot } from '../../../src/domain/ids.ts';
 import type { ProviderMachine, SlotFacts } from '../../../src/domain/machine.ts';
 import {
   deprovisionAsked,

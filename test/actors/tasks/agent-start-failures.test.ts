@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { hashOf, newSecret } from '../../../src/adapters/provider/core/instance-secret.ts';
 import {
@@ -13,8 +13,8 @@ import { slot } from '../../../src/domain/ids.ts';
 import { SECRET_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../../src/wire/codec.ts';
 import {
-  agentAnswer,
   AGENT_PATH as AGENT,
+  agentAnswer,
   startAgent,
   startServices,
 } from '../../support/agent-start.ts';
@@ -30,10 +30,6 @@ beforeEach(async () => {
   stand = createTaskStand();
   await stand.openSession();
   stand.host.run = (_, stdin) => agentAnswer(stdin);
-});
-afterEach(async () => {
-  await stand.close();
-  expect(stand.clock.pending).toBe(0);
 });
 
 describe('the first agent start after an installation', () => {

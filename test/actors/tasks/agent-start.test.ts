@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { TaskDeps } from '../../../src/actors/tasks/task.ts';
 import type { HostKeyPolicy } from '../../../src/domain/policy.ts';
 import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
@@ -13,8 +13,8 @@ import {
 import { backoff, device, MACHINE, provided, SLOT } from '../../support/facts.ts';
 import { runService } from '../../support/run-service.ts';
 import {
-  agentAnswer,
   AGENT_PATH as AGENT,
+  agentAnswer,
   startAgent,
   startServices,
 } from '../../support/agent-start.ts';
@@ -31,10 +31,6 @@ beforeEach(async () => {
   stand = createTaskStand();
   await stand.openSession();
   stand.host.run = (_, stdin) => agentAnswer(stdin);
-});
-afterEach(async () => {
-  await stand.close();
-  expect(stand.clock.pending).toBe(0);
 });
 
 const servicesOf = (policy?: HostKeyPolicy, change?: Partial<TaskDeps>) =>

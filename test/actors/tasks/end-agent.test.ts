@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { fromPromise } from 'xstate';
 import { deprovisionServices } from '../../../src/actors/tasks/deprovision.ts';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
@@ -46,9 +46,6 @@ beforeEach(async () => {
     exitCode: command === 'sh' && name === 'stop-agent' ? 0 : 127,
   });
   await stand.openSession();
-});
-afterEach(async () => {
-  await stand.close();
 });
 
 const begin = (): Promise<TaskResult> => {

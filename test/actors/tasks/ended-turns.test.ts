@@ -19,10 +19,6 @@ beforeEach(async () => {
   stand.given();
   await stand.grant('agentStart');
 });
-afterEach(async () => {
-  await stand.close();
-  expect(stand.clock.pending).toBe(0);
-});
 
 /** Something that is answered when the test says so. */
 function gate() {

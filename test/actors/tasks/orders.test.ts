@@ -1,30 +1,22 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { RequestedThing } from '../../../src/adapters/bmdb/port.ts';
 import { slotIdOf } from '../../../src/domain/ids.ts';
 import { IDLE_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import type { MachineView } from '../../../src/domain/view.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import { createSmallWorld, type SmallWorld } from '../../support/small-world.ts';
-import { advance, settled } from '../../doubles/simulated-clock.ts';
+import { advance } from '../../doubles/simulated-clock.ts';
 
 /** What operators file, carried out by a whole daemon: charts, slots and mirror as they ship. */
 
 const MINUTE = 60_000;
 let world: SmallWorld;
-let actor: Awaited<ReturnType<SmallWorld['fleet']>>;
 let filed = 0;
 beforeEach(async () => {
   world = createSmallWorld({ machines: 1 });
-  actor = await world.fleet();
+  await world.fleet();
   await advance(world.clock, MINUTE);
   await until(() => view().substate === 'healthy');
-});
-afterEach(async () => {
-  actor.send({ type: 'fleet.stop' });
-  await advance(world.clock, MINUTE);
-  world.end();
-  await settled();
-  expect(world.clock.pending).toBe(0);
 });
 
 const view = (): MachineView => [...world.views.values()][0]!;

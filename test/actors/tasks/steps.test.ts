@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { eitherOf, firstStep, serviceOf, stepAfter } from '../../../src/actors/tasks/steps.ts';
 import { claim, type Claimed } from '../../../src/actors/tasks/task.ts';
 import { runService } from '../../support/run-service.ts';
@@ -11,7 +11,6 @@ beforeEach(async () => {
   stand.given();
   await stand.grant('agentStart');
 });
-afterEach(() => stand.close());
 
 const stepsOf = () => {
   const { taskPool } = stand;

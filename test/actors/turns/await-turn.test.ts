@@ -13,12 +13,8 @@ import { rankOf } from '../../../src/domain/preference.ts';
 import type { Work } from '../../../src/machines/lifecycle-setup.ts';
 import { agentStarted, machineRow, NOW_MS, SESSION, SLOT, slotFacts } from '../../support/facts.ts';
 import { runService } from '../../support/run-service.ts';
-import {
-  advance,
-  createSimulatedClock,
-  settled,
-  type VirtualClock,
-} from '../../doubles/simulated-clock.ts';
+import { advance, createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';
+import type { VirtualClock } from '../../doubles/simulated-clock.ts';
 
 let clock: VirtualClock;
 let taskPool: TaskPool;

@@ -3,11 +3,8 @@ import { createPermitQueue, type PermitQueue } from '../../../src/actors/turns/p
 import { machineId, slot, type Slot } from '../../../src/domain/ids.ts';
 import type { LadderRow, MachineRow, OrderRow, SlotFacts } from '../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, type RecoveryBudget } from '../../../src/domain/policy.ts';
-import {
-  recoveryBar,
-  type GuardStanding,
-  type GuardState,
-} from '../../../src/domain/recovery/standing.ts';
+import { recoveryBar } from '../../../src/domain/recovery/standing.ts';
+import type { GuardStanding, GuardState } from '../../../src/domain/recovery/standing.ts';
 import { agentStarted, machineRow, NOW_MS, slotFacts } from '../../support/facts.ts';
 import { settled } from '../../doubles/simulated-clock.ts';
 

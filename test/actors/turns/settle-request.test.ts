@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { settleRequest, type SettleRequestDeps } from '../../../src/actors/turns/settle-request.ts';
 import { rankOf } from '../../../src/domain/preference.ts';
 import type { SessionId } from '../../../src/domain/ids.ts';
@@ -20,7 +20,6 @@ beforeEach(() => {
   stand.given();
   [sessions, known] = [[], [KEY]];
 });
-afterEach(() => stand.close());
 
 const deps = (): SettleRequestDeps => ({
   keeper: stand.keeper,

@@ -6,12 +6,8 @@ import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
 import { Unreachable } from '../../../src/domain/errors.ts';
 import { slot, type Slot } from '../../../src/domain/ids.ts';
 import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts';
-import {
-  advance,
-  createSimulatedClock,
-  settled,
-  type VirtualClock,
-} from '../../doubles/simulated-clock.ts';
+import { advance, createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';
+import type { VirtualClock } from '../../doubles/simulated-clock.ts';
 
 const RACK = slot('stub', 'rack-1');
 const OTHER = slot('stub', 'rack-2');

@@ -6,8 +6,7 @@ import { deprovisionServices } from '../../../src/actors/tasks/deprovision.ts';
 import { agentStartServices } from '../../../src/actors/tasks/agent-start.ts';
 import { createTakeoverProtocol } from '../../../src/adapters/agents/takeover-protocol.ts';
 import { createStaticProvider } from '../../../src/adapters/provider/static/static-provider.ts';
-import { loadAgentProgram } from '../../../src/agent-bundle.ts';
-import type { AgentProgram } from '../../../src/agent-bundle.ts';
+import { loadAgentProgram, type AgentProgram } from '../../../src/agent-bundle.ts';
 import { AGENT_START_BACKOFF } from '../../../src/domain/backoff.ts';
 import { reconcile } from '../../../src/domain/provisioning/reconcile.ts';
 import type { MachineView } from '../../../src/domain/view.ts';
@@ -37,7 +36,6 @@ async function machineFromList() {
   const sshd = await ssh.sshd();
   const stand = createTaskStand();
   await stand.openSession();
-  ssh.later(() => stand.close());
   const inventory = join(await ssh.directory(), 'machines.json');
   const { host, port, username } = sshd.target;
   const entry = { ID, Addr: host, Location: 'lab', SshPort: port, SshUser: username };

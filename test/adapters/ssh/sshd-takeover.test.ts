@@ -7,19 +7,16 @@ import { fromPromise } from 'xstate';
 import { agentStartServices } from '../../../src/actors/tasks/agent-start.ts';
 import type { HostKeyPolicy } from '../../../src/domain/policy.ts';
 import { createTakeoverProtocol } from '../../../src/adapters/agents/takeover-protocol.ts';
-import { loadAgentProgram } from '../../../src/agent-bundle.ts';
-import type { AgentProgram } from '../../../src/agent-bundle.ts';
+import { loadAgentProgram, type AgentProgram } from '../../../src/agent-bundle.ts';
 import { AGENT_START_BACKOFF } from '../../../src/domain/backoff.ts';
 import type { ProviderMachine } from '../../../src/domain/machine.ts';
 import type { MachineView } from '../../../src/domain/view.ts';
 import { takeover } from '../../../src/machines/takeover.ts';
 import type { Job } from '../../../src/machines/task.ts';
 import { device } from '../../support/facts.ts';
-import { createTaskStand } from '../../support/task-stand.ts';
-import type { TaskStand } from '../../support/task-stand.ts';
+import { createTaskStand, type TaskStand } from '../../support/task-stand.ts';
 import { commandOf, createSshdStand, namesIn, patient } from './sshd-stand.ts';
-import type { Sshd } from './sshd.ts';
-import { newHostKey } from './sshd.ts';
+import { type Sshd, newHostKey } from './sshd.ts';
 
 /** The services of a takeover, as they ship, against OpenSSH's real server and with the real agent. */
 let program: AgentProgram;
@@ -34,7 +31,6 @@ afterEach(() => ssh.close());
 async function taskStand(): Promise<TaskStand> {
   const stand = createTaskStand();
   await stand.openSession();
-  ssh.later(() => stand.close());
   stand.given();
   return stand;
 }

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { Denied, NotListening, TimedOut, Unreachable } from '../../../../src/domain/errors.ts';
 import { RECOVERY_BACKOFF } from '../../../../src/domain/backoff.ts';
 import { device } from '../../../support/facts.ts';
@@ -15,10 +15,6 @@ beforeEach(async () => {
   ({ stand } = stage);
   stand.capabilities = { ...stand.capabilities, reboot: false, power: false, reinstall: false };
   stand.host.run = ([program]) => (program === 'sh' ? {} : { exitCode: 127 });
-});
-afterEach(async () => {
-  await stage.close();
-  expect(stand.clock.pending).toBe(0);
 });
 
 const hasPermit = () => stand.bmdb.tables.machines.get(JOB.machineId)!.permitGrantedAtMs !== null;

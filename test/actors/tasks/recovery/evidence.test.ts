@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { TimedOut, Unreachable } from '../../../../src/domain/errors.ts';
 import { ERASING_LADDER } from '../../../../src/domain/recovery/ladder.ts';
 import type { Slot } from '../../../../src/domain/ids.ts';
@@ -12,10 +12,6 @@ let stand: RecoveryStage['stand'];
 beforeEach(async () => {
   stage = await createRecoveryStage();
   ({ stand } = stage);
-});
-afterEach(async () => {
-  await stage.close();
-  expect(stand.clock.pending).toBe(0);
 });
 
 /** Waits for the evidence of a reboot; the way it went, once it is known. */

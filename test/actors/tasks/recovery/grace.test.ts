@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { ladderRow } from '../../../support/facts.ts';
 import { advance } from '../../../doubles/simulated-clock.ts';
 import { createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';
@@ -8,10 +8,6 @@ let stand: RecoveryStage['stand'];
 beforeEach(async () => {
   stage = await createRecoveryStage();
   ({ stand } = stage);
-});
-afterEach(async () => {
-  await stage.close();
-  expect(stand.clock.pending).toBe(0);
 });
 
 const rebooting = () => ({ recovery: ladderRow({ attempts: 0 }) });

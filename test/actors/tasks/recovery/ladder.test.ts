@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type MachineRow } from '../../../../src/domain/machine.ts';
 import { ERASING_LADDER } from '../../../../src/domain/recovery/ladder.ts';
 import { backoff, ladderRow } from '../../../support/facts.ts';
@@ -12,10 +12,6 @@ let stand: RecoveryStage['stand'];
 beforeEach(async () => {
   stage = await createRecoveryStage();
   ({ stand } = stage);
-});
-afterEach(async () => {
-  await stage.close();
-  expect(stand.clock.pending).toBe(0);
 });
 
 const HOUR = 60 * MINUTE;
@@ -100,7 +96,6 @@ describe('an agent that dies again and again', () => {
 
 describe('the claim', () => {
   test('takes no machine whose provider is not configured here, whatever rung it is on', async () => {
-    await stage.close();
     stage = await createRecoveryStage(() => ({ providers: new Map() }));
     ({ stand } = stage);
     stage.silent('boot-1', { recovery: ladderRow({ attempts: 99 }) });
@@ -125,7 +120,6 @@ describe('the claim', () => {
   });
 
   test('lets go where the rows say another process than the mirror did', async () => {
-    await stage.close();
     stage = await createRecoveryStage(() => ({ facts: () => new Map() }));
     ({ stand } = stage);
     stage.silent('boot-1', { recovery: ladderRow({ rung: 'powerCycling', attempts: 2 }) });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { Work, WorkNote } from '../../../../src/adapters/bmdb/port.ts';
 import { AmbiguousCommit, NotFound, Unreachable } from '../../../../src/domain/errors.ts';
 import { ladderRow } from '../../../support/facts.ts';
@@ -38,10 +38,6 @@ beforeEach(async () => {
     stand.host.bootId = 'reinstalled';
     return 'operation-1';
   };
-});
-afterEach(async () => {
-  await stage.close();
-  expect(stand.clock.pending).toBe(0);
 });
 
 const request = async () => {

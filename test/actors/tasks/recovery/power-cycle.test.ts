@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import type { LadderRow } from '../../../../src/domain/machine.ts';
 import { device, ladderRow, MACHINE } from '../../../support/facts.ts';
@@ -10,10 +10,6 @@ let stand: RecoveryStage['stand'];
 beforeEach(async () => {
   stage = await createRecoveryStage();
   ({ stand } = stage);
-});
-afterEach(async () => {
-  await stage.close();
-  expect(stand.clock.pending).toBe(0);
 });
 
 const onRung = (change: Partial<LadderRow> = {}) =>

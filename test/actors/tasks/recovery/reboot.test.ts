@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import type { LadderRow } from '../../../../src/domain/machine.ts';
 import { ERASING_LADDER } from '../../../../src/domain/recovery/ladder.ts';
@@ -12,10 +12,6 @@ let stand: RecoveryStage['stand'];
 beforeEach(async () => {
   stage = await createRecoveryStage();
   ({ stand } = stage);
-});
-afterEach(async () => {
-  await stage.close();
-  expect(stand.clock.pending).toBe(0);
 });
 
 /** On the rung of rebooting, so often asked; the last time so long ago by somebody who is gone. */

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { hashOf, newSecret } from '../../../../src/adapters/provider/core/instance-secret.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
@@ -17,10 +17,6 @@ beforeEach(async () => {
   stage = await createRecoveryStage();
   ({ stand } = stage);
   oldKey = stand.host.hostKey;
-});
-afterEach(async () => {
-  await stage.close();
-  expect(stand.clock.pending).toBe(0);
 });
 
 const onRung = (change: Partial<LadderRow> = {}) =>

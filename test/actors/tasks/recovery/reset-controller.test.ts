@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import { CONTROLLER_RESET_MS } from '../../../../src/domain/recovery/controllers.ts';
 import { device, ladderRow, MACHINE } from '../../../support/facts.ts';
@@ -12,10 +12,6 @@ beforeEach(async () => {
   ({ stand } = stage);
   stand.capabilities = { ...stand.capabilities, resetController: true };
   stand.host.unreachable = true;
-});
-afterEach(async () => {
-  await stage.close();
-  expect(stand.clock.pending).toBe(0);
 });
 
 const HUNG = new ProviderError('transient', 'the controller does not answer');

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { stopAgentCommand } from '../../../../src/actors/tasks/stop-agent.ts';
 import {
   Denied,
@@ -19,10 +19,6 @@ beforeEach(async () => {
   stage = await createRecoveryStage();
   ({ stand } = stage);
   stand.host.run = ([program]) => (program === 'sh' ? {} : { exitCode: 127 });
-});
-afterEach(async () => {
-  await stage.close();
-  expect(stand.clock.pending).toBe(0);
 });
 
 describe('an agent that is silent on a machine that answers', () => {

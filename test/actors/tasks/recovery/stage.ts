@@ -1,8 +1,6 @@
 import { fromPromise } from 'xstate';
-import {
-  recoveryServices,
-  type RecoverDeps,
-} from '../../../../src/actors/tasks/recovery/services.ts';
+import { recoveryServices } from '../../../../src/actors/tasks/recovery/services.ts';
+import type { RecoverDeps } from '../../../../src/actors/tasks/recovery/services.ts';
 import type { NewRequest } from '../../../../src/adapters/bmdb/port.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
 import type { MachineView } from '../../../../src/domain/view.ts';
@@ -39,7 +37,6 @@ export interface RecoveryStage {
   deeds(): string[];
   /** Ends the turn, as a crash of the actor does. */
   dies(): Promise<void>;
-  close(): Promise<void>;
 }
 export interface Attempt {
   readonly result: Promise<TaskResult>;
@@ -99,7 +96,6 @@ export async function createRecoveryStage(
       stand.taskPool.end(SLOT);
       await settled();
     },
-    close: () => stand.close(),
   };
   return stage;
 }

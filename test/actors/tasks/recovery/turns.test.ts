@@ -34,7 +34,6 @@ describe('A4: a request that waits for its turn', () => {
     expect(noted).toEqual([undefined, 0, 1]);
     const askedAtMs = waiting.stand.clock.now();
     expect(waiting.stand.row().recovery).toMatchObject({ attempts: 1, askedAtMs });
-    await waiting.close();
   });
 
   test('is not made to a machine that came back meanwhile, and counts for nothing', async () => {
@@ -51,7 +50,6 @@ describe('A4: a request that waits for its turn', () => {
     await waiting.claim();
     expect(await codeOf(waiting.run('askReboot'))).toBe('nothing-to-do');
     expect(waiting.stand.row().recovery).toMatchObject({ attempts: 0, askedAtMs: null });
-    await waiting.close();
   });
 
   test('is sent again soon after, but not on the word of an old check', async () => {
@@ -69,6 +67,5 @@ describe('A4: a request that waits for its turn', () => {
     await waiting.claim();
     expect(await codeOf(waiting.run('askReboot'))).toBe('transient');
     expect(waiting.stand.row().recovery, 'nothing was carried out').toMatchObject({ attempts: 0 });
-    await waiting.close();
   });
 });

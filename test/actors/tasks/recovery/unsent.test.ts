@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import { ladderRow, PROVIDER, SLOT } from '../../../support/facts.ts';
@@ -30,10 +30,6 @@ beforeEach(async () => {
   ({ stand } = stage);
   stand.host.unreachable = true;
   notes = [];
-});
-afterEach(async () => {
-  await stage.close();
-  expect(stand.clock.pending).toBe(0);
 });
 
 test.each([

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import { ladderRow } from '../../../support/facts.ts';
 import { createSmallWorld, type SmallWorld } from '../../../support/small-world.ts';
@@ -10,14 +10,6 @@ import type { StandingRung } from '../../../../src/domain/recovery/rung-names.ts
 
 describe('provider vector 19: the host key changes', () => {
   let world: SmallWorld;
-  let actor: Awaited<ReturnType<SmallWorld['fleet']>>;
-  afterEach(async () => {
-    actor.send({ type: 'fleet.stop' });
-    await advance(world.clock, MINUTE);
-    world.end();
-    await settled();
-    expect(world.clock.pending).toBe(0);
-  });
 
   const view = () => [...world.views.values()][0]!;
   const machine = () => [...world.bmdb.tables.machines.values()][0]!;
@@ -31,7 +23,7 @@ describe('provider vector 19: the host key changes', () => {
   }
   const running = async () => {
     world = createSmallWorld({ machines: 1 });
-    actor = await world.fleet();
+    await world.fleet();
     await advance(world.clock, MINUTE);
     await until('Running', 'healthy');
     // Long enough for the guard to have seen heartbeats being taken in.
@@ -87,7 +79,6 @@ describe('provider vector 20: reboot', () => {
     await advance(stand.clock, MINUTE);
     expect(await result).toMatchObject({ outcome: 'done' });
     expect(stand.row().agentStarted).toBeNull();
-    await stage.close();
   });
 
   test('that is ignored times out, and is forced then', async () => {
@@ -102,7 +93,6 @@ describe('provider vector 20: reboot', () => {
     expect(stage.deeds()).toEqual(['reboot graceful', 'reboot force']);
     await stage.dies();
     void result;
-    await stage.close();
   });
 });
 
@@ -124,7 +114,6 @@ describe('provider vector 21: reinstall', () => {
       heartbeat: before.heartbeat,
     });
     expect(stage.deeds()).toEqual([]);
-    await stage.close();
   });
 
   test('supported: the same id, a new key', async () => {
@@ -140,6 +129,5 @@ describe('provider vector 21: reinstall', () => {
     const id = stand.row().provided!.providerId;
     expect(await stage.attempted()).toMatchObject({ outcome: 'done' });
     expect(stand.row()).toMatchObject({ provided: { providerId: id }, hostKey: null });
-    await stage.close();
   });
 });

@@ -42,7 +42,6 @@ async function recovered(rack: Rack, isUp: () => boolean) {
     await advance(stand.clock, 5_000);
   }
   expect(await result).toMatchObject({ outcome: 'done' });
-  await stage.close();
   return { machines, recovery: stand.row().recovery };
 }
 
