@@ -33,9 +33,9 @@ export function notTakenIn({ guard }: Memory): void {
 /** The same, in PostgreSQL. */
 export async function takenInSql(sql: Pick<pg.Pool, 'query'>): Promise<void> {
   await sql.query(`
-    INSERT INTO fleet_guard (scope, ingest_up_since) VALUES ('fleet', now() - interval '1 year')
+    INSERT INTO fleet_guard (scope, ingest_up_since) VALUES ('fleet', now() - interval '365 days')
       ON CONFLICT (scope) DO UPDATE SET ingest_up_since = excluded.ingest_up_since;
-    INSERT INTO guard_pulse (ingest_seen_at) VALUES (now() + interval '1 year')
+    INSERT INTO guard_pulse (ingest_seen_at) VALUES (now() + interval '365 days')
       ON CONFLICT (single) DO UPDATE SET ingest_seen_at = excluded.ingest_seen_at`);
 }
 

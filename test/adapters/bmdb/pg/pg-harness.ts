@@ -9,6 +9,7 @@ import { silentLog } from '../../../../src/adapters/log/port.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { createMovedClock, takeTimeOver, type MovedTime } from '../../../support/moved-time.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 import { startTestPostgres } from '../../../support/postgres.ts';
 import { openTestDatabase, type TestDatabase } from '../../../support/test-database.ts';
 import { notTakenInSql, takenInSql, TRUSTING_GUARD } from '../../../support/ingest.ts';
@@ -100,7 +101,7 @@ END $$`;
 const BLOATED_BYTES = 200 * 1024;
 
 /** So long that nothing is refused because the machine is slow. */
-export const PATIENT_MS = 240_000;
+export const PATIENT_MS = PATIENCE.timeout;
 
 /** A daemon's BMDB, whose clock stands still but for its pauses. */
 export const openPgBmdb = (options: Pick<PgBmdbOptions, 'url'> & Partial<PgBmdbOptions>): Bmdb =>

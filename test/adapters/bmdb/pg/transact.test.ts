@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 beforeEach(async () => {
   await server.clear();
-  db = openPgDatabase({ url: server.url, poolMax: 2 });
+  db = openPgDatabase({ url: server.url, poolMax: 2, timeoutMs: 240_000 });
 });
 afterEach(() => db.close());
 
