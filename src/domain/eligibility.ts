@@ -64,6 +64,10 @@ export function lostAtMs(row: MachineRow, loss: LossPolicy): number | null {
   return Math.max(silence, handedOutAtMs + loss.handOutMs);
 }
 
+/** One period was missed, as far as a daemon can tell that has not taken in the heartbeats itself. */
+export const lateAtMs = (heardAtMs: number, { periodMs, readGapMs = 0 }: LossPolicy): number =>
+  heardAtMs + 2 * periodMs + readGapMs;
+
 /** The agent was started and has been silent for too long. */
 export function isLost(row: MachineRow, nowMs: number, loss: LossPolicy): boolean {
   const at = lostAtMs(row, loss);

@@ -7,6 +7,7 @@ import {
   installState,
   isCoolingDown,
   isQuarantined,
+  lateAtMs,
   lostAtMs,
   orderFor,
   recoveryRefusal,
@@ -304,10 +305,6 @@ function rungAt({ work, recovery, order, agentStarted, unknownRung }: MachineRow
 
 const newerText = ({ unknownRung }: MachineRow): string | null =>
   unknownRung === undefined ? null : `a newer program recovers it, on its rung ${unknownRung}`;
-
-/** One period was missed, as far as a daemon can tell that has not taken in the heartbeats itself. */
-const lateAtMs = (heardAtMs: number, { periodMs, readGapMs = 0 }: LossPolicy): number =>
-  heardAtMs + 2 * periodMs + readGapMs;
 
 function started(facts: SlotFacts, { nowMs, loss }: Moment): Place | null {
   const { row } = facts;

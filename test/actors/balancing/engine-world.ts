@@ -3,18 +3,12 @@ import { createAnexiaBalancer } from '../../../src/adapters/balancer/anexia/anex
 import { createThrottle } from '../../../src/adapters/balancer/anexia/throttle.ts';
 import type { LoadBalancer } from '../../../src/adapters/balancer/port.ts';
 import type { Clock } from '../../../src/adapters/clock/port.ts';
-import type { Network } from '../../../src/adapters/network/port.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import type { ObjectKind } from '../../../src/domain/balancing/objects.ts';
 import { startFakengine } from '../../../src/simulator/fakengine/fakengine.ts';
 import type { FaultRule } from '../../../src/simulator/fakengine/fault-rules.ts';
 import type { Fakengine, FakengineOptions } from '../../../src/simulator/fakengine/options.ts';
-import { createMemoryNetwork } from '../../doubles/memory-network.ts';
-import {
-  createSeededRandom,
-  createSimulatedClock,
-  settled,
-} from '../../doubles/simulated-clock.ts';
+import { createSeededRandom, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { pool } from '../../domain/balancing/pool.ts';
 import { passWhen, type VectorWorld } from './vector-world.ts';
 
@@ -25,21 +19,18 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   PUT: 'update',
   DELETE: 'destroy',
 };
+/** Turns of the event loop without a request under way, after which none comes by itself. */
+const QUIET_TURNS = 4;
 
-/** The Engine's driver and its emulator, as a world of the vectors. */
+/** The Engine's driver and its emulator, over real HTTP, as a world of the vectors. */
 export async function engineWorld(options: Partial<FakengineOptions> = {}): Promise<VectorWorld> {
   const clock = createSimulatedClock();
-  const network = createMemoryNetwork(clock);
-  const dial = (fake: Fakengine) => driverOf(fake, { clock, network });
+  let inFlight = 0;
+  const dial = (fake: Fakengine) => driverOf(fake, clock, (by) => void (inFlight += by));
   const open = async (faults: readonly FaultRule[] = []) => {
     const fake = await startFakengine({
-      listen: { host: '127.0.0.1', port: 0, network },
-      // What takes it a moment takes a turn, in which no time passes.
-      clock: {
-        now: clock.now,
-        setTimeout: (then) => setImmediate(then),
-        clearTimeout: () => undefined,
-      },
+      listen: { host: '127.0.0.1', port: 0 },
+      clock: { now: clock.now, setTimeout, clearTimeout: (id) => clearTimeout(id as never) },
       faults,
       ...options,
     });
@@ -59,14 +50,8 @@ export async function engineWorld(options: Partial<FakengineOptions> = {}): Prom
     const found = fake.objects().find((one) => one.kind === kind && one.name.startsWith(name));
     return found ?? expect.unreachable(`there is no ${kind} ${name}`);
   };
-  /** What somebody else does, one call after the other: it is not counted. */
-  let last: Promise<unknown> = Promise.resolve();
-  const call = (...sent: Parameters<typeof send>): Promise<string> => {
-    const next = last.then(() => send(...sent));
-    last = next;
-    return next;
-  };
-  const send = async (method: string, path: string, body?: unknown): Promise<string> => {
+  /** What somebody else does: it is not counted. */
+  const call = async (method: string, path: string, body?: unknown): Promise<string> => {
     ours += 1;
     const headers = {
       authorization: `Token ${fake.tokens.api}`,
@@ -74,7 +59,7 @@ export async function engineWorld(options: Partial<FakengineOptions> = {}): Prom
       'user-agent': 'somebody else',
     };
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
-    const response = await network.fetch(fake.url + path, { method, headers, ...sent });
+    const response = await fetch(fake.url + path, { method, headers, ...sent });
     expect(response.status).toBeLessThan(300);
     const text = await response.text();
     told = fake.requests().length;
@@ -86,7 +71,9 @@ export async function engineWorld(options: Partial<FakengineOptions> = {}): Prom
   };
 
   async function quiet(): Promise<void> {
-    await settled();
+    for (let turns = 0; turns < QUIET_TURNS; turns = inFlight > 0 ? 0 : turns + 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
     for (const { id, name } of fake.objects()) names.set(id, name);
   }
 
@@ -195,10 +182,7 @@ export async function engineWorld(options: Partial<FakengineOptions> = {}): Prom
   };
 }
 
-function driverOf(
-  fake: Fakengine,
-  { clock, network }: { readonly clock: Clock; readonly network: Network },
-): LoadBalancer {
+function driverOf(fake: Fakengine, clock: Clock, onFlight: (by: number) => void): LoadBalancer {
   return createAnexiaBalancer(
     {
       baseUrl: fake.url,
@@ -212,11 +196,10 @@ function driverOf(
       context: {
         name: 'edge',
         clock,
-        network,
         random: createSeededRandom(1),
         log: silentLog,
         userAgent: 'shepherd/test',
-        metrics: { request: () => undefined, inFlight: () => undefined },
+        metrics: { request: () => undefined, inFlight: (_, by) => onFlight(by) },
       },
     },
   );

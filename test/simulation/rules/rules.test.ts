@@ -245,6 +245,7 @@ const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
     return forged.pass(10);
   },
   'no-permit-beyond-reach': (forged) => {
+    for (const host of forged.world.hosts.values()) host.unreachable = true;
     recovering(forged);
     forged.ladder({});
     return forged.pass(20);
