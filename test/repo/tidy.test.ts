@@ -6,7 +6,6 @@ const LINES_MAX = 400;
 /** Files that are one thing and longer than that; each with the reason. */
 const LONG_FILES: Readonly<Record<string, string>> = {
   'test/adapters/agents/http2-agent-server.test.ts': 'one listener, one suite over its table',
-  'test/actors/mirror/mirror.test.ts': 'one service, one suite in virtual time',
   'test/adapters/provider/equinix/client/vectors-calls.test.ts':
     'the vectors of calls, in their order',
   'test/actors/mirror/changes.test.ts': 'one mirror, one suite over what changes',
