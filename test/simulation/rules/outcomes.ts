@@ -82,12 +82,13 @@ export const OUTCOMES: readonly Rule[] = [
     id: 'work-is-not-dropped',
     sentence: 'S9: work ends by its success or its failure, while its daemon and session live',
     watch:
-      ({ recorder }, say) =>
+      ({ recorder, daemons }, say) =>
       (step) => {
         for (const { line } of changesOf(step, 'history')) {
           if (step.kind !== 'write' || !step.by || line.event !== 'Canceled') continue;
-          // A daemon in peace ends its tasks itself.
-          const isWell = step.atMs - recorder.steadySinceMs(step.by) > 5 * MINUTE;
+          // Whoever stops in peace ends its tasks itself.
+          const runs = daemons().some(({ name, played }) => name === step.by && played?.isAlive);
+          const isWell = runs && step.atMs - recorder.steadySinceMs(step.by) > 5 * MINUTE;
           const isCut = line.cause === 'the task ended before its time';
           if (isWell && isCut)
             say(`${line.process} of ${line.machineId} by ${step.by}: ${line.cause}`);

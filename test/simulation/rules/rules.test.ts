@@ -245,7 +245,7 @@ const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
     return forged.pass(10);
   },
   'no-permit-beyond-reach': (forged) => {
-    for (const host of forged.world.hosts.values()) host.unreachable = true;
+    forged.row({ provided: provided({ address: null }) });
     recovering(forged);
     forged.ladder({});
     return forged.pass(20);
@@ -295,7 +295,8 @@ const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
     world.provider.account.world.change(device.id, { power: 'off' });
     await pass(40);
   },
-  'work-is-not-dropped': async ({ ask, pass, tables, machine, lease }) => {
+  'work-is-not-dropped': async ({ ask, pass, tables, machine, lease, daemon }) => {
+    daemon('a', healthy);
     await pass(10);
     lease('ShepherdRecovery');
     const cause = 'the task ended before its time';
