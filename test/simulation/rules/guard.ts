@@ -106,6 +106,8 @@ export const GUARD: readonly Rule[] = [
     watch: lasting(8 * MINUTE, function* ({ world }, atMs) {
       for (const { row, leases, permitGrantedAtMs } of world.bmdb.tables.machines.values()) {
         if (permitGrantedAtMs === null || leases.length === 0) continue;
+        // A new system takes its time: the permit is for all of it.
+        if (row.recovery?.askedRung === 'reinstalling') continue;
         const host = world.hosts.get(`${row.provided?.address}:22`);
         const usualMs = 1_000 * Math.max(0, ...row.bootTimes.reboot);
         const sinceMs = Math.max(row.recovery?.askedAtMs ?? Infinity, permitGrantedAtMs);
