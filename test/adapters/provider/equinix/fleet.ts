@@ -10,19 +10,27 @@ import type {
   EquinixSettings,
 } from '../../../../src/adapters/provider/equinix/settings.ts';
 import type { Network } from '../../../../src/adapters/network/port.ts';
-import type { CallOptions, Driver, FleetProvider } from '../../../../src/adapters/provider/port.ts';
+import type {
+  CallOptions,
+  Driver,
+  DriverContext,
+  FleetProvider,
+} from '../../../../src/adapters/provider/port.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import { driven } from '../../../doubles/simulated-clock.ts';
 import type { Recorded } from './setup.ts';
 
 /** The driver in the core's hands, as the fleet has it; its calls let time pass. */
-export const fleetOver = (...args: Parameters<typeof bareFleetOver>): FleetProvider =>
-  driven(args[1].clock, bareFleetOver(...args));
+export const fleetOver = (
+  config: EquinixConfig,
+  deps: Recorded,
+  change: Partial<FleetProviderOptions> = {},
+): FleetProvider => driven(deps.clock, bareFleetOver(config, deps, change));
 
 /** The same in time that somebody else lets pass. */
 export function bareFleetOver(
   config: EquinixConfig,
-  deps: Recorded,
+  deps: Omit<Recorded, 'clock' | 'network'> & Pick<DriverContext, 'clock' | 'network'>,
   change: Partial<FleetProviderOptions> = {},
 ): FleetProvider {
   const options = {

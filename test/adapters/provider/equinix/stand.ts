@@ -89,10 +89,7 @@ export async function startStand(
     another,
     mortal(life) {
       const records = createMemoryRecords(deps.random)(providerName('equinix'));
-      return bareFleetOver(settings, {
-        ...deps,
-        ...mortal(life, { clock, network, records }),
-      } as Recorded);
+      return bareFleetOver(settings, { ...deps, ...mortal(life, { clock, network, records }) });
     },
     deviceId: (hostname) => fake.devices().find((each) => each.hostname === hostname)!.id,
     changes: (afterSeq = 0) =>

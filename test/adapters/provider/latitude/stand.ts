@@ -143,7 +143,9 @@ export async function startStand(
       daemons: () => daemons,
     });
     // What is dead is never stopped: its connections end with the emulator.
-    stops.push(async () => life.isDead || provider.stop());
+    stops.push(async () => {
+      if (!life.isDead) await provider.stop();
+    });
     return provider;
   }
 
