@@ -9,6 +9,8 @@ export interface VirtualClock extends Clock {
   increment(ms: number): void;
   /** Timers that are set and have neither fired nor been cleared. */
   readonly pending: number;
+  /** Whether it has neither fired nor been cleared. */
+  isPending(timer: unknown): boolean;
   /** Milliseconds until the next timer; null: none is set. */
   untilNext(): number | null;
 }
@@ -60,6 +62,7 @@ export function createSimulatedClock(
       return timer;
     },
     clearTimeout: (timer) => void pending.delete(timer),
+    isPending: (timer) => pending.has(timer),
     get pending() {
       return pending.size;
     },
