@@ -187,7 +187,8 @@ function requireMay({ memory, machine, work }: Held, asking: Asking): void {
   const { notAsked, isOrder, needsPermit } = asking;
   const reason = askRefusal(work.process, rowOf(memory, machine), circumstances(memory));
   if (reason) throw new NothingToDo(`${notAsked}: ${reason}`);
-  if (needsPermit && machine.permitGrantedAtMs === null) grantPermit(memory, machine, isOrder);
+  const lacksPermit = isLadder(work.process) && machine.permitGrantedAtMs === null;
+  if (needsPermit && lacksPermit) grantPermit(memory, machine, isOrder);
   else refuseGuarded(memory, machine, isOrder);
 }
 
