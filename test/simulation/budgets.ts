@@ -15,8 +15,15 @@ const RARE = new Set([
   ...['penalised', 'recovered-elsewhere', 'needs-human', 'end-lost', 'backoff-grows', 'tagged'],
   ...['creation-resumed', 'creation-taken-up', 'creation-unknown', 'creation-refused', 'hold-bars'],
   ...['device-adopted', 'intent-abandoned', 'missing-back', 'thawed-by-itself', 'order-expired'],
-  ...['stop-cuts', 'controller-reset', 'backing-off', 'stopped', 'draining', 'start-fails'],
-  ...['untagged', 'host-key-changed', 'frozen-silence', 'order-withdrawn', 'hold-expired'],
+  ...['stop-cuts', 'controller-reset', 'draining', 'untagged', 'host-key-changed', 'throttled'],
+  ...[
+    'frozen-silence',
+    'hold-expired',
+    'budget-spent',
+    'boot-unproved',
+    'no-permit',
+    'killed-at-work',
+  ],
 ]);
 
 const all = Object.keys(SITUATIONS);
