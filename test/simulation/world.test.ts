@@ -34,9 +34,9 @@ test('a machine is what its operators and its hardware make of it', async () => 
   const [installed, foreign, hung, failing] = machines();
   const about = { by: 'ann', reason: 'test' };
   const image = {
-    ...{ url: 'https://images.example/os.img', sha256: '0'.repeat(64), compression: 'none' },
-    rootDevice: { name: 'sda' },
-  } as const;
+    ...{ url: 'https://images.example/os.img', sha256: '0'.repeat(64) },
+    ...({ compression: 'none', rootDevice: { name: 'sda' } } as const),
+  };
   failing!.host.installs = 'Error';
   for (const { row } of [installed!, failing!]) {
     const what = { verb: 'install', target: targetOf(row), image } as const;

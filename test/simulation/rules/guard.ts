@@ -85,7 +85,8 @@ export const GUARD: readonly Rule[] = [
     watch: onMachines(({ before, after }, { call }) => {
       if (!['bmdb.work.finish', 'bmdb.work.fail'].includes(call.path)) return null;
       const wasLadder = before?.leases.some(({ process }) => isLadder(process));
-      return wasLadder && after && after.permitGrantedAtMs !== null && 'it keeps its permit';
+      const isKept = wasLadder && after && after.permitGrantedAtMs !== null;
+      return isKept ? 'it keeps its permit' : null;
     }),
   },
   {
