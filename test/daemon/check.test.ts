@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import type { BalancerDriver, LoadBalancer } from '../../src/adapters/balancer/port.ts';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
@@ -20,9 +20,6 @@ import { UsageError } from '../../src/domain/errors.ts';
 import { driverTable } from '../../src/settings/driver-table.ts';
 import * as leaf from '../../src/settings/leaves.ts';
 import { issue, type Issued } from '../support/certificates.ts';
-
-const root = mkdtempSync(join(tmpdir(), 'shepherd-check-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const ENDPOINT = 'fleet.example.org';
 let ca: Issued;
@@ -35,10 +32,9 @@ beforeAll(async () => {
 });
 
 let dir: string;
-let count = 0;
 beforeEach(() => {
-  dir = join(root, String((count += 1)));
-  mkdirSync(dir);
+  dir = mkdtempSync(join(tmpdir(), 'shepherd-check-'));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   put('server.key', server.key);
   put('server.pem', server.cert);
   put('ca.pem', ca.cert);
