@@ -92,7 +92,7 @@ const first = live(1);
 const again = first.then(() => live(1));
 const other = again.then(() => live(2));
 
-test('machines come up, outlive a daemon, and are brought back; no invariant is ever broken', async () => {
+test('F1: machines come up, outlive a daemon, and are brought back; no invariant is ever broken', async () => {
   const life = await first;
   expect(life.broken).toEqual([]);
   expect(life.deeds).toBeGreaterThan(MACHINES);

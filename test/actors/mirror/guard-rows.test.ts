@@ -74,7 +74,7 @@ describe('what operators ask', () => {
   });
 });
 
-test('a slot is dropped after a read of its machine alone found the machine gone', async () => {
+test('F2: a slot is dropped after a read of its machine alone found the machine gone', async () => {
   await stand.begin({ machines: [machineRow()] });
   await stand.reread(machineRow(), null);
   expect(fresh()).toMatchObject([{ type: 'observed', view: { state: 'Released' } }]);

@@ -56,7 +56,7 @@ async function stop(shell: string) {
 }
 
 describe.each(shells)('run by %s', (shell) => {
-  test('ends the agent, and nothing that only speaks of it', async () => {
+  test('F3: ends the agent, and nothing that only speaks of it', async () => {
     const agent = await start(READY, agentPath);
     const others = [
       await start(READY, agentPath, 'more'),

@@ -40,7 +40,7 @@ test('a rival that does not see us keeps its record, and we withdraw', async () 
   expect([ours, stand.count(ORDER), stand.fake.userData().length]).toEqual([false, 0, 1]);
 });
 
-test('two daemons that want the same slots: never two servers on one, and in the end one on each', async () => {
+test('F4: two daemons that want the same slots: never two servers on one, and in the end one on each', async () => {
   const stand = await startStand();
   const daemons = [stand.fleet({ daemons: 2 }), stand.fleet({ daemons: 2 })];
   const unused = await Promise.all([stand.free(daemons[0]!, 1), stand.free(daemons[0]!, 2)]);
