@@ -5,8 +5,8 @@ import { SITUATIONS, situationsIn } from './sometimes.ts';
 
 const SIZE = { machines: 6, daemons: 2, hours: 2 };
 
-it.each([3, 5])('seed %i breaks no rule, and leaves the same trace twice', async (seed) => {
-  const plan = drawPlan({ ...SIZE, seed });
+it('breaks no rule, and leaves the same trace twice', async () => {
+  const plan = drawPlan({ ...SIZE, seed: 3 });
   const first = await runPlan(plan);
   expect(first.violations).toEqual([]);
   expect(situationsIn(first.tally)).toContain('silent');

@@ -9,19 +9,34 @@ import { fileURLToPath } from 'node:url';
  */
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Files that take minutes, need clients of others, or follow documents: not for every change. */
+/**
+ * Files that take long, need clients of others, or follow documents: not for every change. For every change
+ * stay the contract of each port at one real peer, races, access, and what strangers can do.
+ */
 const NIGHT = [
   'test/{bench,clients,e2e}/**',
-  'test/faults/**/!(oracle|records|tcp-proxy).test.ts',
-  'test/actors/{crash-isolation,balancing/killed}.test.ts',
+  'test/faults/**/!(oracle|tcp-proxy).test.ts',
   'test/**/*.browser.test.ts',
-  'test/simulator/*/{command,document}.test.ts',
-  'test/adapters/provider/toy.test.ts',
-  'test/agent/agent-executable.test.ts',
+  // A whole fleet for each of many faults; the simulation strikes at random in every run.
+  'test/actors/{crash-isolation,guard/storm}.test.ts',
+  'test/actors/balancing/{engine-calls,engine-vectors,fault-battery,haproxy-vectors,killed}.test.ts',
+  'test/adapters/balancer/haproxy/{at-once,faults,left-behind,together,traffic}.test.ts',
+  // How much, how fast, how far: figures of many rows and long files.
+  'test/machines/scale.test.ts',
+  'test/adapters/bmdb/pg/{bad-database,deprovision-storm,guard-counts,jitter,plans}.test.ts',
+  'test/adapters/bmdb/schema/{harm,throw-away}.test.ts',
   'test/adapters/bmdb/{differential.test.ts,embedded/**}',
+  'test/adapters/ssh/sshd-{resume,takeover,upload}.test.ts',
+  'test/adapters/agents/strangers.test.ts',
+  'test/adapters/provider/{fuzzed-replies,toy}.test.ts',
+  'test/agent/{agent-executable,agent-process}.test.ts',
+  'test/agent/install/generic-image.test.ts',
+  'test/commands/{db-show,lb/test,provider-test}.test.ts',
   'test/deploy/install-document.test.ts',
   'test/repo/install.test.ts',
 ];
+/** What drivers are tried against, where it is not in virtual time: what breaks it breaks tests of drivers, too. */
+const NIGHT_IF_REAL = ['test/{conformance,simulator}/**'];
 
 /** Modules that are a way to the world, and what of each is none. */
 const DOORS: Readonly<Record<string, RegExp>> = {
@@ -150,11 +165,13 @@ export type ProjectName = 'virtual' | 'real' | 'night';
 export function filesByProject(): Readonly<Record<ProjectName, readonly string[]>> {
   const files = globSync('test/**/*.test.ts', { cwd: root }).toSorted();
   const night = new Set(globSync(NIGHT, { cwd: root }));
+  const nightIfReal = new Set(globSync(NIGHT_IF_REAL, { cwd: root }));
   const wayOf = createFinder(readFile);
   const found: Record<ProjectName, string[]> = { virtual: [], real: [], night: [] };
   for (const file of files) {
-    if (night.has(file)) found.night.push(file);
-    else found[wayOf(file) === null ? 'virtual' : 'real'].push(file);
+    const isReal = wayOf(file) !== null;
+    if (night.has(file) || (isReal && nightIfReal.has(file))) found.night.push(file);
+    else found[isReal ? 'real' : 'virtual'].push(file);
   }
   return found;
 }

@@ -27,7 +27,7 @@ interface Scenario<W extends { readonly clock: VirtualClock }> {
 
 function scenario<W extends { readonly clock: VirtualClock }>(of: Scenario<W>): void {
   const { title, changes, start, act, goOn } = of;
-  test(title, async () => {
+  test(`${title}`, async () => {
     const world = await start();
     const life = immortal();
     await runOut(world.clock, act(world, life));
