@@ -69,7 +69,7 @@ test('a machine that refuses SSH after its reboot comes back once it lets us in;
     const { deviceId } = hosts.list()[0]!;
     await hosts.refuseSsh(deviceId, true, 'connection');
     await hosts.loseAgent(deviceId);
-    await becomesTrue(() => daemon.board.recoveries() > 0, 'it is being recovered');
+    await becomesTrue(() => hosts.list()[0]!.seen.boots > 1, 'it is rebooted');
     await hosts.refuseSsh(deviceId, false);
     await becomesTrue(() => healthy(daemon) === 1, 'it runs again');
     expect(daemon.board.counts()).toEqual({ Running: 1 });
