@@ -2,16 +2,17 @@ import { mutationsOf } from './mutation.ts';
 
 /** Installations of a rack: claims, seeds, and what is asked of BMCs. */
 export const mutations = mutationsOf({
-  'src/adapters/provider/redfish/install/install-mode.ts test/adapters/provider/redfish/install': {
-    'install-anybodys-claim':
-      'if ([-claim.witness !== witness || -]claim.set !== instanceSetId) {\n        throw',
-    'install-second-power-on': "if (phase === [-'poweringOn' || phase === -]'installing') {",
-    'install-old-secret': 'claims.replace(claim, { [-tags, -]install }, call.signal)',
-    'install-half-made-is-recorded': '[-if (entry && isUnfinished(claim)) return null;-]',
-    'install-half-made-is-no-place': 'claim[- && !isOursToFinish(claim)-]',
-    'install-left-entries-are-hidden': '[-...away.map(shownAway),-]',
-    'install-claim-is-kept': '[-        await claims.drop(claim, call.signal);\n-]',
-  },
+  'src/adapters/provider/redfish/install/install-mode.ts test/adapters/provider/redfish/install test/adapters/provider/dies-at-every-change.test.ts':
+    {
+      'install-anybodys-claim':
+        'if ([-claim.witness !== witness || -]claim.set !== instanceSetId) {\n        throw',
+      'install-second-power-on': "if (phase === [-'poweringOn' || phase === -]'installing') {",
+      'install-old-secret': 'claims.replace(claim, { [-tags, -]install }, call.signal)',
+      'install-half-made-is-recorded': '[-if (entry && isUnfinished(claim)) return null;-]',
+      'install-half-made-is-no-place': 'claim[- && !isOursToFinish(claim)-]',
+      'install-left-entries-are-hidden': '[-...away.map(shownAway),-]',
+      'install-claim-is-kept': '[-        await claims.drop(claim, call.signal);\n-]',
+    },
   'src/adapters/provider/redfish/install/endings.ts test/adapters/provider/redfish/install': {
     'install-given-up-under-somebody':
       'if ([-(await claims.of(entry.id, signal))?.version === -]claim.version) return;',
