@@ -6,10 +6,10 @@
  *
  * FILE is a list (`test/mutations/sql.ts`, or `sql`), or a file or folder of `src/` whose mutations are
  * meant, or `core` for the lists of what decides; all without one. Only a test that fails by what it
- * expects has noticed a mutation: a run that was red by time, hooks or a crash counts if the same tests
- * are then green without it, and one that could not be loaded never does. Exits with 1 when less than
- * 95 % of the mutations were noticed, when a mutation no longer applies or cannot be loaded, or when the
- * tests are red without any.
+ * expects has noticed a mutation. A run that was red by time, hooks or a crash counts if the same tests
+ * are green without the mutation. A mutation that cannot be loaded does not count as noticed. Exits with
+ * 1 when less than 95 % of the mutations were noticed, when a mutation no longer applies or cannot be
+ * loaded, or when the tests are red without any mutation.
  *
  * `--judge simulation` asks the simulation instead of the tests: each mutation is played by the first N
  * seeds (20), as far as they reach it, until a rule is broken. `--every N` takes every Nth mutation.

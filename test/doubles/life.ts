@@ -3,7 +3,7 @@ import type { Clock } from '../../src/adapters/clock/port.ts';
 import type { Network } from '../../src/adapters/network/port.ts';
 import type { Records } from '../../src/adapters/provider/port.ts';
 
-/** What strikes one life of a daemon. */
+/** When a daemon dies, and how far it has come. */
 export interface Life {
   /** The change at which it dies, from 1; 0: never. */
   killAt: number;
@@ -23,7 +23,7 @@ export const dyingAt = (killAt: number, when: Life['when']): Life => ({
   when,
 });
 
-/** What a dead daemon hears. */
+/** The answer to a call of a dead daemon: it never comes. */
 export const never = <T>(): Promise<T> => new Promise<T>(() => undefined);
 
 /** Counts a change, which may be the one at which the daemon dies. False: it does not come about. */
@@ -41,7 +41,7 @@ interface Surroundings {
   readonly records: Records;
 }
 
-/** The surroundings of a daemon that may die: from then on nothing of it happens, and it hears nothing. */
+/** Clock, network and records of a daemon that may die. A dead daemon changes nothing and gets no answer. */
 export function mortal(life: Life, { clock, network, records }: Surroundings): Surroundings {
   async function write<T>(change: () => Promise<T>): Promise<T> {
     if (!begins(life)) return never();

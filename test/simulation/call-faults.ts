@@ -161,7 +161,7 @@ function refusalOf(call: PortCall, effect: CallEffect): Error {
 const WITHOUT_COMMIT =
   /^bmdb\.(openSession|session\.poke|scan|changesSince|readMachine|sweep|heartbeats|work)/;
 
-/** What the database adapter says once it could not find out in time; others say it at once. */
+/** The error for a lost answer. The database adapter tries for a while to find out what happened; other ports fail at once. */
 function lostAnswer(call: PortCall): Error {
   const what = `${call.path}: the answer was lost by the simulation`;
   if (isProvider(call)) return new ProviderError('transient', what, { outcome: 'unknown' });

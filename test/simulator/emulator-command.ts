@@ -13,7 +13,7 @@ import { ROOT } from './fakequinix/document.ts';
 type Child = ChildProcessByStdio<null, Readable, Readable>;
 type Answer = readonly [status: number, body: unknown];
 
-/** An emulator as its command starts it, for one file of tests. */
+/** Starts an emulator by its command for the tests of one file, and stops it after them. */
 export function emulatorCommand(name: string, env: NodeJS.ProcessEnv = {}) {
   const directory = mkdtempSync(join(tmpdir(), `${name}-command-`));
   afterAll(() => rmSync(directory, { recursive: true, force: true }));

@@ -8,7 +8,8 @@ import type { HaproxyOptions } from '../../src/simulator/haproxy/haproxy-process
 import { isProvided } from './programs.ts';
 
 /**
- * Whether the real program is there for a suite, which is `describe.runIf(hasHaproxyFor(…))`.
+ * Tells whether HAProxy is installed, for `describe.runIf(hasHaproxyFor(…))`. Where `CI` is set, a missing
+ * HAProxy fails the suite.
  * @param tested such as `the driver of HAProxy`
  */
 export const hasHaproxyFor = (tested: string): boolean =>

@@ -111,7 +111,7 @@ export const OUTCOMES: readonly Rule[] = [
         if (step.kind !== 'look') return;
         const names = new Map<string, string>();
         for (const [call, name] of open) {
-          // What a dead daemon had open ended with it.
+          // The connections of a daemon end when its process dies.
           if (scene.recorder.steadySinceMs(call.by) > call.atMs) open.delete(call);
           else if (!isWorkedOn(scene, call.host)) names.set(name, 'is connected without any work');
         }

@@ -67,7 +67,8 @@ test('F4: two daemons that want the same slots: never two servers on one, and in
   // One after the other now, as the rows of the database have it.
   for (const [n, slot] of unused.entries()) {
     const order = { unused: slot, hostname: names[n]!, witness: witnessOf(500 + n) };
-    await stand.run(daemons[1]!.createMachine(order, live)).catch(() => null);
+    const [outcome] = await stand.run(Promise.allSettled([daemons[1]!.createMachine(order, live)]));
+    if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ kind: 'race-lost' });
   }
   expect(perName()).toEqual([1, 1]);
   expect(stand.fake.userData()).toHaveLength(2);
