@@ -48,7 +48,7 @@ export interface BalancerFault {
   readonly effect: 'failBefore' | 'failAfter' | 'untagged';
   /** How often; 1 unless given. */
   times?: number;
-  /** So many calls that fit pass before it begins. */
+  /** Number of matching calls that pass before the first one is spoiled. */
   skip?: number;
   /** Only calls about objects whose names begin so. */
   readonly about?: string;

@@ -8,7 +8,7 @@ import { runOut, type VirtualClock } from './simulated-clock.ts';
 export interface MemoryNetwork extends Network {
   /** As the global `fetch`, for what listens here; lets time pass. */
   fetch(url: string, init?: MemoryRequest): Promise<Response>;
-  /** Nobody listens at these, and no answer comes either. */
+  /** Connections to these addresses are neither accepted nor refused. */
   readonly silent: Set<string>;
 }
 export interface MemoryRequest {
@@ -86,7 +86,7 @@ class Socket extends Duplex {
   #isEnded = false;
 
   override _read(): void {
-    // Everything is pushed as it comes.
+    // Incoming data is pushed as soon as it arrives.
   }
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
     const { peer } = this;

@@ -10,7 +10,7 @@ export interface SeedBudget {
   readonly situations: readonly string[];
 }
 
-/** Situations that the few runs of a change do not reach, or hardly do. */
+/** Situations that the eight runs of `ci` do not reach reliably. */
 const RARE = new Set([
   ...['penalised', 'recovered-elsewhere', 'needs-human', 'end-lost', 'backoff-grows', 'tagged'],
   ...['creation-resumed', 'creation-taken-up', 'creation-unknown', 'creation-refused', 'hold-bars'],
@@ -33,6 +33,6 @@ const from1To = (last: number) => Array.from({ length: last }, (_, at) => at + 1
 export const BUDGETS: Readonly<Record<string, SeedBudget>> = {
   /** A minute of CPU. */
   ci: { seeds: from1To(8), machines: 6, daemons: 2, hours: 2, isTwice: false, situations: common },
-  /** What a night must reach at least. */
+  /** Every situation must come about in a night. */
   night: { seeds: from1To(60), machines: 12, daemons: 3, hours: 6, isTwice: true, situations: all },
 };

@@ -30,17 +30,17 @@ type Notice = 'doubled' | 'dies-before' | 'dies-after' | 'dies-answered';
 
 export interface CallFault {
   readonly effect: CallEffect;
-  /** Calls whose path begins so, such as `bmdb.session`. */
+  /** Spoils calls whose path begins with this, such as `bmdb.session`. */
   readonly path: string;
   /** How many calls it spoils at most. */
   readonly times?: number;
-  /** So many calls that fit pass before it begins. */
+  /** Number of matching calls that pass before the first one is spoiled. */
   readonly skip?: number;
   /** Until when it spoils calls, by the world's monotonic clock. */
   readonly untilMs?: number;
   /** Of `late` and `delayed`. */
   readonly forMs?: number;
-  /** Ends the caller. Of those that die. */
+  /** Kills the caller. Used by the `dies-…` effects. */
   readonly die?: () => void;
 }
 
@@ -50,9 +50,9 @@ export interface CallFaults extends Required<Interceptor> {
   clear(): void;
 }
 
-/** From the lost answer to what the adapter finds out of it. */
+/** Time the adapter needs to find out what a lost call did. */
 const FOUND_OUT_MS = 250;
-/** Some fifty conflicts in a row, with its pauses between them. */
+/** Time of about fifty conflicts in a row, with the adapter's pauses between them. */
 const CONFLICTS_MS = 12_000;
 
 /** @param onStruck told of each call that is spoilt. */
@@ -94,7 +94,7 @@ export function createCallFaults(
     if (effect === 'late') await sleep(clock, forMs);
     if (effect === 'late' || effect === 'delayed') requireInTime(call);
     if (effect !== 'lost') return result;
-    // It asks for what became of it, and gives that up only if it hears nothing for a while.
+    // The adapter asks what the call did, and gives up when the database stays silent.
     if (isEnd(call) || isClaim(call)) {
       await sleep(clock, fault.times === 1 ? FOUND_OUT_MS : REPEAT_FOR_MS);
       if (fault.times === 1) return result;
@@ -134,7 +134,7 @@ export function createCallFaults(
   };
 }
 
-/** As the database adapter does with what must not be lost. */
+/** Repeats the call as the database adapter repeats calls that must not be lost. */
 const REPEATING = {
   random: { next: () => 0.5, uuid: () => '' },
   isPassing: (error: unknown) => error instanceof Unreachable,
@@ -145,7 +145,7 @@ const isEnd = ({ path }: PortCall) => /^bmdb\.work\.(finish|fail|cancel)$/.test(
 const isClaim = ({ path }: PortCall) => path === 'bmdb.session.claim';
 const isProvider = ({ path }: PortCall) => path.startsWith('provider.');
 
-/** As the database adapter does: what a session got past its local deadline is nobody's. */
+/** Refuses an answer that arrives after the session's local deadline, as the database adapter does. */
 function requireInTime({ path, signal }: PortCall): void {
   if (!signal?.aborted || !path.startsWith('bmdb.session.') || path.endsWith('.close')) return;
   throw new SessionExpired(`${path}: too late`, { cause: signal.reason });
@@ -157,7 +157,7 @@ function refusalOf(call: PortCall, effect: CallEffect): Error {
   return effect === 'read-only' ? new NotWritable(what) : new Unreachable(what);
 }
 
-/** Statements that only read, and those that are not worth a transaction, tell of no commit. */
+/** Calls without a transaction: they cannot lose the answer to a COMMIT. */
 const WITHOUT_COMMIT =
   /^bmdb\.(openSession|session\.poke|scan|changesSince|readMachine|sweep|heartbeats|work)/;
 

@@ -9,7 +9,7 @@ import type { Simulation } from './simulation.ts';
 import { addressOf } from './targets.ts';
 
 const MINUTE = 60_000;
-/** Some of what must be decided shows only later. */
+/** Rounds of decisions: some of them become possible only after an earlier one. */
 const ROUNDS_MAX = 4;
 
 /** Ends every fault, repairs all hardware, and does what an operator does on the morning after. */
@@ -47,7 +47,7 @@ function healHosts(simulation: Simulation): void {
   }
 }
 
-/** Whatever cannot become a machine of ours again by itself is taken away or switched on by its owner. */
+/** Devices that cannot become machines of ours again are removed or switched on by their owner. */
 function healProvider({ world: { provider, bmdb, config } }: Simulation): void {
   const { faults, world } = provider.account;
   const { machines, intents } = bmdb.tables;
@@ -69,7 +69,7 @@ function healProvider({ world: { provider, bmdb, config } }: Simulation): void {
   }
 }
 
-/** Whatever a person must decide is decided so that the fleet may be whole again. */
+/** Makes every decision that waits for a person, in favour of a healthy fleet. */
 async function decideAll({ world }: Simulation, round: number): Promise<void> {
   const { tables, requests } = world.bmdb;
   const api = { pool: 'api', balancer: null };
@@ -110,12 +110,12 @@ async function decideAll({ world }: Simulation, round: number): Promise<void> {
     const key = `morning ${round} ${at}`;
     await requests
       .file({ key, by: 'ann', reason: 'the morning after', what })
-      // Who asks for what is not there any more has nothing left to do.
+      // A request for a machine that no longer exists is refused; nothing is left to do.
       .catch(() => undefined);
   }
 }
 
-/** What is not as it must be in a fleet that has been healed for a while. */
+/** Lists everything that is wrong in a fleet that should be healthy again. */
 export function leftOver(simulation: Simulation): string[] {
   const { world, daemons } = simulation;
   const { tables } = world.bmdb;

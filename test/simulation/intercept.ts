@@ -4,7 +4,7 @@ import { isObservable, type Observable } from 'rxjs';
 export interface PortCall {
   readonly path: string;
   readonly args: readonly unknown[];
-  /** Of the session or the work that is asked; it aborts when that is dead. */
+  /** Signal of the session or work that is called; aborts when that session or work ends. */
   readonly signal?: AbortSignal;
 }
 
@@ -17,7 +17,7 @@ export interface Interceptor {
 
 /** Methods that answer at once; they are passed through untouched. */
 const SYNCHRONOUS = new Set(['remainingMs', 'capacityGroup', 'hostnameFor']);
-/** What the result of a method is called in the paths of its own methods. */
+/** Name of a method's result in the paths of the result's own methods. */
 const RESULTS: Readonly<Record<string, string>> = {
   openSession: 'session',
   claim: 'work',

@@ -67,7 +67,7 @@ export type Step =
   | { readonly kind: 'look'; readonly atMs: number }
   | { readonly kind: 'end'; readonly atMs: number };
 
-/** Remembers everything that daemons ask of their ports, and what was done to the world. */
+/** Records every call that daemons make on their ports, every row they write, and every strike. */
 export interface Recorder {
   /** Lines for people: strikes and what else happened, in their order. */
   readonly story: readonly string[];

@@ -2,7 +2,7 @@ import type { Plan, Strike } from './plan.ts';
 import { runPlan, type Outcome } from './simulation.ts';
 
 const HOUR_MS = 3_600_000;
-/** A run goes on so long after the violation that it must show. */
+/** A shorter run still goes on for this long after the violation. */
 const AFTER_MS = 60_000;
 
 /**
@@ -58,7 +58,7 @@ const without = (strikes: readonly Strike[], from: number, size: number): readon
   ...strikes.slice(from + size),
 ];
 
-/** What comes after this time is left out, unless the violation came while the fleet was healed. */
+/** Leaves out strikes after this time, unless the violation came while the fleet was being healed. */
 function endingAt(plan: Plan, endMs: number): Plan {
   if (endMs >= plan.hours * HOUR_MS) return plan;
   const strikes = plan.strikes.filter(({ atMs }) => atMs < endMs);

@@ -20,9 +20,9 @@ export interface Facts {
   end(): Tally;
 }
 
-/** Claims of one machine that come no further apart meet. */
+/** Two claims of one machine within this time count as simultaneous. */
 const MEET_MS = 2_000;
-/** Of the pause after the first failure. */
+/** Length of the pause after the first failure. */
 const GROWN = 4;
 
 export function gatherFacts({ clock, bmdb }: PlayedWorld): Facts {

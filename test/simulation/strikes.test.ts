@@ -5,13 +5,13 @@ import { BALANCER_KINDS, STRIKES, STRIKE_KINDS } from './strikes.ts';
 
 const MINUTE = 60_000;
 
-/** Whatever is down for long cannot be hit. */
+/** A machine that is already down cannot be hit. */
 const soonOver = ({ forMs, ...figures }: Readonly<Record<string, number>>) =>
   forMs === undefined ? figures : { ...figures, forMs: Math.min(forMs, MINUTE) };
 
 test('every kind of strike hits something, and a fleet recovers from all of them', async () => {
   const random = streamOf(1, 'all kinds');
-  // First what needs a fleet that is well.
+  // Strikes that need a healthy fleet come first.
   const kinds = [...BALANCER_KINDS, ...STRIKE_KINDS];
   const strikes = kinds.flatMap((kind, at) =>
     [0, 1, 2].map((turn) => ({

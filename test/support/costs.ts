@@ -11,7 +11,7 @@ import { join } from 'node:path';
 
 /** Where a caller wants the table of a run. */
 const COSTS = 'SHEPHERD_TEST_COSTS';
-/** Where the processes of a run keep it meanwhile. */
+/** File in which the processes of a run collect the costs. */
 const TABLE = 'SHEPHERD_TEST_COSTS_MEANWHILE';
 const SHOWN = 20;
 /** The kernel counts CPU time of ended children in hundredths of a second. */
@@ -50,7 +50,7 @@ export function tableOf(text: string, ownCpu: number): string {
   ].join('\n');
 }
 
-/** Before and after all test files: says what each of them cost. */
+/** Runs before and after all test files, and prints what each of them cost. */
 export function setup(): () => void {
   const dir = mkdtempSync(join(tmpdir(), 'costs-'));
   const table = join(dir, 'files.tsv');

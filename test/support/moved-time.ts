@@ -3,7 +3,7 @@ import pg from 'pg';
 import type { Clock } from '../../src/adapters/clock/port.ts';
 import { createSimulatedClock } from '../doubles/simulated-clock.ts';
 
-/** A daemon's clock that stands still, but for what a test moves. */
+/** A daemon's clock that moves only when the test moves it. */
 export interface MovedClock extends Clock {
   move(ms: number): void;
   /**
@@ -13,7 +13,7 @@ export interface MovedClock extends Clock {
   runsOn: boolean;
 }
 
-/** Timers up to this (milliseconds) are such pauses. */
+/** Timers of at most this many milliseconds count as such pauses. */
 const PAUSE_MAX_MS = 1_000;
 
 export function createMovedClock(): MovedClock {

@@ -21,7 +21,7 @@ const NIGHT = [
   'test/actors/{crash-isolation,guard/storm}.test.ts',
   'test/actors/balancing/{engine-calls,engine-vectors,fault-battery,haproxy-vectors,killed}.test.ts',
   'test/adapters/balancer/haproxy/{at-once,faults,left-behind,together,traffic}.test.ts',
-  // How much, how fast, how far: figures of many rows and long files.
+  // Tests of many rows or large files.
   'test/machines/scale.test.ts',
   'test/adapters/bmdb/pg/{bad-database,deprovision-storm,guard-counts,jitter,plans}.test.ts',
   'test/adapters/bmdb/schema/{harm,throw-away}.test.ts',
@@ -35,10 +35,10 @@ const NIGHT = [
   'test/deploy/install-document.test.ts',
   'test/repo/install.test.ts',
 ];
-/** What drivers are tried against, where it is not in virtual time: what breaks it breaks tests of drivers, too. */
+/** Emulators on sockets. A fault in an emulator also breaks the tests of its driver. */
 const NIGHT_IF_REAL = ['test/{conformance,simulator}/**'];
 
-/** Modules that are a way to the world, and what of each is none. */
+/** Modules that reach the outside world, and the names of each that do not. */
 const DOORS: Readonly<Record<string, RegExp>> = {
   'node:child_process': /^$/,
   'node:cluster': /^$/,
@@ -68,7 +68,7 @@ const STARTERS: readonly ((file: string, name: string) => boolean)[] = [
   (file) => file === 'src/commands/remote/http-door.ts',
   (file, name) => /^src\/(simulator|console)\//.test(file) && name.startsWith('start'),
 ];
-/** Whoever gives this network to servers and clients of HTTP opens no socket by them. */
+/** HTTP servers and clients over this network open no socket. */
 const NETWORK_IN_MEMORY = 'test/doubles/memory-network.ts';
 /**
  * Globals, and functions of vitest, that take or measure real time, or open a socket. Today's date is none:

@@ -1,6 +1,6 @@
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
-/** Names every test that passed only when it was repeated: it is no failure, and no secret. */
+/** Reports every test that passed only when it was repeated. */
 export class Repeats implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const repeated = modules.flatMap((each) => [...each.children.allTests()].filter(isRepeated));

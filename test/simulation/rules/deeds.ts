@@ -15,7 +15,7 @@ export interface Deed {
   readonly deviceId: string | null;
 }
 
-/** Whose work each deed may be. */
+/** Processes whose lease allows each deed. */
 const WORKERS = {
   start: ['ShepherdAgentStart'],
   stop: ['ShepherdRecovery', 'ShepherdDeprovision', 'ShepherdAgentStart'],
@@ -72,7 +72,7 @@ export const DEEDS: readonly Rule[] = [
     sentence: 'S3, S4: nothing is done to a machine but under a lease of a live session of its own',
     watch(scene, say) {
       const { tables } = scene.world.bmdb;
-      /** Whoever only looks at a machine, or puts files on it, works on it too. */
+      /** Connecting to a machine and uploading files also need a lease. */
       function touched(step: Step) {
         if (step.kind !== 'call' || !SHELL.includes(step.call.path)) return;
         const { by, host, path } = step.call;
@@ -136,7 +136,7 @@ export const DEEDS: readonly Rule[] = [
         row.deprovision !== null ||
         (row.recovery?.orderKey ?? null) !== null ||
         orderOf(scene.world.bmdb.tables, row, step.atMs) !== null;
-      // Who is heard just now was not yet when the call was on its way.
+      // A heartbeat that arrived after the request was noted does not count against it.
       const askedAtMs = row.recovery?.askedAtMs ?? step.atMs;
       if (isOrdered || heard === null || heard > askedAtMs) return;
       const silentMs = step.atMs - heard;

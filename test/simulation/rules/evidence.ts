@@ -70,7 +70,7 @@ export function createGathering({ world }: Scene) {
     if ((had === null) !== (has === null)) {
       const isOrdered = both.after?.row.recovery?.orderKey !== null;
       const { provider = '', location = null } = provided ?? {};
-      // What is ordered is let through in the time of grace.
+      // Orders may have a permit during the grace period.
       if (has === null || !isOrdered) {
         found.permits.push({ ...noted, machineId, provider, location, granted: has !== null });
       }

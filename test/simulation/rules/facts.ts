@@ -112,7 +112,7 @@ export interface Now {
 const serves = ({ members }: MachineRow): boolean =>
   members.some(({ state, waived }) => state !== 'drained' && !waived);
 
-/** Why nobody may do this to a machine now, whoever works on it; null: it may be done. */
+/** Why this must not be done to the machine now; null: it may be done. */
 export function whyNot(process: Process, row: MachineRow, now: Now): string | null {
   const { atMs, holds } = now;
   const ordered = now.order !== null && ORDERED[now.order.verb] === process ? now.order : null;

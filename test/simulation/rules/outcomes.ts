@@ -86,7 +86,7 @@ export const OUTCOMES: readonly Rule[] = [
       (step) => {
         for (const { line } of changesOf(step, 'history')) {
           if (step.kind !== 'write' || !step.by || line.event !== 'Canceled') continue;
-          // Whoever stops in peace ends its tasks itself.
+          // A daemon that stops in peace may end its own tasks.
           const runs = daemons().some(({ name, played }) => name === step.by && played?.isAlive);
           const isWell = runs && step.atMs - recorder.steadySinceMs(step.by) > 5 * MINUTE;
           const isCut = line.cause === 'the task ended before its time';
@@ -150,7 +150,7 @@ function whyUntrue(
   if (change.kind !== 'recovered' || change.unasked) return null;
   const { askedRung = null, bootIdBefore = null, askedAtMs = null } = recovery ?? {};
   const bootId = bootIdOf(scene, rows);
-  // What ran before a boot needs no stop.
+  // A boot ended the old agent, so no stop is needed.
   const ran = rows.row.heartbeat?.bootId ?? rows.row.agentStarted?.bootId ?? bootId;
   switch (askedRung) {
     case null:

@@ -132,7 +132,7 @@ async function silentFleet({ tables, heard, machine, daemon, pass }: Forged, min
   }
 }
 
-/** Whoever does this breaks the rule that is named before the colon. */
+/** Each act breaks the rule whose id stands before the colon. */
 const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
   'claim-is-allowed: nothing is wrong': (forged) => {
     forged.heard(MINUTE);

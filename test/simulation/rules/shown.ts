@@ -39,7 +39,7 @@ function placeOf({ world: { bmdb } }: Scene, machine: MemMachine, atMs: number):
   if (isInstalling(row) && row.installation.handedOutAtMs !== null) return 'Running installingOs';
   const heard = heardAtMs(row);
   if (heard === null) return 'Running awaitingHeartbeat';
-  // Whoever did not take a heartbeat in itself reads of it once a minute.
+  // A daemon reads heartbeats that other daemons took in once a minute.
   if (atMs - heard < MINUTE) return 'Running healthy';
   return atMs - heard > 3 * MINUTE ? 'Running late' : 'Running';
 }

@@ -94,7 +94,7 @@ export const DAEMONS = {
       return `${daemon.name} is cut off from ${path} (${effect}) for ${minutes(numbers['forMs']!)}`;
     },
   },
-  /** Its certificate expired, say, or a firewall changed: it does not know. */
+  /** Agents cannot connect, for example because a certificate expired. The daemon does not notice. */
   'agents-do-not-reach-daemon': {
     perHour: 0.3,
     draw: lasting(MINUTE, 60 * MINUTE),

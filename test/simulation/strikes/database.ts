@@ -11,7 +11,7 @@ import {
   type StrikeKindSpec,
 } from './kind.ts';
 
-/** What writes in a transaction, or looks for whom it conflicts with. */
+/** Calls that write in a transaction and may conflict with others. */
 const WRITES = [
   'bmdb.session.claim',
   'bmdb.work.finish',
@@ -83,7 +83,7 @@ export const DATABASE = {
       tables.reachable = false;
       later(() => {
         tables.reachable = true;
-        // Whoever listens has connected again within three seconds.
+        // A listener reconnects within three seconds.
         later(() => tables.wakes$.next('reconnected'), 2 * SECOND);
       }, forMs!);
       return `the database is away for ${minutes(forMs!)}`;

@@ -22,9 +22,9 @@ import {
   type StrikeKindSpec,
 } from './kind.ts';
 
-/** What nobody ends, or is not about one call. */
+/** Faults that never end by themselves, or that do not belong to one call. */
 const ENDLESS: readonly FaultKind[] = ['held', 'reboot-loop', 'create-gap', 'list-gap'];
-/** What a contract forbids, what spoils tags for good, or capacity until it is said otherwise. */
+/** Faults that the provider's contract forbids, or that last until somebody takes them back. */
 const UNFIT: readonly FaultKind[] = ['foreign-error', 'retry-time-far', 'tags-truncated'];
 const isFit = (kind: FaultKind) =>
   ![...ENDLESS, ...UNFIT, 'tags-lower-cased', 'quota-changes', 'capacity-changes'].includes(kind);
