@@ -8,6 +8,7 @@ import type {
   MemIntent,
   MemMachine,
   MemRequest,
+  MemSession,
   MemTables,
   MemWork,
 } from '../doubles/mem-bmdb/tables.ts';
@@ -95,6 +96,8 @@ const READS = /^bmdb\.(scan|changesSince|readMachine|events|inspection|sweep\$|w
 const MINUTE_MS = 60_000;
 /** A daemon that asks nothing of its database for so long stands still. */
 const STILL_MS = 30_000;
+/** Characters of the trace. A digest of each line by itself takes ten times as long. */
+const HASHED_AT_ONCE = 65_536;
 const OUTSIDE: PortCall = { path: 'outside', args: [] };
 
 export function createRecorder({ clock, bmdb }: PlayedWorld): Recorder {
@@ -107,7 +110,13 @@ export function createRecorder({ clock, bmdb }: PlayedWorld): Recorder {
   const differ = createDiffer(bmdb.tables);
   let calmSinceMs = clock.now();
   let lookedAtMs = 0;
-  const write = (line: string) => hash.update(`${clock.monotonic()} ${line}\n`);
+  let unhashed = '';
+  const write = (line: string) => {
+    unhashed += `${clock.monotonic()} ${line}\n`;
+    if (unhashed.length < HASHED_AT_ONCE) return;
+    hash.update(unhashed);
+    unhashed = '';
+  };
   const tell = (step: Step) => {
     for (const listener of listeners) listener(step);
   };
@@ -214,7 +223,7 @@ export function createRecorder({ clock, bmdb }: PlayedWorld): Recorder {
       write(line);
     },
     struck: () => Object.fromEntries([...struck].toSorted(([a], [b]) => a.localeCompare(b))),
-    digest: () => hash.copy().digest('hex'),
+    digest: () => hash.copy().update(unhashed).digest('hex'),
   };
 }
 
@@ -226,71 +235,66 @@ const rowsOf = ({ row, leases, permitGrantedAtMs }: MemMachine): MachineRows => 
 
 /** Rows are replaced, never changed in place: whatever is another object was written. */
 function createDiffer(tables: MemTables): () => Change[] {
-  const known = new Map<unknown, unknown>();
+  const machines = createTableDiffer(rowsOf, isSameMachine);
+  const sessions = createTableDiffer(({ deadlineMs }: MemSession) => deadlineMs);
+  const [intents, requests, guards] = [
+    sameRows<MemIntent>(),
+    sameRows<MemRequest>(),
+    sameRows<GuardRow>(),
+  ];
+  let pulse: number | null = null;
   let lines = 0;
-  const compare = <Value>(key: unknown, now: Value | null, isSame = Object.is) => {
-    const before = (known.get(key) ?? null) as Value | null;
-    if (isSame(before, now)) return null;
-    if (now === null) known.delete(key);
-    else known.set(key, now);
-    return { before, after: now };
-  };
-  const isSameMachine = (a: unknown, b: unknown) => {
-    const [one, other] = [a, b] as (MachineRows | null)[];
-    return (
-      one?.row === other?.row &&
-      one?.leases === other?.leases &&
-      one?.permitGrantedAtMs === other?.permitGrantedAtMs
-    );
-  };
-  const gone = new Map<string, Set<string>>();
-  /** Compares the rows of a table that are there, and those that were. */
-  function* all<Row, Value>(
-    table: string,
-    rows: ReadonlyMap<string, Row>,
-    valueOf: (row: Row) => Value,
-    isSame?: (a: unknown, b: unknown) => boolean,
-  ) {
-    const before = gone.get(table) ?? new Set<string>();
-    gone.set(table, before);
-    for (const [key, row] of rows) {
-      const found = compare(`${table} ${key}`, valueOf(row), isSame);
-      if (found) yield { key, ...found };
-      before.add(key);
-    }
-    if (before.size === rows.size) return;
-    for (const key of before) {
-      if (rows.has(key)) continue;
-      before.delete(key);
-      yield { key, ...compare<Value>(`${table} ${key}`, null)! };
-    }
-  }
   return () => {
     const changes: Change[] = [];
-    for (const { key, ...both } of all('machine', tables.machines, rowsOf, isSameMachine)) {
-      changes.push({ table: 'machine', machineId: key as MachineId, ...both });
-    }
-    for (const { key, ...both } of all('session', tables.sessions, (each) => each.deadlineMs)) {
-      changes.push({ table: 'session', sessionId: key, ...both });
-    }
-    const same = <Row>(row: Row) => row;
-    for (const { before, after } of all('intent', tables.intents, same)) {
-      changes.push({ table: 'intent', before, after });
-    }
-    for (const { before, after } of all('request', tables.requests, same)) {
-      changes.push({ table: 'request', before, after });
-    }
-    for (const { key, ...both } of all('guard', tables.guard.rows, same)) {
-      changes.push({ table: 'guard', scope: key, ...both });
-    }
-    const pulse = compare('pulse', tables.guard.seenAtMs);
-    if (pulse) changes.push({ table: 'pulse', ...pulse });
+    machines(tables.machines, (machineId, both) =>
+      changes.push({ table: 'machine', machineId: machineId as MachineId, ...both }),
+    );
+    sessions(tables.sessions, (sessionId, both) =>
+      changes.push({ table: 'session', sessionId, ...both }),
+    );
+    intents(tables.intents, (_, both) => changes.push({ table: 'intent', ...both }));
+    requests(tables.requests, (_, both) => changes.push({ table: 'request', ...both }));
+    guards(tables.guard.rows, (scope, both) => changes.push({ table: 'guard', scope, ...both }));
+    const { seenAtMs } = tables.guard;
+    if (seenAtMs !== pulse) changes.push({ table: 'pulse', before: pulse, after: seenAtMs });
+    pulse = seenAtMs;
     for (; lines < tables.history.length; lines += 1) {
       changes.push({ table: 'history', line: tables.history[lines]! });
     }
     return changes;
   };
 }
+
+const sameRows = <Row extends object>() => createTableDiffer((row: Row) => row, Object.is);
+
+/** Tells of each row that is not as it was when the function was called last. It runs after each call. */
+function createTableDiffer<Row, Value>(
+  valueOf: (row: Row) => Value,
+  isSame: (value: Value, row: Row) => boolean = (value, row) => value === valueOf(row),
+) {
+  const known = new Map<string, Value>();
+  return (rows: ReadonlyMap<string, Row>, tell: (key: string, both: Before<Value>) => void) => {
+    for (const [key, row] of rows) {
+      const before = known.get(key);
+      if (before !== undefined && isSame(before, row)) continue;
+      const after = valueOf(row);
+      known.set(key, after);
+      tell(key, { before: before ?? null, after });
+    }
+    if (known.size === rows.size) return;
+    for (const [key, before] of known) {
+      if (rows.has(key)) continue;
+      known.delete(key);
+      tell(key, { before, after: null });
+    }
+  };
+}
+
+const isSameMachine = (rows: MachineRows, now: MemMachine): boolean =>
+  rows.row === now.row &&
+  rows.leases === now.leases &&
+  rows.permitGrantedAtMs === now.permitGrantedAtMs;
+
 /** `h:mm:ss` after the start of the run. */
 export const timeOf = (ms: number): string => {
   const seconds = Math.floor(ms / 1_000);
@@ -301,12 +305,12 @@ export const timeOf = (ms: number): string => {
 /** Ids and plain values alone: signals, functions and large rows say nothing in a trace. */
 function plain(value: unknown): string {
   if (Array.isArray(value)) return value.map(plain).join(' ').slice(0, 500);
-  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
-    return String(value);
-  }
+  if (isPlain(value)) return String(value);
   if (typeof value !== 'object' || value === null || value instanceof AbortSignal) return '-';
-  const fields = Object.entries(value).filter(([, each]) =>
-    ['string', 'number', 'boolean'].includes(typeof each),
-  );
-  return JSON.stringify(Object.fromEntries(fields)).slice(0, 500);
+  let text = '';
+  for (const [name, each] of Object.entries(value)) if (isPlain(each)) text += `${name}=${each} `;
+  return text.slice(0, 500);
 }
+
+const isPlain = (value: unknown): value is string | number | boolean =>
+  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
