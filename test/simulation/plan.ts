@@ -1,5 +1,5 @@
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
-import { BALANCER_KINDS, STRIKES, STRIKE_KINDS, type StrikeKind } from './strikes.ts';
+import { MACHINE_KINDS, POOL_KINDS, STRIKES, STRIKE_KINDS, type StrikeKind } from './strikes.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
 
 /** One fault, drawn before the run: what, when, and with which figures. */
@@ -32,6 +32,8 @@ export type PlanOptions = Pick<Plan, 'seed' | 'machines' | 'daemons' | 'hours'>;
 const CALM_MS = 20 * 60_000;
 /** Machines are created within this; a rough start has a quarter of its strikes in it. */
 const BRING_UP_MS = 3 * 60_000;
+/** Between two strikes of a slow night: as long as a silence counts as new. */
+const SLOW_MS = 10 * 60_000;
 const HOUR_MS = 3_600_000;
 
 /** A random number generator of its own for each purpose, so that no purpose shifts another. */
@@ -41,31 +43,27 @@ export const streamOf = (seed: number, purpose: string): Random => {
   return createSeededRandom(hash);
 };
 
-/** Draws a run from a seed: each seed has a subset of all kinds of strikes, and a rate for each. */
+/**
+ * Draws a run from a seed. Two kinds of night: in a storm each kind that the seed has strikes at its own
+ * rate, and much of the fleet suffers at once; in a slow night a few kinds strike one after the other, so
+ * that nothing is frozen and machines climb the ladder to its end.
+ */
 export function drawPlan(options: PlanOptions): Plan {
   const { seed, machines, hours } = options;
   const swarm = streamOf(seed, 'swarm');
-  // From quiet nights, in which one fault meets a fleet that is well, to bad ones.
-  const share = 0.15 + 0.6 * swarm.next();
-  const intensity = 0.3 + 1.4 * swarm.next();
   const locations = 1 + Math.floor(swarm.next() * Math.min(4, machines));
   const shuffled = swarm.next() < 0.7;
   const hasPool = swarm.next() < 0.4;
-  const isRough = swarm.next() < 0.3;
-  const timeOf = (chance: number): number =>
-    isRough && chance < 0.25
-      ? 4 * chance * BRING_UP_MS
-      : CALM_MS + chance * Math.max(0, hours * HOUR_MS - CALM_MS);
-  const strikes = STRIKE_KINDS.flatMap((kind): Strike[] => {
-    const random = streamOf(seed, kind);
-    if (random.next() > share || (BALANCER_KINDS.has(kind) && !hasPool)) return [];
-    const { perHour, draw } = STRIKES[kind];
-    const count = poisson(random, perHour * hours * intensity);
-    return Array.from({ length: count }, () => ({
-      kind,
-      atMs: Math.floor(timeOf(random.next())),
-      figures: draw(random),
-    }));
+  const kinds = STRIKE_KINDS.filter((kind) => hasPool || !POOL_KINDS.has(kind));
+  const drawn = swarm.next() < 0.5 ? slowNight(swarm, kinds, hours) : storm(swarm, kinds, hours);
+  // Strikes that meet on one machine tell more than the same on many.
+  const victims = swarm.next() < 0.5 ? Array.from({ length: 2 }, swarm.next) : null;
+  const streams = new Map(kinds.map((kind) => [kind, streamOf(seed, kind)]));
+  const strikes = drawn.map(({ kind, atMs }): Strike => {
+    const random = streams.get(kind)!;
+    const figures = STRIKES[kind].draw(random);
+    const which = victims?.[Math.floor(random.next() * victims.length)];
+    return { kind, atMs, figures: { ...figures, ...(which !== undefined && { which }) } };
   });
   return {
     ...options,
@@ -75,6 +73,39 @@ export function drawPlan(options: PlanOptions): Plan {
     strikes: strikes.toSorted((a, b) => a.atMs - b.atMs || a.kind.localeCompare(b.kind)),
   };
 }
+
+type Drawn = Pick<Strike, 'kind' | 'atMs'>;
+
+function storm(swarm: Random, kinds: readonly StrikeKind[], hours: number): Drawn[] {
+  const share = 0.15 + 0.6 * swarm.next();
+  const intensity = 0.3 + 1.4 * swarm.next();
+  const isRough = swarm.next() < 0.3;
+  return kinds.flatMap((kind) => {
+    if (swarm.next() > share) return [];
+    const count = poisson(swarm, STRIKES[kind].perHour * hours * intensity);
+    return Array.from({ length: count }, () => {
+      const chance = swarm.next();
+      const isEarly = isRough && chance < 0.25;
+      const atMs = Math.floor(isEarly ? 4 * chance * BRING_UP_MS : timeOf(chance, hours));
+      return { kind, atMs };
+    });
+  });
+}
+
+function slowNight(swarm: Random, kinds: readonly StrikeKind[], hours: number): Drawn[] {
+  const machines = kinds.filter((kind) => MACHINE_KINDS.has(kind));
+  const some = <Item>(items: readonly Item[]) => items[Math.floor(swarm.next() * items.length)]!;
+  const chosen = [some(machines), some(machines), some(kinds), some(kinds), some(kinds)];
+  const count = Math.max(1, Math.floor((hours * HOUR_MS - CALM_MS) / SLOW_MS));
+  return Array.from({ length: count }, (_, at) => ({
+    kind: some(chosen),
+    atMs: Math.floor(timeOf((at + swarm.next()) / count, hours)),
+  }));
+}
+
+/** When in the run, after its first quiet minutes. */
+const timeOf = (chance: number, hours: number): number =>
+  CALM_MS + chance * Math.max(0, hours * HOUR_MS - CALM_MS);
 
 /** At least one, so that a kind that was drawn does strike. */
 function poisson(random: Random, mean: number): number {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { streamOf, type Plan } from './plan.ts';
 import { runPlan } from './simulation.ts';
-import { BALANCER_KINDS, STRIKES, STRIKE_KINDS } from './strikes.ts';
+import { POOL_KINDS, STRIKES, STRIKE_KINDS } from './strikes.ts';
 
 const MINUTE = 60_000;
 
@@ -12,7 +12,7 @@ const soonOver = ({ forMs, ...figures }: Readonly<Record<string, number>>) =>
 test('every kind of strike hits something, and a fleet recovers from all of them', async () => {
   const random = streamOf(1, 'all kinds');
   // Strikes that need a healthy fleet come first.
-  const kinds = [...BALANCER_KINDS, ...STRIKE_KINDS];
+  const kinds = [...POOL_KINDS, ...STRIKE_KINDS];
   const strikes = kinds.flatMap((kind, at) =>
     [0, 1, 2].map((turn) => ({
       kind,
