@@ -97,11 +97,11 @@ async function decideAll({ world }: Simulation, round: number): Promise<void> {
   for (const { row } of tables.machines.values()) {
     if (!row.provided) continue;
     const target = targetOf(row);
+    if (row.quarantine) things.push({ verb: 'release', target, forgetHostKey: true });
     // A machine that is gone, or runs an image of somebody's, makes room for another one.
     if (row.missing || installState(row) === 'DONE') {
       things.push({ verb: 'deprovision', target, returnToPool: true, drain: 'skip' });
     } else {
-      if (row.quarantine) things.push({ verb: 'release', target, forgetHostKey: true });
       if (row.backoffs.length > 0) things.push({ verb: 'clear-backoff', target });
       if (installState(row) !== 'NONE') things.push({ verb: 'cancel-install', target });
     }

@@ -4,7 +4,7 @@ import { SET_ID_TAG, WITNESS_TAG } from '../../../src/domain/provisioning/provid
 import type { MemMachine } from '../../doubles/mem-bmdb/tables.ts';
 import type { RecordedCall, Step } from '../recorder.ts';
 import { heardAtMs, HEARD_WITHIN_MS, isAlive, isHeld, liveLeases, orderOf } from './facts.ts';
-import { MINUTE, type Rule, type Scene } from './rule.ts';
+import { isOurs, MINUTE, type Rule, type Scene } from './rule.ts';
 
 /** Something that a machine or its provider is told to do. */
 export interface Deed {
@@ -157,7 +157,7 @@ export const DEEDS: readonly Rule[] = [
         const tell = (why: string) =>
           say(`${what} of ${machine.row.machineId} by ${call.by}: ${why}`);
         const device = account.world.device(deviceId ?? '');
-        if (device && device.tags[SET_ID_TAG] === undefined && call.path.startsWith('provider')) {
+        if (device && !isOurs(scene, device.id) && call.path.startsWith('provider')) {
           tell(`device ${deviceId} has no tag of ours`);
         }
         const { askedAtMs } = machine.row.recovery ?? {};

@@ -11,6 +11,8 @@ interface Shown {
   readonly atMs: number;
   readonly complete: boolean;
   readonly ids: ReadonlySet<string | null>;
+  /** Devices that the provider itself takes away. */
+  readonly leaving: ReadonlySet<string | null>;
 }
 
 /** What daemons make of the listings of a provider. */
@@ -33,8 +35,12 @@ export const LISTINGS: readonly Rule[] = [
           if (path !== 'provider.listMachines' || error !== null) return;
           const { machines, complete } = result as DriverListing;
           const ids = new Set(machines.map(({ id }) => id));
+          const leaving = machines.filter(({ status }) => status === 'Missing');
           const shown = (listings.get(by) ?? []).filter((each) => atMs - each.atMs < FRESH_MS);
-          listings.set(by, [{ atMs, complete, ids }, ...shown]);
+          listings.set(by, [
+            { atMs, complete, ids, leaving: new Set(leaving.map(({ id }) => id)) },
+            ...shown,
+          ]);
         }
         for (const { machineId, before, after } of changesOf(step, 'machine')) {
           if (step.kind !== 'write' || !step.by || !before?.row.provided || !after) continue;
@@ -48,6 +54,8 @@ export const LISTINGS: readonly Rule[] = [
             }
           }
           if (after.row.provided?.status !== 'Missing' || status === 'Missing') continue;
+          // The provider says itself that the device is on its way out.
+          if (listings.get(step.by)?.some(({ leaving }) => leaving.has(providerId))) continue;
           const { seen = 0, sinceMs = atMs } = missing ?? {};
           if (seen < UNLISTED_MIN) tell(`missing after ${seen} listings`);
           if (atMs - sinceMs < UNLISTED_FOR_MS) tell(`missing after ${atMs - sinceMs} ms`);

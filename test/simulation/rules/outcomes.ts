@@ -99,21 +99,25 @@ export const OUTCOMES: readonly Rule[] = [
     id: 'connections-end',
     sentence: 'S3: a connection to a machine ends with the work it was opened for',
     watch(scene, say) {
-      const open = new Map<RecordedCall, string>();
+      /** By the connection: the process that has it. */
+      const open = new Map<RecordedCall, unknown>();
+      const processOf = (by: string) => scene.daemons().find(({ name }) => name === by)?.played;
       const left = tooLong(3 * MINUTE, say);
       return (step) => {
         if (step.kind === 'answer' && step.call.path === 'shell.connect' && !step.call.error) {
-          open.set(step.call, `${step.call.by} to ${step.call.host}`);
+          open.set(step.call, processOf(step.call.by));
         }
         if (step.kind === 'call' && step.call.path === 'shell.close') {
           for (const [call] of open) if (call === step.call.args[0]) open.delete(call);
         }
         if (step.kind !== 'look') return;
         const names = new Map<string, string>();
-        for (const [call, name] of open) {
-          // The connections of a daemon end when its process dies.
-          if (scene.recorder.steadySinceMs(call.by) > call.atMs) open.delete(call);
-          else if (!isWorkedOn(scene, call.host)) names.set(name, 'is connected without any work');
+        for (const [call, process] of open) {
+          // The connections of a process end when it dies.
+          if (processOf(call.by) !== process) open.delete(call);
+          else if (!isWorkedOn(scene, call.host)) {
+            names.set(`${call.by} to ${call.host}`, 'is connected without any work');
+          }
         }
         left(names, step.atMs);
       };

@@ -1,3 +1,5 @@
+import { SET_ID_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
+import { PROVIDER } from '../../support/facts.ts';
 import type { PlayedDaemon, PlayedWorld } from '../../support/played-world.ts';
 import type { Change, Recorder, Step } from '../recorder.ts';
 
@@ -36,6 +38,11 @@ export const isSteady = ({ daemons, recorder }: Scene, atMs: number, forMs: numb
   daemons().some(
     ({ name, played }) => played?.isAlive && atMs - recorder.steadySinceMs(name) > forMs,
   );
+
+/** The device carries our tag, not that of another owner. */
+export const isOurs = ({ world: { provider, config } }: Scene, deviceId: string): boolean =>
+  provider.account.world.device(deviceId)?.tags[SET_ID_TAG] ===
+  config.providers[PROVIDER]!.instanceSetId;
 
 type Watch = Rule['watch'];
 type Found = Iterable<readonly [key: string, detail: string]>;

@@ -27,7 +27,7 @@ async function forge() {
   const id = machineId('eeeeeeee-0000-4000-8000-000000000001');
   const device = provider.account.world.add({
     ...{ reservationId: slotId!, hostname: 'a', initCommand: '', publicKey: '', fate: 'up' },
-    ...{ tags: { [SET_ID_TAG]: 'us' }, isUp: true },
+    ...{ tags: { [SET_ID_TAG]: world.config.providers[PROVIDER]!.instanceSetId }, isUp: true },
   });
   const hardware = provided({ providerId: device.id, reservationId: slotId!, location: 'hall' });
   const machine = newMachine(machineRow({ machineId: id, provided: hardware }));

@@ -11,7 +11,7 @@ import {
   orderOf,
   whyNot,
 } from './facts.ts';
-import { changesOf, isSteady, lasting, MINUTE, onMachines, type Rule } from './rule.ts';
+import { changesOf, isOurs, isSteady, lasting, MINUTE, onMachines, type Rule } from './rule.ts';
 
 /** What was noted of work under way, if the step is that. */
 function noteIn(step: Step): { readonly kind: string } & Readonly<Record<string, unknown>> {
@@ -65,6 +65,8 @@ export const WORK: readonly Rule[] = [
       const mayRecover = !isFrozen && atMs - upSinceMs > HEARD_WITHIN_MS;
       for (const { row, leases, permitGrantedAtMs } of tables.machines.values()) {
         if (leases.length > 0 || permitGrantedAtMs !== null) continue;
+        // A person decides about a device that somebody else has put a tag on.
+        if (row.provided && !isOurs(scene, row.provided.providerId)) continue;
         const now = { atMs, holds: tables.holds, order: orderOf(tables, row, atMs) };
         const may = (process: Process) => whyNot(process, row, now) === null;
         const isDue = may('ShepherdRecovery');
