@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ShellSession, ShellTarget } from '../../src/adapters/ssh/port.ts';
 import { codeOf } from '../../src/domain/errors.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
+import { facetsOf } from '../../src/domain/provisioning/provider-facets.ts';
 import type { GuardRow, HoldRow, MachineRow } from '../../src/domain/machine.ts';
 import type {
   MemHistory,
@@ -26,6 +27,8 @@ export interface RecordedCall extends PortCall {
   endedAtMs: number | null;
   /** Code of the error that it ended with; null: it succeeded. */
   error: string | null;
+  /** It ended with an error that says for certain that nothing was done. */
+  isRefused: boolean;
   result: unknown;
 }
 
@@ -170,7 +173,13 @@ export function createRecorder({ clock, bmdb }: PlayedWorld): Recorder {
         const recorded: RecordedCall = {
           ...call,
           ...{ by, host: call.path === 'shell.connect' ? hostOf(call) : host },
-          ...{ atMs: clock.now(), endedAtMs: null, error: null, result: undefined },
+          ...{
+            atMs: clock.now(),
+            endedAtMs: null,
+            error: null,
+            isRefused: false,
+            result: undefined,
+          },
         };
         const isTold = !READS.test(call.path);
         tellWrites(null, OUTSIDE);
@@ -184,6 +193,7 @@ export function createRecorder({ clock, bmdb }: PlayedWorld): Recorder {
           return call.path === 'shell.connect' ? connected(recorded) : recorded.result;
         } catch (error) {
           recorded.error = codeOf(error);
+          recorded.isRefused = facetsOf(error).outcome === 'not-done';
           if (recorded.error === 'unreachable' && call.path.startsWith('bmdb')) seen(by, true);
           write(`${by} ${call.path} failed ${recorded.error}`);
           throw error;

@@ -1,5 +1,6 @@
 import { LADDER, ATTEMPTS } from './facts.ts';
-import { deedOf } from './deeds.ts';
+import type { RecordedCall } from '../recorder.ts';
+import { deedOf, type Deed } from './deeds.ts';
 import { changesOf, lasting, MINUTE, type Rule } from './rule.ts';
 
 const HOUR = 60 * MINUTE;
@@ -20,22 +21,28 @@ export const COST: readonly Rule[] = [
     watch(scene, say) {
       /** By machine, of this episode: how often each rung was carried out. */
       const done = new Map<string, number[]>();
+      const begun = new Map<RecordedCall, Deed>();
       return (step) => {
         for (const { machineId, before, after } of changesOf(step, 'machine')) {
           if (before?.row.recovery && !after?.row.recovery) done.delete(machineId);
         }
         const deed = deedOf(step, scene);
-        if (!deed?.machine || deed.machine.row.recovery?.orderKey) return;
+        if (deed?.machine && !deed.machine.row.recovery?.orderKey) begun.set(deed.call, deed);
+        const ended = step.kind === 'answer' ? begun.get(step.call) : undefined;
+        if (!ended) return;
+        begun.delete(ended.call);
+        if (!ended.call.isRefused) count(ended);
+      };
+      function count(deed: Deed) {
         const at = { reboot: 1, off: 2, reinstall: 3 }[deed.what as 'reboot'];
         if (at === undefined) return;
-        const { machineId } = deed.machine.row;
+        const { machineId } = deed.machine!.row;
         const counts = done.get(machineId) ?? [0, 0, 0, 0];
         done.set(machineId, counts);
         counts[at]! += 1;
         const rung = LADDER[at]!;
-        // An attempt that the provider refused for certain may be made again.
-        if (counts[at]! > 2 * ATTEMPTS[rung] + 2) say(`${machineId}: ${rung} ${counts[at]} times`);
-      };
+        if (counts[at]! > ATTEMPTS[rung] + 1) say(`${machineId}: ${rung} ${counts[at]} times`);
+      }
     },
   },
   {

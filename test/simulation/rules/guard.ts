@@ -104,7 +104,10 @@ export const GUARD: readonly Rule[] = [
   {
     id: 'no-permit-beyond-reach',
     sentence: 'S7: a permit is not held for a machine beyond reach',
-    watch: lasting(8 * MINUTE, function* ({ world }, atMs) {
+    watch: lasting(8 * MINUTE, function* (scene, atMs) {
+      const { world } = scene;
+      // Nobody can give back what the database does not take.
+      if (!isSteady(scene, atMs, 2 * MINUTE)) return;
       for (const { row, leases, permitGrantedAtMs } of world.bmdb.tables.machines.values()) {
         if (permitGrantedAtMs === null || leases.length === 0) continue;
         // A new system takes its time: the permit is for all of it.

@@ -245,6 +245,7 @@ const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
     return forged.pass(10);
   },
   'no-permit-beyond-reach': (forged) => {
+    forged.daemon('a', healthy);
     forged.row({ provided: provided({ address: null }) });
     recovering(forged);
     forged.ladder({});

@@ -114,7 +114,11 @@ export const SHOWN: readonly Rule[] = [
           const entry = at && daemon.board.entries.get(at);
           const place = placeOf(scene, machine, atMs);
           const shown = entry ? `${entry.state} ${entry.substate}` : 'nothing';
-          const isTrue = shown.startsWith(place) || shown === 'Quarantined conflict';
+          // No news interrupts a task: a daemon shows its own until it has ended.
+          const isOwnWork = machine.leases.some(
+            ({ sessionId }) => scene.recorder.ownerOf(sessionId) === name,
+          );
+          const isTrue = shown.startsWith(place) || shown === 'Quarantined conflict' || isOwnWork;
           if (at && !isTrue) yield [`${name} shows ${at}`, `${shown} is ${place}`];
         }
       }

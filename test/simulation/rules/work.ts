@@ -62,7 +62,9 @@ export const WORK: readonly Rule[] = [
       if (!isSteady(scene, atMs, BEGUN_WITHIN_MS)) return;
       const isFrozen = [...tables.guard.rows.values()].some(({ frozen }) => frozen !== null);
       const upSinceMs = tables.guard.rows.get('fleet')?.ingestUpSinceMs ?? Infinity;
-      const mayRecover = !isFrozen && atMs - upSinceMs > HEARD_WITHIN_MS;
+      // A machine waits for the permits of others.
+      const isFull = [...tables.machines.values()].some((each) => each.permitGrantedAtMs !== null);
+      const mayRecover = !isFrozen && !isFull && atMs - upSinceMs > HEARD_WITHIN_MS;
       for (const { row, leases, permitGrantedAtMs } of tables.machines.values()) {
         if (leases.length > 0 || permitGrantedAtMs !== null) continue;
         // A person decides about a device that somebody else has put a tag on.
@@ -89,32 +91,44 @@ export const WORK: readonly Rule[] = [
   {
     id: 'waits-grow',
     sentence: 'S8: the gap after a failure is the stored interval: monotone, bounded, jittered',
-    watch: (_, say) => (step) => {
-      if (step.kind !== 'write' || step.call.path !== 'bmdb.work.fail') return;
-      for (const { machineId, before, after } of changesOf(step, 'machine')) {
-        for (const wait of after?.row.backoffs ?? []) {
-          const last = before?.row.backoffs.find(({ process }) => process === wait.process);
-          if (last === wait) continue;
-          const [firsts, maximum] = WAITS[wait.process] ?? [[], 0];
-          const seconds = wait.lastIntervalSeconds ?? 0;
-          const what = `${wait.process} of ${machineId} waits ${seconds} s`;
-          const known = last?.lastIntervalSeconds ?? null;
-          const isGrown = known !== null && seconds > known;
-          const isFirst = firsts.includes(seconds);
-          if (seconds > maximum) say(`${what}, which is too long`);
-          else if (known === null && !isFirst) say(`${what} after its first failure`);
-          else if (known !== null && !isGrown && !isFirst && seconds < maximum) {
-            say(`${what} after ${known} s`);
+    watch: (_, say) => {
+      /** Intervals that a person cleared while work went on, which still knows them. */
+      const cleared = new Map<string, number | null>();
+      return (step) => {
+        if (step.kind !== 'write') return;
+        const isFailure = step.call.path === 'bmdb.work.fail';
+        for (const { machineId, before, after } of changesOf(step, 'machine')) {
+          const isAtWork = (after?.leases.length ?? 0) > 0;
+          for (const wait of (isAtWork && before?.row.backoffs) || []) {
+            const isLeft = after?.row.backoffs.some(({ process }) => process === wait.process);
+            if (!isLeft) cleared.set(`${wait.process} ${machineId}`, wait.lastIntervalSeconds);
           }
-          const isRestarted = isFirst && known !== null && seconds < known && known > firsts[0]!;
-          const isHeard = (before && heardAtMs(before.row)) ?? null;
-          if (isRestarted && isLadder(wait.process) && isHeard === null) {
-            say(`${what}: it starts over though nothing was heard`);
+          for (const wait of (isFailure && after?.row.backoffs) || []) {
+            const last = before?.row.backoffs.find(({ process }) => process === wait.process);
+            if (last === wait) continue;
+            const [firsts, maximum] = WAITS[wait.process] ?? [[], 0];
+            const seconds = wait.lastIntervalSeconds ?? 0;
+            const what = `${wait.process} of ${machineId} waits ${seconds} s`;
+            const key = `${wait.process} ${machineId}`;
+            const known = last?.lastIntervalSeconds ?? cleared.get(key) ?? null;
+            cleared.delete(key);
+            const isGrown = known !== null && seconds > known;
+            const isFirst = firsts.includes(seconds);
+            if (seconds > maximum) say(`${what}, which is too long`);
+            else if (known === null && !isFirst) say(`${what} after its first failure`);
+            else if (known !== null && !isGrown && !isFirst && seconds < maximum) {
+              say(`${what} after ${known} s`);
+            }
+            const isRestarted = isFirst && known !== null && seconds < known && known > firsts[0]!;
+            const isHeard = (before && heardAtMs(before.row)) ?? null;
+            if (isRestarted && isLadder(wait.process) && isHeard === null) {
+              say(`${what}: it starts over though nothing was heard`);
+            }
+            const share = (wait.untilMs - step.atMs) / (seconds * 1_000);
+            if (share < 0.999 || share > 1.101) say(`${what}, and ends after ${share} times that`);
           }
-          const share = (wait.untilMs - step.atMs) / (seconds * 1_000);
-          if (share < 0.999 || share > 1.101) say(`${what}, and ends after ${share} times that`);
         }
-      }
+      };
     },
   },
   {
