@@ -63,9 +63,10 @@ function healProvider({ world: { provider, bmdb, config } }: Simulation): void {
     const isOurs =
       tags[SET_ID_TAG] === config.providers[PROVIDER]!.instanceSetId &&
       (known.has(id) || witnesses.includes(tags[WITNESS_TAG]!));
-    if (!isOurs || failed || status === 'Missing') world.remove(id);
-    else if (power === 'off' && upAtMs !== null) world.power(id, 'on');
-    else if (upAtMs !== null) world.change(id, { status: 'Running', leaving: null, stale: null });
+    // An installation that is under way may be one that never ends.
+    if (!isOurs || failed || status === 'Missing' || upAtMs === null) world.remove(id);
+    else if (power === 'off') world.power(id, 'on');
+    else world.change(id, { status: 'Running', leaving: null, stale: null });
   }
 }
 

@@ -62,8 +62,8 @@ export function drawPlan(options: PlanOptions): Plan {
   const strikes = drawn.map(({ kind, atMs }): Strike => {
     const random = streams.get(kind)!;
     const figures = STRIKES[kind].draw(random);
-    const which = victims?.[Math.floor(random.next() * victims.length)];
-    return { kind, atMs, figures: { ...figures, ...(which !== undefined && { which }) } };
+    const which = 'which' in figures && victims?.[Math.floor(random.next() * victims.length)];
+    return { kind, atMs, figures: { ...figures, ...(typeof which === 'number' && { which }) } };
   });
   return {
     ...options,
