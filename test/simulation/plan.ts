@@ -1,5 +1,5 @@
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
-import { MACHINE_KINDS, POOL_KINDS, STRIKES, STRIKE_KINDS, type StrikeKind } from './strikes.ts';
+import { OPERATOR_KINDS, POOL_KINDS, STRIKES, STRIKE_KINDS, type StrikeKind } from './strikes.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
 
 /** One fault, drawn before the run: what, when, and with which figures. */
@@ -32,6 +32,8 @@ export type PlanOptions = Pick<Plan, 'seed' | 'machines' | 'daemons' | 'hours'>;
 const CALM_MS = 20 * 60_000;
 /** Machines are created within this; a rough start has a quarter of its strikes in it. */
 const BRING_UP_MS = 3 * 60_000;
+/** After each of these a machine is silent until something is done. */
+const SILENCING = ['agent-dies', 'machine-hangs', 'machine-dies', 'rack-fails'] as const;
 /** Between two strikes of a slow night: as long as a silence counts as new. */
 const SLOW_MS = 10 * 60_000;
 const HOUR_MS = 3_600_000;
@@ -55,9 +57,12 @@ export function drawPlan(options: PlanOptions): Plan {
   const shuffled = swarm.next() < 0.7;
   const hasPool = swarm.next() < 0.4;
   const kinds = STRIKE_KINDS.filter((kind) => hasPool || !POOL_KINDS.has(kind));
-  const drawn = swarm.next() < 0.5 ? slowNight(swarm, kinds, hours) : storm(swarm, kinds, hours);
+  const drawn = seed % 2 === 0 ? slowNight(seed, swarm, kinds, hours) : storm(swarm, kinds, hours);
   // Strikes that meet on one machine tell more than the same on many.
-  const victims = swarm.next() < 0.5 ? Array.from({ length: 2 }, swarm.next) : null;
+  const victims =
+    swarm.next() < 0.6
+      ? Array.from({ length: 1 + Math.floor(2 * swarm.next()) }, swarm.next)
+      : null;
   const streams = new Map(kinds.map((kind) => [kind, streamOf(seed, kind)]));
   const strikes = drawn.map(({ kind, atMs }): Strike => {
     const random = streams.get(kind)!;
@@ -92,13 +97,20 @@ function storm(swarm: Random, kinds: readonly StrikeKind[], hours: number): Draw
   });
 }
 
-function slowNight(swarm: Random, kinds: readonly StrikeKind[], hours: number): Drawn[] {
-  const machines = kinds.filter((kind) => MACHINE_KINDS.has(kind));
-  const some = <Item>(items: readonly Item[]) => items[Math.floor(swarm.next() * items.length)]!;
-  const chosen = [some(machines), some(machines), some(kinds), some(kinds), some(kinds)];
+/** Consecutive seeds have each kind of order, and each way to fall silent, in its turn. */
+function slowNight(
+  seed: number,
+  swarm: Random,
+  kinds: readonly StrikeKind[],
+  hours: number,
+): Drawn[] {
+  const turn = Math.floor(seed / 2);
+  const some = () => kinds[Math.floor(swarm.next() * kinds.length)]!;
+  const silencing = SILENCING[turn % SILENCING.length]!;
+  const chosen = [OPERATOR_KINDS[turn % OPERATOR_KINDS.length]!, silencing, some(), some(), some()];
   const count = Math.max(1, Math.floor((hours * HOUR_MS - CALM_MS) / SLOW_MS));
   return Array.from({ length: count }, (_, at) => ({
-    kind: some(chosen),
+    kind: chosen[at % chosen.length]!,
     atMs: Math.floor(timeOf((at + swarm.next()) / count, hours)),
   }));
 }

@@ -11,7 +11,9 @@ export type StrikeKind = keyof typeof TABLE;
 /** Every kind of strike. A new kind is a new entry. */
 export const STRIKES: Readonly<Record<StrikeKind, StrikeKindSpec>> = TABLE;
 export const STRIKE_KINDS = Object.keys(STRIKES) as readonly StrikeKind[];
-const kindsOf = (table: object) => new Set(Object.keys(table) as StrikeKind[]);
 /** Kinds that strike only in runs with a pool. */
-export const POOL_KINDS: ReadonlySet<StrikeKind> = kindsOf(BALANCERS);
-export const MACHINE_KINDS: ReadonlySet<StrikeKind> = kindsOf(MACHINES);
+export const POOL_KINDS: ReadonlySet<StrikeKind> = new Set(
+  Object.keys(BALANCERS) as (keyof typeof BALANCERS)[],
+);
+/** What people ask for. */
+export const OPERATOR_KINDS = Object.keys(OPERATORS) as readonly (keyof typeof OPERATORS)[];

@@ -24,7 +24,8 @@ export const OPERATORS = {
     perHour: 0.5,
     draw: lasting(MINUTE, 120 * MINUTE, 'kind', 'end'),
     strike(simulation, { which, kind: at, end, forMs }) {
-      const kind = pick(HOLD_KINDS, at!);
+      // The hold that is asked for most.
+      const kind = pick([...HOLD_KINDS, 'no-recover', 'no-recover'] as const, at!);
       // Half of them are taken away by hand.
       const untilMs = end! < 0.5 ? simulation.clock.now() + forMs! : null;
       return askOf(simulation, which!, (to) => {
