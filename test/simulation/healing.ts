@@ -4,6 +4,7 @@ import type { RequestedThing } from '../../src/adapters/bmdb/port.ts';
 import { SET_ID_TAG, WITNESS_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { installState } from '../../src/domain/eligibility.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
+import { explain } from '../../src/domain/errors.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import type { Simulation } from './simulation.ts';
 import { addressOf } from './targets.ts';
@@ -71,7 +72,7 @@ function healProvider({ world: { provider, bmdb, config } }: Simulation): void {
 }
 
 /** Makes every decision that waits for a person, in favour of a healthy fleet. */
-async function decideAll({ world }: Simulation, round: number): Promise<void> {
+async function decideAll({ world, recorder }: Simulation, round: number): Promise<void> {
   const { tables, requests } = world.bmdb;
   const api = { pool: 'api', balancer: null };
   const things: RequestedThing[] = [
@@ -100,7 +101,8 @@ async function decideAll({ world }: Simulation, round: number): Promise<void> {
     const target = targetOf(row);
     if (row.quarantine) things.push({ verb: 'release', target, forgetHostKey: true });
     // A machine that is gone, or runs an image of somebody's, makes room for another one.
-    if (row.missing || installState(row) === 'DONE') {
+    const isGone = row.missing !== null || row.provided.status === 'Missing';
+    if (isGone || installState(row) === 'DONE') {
       things.push({ verb: 'deprovision', target, returnToPool: true, drain: 'skip' });
     } else {
       if (row.backoffs.length > 0) things.push({ verb: 'clear-backoff', target });
@@ -111,8 +113,7 @@ async function decideAll({ world }: Simulation, round: number): Promise<void> {
     const key = `morning ${round} ${at}`;
     await requests
       .file({ key, by: 'ann', reason: 'the morning after', what })
-      // A request for a machine that no longer exists is refused; nothing is left to do.
-      .catch(() => undefined);
+      .catch((error: unknown) => recorder.note(`refused ${what.verb}: ${explain(error)}`));
   }
 }
 

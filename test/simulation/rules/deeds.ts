@@ -76,12 +76,14 @@ export const DEEDS: readonly Rule[] = [
       function touched(step: Step) {
         if (step.kind !== 'call' || !SHELL.includes(step.call.path)) return;
         const { by, host, path } = step.call;
-        const at = [...tables.machines.values()].find(({ row }) => row.provided?.address === host);
-        if (!at) return;
-        const isOurs = liveLeases(tables, at.leases, step.atMs).some(
-          ({ sessionId }) => scene.recorder.ownerOf(sessionId) === by,
+        // A provider may show the same address for two machines.
+        const at = [...tables.machines.values()].filter((m) => m.row.provided?.address === host);
+        const isOurs = at.some(({ leases }) =>
+          liveLeases(tables, leases, step.atMs).some(
+            ({ sessionId }) => scene.recorder.ownerOf(sessionId) === by,
+          ),
         );
-        if (!isOurs) say(`${path} to ${host} by ${by}, which does not work on it`);
+        if (at.length > 0 && !isOurs) say(`${path} to ${host} by ${by}, which does not work on it`);
       }
       return (step) => {
         const deed = deedOf(step, scene);

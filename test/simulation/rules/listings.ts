@@ -1,4 +1,4 @@
-import type { DriverListing } from '../../../src/adapters/provider/port.ts';
+import type { DriverListing, DriverMachine } from '../../../src/adapters/provider/port.ts';
 import { changesOf, MINUTE, type Rule } from './rule.ts';
 
 /** A device is gone after so many complete listings in a row without it, over so long. */
@@ -11,8 +11,6 @@ interface Shown {
   readonly atMs: number;
   readonly complete: boolean;
   readonly ids: ReadonlySet<string | null>;
-  /** Devices that the provider itself takes away. */
-  readonly leaving: ReadonlySet<string | null>;
 }
 
 /** What daemons make of the listings of a provider. */
@@ -25,6 +23,8 @@ export const LISTINGS: readonly Rule[] = [
       const listings = new Map<string, Shown[]>();
       /** When each device was last looked at and not found, by daemon. */
       const unfound = new Map<string, number>();
+      /** When the provider last told that it takes each device away. */
+      const leaving = new Map<string, number>();
       return (step) => {
         const { atMs } = step;
         if (step.kind === 'answer') {
@@ -32,15 +32,18 @@ export const LISTINGS: readonly Rule[] = [
           if (path === 'provider.getMachine' && error === 'not-found') {
             unfound.set(`${by} ${String(args[0])}`, atMs);
           }
+          if (path === 'provider.getMachine' && error === null) {
+            const { id, status } = result as DriverMachine;
+            if (status === 'Missing') leaving.set(`${by} ${id}`, atMs);
+          }
           if (path !== 'provider.listMachines' || error !== null) return;
           const { machines, complete } = result as DriverListing;
           const ids = new Set(machines.map(({ id }) => id));
-          const leaving = machines.filter(({ status }) => status === 'Missing');
+          for (const { id, status } of machines) {
+            if (status === 'Missing') leaving.set(`${by} ${id}`, atMs);
+          }
           const shown = (listings.get(by) ?? []).filter((each) => atMs - each.atMs < FRESH_MS);
-          listings.set(by, [
-            { atMs, complete, ids, leaving: new Set(leaving.map(({ id }) => id)) },
-            ...shown,
-          ]);
+          listings.set(by, [{ atMs, complete, ids }, ...shown]);
         }
         for (const { machineId, before, after } of changesOf(step, 'machine')) {
           if (step.kind !== 'write' || !step.by || !before?.row.provided || !after) continue;
@@ -55,7 +58,8 @@ export const LISTINGS: readonly Rule[] = [
           }
           if (after.row.provided?.status !== 'Missing' || status === 'Missing') continue;
           // The provider says itself that the device is on its way out.
-          if (listings.get(step.by)?.some(({ leaving }) => leaving.has(providerId))) continue;
+          const toldAtMs = leaving.get(`${step.by} ${providerId}`) ?? -Infinity;
+          if (atMs - toldAtMs < FRESH_MS) continue;
           const { seen = 0, sinceMs = atMs } = missing ?? {};
           if (seen < UNLISTED_MIN) tell(`missing after ${seen} listings`);
           if (atMs - sinceMs < UNLISTED_FOR_MS) tell(`missing after ${atMs - sinceMs} ms`);

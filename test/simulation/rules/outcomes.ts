@@ -157,8 +157,11 @@ function whyUntrue(
   // A boot ended the old agent, so no stop is needed.
   const ran = rows.row.heartbeat?.bootId ?? rows.row.agentStarted?.bootId ?? bootId;
   switch (askedRung) {
-    case null:
-      return 'nothing was asked for';
+    case null: {
+      // A person who releases it meanwhile clears what was noted.
+      const isAsked = (['stop', 'reboot', 'off', 'reinstall'] as const).some(did);
+      return isAsked ? null : 'nothing was asked for';
+    }
     case 'restartingAgent':
       return did('stop') || ran !== bootId ? null : 'no agent was stopped';
     case 'reinstalling': {
