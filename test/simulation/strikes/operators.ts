@@ -31,7 +31,13 @@ export const OPERATORS = {
       return askOf(simulation, which!, (to) => {
         const unhold = { verb: 'unhold', target: { ...to, machineId: null }, kind } as const;
         if (untilMs === null) simulation.later(() => void ask(simulation, unhold), forMs!);
-        return { verb: 'hold', target: to, kind, untilMs, force: end! < 0.2 };
+        return {
+          verb: 'hold',
+          target: to,
+          kind,
+          untilMs,
+          force: kind === 'no-serve' && end! < 0.2,
+        };
       });
     },
   },
