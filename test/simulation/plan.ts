@@ -57,10 +57,11 @@ export function drawPlan(options: PlanOptions): Plan {
   const shuffled = swarm.next() < 0.7;
   const hasPool = swarm.next() < 0.4;
   const kinds = STRIKE_KINDS.filter((kind) => hasPool || !POOL_KINDS.has(kind));
-  const drawn = seed % 2 === 0 ? slowNight(seed, swarm, kinds, hours) : storm(swarm, kinds, hours);
+  const isSlow = seed % 2 === 0;
+  const drawn = isSlow ? slowNight(seed, swarm, kinds, hours) : storm(swarm, kinds, hours);
   // Strikes that meet on one machine tell more than the same on many.
   const victims =
-    swarm.next() < 0.6
+    isSlow || swarm.next() < 0.4
       ? Array.from({ length: 1 + Math.floor(2 * swarm.next()) }, swarm.next)
       : null;
   const streams = new Map(kinds.map((kind) => [kind, streamOf(seed, kind)]));

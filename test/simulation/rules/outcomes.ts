@@ -144,7 +144,8 @@ function whyUntrue(
   if (change.kind === 'agentStarted') {
     if (!did('start')) return 'no agent was executed';
     if (!did('upload')) return 'no agent was uploaded';
-    const isKnown = change.hostKey === null || change.hostKey === host?.hostKey;
+    // Where its provider shows a wrong address, nobody answers there.
+    const isKnown = !host || change.hostKey === null || change.hostKey === host.hostKey;
     return isKnown ? null : 'its host key is another one';
   }
   if (change.kind === 'deprovisioned') {
