@@ -18,8 +18,6 @@ const SLOW = [
   'console/page/accessible',
   'e2e/',
   'faults/sim-providers',
-  'faults/three-daemons',
-  'faults/balanced/killed',
   'bench/bench',
 ];
 

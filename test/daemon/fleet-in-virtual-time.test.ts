@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { explain } from '../../src/domain/errors.ts';
 import { advance, createSeededRandom } from '../doubles/simulated-clock.ts';
 import { watchInvariants } from '../support/invariants.ts';
 import { createPlayedWorld, type PlayedDaemon } from '../support/played-world.ts';
@@ -18,10 +17,10 @@ const countsOf = ({ daemon }: PlayedDaemon) => daemon.board.counts();
 const healthyOf = ({ daemon }: PlayedDaemon) =>
   [...daemon.board.entries.values()].filter(({ substate }) => substate === 'healthy').length;
 
-/** One life of a fleet: it comes up, a daemon dies, two agents fall silent and are brought back. */
-async function live(seed: number) {
+/** A life of a fleet: it comes up, a daemon dies, two agents fall silent and are brought back. */
+async function live() {
   const world = createPlayedWorld({
-    seed,
+    seed: 1,
     locations: LOCATIONS,
     config: { provisioner: { maxMachines: 0 } },
   });
@@ -29,7 +28,7 @@ async function live(seed: number) {
   const pass = (ms: number) => advance(world.clock, ms, watch.look);
   const daemons: PlayedDaemon[] = [];
   for (const [at, name] of ['one', 'two', 'three'].entries()) {
-    const random = createSeededRandom(1_000 * seed + at);
+    const random = createSeededRandom(1_000 + at);
     daemons.push(await world.start({ name, random, ...watch.ports() }));
     await pass(137);
   }
@@ -68,7 +67,6 @@ async function live(seed: number) {
     saidAfterDeath: dead.log.lines.length - linesAtDeath,
     timersLeft: world.clock.pending,
     sessionsLeft: world.bmdb.tables.sessions.size,
-    told: toldBy(world, daemons),
   };
 }
 
@@ -76,24 +74,8 @@ async function live(seed: number) {
 const most = (times: readonly number[]): number =>
   Math.max(...times.map((atMs, at) => at + 1 - times.findIndex((from) => from > atMs - 1_000)));
 
-/** All that is remembered of a life, as text. */
-function toldBy(world: ReturnType<typeof createPlayedWorld>, daemons: readonly PlayedDaemon[]) {
-  const { history, events, machines, intents } = world.bmdb.tables;
-  const rows = [history, events, [...machines.values()], [...intents.values()]];
-  const logs = daemons.map(({ log }) => log.lines);
-  return JSON.stringify(
-    [...rows, world.provider.devices(), ...logs],
-    (_, value: unknown) => (value instanceof Error ? explain(value) : value),
-    1,
-  );
-}
-
-const first = live(1);
-const again = first.then(() => live(1));
-const other = again.then(() => live(2));
-
 test('F1: machines come up, outlive a daemon, and are brought back; no invariant is ever broken', async () => {
-  const life = await first;
+  const life = await live();
   expect(life.broken).toEqual([]);
   expect(life.deeds).toBeGreaterThan(MACHINES);
   // The budget of the default configuration, for all daemons together.
@@ -107,14 +89,4 @@ test('F1: machines come up, outlive a daemon, and are brought back; no invariant
   expect(life.executions).toEqual({ silent: 2, hanging: 2 });
   expect(life.saidAfterDeath).toBe(0);
   expect([life.timersLeft, life.sessionsLeft]).toEqual([0, 0]);
-});
-
-test('the same seed gives the same life byte for byte, another seed another one', async () => {
-  const lives = await Promise.all([first, again, other]);
-  const [one, same, different] = lives.map(({ told }) => told);
-  expect(one!.length).toBeGreaterThan(100_000);
-  expect(same === one, 'the same seed, the same life').toBe(true);
-  expect(different === one, 'another seed, another life').toBe(false);
-  expect(lives[2].broken).toEqual([]);
-  expect(lives[2].ended).toEqual([{ Running: MACHINES }, { Running: MACHINES }]);
 });

@@ -100,7 +100,7 @@ export const mutations = mutationsOf({
     'balancing-begins-before-the-fleet-is-known':
       '  [-while-]{+if+} (!isKnown()) await sleep(clock, KNOWN_MS, ends);\n',
   },
-  'src/actors/balancing/services.ts test/actors/balancing/killed.test.ts': {
+  'src/actors/balancing/services.ts test/actors/balancing': {
     'balancing-heirs-read-no-rows': 'desk.rows.[-set(row.machineId, row)-]{+size+};',
   },
   'src/actors/balancing/services.ts test/actors/balancing/renamed.test.ts': {

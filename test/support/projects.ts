@@ -18,8 +18,8 @@ const NIGHT = [
   'test/faults/**/!(oracle|tcp-proxy).test.ts',
   'test/**/*.browser.test.ts',
   // A whole fleet for each of many faults; the simulation strikes at random in every run.
-  'test/actors/{crash-isolation,guard/storm}.test.ts',
-  'test/actors/balancing/{engine-calls,engine-vectors,fault-battery,haproxy-vectors,killed}.test.ts',
+  'test/actors/crash-isolation.test.ts',
+  'test/actors/balancing/{engine-calls,engine-vectors,haproxy-vectors}.test.ts',
   'test/adapters/balancer/haproxy/{at-once,faults,left-behind,together,traffic}.test.ts',
   // Tests of many rows or large files.
   'test/machines/scale.test.ts',

@@ -14,7 +14,6 @@ import type { GuardRow, RequestRow, SlotFacts } from '../../../src/domain/machin
 import { rankOf } from '../../../src/domain/preference.ts';
 import { calmRow, DEFAULT_GUARD } from '../../../src/domain/recovery/guard-judgement.ts';
 import { requestRow, SESSION, SLOT, slotFacts } from '../../support/facts.ts';
-import { createFault, EFFECTS, type Fault } from '../../support/fault-battery.ts';
 import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts';
 import { advance, createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';
 import type { VirtualClock } from '../../doubles/simulated-clock.ts';
@@ -28,7 +27,8 @@ let log: RecordingLog;
 let metrics: MemMetrics;
 let watch: GuardWatch;
 let changes: number;
-let fault: Fault;
+/** The next assessment fails. */
+let fails: boolean;
 /** What the BMDB answers, what is asked of the guard, and who else is there. */
 let found: GuardAssessment;
 let requests: RequestRow[];
@@ -67,19 +67,15 @@ const done = (request: RequestRow): RequestState => ({
 });
 
 function start() {
-  const guarded = fault.wrap(
-    {
-      assess: async (findings: { readonly ingestUp: boolean }) => {
-        assessments.push(findings.ingestUp);
-        return found;
-      },
+  const guarded = {
+    assess: async (findings: { readonly ingestUp: boolean }) => {
+      assessments.push(findings.ingestUp);
+      if (!fails) return found;
+      fails = false;
+      throw new Unreachable('not now');
     },
-    { assess: 'assess' },
-  );
-  const session = fault.wrap(
-    { sessionId: SESSION, settle: (key: string) => settle(key) },
-    { settle: 'settle' },
-  ) as BmdbSession;
+  };
+  const session = { sessionId: SESSION, settle: (key: string) => settle(key) } as BmdbSession;
   const deps: GuardDeps = {
     bmdb: { guard: guarded },
     keeper: { require: () => session },
@@ -100,7 +96,7 @@ const state = () => (actor.getSnapshot().value as { standing: string }).standing
 
 beforeEach(() => {
   clock = createSimulatedClock();
-  [log, metrics, fault, changes] = [recordingLog(), createMemMetrics(), createFault(), 0];
+  [log, metrics, fails, changes] = [recordingLog(), createMemMetrics(), false, 0];
   [requests, facts, sessions, ingestUp] = [[], new Map(), [SESSION], true];
   [assessments, settledKeys, found] = [[], [], calm()];
   settle = async (key) => {
@@ -249,7 +245,7 @@ describe('what is told', () => {
     await settled();
     found = frozen();
     await advance(clock, PERIOD_MS);
-    fault.arm('assess', 'fails before');
+    fails = true;
     await advance(clock, PERIOD_MS);
     expect(state()).toBe('blind');
     expect(watch.barOf('stub', true)).not.toBeNull();
@@ -334,55 +330,32 @@ describe('requests', () => {
   });
 });
 
-describe('each slot fails once, and runs twice: the next round mends it', () => {
-  const cases = ['assess', 'settle'].flatMap((step) =>
-    EFFECTS.map((effect) => [step, effect] as const),
-  );
-  test.each(cases)('%s %s', async (step, effect) => {
-    await settled();
-    found = frozen();
-    const request = requestRow({
-      verb: 'thaw',
-      slotId: null,
-      machineId: null,
-      createdAtMs: clock.now(),
-    });
-    requests = [request];
-    fault.arm(step, effect);
-    await advance(clock, 3 * PERIOD_MS);
-    expect(fault.struck).toBe(true);
-    expect(state()).toBe('frozen');
-    expect(requests).toEqual([]);
-    expect(watch.view().state).toBe('frozen');
-  });
-
-  test('without a session nothing is settled, and the assessments go on', async () => {
-    actor.stop();
-    requests = [requestRow({ verb: 'thaw', slotId: null, machineId: null })];
-    const lonely = createActor(
-      provideGuard({
-        watch,
-        log,
-        isTakingIn: () => true,
-        headStartMs: 1_000,
-        bmdb: { guard: { assess: async () => calm() } },
-        keeper: {
-          require: () => {
-            throw new SessionExpired('none');
-          },
+test('without a session nothing is settled, and the assessments go on', async () => {
+  actor.stop();
+  requests = [requestRow({ verb: 'thaw', slotId: null, machineId: null })];
+  const lonely = createActor(
+    provideGuard({
+      watch,
+      log,
+      isTakingIn: () => true,
+      headStartMs: 1_000,
+      bmdb: { guard: { assess: async () => calm() } },
+      keeper: {
+        require: () => {
+          throw new SessionExpired('none');
         },
-        mirror: {
-          requests: () => requests,
-          facts: () => facts,
-          sessions: () => sessions,
-          nowMs: () => clock.now(),
-        },
-      }),
-      { clock, input: { assessMs: PERIOD_MS } },
-    ).start();
-    await advance(clock, 3 * PERIOD_MS);
-    expect(log.count('what operators ask of the guard could not be carried out yet')).toBe(4);
-    expect(lonely.getSnapshot().value).toMatchObject({ standing: 'watching' });
-    lonely.stop();
-  });
+      },
+      mirror: {
+        requests: () => requests,
+        facts: () => facts,
+        sessions: () => sessions,
+        nowMs: () => clock.now(),
+      },
+    }),
+    { clock, input: { assessMs: PERIOD_MS } },
+  ).start();
+  await advance(clock, 3 * PERIOD_MS);
+  expect(log.count('what operators ask of the guard could not be carried out yet')).toBe(4);
+  expect(lonely.getSnapshot().value).toMatchObject({ standing: 'watching' });
+  lonely.stop();
 });
