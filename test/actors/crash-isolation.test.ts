@@ -1,7 +1,6 @@
 import type { AnyActorRef, InspectionEvent } from 'xstate';
 import { describe, expect, test } from 'vitest';
 import type { RequestedThing } from '../../src/adapters/bmdb/port.ts';
-import type { DriverMachine, Provider } from '../../src/adapters/provider/port.ts';
 import { providerName, slotIdOf, type Slot } from '../../src/domain/ids.ts';
 import { deprovision } from '../../src/machines/deprovision.ts';
 import { lifecycle } from '../../src/machines/lifecycle.ts';
@@ -89,60 +88,24 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'hides its power',
-    options: { ...POWER_CYCLES_FIRST, driven: powerUnknown },
-    play: ({ host }) => {
+    options: { ...POWER_CYCLES_FIRST, hasControllers: true },
+    play({ world, victim, host }) {
       host().killAgent();
       host().unreachable = true;
+      world.provider.powerUnknown.add(world.views.get(victim)!.providerId!);
     },
   },
-  behindAHungController(),
-];
-
-/** The provider never tells whether a machine is on. */
-function powerUnknown(driven: Provider): Provider {
-  return {
-    ...driven,
-    getMachine: async (...about) => ({ ...(await driven.getMachine(...about)), power: 'unknown' }),
-  };
-}
-
-/** What switches it hangs too, and answers again as soon as it was restarted. */
-function behindAHungController(): Scenario {
-  let hanging: string | null = null;
-  const shown = (machine: DriverMachine): DriverMachine => {
-    const hangs = machine.reservationId === hanging;
-    const controller = { id: `controller-of-${machine.reservationId}`, hangs };
-    return { ...machine, controller, ...(hangs && { power: 'unknown' }) };
-  };
-  const driven = (real: Provider): Provider => {
-    hanging = null;
-    return {
-      ...real,
-      capabilities: { ...real.capabilities, resetController: true },
-      listMachines: async (...about) => {
-        const listing = await real.listMachines(...about);
-        return { ...listing, machines: listing.machines.map(shown) };
-      },
-      getMachine: async (...about) => shown(await real.getMachine(...about)),
-      async resetController(id, options) {
-        options.requireOurs(shown(await real.getMachine(id, options)));
-        await options.beforeSending?.();
-        hanging = null;
-        return { operationRef: 'reset' };
-      },
-    };
-  };
-  return {
+  {
     name: 'hangs behind a controller that hangs',
-    options: { ...POWER_CYCLES_FIRST, driven },
-    play({ victim, host }) {
+    options: { ...POWER_CYCLES_FIRST, hasControllers: true },
+    play({ world, victim, host }) {
       host().killAgent();
       host().unreachable = true;
-      hanging = slotIdOf(victim);
+      world.provider.hung.add(world.views.get(victim)!.providerId!);
     },
-    heal: () => (hanging = null),
-  };
-}
+    heal: ({ world }) => world.provider.hung.clear(),
+  },
+];
 
 let world: SmallWorld;
 let actor: Awaited<ReturnType<SmallWorld['fleet']>>;

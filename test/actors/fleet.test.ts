@@ -33,52 +33,6 @@ describe('the fleet', () => {
     expect(world.taskPool.busy).toBeGreaterThan(0);
   };
 
-  test('turns reservations into running machines, one device each', async () => {
-    await advance(world.clock, 5 * MINUTE);
-    expect(states()).toEqual(['Running', 'Running', 'Running']);
-    expect(world.provider.devices()).toHaveLength(3);
-    expect([...world.hosts.values()].map(({ executions }) => executions)).toEqual([1, 1, 1]);
-    expect(world.board.counts()).toEqual({ Running: 3 });
-    expect(world.log.lines.filter(({ level }) => level === 'error')).toEqual([]);
-  });
-
-  test('brings a machine back whose agent died, without a reboot', async () => {
-    await advance(world.clock, 5 * MINUTE);
-    const [host] = world.hosts.values();
-    const { bootId } = host!;
-    host!.killAgent();
-    await advance(world.clock, 9 * MINUTE);
-    expect(all('Running')).toBe(true);
-    await advance(world.clock, 2 * MINUTE);
-    expect(all('Running')).toBe(true);
-    expect(host).toMatchObject({ bootId, executions: 2 });
-    expect(world.metrics.count('reboot')).toBe(0);
-  });
-
-  test('brings a machine back that hangs, by one reboot', async () => {
-    await advance(world.clock, 5 * MINUTE);
-    const [host] = world.hosts.values();
-    const { bootId } = host!;
-    host!.unreachable = true;
-    await advance(world.clock, 10 * MINUTE + 20_000);
-    expect(states().toSorted()).toEqual(['Recovering', 'Running', 'Running']);
-    await advance(world.clock, 5 * MINUTE);
-    expect(all('Running')).toBe(true);
-    expect(host!.bootId).not.toBe(bootId);
-    expect(world.metrics.count('reboot', 'stub', 'asked')).toBe(1);
-    expect(world.metrics.count('reboot', 'stub', 'proved')).toBe(1);
-    expect(host!.executions).toBe(2);
-  });
-
-  test('a lost session stops the work, and a new one takes it up again', async () => {
-    await advance(world.clock, 130_000);
-    world.bmdb.tables.sessions.clear();
-    await advance(world.clock, 5 * MINUTE);
-    expect(world.metrics.count('sessionExpired')).toBe(1);
-    expect(all('Running')).toBe(true);
-    expect(world.provider.devices()).toHaveLength(3);
-  });
-
   test('many pokes of the session neither restart the services nor undo a stop', async () => {
     await advance(world.clock, 5 * MINUTE);
     expect(world.log.count('session opened')).toBe(1);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import type { Provider } from '../../src/adapters/provider/port.ts';
 import { advance, createSeededRandom } from '../doubles/simulated-clock.ts';
-import { watchInvariants } from '../support/invariants.ts';
 import { createPlayedWorld, type PlayedDaemon } from '../support/played-world.ts';
 
 /**
@@ -24,12 +24,25 @@ async function live() {
     locations: LOCATIONS,
     config: { provisioner: { maxMachines: 0 } },
   });
-  const watch = watchInvariants(world);
-  const pass = (ms: number) => advance(world.clock, ms, watch.look);
+  const calls: number[] = [];
+  const counted =
+    <Args extends unknown[], Answer>(call: (...args: Args) => Answer) =>
+    (...args: Args) => {
+      calls.push(world.clock.monotonic());
+      return call(...args);
+    };
+  const driven = (provider: Provider): Provider => ({
+    ...provider,
+    listMachines: counted(provider.listMachines),
+    getMachine: counted(provider.getMachine),
+    createMachine: counted(provider.createMachine),
+    setTags: counted(provider.setTags),
+  });
+  const pass = (ms: number) => advance(world.clock, ms);
   const daemons: PlayedDaemon[] = [];
   for (const [at, name] of ['one', 'two', 'three'].entries()) {
     const random = createSeededRandom(1_000 + at);
-    daemons.push(await world.start({ name, random, ...watch.ports() }));
+    daemons.push(await world.start({ name, random, driven }));
     await pass(137);
   }
   await pass(4 * MINUTE);
@@ -61,9 +74,7 @@ async function live() {
     healthy,
     livedMs,
     executions: { silent: silent.executions, hanging: hanging.executions },
-    broken: watch.broken,
-    deeds: watch.deeds,
-    callsInASecond: most(watch.calls.filter((atMs) => atMs > MINUTE)),
+    callsInASecond: most(calls.filter((atMs) => atMs > MINUTE)),
     saidAfterDeath: dead.log.lines.length - linesAtDeath,
     timersLeft: world.clock.pending,
     sessionsLeft: world.bmdb.tables.sessions.size,
@@ -74,10 +85,8 @@ async function live() {
 const most = (times: readonly number[]): number =>
   Math.max(...times.map((atMs, at) => at + 1 - times.findIndex((from) => from > atMs - 1_000)));
 
-test('F1: machines come up, outlive a daemon, and are brought back; no invariant is ever broken', async () => {
+test('F1: machines come up, outlive a daemon, and are brought back, within the budget of calls', async () => {
   const life = await live();
-  expect(life.broken).toEqual([]);
-  expect(life.deeds).toBeGreaterThan(MACHINES);
   // The budget of the default configuration, for all daemons together.
   expect(life.callsInASecond).toBeLessThanOrEqual(10);
   expect(life.atDeath.devices).toBeGreaterThan(10);

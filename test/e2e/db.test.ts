@@ -187,8 +187,6 @@ describe('the life of a database', () => {
 interface Bad {
   readonly name: string;
   readonly spoil?: string;
-  readonly role?: string;
-  readonly database?: string;
   readonly secret?: string;
   readonly says: RegExp;
   /** `db status` shows it among its findings instead of failing. */
@@ -202,22 +200,10 @@ describe('a bad database is told in one line, by the daemon and by db status', (
       secret: 'wrong',
       says: /refused the role or its password.*database\.url/,
     },
-    { name: 'unknown_role', role: 'nobody', says: /nobody@127.*refused the role or its password/ },
-    {
-      name: 'unknown_database',
-      database: 'nowhere',
-      says: /\/nowhere\): there is no such database/,
-    },
     {
       name: 'older_schema',
       spoil: `DELETE FROM schema_migrations WHERE name = (SELECT max(name) FROM schema_migrations)`,
       says: /older than this program \(it lacks: \d+_[a-z-]+\); run "shepherd db migrate"/,
-      found: true,
-    },
-    {
-      name: 'newer_schema',
-      spoil: `INSERT INTO schema_migrations (name, run_on) VALUES ('2999_later', now())`,
-      says: /newer than this program \(unknown here: 2999_later\); run the version that migrated it/,
       found: true,
     },
     {
@@ -232,27 +218,20 @@ describe('a bad database is told in one line, by the daemon and by db status', (
       says: /"shepherd" lacks rights \(INSERT on machines\); run "shepherd db migrate --grant-to/,
       found: true,
     },
-    {
-      name: 'no_connection_left',
-      spoil: `CREATE ROLE crowded LOGIN CONNECTION LIMIT 0 PASSWORD 'crowded'`,
-      role: 'crowded',
-      secret: 'crowded',
-      says: /no connection left; lower database\.poolMax or raise max_connections/,
-    },
   ];
 
-  test.each(cases)('$name', async ({ name, spoil, role = 'shepherd', secret, says, ...rest }) => {
+  test.each(cases)('$name', async ({ name, spoil, secret, says, found }) => {
     const { sql, url } = await database(name);
     await migrate(url, silentLog, { grantTo: 'shepherd' });
     if (spoil !== undefined) await sql(spoil);
-    const config = configWith({ url: writtenUrl(role, rest.database ?? name) });
+    const config = configWith({ url: writtenUrl('shepherd', name) });
     const [daemon, status] = await Promise.all([
       runWith(config, ['run'], secret),
       runWith(config, ['db', 'status'], secret),
     ]);
     expect([daemon.code, status.code]).toEqual([1, 1]);
     expectOneLine(daemon.stderr, says);
-    if (rest.found) expect(status.stdout).toMatch(says);
+    if (found) expect(status.stdout).toMatch(says);
     else expectOneLine(status.stderr, says);
   });
 

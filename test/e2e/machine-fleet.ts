@@ -2,14 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Slot } from '../../src/domain/ids.ts';
-import { sleep } from '../../src/adapters/clock/port.ts';
-import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
-import { programVersion } from '../../src/commands/version.ts';
-import { openDatabase } from '../../src/commands/remote/open-database.ts';
-import type { Door } from '../../src/commands/remote/door.ts';
-import { openHttpDoor } from '../../src/commands/remote/http-door.ts';
+import { systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { digestOf, makeToken } from '../../src/console/access/secrets.ts';
-import { runThrough, type Ran } from '../commands/remote/both-doors.ts';
 import {
   becomesTrue,
   healthy,
@@ -26,10 +20,6 @@ export interface CommandedFleet extends SimulatedFleet {
   readonly env: NodeJS.ProcessEnv;
   /** What makes a command find the console, as Ann, who is admin. */
   readonly consoleEnv: NodeJS.ProcessEnv;
-  /** Runs a command line through the console. */
-  command(...args: readonly string[]): Promise<Ran>;
-  /** Runs one through the database, over a connection of its own. */
-  pastConsole(...args: readonly string[]): Promise<Ran>;
   /** Slots, in their order. */
   slots(): readonly Slot[];
 }
@@ -57,15 +47,6 @@ export const withCommandedFleet = (
         file,
         env: { [TOKEN]: token },
         consoleEnv: { SHEPHERD_URL: fleet.daemon.consoleUrl, SHEPHERD_TOKEN: ann },
-        command: (...args) => {
-          const url = fleet.daemon.consoleUrl;
-          const about = { url, token: ann, version: programVersion(), advice: 'see to it' };
-          return ran(openHttpDoor(about), args);
-        },
-        async pastConsole(...args) {
-          const means = { version: programVersion(), by: 'ann', say: () => undefined };
-          return ran(await openDatabase({ file }, means), args);
-        },
         slots: () => [...fleet.daemon.board.entries.keys()].toSorted(),
       });
     } finally {
@@ -73,21 +54,6 @@ export const withCommandedFleet = (
       rmSync(dir, { recursive: true, force: true });
     }
   });
-
-let keys = 0;
-
-async function ran(door: Door, args: readonly string[]): Promise<Ran> {
-  const { signal } = new AbortController();
-  const time = {
-    monotonic: systemClock.monotonic,
-    sleep: (ms: number) => sleep(systemClock, ms, signal),
-  };
-  try {
-    return await runThrough({ door, ...time, keysUsed: (keys += 10) }, args);
-  } finally {
-    await door.close();
-  }
-}
 
 async function tokenOfAnn({ daemon }: SimulatedFleet): Promise<string> {
   const { id, token } = makeToken(systemRandom);

@@ -1,6 +1,5 @@
 import { explain } from '../../src/domain/errors.ts';
 import { advance, createSimulatedClock, type VirtualClock } from '../doubles/simulated-clock.ts';
-import { watchInvariants } from '../support/invariants.ts';
 import {
   createPlayedWorld,
   type PlayedDaemon,
@@ -98,12 +97,8 @@ export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<Out
     void violations.push({ rule, sentence, detail, atMs: clock.monotonic() });
   const isOver = () => options.stopsAtFirst === true && violations.length > 0;
   const recorder = createRecorder(world);
-  const watch = watchInvariants(world);
-  let told = 0;
   const look = () => {
-    watch.look();
     recorder.look();
-    for (; told < watch.broken.length; told += 1) report('invariant', watch.broken[told]!);
     if (isOver()) throw new Stopped('a rule is broken');
   };
   const pass = (ms: number) => advance(clock, ms, look);
@@ -128,7 +123,7 @@ export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<Out
   const daemons = Array.from({ length: plan.daemons }, (_, at) =>
     superviseDaemon({
       name: `daemon-${at + 1}`,
-      ...{ plan, clock, world, recorder, report, delays, facts, ownPorts: watch.ports },
+      ...{ plan, clock, world, recorder, report, delays, facts },
     }),
   );
   recorder.listen(watchRules({ world, recorder, daemons: () => daemons }, report));
@@ -191,7 +186,6 @@ type Report = (rule: string, detail: string, sentence?: string) => void;
 
 /** Rules about a whole run. */
 const RULES = {
-  invariant: 'an invariant of ARCHITECTURE.md holds at every moment',
   'daemon-lives': 'a daemon neither crashes nor stops unless it is told to',
   'whole-again': 'L1: when everything is healed, the fleet is whole again and nothing is left open',
   'nothing-left': 'daemons that stop in peace leave no timers and no sessions',
@@ -217,7 +211,6 @@ interface DaemonDeps extends Pick<Simulation, 'plan' | 'clock' | 'world' | 'reco
   readonly delays: Interceptor;
   readonly facts: Facts;
   readonly report: Report;
-  readonly ownPorts: ReturnType<typeof watchInvariants>['ports'];
 }
 
 function superviseDaemon(deps: DaemonDeps): SimulatedDaemon & { begin(): Promise<void> } {
@@ -235,15 +228,14 @@ function superviseDaemon(deps: DaemonDeps): SimulatedDaemon & { begin(): Promise
 
   async function begin(): Promise<void> {
     starts += 1;
-    const own = deps.ownPorts();
     const seedName = `${name} start ${starts}`;
     try {
       const started = await world.start({
         name,
         random: streamOf(plan.seed, seedName),
-        bmdb: (bmdb) => wrap(own.bmdb!(bmdb), 'bmdb'),
-        driven: (driven, context) => wrap(own.driven!(driven, context), 'provider'),
-        shell: (shell) => wrap(own.shell!(shell), 'shell'),
+        bmdb: (bmdb) => wrap(bmdb, 'bmdb'),
+        driven: (driven) => wrap(driven, 'provider'),
+        shell: (shell) => wrap(shell, 'shell'),
         balancer: (balancer) => wrap(balancer, 'balancer'),
       });
       played = started;

@@ -44,6 +44,8 @@ export interface SmallWorldOptions extends Omit<DaemonAbout, 'name'> {
   /** Tasks of each kind at once. */
   readonly places?: number;
   readonly provisioner?: ConfigInput['provisioner'];
+  /** Machines have controllers that may hang. */
+  readonly hasControllers?: boolean;
   /** What differs in the configuration of the recovery ladder. */
   readonly ladder?: NonNullable<ConfigInput['recoverer']>['ladder'];
 }
@@ -53,6 +55,7 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
   const world = createPlayedWorld({
     seed,
     locations: options.locations ?? { sim1: machines },
+    hasControllers: options.hasControllers ?? false,
     ofProvider: { callsPerSecond: 0, recoveryMayEraseDisks: true },
     config: {
       session: { interval: '10s' },

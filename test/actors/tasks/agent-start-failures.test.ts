@@ -10,6 +10,7 @@ import {
   Unreachable,
 } from '../../../src/domain/errors.ts';
 import { slot } from '../../../src/domain/ids.ts';
+import type { ProviderMachine } from '../../../src/domain/machine.ts';
 import { SECRET_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../../src/wire/codec.ts';
 import {
@@ -150,105 +151,55 @@ describe('an agent that is a script for Node', () => {
 
 describe('what an agent start fails at', () => {
   const SECRET_TAGS = { [SECRET_TAG]: hashOf(newSecret(systemRandom)) };
+  const PROVIDER_AWAY = 'the provider cannot be asked';
   const NEVER_REACHED = new Set([
-    ...['nobody listens', 'nobody answers', 'the provider cannot be asked', 'it has no address'],
+    ...['nobody listens', 'nobody answers', PROVIDER_AWAY, 'it has no address'],
   ]);
+  const connecting = (error: Error) => () => void (stand.connecting = error);
+  const at = (machine: Partial<ProviderMachine>) => () =>
+    void (stand.whereIs = async () => device({ address: '192.0.2.1', ...machine }));
+  const runs = (run: TaskStand['host']['run']) => () => void (stand.host.run = run);
+  const hangs = () => void (stand.host.hangs = 'upload');
+  /** An agent that answers otherwise than it was asked. */
+  const says = (change: object, key = Buffer.alloc(32, 7)) =>
+    runs((_, stdin) => {
+      const initMessage = { ...takeoverInitCodec.decode(stdin), ...change };
+      return { stdout: takeoverResponseCodec.encode({ success: { initMessage, key } }) };
+    });
+  const failed = takeoverResponseCodec.encode({ error: { message: 'no room' } });
+  const unasked = () => Promise.reject(new ProviderError('transient', 'no provider'));
+  const secretless = () => {
+    at({ tags: SECRET_TAGS })();
+    stand.host.run = () => ({ exitCode: 1 });
+    stand.given();
+  };
+  type Row = readonly [string, () => void, string, boolean, number, string | null];
   /** Class, whether the guard may take it for our own fault, wait in minutes, quarantine. */
-  test.each<readonly [string, () => void, readonly [string, boolean, number, string | null]]>([
+  test.each<Row>([
+    ['nobody listens', connecting(new NotListening('refused')), 'connect', true, 5, null],
+    ['nobody answers', connecting(new TimedOut('handshake')), 'connect', true, 5, null],
+    ['our keys are refused', connecting(new Denied('no key is good')), 'auth', true, 30, null],
+    [PROVIDER_AWAY, () => void (stand.whereIs = unasked), 'connect', false, 5, null],
+    ['it has no address', at({ address: null }), 'connect', false, 5, null],
+    ['the device is not ours', at({ ownership: 'foreign' }), 'connect', false, 30, null],
+    ['another host', () => void (stand.host.hostKey = OTHER_KEY), 'hostkey', false, 5, 'conflict'],
+    ['it cannot show its secret yet', secretless, 'hostkey', false, 5, null],
+    ['the upload hangs', hangs, 'upload', false, 5, null],
+    ['the agent does not start', runs(() => ({ exitCode: 126 })), 'execute', false, 5, null],
     [
-      'nobody listens',
-      () => (stand.connecting = new NotListening('refused')),
-      ['connect', true, 5, null],
+      'it says nonsense',
+      runs(() => ({ stdout: Buffer.from('hello') })),
+      'protocol',
+      false,
+      5,
+      null,
     ],
-    [
-      'nobody answers',
-      () => (stand.connecting = new TimedOut('handshake')),
-      ['connect', true, 5, null],
-    ],
-    [
-      'our keys are refused',
-      () => (stand.connecting = new Denied('no key is good enough')),
-      ['auth', true, 30, null],
-    ],
-    [
-      'the provider cannot be asked',
-      () => (stand.whereIs = () => Promise.reject(new ProviderError('transient', 'no provider'))),
-      ['connect', false, 5, null],
-    ],
-    [
-      'it has no address',
-      () => (stand.whereIs = async () => device({ address: null })),
-      ['connect', false, 5, null],
-    ],
-    [
-      'the device is not ours',
-      () => (stand.whereIs = async () => device({ address: '192.0.2.1', ownership: 'foreign' })),
-      ['connect', false, 30, null],
-    ],
-    [
-      'it is another host',
-      () => (stand.host.hostKey = OTHER_KEY),
-      ['hostkey', false, 5, 'conflict'],
-    ],
-    [
-      'it cannot show its secret yet',
-      () => {
-        stand.whereIs = async () => device({ address: '192.0.2.1', tags: SECRET_TAGS });
-        stand.host.run = () => ({ exitCode: 1 });
-        stand.given();
-      },
-      ['hostkey', false, 5, null],
-    ],
-    ['the upload hangs', () => (stand.host.hangs = 'upload'), ['upload', false, 5, null]],
-    [
-      'the agent does not start',
-      () => (stand.host.run = () => ({ exitCode: 126 })),
-      ['execute', false, 5, null],
-    ],
-    [
-      'the agent says nothing that makes sense',
-      () => (stand.host.run = () => ({ stdout: Buffer.from('hello') })),
-      ['protocol', false, 5, null],
-    ],
-    [
-      'the agent says that it failed',
-      () =>
-        (stand.host.run = () => ({
-          stdout: takeoverResponseCodec.encode({ error: { message: 'no room' } }),
-        })),
-      ['protocol', false, 5, null],
-    ],
-    [
-      'the agent says that it is about another machine',
-      () =>
-        (stand.host.run = (_, stdin) => {
-          const initMessage = { ...takeoverInitCodec.decode(stdin), machineId: 'another' };
-          const success = { initMessage, key: Buffer.alloc(32, 7) };
-          return { stdout: takeoverResponseCodec.encode({ success }) };
-        }),
-      ['protocol', false, 5, null],
-    ],
-    [
-      'C2: the agent takes its system for one to throw away, and was not told so',
-      () =>
-        (stand.host.run = (_, stdin) => {
-          const initMessage = { ...takeoverInitCodec.decode(stdin), throwAway: true };
-          const success = { initMessage, key: Buffer.alloc(32, 7) };
-          return { stdout: takeoverResponseCodec.encode({ success }) };
-        }),
-      ['protocol', false, 5, null],
-    ],
-    [
-      'its key is too short',
-      () =>
-        (stand.host.run = (_, stdin) => {
-          const initMessage = takeoverInitCodec.decode(stdin);
-          const success = { initMessage, key: Buffer.alloc(31, 7) };
-          return { stdout: takeoverResponseCodec.encode({ success }) };
-        }),
-      ['protocol', false, 5, null],
-    ],
-  ])('%s', async (name, begins, [cls, isOurs, minutes, quarantine]) => {
+    ['the agent failed', runs(() => ({ stdout: failed })), 'protocol', false, 5, null],
+    ['it is about another machine', says({ machineId: 'another' }), 'protocol', false, 5, null],
+    // It was not told so.
+    ['C2: it throws its system away', says({ throwAway: true }), 'protocol', false, 5, null],
+    ['its key is too short', says({}, Buffer.alloc(31, 7)), 'protocol', false, 5, null],
+  ])('%s', async (name, begins, cls, isOurs, minutes, quarantine) => {
     stand.given({ hostKey: stand.host.hostKey });
     const { bootId } = stand.host;
     begins();

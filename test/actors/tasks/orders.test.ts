@@ -41,24 +41,6 @@ async function file<Verb extends RequestedThing['verb']>(verb: Verb, about: Abou
   return async () => (await world.bmdb.requests.read([key], new AbortController().signal))[0]!;
 }
 
-test('a reboot of a healthy machine: asked once, proved, and its agent started again', async () => {
-  const request = await file('reboot', { force: false });
-  const { bootId } = host();
-  await until(() => shown().state === 'Recovering');
-  await until(() => view().substate === 'healthy' && host().bootId !== bootId);
-  expect(world.provider.account.calls.count('reboot')).toBe(1);
-  expect(await request()).toMatchObject({ state: 'done' });
-});
-
-test('a restart of the agent of a healthy machine, without a reboot', async () => {
-  const before = host().executions;
-  const request = await file('restart-agent', {});
-  await until(() => host().executions > before);
-  await until(() => view().substate === 'healthy');
-  expect(world.provider.account.calls.count('reboot')).toBe(0);
-  expect(await request()).toMatchObject({ state: 'done' });
-});
-
 test('an order shows while it waits, in the state that the machine is in', async () => {
   const slots = { provider: PROVIDER, slotId: slotIdOf(view().slot) };
   world.bmdb.tables.guard.rows.set('fleet', {

@@ -1,7 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { constants } from 'node:http2';
-import type { ClientHttp2Session } from 'node:http2';
 import { connect as connectTcp, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -58,23 +57,6 @@ function withReport(machine: MachineId, field: number, report: Uint8Array): Buff
 /** Unlike `once`, does not mind the errors on the way. */
 const closed = (emitter: NodeJS.EventEmitter) =>
   new Promise<void>((resolve) => emitter.once('close', () => resolve()));
-
-/** How much of a call a bad client sends, and what it does then. */
-const mischief = fc.record({
-  sent: fc.nat(60),
-  then: fc.constantFrom('stall', 'end', 'reset', 'reset later', 'no reader'),
-});
-type Mischief = typeof mischief extends fc.Arbitrary<infer Act> ? Act : never;
-
-function misbehave(session: ClientHttp2Session, whole: Uint8Array, { sent, then }: Mischief) {
-  const stream = openRawCall(session);
-  if (then !== 'no reader') stream.resume();
-  stream.write(whole.subarray(0, sent));
-  if (then === 'end' || then === 'no reader') stream.end();
-  if (then === 'reset') stream.close(constants.NGHTTP2_CANCEL);
-  if (then === 'reset later') setImmediate(() => stream.close(constants.NGHTTP2_INTERNAL_ERROR));
-  return stream;
-}
 
 describe('http2 agent server', () => {
   let store: MemHeartbeatStore;
@@ -331,79 +313,6 @@ describe('http2 agent server', () => {
     await expect
       .poll(async () => (await rawCall(session, frame({ machineId: machine }))).status)
       .toBe(String(GrpcStatus.ok));
-  });
-
-  test('clients that break off anywhere do no harm to others', async () => {
-    const limits = { callMs: 50, callsPerKey: { perSecond: 1e6, burst: 1e6 } };
-    await start({ limits });
-    const identity = await createClientIdentity(key);
-    const whole = frame({ machineId: machine });
-    await fc.assert(
-      fc.asyncProperty(fc.array(mischief, { maxLength: 8 }), fc.boolean(), async (acts, rude) => {
-        const session = raw({ key: identity.key, cert: identity.certificate });
-        await once(session, 'connect');
-        const gone = closed(session);
-        const calls = acts.map((act) => [act, misbehave(session, whole, act)] as const);
-        const reading = calls.filter(([{ then }]) => then !== 'no reader');
-        const ended = Promise.all(reading.map(([, stream]) => closed(stream)));
-        if (!rude) await ended;
-        session.destroy();
-        await gone;
-      }),
-      { numRuns: 40 },
-    );
-    // A busy machine may need longer than these calls have: as an agent, it tries again.
-    await expect.poll(() => beat().then(() => 'taken in', String)).toBe('taken in');
-  });
-
-  test('bytes that are no TLS or no HTTP/2, and connections cut in the handshake', async () => {
-    await start();
-    const [host, port] = started.server.address.split(':');
-    const target = { host: host!, port: Number(port) };
-    const options = { ...target, ca: [started.trust] };
-    const noTls = connectTcp(target, () => noTls.write('GET / HTTP/1.1\r\n\r\n'));
-    const cut = connectTcp(target, () => cut.resetAndDestroy());
-    const noHttp2 = connectTls({ ...options, ALPNProtocols: ['h2'] }, () => {
-      noHttp2.write('GET / HTTP/1.1\r\n\r\n');
-    });
-    const noAlpn = connectTls(options, () => noAlpn.write('GET / HTTP/1.1\r\n\r\n'));
-    for (const socket of [noTls, cut, noHttp2, noAlpn]) socket.on('error', () => undefined);
-    const all = [noTls, cut, noHttp2, noAlpn].map((socket) => {
-      cleanUps.push(() => void socket.destroy());
-      return closed(socket.resume());
-    });
-    await Promise.all(all);
-    expect(await beat()).toBeDefined();
-  });
-
-  test('more headers than anybody needs fail their call only', async () => {
-    await start();
-    const session = await rawAgent();
-    const names = Array.from({ length: 500 }, (_, index) => [`x-${index}`, 'x']);
-    const stream = openRawCall(session, Object.fromEntries(names) as Record<string, string>);
-    await closed(stream);
-    expect(stream.rstCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    expect(await beat()).toBeDefined();
-  });
-
-  test('a client that resets call after call harms no other', async () => {
-    await start();
-    const session = raw(await selfSigned(ED25519));
-    await once(session, 'connect');
-    for (let round = 0; round < 100 && !session.destroyed && !session.closed; round += 1) {
-      const streams = Array.from({ length: 8 }, () => openRawCall(session).resume());
-      // What is reset in the same turn is never sent.
-      await new Promise((resolve) => setImmediate(resolve));
-      for (const stream of streams) stream.close(constants.NGHTTP2_CANCEL);
-    }
-    expect(await beat()).toBeDefined();
-  });
-
-  test('refuses connections beyond the rate of their address, and lives on', async () => {
-    await start({ limits: { connects: { perSecond: 0.001, burst: 1 } } });
-    expect(await beat()).toBeDefined();
-    await closed(raw(await selfSigned(ED25519)));
-    expect(await beat()).toBeDefined();
   });
 
   test('a server that is not ready asks for nothing of a call', async () => {

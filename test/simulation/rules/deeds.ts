@@ -2,6 +2,7 @@ import type { CreateRequest } from '../../../src/adapters/provider/port.ts';
 import type { Process } from '../../../src/domain/machine.ts';
 import { SET_ID_TAG, WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import type { MemMachine } from '../../doubles/mem-bmdb/tables.ts';
+import { PROVIDER } from '../../support/facts.ts';
 import type { RecordedCall, Step } from '../recorder.ts';
 import { heardAtMs, HEARD_WITHIN_MS, isAlive, isHeld, liveLeases, orderOf } from './facts.ts';
 import { isOurs, MINUTE, type Rule, type Scene } from './rule.ts';
@@ -230,6 +231,46 @@ export const DEEDS: readonly Rule[] = [
           const other = executing.get(key);
           if (other && other.endedAtMs === null) say(`${key} executes two commands at once`);
           executing.set(key, step.call);
+        }
+      };
+    },
+  },
+  {
+    id: 'devices-are-known',
+    sentence:
+      'S1, S2 (I1, I2): no two devices share a slot or a witness, and each of ours is known',
+    watch({ world }, say) {
+      const { tables } = world.bmdb;
+      const told = new Set<string>();
+      const tell = (why: string) => {
+        if (!told.has(why)) say(why);
+        told.add(why);
+      };
+      function twice(values: readonly (string | null | undefined)[], what: string) {
+        for (const [at, value] of values.entries()) {
+          if (value && values.indexOf(value) < at) tell(`${what} ${value} twice`);
+        }
+      }
+      return ({ kind }) => {
+        if (kind !== 'write') return;
+        const devices = world.provider.account.world.devices();
+        const known = [...tables.machines.values()].map(({ row }) => row.provided?.providerId);
+        twice(
+          devices.map(({ reservationId }) => reservationId),
+          'slot',
+        );
+        twice(
+          devices.map(({ tags }) => tags[WITNESS_TAG]),
+          'witness',
+        );
+        twice(known, 'device of a machine');
+        const { instanceSetId } = world.config.providers[PROVIDER]!;
+        for (const { id, tags } of devices) {
+          // Strangers take free capacity, and put their tags on what was ours.
+          if (tags[SET_ID_TAG] !== instanceSetId) continue;
+          const state = tables.intents.get(tags[WITNESS_TAG] as never)?.state;
+          const isSought = state === 'open' || state === 'unresolved';
+          if (!known.includes(id) && !isSought) tell(`device ${id} is unknown`);
         }
       };
     },

@@ -345,6 +345,16 @@ const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
     await forged.pass(10);
     await claims(forged, () => forged.lease('ShepherdAgentStart'));
   },
+  'devices-are-known': async ({ world, device, row, ask }) => {
+    world.provider.setOwner(device.id, world.config.providers[PROVIDER]!.instanceSetId);
+    await ask('a', 'bmdb.session.poke', [], () => row({ provided: null }));
+  },
+  'devices-are-known: two machines have one device': ({ tables, machine, ask }) => {
+    const other = machineId('eeeeeeee-0000-4000-8000-000000000002');
+    return ask('a', 'bmdb.session.poke', [], () =>
+      tables.machines.set(other, newMachine({ ...machine.row, machineId: other })),
+    );
+  },
   evidence: ({ recorder, lease }) => (lease('ShepherdAgentStart'), recorder.end()),
 };
 const ruleOf = (title: string) => title.split(':', 1)[0]!;

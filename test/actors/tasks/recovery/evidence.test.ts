@@ -41,94 +41,52 @@ const unknown = () => {
 };
 const wait = (ms = MINUTE) => advance(stand.clock, ms);
 
+/** The same, and connecting is not answered. */
+const unanswered = () => {
+  unknown();
+  stand.connecting = new TimedOut('no answer');
+};
+const power = (is: typeof stand.power) => () => void (stand.power = is);
+const isAway = () => void (stand.host.unreachable = true);
+const answers = () => {
+  stand.connecting = null;
+  stand.host.unreachable = false;
+};
+const boots = () => void (stand.host.bootId = 'another');
+
 /** What is seen, step by step, and what it proves in the end. */
 const TABLE: readonly (readonly [string, () => void, readonly (() => void)[], string | null])[] = [
   ['an accepted request', known, [() => undefined], null],
-  ['another boot id', known, [() => (stand.host.bootId = 'another')], 'boot id changed'],
-  [
-    'a port that closes and opens, in the same boot',
-    known,
-    [() => (stand.host.unreachable = true), () => (stand.host.unreachable = false)],
-    null,
-  ],
-  [
-    'power that goes off and on, in the same boot',
-    known,
-    [() => (stand.power = 'off'), () => (stand.power = 'on')],
-    null,
-  ],
+  ['another boot id', known, [boots], 'boot id changed'],
+  ['a port that closes and opens, in the same boot', known, [isAway, answers], null],
+  ['power that goes off and on, in the same boot', known, [power('off'), power('on')], null],
   [
     'the port that closes and opens, where no boot was known',
-    unknown,
-    [() => undefined, () => (stand.host.unreachable = false)],
-    'port closed and opened',
+    ...([unknown, [() => undefined, answers], 'port closed and opened'] as const),
   ],
   [
     'power that goes off and on, where no boot was known, and a system that answers',
-    () => {
-      unknown();
-      stand.connecting = new TimedOut('no answer');
-    },
-    [
-      () => (stand.power = 'off'),
-      () => (stand.power = 'on'),
-      () => {
-        stand.connecting = null;
-        stand.host.unreachable = false;
-      },
-    ],
-    'power seen off and on',
+    ...([unanswered, [power('off'), power('on'), answers], 'power seen off and on'] as const),
   ],
-  [
-    'power that is on all the time',
-    () => {
-      unknown();
-      stand.connecting = new TimedOut('no answer');
-    },
-    [() => (stand.power = 'on')],
-    null,
-  ],
-  [
-    'power of which nobody knows, and that is on then',
-    () => {
-      unknown();
-      stand.connecting = new TimedOut('no answer');
-    },
-    [() => (stand.power = 'unknown'), () => (stand.power = 'on'), () => (stand.connecting = null)],
-    'port closed and opened',
-  ],
+  ['power that is on all the time', unanswered, [power('on')], null],
   [
     'a boot id that changes under our eyes, where none was known',
-    () => {
-      unknown();
-      stand.connecting = new TimedOut('no answer');
-    },
-    [
-      () => {
-        stand.connecting = null;
-        stand.host.unreachable = false;
-      },
-      () => (stand.host.bootId = 'another'),
-    ],
-    'boot id changed',
+    ...([unanswered, [answers, boots], 'boot id changed'] as const),
   ],
 ];
 
 describe('evidence of a boot', () => {
-  test.each(TABLE.filter(([name]) => !name.startsWith('power of which')))(
-    '%s',
-    async (_, begins, changes, expected) => {
-      begins();
-      const seen = await watch();
+  test.each(TABLE)('%s', async (_, begins, changes, expected) => {
+    begins();
+    const seen = await watch();
+    await wait();
+    for (const [at, change] of changes.entries()) {
+      expect(seen.proof, `before change ${at + 1}`).toBeNull();
+      change();
       await wait();
-      for (const [at, change] of changes.entries()) {
-        expect(seen.proof, `before change ${at + 1}`).toBeNull();
-        change();
-        await wait();
-      }
-      expect(seen.proof).toBe(expected);
-    },
-  );
+    }
+    expect(seen.proof).toBe(expected);
+  });
 
   test('is not power of which nobody knows', async () => {
     unknown();
@@ -195,37 +153,19 @@ describe('evidence of a boot', () => {
     });
   });
 
+  const connecting = (error: Error | null) => () => void (stand.connecting = error);
+  const shownAt = (address: string | null) => () =>
+    void (stand.whereIs = async () => device({ address }));
+  const hangs = (step?: 'execute') => () => void (stand.host.hangs = step);
+  const refuses = (is: boolean) => () => void (stand.host.refusesKey = is);
+  const noProvider = () => Promise.reject(new Unreachable('no provider'));
   test.each<readonly [string, () => void, () => void]>([
-    [
-      'a provider that does not answer',
-      () => (stand.whereIs = () => Promise.reject(new Unreachable('no provider'))),
-      () => (stand.whereIs = async () => device({ address: '192.0.2.1' })),
-    ],
-    [
-      'a machine without an address',
-      () => (stand.whereIs = async () => device({ address: null })),
-      () => (stand.whereIs = async () => device({ address: '192.0.2.1' })),
-    ],
-    [
-      'a machine that refuses us',
-      () => (stand.host.refusesKey = true),
-      () => (stand.host.refusesKey = false),
-    ],
-    [
-      'a machine that hangs',
-      () => (stand.host.hangs = 'execute'),
-      () => (stand.host.hangs = undefined),
-    ],
-    [
-      'a connection that is reset',
-      () => (stand.connecting = new Unreachable('reset in the middle of the handshake')),
-      () => (stand.connecting = null),
-    ],
-    [
-      'a connection that is not answered',
-      () => (stand.connecting = new TimedOut('no answer')),
-      () => (stand.connecting = null),
-    ],
+    ['a silent provider', () => void (stand.whereIs = noProvider), shownAt('192.0.2.1')],
+    ['a machine without an address', shownAt(null), shownAt('192.0.2.1')],
+    ['a machine that refuses us', refuses(true), refuses(false)],
+    ['a machine that hangs', hangs('execute'), hangs()],
+    ['a connection that is reset', connecting(new Unreachable('reset')), connecting(null)],
+    ['a connection without an answer', connecting(new TimedOut('no answer')), connecting(null)],
   ])('is not %s for a while', async (_, begins, ends) => {
     stage.silent(null, { recovery: ladderRow() });
     stand.reboot = async () => {
