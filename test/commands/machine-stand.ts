@@ -36,6 +36,53 @@ export interface MachineStand {
   verb(wish: Wish, selector: Selector | string, change?: Partial<VerbOptions>): Promise<Told>;
 }
 
+/** What happens in a BMDB in memory while something is asked of it. */
+export function fleetIn(
+  bmdb: MemBmdb,
+  clock: VirtualClock,
+): Pick<MachineStand, 'add' | 'daemon' | 'driven'> {
+  return {
+    add: (at, change = {}) => {
+      const id = idOf(at);
+      const nowMs = clock.now();
+      const row: MachineRow = {
+        ...emptyRow(id, nowMs),
+        provided: providedOf(String(at), { reservationId: `slot-${at}` }),
+        agentStarted: { atMs: nowMs - 60_000, publicKey: KEY_HEX, bootId: 'boot-1' },
+        heartbeat: { atMs: nowMs, bootId: 'boot-1' },
+        ...change,
+      };
+      bmdb.tables.machines.set(id, newMachine(row));
+      bmdb.tables.touch(id);
+      return id;
+    },
+    daemon: async () => {
+      const session = await bmdb.openSession({
+        component: 'shepherd',
+        runtimeInfo: 'host test',
+        intervalMs: 86_400_000,
+      });
+      const settleAll = async () => {
+        const { requests } = await bmdb.scan(new AbortController().signal);
+        for (const { key } of requests) await session.settle(key);
+      };
+      bmdb.wakes$.subscribe(() => void settleAll());
+      return session;
+    },
+    driven: async (task) => {
+      let ended = false;
+      const end = () => (ended = true);
+      task.then(end, end);
+      for (let steps = 0; !ended; steps++) {
+        if (steps > 100_000) throw new Error('it never ends');
+        await new Promise(setImmediate);
+        if (!ended) clock.increment(50);
+      }
+      return task;
+    },
+  };
+}
+
 export function machineStand(): MachineStand {
   const clock = createSimulatedClock();
   const random = createSeededRandom(1);
@@ -64,51 +111,14 @@ export function machineStand(): MachineStand {
       recoverer: { ladder: DEFAULT_LADDER },
     } as unknown as Means['config'],
   };
-  const driven = async <T>(task: Promise<T>): Promise<T> => {
-    let ended = false;
-    const end = () => (ended = true);
-    task.then(end, end);
-    for (let steps = 0; !ended; steps++) {
-      if (steps > 100_000) throw new Error('it never ends');
-      await new Promise(setImmediate);
-      if (!ended) clock.increment(50);
-    }
-    return task;
-  };
+  const fleet = fleetIn(bmdb, clock);
   return {
     bmdb,
     clock,
     means,
-    driven,
-    add: (at, change = {}) => {
-      const id = idOf(at);
-      const nowMs = clock.now();
-      const row: MachineRow = {
-        ...emptyRow(id, nowMs),
-        provided: providedOf(String(at), { reservationId: `slot-${at}` }),
-        agentStarted: { atMs: nowMs - 60_000, publicKey: KEY_HEX, bootId: 'boot-1' },
-        heartbeat: { atMs: nowMs, bootId: 'boot-1' },
-        ...change,
-      };
-      bmdb.tables.machines.set(id, newMachine(row));
-      bmdb.tables.touch(id);
-      return id;
-    },
-    daemon: async () => {
-      const session = await bmdb.openSession({
-        component: 'shepherd',
-        runtimeInfo: 'host test',
-        intervalMs: 86_400_000,
-      });
-      const settleAll = async () => {
-        const { requests } = await bmdb.scan(means.signal);
-        for (const { key } of requests) await session.settle(key);
-      };
-      bmdb.wakes$.subscribe(() => void settleAll());
-      return session;
-    },
+    ...fleet,
     verb: (wish, selector, change = {}) =>
-      driven(
+      fleet.driven(
         runVerb(
           {
             wish: () => wish,

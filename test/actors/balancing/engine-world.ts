@@ -1,15 +1,11 @@
 import { expect } from 'vitest';
-import { createAnexiaBalancer } from '../../../src/adapters/balancer/anexia/anexia-balancer.ts';
-import { createThrottle } from '../../../src/adapters/balancer/anexia/throttle.ts';
-import type { LoadBalancer } from '../../../src/adapters/balancer/port.ts';
-import type { Clock } from '../../../src/adapters/clock/port.ts';
-import { silentLog } from '../../../src/adapters/log/port.ts';
 import type { ObjectKind } from '../../../src/domain/balancing/objects.ts';
 import { startFakengine } from '../../../src/simulator/fakengine/fakengine.ts';
 import type { FaultRule } from '../../../src/simulator/fakengine/fault-rules.ts';
 import type { Fakengine, FakengineOptions } from '../../../src/simulator/fakengine/options.ts';
-import { createSeededRandom, createSimulatedClock } from '../../doubles/simulated-clock.ts';
+import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { pool } from '../../domain/balancing/pool.ts';
+import { engineDriver } from '../../support/engine-driver.ts';
 import { passWhen, type VectorWorld } from './vector-world.ts';
 
 const RESOURCES = '/api/core/v1/resource.json';
@@ -26,7 +22,11 @@ const QUIET_TURNS = 4;
 export async function engineWorld(options: Partial<FakengineOptions> = {}): Promise<VectorWorld> {
   const clock = createSimulatedClock();
   let inFlight = 0;
-  const dial = (fake: Fakengine) => driverOf(fake, clock, (by) => void (inFlight += by));
+  const metrics = {
+    request: () => undefined,
+    inFlight: (_: unknown, by: number) => void (inFlight += by),
+  };
+  const dial = (fake: Fakengine) => engineDriver(fake, { clock, metrics });
   const open = async (faults: readonly FaultRule[] = []) => {
     const fake = await startFakengine({
       listen: { host: '127.0.0.1', port: 0 },
@@ -180,27 +180,4 @@ export async function engineWorld(options: Partial<FakengineOptions> = {}): Prom
       else fake.removeFault('cut');
     },
   };
-}
-
-function driverOf(fake: Fakengine, clock: Clock, onFlight: (by: number) => void): LoadBalancer {
-  return createAnexiaBalancer(
-    {
-      baseUrl: fake.url,
-      token: { reference: '${TOKEN}', read: () => fake.tokens.api, toJSON: () => '${TOKEN}' },
-      loadBalancer: fake.loadBalancers[0]!,
-      pageSize: 100,
-      allowInsecureHttp: false,
-    },
-    {
-      throttle: createThrottle(clock),
-      context: {
-        name: 'edge',
-        clock,
-        random: createSeededRandom(1),
-        log: silentLog,
-        userAgent: 'shepherd/test',
-        metrics: { request: () => undefined, inFlight: (_, by) => onFlight(by) },
-      },
-    },
-  );
 }

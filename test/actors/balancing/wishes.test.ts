@@ -163,7 +163,6 @@ describe('the guard', () => {
 });
 
 describe('the clock alone', () => {
-  const { heartbeatMs } = DEFAULT_LOSS;
   const installation = {
     requestGeneration: 2n,
     handedOutAtMs: NOW_MS - 1_800_000,
@@ -171,59 +170,24 @@ describe('the clock alone', () => {
     reportResult: 'Success',
   } as const;
   const inMinutes = (minutes: number) => NOW_MS + minutes * 60_000;
-  test.each<[string, Partial<MachineRow>, HoldRow[], string, number, string]>([
-    [
-      'an order expires',
-      { order: orderRow({ expiresAtMs: inMinutes(5) }) },
-      [],
-      'drain',
-      5,
-      'serve',
-    ],
-    [
-      'an order for what was handed over expires',
-      { installation, agentStarted: null, order: orderRow({ expiresAtMs: inMinutes(5) }) },
-      [],
-      'drain',
-      5,
-      'serve',
-    ],
-    [
-      'the agent of what was handed over is not heard of any more',
-      { installation },
-      [],
-      'drop',
-      (heartbeatMs - 1_000) / 60_000,
-      'serve',
-    ],
-    [
-      'what is to be given back falls silent',
-      { deprovision: deprovisionAsked() },
-      [],
-      'drain',
-      (heartbeatMs - 1_000) / 60_000,
-      'drop',
-    ],
-    [
-      'what was put aside falls silent',
-      { quarantine: { kind: 'byOperator', reason: 'test', untilMs: null } },
-      [],
-      'drain',
-      (heartbeatMs - 1_000) / 60_000,
-      'drop',
-    ],
-    [
-      'what was put aside is not any more',
-      { quarantine: { kind: 'byOperator', reason: 'test', untilMs: inMinutes(5) } },
-      [],
-      'drain',
-      5,
-      'serve',
-    ],
-    ['a hold ends', {}, [hold('no-serve', inMinutes(5))], 'drain', 5, 'serve'],
-  ])('%s', (_, change, holds, before, minutes, after) => {
+  /** The last heartbeat came a second ago. */
+  const SILENT = (DEFAULT_LOSS.heartbeatMs - 1_000) / 60_000;
+  const order = orderRow({ expiresAtMs: inMinutes(5) });
+  const deprovision = deprovisionAsked();
+  const quarantine = { kind: 'byOperator', reason: 'test', untilMs: null } as const;
+  const aside = { ...quarantine, untilMs: inMinutes(5) };
+  const handedOver = { installation, agentStarted: null };
+  test.each<readonly [string, Partial<MachineRow>, string, number, string, HoldRow?]>([
+    ['an order expires', { order }, 'drain', 5, 'serve'],
+    ['an order for what was handed over expires', { ...handedOver, order }, 'drain', 5, 'serve'],
+    ['the agent of what was handed over falls silent', { installation }, 'drop', SILENT, 'serve'],
+    ['what is to be given back falls silent', { deprovision }, 'drain', SILENT, 'drop'],
+    ['what was put aside falls silent', { quarantine }, 'drain', SILENT, 'drop'],
+    ['what was put aside is not any more', { quarantine: aside }, 'drain', 5, 'serve'],
+    ['a hold ends', {}, 'drain', 5, 'serve', hold('no-serve', inMinutes(5))],
+  ])('%s', (_, change, before, minutes, after, held) => {
     open(poolOf({ pool: 'api', memberStates: ['Running', 'HandedOver'] }));
-    put(healthy(change), holds);
+    put(healthy(change), held ? [held] : []);
     book.onFacts(facts);
     expect(wants()).toBe(before);
     pass(minutes * 60_000 - 1);

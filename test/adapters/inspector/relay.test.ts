@@ -2,7 +2,7 @@ import { networkInterfaces } from 'node:os';
 import { connect as connectTcp } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { assign, createActor, createMachine, setup } from 'xstate';
+import { createActor, setup } from 'xstate';
 import { createInspection } from '../../../src/adapters/inspector/inspection.ts';
 import type { Inspection } from '../../../src/adapters/inspector/port.ts';
 import { startInspectorRelay } from '../../../src/adapters/inspector/relay.ts';
@@ -12,37 +12,18 @@ import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 
 type Message = Record<string, unknown> & { type: string; sessionId: string };
 
-const CANARY = 'canary-5d0c7e';
-
-const lamp = setup({
-  types: {
-    context: {} as {
-      count: number;
-      apiToken: string;
-      nested: { sshPrivate: string; generation: bigint; bytes: Uint8Array };
-    },
-    events: {} as { type: 'press'; password: string } | { type: 'noise' },
-  },
-}).createMachine({
+const lamp = setup({ types: { events: {} as { type: 'press' } } }).createMachine({
   id: 'lamp',
-  context: {
-    count: 0,
-    apiToken: CANARY,
-    nested: { sshPrivate: CANARY, generation: 7n, bytes: new TextEncoder().encode(CANARY) },
-  },
   initial: 'dark',
-  on: { noise: { actions: assign({ count: ({ context }) => context.count + 1 }) } },
   states: { dark: { on: { press: 'lit' } }, lit: { on: { press: 'dark' } } },
 });
 
 /** A program that looks, as the page does. */
-function looker(url: string, headers: Record<string, string> = {}, query = '') {
-  const socket = new WebSocket(`${url.replace('http', 'ws')}events${query}`, { headers });
+function looker(url: string, headers: Record<string, string> = {}) {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}events`, { headers });
   const messages: Message[] = [];
   const waiting = new Set<() => void>();
-  let raw = '';
   socket.on('message', (data: Buffer) => {
-    raw += data.toString();
     messages.push(JSON.parse(data.toString()) as Message);
     for (const check of waiting) check();
   });
@@ -66,7 +47,7 @@ function looker(url: string, headers: Record<string, string> = {}, query = '') {
     socket.once('error', reject);
   });
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  return { socket, messages, seen, status, closed, raw: () => raw };
+  return { socket, seen, status, closed };
 }
 
 const valueOf = (message: Message) => (message.snapshot as { value?: unknown } | undefined)?.value;
@@ -101,7 +82,7 @@ describe('inspector relay', () => {
       initial: 'dark',
     });
     await seen(isSnapshot('dark'));
-    actor.send({ type: 'press', password: CANARY });
+    actor.send({ type: 'press' });
     const event = await seen(({ type }) => type === '@xstate.event');
     expect(event).toMatchObject({ sessionId: actor.sessionId, event: { type: 'press' } });
     const lit = await seen(isSnapshot('lit'));
@@ -118,44 +99,6 @@ describe('inspector relay', () => {
     socket.close();
   });
 
-  test('hides secrets and bytes, and writes bigints as text', async () => {
-    const actor = startLamp('lamp-1');
-    const { seen, raw, socket } = looker(relay.url);
-    await seen(isSnapshot('dark'));
-    actor.send({ type: 'press', password: CANARY });
-    const lit = await seen(isSnapshot('lit'));
-    expect(lit.snapshot).toMatchObject({
-      context: {
-        count: 0,
-        apiToken: '[hidden]',
-        nested: { sshPrivate: '[hidden]', generation: '7', bytes: `[${CANARY.length} bytes]` },
-      },
-    });
-    expect(raw()).not.toContain(CANARY);
-    expect(raw()).not.toContain([...new TextEncoder().encode(CANARY)].join(','));
-    socket.close();
-  });
-
-  test('shows the machine of any cell that its address chooses, and no other', async () => {
-    const machines = ['equinix/a', 'equinix/b'];
-    const cell = createMachine({
-      id: 'cell',
-      invoke: machines.map((id) => ({ id, src: createMachine({ id: 'lifecycle' }) })),
-    });
-    createActor(cell, { id: 'cell-7', inspect: inspection.inspect }).start();
-    const { seen, messages, status, socket } = looker(relay.url, {}, '?slot=equinix%2Fb');
-    await status;
-    await seen(({ name }) => name === 'equinix/b');
-    createActor(cell, { id: 'cell-8', inspect: inspection.inspect }).start();
-    const late = await seen(
-      ({ name, sessionId }) => name === 'equinix/b' && sessionId !== messages[0]!.sessionId,
-    );
-    expect(JSON.parse(String(late.definition))).toMatchObject({ id: 'lifecycle' });
-    const names = messages.flatMap(({ name }) => (name === undefined ? [] : [name]));
-    expect(new Set(names)).toEqual(new Set(['equinix/b']));
-    socket.close();
-  });
-
   test('tells the ninth who looks that eight may, and goes on for them', async () => {
     const lookers = Array.from({ length: 8 }, () => looker(relay.url));
     await Promise.all(lookers.map(({ status }) => status));
@@ -163,21 +106,6 @@ describe('inspector relay', () => {
     await ninth.closed;
     lookers.forEach(({ socket }) => expect(socket.readyState).toBe(socket.OPEN));
     lookers.forEach(({ socket }) => socket.close());
-  });
-
-  test('shows the last state of a burst, and says how many events it left out', async () => {
-    const actor = startLamp('lamp-1');
-    const { seen, messages, socket } = looker(relay.url);
-    await seen(isSnapshot('dark'));
-    const before = messages.length;
-    for (let i = 0; i < 5_000; i += 1) actor.send({ type: 'noise' });
-    await seen(({ type }) => type === 'shepherd.dropped');
-    const last = await seen(
-      ({ snapshot }) => (snapshot as { context?: { count: number } })?.context?.count === 5_000,
-    );
-    expect(valueOf(last)).toBe('dark');
-    expect(messages.length - before).toBeLessThan(250);
-    socket.close();
   });
 
   test.each([

@@ -1,12 +1,11 @@
-import { createAnexiaBalancer } from '../../../src/adapters/balancer/anexia/anexia-balancer.ts';
-import { createThrottle } from '../../../src/adapters/balancer/anexia/throttle.ts';
 import type { LoadBalancer } from '../../../src/adapters/balancer/port.ts';
-import { silentLog } from '../../../src/adapters/log/port.ts';
 import { machineId } from '../../../src/domain/ids.ts';
 import { startFakengine } from '../../../src/simulator/fakengine/fakengine.ts';
-import { createSeededRandom, createSimulatedClock } from '../../doubles/simulated-clock.ts';
+import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
+import { passWhen } from '../../actors/balancing/vector-world.ts';
 import { pool } from '../../domain/balancing/pool.ts';
 import { createBalancingStand, drop, serve } from '../../support/balancing-stand.ts';
+import { engineDriver } from '../../support/engine-driver.ts';
 
 const MINUTE = 60_000;
 const PAGE = 100;
@@ -61,31 +60,16 @@ export async function measureEngineCalls(
     knobs: { rows, taggingMs: 0 },
   });
   let inFlight = 0;
+  const metrics = {
+    request: () => undefined,
+    inFlight: (_: unknown, by: number) => void (inFlight += by),
+  };
   let looks = { all: 0, full: 0 };
   let polls = 0;
 
   /** That of one daemon: it remembers nothing of the one before. */
   function open(): LoadBalancer {
-    const balancer = createAnexiaBalancer(
-      {
-        baseUrl: fake.url,
-        token: { reference: '${TOKEN}', read: () => fake.tokens.api, toJSON: () => '${TOKEN}' },
-        loadBalancer: fake.loadBalancers[0]!,
-        pageSize: PAGE,
-        allowInsecureHttp: false,
-      },
-      {
-        throttle: createThrottle(clock),
-        context: {
-          name: 'edge',
-          clock,
-          random: createSeededRandom(1),
-          log: silentLog,
-          userAgent: 'shepherd/bench',
-          metrics: { request: () => undefined, inFlight: (_, by) => void (inFlight += by) },
-        },
-      },
-    );
+    const balancer = engineDriver(fake, { clock, metrics }, PAGE);
     return {
       ...balancer,
       observe(owner, look) {
@@ -104,17 +88,7 @@ export async function measureEngineCalls(
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
-  async function pass(ms: number): Promise<void> {
-    const endMs = clock.monotonic() + ms;
-    for (;;) {
-      await quiet();
-      const next = clock.untilNext();
-      if (next === null || clock.monotonic() + next > endMs) break;
-      clock.increment(next);
-    }
-    clock.increment(endMs - clock.monotonic());
-    await quiet();
-  }
+  const pass = (ms: number) => passWhen(clock, ms, quiet);
 
   let told = 0;
   function take(): EngineCalls {

@@ -1,7 +1,5 @@
 import { expect, onTestFinished } from 'vitest';
-import { createAnexiaBalancer } from '../../../../src/adapters/balancer/anexia/anexia-balancer.ts';
-import { createThrottle } from '../../../../src/adapters/balancer/anexia/throttle.ts';
-import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
+import type { BalancerMetrics, LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
 import type { Log } from '../../../../src/adapters/log/port.ts';
 import type {
   Desired,
@@ -14,11 +12,11 @@ import { startFakengine } from '../../../../src/simulator/fakengine/fakengine.ts
 import type { Fakengine, FakengineOptions } from '../../../../src/simulator/fakengine/options.ts';
 import { createMemoryNetwork, type MemoryNetwork } from '../../../doubles/memory-network.ts';
 import {
-  createSeededRandom,
   createSimulatedClock,
   runOut,
   type VirtualClock,
 } from '../../../doubles/simulated-clock.ts';
+import { engineDriver } from '../../../support/engine-driver.ts';
 
 export const OWNER: PoolRef = { pool: 'api', uid: 'uid-1', suffix: 'api.eu' };
 export const TAG = 'shepherd-pool=uid-1';
@@ -135,31 +133,12 @@ export async function createStand(options: Partial<FakengineOptions> = {}): Prom
   const open: LoadBalancer[] = [];
 
   function another(): LoadBalancer {
-    const balancer = createAnexiaBalancer(
-      {
-        baseUrl: fake.url,
-        token: { reference: '${TOKEN}', read: () => fake.tokens.api, toJSON: () => '${TOKEN}' },
-        loadBalancer,
-        pageSize: 5,
-        allowInsecureHttp: false,
-      },
-      {
-        throttle: createThrottle(clock),
-        context: {
-          name: 'edge',
-          clock,
-          network,
-          random: createSeededRandom(1),
-          log,
-          userAgent: 'shepherd/test',
-          metrics: {
-            request: ({ method, resource, status }) =>
-              void metered.push(`${method} ${resource} ${status}`),
-            inFlight: (_call, by) => void (inFlight += by),
-          },
-        },
-      },
-    );
+    const metrics: BalancerMetrics = {
+      request: ({ method, resource, status }) =>
+        void metered.push(`${method} ${resource} ${status}`),
+      inFlight: (_call, by) => void (inFlight += by),
+    };
+    const balancer = engineDriver(fake, { clock, network, log, metrics }, 5);
     open.push(balancer);
     return balancer;
   }

@@ -15,15 +15,15 @@ import type { MachineRow, SlotFacts } from '../../../../src/domain/machine.ts';
 import type { ProviderMeans } from '../../../../src/domain/filing/possible.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { viewOf } from '../../../../src/domain/view.ts';
-import { providedOf, KEY_HEX, PROVIDER } from '../../../contracts/bmdb-rows.ts';
 import { createMemBmdb, type MemBmdb } from '../../../doubles/mem-bmdb/mem-bmdb.ts';
-import { emptyRow, newMachine } from '../../../doubles/mem-bmdb/tables.ts';
 import {
   createSeededRandom,
   createSimulatedClock,
   type VirtualClock,
 } from '../../../doubles/simulated-clock.ts';
-import { idOf } from '../../../commands/machine-stand.ts';
+import { fleetIn } from '../../../commands/machine-stand.ts';
+
+export { slotName } from '../../../commands/machine-stand.ts';
 
 export const SIGNAL = new AbortController().signal;
 
@@ -78,8 +78,6 @@ export interface Told {
   // Each test says what it expects of it.
   readonly body: Readonly<Record<string, unknown>>;
 }
-
-export const slotName = (at: number): string => `${PROVIDER}/slot-${at}`;
 
 export async function filingStand(): Promise<FilingStand> {
   const clock = createSimulatedClock();
@@ -138,25 +136,15 @@ export async function filingStand(): Promise<FilingStand> {
     },
     { prefix: API },
   );
+  const { add, daemon, driven } = fleetIn(bmdb, clock);
   const told = async (answered: Promise<LightMyRequestResponse>): Promise<Told> => {
-    let ended = false;
-    const end = () => (ended = true);
-    answered.then(end, end);
-    for (let steps = 0; !ended; steps++) {
-      if (steps > 100_000) throw new Error('it never ends');
-      await new Promise(setImmediate);
-      if (!ended) clock.increment(50);
-    }
-    const { statusCode: status, headers, body: text } = await answered;
+    const { statusCode: status, headers, body: text } = await driven(answered);
     const isJson = /[/+]json/.test(String(headers['content-type'])) && !text.includes('\n');
     return { status, headers, text, body: isJson ? (JSON.parse(text) as Told['body']) : {} };
   };
   let asked = 0;
   return Object.assign(stand, {
-    bmdb,
-    clock,
-    app,
-    asks,
+    ...{ bmdb, clock, app, asks, add, daemon },
     look: async () => {
       around = await bmdb.scan(SIGNAL);
       facts = assembleFacts(around, new Map());
@@ -168,33 +156,6 @@ export async function filingStand(): Promise<FilingStand> {
           return [each.slot, { view, state, substate, sinceMs: around.nowMs, last: null }];
         }),
       );
-    },
-    add: (at: number, change: Partial<MachineRow> = {}) => {
-      const id = idOf(at);
-      const nowMs = clock.now();
-      const row: MachineRow = {
-        ...emptyRow(id, nowMs),
-        provided: providedOf(String(at), { reservationId: `slot-${at}` }),
-        agentStarted: { atMs: nowMs - 60_000, publicKey: KEY_HEX, bootId: 'boot-1' },
-        heartbeat: { atMs: nowMs, bootId: 'boot-1' },
-        ...change,
-      };
-      bmdb.tables.machines.set(id, newMachine(row));
-      bmdb.tables.touch(id);
-      return id;
-    },
-    daemon: async () => {
-      const session = await bmdb.openSession({
-        component: 'shepherd',
-        runtimeInfo: 'host test',
-        intervalMs: 86_400_000,
-      });
-      bmdb.wakes$.subscribe(() => {
-        void bmdb.scan(SIGNAL).then(async ({ requests: open }) => {
-          for (const { key } of open) await session.settle(key);
-        });
-      });
-      return session;
     },
     ask: (body: object, { key, seen, dryRun, prefer }: AskOptions = {}) =>
       told(

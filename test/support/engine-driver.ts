@@ -1,0 +1,34 @@
+import { createAnexiaBalancer } from '../../src/adapters/balancer/anexia/anexia-balancer.ts';
+import { createThrottle } from '../../src/adapters/balancer/anexia/throttle.ts';
+import type { BalancerContext, LoadBalancer } from '../../src/adapters/balancer/port.ts';
+import { silentLog } from '../../src/adapters/log/port.ts';
+import type { Fakengine } from '../../src/simulator/fakengine/options.ts';
+import { createSeededRandom } from '../doubles/simulated-clock.ts';
+
+/** The Engine's driver at its emulator, as one daemon opens it: it remembers nothing of others. */
+export function engineDriver(
+  { url, tokens, loadBalancers }: Pick<Fakengine, 'url' | 'tokens' | 'loadBalancers'>,
+  context: Pick<BalancerContext, 'clock'> & Partial<BalancerContext>,
+  pageSize = 100,
+): LoadBalancer {
+  return createAnexiaBalancer(
+    {
+      baseUrl: url,
+      token: { reference: '${TOKEN}', read: () => tokens.api, toJSON: () => '${TOKEN}' },
+      loadBalancer: loadBalancers[0]!,
+      pageSize,
+      allowInsecureHttp: false,
+    },
+    {
+      throttle: createThrottle(context.clock),
+      context: {
+        name: 'edge',
+        random: createSeededRandom(1),
+        log: silentLog,
+        userAgent: 'shepherd/test',
+        metrics: { request: () => undefined, inFlight: () => undefined },
+        ...context,
+      },
+    },
+  );
+}
