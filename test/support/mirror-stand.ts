@@ -2,6 +2,7 @@ import { Subject } from 'rxjs';
 import { createMirror, type Mirror } from '../../src/actors/mirror/mirror.ts';
 import type { Heard } from '../../src/adapters/agents/port.ts';
 import type { BmdbChanges, BmdbSnapshot } from '../../src/adapters/bmdb/port.ts';
+import type { Listing } from '../../src/adapters/provider/port.ts';
 import { cursor } from '../../src/domain/ids.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
@@ -9,17 +10,26 @@ import type { MachineView } from '../../src/domain/view.ts';
 import { clockScheduler } from './clock-scheduler.ts';
 import { PROVIDER, SLOT } from './facts.ts';
 import { runService, type FleetStandIn } from './fleet-stand-in.ts';
-import { recordingLog } from '../doubles/recording-log.ts';
-import { scriptedBmdb } from '../doubles/scripted-bmdb.ts';
+import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
+import { scriptedBmdb, type ScriptedBmdb } from '../doubles/scripted-bmdb.ts';
 import { scriptedProvider } from '../doubles/scripted-provider.ts';
 import { advance, createSimulatedClock, settled } from '../doubles/simulated-clock.ts';
+import type { VirtualClock } from '../doubles/simulated-clock.ts';
 
 const GAP_MS = 250;
 const LONG_MS = 24 * 3_600_000;
 const MARK = cursor('mark');
 
-/** A mirror whose reads the test answers, over a provider that lists nothing. */
+/** A mirror whose reads the test answers. */
 export interface MirrorStand {
+  readonly clock: VirtualClock;
+  readonly script: ScriptedBmdb;
+  readonly heard$: Subject<Heard>;
+  readonly log: RecordingLog;
+  /** Answers the provider's listings; nothing is listed unless the test says so. */
+  listing: () => Promise<Listing>;
+  /** Slots that the mirror told to have vanished. */
+  readonly vanished: string[];
   readonly mirror: Mirror;
   readonly fleet: FleetStandIn;
   /** Views that the mirror told, in order; emptied by `begin`. */
@@ -38,25 +48,23 @@ export interface MirrorStand {
   stop(): Promise<number>;
 }
 
-export function mirrorStand(): MirrorStand {
+export function mirrorStand(periods: { scanMs?: number; listMs?: number } = {}): MirrorStand {
   const clock = createSimulatedClock();
   const script = scriptedBmdb(() => clock.now());
+  const heard$ = new Subject<Heard>();
+  const log = recordingLog();
+  const vanished: string[] = [];
   const views: MachineView[] = [];
   let factsTold = 0;
   const changedTold: (readonly string[] | null)[] = [];
   const mirror = createMirror({
     bmdb: script.bmdb,
-    providers: new Map([
-      [
-        PROVIDER,
-        scriptedProvider({ listMachines: async () => ({ machines: [], complete: true }) }),
-      ],
-    ]),
-    heard$: new Subject<Heard>(),
+    providers: new Map([[PROVIDER, scriptedProvider({ listMachines: () => stand.listing() })]]),
+    heard$,
     loss: DEFAULT_LOSS,
     clock,
     scheduler: clockScheduler(clock),
-    log: recordingLog(),
+    log,
     scanMs: LONG_MS,
     listMs: LONG_MS,
     scanGapMs: GAP_MS,
@@ -67,17 +75,17 @@ export function mirrorStand(): MirrorStand {
       changedTold.push(changed ? [...changed] : null);
     },
     onView: (view) => views.push(view),
-    onVanished: () => undefined,
+    onVanished: (name) => vanished.push(name),
+    ...periods,
   });
   const fleet = runService(mirror.service);
   const tell = async (changes: Partial<BmdbChanges>) => {
     script.changes.shift()!.answer({ cursor: MARK, ...changes });
     await advance(clock, GAP_MS);
   };
-  return {
-    mirror,
-    fleet,
-    views,
+  const stand: MirrorStand = {
+    ...{ clock, script, heard$, log, vanished, mirror, fleet, views },
+    listing: async () => ({ machines: [], complete: true }),
     changedTold,
     factsTold: () => factsTold,
     async reread(row, found = row) {
@@ -104,4 +112,5 @@ export function mirrorStand(): MirrorStand {
       return clock.pending;
     },
   };
+  return stand;
 }

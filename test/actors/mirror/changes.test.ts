@@ -1,16 +1,11 @@
 import fc from 'fast-check';
-import { Subject } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createMirror, type Mirror } from '../../../src/actors/mirror/mirror.ts';
-import type { Heard } from '../../../src/adapters/agents/port.ts';
 import type { BmdbChanges, BmdbSnapshot } from '../../../src/adapters/bmdb/port.ts';
-import type { Listing } from '../../../src/adapters/provider/port.ts';
 import { assembleFacts } from '../../../src/domain/assemble.ts';
 import { cursor, machineId, sessionId, slot } from '../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
-import { viewOf, type MachineView } from '../../../src/domain/view.ts';
-import { clockScheduler } from '../../support/clock-scheduler.ts';
+import { viewOf } from '../../../src/domain/view.ts';
 import {
   agentStarted,
   device,
@@ -24,52 +19,19 @@ import {
   SESSION,
   SLOT,
 } from '../../support/facts.ts';
-import { runService, type FleetStandIn } from '../../support/fleet-stand-in.ts';
-import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts';
-import { scriptedBmdb, type ScriptedBmdb } from '../../doubles/scripted-bmdb.ts';
-import { scriptedProvider } from '../../doubles/scripted-provider.ts';
-import { advance, createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';
-import type { VirtualClock } from '../../doubles/simulated-clock.ts';
+import { runService } from '../../support/fleet-stand-in.ts';
+import { mirrorStand, type MirrorStand } from '../../support/mirror-stand.ts';
+import { advance, settled } from '../../doubles/simulated-clock.ts';
 
 const GAP_MS = 250;
-const LONG_MS = 24 * 3_600_000;
 const MARK = cursor('mark');
 
-let clock: VirtualClock;
-let script: ScriptedBmdb;
-let heard$: Subject<Heard>;
-let mirror: Mirror;
-let views: MachineView[];
-let factsTold: number;
-let fleet: FleetStandIn;
-let listing: Listing;
-let log: RecordingLog;
+let stand: MirrorStand;
+let { clock, script, heard$, mirror, log, views, fleet } = {} as MirrorStand;
 
 beforeEach(() => {
-  clock = createSimulatedClock();
-  script = scriptedBmdb(() => clock.now());
-  heard$ = new Subject();
-  [views, factsTold] = [[], 0];
-  listing = { machines: [], complete: true };
-  log = recordingLog();
-  mirror = createMirror({
-    bmdb: script.bmdb,
-    providers: new Map([[PROVIDER, scriptedProvider({ listMachines: async () => listing })]]),
-    heard$,
-    loss: DEFAULT_LOSS,
-    clock,
-    scheduler: clockScheduler(clock),
-    scanMs: LONG_MS,
-    listMs: LONG_MS,
-    scanGapMs: GAP_MS,
-    pollMs: null,
-    random: { next: () => 0.5, uuid: () => 'unused' },
-    log,
-    onFacts: () => (factsTold += 1),
-    onView: (view) => views.push(view),
-    onVanished: () => undefined,
-  });
-  fleet = runService(mirror.service);
+  stand = mirrorStand();
+  ({ clock, script, heard$, mirror, log, views, fleet } = stand);
 });
 
 afterEach(async () => {
@@ -80,16 +42,7 @@ afterEach(async () => {
 });
 
 /** The first scan, and the changes that the first listing asks for. */
-const begin = async (rows: Partial<BmdbSnapshot> = {}) => {
-  await advance(clock, 0);
-  script.scans.shift()!.answer({ cursor: MARK, ...rows });
-  await advance(clock, GAP_MS);
-  script.changes.shift()!.answer({ ...smallOf(rows), cursor: MARK });
-  await advance(clock, GAP_MS);
-  fleet.news.length = views.length = factsTold = 0;
-};
-/** What is read whole each time: a read of changes has it all again. */
-const smallOf = ({ machines: _, ...small }: Partial<BmdbSnapshot>) => small;
+const begin = (rows: Partial<BmdbSnapshot> = {}) => stand.begin(rows);
 const ask = async () => {
   script.wake();
   await settled();
@@ -139,7 +92,7 @@ describe('changes', () => {
     await begin({ machines: [machineRow(), otherRow()] });
     const before = mirror.facts();
     await change({ machines: [machineRow()] });
-    expect([fresh(), views, factsTold]).toEqual([[], [], 0]);
+    expect([fresh(), views, stand.factsTold()]).toEqual([[], [], 0]);
     expect(mirror.facts()).toBe(before);
   });
 
@@ -199,7 +152,7 @@ describe('changes', () => {
   });
 
   test('a listing is explained by the rows that changed meanwhile', async () => {
-    listing = { machines: [device()], complete: true };
+    stand.listing = async () => ({ machines: [device()], complete: true });
     await advance(clock, 0);
     script.scans.shift()!.answer({ cursor: MARK });
     await advance(clock, GAP_MS);

@@ -1,8 +1,5 @@
 import fc from 'fast-check';
-import { Subject } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createMirror, type Mirror } from '../../../src/actors/mirror/mirror.ts';
-import type { Heard } from '../../../src/adapters/agents/port.ts';
 import type { BmdbSnapshot } from '../../../src/adapters/bmdb/port.ts';
 import type { Listing } from '../../../src/adapters/provider/port.ts';
 import { Unreachable } from '../../../src/domain/errors.ts';
@@ -10,69 +7,31 @@ import { machineId, sessionId, slot } from '../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 import type { MachineView } from '../../../src/domain/view.ts';
-import { clockScheduler } from '../../support/clock-scheduler.ts';
 import {
   agentStarted,
   device,
   free,
   machineRow,
   MACHINE,
-  PROVIDER,
   provided,
   SLOT,
 } from '../../support/facts.ts';
-import { runService, type FleetStandIn } from '../../support/fleet-stand-in.ts';
-import { recordingLog } from '../../doubles/recording-log.ts';
-import { scriptedBmdb, type ScriptedBmdb } from '../../doubles/scripted-bmdb.ts';
-import { scriptedProvider } from '../../doubles/scripted-provider.ts';
-import { advance, createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';
-import type { VirtualClock } from '../../doubles/simulated-clock.ts';
+import { runService } from '../../support/fleet-stand-in.ts';
+import { mirrorStand, type MirrorStand } from '../../support/mirror-stand.ts';
+import { advance, settled } from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 const SCAN_MS = MINUTE;
 const GAP_MS = 250;
 
-let clock: VirtualClock;
+let stand: MirrorStand;
 let startMs: number;
-let script: ScriptedBmdb;
-let listing: () => Promise<Listing>;
-let heard$: Subject<Heard>;
-let mirror: Mirror;
-let log: ReturnType<typeof recordingLog>;
-let views: MachineView[];
-let vanished: string[];
-let fleet: FleetStandIn;
-
-const start = () => {
-  fleet = runService(mirror.service);
-};
+let { clock, script, heard$, mirror, log, views, vanished, fleet } = {} as MirrorStand;
 
 beforeEach(() => {
-  clock = createSimulatedClock();
+  stand = mirrorStand({ scanMs: SCAN_MS, listMs: MINUTE });
+  ({ clock, script, heard$, mirror, log, views, vanished, fleet } = stand);
   startMs = clock.now();
-  script = scriptedBmdb(() => clock.now());
-  listing = async () => ({ machines: [], complete: true });
-  heard$ = new Subject();
-  log = recordingLog();
-  [views, vanished] = [[], []];
-  mirror = createMirror({
-    bmdb: script.bmdb,
-    providers: new Map([[PROVIDER, scriptedProvider({ listMachines: () => listing() })]]),
-    heard$,
-    loss: DEFAULT_LOSS,
-    scanMs: SCAN_MS,
-    scanGapMs: GAP_MS,
-    pollMs: null,
-    listMs: MINUTE,
-    clock,
-    random: { next: () => 0.5, uuid: () => 'unused' },
-    scheduler: clockScheduler(clock),
-    log,
-    onFacts: () => undefined,
-    onView: (view) => views.push(view),
-    onVanished: (name) => vanished.push(name),
-  });
-  start();
 });
 
 afterEach(async () => {
@@ -113,7 +72,7 @@ const observed = (state: string, substate: string) =>
 
 describe('scans', () => {
   test('rows and listings become news, once', async () => {
-    listing = async () => ({
+    stand.listing = async () => ({
       machines: [device(), free({ reservationId: 'rack-2' })],
       complete: true,
     });
@@ -170,10 +129,10 @@ describe('listings', () => {
   };
 
   test('a failed one keeps the last', async () => {
-    listing = async () => ({ machines: [free()], complete: true });
+    stand.listing = async () => ({ machines: [free()], complete: true });
     await later();
     expect(fresh()).toEqual([observed('Reserved', 'available')]);
-    listing = () => Promise.reject(new Unreachable('no provider'));
+    stand.listing = () => Promise.reject(new Unreachable('no provider'));
     await later();
     await later();
     expect(fresh()).toEqual([]);
@@ -182,13 +141,13 @@ describe('listings', () => {
   });
 
   test('one with gaps lets nothing go; a complete one does, for good', async () => {
-    listing = async () => ({ machines: [free()], complete: true });
+    stand.listing = async () => ({ machines: [free()], complete: true });
     await later();
     fresh();
-    listing = async () => ({ machines: [], complete: false });
+    stand.listing = async () => ({ machines: [], complete: false });
     await later();
     expect(fresh()).toEqual([]);
-    listing = async () => ({ machines: [], complete: true });
+    stand.listing = async () => ({ machines: [], complete: true });
     await later();
     expect(fresh()).toEqual([observed('Released', 'gone'), { type: 'vanished', slot: SLOT }]);
     expect(vanished).toEqual([SLOT]);
@@ -197,7 +156,7 @@ describe('listings', () => {
   });
 
   test('a machine whose rows are gone is no longer told, whatever the listing knows', async () => {
-    listing = async () => ({ machines: [], complete: false });
+    stand.listing = async () => ({ machines: [], complete: false });
     await later({ machines: [machineRow()] });
     expect(fresh()).toEqual([observed('Provisioned', 'waiting')]);
     await later();
@@ -206,7 +165,7 @@ describe('listings', () => {
 
   test('one that comes during a scan waits for the next: rows must not be older', async () => {
     let give!: (listing: Listing) => void;
-    listing = () => new Promise((resolve) => (give = resolve));
+    stand.listing = () => new Promise((resolve) => (give = resolve));
     await answer();
     await advance(clock, MINUTE);
     expect(script.scans).toHaveLength(1);
@@ -312,7 +271,7 @@ describe('heartbeats and the clock', () => {
 
   test('silence alone makes healthy late and late silent', async () => {
     const row = running();
-    listing = () => new Promise(() => undefined);
+    stand.listing = () => new Promise(() => undefined);
     await answer({ machines: [row] });
     expect(fresh()).toEqual([observed('Running', 'healthy')]);
     await quiet(2 * DEFAULT_LOSS.periodMs);
@@ -340,7 +299,7 @@ describe('restarted', () => {
     expect(fresh()).toHaveLength(2);
     fleet.stop();
     script.scans.length = 0;
-    start();
+    fleet = runService(mirror.service);
     await answer({ machines: [running()] });
     expect(fresh()).toEqual([
       observed('Running', 'healthy'),
