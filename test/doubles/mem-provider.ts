@@ -61,7 +61,7 @@ export interface MemProviderDeps {
  * `failAfter`: done, then an error. `loseReply`: done, outcome unknown. `hang`: nothing until the
  * signal. `incomplete`: a listing without one of its three pages.
  */
-export interface MemFault {
+interface MemFault {
   readonly operation: StubOperation;
   readonly effect: keyof typeof EFFECTS;
   /** How many calls it spoils; 1 if absent. */

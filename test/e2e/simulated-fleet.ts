@@ -91,7 +91,7 @@ export async function withFleetIn<World extends SimWorld>(
 const DATABASE = 'SHEPHERD_TEST_DATABASE';
 
 /** The agents of a busy machine are late now and then: only those that were struck are silent. */
-export const PATIENT_AGENTS = {
+const PATIENT_AGENTS = {
   heartbeatPeriod: '1s',
   heartbeatDeadline: '15s',
   firstHeartbeatDeadline: '40s',

@@ -177,13 +177,13 @@ describe('the clock alone', () => {
   const quarantine = { kind: 'byOperator', reason: 'test', untilMs: null } as const;
   const aside = { ...quarantine, untilMs: inMinutes(5) };
   const handedOver = { installation, agentStarted: null };
-  test.each<readonly [string, Partial<MachineRow>, string, number, string, HoldRow?]>([
-    ['an order expires', { order }, 'drain', 5, 'serve'],
-    ['an order for what was handed over expires', { ...handedOver, order }, 'drain', 5, 'serve'],
-    ['the agent of what was handed over falls silent', { installation }, 'drop', SILENT, 'serve'],
-    ['what is to be given back falls silent', { deprovision }, 'drain', SILENT, 'drop'],
-    ['what was put aside falls silent', { quarantine }, 'drain', SILENT, 'drop'],
-    ['what was put aside is not any more', { quarantine: aside }, 'drain', 5, 'serve'],
+  test.each<readonly [string, Partial<MachineRow>, string, number, string, HoldRow | null]>([
+    ['an order expires', { order }, 'drain', 5, 'serve', null],
+    ['an order after the handover expires', { ...handedOver, order }, 'drain', 5, 'serve', null],
+    ['the agent falls silent after it', { installation }, 'drop', SILENT, 'serve', null],
+    ['what is to be given back falls silent', { deprovision }, 'drain', SILENT, 'drop', null],
+    ['what was put aside falls silent', { quarantine }, 'drain', SILENT, 'drop', null],
+    ['what was put aside is not any more', { quarantine: aside }, 'drain', 5, 'serve', null],
     ['a hold ends', {}, 'drain', 5, 'serve', hold('no-serve', inMinutes(5))],
   ])('%s', (_, change, before, minutes, after, held) => {
     open(poolOf({ pool: 'api', memberStates: ['Running', 'HandedOver'] }));

@@ -30,16 +30,6 @@ const MB = 1_000_000;
 const agentOn = ({ home }: Sshd) => join(home, 'agent');
 const sizeIn = async ({ home }: Sshd, name: string) => (await stat(join(home, name))).size;
 describe('an upload', () => {
-  test('arrives whole, is skipped the second time, and leaves nothing else', async () => {
-    const session = await stand.connect(sshd);
-    const file = uploadOf(randomBytes(3 * MB));
-    expect(await session.upload(agentOn(sshd), file, live)).toEqual({ skipped: false });
-    expect((await readFile(agentOn(sshd))).equals(file.content)).toBe(true);
-    expect((await stat(agentOn(sshd))).mode & 0o7777).toBe(0o755);
-    expect(await session.upload(agentOn(sshd), file, live)).toEqual({ skipped: true });
-    expect(await namesIn(sshd.home)).toEqual(['agent']);
-  });
-
   test('goes through cat where there is no SFTP, and can be resumed there too', async () => {
     const bare = await stand.sshd({ sftp: 'absent' });
     const file = await programOf(6 * MB);

@@ -1,5 +1,5 @@
 import { expect, onTestFinished } from 'vitest';
-import type { BalancerMetrics, LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
+import type { BalancerContext, LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
 import type { Log } from '../../../../src/adapters/log/port.ts';
 import type {
   Desired,
@@ -133,7 +133,7 @@ export async function createStand(options: Partial<FakengineOptions> = {}): Prom
   const open: LoadBalancer[] = [];
 
   function another(): LoadBalancer {
-    const metrics: BalancerMetrics = {
+    const metrics: BalancerContext['metrics'] = {
       request: ({ method, resource, status }) =>
         void metered.push(`${method} ${resource} ${status}`),
       inFlight: (_call, by) => void (inFlight += by),
