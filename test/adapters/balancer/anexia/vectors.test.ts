@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { RemoteFailure, Throttled } from '../../../../src/domain/errors.ts';
-import type { Ref } from '../../../../src/domain/balancing/objects.ts';
+import type { Observed, Ref } from '../../../../src/domain/balancing/objects.ts';
 import { createStand, desiredOf, live, OWNER, TAG, type Stand } from './stand.ts';
 
 /** Vectors by number whose details only a driver shows; a running pool on the emulator shows the others. */
@@ -9,6 +9,11 @@ const BACKEND = '/api/LBaaS/v1/backend.json';
 const RESOURCE = '/api/core/v1/resource.json';
 const TAGGING = `${RESOURCE}/{id}/tags/{tag}`;
 const signal = live;
+const keysOf = (objects: readonly Observed[]) =>
+  objects.map(({ ref, spec }) => `${ref.kind} ${spec.name}`).toSorted();
+const ALL = desiredOf()
+  .map(({ key }) => key)
+  .toSorted();
 const create = (
   { balancer }: Pick<Stand, 'balancer'>,
   key: string,
@@ -147,6 +152,50 @@ test('12: without a time the waits double up to half an hour, and begin anew aft
   stand.fake.addFault(limit);
   const failure = await stand.failureOf(stand.balancer.observe(OWNER, { signal }));
   expect((failure as Throttled).retryAtMs - stand.clock.now()).toBe(60_000);
+});
+
+test.each([
+  [RESOURCE, 500],
+  [RESOURCE, 422],
+  [BACKEND, 500],
+  ['/api/LBaaS/v1/bind.json', 500],
+])('16: when page 2 of %s fails with %d, so does all of it', async (route, code) => {
+  const stand = await createStand({ knobs: { limitMax: 1 } });
+  await stand.build();
+  stand.forget();
+  stand.fake.addFault({ match: { route, page: 2 }, effect: { type: 'status', code } });
+  const failure = await stand.failureOf(stand.balancer.observe(OWNER, { signal }));
+  expect(failure).toMatchObject({ code: code === 422 ? 'remote-failure' : 'unreachable' });
+  expect(stand.writes()).toEqual([]);
+});
+
+test('14: what was created and not tagged is shown, adopted, and not made again', async () => {
+  const stand = await createStand();
+  await stand.observe();
+  stand.fake.addFault({ match: { route: TAGGING }, effect: { type: 'status', code: 503 } });
+  for (const key of ['backend http.api.eu']) {
+    expect(await stand.failureOf(create(stand, key))).toBeInstanceOf(RemoteFailure);
+  }
+  stand.fake.clearFaults();
+  const other = stand.another();
+  const [found, ...more] = await stand.observe(other);
+  expect([found?.tagged, more]).toEqual([false, []]);
+  stand.forget();
+  await stand.run(other.adopt!(found!.ref, OWNER, { signal }));
+  expect(stand.writes()).toEqual([`POST ${TAGGING}`]);
+  expect(await stand.run(create({ balancer: other }, 'backend http.api.eu'))).toEqual(found!.ref);
+  expect(await stand.observe(other)).toMatchObject([{ tagged: true }]);
+  expect(stand.fake.objects()).toHaveLength(1);
+});
+
+test('14: below parents too: each of the twelve is found without its tag', async () => {
+  const stand = await createStand();
+  const refs = await stand.build();
+  const api = apiOf(stand);
+  for (const { id } of refs.values()) await api.delete(`${RESOURCE}/${id}/tags/${TAG}`);
+  const found = await stand.observe(stand.another());
+  expect(keysOf(found)).toEqual(ALL);
+  expect(found.every(({ tagged }) => !tagged)).toBe(true);
 });
 
 test.each([
