@@ -8,7 +8,6 @@ const LONG_FILES: Readonly<Record<string, string>> = {
   'test/adapters/agents/http2-agent-server.test.ts': 'one listener, one suite over its table',
   'test/adapters/provider/equinix/client/vectors-calls.test.ts':
     'the vectors of calls, in their order',
-  'test/actors/mirror/changes.test.ts': 'one mirror, one suite over what changes',
   'test/commands/remote/reading.test.ts': 'the texts of every command that only reads, in full',
   'test/domain/recovery/ladder.test.ts': 'one decision, one suite over its tables',
   'test/domain/recovery/guard-judgement.test.ts': 'one decision, one suite over its tables',
