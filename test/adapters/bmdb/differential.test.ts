@@ -2,12 +2,11 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { SIGNAL } from '../../contracts/bmdb-stage.ts';
 import type { BmdbHarness } from '../../contracts/bmdb-stage.ts';
-import { expectSame, normalise } from './differential/compare.ts';
-import { BUDGET, LOSS, MACHINES } from './differential/commands.ts';
+import { NOT_APPLICABLE, perform } from './differential/commands.ts';
 import type { Command } from './differential/commands.ts';
-import { idOf } from './differential/rows.ts';
 import { scripts } from './differential/scripts.ts';
-import { createSide, NOT_APPLICABLE, perform } from './differential/side.ts';
+import { BUDGET, idOf, LOSS, MACHINES } from './differential/setting.ts';
+import { createSide, normalise } from './differential/side.ts';
 import type { Side } from './differential/side.ts';
 import { TRUSTING_GUARD } from '../../support/ingest.ts';
 import { memHarness } from './mem/mem-harness.ts';
@@ -71,7 +70,7 @@ async function compare(pg: Side, mem: Side, script: readonly Command[]): Promise
     const [onPg, inMem] = [await perform(pg, command), await perform(mem, command)];
     figures.commands += 1;
     if (inMem !== NOT_APPLICABLE) figures.applied += 1;
-    expectSame(normalise(pg, onPg), normalise(mem, inMem), what);
+    expect(normalise(pg, onPg), what).toEqual(normalise(mem, inMem));
     if (at % CHECK_EVERY === 0) await compareRows(pg, mem, what);
   }
   await compareRows(pg, mem, 'the last command');
@@ -102,5 +101,5 @@ async function compareRows(pg: Side, mem: Side, what: string): Promise<void> {
     const { cursor: _, ...snapshot } = await side.h.bmdb.scan(SIGNAL);
     return normalise(side, snapshot);
   };
-  expectSame(await all(pg), await all(mem), `rows after ${what}`);
+  expect(await all(pg), `rows after ${what}`).toEqual(await all(mem));
 }

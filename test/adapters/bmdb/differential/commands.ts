@@ -1,232 +1,549 @@
-import type { BackoffDescriptor } from '../../../../src/domain/backoff.ts';
-import { providerName } from '../../../../src/domain/ids.ts';
-import type {
-  HoldKind,
-  Process,
-  ProviderHoldKind,
-  ProviderStatus,
-  QuarantineKind,
+import fc from 'fast-check';
+import type { BmdbSession, Work, WorkNote } from '../../../../src/adapters/bmdb/port.ts';
+import { PROCESS_FOR } from '../../../../src/domain/eligibility.ts';
+import type { HeartbeatRecord } from '../../../../src/domain/heartbeat.ts';
+import type { Witness } from '../../../../src/domain/ids.ts';
+import {
+  PROCESSES,
+  PROVIDER_HOLD_KINDS,
+  PROVIDER_STATUSES,
+  QUARANTINE_KINDS,
 } from '../../../../src/domain/machine.ts';
-import type { PoolVerb, ProviderVerb, Verb } from '../../../../src/domain/verbs.ts';
-import type { LossPolicy, RecoveryBudget } from '../../../../src/domain/policy.ts';
-import type { StandingRung } from '../../../../src/domain/recovery/rung-names.ts';
+import type { HoldKind, Process } from '../../../../src/domain/machine.ts';
+import { STANDING_RUNGS, type StandingRung } from '../../../../src/domain/recovery/rung-names.ts';
+import { KEY, providedOf } from '../../../contracts/bmdb-rows.ts';
+import { SIGNAL } from '../../../contracts/bmdb-stage.ts';
+import { asked, file, hold, list } from './requests.ts';
+import { insert, seed } from './rows.ts';
+import {
+  below,
+  DESCRIPTORS,
+  idOf,
+  INTERVALS_S,
+  JOBS,
+  location,
+  MACHINES,
+  maybe,
+  PENALTY_MS,
+  plain,
+  PROVIDERS,
+  SECOND,
+  seldom,
+  SESSIONS,
+  SLOTS,
+  STEPS_S,
+  type Made,
+} from './setting.ts';
+import { daemonOf, followChanges, last, name, outcomeOf, scan } from './side.ts';
+import type { Outcome, Side } from './side.ts';
 
-/**
- * What may be done to a BMDB, as plain data. Whatever has to be named is a number: sessions and
- * machines by their place, works and intents by the order in which they were got (modulo how many
+/*
+ * What may be done to a BMDB. A command is plain data. Whatever has to be named is a number: sessions
+ * and machines by their place, works and intents by the order in which they were got (modulo how many
  * there are), so that one list of commands means the same to both implementations.
- *
- * Time passes in multiples of 8 s only, and limits are 4 s away from such multiples: no answer
- * depends on the little real time that a command takes.
  */
-export const SECOND = 1_000;
-export const STEPS_S = [8, 16, 64, 104, 304, 608, 1_808, 3_608] as const;
-export const LOSS: LossPolicy = {
-  heartbeatMs: 604 * SECOND,
-  firstHeartbeatMs: 1_804 * SECOND,
-  needsHumanAfterMs: 3_604 * SECOND,
-  handOutMs: 1_804 * SECOND,
-  periodMs: 30 * SECOND,
-  ladderResetMs: 300 * SECOND,
-  escalation: { failuresMax: 3, attemptAgeMs: 1_804 * SECOND },
-};
-const PENALTY_MS = 3_603 * SECOND;
-export const INTERVALS_S = [12, 60, 100_004] as const;
-export const DESCRIPTORS: readonly BackoffDescriptor[] = [
-  { initialMs: 60 * SECOND, exponent: 1, maximumMs: 0 },
-  { initialMs: 12 * SECOND, exponent: 3, maximumMs: 324 * SECOND },
-  { initialMs: 12 * SECOND, exponent: 3, maximumMs: 36 * SECOND },
-];
 
-export const SESSIONS = 3;
-export const MACHINES = 6;
-export const SLOTS = 4;
-export const JOBS = 2;
-/** Beyond the day that ended holds of providers are kept, and within the life of a session. */
-export const LONG_S = 90_000;
-export const PROVIDERS = ['metal', 'static'].map(providerName);
+type Run = () => Promise<unknown>;
+type Parts<P> = { readonly [Part in keyof P]: fc.Arbitrary<P[Part]> };
+/** One kind of command: its share, what it is made of, and what it does. */
+interface Kind<P> {
+  readonly weight: number;
+  readonly parts: Parts<P>;
+  /** Null: there is nothing that it could be about. */
+  readonly begin: (side: Side, given: P) => Run | null;
+}
+const kind = <P extends object>(
+  weight: number,
+  parts: Parts<P>,
+  begin: Kind<P>['begin'],
+): Kind<P> => ({ weight, parts, begin });
+/** One that a session is asked for. */
+const bySession = <P extends object>(
+  weight: number,
+  parts: Parts<P>,
+  begin: (session: BmdbSession, given: P, side: Side) => Run | null,
+) =>
+  kind<P & { session: number }>(
+    weight,
+    { ...parts, session } as Parts<P & { session: number }>,
+    (side, given) => {
+      const found = side.sessions[given.session];
+      return found ? begin(found, given, side) : null;
+    },
+  );
+const ofIntent = <P extends object>(
+  weight: number,
+  parts: Parts<P>,
+  run: (intents: BmdbSession['intents'], witness: Witness, given: P) => Promise<unknown>,
+) =>
+  bySession<P & { intent: number }>(
+    weight,
+    { ...parts, intent: recent } as Parts<P & { intent: number }>,
+    ({ intents }, given, { witnesses }) => {
+      const witness = last(witnesses, given.intent);
+      return witness ? () => run(intents, witness, given) : null;
+    },
+  );
+const onWork = <P extends object>(
+  weight: number,
+  parts: Parts<P>,
+  run: (work: Work, given: P) => Promise<unknown>,
+) =>
+  kind<P & { work: number }>(
+    weight,
+    { ...parts, work: recent } as Parts<P & { work: number }>,
+    ({ works }, given) => {
+      const work = last(works, given.work);
+      return work ? () => run(work, given) : null;
+    },
+  );
 
-/** A machine to begin with; ages in seconds. */
-export interface Seed {
-  readonly reserved: boolean;
-  readonly provider: number | null;
-  readonly location: string | null;
-  readonly status: ProviderStatus | null;
-  readonly startedAge: number | null;
-  readonly heardAge: number | null;
-  readonly asked: number | null;
-  readonly reported: number | null;
-  readonly succeeded: boolean;
-  readonly handedOutAge: number | null;
-  readonly failures: number | null;
-  readonly rung: StandingRung | null;
-  readonly permit: boolean;
-  readonly quarantine: 'none' | 'ended' | 'ending' | 'for ever';
-  readonly deprovision: boolean;
-  readonly missing: boolean;
+export const session = below(SESSIONS);
+export const machine = below(MACHINES);
+/** Recent ones are of more interest than those of long ago. */
+const recent = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat(3));
+const process = fc.oneof(
+  { weight: 5, arbitrary: fc.constantFrom<Process[]>('ShepherdAgentStart', 'ShepherdRecovery') },
+  { weight: 2, arbitrary: fc.constantFrom(...PROCESSES) },
+);
+/** Its outcome does not depend on the order within a batch. */
+const batchable = fc.constantFrom<Process[]>('ShepherdAgentStart', 'UnitTest1', 'ShepherdAccess');
+const scope = fc.constantFrom('fleet', ...PROVIDERS);
+const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
+/** A record that lacks the keys whose value is undefined. */
+const sparse = <T extends object>(parts: Parts<T>) =>
+  plain<T>(parts).map((value) => JSON.parse(JSON.stringify(value)) as Sparse<T>);
+type Sparse<T> = { [Part in keyof T]?: Exclude<T[Part], undefined> };
+
+const NOTES = {
+  agentStartAttempt: { kind: 'agentStartAttempt' },
+  hostKeyProved: { kind: 'agentStartAttempt', hostKey: 'proved-key' },
+  recoveryRefused: { kind: 'recoveryRefused', counts: false },
+  recoveryDenied: { kind: 'recoveryRefused', counts: true },
+  recoveryAccepted: { kind: 'recoveryAccepted', operationRef: 'operation' },
+  powerOnAccepted: { kind: 'powerOnAccepted' },
+  powerSeenOff: { kind: 'powerSeenOff' },
+  deprovisionAsked: { kind: 'deprovisionAsked' },
+  controllerResetAsked: { kind: 'controllerResetAsked', controller: 'bmc-0' },
+  controllerResetRefused: { kind: 'controllerResetRefused', controller: 'bmc-0' },
+} satisfies Record<string, WorkNote>;
+export type Note = keyof typeof NOTES | StandingRung;
+const ofNoRung = Object.keys(NOTES).filter((each) => !each.startsWith('controller')) as Note[];
+const note = fc.oneof(fc.constantFrom(...ofNoRung), fc.constantFrom<Note[]>(...STANDING_RUNGS));
+
+/** What is told of the work of an order is told as such. */
+const orderOf = ({ row: { order }, process: of }: Work) =>
+  order && PROCESS_FOR[order.verb] === of ? { order: order.key } : {};
+const noteOf = (of: Note, work: Work): WorkNote =>
+  Object.hasOwn(NOTES, of)
+    ? NOTES[of as keyof typeof NOTES]
+    : { kind: 'recoveryAsked', rung: of as StandingRung, bootId: 'boot-0', ...orderOf(work) };
+
+const descriptor = below(DESCRIPTORS.length);
+export const ending = fc.oneof(
+  plain({
+    finish: fc.constantFrom('nothing', 'agentStarted', 'recovered', 'deprovisioned', 'letGo'),
+  }),
+  plain({ fail: descriptor }),
+  plain({ fail: descriptor, park: fc.constantFrom(...QUARANTINE_KINDS) }),
+  plain({ cancel: maybe(fc.constant('no longer wanted')) }),
+);
+export type Ending = Made<typeof ending>;
+
+async function endWork(work: Work, how: Ending): Promise<void> {
+  if ('cancel' in how) return how.cancel === null ? work.cancel() : work.cancel(how.cancel);
+  if ('fail' in how) {
+    const parked = 'park' in how && { kind: how.park, reason: 'end of the ladder' };
+    return work.fail(DESCRIPTORS[how.fail]!, 'no luck', {
+      ...orderOf(work),
+      ...(parked && { quarantine: parked }),
+    });
+  }
+  switch (how.finish) {
+    case 'agentStarted':
+      return work.finish({
+        ...{ kind: 'agentStarted', publicKey: KEY, bootId: 'boot-1', hostKey: 'host-key' },
+        warnings: ['slow disk'],
+      });
+    case 'recovered':
+      return work.finish({
+        ...{ kind: 'recovered', coolDown: DESCRIPTORS[1]!, bootSeconds: 90 },
+        ...orderOf(work),
+      });
+    case 'deprovisioned':
+    case 'letGo': {
+      if (work.process !== 'ShepherdDeprovision') return work.finish({ kind: 'nothing' });
+      const bar = { setBy: 'ann', reason: 'given back: x' };
+      const letGo = how.finish === 'letGo' && { bar, remark: 'it had no agent' };
+      return work.finish({ kind: 'deprovisioned', ...letGo });
+    }
+    default:
+      return work.finish({ kind: 'nothing' });
+  }
 }
 
-export type Note =
-  | 'agentStartAttempt'
-  | 'recoveryRefused'
-  | 'recoveryDenied'
-  | 'powerOnAccepted'
-  | 'recoveryAccepted'
-  | 'deprovisionAsked'
-  | 'powerSeenOff'
-  | 'hostKeyProved'
-  | 'controllerResetAsked'
-  | 'controllerResetRefused'
-  | StandingRung;
-export type Ending =
-  /** Deprovisioned: where that is what the work is for; else nothing. */
-  | { readonly finish: 'nothing' | 'agentStarted' | 'recovered' | 'deprovisioned' | 'letGo' }
-  | { readonly fail: number; readonly park?: QuarantineKind }
-  | { readonly cancel: string | null };
+export const beat = plain({
+  machine,
+  key: seldom('right', fc.constant('wrong')),
+  boot: fc.constantFrom(null, 'boot-1', 'boot-2'),
+  hardware: fc.boolean(),
+  report: maybe(plain({ generation: fc.integer({ min: 1, max: 4 }), success: fc.boolean() })),
+});
+const recordOf = (told: Made<typeof beat>): HeartbeatRecord => ({
+  machineId: idOf(told.machine),
+  publicKey: told.key === 'right' ? KEY : new Uint8Array(32).fill(9),
+  bootId: told.boot,
+  ...(told.hardware && { hardwareReport: new Uint8Array([1]) }),
+  ...(told.report && {
+    installationReport: {
+      generation: BigInt(told.report.generation),
+      result: told.report.success ? 'Success' : 'Error',
+      raw: new Uint8Array([2]),
+    },
+  }),
+});
 
-export type Beat = {
-  readonly machine: number;
-  readonly key: 'right' | 'wrong';
-  readonly boot: string | null;
-  readonly hardware: boolean;
-  readonly report: { readonly generation: number; readonly success: boolean } | null;
-};
-
-/** What an operator asks for; what a verb has no use for is passed over. */
-export interface Asked {
-  readonly verb: Exclude<Verb, PoolVerb | ProviderVerb>;
-  readonly kind: HoldKind;
-  readonly untilS: number | null;
-  readonly flag: boolean;
-  /** Of a slot that the machine is not on. */
-  readonly elsewhere: boolean;
+function keep(side: Side, work: Work): unknown {
+  side.works.push(work);
+  name(side, `epoch ${work.epoch}`, `claim ${side.works.length}`);
+  return { process: work.process, row: work.row };
 }
 
-/** One command for each of the names. */
-type Each<Name extends string, Parts = unknown> = Name extends string
-  ? { readonly do: Name } & Parts
-  : never;
+/** In no order where some of the ids, by which they are ordered, are each implementation's own. */
+async function candidates(side: Side, of: Process, provider: number | null, limit: number) {
+  const isOrdered = side.witnesses.length === 0;
+  const query = { process: of, limit: isOrdered ? limit : 1_000 };
+  const one = provider === null ? {} : { provider: PROVIDERS[provider]! };
+  const found = await side.h.bmdb.inspection.candidates({ ...query, ...one }, SIGNAL);
+  const named = found.map((id) => side.names.get(id) ?? id);
+  return isOrdered ? named : named.toSorted();
+}
 
-export type Command =
-  | { readonly do: 'openSession'; readonly session: number; readonly interval: number }
-  | Each<'poke' | 'closeSession' | 'expireSession', { readonly session: number }>
-  | { readonly do: 'insert'; readonly machine: number; readonly seed: Seed }
-  | Each<'remove' | 'read' | 'history', { readonly machine: number }>
-  | {
-      readonly do: 'claim';
-      readonly session: number;
-      readonly machine: number;
-      readonly process: Process;
-    }
-  | { readonly do: 'claimAll'; readonly session: number; readonly process: Process }
-  | { readonly do: 'note'; readonly work: number; readonly note: Note }
-  | { readonly do: 'end'; readonly work: number; readonly how: Ending }
-  | { readonly do: 'endAll'; readonly how: Ending }
-  | { readonly do: 'releaseWork'; readonly session: number; readonly machine: number }
-  | {
-      readonly do: 'openIntent';
-      readonly session: number;
-      readonly slot: number;
-      /** One that was got, whoever got it. */
-      readonly lease: number | null;
-    }
-  | { readonly do: 'lease'; readonly session: number; readonly job: number }
-  | { readonly do: 'releaseLease'; readonly lease: number }
-  | {
-      readonly do: 'impose';
-      readonly kind: ProviderHoldKind;
-      readonly key: number;
-      readonly forS: number;
-      readonly level: number;
-      readonly amount: number | null;
-    }
-  | {
-      readonly do: 'liftHolds';
-      readonly kind: ProviderHoldKind | 'penalty';
-      readonly key: number | null;
-    }
-  | {
-      readonly do: 'keepRecord';
-      readonly session: number;
-      readonly provider: number;
-      readonly key: number;
-      readonly act: 'make' | 'replace' | 'drop';
-      readonly value: number;
-      /** One that was written, so far back. */
-      readonly version: number;
-    }
-  | Each<'withdraw', { readonly machine: number }>
-  | {
-      readonly do: 'file';
-      readonly session: number;
-      readonly machine: number;
-      readonly asked: Asked;
-      /** The key of one that was filed, so far back. */
-      readonly reuse: number | null;
-      readonly validS: number;
-      /** When it is settled. */
-      readonly at: 'once' | 'later';
-    }
-  | { readonly do: 'settle'; readonly session: number; readonly request: number }
-  | { readonly do: 'resumeIntent'; readonly session: number; readonly intent: number }
-  | {
-      readonly do: 'progressIntent';
-      readonly session: number;
-      readonly intent: number;
-      readonly change: {
-        readonly attempts?: number;
-        readonly ambiguous?: boolean;
-        readonly unresolved?: boolean;
-        readonly lastError?: string;
-        readonly empty?: boolean;
-      };
-    }
-  | {
-      readonly do: 'adoptIntent';
-      readonly session: number;
-      readonly intent: number;
-      readonly device: number;
-    }
-  | {
-      readonly do: 'endIntent';
-      readonly session: number;
-      readonly intent: number;
-      readonly state: 'failed' | 'abandoned';
-      readonly penalty: boolean;
-    }
-  | { readonly do: 'beats'; readonly beats: readonly Beat[] }
-  | { readonly do: 'request'; readonly machine: number; readonly generation: number }
-  | {
-      readonly do: 'hold';
-      readonly slot: number;
-      readonly kind: HoldKind;
-      readonly untilS: number | null;
-    }
-  | { readonly do: 'lift'; readonly slot: number; readonly kind: HoldKind }
-  | Each<'freeze' | 'thaw', { readonly scope: string }>
-  | {
-      readonly do: 'updateProvided';
-      readonly session: number;
-      readonly machine: number;
-      readonly patch: {
-        readonly status?: ProviderStatus;
-        readonly location?: string | null;
-        readonly address?: string | null;
-        readonly absent?: boolean;
-      };
-    }
-  | { readonly do: 'pass'; readonly seconds: number }
-  | Each<'sweep' | 'scan' | 'changes' | 'statistics' | 'inspect' | 'requests' | 'records'>
-  | {
-      readonly do: 'candidates';
-      readonly process: Process;
-      readonly provider: number | null;
-      readonly limit: number;
-    };
+/** All that is kept, as every daemon sees it; versions are each implementation's own. */
+async function readRecords({ h }: Side): Promise<unknown> {
+  const kept = await Promise.all(PROVIDERS.map((each) => h.other.records.all(each, SIGNAL)));
+  const shown = kept.map((records) =>
+    records.map(({ key, value }) => `${key} ${JSON.stringify(value)}`),
+  );
+  const counts = [...(await h.bmdb.records.counts(SIGNAL))].toSorted();
+  return { kept: shown.map((records) => records.toSorted()), counts };
+}
 
-/** Few machines are enough to spend it. */
-export const BUDGET: RecoveryBudget = { percent: 60, perGroupMax: 2, fleetMax: 3 };
+/** Calls one of the hooks that need a machine, where there is one. */
+const ifThere = async ({ h }: Side, at: number, run: () => Promise<void>) => {
+  if ((await h.bmdb.readMachine(idOf(at), SIGNAL)).row) await run();
+};
 
-export const penaltyMs = (penalty: boolean) => (penalty ? { penaltyMs: PENALTY_MS } : {});
-export const intervalMs = (at: number): number => INTERVALS_S[at]! * SECOND;
-export const descriptorOf = (at: number): BackoffDescriptor => DESCRIPTORS[at]!;
+export const impose = {
+  kind: fc.constantFrom(...PROVIDER_HOLD_KINDS),
+  key: below(2),
+  forS: fc.constantFrom(0, 60, 604),
+  level: fc.integer({ min: 1, max: 3 }),
+  amount: maybe(fc.nat(3)),
+};
+const provider = PROVIDERS[0]!;
+
+const KINDS = {
+  openSession: kind(
+    4,
+    { session, interval: fc.constantFrom<number[]>(2, 2, 2, 1, 0) },
+    (side, given) => async () => {
+      const opened = await daemonOf(side, given.session).openSession({
+        ...{ component: `daemon-${given.session}`, runtimeInfo: 'host test' },
+        intervalMs: INTERVALS_S[given.interval]! * SECOND,
+      });
+      side.sessions[given.session] = opened;
+      side.opened.push(opened);
+      name(side, opened.sessionId, `session ${side.names.size}`);
+    },
+  ),
+  poke: bySession(1, {}, (by) => () => by.poke()),
+  closeSession: bySession(1, {}, (by) => () => by.close()),
+  expireSession: bySession(1, {}, ({ sessionId }, _, { h }) => async () => {
+    const { sessions } = await h.bmdb.scan(SIGNAL);
+    // It may be gone already.
+    if (sessions.some((each) => each.sessionId === sessionId)) await h.expireSession(sessionId);
+  }),
+  insert: kind(
+    4,
+    { machine, seed },
+    ({ h }, given) =>
+      () =>
+        insert(h, given.machine, given.seed),
+  ),
+  remove: kind(
+    1,
+    { machine },
+    (side, { machine: at }) =>
+      () =>
+        ifThere(side, at, () => side.h.remove(idOf(at))),
+  ),
+  request: kind(1, { machine, generation: fc.integer({ min: 1, max: 3 }) }, (side, given) => () => {
+    const [id, generation] = [idOf(given.machine), given.generation];
+    const raw = new Uint8Array([generation]);
+    return ifThere(side, given.machine, () => side.h.request(id, BigInt(generation), raw));
+  }),
+  withdraw: kind(
+    1,
+    { machine },
+    (side, { machine: at }) =>
+      () =>
+        ifThere(side, at, () => side.h.withdraw(idOf(at))),
+  ),
+  read: kind(
+    1,
+    { machine },
+    ({ h }, given) =>
+      () =>
+        h.bmdb.readMachine(idOf(given.machine), SIGNAL),
+  ),
+  history: kind(
+    1,
+    { machine },
+    ({ h }, given) =>
+      () =>
+        h.other.inspection.history(idOf(given.machine), SIGNAL),
+  ),
+  claim: bySession(
+    12,
+    { machine, process },
+    (by, given, side) => async () => keep(side, await by.claim(given.process, idOf(given.machine))),
+  ),
+  /** In one batch; then told in the order of the machines. */
+  claimAll: bySession(2, { process: batchable }, (by, given, side) => async () => {
+    const claims = Array.from({ length: MACHINES }, (_, at) => by.claim(given.process, idOf(at)));
+    const found: unknown[] = [];
+    for (const each of await Promise.allSettled(claims)) {
+      if (each.status === 'fulfilled') found.push(keep(side, each.value));
+      else found.push(await outcomeOf(Promise.reject(each.reason)));
+    }
+    return found;
+  }),
+  note: onWork(8, { note }, (work, given) => work.note(noteOf(given.note, work))),
+  end: onWork(9, { how: ending }, (work, given) => endWork(work, given.how)),
+  /** All of one process at once, in a batch; what is ended beside it could come before or after. */
+  endAll: kind(1, { how: ending }, ({ works }, given) => () => {
+    const of = works.at(-1)?.process;
+    const ended = works.filter((work) => work.process === of);
+    return Promise.all(ended.map((work) => outcomeOf(endWork(work, given.how))));
+  }),
+  releaseWork: bySession(1, { machine }, (by, given) => () => by.releaseWork(idOf(given.machine))),
+  openIntent: bySession(
+    2,
+    { slot: below(SLOTS), lease: maybe(recent) },
+    (by, given, side) => async () => {
+      const { slot } = given;
+      const lease = given.lease === null ? undefined : last(side.leases, given.lease);
+      const opened = await by.intents.open({
+        ...{ provider, slotId: `slot-${slot}`, hostname: `host-${slot}` },
+        ...(lease && { lease }),
+      });
+      const at = side.witnesses.push(opened.witness);
+      name(side, opened.witness, `witness ${at}`);
+      name(side, opened.machineId, `machine of witness ${at}`);
+      return opened;
+    },
+  ),
+  resumeIntent: ofIntent(1, {}, (intents, witness) => intents.resume(witness)),
+  progressIntent: ofIntent(
+    1,
+    {
+      change: sparse({
+        attempts: optional(fc.nat(5)),
+        ambiguous: optional(fc.boolean()),
+        unresolved: optional(fc.boolean()),
+        lastError: optional(fc.constant('timeout')),
+        empty: optional(fc.boolean()),
+      }),
+    },
+    (intents, witness, { change }) => intents.progress(witness, change),
+  ),
+  adoptIntent: ofIntent(2, { device: fc.nat(2) }, (intents, witness, { device }) => {
+    const reservationId = device === 2 ? null : `slot-${device}`;
+    return intents.adopt(witness, providedOf(`${device}`, { reservationId, address: null }));
+  }),
+  endIntent: ofIntent(
+    2,
+    { state: fc.constantFrom('failed', 'abandoned'), penalty: fc.boolean() },
+    (intents, witness, { state, penalty }) =>
+      intents.end(witness, { state, cause: 'no luck', ...(penalty && { penaltyMs: PENALTY_MS }) }),
+  ),
+  lease: bySession(2, { job: below(JOBS) }, (by, given, side) => async () => {
+    const lease = await by.lease(`provisioner/${PROVIDERS[given.job]!}`);
+    if (!lease) return null;
+    name(side, `epoch ${lease.epoch}`, `lease ${side.leases.push(lease)}`);
+    return { name: lease.name, epoch: lease.epoch };
+  }),
+  releaseLease: kind(1, { lease: recent }, ({ leases }, given) => {
+    const lease = last(leases, given.lease);
+    return lease ? () => lease.release() : null;
+  }),
+  impose: kind(
+    2,
+    impose,
+    ({ h }, { kind: of, key, forS, level, amount }) =>
+      () =>
+        h.bmdb.providerHolds.impose({
+          ...{ provider, kind: of, key: `slot-${key}`, level, cause: 'sold out' },
+          ...(amount !== null && { amount }),
+          forMs: forS * SECOND,
+        }),
+  ),
+  liftHolds: kind(
+    1,
+    {
+      kind: fc.constantFrom('penalty', 'penalty', ...PROVIDER_HOLD_KINDS),
+      key: maybe(below(SLOTS)),
+    },
+    ({ h }, { kind: of, key }) =>
+      () =>
+        h.other.providerHolds.lift(provider, of, ...(key === null ? [] : [`slot-${key}`])),
+  ),
+  /** Makes, changes or drops a record, as a driver does that read it at some time. */
+  keepRecord: bySession(
+    0,
+    {
+      key: below(2),
+      act: fc.constantFrom('make', 'replace', 'drop'),
+      value: below(9),
+      version: fc.oneof(
+        { weight: 3, arbitrary: fc.constant(0) },
+        { weight: 1, arbitrary: below(4) },
+      ),
+    },
+    ({ records }, { key, act, value, version: back }, { versions }) => {
+      const of = { provider, key: `slot-${key}` };
+      const version = last(versions, back);
+      const write = (written: Promise<string>) => written.then((next) => void versions.push(next));
+      if (act === 'make') return () => write(records.make(of, { value }));
+      if (version === undefined) return null;
+      if (act === 'drop') return () => records.drop(of, version);
+      return () => write(records.replace(of, { value }, version));
+    },
+  ),
+  records: kind(0, {}, (side) => () => readRecords(side)),
+  file: bySession(
+    5,
+    {
+      machine,
+      asked,
+      reuse: seldom<number | null>(null, fc.nat(2)),
+      validS: fc.constantFrom(60, 604, 604, 100_004),
+      at: fc.constantFrom('once', 'later', 'later'),
+    },
+    (by, given, side) => () => file(side, by, given),
+  ),
+  settle: bySession(3, { request: recent }, (by, given, { keys }) => {
+    const key = last(keys, given.request);
+    return key === undefined ? null : () => by.settle(key);
+  }),
+  requests: kind(1, {}, (side) => () => list(side)),
+  beats: kind(
+    5,
+    { beats: fc.array(beat, { minLength: 1, maxLength: 4 }) },
+    ({ h }, given) =>
+      () =>
+        h.bmdb.heartbeats.recordHeartbeats(given.beats.map(recordOf)),
+  ),
+  hold: kind(
+    2,
+    { slot: machine, kind: hold, untilS: fc.constantFrom(null, -60, 60, 604) },
+    ({ h }, { slot, kind: of, untilS }) =>
+      async () => {
+        const slotId = `slot-${slot}`;
+        const untilMs = untilS === null ? null : h.nowMs() + untilS * SECOND;
+        await h.lift(provider, slotId, of as HoldKind);
+        const why = { setBy: 'ann', reason: 'being moved', untilMs };
+        await h.hold({ provider, slotId, kind: of as HoldKind, ...why });
+      },
+  ),
+  lift: kind(
+    1,
+    { slot: machine, kind: hold },
+    ({ h }, { slot, kind: of }) =>
+      () =>
+        h.lift(provider, `slot-${slot}`, of as HoldKind),
+  ),
+  freeze: kind(
+    1,
+    { scope },
+    ({ h }, given) =>
+      () =>
+        h.freeze(given.scope, 'too many at once'),
+  ),
+  thaw: kind(
+    2,
+    { scope },
+    ({ h }, given) =>
+      () =>
+        h.thaw(given.scope),
+  ),
+  updateProvided: bySession(
+    2,
+    {
+      machine,
+      patch: sparse({
+        status: optional(fc.constantFrom('Missing', ...PROVIDER_STATUSES)),
+        location: optional(location),
+        address: optional(fc.constantFrom(null, '127.0.0.2:22')),
+        absent: optional(fc.boolean()),
+      }),
+    },
+    (by, given) => () => by.updateProvided(idOf(given.machine), given.patch),
+  ),
+  pass: kind(
+    5,
+    { seconds: fc.constantFrom<number[]>(...STEPS_S) },
+    ({ h }, given) =>
+      () =>
+        h.pass(given.seconds * SECOND),
+  ),
+  sweep: kind(
+    2,
+    {},
+    ({ h }) =>
+      () =>
+        h.other.sweep(),
+  ),
+  scan: kind(1, {}, (side) => () => scan(side)),
+  changes: kind(3, {}, (side) => () => followChanges(side)),
+  statistics: kind(
+    1,
+    {},
+    ({ h }) =>
+      () =>
+        h.bmdb.inspection.statistics(SIGNAL),
+  ),
+  candidates: kind(
+    1,
+    {
+      process,
+      provider: maybe(below(PROVIDERS.length)),
+      limit: fc.integer({ min: 1, max: MACHINES }),
+    },
+    (side, given) => () => candidates(side, given.process, given.provider, given.limit),
+  ),
+};
+
+type Kinds = typeof KINDS;
+type GivenTo<K> = K extends Kind<infer P> ? P : never;
+export type Command = { [K in keyof Kinds]: { readonly do: K } & GivenTo<Kinds[K]> }[keyof Kinds];
+
+export const command = fc.oneof(
+  ...Object.entries(KINDS as unknown as Record<string, Kind<Record<string, unknown>>>)
+    // The others come in stories only.
+    .filter(([, { weight }]) => weight > 0)
+    .map(([what, { weight, parts }]) => ({
+      weight,
+      arbitrary: plain<Record<string, unknown>>({ do: fc.constant(what), ...parts }),
+    })),
+) as fc.Arbitrary<unknown> as fc.Arbitrary<Command>;
+
+/** What came of a command that found nothing it could be about. */
+export const NOT_APPLICABLE: Outcome = { value: 'nothing to do it with' };
+
+/** Does it and tells what came of it. */
+export async function perform(side: Side, { do: what, ...given }: Command): Promise<Outcome> {
+  const run = (KINDS[what] as Kind<object>).begin(side, given);
+  return run ? outcomeOf(run()) : NOT_APPLICABLE;
+}

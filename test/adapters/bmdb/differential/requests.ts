@@ -1,106 +1,96 @@
-import { createHash } from 'node:crypto';
+import fc from 'fast-check';
 import type {
   BmdbSession,
-  NewRequest,
   RequestedThing,
   RequestTarget,
 } from '../../../../src/adapters/bmdb/port.ts';
 import type { InstallImage } from '../../../../src/domain/requests.ts';
-import { targetOf } from '../../../contracts/requests-of.ts';
+import { DECISION_VERBS, GUARD_VERBS, ORDER_VERBS } from '../../../../src/domain/verbs.ts';
+import { requestFor, targetOf } from '../../../contracts/requests-of.ts';
 import { SIGNAL } from '../../../contracts/bmdb-stage.ts';
-import type { BmdbHarness } from '../../../contracts/bmdb-stage.ts';
-import { PROVIDERS, SECOND } from './commands.ts';
-import type { Asked, Command } from './commands.ts';
-import { idOf } from './rows.ts';
+import { idOf, plain, PROVIDERS, SECOND, seldom, type Made } from './setting.ts';
+import type { Side } from './side.ts';
 
-/** Commands about what operators ask for. */
+const VERBS = [...ORDER_VERBS, ...DECISION_VERBS, ...DECISION_VERBS, ...GUARD_VERBS] as const;
+export const hold = fc.constantFrom('no-start', 'no-recover', 'no-allocate', 'preserve');
+/** What an operator asks for; what a verb has no use for is passed over. */
+export const asked = plain({
+  verb: fc.constantFrom(...VERBS),
+  kind: hold,
+  untilS: fc.constant<number | null>(null),
+  flag: fc.boolean(),
+  /** Of a slot that the machine is not on. */
+  elsewhere: seldom(false, fc.constant(true)),
+});
+export type Asked = Made<typeof asked>;
 
-/** What of a side is needed here. */
-interface RequestSide {
-  readonly h: BmdbHarness;
-  /** Keys of what was filed, or tried to be. */
-  readonly keys: string[];
-}
-
-const SHA256 = createHash('sha256').update('image').digest('hex');
 const IMAGE: InstallImage = {
   url: 'https://images.test/a.img',
-  sha256: SHA256,
-  compression: 'zstd' as const,
+  sha256: '6d'.repeat(32),
+  compression: 'zstd',
   rootDevice: { serial: 'S1' },
 };
 
+export interface Filing {
+  readonly machine: number;
+  readonly asked: Asked;
+  /** The key of one that was filed, so far back. */
+  readonly reuse: number | null;
+  readonly validS: number;
+  /** When it is settled. */
+  readonly at: 'once' | 'later';
+}
+
 /** Whatever has an end is settled at once: times in what was asked for do not pass with the rows. */
-export async function file(
-  { h, keys }: RequestSide,
-  session: BmdbSession,
-  { machine, asked, reuse, validS, at }: Extract<Command, { do: 'file' }>,
-): Promise<unknown> {
-  const target = await targetAt(h, machine, asked.elsewhere);
-  const nowMs = h.nowMs();
+export async function file(side: Side, session: BmdbSession, filing: Filing): Promise<unknown> {
+  const { h, keys } = side;
+  const { reuse, validS, at } = filing;
+  const what = await thingOf(side, filing);
   const key = (reuse === null ? undefined : keys.at(-1 - reuse)) ?? `key ${keys.length}`;
   if (reuse === null) keys.push(key);
-  const request: NewRequest = {
-    key,
-    by: 'ann',
-    reason: 'no longer needed',
-    validForMs: validS * SECOND,
-    what: thingOf(asked, target, nowMs),
-  };
-  const filed = await h.other.requests.file(request);
+  const filed = await h.other.requests.file(requestFor(what, { key, validForMs: validS * SECOND }));
   return at === 'once' ? { filed, settled: await session.settle(key) } : filed;
 }
 
-async function targetAt(
-  h: BmdbHarness,
-  machine: number,
-  elsewhere: boolean,
-): Promise<RequestTarget> {
-  const { row } = await h.bmdb.readMachine(idOf(machine), SIGNAL);
-  const nowhere = { provider: PROVIDERS[0]!, slotId: `slot-${machine}`, machineId: idOf(machine) };
+async function thingOf({ h }: Side, filing: Filing): Promise<RequestedThing> {
+  const { verb, kind, untilS, flag, elsewhere } = filing.asked;
+  const machineId = idOf(filing.machine);
+  const { row } = await h.bmdb.readMachine(machineId, SIGNAL);
+  const nowhere = { provider: PROVIDERS[0]!, slotId: `slot-${filing.machine}`, machineId };
   const found = row?.provided ? targetOf(row) : nowhere;
-  return elsewhere ? { ...found, slotId: 'slot-9' } : found;
-}
-
-function thingOf(asked: Asked, target: RequestTarget, nowMs: number): RequestedThing {
-  const { verb } = asked;
-  const untilMs = asked.untilS === null ? null : nowMs + asked.untilS * SECOND;
+  const target: RequestTarget = elsewhere ? { ...found, slotId: 'slot-9' } : found;
+  const untilMs = untilS === null ? null : h.nowMs() + untilS * SECOND;
+  // A hold may be set whatever is on the slot.
+  const place = flag ? target : { ...target, machineId: null };
   switch (verb) {
     case 'hold':
-      return { verb, target: placeOf(asked, target), kind: asked.kind, untilMs };
+      return { verb, target: place, kind, untilMs };
     case 'unhold':
-      return { verb, target: placeOf(asked, target), kind: asked.kind };
+      return { verb, target: place, kind };
     case 'quarantine':
       return { verb, target, untilMs };
     case 'release':
-      return { verb, target, forgetHostKey: asked.flag };
+      return { verb, target, forgetHostKey: flag };
     case 'reboot':
-      return { verb, target, force: asked.flag };
+      return { verb, target, force: flag };
     case 'install':
       return { verb, target, image: IMAGE };
     case 'freeze':
     case 'thaw':
-      return { verb, scope: asked.flag ? 'fleet' : target.provider };
+      return { verb, scope: flag ? 'fleet' : target.provider };
     default:
       return { verb, target };
   }
 }
 
-/** A hold may be set whatever is on the slot. */
-const placeOf = ({ flag }: Asked, target: RequestTarget): RequestTarget =>
-  flag ? target : { ...target, machineId: null };
-
-/** What was asked, with what became of it; all, since equal times have no order. */
-export async function list({ h, keys }: RequestSide): Promise<unknown> {
+/** What was asked, with what became of it; only how many of them are listed, since equal times have no order. */
+export async function list({ h, keys }: Side): Promise<unknown> {
   const listed = await h.bmdb.requests.list({ limit: 1_000 }, SIGNAL);
-  const read = await h.other.requests.read([...keys, 'no such key'], SIGNAL);
-  const [slot] = listed;
-  const ofSlot =
-    slot?.provider && slot.slotId !== null
-      ? await h.bmdb.requests.list(
-          { provider: slot.provider, slotId: slot.slotId, limit: 99 },
-          SIGNAL,
-        )
-      : [];
-  return { listed: listed.length, requests: read, ofSlot: ofSlot.length };
+  const requests = await h.other.requests.read([...keys, 'no such key'], SIGNAL);
+  const { provider, slotId } = listed[0] ?? {};
+  const isOfSlot = provider && slotId != null;
+  const ofSlot = isOfSlot
+    ? await h.bmdb.requests.list({ provider, slotId, limit: 99 }, SIGNAL)
+    : [];
+  return { listed: listed.length, requests, ofSlot: ofSlot.length };
 }

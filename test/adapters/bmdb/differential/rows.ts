@@ -1,99 +1,95 @@
-import { machineId } from '../../../../src/domain/ids.ts';
+import fc from 'fast-check';
 import type { MachineId } from '../../../../src/domain/ids.ts';
-import type { MachineRow } from '../../../../src/domain/machine.ts';
+import type { MachineRow, ProviderStatus } from '../../../../src/domain/machine.ts';
+import { PROVIDER_STATUSES } from '../../../../src/domain/machine.ts';
+import { STANDING_RUNGS, type StandingRung } from '../../../../src/domain/recovery/rung-names.ts';
+import { NO_TRAITS } from '../../../../src/domain/traits.ts';
 import { KEY_HEX, ladderOn, machineRow, requestedAt } from '../../../contracts/bmdb-rows.ts';
 import { SIGNAL } from '../../../contracts/bmdb-stage.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb-stage.ts';
-import { PROVIDERS, SECOND } from './commands.ts';
-import type { Command, Seed } from './commands.ts';
-import { NO_TRAITS } from '../../../../src/domain/traits.ts';
+import { idOf, location, maybe, plain, PROVIDERS, SECOND, seldom, type Made } from './setting.ts';
 
-/** Commands that are none of the BMDB: what others write into its tables. */
-
-export const idOf = (at: number): MachineId =>
-  machineId(`00000000-0000-4000-8000-00000000000${at}`);
-
-export async function hold(
-  h: BmdbHarness,
-  { slot, kind, untilS }: Extract<Command, { do: 'hold' }>,
-): Promise<void> {
-  const name = { provider: PROVIDERS[0]!, slotId: `slot-${slot}`, kind };
-  const nowMs = h.nowMs();
-  const untilMs = untilS === null ? null : nowMs + untilS * SECOND;
-  await h.lift(name.provider, name.slotId, kind);
-  await h.hold({ ...name, setBy: 'ann', reason: 'being moved', untilMs });
-}
+const age = fc.constantFrom(0, 96, 704, 1_904, 3_696);
+const generation = fc.integer({ min: 1, max: 3 });
+/** A machine to begin with; ages in seconds. */
+const anySeed = plain({
+  reserved: fc.boolean(),
+  provider: seldom<number | null>(0, fc.constantFrom(1, null)),
+  location,
+  status: seldom<ProviderStatus | null>('Running', maybe(fc.constantFrom(...PROVIDER_STATUSES))),
+  startedAge: maybe(age),
+  heardAge: maybe(age),
+  asked: maybe(generation),
+  reported: seldom<number | null>(null, generation),
+  succeeded: fc.boolean(),
+  handedOutAge: seldom<number | null>(null, age),
+  failures: maybe(fc.nat(4)),
+  rung: seldom<StandingRung | null>(null, fc.constantFrom(...STANDING_RUNGS)),
+  permit: seldom(false, fc.constant(true)),
+  quarantine: seldom('none', fc.constantFrom('ended', 'ending', 'for ever')),
+  deprovision: seldom(false, fc.constant(true)),
+  missing: seldom(false, fc.constant(true)),
+});
+export type Seed = Made<typeof anySeed>;
+/** Nothing stands against it but what is given. */
+const sound = (change: Partial<Seed>): fc.Arbitrary<Seed> =>
+  anySeed.map((any) => ({
+    ...any,
+    ...{ provider: 0, status: 'Running', asked: null, reported: null, handedOutAge: null },
+    ...{ quarantine: 'none', deprovision: false, permit: false },
+    ...change,
+  }));
+export const seed: fc.Arbitrary<Seed> = fc.oneof(
+  { weight: 2, arbitrary: anySeed },
+  { weight: 1, arbitrary: sound({ startedAge: null }) },
+  { weight: 2, arbitrary: sound({ startedAge: 3_696, heardAge: null }) },
+  { weight: 1, arbitrary: sound({ startedAge: 704, heardAge: 0 }) },
+);
 
 /** Not where a machine or a device of that name is already. */
-export async function insert(
-  h: BmdbHarness,
-  { machine: at, seed }: Extract<Command, { do: 'insert' }>,
-): Promise<void> {
+export async function insert(h: BmdbHarness, at: number, given: Seed): Promise<void> {
   const { nowMs, machines } = await h.bmdb.scan(SIGNAL);
-  const id = idOf(at);
-  const row = rowOf(id, at, seed, nowMs);
+  const row = rowOf(idOf(at), at, given, nowMs);
   const taken = machines.some(
-    ({ machineId: other, provided }) =>
-      other === id ||
+    ({ machineId, provided }) =>
+      machineId === row.machineId ||
       (provided && row.provided && provided.reservationId === row.provided.reservationId),
   );
   if (!taken) await h.insert(row);
 }
 
-function rowOf(id: MachineId, at: number, seed: Seed, nowMs: number): MachineRow {
-  const ago = (ageS: number | null) => (ageS === null ? null : nowMs - ageS * SECOND);
-  const atMs = (ageS: number | null) => (ageS === null ? null : { atMs: nowMs - ageS * SECOND });
-  const started = atMs(seed.startedAge);
-  const heard = atMs(seed.heardAge);
-  const provider = seed.provider === null ? null : PROVIDERS[seed.provider]!;
-  const { location, status, rung } = seed;
-  const until = { none: null, ended: nowMs - 60_000, ending: nowMs + 60_000, 'for ever': null };
+function rowOf(machineId: MachineId, at: number, given: Seed, nowMs: number): MachineRow {
+  const ago = (ageS: number) => nowMs - ageS * SECOND;
+  const number = (value: number | null) => (value === null ? null : BigInt(value));
+  const { provider: which, location: place, status, rung, startedAge, heardAge } = given;
+  const { asked, handedOutAge, reported, failures } = given;
+  const provider = which === null ? null : PROVIDERS[which]!;
+  const isHandedOut = asked !== null && handedOutAge !== null;
+  const until: Record<string, number> = { ended: nowMs - 60_000, ending: nowMs + 60_000 };
   return {
     ...machineRow(nowMs),
-    machineId: id,
+    machineId,
     provided: provider && {
-      provider,
-      providerId: `seed-${at}`,
-      ...NO_TRAITS,
-      location,
-      status,
-      address: null,
-      reservationId: seed.reserved ? `slot-${at}` : null,
+      ...{ provider, providerId: `seed-${at}`, address: null, ...NO_TRAITS },
+      ...{ location: place, status, reservationId: given.reserved ? `slot-${at}` : null },
     },
-    agentStarted: started && { ...started, publicKey: KEY_HEX, bootId: null },
-    heartbeat: heard && { ...heard, bootId: 'boot-0' },
+    agentStarted:
+      startedAge === null ? null : { atMs: ago(startedAge), publicKey: KEY_HEX, bootId: null },
+    heartbeat: heardAge === null ? null : { atMs: ago(heardAge), bootId: 'boot-0' },
     installation: {
-      requestGeneration: seed.asked === null ? null : BigInt(seed.asked),
-      handedOutAtMs: seed.asked === null ? null : ago(seed.handedOutAge),
-      reportGeneration: seed.reported === null ? null : BigInt(seed.reported),
-      reportResult: seed.reported === null ? null : seed.succeeded ? 'Success' : 'Error',
+      requestGeneration: number(asked),
+      handedOutAtMs: isHandedOut ? ago(handedOutAge) : null,
+      reportGeneration: number(reported),
+      reportResult: reported === null ? null : given.succeeded ? 'Success' : 'Error',
     },
-    startAttempt: seed.failures === null ? null : { atMs: nowMs, count: seed.failures },
-    recovery: rung && ladderOn(rung, { askedAtMs: nowMs - 96 * SECOND, askedRung: rung }),
-    permit: seed.permit && provider !== null,
+    startAttempt: failures === null ? null : { atMs: nowMs, count: failures },
+    recovery: rung && ladderOn(rung, { askedAtMs: ago(96), askedRung: rung }),
+    permit: given.permit && provider !== null,
     quarantine:
-      seed.quarantine === 'none'
+      given.quarantine === 'none'
         ? null
-        : { kind: 'needsHuman', reason: 'test', untilMs: until[seed.quarantine] },
-    deprovision: seed.deprovision ? requestedAt(nowMs) : null,
-    missing: seed.missing && provider ? { sinceMs: nowMs - 96 * SECOND, seen: 2 } : null,
+        : { kind: 'needsHuman', reason: 'test', untilMs: until[given.quarantine] ?? null },
+    deprovision: given.deprovision ? requestedAt(nowMs) : null,
+    missing: given.missing && provider ? { sinceMs: ago(96), seen: 2 } : null,
   };
-}
-
-export async function removeIfThere(h: BmdbHarness, id: MachineId): Promise<void> {
-  if ((await h.bmdb.readMachine(id, SIGNAL)).row) await h.remove(id);
-}
-
-/** Nothing is asked of a machine that is not there. */
-export async function request(
-  h: BmdbHarness,
-  { machine, generation }: Extract<Command, { do: 'request' }>,
-): Promise<void> {
-  const id = idOf(machine);
-  const raw = new Uint8Array([generation]);
-  if ((await h.bmdb.readMachine(id, SIGNAL)).row) await h.request(id, BigInt(generation), raw);
-}
-
-export async function withdraw(h: BmdbHarness, id: MachineId): Promise<void> {
-  if ((await h.bmdb.readMachine(id, SIGNAL)).row) await h.withdraw(id);
 }

@@ -1,27 +1,26 @@
 import fc from 'fast-check';
 import { ORDER_VERBS } from '../../../../src/domain/verbs.ts';
 import type { Process } from '../../../../src/domain/machine.ts';
-import { INTERVALS_S, LONG_S, MACHINES, SESSIONS, SLOTS, STEPS_S } from './commands.ts';
-import type { Asked, Command, Note } from './commands.ts';
-import {
-  asked,
-  beat,
-  below,
-  command,
-  ending,
-  impose,
-  location,
-  machine,
-  plain,
-  seed,
-  seldom,
-  session,
-} from './pieces.ts';
 import { STANDING_RUNGS } from '../../../../src/domain/recovery/rung-names.ts';
+import { beat, command, ending, impose, machine, session } from './commands.ts';
+import type { Command, Note } from './commands.ts';
+import { asked, type Asked } from './requests.ts';
+import { seed } from './rows.ts';
+import {
+  below,
+  INTERVALS_S,
+  location,
+  LONG_S,
+  MACHINES,
+  plain,
+  seldom,
+  SESSIONS,
+  several,
+  SLOTS,
+  STEPS_S,
+} from './setting.ts';
 
 const pass = fc.constantFrom(...STEPS_S).map((seconds): Command => ({ do: 'pass', seconds }));
-const several = <T>(arbitrary: fc.Arbitrary<T>, maxLength: number) =>
-  fc.array(arbitrary, { minLength: 1, maxLength });
 
 /** Some work on one machine from claim to end, a few times: waits grow, ladders are climbed. */
 const episode = (process: Process, notes: fc.Arbitrary<Note>): fc.Arbitrary<Command[]> =>
@@ -217,7 +216,7 @@ const keeping: fc.Arbitrary<Command[]> = several(
   }),
   8,
 ).map((writes) => [
-  ...writes.map((each): Command => ({ do: 'keepRecord', provider: 0, ...each })),
+  ...writes.map((each): Command => ({ do: 'keepRecord', ...each })),
   { do: 'records' },
 ]);
 /** A controller that several machines share is in the way of their recovery. */

@@ -1,0 +1,54 @@
+import fc from 'fast-check';
+import type { BackoffDescriptor } from '../../../../src/domain/backoff.ts';
+import { machineId, providerName } from '../../../../src/domain/ids.ts';
+import type { MachineId } from '../../../../src/domain/ids.ts';
+import type { LossPolicy, RecoveryBudget } from '../../../../src/domain/policy.ts';
+
+/*
+ * Time passes in multiples of 8 s only, and limits are 4 s away from such multiples: no answer depends
+ * on the order of two moments that are nearly the same.
+ */
+export const SECOND = 1_000;
+export const STEPS_S = [8, 16, 64, 104, 304, 608, 1_808, 3_608] as const;
+/** Beyond the day that ended holds of providers are kept, and within the life of a session. */
+export const LONG_S = 90_000;
+export const INTERVALS_S = [12, 60, 100_004] as const;
+export const PENALTY_MS = 3_603 * SECOND;
+export const LOSS: LossPolicy = {
+  heartbeatMs: 604 * SECOND,
+  firstHeartbeatMs: 1_804 * SECOND,
+  needsHumanAfterMs: 3_604 * SECOND,
+  handOutMs: 1_804 * SECOND,
+  periodMs: 30 * SECOND,
+  ladderResetMs: 300 * SECOND,
+  escalation: { failuresMax: 3, attemptAgeMs: 1_804 * SECOND },
+};
+/** Few machines are enough to spend it. */
+export const BUDGET: RecoveryBudget = { percent: 60, perGroupMax: 2, fleetMax: 3 };
+export const DESCRIPTORS: readonly BackoffDescriptor[] = [
+  { initialMs: 60 * SECOND, exponent: 1, maximumMs: 0 },
+  { initialMs: 12 * SECOND, exponent: 3, maximumMs: 324 * SECOND },
+  { initialMs: 12 * SECOND, exponent: 3, maximumMs: 36 * SECOND },
+];
+
+export const SESSIONS = 3;
+export const MACHINES = 6;
+export const SLOTS = 4;
+export const JOBS = 2;
+export const PROVIDERS = ['metal', 'static'].map(providerName);
+
+export const idOf = (at: number): MachineId =>
+  machineId(`00000000-0000-4000-8000-00000000000${at}`);
+
+/** Without this, counterexamples are hard to read. */
+export const plain = <T>(parts: { [Part in keyof T]: fc.Arbitrary<T[Part]> }): fc.Arbitrary<T> =>
+  fc.record<T>(parts, { noNullPrototype: true });
+export const below = (count: number) => fc.nat(count - 1);
+export const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: null });
+export const seldom = <T>(usual: T, arbitrary: fc.Arbitrary<T>) =>
+  fc.oneof({ weight: 6, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary });
+export const several = <T>(arbitrary: fc.Arbitrary<T>, maxLength: number) =>
+  fc.array(arbitrary, { minLength: 1, maxLength });
+export const location = fc.constantFrom(null, 'ny', 'la');
+/** What an arbitrary makes. */
+export type Made<A> = A extends fc.Arbitrary<infer T> ? T : never;
