@@ -4,7 +4,7 @@ import type { InstallImage } from '../../src/domain/requests.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import { installationReportCodec, installationRequestCodec } from '../../src/wire/codec.ts';
 import { KEY, MINUTE, requestedAt, startedAt } from './bmdb-rows.ts';
-import { holdOn, refusedWith, SIGNAL } from './bmdb-stage.ts';
+import { holdOn, refusedWith } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { ask, requestFor, targetOf } from './requests-of.ts';
 
@@ -52,33 +52,6 @@ export function installsContract(s: Stage): void {
       expect(rootDevice).toMatchObject({ by: 'wwn' });
       expect(Buffer.from(rootDevice!.wwn!).toString('hex')).toBe('5000c500a1b2c3d4');
       expect(Buffer.from(cloudInit!).toString()).toBe('#cloud-config\n');
-    });
-
-    it('A10: keeps nothing of what a first boot is told once it is answered', async () => {
-      const id = await add(startedAt((await s.now()) - MINUTE));
-      await install(id);
-      const kept = async () => {
-        const { machines } = await s.h.bmdb.inspection.machines({ machineId: id }, SIGNAL);
-        return JSON.stringify(machines[0]!.tags['OSInstallationRequest'], (_, value: unknown) =>
-          typeof value === 'bigint' ? String(value) : value,
-        );
-      };
-      const told = /cloud_?init/i;
-      expect(await kept()).toMatch(told);
-      for (const time of ['first', 'after its answer was lost']) {
-        const { genericImage } = installationRequestCodec.decode((await handedOut(id))!);
-        expect(Buffer.from(genericImage!.cloudInit!).toString(), time).toBe('#cloud-config\n');
-      }
-      const report = { generation: 1n, result: 'Success' as const, raw: new Uint8Array([8, 1]) };
-      const publicKey = Buffer.from(KEY);
-      for (const time of ['first', 'after its answer was lost']) {
-        const [outcome] = await s.h.other.heartbeats.recordHeartbeats([
-          { machineId: id, publicKey, bootId: null, installationReport: report },
-        ]);
-        expect(outcome, time).toMatchObject({ kind: 'accepted', installationRequest: null });
-      }
-      expect(await kept()).not.toMatch(told);
-      expect(await kept()).toContain('images.test');
     });
 
     it.each([

@@ -1,10 +1,7 @@
 import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';
 import type { BackoffDescriptor } from '../../src/domain/backoff.ts';
-import type { InstallState } from '../../src/domain/eligibility.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { KEY_HEX, MINUTE } from './bmdb-rows.ts';
-
-/** The truth tables that the pure functions and every implementation of the BMDB have to satisfy. */
 
 const of = (initialS: number, exponent: number, maximumS: number): BackoffDescriptor => ({
   initialMs: initialS * 1000,
@@ -59,68 +56,6 @@ export const installing = ([request, report, result = 'Success']: Installing): P
     reportResult: report === null ? null : result,
   },
 });
-
-/** What follows from the state of the installation, where nothing else stands against it. */
-export const INSTALL_TABLE: readonly {
-  readonly state: InstallState;
-  readonly installation: Installing;
-  readonly agentStart: boolean;
-  readonly recovery: boolean;
-  readonly handedOut: boolean;
-  readonly statInstalled: boolean;
-  readonly statPendingRecovery: boolean;
-}[] = [
-  row('NONE', [null, null], 'agentStart recovery statPendingRecovery'),
-  row('NONE', [null, 10], 'agentStart recovery statPendingRecovery'),
-  row('PENDING', [10, null], 'agentStart recovery handedOut statPendingRecovery'),
-  row('PENDING', [10, 9], 'agentStart recovery handedOut statPendingRecovery'),
-  row('PENDING', [10, 9, 'Error'], 'agentStart recovery handedOut statPendingRecovery'),
-  row('FAILED', [10, 10, 'Error'], 'agentStart recovery statPendingRecovery'),
-  row('DONE', [10, 10, 'Success'], 'statInstalled'),
-];
-
-function row(state: InstallState, installation: Installing, yes: string) {
-  const is = (name: string) => yes.split(' ').includes(name);
-  return {
-    state,
-    installation,
-    agentStart: is('agentStart'),
-    recovery: is('recovery'),
-    handedOut: is('handedOut'),
-    statInstalled: is('statInstalled'),
-    statPendingRecovery: is('statPendingRecovery'),
-  };
-}
-
-/** Minutes since the start, since the last heartbeat; the installation; whether it is recovered. */
-export const RECOVERY_VECTORS: readonly [number | null, number | null, Installing, boolean][] = [
-  [null, null, [null, null], false],
-  [0, null, [null, null], false],
-  [40, 0, [null, null], false],
-  [40, null, [null, null], true],
-  [40, 20, [null, null], true],
-  [40, null, [10, null], true],
-  [40, 20, [10, null], true],
-  [40, null, [10, 9], true],
-  [40, 20, [10, 9], true],
-  [40, null, [10, 10], false],
-  [40, 20, [10, 10], false],
-];
-
-/** Name, what is known of the machine, and whether its agent is started. */
-export const AGENT_START_VECTORS: readonly [
-  string,
-  { provided: boolean; started: boolean; installation: Installing },
-  boolean,
-][] = [
-  ['not provided', { provided: false, started: false, installation: [null, null] }, false],
-  ['provided', { provided: true, started: false, installation: [null, null] }, true],
-  ['started', { provided: true, started: true, installation: [null, null] }, false],
-  ['request 10', { provided: true, started: false, installation: [10, null] }, true],
-  ['+ report 9', { provided: true, started: false, installation: [10, 9] }, true],
-  ['+ report 10', { provided: true, started: false, installation: [10, 10] }, false],
-  ['+ report 10 Error', { provided: true, started: false, installation: [10, 10, 'Error'] }, true],
-];
 
 /** Tags of a machine by how many minutes ago its agent was started and last heard. */
 export function agentTags(

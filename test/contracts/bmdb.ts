@@ -14,7 +14,7 @@ import { guardContract } from './bmdb-guard.ts';
 import { smallGuardContract } from './bmdb-small-guard.ts';
 import { historyContract } from './bmdb-history.ts';
 import { heartbeatsContract } from './bmdb-heartbeats.ts';
-import { hardwareContract, inspectionContract } from './bmdb-inspection.ts';
+import { inspectionContract } from './bmdb-inspection.ts';
 import { installsContract } from './bmdb-installs.ts';
 import { intentsContract } from './bmdb-intents.ts';
 import { ladderContract } from './bmdb-ladder.ts';
@@ -60,7 +60,6 @@ export const AREAS = {
     recordsContract,
     installsContract,
     inspectionContract,
-    hardwareContract,
   ],
   requests: [
     ...[requestsContract, decisionsContract, ordersContract, withdrawalsContract],
@@ -73,16 +72,11 @@ export const AREAS = {
 
 export type Area = keyof typeof AREAS;
 
-/**
- * All areas, or one.
- * @param people whether that is read, too, which nobody but people reads.
- */
-export function bmdbContract(name: string, make: MakeHarness, area?: Area, people = true): void {
+/** All areas, or one. */
+export function bmdbContract(name: string, make: MakeHarness, area?: Area): void {
   describe(`BMDB ${name}`, () => {
     const stage = createStage(make);
     const contracts = area ? AREAS[area] : Object.values(AREAS).flat();
-    for (const contract of contracts) {
-      if (people || contract !== hardwareContract) contract(stage);
-    }
+    for (const contract of contracts) contract(stage);
   });
 }

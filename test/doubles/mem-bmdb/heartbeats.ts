@@ -14,7 +14,6 @@ import {
   installationReported,
 } from '../../../src/adapters/bmdb/installation-events.ts';
 import { guardRow } from './guard-rows.ts';
-import { answeredRequest } from '../../../src/adapters/bmdb/install-image.ts';
 import { writeEvent } from './records.ts';
 import { circumstances, liveWork } from './rows.ts';
 import { dropPermit, patch, requireReachable } from './tables.ts';
@@ -121,8 +120,6 @@ function storeReport(
   const { generation, result } = report;
   const { reportGeneration, reportResult } = machine.row.installation;
   setInstallation(machine, { reportGeneration: generation, reportResult: result });
-  machine.installationReport = report.raw;
-  machine.request = machine.request && answeredRequest(machine.request);
   if (reportGeneration !== generation || reportResult !== result) {
     writeEvent(memory, machine.row, installationReported(report));
   }

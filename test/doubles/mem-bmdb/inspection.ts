@@ -1,36 +1,22 @@
-import type { MachineRow } from '../../../src/domain/machine.ts';
 import { byProcess, candidatesOf, statisticsOf } from '../../../src/domain/statistics.ts';
 import type { Counts, StatisticsPart } from '../../../src/domain/statistics.ts';
-import { inspectField, tagName } from '../../../src/adapters/bmdb/reflection/fields.ts';
-import { createMessageReader } from '../../../src/adapters/bmdb/reflection/messages.ts';
-import type { MessageReader } from '../../../src/adapters/bmdb/reflection/messages.ts';
-import { latestMigration } from '../../../src/adapters/bmdb/schema/migrations.ts';
 import { historyOf } from './records.ts';
-import { circumstances, liveWork, rowsOf } from './rows.ts';
+import { circumstances, rowsOf } from './rows.ts';
 import { slotHistoryOf } from './slot-history.ts';
 import { sessionsOf } from './sessions.ts';
-import type { MemMachine, Memory } from './tables.ts';
-import { TAGS } from './tags-as-text.ts';
-import type {
-  BmdbInspection,
-  InspectedMachine,
-  InspectedMachines,
-  InspectionQuery,
-  TagType,
-  EventLine,
-  EventQuery,
-} from '../../../src/adapters/bmdb/port.ts';
+import type { Memory } from './tables.ts';
+import type { BmdbInspection, EventLine, EventQuery } from '../../../src/adapters/bmdb/port.ts';
 import { providerOf, slot, slotIdOf, type Slot } from '../../../src/domain/ids.ts';
 
 /**
- * See `BmdbInspection`. The tables are those that the newest migration makes.
+ * See `BmdbInspection`. Memory has no tables that a person could look at: machines as they are stored
+ * are read from PostgreSQL only.
  * @param begin throws when the read is not to be made.
  */
 export function createInspection(
   memory: Memory,
   begin: (signal: AbortSignal) => void,
 ): BmdbInspection {
-  const messages = createMessageReader();
   return {
     statistics: async (signal, only) => {
       begin(signal);
@@ -47,13 +33,12 @@ export function createInspection(
     },
     schema: async (signal) => {
       begin(signal);
-      return { version: await latestMigration(), tagTypes: TAGS.map(tagTypeOf) };
+      return { version: 'none', tagTypes: [] };
     },
-    machines: async (query, signal) => {
+    machines: async (_, signal) => {
       begin(signal);
-      return inspect(memory, query, messages);
+      return { machines: [], sql: [], next: null };
     },
-    // What agents tell of hardware is not kept in memory.
     hardware: async (_, signal) => {
       begin(signal);
       return { machines: [], next: null };
@@ -89,60 +74,6 @@ function partOf(counts: Counts, only: StatisticsPart | undefined): Counts {
     activeBackoffs: only === 'backoffs' ? activeBackoffs : none,
   };
 }
-
-type Tag = (typeof TAGS)[number];
-
-const tagTypeOf = ({ table, columns }: Tag): TagType => ({
-  name: tagName(table),
-  table,
-  columns: columns.map(([name, type]) => ({ name, type })),
-});
-
-const PAGE_MAX = 200;
-
-function inspect(
-  memory: Memory,
-  { machineId, after, expiredBackoffs = false, limit = PAGE_MAX }: InspectionQuery,
-  messages: MessageReader,
-): InspectedMachines {
-  const size = Math.max(1, Math.min(limit, PAGE_MAX));
-  const wanted = [...memory.machines.keys()]
-    .filter((id) => (machineId ? id === machineId : !after || id > after))
-    .toSorted((a, b) => (a < b ? -1 : 1));
-  const machines = wanted.slice(0, size).map((id): InspectedMachine => {
-    const machine = memory.machines.get(id)!;
-    const { row } = machine;
-    return {
-      machineId: id,
-      createdAtMs: row.createdAtMs,
-      tags: tagsOf(machine, messages),
-      backoffs: backoffsOf(row, expiredBackoffs ? Number.NEGATIVE_INFINITY : memory.now()),
-      work: Object.fromEntries(
-        liveWork(memory, machine).map(({ process, sessionId }) => [process, sessionId]),
-      ),
-    };
-  });
-  const next = wanted.length > size ? (machines.at(-1)?.machineId ?? null) : null;
-  return { machines, sql: [], next };
-}
-
-function tagsOf(machine: MemMachine, messages: MessageReader): InspectedMachine['tags'] {
-  const found = TAGS.flatMap((tag) => {
-    const raw = tag.read(machine);
-    if (raw === null) return [];
-    const { name, columns } = tagTypeOf(tag);
-    const fields = columns.map((column, at) => inspectField(column, raw[at] ?? null, messages));
-    return [[name, fields] as const];
-  });
-  return Object.fromEntries(found);
-}
-
-const backoffsOf = ({ backoffs }: MachineRow, afterMs: number): InspectedMachine['backoffs'] =>
-  Object.fromEntries(
-    backoffs
-      .filter(({ untilMs }) => untilMs > afterMs)
-      .map(({ process, untilMs, cause }) => [process, { untilMs, cause }]),
-  );
 
 /** See `BmdbInspection.events`. */
 export function eventsOf({ events }: Memory, query: EventQuery): EventLine[] {

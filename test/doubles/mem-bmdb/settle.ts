@@ -171,7 +171,6 @@ function applyToMachine(
   switch (effect.do) {
     case 'quarantine':
       patch(machine, { quarantine: { kind: 'byOperator', reason, untilMs: effect.untilMs } });
-      machine.quarantinedBy = by;
       returnPermit(memory, machine);
       return;
     case 'release':

@@ -96,9 +96,6 @@ export interface MemMachine {
   silentSinceMs: number | null;
   request: Uint8Array | null;
   hardwareReport: Uint8Array | null;
-  installationReport: Uint8Array | null;
-  /** Meaningful while the row says that it is quarantined. */
-  quarantinedBy: string;
 }
 export type MemIntent = Omit<IntentRow, 'state' | 'sessionAlive'> & {
   readonly state: IntentRow['state'] | 'adopted' | 'failed' | 'abandoned';
@@ -280,8 +277,6 @@ export const newMachine = (row: MachineRow): MemMachine => ({
   silentSinceMs: null,
   request: null,
   hardwareReport: null,
-  installationReport: null,
-  quarantinedBy: '',
 });
 
 export function patch(machine: MemMachine, change: Partial<MachineRow>): void {

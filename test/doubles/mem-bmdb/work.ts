@@ -119,10 +119,7 @@ function backOff(held: Held, { backoff, cause, also }: Failure): void {
 function park({ memory, machine, gate }: Held, { kind, reason }: Quarantine): void {
   const isByOperator =
     machine.row.quarantine?.kind === 'byOperator' && isQuarantined(machine.row, memory.now());
-  if (!isByOperator) {
-    patch(machine, { quarantine: { kind, reason, untilMs: null } });
-    machine.quarantinedBy = gate.component;
-  }
+  if (!isByOperator) patch(machine, { quarantine: { kind, reason, untilMs: null } });
   dropPermit(memory, machine);
   const { component: actor } = gate;
   writeEvent(memory, machine.row, { kind: 'quarantined', actor, reason: `${kind}: ${reason}` });

@@ -4,7 +4,7 @@ import { bmdbContract } from '../../../contracts/bmdb.ts';
 import { KEY, machineRow, MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { memHarness } from './mem-harness.ts';
 
-bmdbContract('in memory', memHarness, undefined, false);
+bmdbContract('in memory', memHarness);
 
 it('wakes once for all that an operation changes, and not for what tells nothing new', async () => {
   const h = await memHarness();

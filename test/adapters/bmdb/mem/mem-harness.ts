@@ -104,8 +104,6 @@ const machineOf = (tables: Memory, row: MachineRow, request: Uint8Array) => ({
   permitScope: row.permit ? row.provided : null,
   unbroken: { sinceMs: tables.now(), count: row.heartbeat ? 1 : 0 },
   request,
-  installationReport: row.installation.reportGeneration === null ? null : new Uint8Array([1]),
-  quarantinedBy: 'test',
 });
 
 /** As if somebody had filed it just now. */

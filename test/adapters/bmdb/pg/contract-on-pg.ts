@@ -1,18 +1,21 @@
 import { afterAll, beforeAll } from 'vitest';
 import { bmdbContract } from '../../../contracts/bmdb.ts';
-import type { Area } from '../../../contracts/bmdb.ts';
+import type { Area, MakeHarness } from '../../../contracts/bmdb.ts';
 import { openTwoBmdbs, pgHarness, startTimedPgServer } from './pg-harness.ts';
 import type { TimedPgServer, TwoBmdbs } from './pg-harness.ts';
 
+/** Makes harnesses on the database of a test file. */
+export interface PgStand {
+  readonly server: TimedPgServer;
+  readonly make: MakeHarness;
+}
+
 /**
- * One area of the BMDB's contract, on PostgreSQL, in time that stands still but for what a test moves.
+ * Registers a database for all tests of a file, in time that stands still but for what a test moves.
  * Tests of the same policies share their connections: planning the statements anew on new ones takes
  * longer than most tests do.
  */
-export function contractOnPg(
-  area: Area,
-  start: () => Promise<TimedPgServer> = startTimedPgServer,
-): void {
+export function pgStand(start: () => Promise<TimedPgServer> = startTimedPgServer): PgStand {
   let server: TimedPgServer;
   const kept = new Map<string, TwoBmdbs>();
   beforeAll(async () => {
@@ -22,15 +25,20 @@ export function contractOnPg(
     await Promise.all([...kept.values()].map((two) => two.close()));
     await server.stop();
   });
-
-  bmdbContract(
-    'on PostgreSQL',
-    async (...policies) => {
+  return {
+    get server() {
+      return server;
+    },
+    make: async (...policies) => {
       const key = JSON.stringify(policies);
       const two = kept.get(key) ?? openTwoBmdbs(server, ...policies);
       kept.set(key, two);
       return pgHarness(server, { ...two, close: () => Promise.resolve() });
     },
-    area,
-  );
+  };
+}
+
+/** One area of the BMDB's contract, on PostgreSQL. */
+export function contractOnPg(area: Area, start?: () => Promise<TimedPgServer>): void {
+  bmdbContract('on PostgreSQL', pgStand(start).make, area);
 }

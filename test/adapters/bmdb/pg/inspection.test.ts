@@ -1,58 +1,68 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Bmdb, InspectedMachine } from '../../../../src/adapters/bmdb/port.ts';
+import { describe, expect, it } from 'vitest';
+import type { InspectedMachine } from '../../../../src/adapters/bmdb/port.ts';
 import { latestMigration } from '../../../../src/adapters/bmdb/schema/migrate.ts';
-import { machineId } from '../../../../src/domain/ids.ts';
-import type { MachineRow } from '../../../../src/domain/machine.ts';
+import { providerName } from '../../../../src/domain/ids.ts';
+import type { MachineId } from '../../../../src/domain/ids.ts';
+import type { InstallImage } from '../../../../src/domain/requests.ts';
 import {
   hardwareReportCodec,
   installationReportCodec,
   installationRequestCodec,
 } from '../../../../src/wire/codec.ts';
-import type { BmdbHarness } from '../../../contracts/bmdb.ts';
-import { machineRow } from '../../../contracts/bmdb-rows.ts';
-import { openTwoBmdbs, pgHarness, startTimedPgServer } from './pg-harness.ts';
-import type { TimedPgServer, TwoBmdbs } from './pg-harness.ts';
+import { KEY, KEY_HEX, MINUTE, PROVIDER, providedOf } from '../../../contracts/bmdb-rows.ts';
+import { createStage, refusedWith, SIGNAL, UNKNOWN } from '../../../contracts/bmdb-stage.ts';
+import { agentTags, installing } from '../../../contracts/bmdb-vectors.ts';
+import { ask, requestFor, targetOf } from '../../../contracts/requests-of.ts';
+import { pgStand } from './contract-on-pg.ts';
 
-let server: TimedPgServer;
-let two: TwoBmdbs;
-let harness: BmdbHarness;
-let bmdb: Bmdb;
-let now: number;
-beforeAll(async () => {
-  server = await startTimedPgServer();
-  two = openTwoBmdbs(server);
-});
-afterAll(async () => {
-  await two.close();
-  await server.stop();
-});
-beforeEach(async () => {
-  harness = await pgHarness(server, two);
-  now = harness.nowMs();
-  bmdb = harness.bmdb;
-});
+// What only people read, which memory does not keep.
+const stand = pgStand();
+const s = createStage(stand.make);
+const inspection = () => s.h.other.inspection;
+const sql = (text: string, ...values: unknown[]) => stand.server.sql.query(text, values);
 
-const never = new AbortController().signal;
-
-/** Inserts a machine; the id sorts by the number. */
-async function insert(change: Partial<MachineRow> = {}, request?: Uint8Array): Promise<MachineRow> {
-  const row = machineRow(now, change);
-  await harness.insert(row, request);
-  return row;
-}
-const inspectOne = async (id: string, expiredBackoffs = false): Promise<InspectedMachine> => {
-  const query = { machineId: machineId(id), expiredBackoffs };
-  const { machines } = await bmdb.inspection.machines(query, never);
-  expect(machines).toHaveLength(1);
+const inspect = async (machineId: MachineId, expiredBackoffs = false) => {
+  const { machines, next } = await inspection().machines({ machineId, expiredBackoffs }, SIGNAL);
+  expect([machines.length, next]).toEqual([1, null]);
   return machines[0]!;
 };
-const valuesOf = (machine: InspectedMachine, tag: string) =>
-  Object.fromEntries((machine.tags[tag] ?? []).map(({ name, value }) => [name, value]));
-const set = (sql: string, ...values: unknown[]) => server.sql.query(sql, values);
+const valuesOf = ({ tags }: InspectedMachine, tag: string) =>
+  Object.fromEntries((tags[tag] ?? []).map(({ name, value }) => [name, value]));
+
+interface Page {
+  readonly machines: readonly { readonly machineId: MachineId }[];
+  readonly next: MachineId | null;
+}
+/** Sizes of the pages, and ids in the order in which they come. */
+async function walk(read: (after: { after?: MachineId }) => Promise<Page>) {
+  const sizes: number[] = [];
+  const ids: MachineId[] = [];
+  let after: MachineId | null = null;
+  do {
+    const page: Page = await read(after ? { after } : {});
+    sizes.push(page.machines.length);
+    ids.push(...page.machines.map(({ machineId }) => machineId));
+    after = page.next;
+  } while (after);
+  return { sizes, ids };
+}
+const allIds = async () =>
+  (await sql('SELECT machine_id AS id FROM machines ORDER BY 1')).rows.map(({ id }) => id);
+
+const REPORT = hardwareReportCodec.encode({
+  report: { cpu: [{ cores: 8, vendor: 'ACME' }] },
+  warning: ['hot'],
+});
+const REPORT_AS_TEXT =
+  'report {\n  cpu {\n    cores: 8\n    vendor: "ACME"\n  }\n}\nwarning: "hot"';
+const reportHardware = (machineId: MachineId) =>
+  s.h.bmdb.heartbeats.recordHeartbeats([
+    { machineId, publicKey: KEY, bootId: 'boot-1', hardwareReport: REPORT },
+  ]);
 
 describe('schema', () => {
   it('names the tags and their columns as the database has them', async () => {
-    const { version, tagTypes } = await bmdb.inspection.schema(never);
+    const { version, tagTypes } = await inspection().schema(SIGNAL);
     expect(version).toBe(await latestMigration());
     expect(tagTypes.map((type) => [type.table, type.name])).toEqual([
       ['machine_agent_heartbeat', 'AgentHeartbeat'],
@@ -76,29 +86,29 @@ describe('schema', () => {
   });
 
   it('says that the migrations are not what they should be', async () => {
-    await set(`UPDATE schema_migrations SET name = name || '-x' WHERE id = (
+    await sql(`UPDATE schema_migrations SET name = name || '-x' WHERE id = (
       SELECT min(id) FROM schema_migrations)`);
-    const { version } = await bmdb.inspection.schema(never);
-    await set(`UPDATE schema_migrations SET name = replace(name, '-x', '')`);
+    const { version } = await inspection().schema(SIGNAL);
+    await sql(`UPDATE schema_migrations SET name = replace(name, '-x', '')`);
     expect(version).toBe(`${await latestMigration()} DIRTY!!!`);
   });
 
   it('knows tags of a newer schema, and takes no other table for one', async () => {
-    await set(`CREATE TABLE machine_os_kernels (
+    await sql(`CREATE TABLE machine_os_kernels (
       machine_id uuid PRIMARY KEY REFERENCES machines, "Odd ""name" smallint, big numeric,
       flag boolean, kinds process[], words text[], api_token text, at timestamptz, body bytea)`);
-    await set(`CREATE TABLE machine_os_log (machine_id uuid, line text)`);
+    await sql(`CREATE TABLE machine_os_log (machine_id uuid, line text)`);
     try {
-      const { machineId: id } = await insert();
+      const id = await s.add();
       const odd = `INSERT INTO machine_os_kernels VALUES ($1, 7, 12345678901234567890.5, true,
         '{UnitTest1}', '{a,b}', 'hush', 'infinity', '\\x00ff')`;
-      await set(odd, id);
-      await set(`GRANT SELECT ON machine_os_kernels, machine_os_log TO PUBLIC`);
-      const { tagTypes } = await bmdb.inspection.schema(never);
+      await sql(odd, id);
+      await sql(`GRANT SELECT ON machine_os_kernels, machine_os_log TO PUBLIC`);
+      const { tagTypes } = await inspection().schema(SIGNAL);
       const names = tagTypes.map((type) => type.name);
       expect(names).toContain('OSKernels');
       expect(names).not.toContain('OSLog');
-      expect(valuesOf(await inspectOne(id), 'OSKernels')).toEqual({
+      expect(valuesOf(await inspect(id), 'OSKernels')).toEqual({
         'Odd "name': '7',
         big: '12345678901234567890.5',
         flag: 'true',
@@ -109,43 +119,100 @@ describe('schema', () => {
         body: '00ff',
       });
     } finally {
-      await set(`DROP TABLE machine_os_kernels, machine_os_log`);
+      await sql(`DROP TABLE machine_os_kernels, machine_os_log`);
     }
   });
 });
 
 describe('machines', () => {
-  it('reads the report of an installation as text', async () => {
-    const { machineId: id } = await insert({
-      installation: {
-        requestGeneration: 5n,
-        handedOutAtMs: null,
-        reportGeneration: 5n,
-        reportResult: 'Error',
-      },
+  it('shows every tag of a machine with every field, as text', async () => {
+    const at = await s.now();
+    const iso = (ms: number) => new Date(ms).toISOString();
+    const id = await s.add({
+      ...agentTags(at, 40, null),
+      ...installing([5, 4, 'Error']),
+      startAttempt: { atMs: at - MINUTE, count: 3 },
+      quarantine: { kind: 'byOperator', reason: 'being moved', untilMs: at - MINUTE },
+      hostKey: 'host-key',
     });
-    const raw = installationReportCodec.encode({ generation: 5n, error: { error: 'no disk' } });
-    await set('UPDATE machine_os_installation_report SET os_installation_report_raw = $1', raw);
-    expect(valuesOf(await inspectOne(id), 'OSInstallationReport')).toMatchObject({
-      os_installation_report_raw: 'generation: 5\nerror {\n  error: "no disk"\n}',
-    });
-  });
-
-  it('reads messages as text, and lets a field be picked', async () => {
-    const { machineId: id } = await insert();
-    const report = { report: { cpu: [{ cores: 8, vendor: 'ACME' }] }, warning: ['hot'] };
-    const insertReport = `INSERT INTO machine_hardware_report VALUES ($1, $2)`;
-    await set(insertReport, id, hardwareReportCodec.encode(report));
-    const [field] = (await inspectOne(id)).tags['HardwareReport']!;
-    expect(field!.value).toBe(
-      'report {\n  cpu {\n    cores: 8\n    vendor: "ACME"\n  }\n}\nwarning: "hot"',
+    const raw = installationReportCodec.encode({ generation: 4n, error: { error: 'no disk' } });
+    await sql('UPDATE machine_os_installation_report SET os_installation_report_raw = $1', raw);
+    await reportHardware(id);
+    const { heartbeat, installation, provided } = await s.read(id);
+    const { tags } = await inspect(id);
+    const values = Object.fromEntries(
+      Object.entries(tags).map(([tag, fields]) => [
+        tag,
+        Object.fromEntries(fields.map(({ name, value }) => [name, value])),
+      ]),
     );
+    expect(values).toMatchObject({
+      AgentHeartbeat: { agent_heartbeat_at: iso(heartbeat!.atMs), boot_id: 'boot-1' },
+      AgentStartAttempt: { attempted_at: iso(at - MINUTE), count: '3' },
+      AgentStarted: {
+        agent_started_at: iso(at - 40 * MINUTE),
+        agent_public_key: KEY_HEX,
+        boot_id: 'boot-1',
+      },
+      HardwareReport: { hardware_report_raw: REPORT_AS_TEXT },
+      OSInstallationReport: {
+        generation: '4',
+        os_installation_result: 'Error',
+        os_installation_report_raw: 'generation: 4\nerror {\n  error: "no disk"\n}',
+      },
+      OSInstallationRequest: { generation: '5', handed_out_at: iso(installation.handedOutAtMs!) },
+      Provided: {
+        provider: PROVIDER,
+        provider_id: provided!.providerId,
+        provider_status: 'Running',
+        provider_missing_since: '<unknown>',
+      },
+      Quarantined: {
+        kind: 'byOperator',
+        reason: 'being moved',
+        until: iso(at - MINUTE),
+        set_by: 'test',
+      },
+      SshHostKey: { key: 'host-key' },
+    });
+    const { tagTypes } = await inspection().schema(SIGNAL);
+    const shown = tagTypes.filter(({ name }) => Object.hasOwn(tags, name));
+    expect(Object.keys(tags)).toEqual(shown.map(({ name }) => name));
+    for (const { name, columns } of shown) {
+      expect(tags[name]!.map((field) => ({ name: field.name, type: field.type }))).toEqual(columns);
+    }
+    expect(Object.keys(tags)).not.toContain('Recovery');
+    const [field] = tags['HardwareReport']!;
     expect(field!.message).toMatchObject({ report: { cpu: [{ cores: 8 }] } });
   });
 
+  it('shows live work and active waits, ended ones only when asked', async () => {
+    const at = await s.now();
+    const wait = { cause: 'no luck', lastIntervalSeconds: 60 };
+    const id = await s.add({
+      backoffs: [
+        { ...wait, process: 'ShepherdAgentStart', untilMs: at - MINUTE },
+        { ...wait, process: 'ShepherdRecovery', untilMs: at + 60 * MINUTE },
+      ],
+    });
+    const short = await s.openOn(s.h.bmdb, 60_000);
+    await short.claim('UnitTest1', id);
+    const { createdAtMs } = await s.read(id);
+    expect(await inspect(id)).toMatchObject({
+      machineId: id,
+      createdAtMs,
+      work: { UnitTest1: short.sessionId },
+    });
+    expect((await inspect(id)).backoffs).toEqual({
+      ShepherdRecovery: { untilMs: at + 60 * MINUTE, cause: 'no luck' },
+    });
+    expect(Object.keys((await inspect(id, true)).backoffs)).toHaveLength(2);
+    await s.h.expireSession(short.sessionId);
+    expect((await inspect(id)).work).toEqual({});
+    await short.close();
+  });
+
   it('leaves the secrets of a request out, and everything of one that cannot be read', async () => {
-    const installation = { requestGeneration: 1n, handedOutAtMs: null } as const;
-    const none = { reportGeneration: null, reportResult: null };
     const request = installationRequestCodec.encode({
       generation: 1n,
       genericImage: {
@@ -154,90 +221,149 @@ describe('machines', () => {
         rootDevice: { name: 'vda' },
       },
     });
-    const good = await insert({ installation: { ...installation, ...none } }, request);
-    const bad = await insert(
-      { installation: { ...installation, ...none } },
-      Buffer.concat([request.subarray(0, -1), Buffer.from('hush')]),
-    );
-    const { machines } = await bmdb.inspection.machines({}, never);
-    const text = (id: string) =>
-      machines.find((each) => each.machineId === id)!.tags['OSInstallationRequest']![1]!.value;
-    expect(text(good.machineId)).toBe(
+    const good = await s.add(installing([1, null]), request);
+    const spoilt = Buffer.concat([request.subarray(0, -1), Buffer.from('hush')]);
+    const bad = await s.add(installing([1, null]), spoilt);
+    const shown = [await inspect(good), await inspect(bad)];
+    const [first, second] = shown.map(({ tags }) => tags['OSInstallationRequest']![1]!.value);
+    expect(first).toBe(
       'generation: 1\ngeneric_image {\n' +
         '  image_url: "https://images.example/a.img?<redacted>"\n' +
         '  root_device {\n    name: "vda"\n  }\n}\n# generic_image.cloud_init: <redacted>',
     );
-    expect(text(bad.machineId)).toMatch(/^<unreadable> \(\d+ bytes\)$/);
-    const all = JSON.stringify(machines);
+    expect(second).toMatch(/^<unreadable> \(\d+ bytes\)$/);
+    const all = JSON.stringify(shown);
     expect(all).not.toContain('hush');
     expect(all).not.toContain(Buffer.from('hush').toString('hex'));
     expect(all).not.toContain(Buffer.from('hush').toString('base64').slice(0, 5));
   });
 
+  it('A10: keeps nothing of what a first boot is told once it is answered', async () => {
+    const id = await s.addLost();
+    const image: InstallImage = {
+      url: 'https://images.test/a.img',
+      sha256: 'ab'.repeat(32),
+      compression: 'none',
+      rootDevice: { name: 'vda' },
+      cloudInit: new TextEncoder().encode('#cloud-config'),
+    };
+    const target = targetOf(await s.read(id));
+    await ask(s.h.bmdb, s.session, requestFor({ verb: 'install', target, image }));
+    const kept = async () =>
+      valuesOf(await inspect(id), 'OSInstallationRequest')['os_installation_request_raw'];
+    expect(await kept()).toContain('cloud_init');
+    await s.beat(id);
+    expect(await kept()).toContain('cloud_init');
+    const installationReport = { generation: 1n, result: 'Success', raw: KEY } as const;
+    for (const time of ['first', 'after its answer was lost']) {
+      const [outcome] = await s.h.other.heartbeats.recordHeartbeats([
+        { machineId: id, publicKey: KEY, bootId: null, installationReport },
+      ]);
+      expect(outcome, time).toMatchObject({ kind: 'accepted', installationRequest: null });
+    }
+    expect(await kept()).not.toContain('cloud_init');
+    expect(await kept()).toContain('images.test');
+  });
+
+  it('says who put it into quarantine', async () => {
+    const id = await s.add();
+    const target = targetOf(await s.read(id));
+    await ask(s.h.bmdb, s.session, requestFor({ verb: 'quarantine', target, untilMs: null }));
+    expect(valuesOf(await inspect(id), 'Quarantined')).toMatchObject({ set_by: 'ann' });
+  });
+
   it('pages by machine id, each once, and multiplies nothing', async () => {
-    await set(`INSERT INTO machines (machine_id)
+    await sql(`INSERT INTO machines (machine_id)
       SELECT gen_random_uuid() FROM generate_series(1, 450)`);
-    await set(`INSERT INTO work_backoff (machine_id, process, until, cause)
+    await sql(`INSERT INTO work_backoff (machine_id, process, until, cause)
       SELECT machine_id, p, now() + interval '1 h', 'x' FROM machines,
         unnest('{UnitTest1,UnitTest2,ShepherdRecovery}'::process[]) p`);
     const seen: InspectedMachine[] = [];
-    const sizes: number[] = [];
-    let after: InspectedMachine['machineId'] | null = null;
-    do {
-      const query = { limit: 9_999, ...(after ? { after } : {}) };
-      const page = await bmdb.inspection.machines(query, never);
+    const { sizes, ids } = await walk(async (after) => {
+      const page = await inspection().machines({ limit: 9_999, ...after }, SIGNAL);
       seen.push(...page.machines);
-      sizes.push(page.machines.length);
-      after = page.next;
-    } while (after);
+      return page;
+    });
     expect(sizes).toEqual([200, 200, 50]);
-    const { rows } = await set(`SELECT machine_id FROM machines ORDER BY machine_id`);
-    expect(seen.map((each) => each.machineId)).toEqual(rows.map((row) => row.machine_id));
+    expect(ids).toEqual(await allIds());
     expect(seen.every((each) => Object.keys(each.backoffs).length === 3)).toBe(true);
+    const small = await walk((after) => inspection().machines({ limit: 150, ...after }, SIGNAL));
+    expect(small).toEqual({ sizes: [150, 150, 150], ids });
+    expect(await inspection().machines({ machineId: UNKNOWN }, SIGNAL)).toMatchObject({
+      ...{ machines: [], next: null },
+    });
   });
 
   it('tells the statements it ran, which can be run again', async () => {
-    const { machineId: id } = await insert();
-    const { sql } = await bmdb.inspection.machines({ machineId: id }, never);
-    const { tagTypes } = await bmdb.inspection.schema(never);
+    const machineId = await s.add();
+    const { sql: told } = await inspection().machines({ machineId }, SIGNAL);
+    const { tagTypes } = await inspection().schema(SIGNAL);
     // The machine, the tags and their columns, its backoffs and its work.
-    expect(sql.length).toBe(1 + 1 + tagTypes.length + 2);
+    expect(told.length).toBe(1 + 1 + tagTypes.length + 2);
     const counts = [];
-    for (const text of sql) counts.push((await set(text)).rows.length);
+    for (const text of told) counts.push((await sql(text)).rows.length);
     // The machine, the columns of all tags, and the one tag it has.
     expect(counts.filter((count) => count === 1)).toHaveLength(2);
-    expect(sql.join('\n')).toContain(`'${id}'::uuid`);
-    expect(sql.join('\n')).not.toMatch(/\$\d/);
+    expect(told.join('\n')).toContain(`'${machineId}'::uuid`);
+    expect(told.join('\n')).not.toMatch(/\$\d/);
   });
 });
 
 describe('hardware', () => {
-  it('comes at most 100 machines at a time, each once', async () => {
-    await set(`WITH m AS (INSERT INTO machines SELECT FROM generate_series(1, 230)
+  const hardware = () => inspection().hardware({}, SIGNAL);
+
+  it('is what agents found in machines that are provided', async () => {
+    expect(await hardware()).toEqual({ machines: [], next: null });
+    await s.addLost();
+    const provided = providedOf('one', { provider: providerName('other') });
+    const id = await s.addLost({ provided });
+    await reportHardware(id);
+    await reportHardware(await s.addLost({ provided: null }));
+    const { machines, next } = await hardware();
+    expect([machines.length, next]).toEqual([1, null]);
+    expect(machines[0]).toMatchObject({
+      machineId: id,
+      provider: 'other',
+      providerId: provided.providerId,
+      report: {
+        name: 'hardware_report_raw',
+        type: 'bytea',
+        value: REPORT_AS_TEXT,
+        message: { report: { cpu: [{ cores: 8 }] } },
+      },
+    });
+  });
+
+  it('comes at most 100 machines at a time, each once, by machine id', async () => {
+    await sql(`WITH m AS (INSERT INTO machines SELECT FROM generate_series(1, 230)
         RETURNING machine_id),
       p AS (INSERT INTO machine_provided (machine_id, provider, provider_id)
         SELECT machine_id, 'metal', machine_id::text FROM m)
       INSERT INTO machine_hardware_report SELECT machine_id, '' FROM m`);
-    const seen: string[] = [];
-    const sizes: number[] = [];
-    let after: InspectedMachine['machineId'] | null = null;
-    do {
-      const query = { limit: 9_999, ...(after ? { after } : {}) };
-      const page = await bmdb.inspection.hardware(query, never);
-      seen.push(...page.machines.map((each) => each.machineId));
-      sizes.push(page.machines.length);
-      after = page.next;
-    } while (after);
-    expect(sizes).toEqual([100, 100, 30]);
-    const { rows } = await set(`SELECT machine_id FROM machines ORDER BY machine_id`);
-    expect(seen).toEqual(rows.map((row) => row.machine_id));
-    expect((await bmdb.inspection.hardware({}, never)).machines).toHaveLength(100);
+    const ids = await allIds();
+    for (const [limit, sizes] of [
+      [9_999, [100, 100, 30]],
+      [undefined, [100, 100, 30]],
+      [46, [46, 46, 46, 46, 46]],
+    ] as const) {
+      const given = limit === undefined ? {} : { limit };
+      const found = await walk((after) => inspection().hardware({ ...given, ...after }, SIGNAL));
+      expect(found).toEqual({ sizes, ids });
+    }
   });
 
   it('shows the bytes of no report that cannot be read', async () => {
-    const { machineId: id } = await insert();
-    await set(`INSERT INTO machine_hardware_report VALUES ($1, '\\xff')`, id);
-    const { machines } = await bmdb.inspection.hardware({}, never);
+    const id = await s.add();
+    await sql(`INSERT INTO machine_hardware_report VALUES ($1, '\\xff')`, id);
+    const { machines } = await hardware();
     expect(machines.map((each) => each.report.value)).toEqual(['<unreadable> (1 bytes)']);
   });
+});
+
+it('stops when it is told to', async () => {
+  const stopped = AbortSignal.abort(new Error('enough'));
+  const { schema, machines, hardware } = inspection();
+  for (const call of [schema(stopped), machines({}, stopped), hardware({}, stopped)]) {
+    expect(await refusedWith(call)).toBe('cancelled');
+  }
 });
