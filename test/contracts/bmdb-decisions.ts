@@ -174,16 +174,6 @@ export function decisionsContract(s: Stage): void {
       );
     });
 
-    it('that would be over already is refused', async () => {
-      const target = await targetFor(await add());
-      const untilMs = (await s.now()) - 1_000;
-      expect(await settle({ verb: 'hold', target, kind: 'no-start', untilMs })).toMatchObject({
-        state: 'refused',
-        outcome: 'its end is over already',
-      });
-      expect(await holds()).toEqual([]);
-    });
-
     it('that has ended by itself is none', async () => {
       const id = await add();
       const row = await read(id);
@@ -214,20 +204,6 @@ export function decisionsContract(s: Stage): void {
       ]);
     });
 
-    it('replaces one of ours, and never a contradiction', async () => {
-      const human = await add(quarantined('needsHuman'));
-      const conflict = await add(quarantined('conflict'));
-      const park = async (id: MachineId) =>
-        settle({ verb: 'quarantine', target: await targetFor(id), untilMs: null });
-      expect(await park(human)).toMatchObject({ state: 'done' });
-      expect((await read(human)).quarantine).toMatchObject({ kind: 'byOperator' });
-      expect(await park(conflict)).toMatchObject({
-        state: 'refused',
-        outcome: 'it is quarantined (conflict: x) already',
-      });
-      expect((await read(conflict)).quarantine).toMatchObject({ kind: 'conflict' });
-    });
-
     it('gives the permit back, unless somebody works under it', async () => {
       const park = async (id: MachineId) =>
         settle({ verb: 'quarantine', target: await targetFor(id), untilMs: null });
@@ -241,15 +217,6 @@ export function decisionsContract(s: Stage): void {
       expect((await read(id)).permit).toBe(true);
       await work.fail(STEADY, 'no evidence');
       expect((await read(id)).permit).toBe(false);
-    });
-
-    it('that would be over already is refused', async () => {
-      const target = await targetFor(await add());
-      const untilMs = (await s.now()) - 1_000;
-      expect(await settle({ verb: 'quarantine', target, untilMs })).toMatchObject({
-        state: 'refused',
-        outcome: 'its end is over already',
-      });
     });
   });
 

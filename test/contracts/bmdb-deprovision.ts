@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Cursor, MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { KEY, KEY_HEX, ladderOn, MINUTE, PROVIDER, providedOf, requestedAt } from './bmdb-rows.ts';
-import { agentStarted, holdOn, refusedWith, SIGNAL, STEADY, UNKNOWN } from './bmdb-stage.ts';
+import { agentStarted, holdOn, refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { askToGiveBack } from './requests-of.ts';
 
@@ -61,11 +61,6 @@ export function deprovisionContract(s: Stage): void {
       expect((await read(id)).deprovision).toMatchObject({ returnToPool: true, drain: 'skip' });
     });
 
-    it('is refused for a machine that is not there', async () => {
-      expect(await refusedWith(request(UNKNOWN))).toBe('not-found');
-      expect(await refusedWith(request('no-machine' as MachineId))).toBe('not-found');
-    });
-
     it('is refused while a hold preserves the machine, and only then', async () => {
       const id = await add();
       const row = await read(id);
@@ -84,75 +79,9 @@ export function deprovisionContract(s: Stage): void {
       expect(await request(id)).toMatchObject({ state: 'done' });
       expect(await read(id)).toMatchObject({ quarantine: null, deprovision: { attempts: 0 } });
     });
-
-    it('is refused while the machine is in conflict', async () => {
-      const untilMs = (await s.now()) + MINUTE;
-      const id = await add({ quarantine: { kind: 'conflict', reason: 'two of it', untilMs } });
-      expect(await request(id)).toMatchObject({
-        state: 'refused',
-        outcome: 'it is quarantined (conflict: two of it): release it first',
-      });
-      expect((await read(id)).deprovision).toBeNull();
-      await s.h.pass(2 * MINUTE);
-      expect(await request(id)).toMatchObject({ state: 'done' });
-    });
-
-    it('keeps the agent from being started and the machine from being recovered', async () => {
-      const [fresh, lost] = [await add(), await s.addLost()];
-      await request(fresh);
-      await request(lost);
-      expect(await refusedWith(s.session.claim('ShepherdAgentStart', fresh))).toBe('nothing-to-do');
-      expect(await refusedWith(s.session.claim('ShepherdRecovery', lost))).toBe('nothing-to-do');
-    });
-
-    it('takes plain texts', async () => {
-      const id = await add();
-      await request(id, { by: 'ann\0', reason: 'bad\ud800' });
-      expect((await read(id)).deprovision).toMatchObject({
-        requestedBy: 'ann\ufffd',
-        reason: 'bad\ufffd',
-      });
-    });
   });
 
   describe('giving a machine back', () => {
-    it('begins only where somebody asked for it and no hold preserves it', async () => {
-      const plain = await add();
-      expect(await refusedWith(claim(plain))).toBe('nothing-to-do');
-      const id = await addAsked();
-      await s.h.hold(holdOn(await read(id), 'preserve'));
-      expect(await refusedWith(claim(id))).toBe('nothing-to-do');
-      await s.h.lift(PROVIDER, (await read(id)).provided!.reservationId!, 'preserve');
-      await (await claim(id)).cancel();
-    });
-
-    it('does not ask in what state the machine is', async () => {
-      const nowMs = await s.now();
-      const quarantine = { kind: 'byOperator', reason: 'x', untilMs: null } as const;
-      const done = {
-        requestGeneration: 1n,
-        reportGeneration: 1n,
-        reportResult: 'Success',
-      } as const;
-      const started = { atMs: nowMs - 60 * MINUTE, publicKey: KEY_HEX, bootId: null };
-      const changes: Partial<MachineRow>[] = [
-        { quarantine },
-        { provided: providedOf('missing', { status: 'Missing' }) },
-        { provided: providedOf('failed', { status: 'ProvisioningFailedPermanent' }) },
-        { installation: { ...done, handedOutAtMs: null } },
-        { agentStarted: started },
-        { agentStarted: started, heartbeat: { atMs: nowMs, bootId: null } },
-        { permit: true, agentStarted: started },
-      ];
-      for (const change of changes) {
-        const id = await addAsked(change);
-        for (const kind of ['no-start', 'no-recover', 'no-allocate'] as const) {
-          await s.h.hold(holdOn(await read(id), kind));
-        }
-        await (await claim(id)).cancel();
-      }
-    });
-
     it('is done to a machine without hardware, too', async () => {
       const id = await addAsked({ provided: null });
       await (await claim(id)).finish(DEPROVISIONED);
@@ -370,18 +299,6 @@ export function deprovisionContract(s: Stage): void {
       await s.h.withdraw(id);
       await work.finish(DEPROVISIONED);
       expect(await reading(id)).toBeNull();
-    });
-
-    it('may be one of many, in one go and by several daemons', async () => {
-      const bystander = await add();
-      const ids = await Promise.all(Array.from({ length: 6 }, () => addAsked()));
-      await Promise.all(
-        ids.map(async (id, at) => {
-          const daemon = at % 2 === 0 ? s.session : s.rival;
-          await (await daemon.claim('ShepherdDeprovision', id)).finish(DEPROVISIONED);
-        }),
-      );
-      expect((await s.h.bmdb.scan(SIGNAL)).machines).toEqual([await read(bystander)]);
     });
 
     it('was given back by its own process, not by another', async () => {

@@ -3,12 +3,10 @@ import type { NewRequest, RequestedThing } from '../../src/adapters/bmdb/port.ts
 import type { InstallImage } from '../../src/domain/requests.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import { installationReportCodec, installationRequestCodec } from '../../src/wire/codec.ts';
-import { KEY, MINUTE, requestedAt, startedAt } from './bmdb-rows.ts';
-import { holdOn, refusedWith } from './bmdb-stage.ts';
+import { KEY, MINUTE, startedAt } from './bmdb-rows.ts';
+import { holdOn } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { ask, requestFor, targetOf } from './requests-of.ts';
-
-const DONE = { requestGeneration: 4n, reportGeneration: 4n, reportResult: 'Success' } as const;
 
 export function installsContract(s: Stage): void {
   const { add, read } = s;
@@ -63,63 +61,6 @@ export function installsContract(s: Stage): void {
       const { genericImage } = installationRequestCodec.decode((await handedOut(id))!);
       expect(genericImage!.rootDevice).toMatchObject({ by, ...rootDevice });
       expect(genericImage!.compression ?? 0).toBe(0);
-    });
-
-    it('takes a generation beyond all that were asked for or answered', async () => {
-      const failed = {
-        requestGeneration: 3n,
-        reportGeneration: 7n,
-        reportResult: 'Error',
-      } as const;
-      const at = await s.now();
-      const id = await add({
-        ...startedAt(at - MINUTE),
-        installation: { ...failed, handedOutAtMs: at },
-      });
-      expect((await install(id))!.outcome).toBe(
-        'it is handed to the agent as generation 8, instead of 3',
-      );
-      expect((await install(id))!.outcome).toMatch(/generation 9, instead of 8$/);
-      expect((await read(id)).installation).toMatchObject({
-        requestGeneration: 9n,
-        reportGeneration: 7n,
-        handedOutAtMs: null,
-      });
-      expect(installationRequestCodec.decode((await handedOut(id))!).generation).toBe(9n);
-    });
-
-    it('is handed to nobody whom something forbids it meanwhile', async () => {
-      const at = await s.now();
-      const quarantine = { kind: 'needsHuman', reason: 'x', untilMs: null } as const;
-      const changes = [
-        async (id: MachineId) => {
-          await settle({
-            verb: 'hold',
-            target: { ...(await targetFor(id)), machineId: null },
-            kind: 'preserve',
-            untilMs: null,
-          });
-        },
-        async (id: MachineId) => {
-          await settle({ verb: 'quarantine', target: await targetFor(id), untilMs: null });
-        },
-        async (id: MachineId) => {
-          await settle({ verb: 'deprovision', target: await targetFor(id) });
-        },
-      ];
-      for (const forbid of changes) {
-        const id = await add(startedAt(at - MINUTE));
-        expect(await install(id)).toMatchObject({ state: 'done' });
-        await forbid(id);
-        expect(await handedOut(id)).toBeNull();
-        expect((await read(id)).installation.handedOutAtMs).toBeNull();
-      }
-      const over = await add({
-        ...startedAt(at - MINUTE),
-        quarantine: { ...quarantine, untilMs: at - 1 },
-      });
-      await install(over);
-      expect(await handedOut(over)).not.toBeNull();
     });
 
     it('is handed out once nothing forbids it any more', async () => {
@@ -181,17 +122,6 @@ export function installsContract(s: Stage): void {
       expect((await read(id)).installation.requestGeneration).toBe(1n);
     });
 
-    it('is not taken back when it replaced one that an agent may have', async () => {
-      const id = await add(startedAt((await s.now()) - MINUTE));
-      await install(id);
-      await handedOut(id);
-      await install(id);
-      const cancelled = await settle({ verb: 'cancel-install', target: await targetFor(id) });
-      expect(cancelled).toMatchObject({ state: 'refused' });
-      expect(cancelled!.outcome).toMatch(/^generation 2 replaced another/);
-      expect((await read(id)).installation.requestGeneration).toBe(2n);
-    });
-
     it('leaves its way in the log: handed out and reported, once each', async () => {
       const id = await add(startedAt((await s.now()) - MINUTE));
       await install(id);
@@ -221,38 +151,6 @@ export function installsContract(s: Stage): void {
         'installReported generation 1: Success',
       ]);
       expect((await s.h.actors(id)).slice(1)).toEqual(['bmsrv', 'bmsrv', 'bmsrv']);
-    });
-
-    it('is refused where it was handed over, is to be given back, preserved or quarantined', async () => {
-      const over = await add({ installation: { ...DONE, handedOutAtMs: null } });
-      const leaving = await add({ deprovision: requestedAt(await s.now()) });
-      const kept = await add();
-      await s.h.hold(holdOn(await read(kept), 'preserve'));
-      const outcomes = [];
-      const parked = await add({
-        quarantine: { kind: 'needsHuman', reason: 'it is broken', untilMs: null },
-      });
-      for (const id of [over, leaving, kept, parked]) outcomes.push(await install(id));
-      expect(outcomes).toMatchObject([
-        { state: 'refused', outcome: 'it was handed over' },
-        { state: 'refused', outcome: 'it is to be deprovisioned' },
-        { state: 'refused', outcome: 'a hold preserves it' },
-        {
-          state: 'refused',
-          outcome: 'it is quarantined (needsHuman: it is broken): release it first',
-        },
-      ]);
-      expect((await read(kept)).installation.requestGeneration).toBeNull();
-    });
-
-    it('is the same when it is asked for again with one key', async () => {
-      const id = await add();
-      const what = { verb: 'install', target: await targetFor(id), image } as const;
-      await settle(what, { key: 'one' });
-      await settle(what, { key: 'one' });
-      expect((await read(id)).installation.requestGeneration).toBe(1n);
-      const other = { ...what, image: { ...image, cloudInit: new Uint8Array([1]) } };
-      expect(await refusedWith(settle(other, { key: 'one' }))).toBe('usage');
     });
   });
 }

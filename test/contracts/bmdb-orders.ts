@@ -4,11 +4,10 @@ import type { MachineId } from '../../src/domain/ids.ts';
 import { EXPIRED } from '../../src/domain/requests.ts';
 import type { MachineRow, Process } from '../../src/domain/machine.ts';
 import type { OrderVerb } from '../../src/domain/verbs.ts';
-import { PROVIDER_STATUSES } from '../../src/domain/machine.ts';
-import { ladderOn, MINUTE, providedOf, requestedAt, startedAt } from './bmdb-rows.ts';
-import { agentStarted, holdOn, refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
+import { ladderOn, MINUTE, startedAt } from './bmdb-rows.ts';
+import { agentStarted, refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
-import { ask, requestFor, targetOf } from './requests-of.ts';
+import { requestFor, targetOf } from './requests-of.ts';
 
 const PROCESS: Readonly<Record<OrderVerb, Process>> = {
   'restart-agent': 'ShepherdRecovery',
@@ -73,17 +72,6 @@ export function ordersContract(s: Stage): void {
       expect((await read(id)).order?.key).toBe(key);
     });
 
-    it('is one of two that are asked for at once', async () => {
-      const id = await addWell();
-      const filed = await Promise.allSettled(
-        VERBS.map(async (verb, at) =>
-          (at % 2 ? s.h.bmdb : s.h.other).requests.file(requestFor(await thing(verb, id))),
-        ),
-      );
-      expect(filed.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-      expect(await s.h.bmdb.requests.list({ limit: 9 }, SIGNAL)).toHaveLength(1);
-    });
-
     it('makes room for another when it has expired, and is refused then', async () => {
       const id = await addWell();
       const key = await order(id, 'reboot', MINUTE);
@@ -114,45 +102,6 @@ export function ordersContract(s: Stage): void {
         expect(work.row.order).toMatchObject({ key, verb });
         await work.cancel();
       }
-    });
-
-    it('waits neither after a failure nor for a cool-down', async () => {
-      const untilMs = (await s.now()) + 10 * MINUTE;
-      const cause = { cause: 'x', lastIntervalSeconds: 60 };
-      const id = await s.addLost({
-        recovery: ladderOn('rebooting', { nextAtMs: untilMs }),
-        backoffs: [{ process: 'ShepherdRecovery', untilMs, ...cause }],
-      });
-      expect(await refusedWith(claim(id))).toBe('nothing-to-do');
-      await order(id);
-      await (await claim(id)).cancel();
-    });
-
-    it.each(VERBS)('%s is barred by whatever bars its process', async (verb) => {
-      const at = await s.now();
-      const done = {
-        requestGeneration: 1n,
-        reportGeneration: 1n,
-        reportResult: 'Success',
-      } as const;
-      const bars: Partial<MachineRow>[] = [
-        { quarantine: { kind: 'byOperator', reason: 'x', untilMs: null } },
-        { quarantine: { kind: 'needsHuman', reason: 'x', untilMs: null } },
-        { deprovision: requestedAt(at) },
-        { installation: { ...done, handedOutAtMs: null } },
-        ...(['Missing', 'ProvisioningFailedPermanent', 'Provisioning'] as const).map((status) => ({
-          provided: providedOf(status, { status }),
-        })),
-      ];
-      for (const bar of bars) {
-        const id = await addWell(bar);
-        await order(id, verb);
-        expect(await refusedWith(claim(id, verb))).toBe('nothing-to-do');
-      }
-      const held = await addWell();
-      await order(held, verb);
-      await s.h.hold(holdOn(await read(held), verb === 'reinstall' ? 'preserve' : 'no-recover'));
-      expect(await refusedWith(claim(held, verb))).toBe('nothing-to-do');
     });
 
     it('waits while recovery is frozen', async () => {
@@ -302,99 +251,6 @@ export function ordersContract(s: Stage): void {
       const late = await claim(lost);
       await late.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: null, order: key });
       expect(await stateOf(key)).toMatchObject({ state: 'refused', outcome: settled!.outcome });
-    });
-  });
-
-  describe('settling an order', () => {
-    const settled = async (id: MachineId, verb: OrderVerb = 'reboot') =>
-      ask(s.h.bmdb, s.session, requestFor(await thing(verb, id)));
-
-    it('leaves it open while it may still be carried out', async () => {
-      const [id, frozen] = [await addWell(), await addWell()];
-      expect(await settled(id)).toBeNull();
-      await s.h.freeze('fleet', 'fire');
-      expect(await settled(frozen)).toBeNull();
-      const booting = await add({ provided: providedOf('booting', { status: 'Provisioning' }) });
-      expect(await settled(booting, 'reinstall')).toBeNull();
-      const worked = await addWell();
-      const work = await s.session.claim('ShepherdAccess', worked);
-      expect(await settled(worked)).toBeNull();
-      await work.cancel();
-      expect(await s.h.events(id)).toEqual([]);
-    });
-
-    it('refuses what has expired', async () => {
-      const id = await addWell();
-      const key = await order(id, 'reboot', MINUTE);
-      expect(await s.session.settle(key)).toBeNull();
-      await s.h.pass(2 * MINUTE);
-      const outcome = 'it expired before it was carried out';
-      expect(await s.session.settle(key)).toMatchObject({ state: 'refused', outcome });
-      expect(await s.h.events(id)).toEqual([`requestRefused reboot: ${outcome}`]);
-      expect(await s.h.actors(id)).toEqual(['ann']);
-    });
-
-    it.each(VERBS)('refuses %s where it can never be carried out as things are', async (verb) => {
-      const at = await s.now();
-      const done = {
-        requestGeneration: 1n,
-        reportGeneration: 1n,
-        reportResult: 'Success',
-      } as const;
-      const quarantine = { kind: 'needsHuman', reason: 'dead', untilMs: null } as const;
-      const failed = 'ProvisioningFailedPermanent';
-      const cases: [Partial<MachineRow>, string][] = [
-        [{ quarantine }, 'it is quarantined (needsHuman: dead): release it first'],
-        [{ deprovision: requestedAt(at) }, 'it is to be deprovisioned'],
-        [{ installation: { ...done, handedOutAtMs: null } }, 'it was handed over'],
-        ...(['Missing', failed] as const).map((status): [Partial<MachineRow>, string] => [
-          { provided: providedOf(status, { status }) },
-          `its provider status does not allow it: ${status}`,
-        ]),
-      ];
-      for (const [change, outcome] of cases) {
-        const id = await addWell(change);
-        expect(await settled(id, verb)).toMatchObject({ state: 'refused', outcome });
-        expect((await read(id)).order).toBeNull();
-      }
-      const held = await addWell();
-      await s.h.hold(holdOn(await read(held), verb === 'reinstall' ? 'preserve' : 'no-recover'));
-      const outcome = 'a hold forbids it';
-      expect(await settled(held, verb)).toMatchObject({ state: 'refused', outcome });
-    });
-
-    it('knows every status of a provider', async () => {
-      const found: string[] = [];
-      for (const status of PROVIDER_STATUSES) {
-        const id = await addWell({ provided: providedOf(status, { status }) });
-        if ((await settled(id)) !== null) found.push(status);
-      }
-      expect(found).toEqual(['Missing', 'ProvisioningFailedPermanent']);
-    });
-
-    it('refuses it where the machine is gone, or cannot be read', async () => {
-      const [gone, odd] = [await addWell(), await addWell()];
-      const [one, two] = [await order(gone), await order(odd)];
-      await s.h.remove(gone);
-      await s.h.spoil(odd);
-      expect(await s.session.settle(one)).toMatchObject({
-        state: 'refused',
-        outcome: expect.stringMatching(/^machine .* is not on slot .* any more$/),
-      });
-      expect(await s.session.settle(two)).toMatchObject({
-        state: 'refused',
-        outcome: expect.stringContaining('evitating'),
-      });
-    });
-
-    it('does not refuse what is being carried out', async () => {
-      const id = await addWell();
-      const key = await order(id);
-      const work = await claim(id);
-      await s.h.hold(holdOn(await read(id), 'no-recover'));
-      expect(await s.session.settle(key)).toBeNull();
-      await work.cancel();
-      expect(await s.session.settle(key)).toMatchObject({ state: 'refused' });
     });
   });
 }

@@ -2,15 +2,14 @@ import { describe, expect, it } from 'vitest';
 import type { Work } from '../../src/adapters/bmdb/port.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { QuarantineKind } from '../../src/domain/machine.ts';
-import { codeOf } from '../../src/domain/errors.ts';
 import { DEFAULT_LOSS, LADDER_RESET_MS } from '../../src/domain/policy.ts';
 import { MINUTE, machineRow, providedOf, startedAt } from './bmdb-rows.ts';
-import { SIGNAL, STEADY, refusedWith, holdOn } from './bmdb-stage.ts';
+import { STEADY, refusedWith, holdOn } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import type { StandingRung } from '../../src/domain/recovery/rung-names.ts';
 
 export function recoveryContract(s: Stage): void {
-  const { now, read, add, addLost, beat } = s;
+  const { now, read, addLost, beat } = s;
   describe('recovery', () => {
     const asked = async (id: MachineId, worker = s.session): Promise<Work> => {
       const work = await worker.claim('ShepherdRecovery', id);
@@ -44,49 +43,6 @@ export function recoveryContract(s: Stage): void {
       expect((await read(id)).recovery).toMatchObject({ rung: 'rebooting', attempts: 2 });
       await work.note({ kind: 'recoveryAsked', rung: 'powerCycling', bootId: null });
       expect((await read(id)).recovery).toMatchObject({ rung: 'powerCycling', attempts: 1 });
-    });
-
-    it('stays within the budget, over all daemons', async () => {
-      const ids = await Promise.all(Array.from({ length: 5 }, () => addLost()));
-      const asks = await Promise.allSettled(
-        ids.map((id, at) => asked(id, at % 2 ? s.rival : s.session)),
-      );
-      const granted = asks.filter((each) => each.status === 'fulfilled');
-      expect(granted, 'a group of four or more may have two').toHaveLength(2);
-      for (const each of asks) {
-        if (each.status === 'rejected') expect(codeOf(each.reason)).toBe('no-permit');
-      }
-      const { machines } = await s.h.bmdb.scan(SIGNAL);
-      expect(machines.filter((row) => row.permit)).toHaveLength(2);
-      const first = granted[0]!.value;
-      await first.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: null });
-      const held = new Set(granted.map(({ value }) => value.machineId));
-      const next = ids.find((id) => !held.has(id))!;
-      await s.session.releaseWork(next);
-      await s.rival.releaseWork(next);
-      await (await asked(next)).cancel();
-    });
-
-    it('may take a share of each location and provider at once', async () => {
-      const at = await now();
-      const group = async (location: string, count: number) => {
-        for (let each = 0; each < count; each++) {
-          const name = `${location}-${each}`;
-          await add({ ...startedAt(at), provided: providedOf(name, { location }) });
-        }
-        const provided = providedOf(`${location}-lost`, { location });
-        return addLost({ provided });
-      };
-      const a = await group('a', 3);
-      const b = await group('b', 35);
-      const more = await addLost({ provided: providedOf('b-more', { location: 'b' }) });
-      const last = await addLost({ provided: providedOf('b-last', { location: 'b' }) });
-      const works = [await asked(b), await asked(more)];
-      expect(await refusedWith(asked(last)), 'two of 37 in its location').toBe('no-permit');
-      expect(await refusedWith(asked(a)), 'two of 42 in the fleet').toBe('no-permit');
-      await s.session.releaseWork(a);
-      await works[0]!.fail(STEADY, 'no evidence');
-      works.push(await asked(a, s.rival));
     });
 
     it('that failed cools down without a permit, longer each time', async () => {
@@ -133,27 +89,6 @@ export function recoveryContract(s: Stage): void {
       ).toBe('nothing-to-do');
       expect((await read(id)).recovery).toBeNull();
       await work.cancel();
-    });
-
-    it('gives the permit back when its provider no longer knows the machine', async () => {
-      const id = await addLost();
-      const work = await asked(id);
-      await s.rival.updateProvided(id, { status: 'Missing' });
-      expect((await read(id)).permit).toBe(false);
-      await work.cancel();
-    });
-
-    it('is barred by a hold, and by a freeze', async () => {
-      const row = machineRow(await now(), startedAt((await now()) - 40 * MINUTE));
-      await s.h.insert(row);
-      await s.h.freeze('fleet', 'too many at once');
-      expect(await refusedWith(s.session.claim('ShepherdRecovery', row.machineId))).toBe(
-        'no-permit',
-      );
-      await s.h.hold(holdOn(row, 'no-recover'));
-      expect(await refusedWith(s.session.claim('ShepherdRecovery', row.machineId))).toBe(
-        'nothing-to-do',
-      );
     });
 
     it('ends its episode with heartbeats', async () => {
@@ -294,19 +229,6 @@ export function recoveryContract(s: Stage): void {
       expect(await refusedWith(work.note({ kind: 'recoveryRefused', counts: true }))).toBe(
         'work-lost',
       );
-    });
-
-    it('that succeeded leaves no request behind, and keeps the count', async () => {
-      const id = await addLost();
-      const work = await asked(id);
-      await work.note({ kind: 'recoveryAccepted', operationRef: 'op-1' });
-      await work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: null });
-      expect((await read(id)).recovery).toMatchObject({
-        rung: 'rebooting',
-        attempts: 1,
-        askedAtMs: null,
-        operationRef: null,
-      });
     });
 
     it('takes back permits of machines that no longer need one', async () => {

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BATCH_MAX } from '../../src/adapters/bmdb/port.ts';
 import type { NewBatch, NewRequest, RequestTarget } from '../../src/adapters/bmdb/port.ts';
@@ -79,20 +78,6 @@ export function requestBatchesContract(s: Stage): void {
       expect(await all()).toHaveLength(2);
     });
 
-    it('two at once with one key file one: V39', async () => {
-      const places = await targets(3);
-      const batch = batchOf(
-        'k',
-        places.map((target, at) => reboot(`k/${at}`, target)),
-      );
-      const [one, two] = await Promise.all([
-        s.h.bmdb.requests.fileBatch(batch),
-        s.h.other.requests.fileBatch(batch),
-      ]);
-      expect(one).toEqual(two);
-      expect(await all()).toHaveLength(4);
-    });
-
     it('is refused under a key that was used for something else', async () => {
       const [a, b] = (await targets(2)) as [RequestTarget, RequestTarget];
       await s.h.bmdb.requests.fileBatch(batchOf('k', [reboot('k/a', a)]));
@@ -157,58 +142,6 @@ export function requestBatchesContract(s: Stage): void {
       const [old] = await s.h.other.requests.read(['old'], SIGNAL);
       expect(old).toMatchObject({ state: 'refused' });
       expect((await s.read(a.machineId!)).order).toMatchObject({ key: 'k/a' });
-    });
-
-    it('is whole or not at all, whatever stands in the way of whichever', async () => {
-      const places = await targets(4);
-      let run = 0;
-      await fc.assert(
-        fc.asyncProperty(
-          fc.array(fc.constantFrom('fine', 'unknown', 'elsewhere', 'ordered'), {
-            minLength: 1,
-            maxLength: 4,
-          }),
-          async (fates) => {
-            const key = `run ${run++}`;
-            for (const [at, fate] of fates.entries()) {
-              if (fate !== 'ordered') continue;
-              const { machineId } = places[at]!;
-              if ((await s.read(machineId!)).order === null) {
-                await s.h.bmdb.requests.file(reboot(`${key} before ${at}`, places[at]!));
-              }
-            }
-            const requests = fates.map((fate, at) => {
-              const target = places[at]!;
-              const place =
-                fate === 'unknown'
-                  ? { ...target, machineId: UNKNOWN }
-                  : fate === 'elsewhere'
-                    ? { ...target, slotId: 'elsewhere' }
-                    : target;
-              return requestFor(
-                fate === 'ordered'
-                  ? { verb: 'restart-agent', target: place }
-                  : { verb: 'clear-backoff', target: place },
-                { key: `${key}/${at}` },
-              );
-            });
-            const filing = s.h.bmdb.requests.fileBatch(batchOf(key, requests));
-            const isFine = fates.every((fate) => fate === 'fine');
-            if (isFine) await filing;
-            else
-              expect(await refusalsOf(filing)).toHaveLength(
-                fates.filter((fate) => fate !== 'fine').length,
-              );
-            const left = await s.h.other.requests.readBatch(key, SIGNAL);
-            expect(left?.requests.length ?? 0).toBe(isFine ? fates.length : 0);
-            const keys = requests.map((each) => each.key);
-            expect(await s.h.other.requests.read(keys, SIGNAL)).toHaveLength(
-              isFine ? fates.length : 0,
-            );
-          },
-        ),
-        { numRuns: 15 },
-      );
     });
   });
 

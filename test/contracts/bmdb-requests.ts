@@ -267,15 +267,5 @@ export function requestsContract(s: Stage): void {
       expect(await refusedWith(release({ provider: 'other' }))).toBe('not-found');
       expect(await list()).toEqual([]);
     });
-
-    it('may be one of many at once', async () => {
-      const id = await s.add();
-      const target = await targetFor(id);
-      for (const verb of ['deprovision', 'clear-backoff'] as const) {
-        await file(requestFor({ verb, target }));
-        await file(requestFor({ verb, target }));
-      }
-      expect(await list()).toHaveLength(4);
-    });
   });
 }

@@ -1,7 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { BmdbSession } from '../../src/adapters/bmdb/port.ts';
-import type { MachineId } from '../../src/domain/ids.ts';
-import { codeOf } from '../../src/domain/errors.ts';
 import { startedAt } from './bmdb-rows.ts';
 import { UNKNOWN, STEADY, refusedWith, agentStarted } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
@@ -44,29 +41,6 @@ export function workContract(s: Stage): void {
       expect(await refusedWith(s.session.claim('ShepherdAgentStart', bare))).toBe('nothing-to-do');
       const healthy = await add(startedAt(await now()));
       expect(await refusedWith(s.session.claim('ShepherdRecovery', healthy))).toBe('nothing-to-do');
-    });
-
-    it('of six machines is done once each by three workers', async () => {
-      const third = await openOn(s.h.bmdb);
-      const ids = await Promise.all(Array.from({ length: 6 }, () => add()));
-      const turn = async (worker: BmdbSession, id: MachineId) => {
-        try {
-          const work = await worker.claim('ShepherdAgentStart', id);
-          await work.finish(agentStarted());
-        } catch (error) {
-          expect(['work-conflict', 'nothing-to-do']).toContain(codeOf(error));
-        }
-      };
-      await Promise.all(
-        [s.session, s.rival, third].flatMap((worker) => ids.map((id) => turn(worker, id))),
-      );
-      for (const id of ids) {
-        expect(await s.h.history(id)).toEqual([
-          'ShepherdAgentStart Started',
-          'ShepherdAgentStart Finished',
-        ]);
-      }
-      await third.close();
     });
 
     it('ends once', async () => {

@@ -11,7 +11,6 @@ import { exclusionContract } from './bmdb-exclusion.ts';
 import { changesContract } from './bmdb-changes.ts';
 import { freezesContract } from './bmdb-freezes.ts';
 import { guardContract } from './bmdb-guard.ts';
-import { smallGuardContract } from './bmdb-small-guard.ts';
 import { historyContract } from './bmdb-history.ts';
 import { heartbeatsContract } from './bmdb-heartbeats.ts';
 import { inspectionContract } from './bmdb-inspection.ts';
@@ -67,7 +66,7 @@ export const AREAS = {
   ],
   balancing: [membersContract, poolsContract],
   events: [changesContract, fleetEventsContract, webhooksContract],
-  guard: [freezesContract, guardContract, smallGuardContract, permitsContract],
+  guard: [freezesContract, guardContract, permitsContract],
 };
 
 export type Area = keyof typeof AREAS;

@@ -248,6 +248,25 @@ describe('escalation', () => {
   });
 });
 
+describe('giving a machine back', () => {
+  it('needs a request, and asks for nothing else', () => {
+    const now = { holds: [], nowMs: NOW, loss: DEFAULT_LOSS };
+    const may = (change: Partial<MachineRow>) => refusal('ShepherdDeprovision', row(change), now);
+    expect(may({})).toBe('nobody asked to deprovision it');
+    const parked = { kind: 'byOperator', reason: 'x', untilMs: null } as const;
+    for (const change of [
+      { quarantine: parked },
+      { provided: null },
+      ...PROVIDER_STATUSES.map((status) => ({ provided: { ...provided, status } })),
+      { installation: install(10, 10) },
+      { ...LOST, permit: true },
+      { ...LOST, heartbeat: beat(0) },
+    ]) {
+      expect(may({ ...change, deprovision: ASKED })).toBeNull();
+    }
+  });
+});
+
 describe('what bars a machine', () => {
   it('quarantine, until it ends', () => {
     const quarantine = { kind: 'needsHuman', reason: 'x', untilMs: null } as const;

@@ -1,12 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import type { Circumstances } from '../../src/domain/eligibility.ts';
 import { machineId, providerName } from '../../src/domain/ids.ts';
+import { PROVIDER_STATUSES } from '../../src/domain/machine.ts';
 import { ORDER_VERBS } from '../../src/domain/verbs.ts';
 import type { HoldKind, MachineRow, RequestRow } from '../../src/domain/machine.ts';
 import type { OrderVerb } from '../../src/domain/verbs.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { dueRequest, isOnSlot, isOrder, orderRefusal } from '../../src/domain/requests.ts';
-import { hold, liveWork, machineRow, NOW_MS, provided, requestRow } from '../support/facts.ts';
+import {
+  deprovisionAsked,
+  hold,
+  liveWork,
+  machineRow,
+  NOW_MS,
+  provided,
+  requestRow,
+} from '../support/facts.ts';
 
 const now = (...kinds: HoldKind[]): Circumstances => ({
   holds: kinds.map((kind) => hold(kind)),
@@ -66,6 +75,30 @@ describe('an order', () => {
     expect(refusalOf('reboot', over)).toBeNull();
     const unreadable = 'this program does not know "x"';
     expect(refusalOf('reboot', machineRow({ unreadable }))).toBe(unreadable);
+    for (const verb of ORDER_VERBS) {
+      expect(refusalOf(verb, machineRow({ deprovision: deprovisionAsked() }))).toBe(
+        'it is to be deprovisioned',
+      );
+      const done = {
+        requestGeneration: 1n,
+        reportGeneration: 1n,
+        reportResult: 'Success',
+      } as const;
+      const installation = { ...done, handedOutAtMs: null };
+      expect(refusalOf(verb, machineRow({ installation }))).toBe('it was handed over');
+    }
+  });
+
+  it('is refused in every state of a provider in which nothing can be done', () => {
+    const refused = (verb: OrderVerb) =>
+      PROVIDER_STATUSES.flatMap((status) => {
+        const why = refusalOf(verb, machineRow({ provided: provided({ status }) }));
+        return why === null ? [] : [why];
+      });
+    const why = 'its provider status does not allow it';
+    for (const verb of ORDER_VERBS) {
+      expect(refused(verb)).toEqual([`${why}: Missing`, `${why}: ProvisioningFailedPermanent`]);
+    }
   });
 
   it.each([

@@ -6,7 +6,7 @@ import type { Verb } from '../../src/domain/verbs.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { dueRequest, type Decision } from '../../src/domain/requests.ts';
 import { settlementOf } from '../../src/domain/settlement.ts';
-import { hold, machineRow, NOW_MS, requestRow } from '../support/facts.ts';
+import { deprovisionAsked, hold, machineRow, NOW_MS, requestRow } from '../support/facts.ts';
 
 const IMAGE = {
   url: 'https://images.example/os.raw',
@@ -55,6 +55,8 @@ const installing = (requestGeneration: bigint, change: Partial<MachineRow['insta
       ...change,
     },
   });
+const leaving = machineRow({ deprovision: deprovisionAsked() });
+const handedOver = installing(4n, { reportGeneration: 4n, reportResult: 'Success' });
 
 describe('a decision is refused', () => {
   const OVER = { untilMs: NOW_MS };
@@ -83,6 +85,8 @@ describe('a decision is refused', () => {
       /: release it first$/,
     ],
     ['in a conflict', install(), { row: inConflict }, /: release it first$/],
+    ['of a machine that leaves', install(), { row: leaving }, 'it is to be deprovisioned'],
+    ['of a machine that was handed over', install(), { row: handedOver }, 'it was handed over'],
     ['with a faulty image', install('too big'), {}, 'that cannot be installed: too big'],
     [
       'when an agent has it',

@@ -9,7 +9,7 @@ import {
   PROVIDER_STATUSES,
   QUARANTINE_KINDS,
 } from '../../../../src/domain/machine.ts';
-import type { HoldKind, Process } from '../../../../src/domain/machine.ts';
+import type { Process } from '../../../../src/domain/machine.ts';
 import { STANDING_RUNGS, type StandingRung } from '../../../../src/domain/recovery/rung-names.ts';
 import { KEY, providedOf } from '../../../contracts/bmdb-rows.ts';
 import { SIGNAL } from '../../../contracts/bmdb-stage.ts';
@@ -414,11 +414,10 @@ const KINDS = {
     ({ records }, { key, act, value, version: back }, { versions }) => {
       const of = { provider, key: `slot-${key}` };
       const version = last(versions, back);
-      const write = (written: Promise<string>) => written.then((next) => void versions.push(next));
-      if (act === 'make') return () => write(records.make(of, { value }));
+      if (act === 'make') return async () => void versions.push(await records.make(of, { value }));
       if (version === undefined) return null;
       if (act === 'drop') return () => records.drop(of, version);
-      return () => write(records.replace(of, { value }, version));
+      return async () => void versions.push(await records.replace(of, { value }, version));
     },
   ),
   records: kind(0, {}, (side) => () => readRecords(side)),
@@ -452,9 +451,9 @@ const KINDS = {
       async () => {
         const slotId = `slot-${slot}`;
         const untilMs = untilS === null ? null : h.nowMs() + untilS * SECOND;
-        await h.lift(provider, slotId, of as HoldKind);
+        await h.lift(provider, slotId, of);
         const why = { setBy: 'ann', reason: 'being moved', untilMs };
-        await h.hold({ provider, slotId, kind: of as HoldKind, ...why });
+        await h.hold({ provider, slotId, kind: of, ...why });
       },
   ),
   lift: kind(
@@ -462,7 +461,7 @@ const KINDS = {
     { slot: machine, kind: hold },
     ({ h }, { slot, kind: of }) =>
       () =>
-        h.lift(provider, `slot-${slot}`, of as HoldKind),
+        h.lift(provider, `slot-${slot}`, of),
   ),
   freeze: kind(
     1,

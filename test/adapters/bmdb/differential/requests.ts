@@ -87,8 +87,8 @@ async function thingOf({ h }: Side, filing: Filing): Promise<RequestedThing> {
 export async function list({ h, keys }: Side): Promise<unknown> {
   const listed = await h.bmdb.requests.list({ limit: 1_000 }, SIGNAL);
   const requests = await h.other.requests.read([...keys, 'no such key'], SIGNAL);
-  const { provider, slotId } = listed[0] ?? {};
-  const isOfSlot = provider && slotId != null;
+  const { provider = null, slotId = null } = listed[0] ?? {};
+  const isOfSlot = provider !== null && slotId !== null;
   const ofSlot = isOfSlot
     ? await h.bmdb.requests.list({ provider, slotId, limit: 99 }, SIGNAL)
     : [];
