@@ -22,10 +22,11 @@ export const mutations = mutationsOf({
       'record-there-but-no-room': 'room[- || there-]',
       'record-of-another-provider': '[-r.provider = ${provider} AND -]r.key',
     },
-  'src/adapters/bmdb/pg/records/records.ts test/adapters/bmdb/pg/records.test.ts': {
-    'record-replaced-twice': 'r.version IN (${before}[-, ${version}-])',
-    'record-dropped-twice': '[-attempts > 1 && !there-]{+false+}',
-  },
+  'src/adapters/bmdb/pg/records/records.ts test/adapters/bmdb/pg/lost-answers.test.ts -t of a record':
+    {
+      'record-replaced-twice': 'r.version IN (${before}[-, ${version}-])',
+      'record-dropped-twice': '[-attempts > 1 && !there-]{+false+}',
+    },
   'src/actors/providers/records.ts test/actors/providers/records.test.ts': {
     'record-asked-for-though-called-off': 'if ([-signal.aborted-]{+false+}) throw calledOff',
     'record-lost-answer-is-a-refusal': '[-{ ...options, outcome: begun }-]{+options+}',

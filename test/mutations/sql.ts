@@ -45,9 +45,9 @@ export const mutations = mutationsOf({
   },
   'src/adapters/bmdb/pg/tasks/held-works.ts test/adapters/bmdb/pg/contract-work.test.ts -t backoff':
     { 'backoff-of-all-processes-ends': '[- AND b.process = ${of.process}-]' },
-  'src/adapters/bmdb/pg/tasks/ambiguous-commits.ts test/adapters/bmdb/pg/batches.test.ts -t had already':
+  'src/adapters/bmdb/pg/tasks/ambiguous-commits.ts test/adapters/bmdb/pg/lost-answers.test.ts -t had already':
     { 'claim-that-was-lost-is-an-earlier-one': ' [-AND w.epoch > ${newest} -]AS ours' },
-  'src/adapters/bmdb/pg/tasks/ambiguous-commits.ts test/adapters/bmdb/pg/batches.test.ts -t of claims':
+  'src/adapters/bmdb/pg/tasks/ambiguous-commits.ts test/adapters/bmdb/pg/lost-answers.test.ts -t of claims':
     { 'claim-that-was-lost-is-anybody-s': '[-w.session_id = ${session} AND -]w.process' },
   'src/adapters/bmdb/pg/session.ts test/adapters/bmdb/pg/near-the-deadline.test.ts -t in time': {
     'poke-brings-a-dead-session-back': '[- AND session_deadline > clock_timestamp()-]',
@@ -137,6 +137,9 @@ export const mutations = mutationsOf({
     {
       'job-of-an-intent-is-not-locked': '[- FOR SHARE OF l-]',
       'intent-without-its-job': '[-w.leased AND -]NOT w.occupied',
+    },
+  'src/adapters/bmdb/pg/provisioning/intent-begins.ts test/adapters/bmdb/pg/lost-answers.test.ts -t of an intent of a job':
+    {
       'intent-that-was-opened-is-in-its-own-way':
         'DO [-UPDATE SET hostname = excluded.hostname WHERE i.witness = excluded.witness-]{+NOTHING+}',
     },

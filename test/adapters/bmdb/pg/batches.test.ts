@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Work } from '../../../../src/adapters/bmdb/port.ts';
-import { MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
-import type { Mood } from './breaking-proxy.ts';
 import {
   addMachine,
   addMachines,
@@ -16,7 +14,6 @@ import {
 } from './claim-stand.ts';
 
 const s = claimStand();
-const lost = () => startedAt(Date.now() - 40 * MINUTE);
 const BACKOFF = { initialMs: 1_000, exponent: 2, maximumMs: 60_000 };
 
 describe('an item that cannot be written', () => {
@@ -85,80 +82,6 @@ describe('an item that cannot be written', () => {
     const { done, codes } = await sorted(works.map((work) => work.finish(STARTED)));
     expect([done.length, codes]).toEqual([3, ['work-lost']]);
     expect(await historyOf(s, works[1]!.machineId)).toEqual(['Started', 'Canceled released']);
-  });
-});
-
-describe('a connection that breaks during COMMIT of a batch', () => {
-  const MOODS: Mood[] = ['break before commit', 'break after commit'];
-
-  it.each(MOODS)('of claims: %s', async (mood) => {
-    const ids = await addMachines(s, 10);
-    const taken = await s.rival.claim('ShepherdAgentStart', ids[0]!);
-    s.proxy.mood = mood;
-    const { done, codes } = await sorted(
-      ids.map((id) => s.session.claim('ShepherdAgentStart', id)),
-    );
-    expect([s.proxy.broken, done.length, codes]).toEqual([1, 9, ['work-conflict']]);
-    for (const work of done) {
-      expect(await historyOf(s, work.machineId)).toEqual(['Started']);
-      const { row } = await s.bmdb.readMachine(work.machineId, SIGNAL);
-      expect(row?.work.map((each) => each.epoch)).toEqual([work.epoch]);
-    }
-    await Promise.all([taken, ...done].map((work) => work.finish(STARTED)));
-  });
-
-  it.each(MOODS)('of claims of what the session had already: %s', async (mood) => {
-    const [held, free] = await addMachines(s, 2);
-    const work = await s.session.claim('ShepherdAgentStart', held!);
-    s.proxy.mood = mood;
-    const { done, codes } = await sorted(
-      [held!, free!].map((id) => s.session.claim('ShepherdAgentStart', id)),
-    );
-    expect([s.proxy.broken, done.length, codes]).toEqual([1, 1, ['work-conflict']]);
-    await Promise.all([work, ...done].map((each) => each.finish(STARTED)));
-  });
-
-  it.each(MOODS)('of first claims of a kind: %s', async (mood) => {
-    const ids = await addMachines(s, 3);
-    s.proxy.mood = mood;
-    const works = await Promise.all(ids.map((id) => s.session.claim('UnitTest1', id)));
-    expect(s.proxy.broken).toBe(1);
-    await Promise.all(works.map((work) => work.finish({ kind: 'nothing' })));
-    for (const id of ids) expect(await historyOf(s, id)).toEqual(['Started', 'Finished']);
-  });
-
-  it.each(MOODS)('of ladder claims: %s', async (mood) => {
-    const [id] = await addMachines(s, 1, lost());
-    s.proxy.mood = mood;
-    const work = await s.session.claim('ShepherdRecovery', id!);
-    expect([s.proxy.broken, work.row.permit]).toEqual([1, false]);
-    expect((await s.bmdb.readMachine(id!, SIGNAL)).row).toMatchObject({
-      permit: false,
-      work: [{ epoch: work.epoch }],
-    });
-    await work.cancel();
-  });
-
-  it.each(MOODS)('of ends of several kinds: %s', async (mood) => {
-    const ids = await addMachines(s, 6);
-    const works = await Promise.all(ids.map((id) => s.session.claim('ShepherdAgentStart', id)));
-    await s.session.releaseWork(ids[5]!);
-    s.proxy.mood = mood;
-    const { done, codes } = await sorted([
-      ...works.slice(0, 2).map((work) => work.finish(STARTED)),
-      ...works.slice(2, 4).map((work) => work.fail(BACKOFF, 'refused')),
-      works[4]!.cancel(),
-      works[5]!.finish(STARTED),
-    ]);
-    expect([s.proxy.broken, done.length, codes]).toEqual([1, 5, ['work-lost']]);
-    const ended = await Promise.all(ids.map(async (id) => (await historyOf(s, id)).slice(1)));
-    expect(ended).toEqual([
-      ...[['Finished'], ['Finished'], ['Failed refused'], ['Failed refused']],
-      ...[['Canceled canceled'], ['Canceled released']],
-    ]);
-    const { machines } = await s.bmdb.scan(SIGNAL);
-    const attempts = machines.map((row) => row.startAttempt?.count ?? 0);
-    expect(attempts.toSorted()).toEqual([0, 0, 0, 0, 1, 1]);
   });
 });
 

@@ -1,6 +1,9 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, vi } from 'vitest';
+import { valuesOf } from '../../../../src/adapters/bmdb/pg/statement.ts';
+import type { ArgsOf, Params, Statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
 import type { Bmdb, BmdbSession, FinishChange } from '../../../../src/adapters/bmdb/port.ts';
+import type { Metrics } from '../../../../src/adapters/metrics/port.ts';
 import { codeOf } from '../../../../src/domain/errors.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
@@ -41,17 +44,27 @@ export interface ClaimStand {
 /** For tests in which somebody has locked a row and does not let go. */
 export const SOON_MS = 20;
 
+interface StandOptions {
+  /** On the shared server when absent. */
+  readonly start?: () => Promise<PgServer>;
+  /** Of both daemons. */
+  readonly metrics?: Metrics;
+}
+
 /**
  * Registers what sets it up; its fields may be used in tests.
  * @param lockTimeoutMs how long the BMDBs wait for a lock.
  */
-export function claimStand(lockTimeoutMs = PATIENT_MS / 8): ClaimStand {
+export function claimStand(
+  lockTimeoutMs = PATIENT_MS / 8,
+  { start = startPgServer, metrics }: StandOptions = {},
+): ClaimStand {
   const stand = { clients: new Set() } as ClaimStand;
   beforeAll(async () => {
-    stand.server = await startPgServer();
+    stand.server = await start();
     stand.proxy = await startBreakingProxy(stand.server.url);
     stand.clock = createMovedClock();
-    const options = { clock: stand.clock, lockTimeoutMs };
+    const options = { clock: stand.clock, lockTimeoutMs, ...(metrics && { metrics }) };
     stand.bmdb = openPgBmdb({ url: stand.proxy.url, ...options });
     stand.other = openPgBmdb({ url: stand.server.url, ...options });
   });
@@ -145,8 +158,10 @@ export async function holding<T>(
 
 /** A transaction of the running role, held open; ends with the test at the latest. */
 export interface HeldOpen {
-  query(sql: string, values?: readonly unknown[]): Promise<unknown>;
+  query(sql: string, values?: readonly unknown[]): Promise<pg.QueryResult>;
+  run(what: Statement, args: Readonly<Record<string, unknown>>): Promise<unknown>;
   commit(): Promise<void>;
+  rollback(): Promise<void>;
 }
 export async function transactionOn({ server, clients }: ClaimStand): Promise<HeldOpen> {
   const client = new pg.Client({ connectionString: server.url });
@@ -155,7 +170,9 @@ export async function transactionOn({ server, clients }: ClaimStand): Promise<He
   await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
   return {
     query: (sql, values = []) => client.query(sql, [...values]),
+    run: (what, args) => client.query(what.text, valuesOf(what, args as ArgsOf<Params>)),
     commit: async () => void (await client.query('COMMIT')),
+    rollback: async () => void (await client.query('ROLLBACK')),
   };
 }
 

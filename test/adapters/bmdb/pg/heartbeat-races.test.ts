@@ -8,13 +8,13 @@ import type { MachineId } from '../../../../src/domain/ids.ts';
 import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { KEY, MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { beatOn, beatStand, recordOf } from './beat-stand.ts';
-import type { Transaction } from './beat-stand.ts';
+import type { HeldOpen } from './claim-stand.ts';
 
 const stand = beatStand();
 const NEW_KEY = Buffer.alloc(32, 9);
 
 /** What the end of an agent start or of a recovery does to a start, in this order. */
-const ENDS: Readonly<Record<string, (t: Transaction, id: MachineId) => Promise<unknown>>> = {
+const ENDS: Readonly<Record<string, (t: HeldOpen, id: MachineId) => Promise<unknown>>> = {
   replaced: (t, id) =>
     t.query(
       `UPDATE machine_agent_started SET agent_public_key = $2, agent_started_at = now()
@@ -23,7 +23,7 @@ const ENDS: Readonly<Record<string, (t: Transaction, id: MachineId) => Promise<u
     ),
   forgotten: (t, id) => t.query(`DELETE FROM machine_agent_started WHERE machine_id = $1`, [id]),
 };
-const dropBeat = (t: Transaction, id: MachineId) =>
+const dropBeat = (t: HeldOpen, id: MachineId) =>
   t.query(`DELETE FROM machine_agent_heartbeat WHERE machine_id = $1`, [id]);
 
 describe.each([
@@ -122,12 +122,7 @@ describe('a recovery that ends', () => {
         `UPDATE machine_agent_heartbeat SET agent_heartbeat_at = now() - interval '11 min'`,
       );
     }
-    const session = await stand.other.openSession({
-      component: 'shepherd',
-      runtimeInfo: 'host test',
-      intervalMs: 60_000,
-    });
-    const work = await session.claim('ShepherdRecovery', id);
+    const work = await stand.rival.claim('ShepherdRecovery', id);
     const heartbeat = await stand.begin();
     const args = { ...beatArgs(new Map([[id, recordOf(id)]]), DEFAULT_LOSS), boots: [null] };
     await heartbeat.run(beats[what], args);

@@ -1,9 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { statements as reports } from '../../../../src/adapters/bmdb/pg/heartbeats/agent-reports.ts';
 import { statements as beats } from '../../../../src/adapters/bmdb/pg/heartbeats/beats.ts';
 import { statements as locks } from '../../../../src/adapters/bmdb/pg/heartbeats/report-locks.ts';
 import { statements as episodes } from '../../../../src/adapters/bmdb/pg/heartbeats/episodes.ts';
-import type { BmdbSession } from '../../../../src/adapters/bmdb/port.ts';
 import type { HeartbeatRecord } from '../../../../src/domain/heartbeat.ts';
 import { machineId } from '../../../../src/domain/ids.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
@@ -205,15 +204,6 @@ describe('what cannot be stored', () => {
 });
 
 describe('heartbeats of a machine that was recovering', () => {
-  let session: BmdbSession;
-  beforeEach(async () => {
-    session = await stand.other.openSession({
-      component: 'shepherd',
-      runtimeInfo: 'host test',
-      intervalMs: MINUTE,
-    });
-  });
-  afterEach(() => session.close());
   const addRecovering = async () => {
     const id = await stand.add();
     await sql(`INSERT INTO recovery_permits (machine_id, provider) VALUES ($1, 'metal')`, [id]);
@@ -239,7 +229,7 @@ describe('heartbeats of a machine that was recovering', () => {
 
   it('end nothing while somebody works on it, but do once that session is dead', async () => {
     const id = await addRecovering();
-    const work = await session.claim('UnitTest1', id);
+    const work = await stand.rival.claim('UnitTest1', id);
     await beatOn(stand.bmdb, recordOf(id));
     expect(await left()).toEqual([1, 1]);
     await sql(`UPDATE sessions SET session_deadline = now() - interval '1 s'`);
@@ -250,7 +240,7 @@ describe('heartbeats of a machine that was recovering', () => {
 
   it('end it after the work, when that has left it open', async () => {
     const id = await addRecovering();
-    const work = await session.claim('UnitTest1', id);
+    const work = await stand.rival.claim('UnitTest1', id);
     await beatOn(stand.bmdb, recordOf(id));
     await work.finish({ kind: 'nothing' });
     await beatOn(stand.bmdb, recordOf(id));
@@ -273,7 +263,7 @@ describe('heartbeats of a machine that was recovering', () => {
     const id = await addRecovering();
     const heartbeat = await stand.begin();
     await heartbeat.run(episodes.lockPermits, { machines: [id] });
-    const work = await session.claim('UnitTest1', id);
+    const work = await stand.rival.claim('UnitTest1', id);
     await heartbeat.run(episodes.returnPermits, { machines: [id] });
     await heartbeat.commit();
     expect(await left()).toEqual([1, 1]);

@@ -7,7 +7,6 @@ import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { PROVIDER, providedOf } from '../../../contracts/bmdb-rows.ts';
 import { startWireCount } from '../../../support/wire-count.ts';
 import type { WireCount } from '../../../support/wire-count.ts';
-import type { Mood } from './breaking-proxy.ts';
 import {
   claimStand,
   codeOfRefusal,
@@ -20,7 +19,6 @@ import {
 import { openPgBmdb } from './pg-harness.ts';
 
 const s = claimStand();
-const MOODS: Mood[] = ['break before commit', 'break after commit'];
 const FAILED = { state: 'failed', cause: 'no disk', penaltyMs: 60_000 } as const;
 
 const slotOf = (at: number) => ({ provider: PROVIDER, slotId: `r${at}`, hostname: `m-${at}` });
@@ -99,28 +97,6 @@ describe('steps of many intents', () => {
     const { done, codes } = await sorted(stolen);
     expect([done.length, codes]).toEqual([1, ['work-conflict']]);
     expect([await count('machines'), await count('slot_events')]).toEqual([1, 2]);
-  });
-
-  it.each(MOODS)('are taken once when the answer is lost: %s', async (mood) => {
-    s.proxy.mood = mood;
-    const intents = await openAll(5);
-    s.proxy.mood = mood;
-    await noteAll(intents);
-    s.proxy.mood = mood;
-    const ids = await Promise.all(adoptAll(intents.slice(0, 3)));
-    s.proxy.mood = mood;
-    await Promise.all(
-      intents.slice(3).map(({ witness }) => s.session.intents.end(witness, FAILED)),
-    );
-    expect(s.proxy.broken).toBe(4);
-    expect(ids).toEqual(intents.slice(0, 3).map(({ machineId }) => machineId));
-    expect(await stored()).toEqual([
-      ...['adopted 1', 'adopted 1', 'adopted 1'],
-      ...['failed 1', 'failed 1'],
-    ]);
-    expect([await count('machines'), await count('slot_events')]).toEqual([3, 3]);
-    const { rows } = await s.server.sql.query(`SELECT level::int FROM provider_holds`);
-    expect(rows).toEqual([{ level: 1 }, { level: 1 }]);
   });
 });
 

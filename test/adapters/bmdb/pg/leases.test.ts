@@ -3,7 +3,6 @@ import { describe, expect, it, vi } from 'vitest';
 import type { Lease } from '../../../../src/adapters/bmdb/port.ts';
 import type { SessionId } from '../../../../src/domain/ids.ts';
 import { MINUTE, PROVIDER } from '../../../contracts/bmdb-rows.ts';
-import type { Mood } from './breaking-proxy.ts';
 import {
   claimStand,
   codeOfRefusal,
@@ -17,7 +16,6 @@ import { PATIENCE } from '../../../support/patience.ts';
 const s = claimStand();
 const JOB = 'provisioner/metal';
 const SLOT = { provider: PROVIDER, slotId: 'reservation-1', hostname: 'm-1' };
-const MOODS: Mood[] = ['break before commit', 'break after commit'];
 
 const kill = (id: SessionId) =>
   s.server.sql.query(
@@ -121,37 +119,6 @@ describe('an intent of a job', () => {
     await taking.commit();
     expect(await opened).toBe('lease-lost');
     expect((await s.server.sql.query('SELECT 1 FROM provision_intents')).rowCount).toBe(0);
-  });
-
-  it.each(MOODS)('is written once when the connection breaks: %s', async (mood) => {
-    const lease = (await s.session.lease(JOB))!;
-    s.proxy.mood = mood;
-    const intent = await s.session.intents.open({ ...SLOT, lease });
-    expect(s.proxy.broken).toBe(1);
-    expect((await s.other.scan(SIGNAL)).intents).toEqual([intent]);
-  });
-});
-
-describe.each(MOODS)('a connection that breaks during COMMIT (%s)', (mood) => {
-  it('costs no job', async () => {
-    s.proxy.mood = mood;
-    const lease = (await s.session.lease(JOB))!;
-    expect((await s.session.lease(JOB))!.epoch).toBe(lease.epoch);
-    s.proxy.mood = mood;
-    await lease.release();
-    expect(s.proxy.broken).toBe(2);
-    expect(await s.rival.lease(JOB)).not.toBeNull();
-  });
-
-  it('costs no hold of a provider', async () => {
-    const hold = { provider: PROVIDER, kind: 'throttle', key: 'list', level: 1 } as const;
-    s.proxy.mood = mood;
-    await s.bmdb.providerHolds.impose({ ...hold, cause: 'x', forMs: MINUTE });
-    expect((await s.other.scan(SIGNAL)).providerHolds).toHaveLength(1);
-    s.proxy.mood = mood;
-    await s.bmdb.providerHolds.lift(PROVIDER, 'throttle');
-    expect(s.proxy.broken).toBe(2);
-    expect((await s.other.scan(SIGNAL)).providerHolds).toEqual([]);
   });
 });
 

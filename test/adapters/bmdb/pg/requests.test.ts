@@ -5,7 +5,6 @@ import type { MachineId } from '../../../../src/domain/ids.ts';
 import { MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { STEADY } from '../../../contracts/bmdb-stage.ts';
 import { requestFor, targetOf } from '../../../contracts/requests-of.ts';
-import type { Mood } from './breaking-proxy.ts';
 import {
   addMachine,
   claimStand,
@@ -17,7 +16,6 @@ import {
 } from './claim-stand.ts';
 
 const s = claimStand();
-const MOODS: Mood[] = ['break before commit', 'break after commit'];
 
 const read = async (id: MachineId) => (await s.other.readMachine(id, SIGNAL)).row!;
 const targetFor = async (id: MachineId) => targetOf(await read(id));
@@ -36,53 +34,6 @@ async function linesOf(id: MachineId): Promise<string[]> {
   const lines = await s.other.inspection.events({ machineId: id, limit: 99 }, SIGNAL);
   return lines.map(({ kind }) => kind);
 }
-
-describe('a connection that breaks during COMMIT', () => {
-  it.each(MOODS)('of filing an order: %s', async (mood) => {
-    const id = await addMachine(s);
-    s.proxy.mood = mood;
-    const request = requestFor(await reboot(id), { key: 'one' });
-    expect(await s.bmdb.requests.file(request)).toMatchObject({ key: 'one', state: 'open' });
-    expect(s.proxy.broken).toBe(1);
-    expect(await open()).toEqual(['one']);
-  });
-
-  it.each(MOODS)('V12: of filing a batch: %s, and nothing is filed twice', async (mood) => {
-    const ids = [await addMachine(s), await addMachine(s), await addMachine(s)];
-    const requests = await Promise.all(
-      ids.map(async (id, at) => requestFor(await reboot(id), { key: `k/${at}` })),
-    );
-    const batch = { key: 'k', digest: 'one', requests };
-    s.proxy.mood = mood;
-    const filed = await s.bmdb.requests.fileBatch(batch);
-    expect(s.proxy.broken).toBe(1);
-    expect(filed.requests.map(({ key }) => key)).toEqual(['k/0', 'k/1', 'k/2']);
-    expect(await s.bmdb.requests.fileBatch(batch)).toEqual(filed);
-    expect((await open()).toSorted()).toEqual(['k/0', 'k/1', 'k/2']);
-  });
-
-  it.each(MOODS)('of settling: %s', async (mood) => {
-    const id = await addMachine(s);
-    await s.bmdb.requests.file(requestFor(await park(id), { key: 'one' }));
-    s.proxy.mood = mood;
-    expect(await s.session.settle('one')).toMatchObject({ key: 'one', state: 'done' });
-    expect(s.proxy.broken).toBe(1);
-    expect(await linesOf(id)).toEqual(['quarantined']);
-  });
-
-  it.each(MOODS)('of the end of what was ordered: %s', async (mood) => {
-    const id = await addMachine(s);
-    await s.bmdb.requests.file(requestFor(await reboot(id), { key: 'one' }));
-    const work = await s.session.claim('ShepherdRecovery', id);
-    await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null, order: 'one' });
-    s.proxy.mood = mood;
-    const recovered = { kind: 'recovered', coolDown: STEADY, bootSeconds: null } as const;
-    await work.finish({ ...recovered, order: 'one' });
-    expect(s.proxy.broken).toBe(1);
-    expect(await s.rival.settle('one')).toMatchObject({ state: 'done' });
-    expect((await linesOf(id)).filter((kind) => kind === 'requestDone')).toHaveLength(1);
-  });
-});
 
 describe('many at once', () => {
   const COUNT = 20;

@@ -22,3 +22,16 @@ it('a sweep removes at most 100 sessions, the longest dead first, and the next o
   // The living ones stay.
   await Promise.all([s.session.poke(), s.rival.poke()]);
 });
+
+it('the database keeps records to their limits by itself', async () => {
+  const insert = `INSERT INTO provider_records (provider, key, value, version) VALUES ($1, $2, $3, 'v')`;
+  for (const [key, value] of [
+    ['', '1'],
+    ['x'.repeat(201), '1'],
+    ['key', JSON.stringify('x'.repeat(16 * 1024))],
+  ]) {
+    await expect(s.server.sql.query(insert, ['rack', key, value])).rejects.toMatchObject({
+      code: '23514',
+    });
+  }
+});
