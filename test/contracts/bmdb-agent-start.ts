@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { KEY_HEX, MINUTE, machineRow } from './bmdb-rows.ts';
-import { SIGNAL, STEADY, refusedWith, agentStarted, holdOn } from './bmdb-stage.ts';
+import { KEY_HEX, MINUTE } from './bmdb-rows.ts';
+import { STEADY, refusedWith, agentStarted } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 
 export function agentStartContract(s: Stage): void {
@@ -125,16 +125,6 @@ export function agentStartContract(s: Stage): void {
       const quarantine = { kind: 'conflict', reason: 'key changed' } as const;
       await work.fail(STEADY, 'host key', { quarantine });
       expect((await read(id)).quarantine).toEqual({ ...quarantine, untilMs: null });
-    });
-
-    it('is barred by a hold', async () => {
-      const row = machineRow(await now());
-      await s.h.insert(row);
-      await s.h.hold(holdOn(row, 'no-start'));
-      expect(await refusedWith(s.session.claim('ShepherdAgentStart', row.machineId))).toBe(
-        'nothing-to-do',
-      );
-      expect((await s.h.bmdb.scan(SIGNAL)).holds).toEqual([holdOn(row, 'no-start')]);
     });
   });
 }

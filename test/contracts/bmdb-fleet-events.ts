@@ -66,14 +66,6 @@ export function fleetEventsContract(s: Stage): void {
       });
     });
 
-    it('begins with the next one for who wants only new ones', async () => {
-      await hold('before');
-      const after = await now();
-      expect(await all({ after })).toEqual([]);
-      await hold('behind');
-      expect((await all({ after })).map(({ slotId }) => slotId)).toEqual(Array(3).fill('behind'));
-    });
-
     it('is told of one type, provider, slot or machine, also where few match', async () => {
       const after = await now();
       const id = await s.addLost();

@@ -61,23 +61,6 @@ export function guardContract(s: Stage): void {
   };
 
   describe('the guard lets nobody recover', () => {
-    it('before heartbeats have been taken in for as long as one may be silent', async () => {
-      await s.h.takeIn(false);
-      const id = await dead();
-      expect(await refusedWith(claim(id))).toBe('no-permit');
-      await assess(false);
-      expect(await refusedWith(claim(id))).toBe('no-permit');
-      const before = await now();
-      const { rows } = await assess();
-      expect(rows[0]!.ingestUpSinceMs!).toBeGreaterThanOrEqual(before - 1);
-      expect(rows[0]!.ingestUpSinceMs!).toBeLessThanOrEqual((await now()) + 1);
-      await expect(claim(id)).rejects.toThrow(/taken in/);
-      await watch(9 * MINUTE);
-      expect(await refusedWith(claim(id))).toBe('no-permit');
-      await watch(MINUTE);
-      await (await claim(id)).cancel();
-    });
-
     it('after a gap, however long they were before', async () => {
       await s.h.takeIn(false);
       const id = await dead();
@@ -91,18 +74,6 @@ export function guardContract(s: Stage): void {
       await watch(9 * MINUTE);
       expect(await refusedWith(claim(id))).toBe('no-permit');
       await watch(MINUTE);
-      await (await claim(id)).cancel();
-    });
-
-    it('but for one daemon that takes them in, whoever looks at the fleet', async () => {
-      await s.h.takeIn(false);
-      const id = await dead();
-      await assess(true, s.h.other);
-      for (let passedMs = 0; passedMs < 10 * MINUTE; passedMs += 50_000) {
-        await s.h.pass(50_000);
-        await assess(false);
-        await assess(true, s.h.other);
-      }
       await (await claim(id)).cancel();
     });
 
@@ -148,14 +119,6 @@ export function guardContract(s: Stage): void {
       );
       await expect(claim(other)).rejects.toThrow(/6 of 7 .*provider static/);
       await (await claim(mine)).cancel();
-    });
-
-    it('is told once for all who ask together', async () => {
-      await guarded();
-      await many(6, () => heard(2 * MINUTE));
-      const ids = await many(4, () => dead());
-      const codes = await Promise.all(ids.map((id) => refusedWith(claim(id))));
-      expect(codes).toEqual(ids.map(() => 'no-permit'));
     });
 
     it('may recover all the same what an operator ordered: but when it is frozen', async () => {
@@ -267,26 +230,6 @@ export function guardContract(s: Stage): void {
       expect(third.counts).toEqual(first.counts);
     });
 
-    it('is taken though the clock went back since the last one', async () => {
-      await guarded();
-      await assess();
-      await s.h.pass(-60 * MINUTE);
-      await many(8, () => heard(11 * MINUTE));
-      const { changes, rows } = await assess();
-      expect(changes).toHaveLength(2);
-      expect(rows[0]!.frozen!.atMs).toBeLessThanOrEqual(await now());
-    });
-
-    it('counts anew who falls silent after a thaw that the clock says is yet to come', async () => {
-      await guarded();
-      await s.session.settle((await fileThaw()).key);
-      await s.h.pass(-60 * MINUTE);
-      await assess();
-      await s.h.pass(10_000);
-      await many(8, () => heard(10 * MINUTE + 5_000));
-      expect(await countsOf('fleet')).toMatchObject({ newlySilent: 8 });
-    });
-
     const fail = async (machine: MachineId, unreachable: boolean) => {
       const work = await s.session.claim('ShepherdAgentStart', machine);
       await work.fail(STEADY, 'no luck', { unreachable });
@@ -314,16 +257,6 @@ export function guardContract(s: Stage): void {
       await s.h.pass(2 * MINUTE);
       await fail(ids[0]!, true);
       expect(await countsOf('fleet')).toMatchObject({ unreachable: 1 });
-    });
-
-    it('counts no longer whom nobody tries to reach', async () => {
-      const id = await add();
-      await fail(id, true);
-      const waitMs = 1_000 * (await s.read(id)).backoffs[0]!.lastIntervalSeconds!;
-      await s.h.pass(3 * waitMs - 10_000);
-      expect(await countsOf('fleet')).toMatchObject({ unreachable: 1 });
-      await s.h.pass(20_000);
-      expect(await countsOf('fleet')).toMatchObject({ unreachable: 0 });
     });
 
     it('counts whom agent start could not reach', async () => {

@@ -88,23 +88,6 @@ export function workContract(s: Stage): void {
       expect((await read(id)).work).toEqual([]);
     });
 
-    it('dropped by a dead session can be claimed within two intervals, without a sweep', async () => {
-      const id = await add();
-      const short = await openOn(s.h.bmdb, 5_000);
-      await short.claim('ShepherdAgentStart', id);
-      await s.h.pass(4_000);
-      expect(await refusedWith(s.rival.claim('ShepherdAgentStart', id))).toBe('work-conflict');
-      await s.h.pass(6_000);
-      await (await s.rival.claim('ShepherdAgentStart', id)).cancel();
-      expect(await s.h.history(id)).toEqual([
-        'ShepherdAgentStart Started',
-        'ShepherdAgentStart Canceled session expired',
-        'ShepherdAgentStart Started',
-        'ShepherdAgentStart Canceled canceled',
-      ]);
-      await short.close();
-    });
-
     it('can be failed after a finish that failed', async () => {
       const id = await add();
       const work = await s.session.claim('UnitTest1', id);

@@ -4,7 +4,6 @@ import {
   addMachine,
   addMachines,
   claimStand,
-  heldLeases,
   historyOf,
   holding,
   SIGNAL,
@@ -128,20 +127,5 @@ describe('a COMMIT that the server is still busy with', () => {
     const { answer } = await lose(() => work.finish(STARTED));
     expect((await answer).codes).toEqual([]);
     expect(await historyOf(s, id)).toEqual(['Started', 'Finished']);
-  });
-
-  it('is waited for by the end of its session', async () => {
-    const id = await addMachine(s);
-    const closed = await stalled(async () => {
-      const claim = sorted([s.session.claim('ShepherdAgentStart', id)]);
-      await untilBlocked(s, 1);
-      const close = s.session.close();
-      await untilBlocked(s, 2);
-      return { claim, close };
-    });
-    await closed.close;
-    await closed.claim;
-    expect(await heldLeases(s)).toBe(0);
-    expect(await historyOf(s, id)).toEqual(['Started', 'Canceled session closed']);
   });
 });

@@ -132,17 +132,6 @@ describe('sessions that race', () => {
 const REBOOT = { kind: 'recoveryAsked', rung: 'rebooting', bootId: null } as const;
 
 describe('a session', () => {
-  it('gives a machine to one of its own callers only', async () => {
-    const id = await addMachine(s);
-    const { done, codes } = await sorted([
-      s.session.claim('ShepherdAgentStart', id),
-      s.session.claim('ShepherdAgentStart', id),
-      s.session.claim('ShepherdAccess', id),
-    ]);
-    expect(done).toHaveLength(1);
-    expect(codes).toEqual(['work-conflict', 'work-conflict']);
-  });
-
   it('ends a work once, though it tries twice at once', async () => {
     const id = await addMachine(s);
     const work = await s.session.claim('ShepherdAgentStart', id);
@@ -180,26 +169,6 @@ describe('a session', () => {
     expect((await s.bmdb.readMachine(held!, SIGNAL)).row!.agentStarted).toBeNull();
     expect(await historyOf(s, held!)).toEqual(['Started']);
     expect(await historyOf(s, free!)).toEqual([]);
-  });
-
-  it('that is dead loses its machines to the next claim, each with a line of history', async () => {
-    const ids = await addMachines(s, 5);
-    const works = await Promise.all(
-      ids.slice(0, 3).map((id) => s.session.claim('ShepherdAgentStart', id)),
-    );
-    await expire(s.session);
-    const taken = await Promise.all(ids.map((id) => s.rival.claim('ShepherdAgentStart', id)));
-    expect(taken.map((work) => work.row.work.map((each) => each.epoch))).toEqual(
-      taken.map((work) => [work.epoch]),
-    );
-    for (const id of ids.slice(0, 3)) {
-      expect(await historyOf(s, id)).toEqual(['Started', 'Canceled session expired', 'Started']);
-    }
-    for (const id of ids.slice(3)) expect(await historyOf(s, id)).toEqual(['Started']);
-    for (const work of works) {
-      expect(await codeOfRefusal(work.finish(STARTED))).toBe('session-expired');
-    }
-    await Promise.all(taken.map((work) => work.finish(STARTED)));
   });
 
   it('that takes over from a dead one goes on under its permit', async () => {

@@ -70,35 +70,4 @@ describe('an assessment of the fleet', () => {
     expect(work).toEqual([{ scope: FLEET }]);
     await (await s.session.claim('ShepherdRecovery', id)).cancel();
   });
-
-  it('judges nothing of which an operator has decided while it counted', async () => {
-    for (let at = 0; at < 7; at++) {
-      await addMachine(s, {
-        ...startedAt(Date.now() - 300 * MINUTE),
-        heartbeat: { atMs: Date.now() - 11 * MINUTE, bootId: null },
-      });
-    }
-    await s.server.sql.query(
-      `UPDATE fleet_guard SET frozen_at = now(), frozen_by = 'ann', frozen_kind = 'manual',
-         reason = 'x'`,
-    );
-    const { assessing } = await holding(
-      s,
-      'LOCK TABLE work_backoff IN ACCESS EXCLUSIVE MODE',
-      async () => {
-        const assessing = s.bmdb.guard.assess({ ingestUp: true });
-        await untilBlocked(s, 1);
-        await s.server.sql.query(
-          `UPDATE fleet_guard SET frozen_at = NULL, frozen_by = NULL, frozen_kind = NULL,
-             reason = NULL, thawed_at = now()`,
-        );
-        return { assessing };
-      },
-    );
-    const { changes, rows } = await assessing;
-    expect([changes, rows.map(({ frozen }) => frozen)]).toEqual([[], [null]]);
-    const next = await s.bmdb.guard.assess({ ingestUp: true });
-    expect(next.changes).toEqual([]);
-    expect(next.counts[0]).toMatchObject({ silent: 7, newlySilent: 0 });
-  });
 });

@@ -1,6 +1,4 @@
-import pg from 'pg';
-import { describe, expect, it, vi } from 'vitest';
-import type { Lease } from '../../../../src/adapters/bmdb/port.ts';
+import { describe, expect, it } from 'vitest';
 import type { SessionId } from '../../../../src/domain/ids.ts';
 import { MINUTE, PROVIDER } from '../../../contracts/bmdb-rows.ts';
 import {
@@ -11,7 +9,6 @@ import {
   transactionOn,
   untilBlocked,
 } from './claim-stand.ts';
-import { PATIENCE } from '../../../support/patience.ts';
 
 const s = claimStand();
 const JOB = 'provisioner/metal';
@@ -120,49 +117,6 @@ describe('an intent of a job', () => {
     expect(await opened).toBe('lease-lost');
     expect((await s.server.sql.query('SELECT 1 FROM provision_intents')).rowCount).toBe(0);
   });
-});
-
-it('whoever listens hears of jobs and holds that changed, and of nothing that did not', async () => {
-  const heard: string[] = [];
-  const client = new pg.Client({ connectionString: s.server.url });
-  s.clients.add(client);
-  await client.connect();
-  client.on('notification', (each) => heard.push(each.payload || 'wake'));
-  await client.query('LISTEN shepherd_wake');
-  /** What was committed earlier is heard earlier. */
-  let markers = 0;
-  const heardAll = async () => {
-    const marker = `marker ${(markers += 1)}`;
-    await s.server.sql.query(`SELECT pg_notify('shepherd_wake', $1)`, [marker]);
-    await vi.waitUntil(() => heard.includes(marker), PATIENCE);
-  };
-  /** How often it was heard of, and of nothing from before it. */
-  const wakesOf = async (act: () => Promise<unknown>) => {
-    await heardAll();
-    heard.length = 0;
-    const got = await act();
-    await heardAll();
-    return [heard.length - 1, got] as const;
-  };
-  const { providerHolds } = s.bmdb;
-  const hold = { provider: PROVIDER, kind: 'throttle', key: 'list', level: 1 } as const;
-
-  const [taken, lease] = await wakesOf(() => s.session.lease(JOB));
-  const kept = await wakesOf(() => s.session.lease(JOB));
-  const refused = await wakesOf(() => s.rival.lease(JOB));
-  const [released] = await wakesOf(() => (lease as Lease).release());
-  const again = await wakesOf(() => (lease as Lease).release());
-  expect([taken, kept[0], refused[0], released, again[0]]).toEqual([1, 0, 0, 1, 0]);
-
-  const { lease: old } = await orphaned();
-  const [inherited, heir] = await wakesOf(() => s.session.lease(JOB));
-  expect([inherited, (heir as Lease).epoch === old.epoch]).toEqual([1, false]);
-
-  const impose = () => providerHolds.impose({ ...hold, cause: 'x', forMs: MINUTE });
-  const [imposed] = await wakesOf(impose);
-  const [lifted] = await wakesOf(() => providerHolds.lift(PROVIDER, 'throttle'));
-  const [none] = await wakesOf(() => providerHolds.lift(PROVIDER, 'throttle'));
-  expect([imposed, lifted, none]).toEqual([1, 1, 0]);
 });
 
 describe('a hold without an end', () => {

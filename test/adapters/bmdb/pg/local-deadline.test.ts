@@ -1,12 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
 import type { Clock } from '../../../../src/adapters/clock/port.ts';
+import { codeOf } from '../../../../src/domain/errors.ts';
 import {
   addMachine,
   claimStand,
   codeOfRefusal,
   historyOf,
   holding,
+  openOn,
   untilBlocked,
 } from './claim-stand.ts';
 import { openPgBmdb } from './pg-harness.ts';
@@ -15,12 +17,14 @@ import { createMovedClock, type MovedClock } from '../../../support/moved-time.t
 const INTERVAL_MS = 60_000;
 const s = claimStand();
 
-let bmdb: Bmdb;
-afterEach(() => bmdb.close());
+let bmdb: Bmdb | null = null;
+afterEach(async () => {
+  await bmdb?.close();
+  bmdb = null;
+});
 
 const connect = (clock: Clock): Bmdb => openPgBmdb({ url: s.server.url, clock });
-const open = () =>
-  bmdb.openSession({ component: 'shepherd', runtimeInfo: 'host test', intervalMs: INTERVAL_MS });
+const open = () => openOn(bmdb!, INTERVAL_MS);
 
 /** The database holds back its answer, while the local clock goes on by so much. */
 const answeredLate = async <T>(
@@ -67,6 +71,18 @@ describe('the local deadline counts from the start', () => {
     expect(session.remainingMs()).toBe(INTERVAL_MS - LATE_MS + 1_000);
     await session.close();
   });
+});
+
+it('a poke that is not answered leaves time for another one, and ends the session at its deadline', async () => {
+  const session = await openOn(s.bmdb, INTERVAL_MS);
+  s.proxy.mood = 'silent';
+  const poked = codeOfRefusal(session.poke());
+  s.clock.move(INTERVAL_MS / 2);
+  expect(await poked).toBe('timed-out');
+  expect(session.remainingMs()).toBe(INTERVAL_MS / 2);
+  s.clock.move(INTERVAL_MS / 2);
+  expect(codeOf(session.signal.reason)).toBe('session-expired');
+  s.proxy.mood = 'down';
 });
 
 describe('an answer that is heard after the local deadline is refused', () => {

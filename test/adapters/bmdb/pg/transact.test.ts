@@ -32,9 +32,20 @@ afterEach(() => db.close());
 
 const addMachine = statement({
   name: 'test-add-machine',
-  params: {},
-  columns: {},
+  ...{ params: {}, columns: {} },
   text: () => 'INSERT INTO machines DEFAULT VALUES',
+});
+const counter = statement({
+  name: 'test-counter',
+  params: {},
+  columns: { n: 'int8' },
+  text: () => `SELECT permits_granted AS n FROM fleet_guard WHERE scope = 'counter'`,
+});
+const setCounter = statement({
+  name: 'test-set-counter',
+  params: { n: 'int8' },
+  columns: {},
+  text: ({ n }) => `UPDATE fleet_guard SET permits_granted = ${n} WHERE scope = 'counter'`,
 });
 const settings = statement({
   name: 'test-settings',
@@ -169,18 +180,41 @@ describe('a statement that commits by itself', () => {
   });
 });
 
-it('what always conflicts is tried 50 times and then given up', async () => {
-  let runs = 0;
-  const call = db.transact({ doing: 'try' }, async () => {
-    runs += 1;
-    throw Object.assign(new Error('conflict'), { code: '40001' });
-  });
-  const failed = await call.catch((error: unknown) => error);
-  expect([codeOf(failed), runs]).toEqual(['retry-exhausted', 50]);
-});
-
 it('a transaction that is left alone, or a statement that hangs, is ended by the server', async () => {
   const expected = [{ idle: '4min', statement: '4min' }];
   expect(await db.rows('look', settings, {})).toEqual(expected);
   expect(await db.transact({ doing: 'look' }, (q) => q.rows(settings, {}))).toEqual(expected);
+});
+
+describe('a transaction', () => {
+  it('throws other errors as they are, and undoes what was done', async () => {
+    const reason = new Error('mine');
+    const call = db.transact({ doing: 'test' }, async (q) => {
+      await q.run(addMachine, {});
+      throw reason;
+    });
+    await expect(call).rejects.toBe(reason);
+    expect(await machines()).toBe(0);
+  });
+
+  it('tells of a statement that took too long', async () => {
+    const plain = (name: string, text: string) =>
+      statement({ name, params: {}, columns: {}, text: () => text });
+    const call = db.transact({ doing: 'test' }, async (q) => {
+      await q.run(plain('test-hurry', 'SET statement_timeout = 1'), {});
+      await q.run(plain('test-dream', 'SELECT FROM pg_sleep(900)'), {});
+    });
+    await expect(call).rejects.toMatchObject({ code: 'timed-out' });
+  });
+
+  it('sees every increment of many at once', async () => {
+    await server.sql.query(`INSERT INTO fleet_guard (scope) VALUES ('counter')`);
+    const increment = () =>
+      db.transact({ doing: 'count' }, async (q) => {
+        const [row] = await q.rows(counter, {});
+        await q.run(setCounter, { n: Number(row!.n) + 1 });
+      });
+    await Promise.all(Array.from({ length: 20 }, increment));
+    expect(await db.rows('count', counter, {})).toEqual([{ n: '20' }]);
+  });
 });
