@@ -56,6 +56,20 @@ export type MakeHarness = (
   guard?: GuardPolicy,
 ) => Promise<BmdbHarness>;
 
+/** What was written of a machine, as the port tells it. */
+export function logsOf({ inspection }: Bmdb): Pick<BmdbHarness, 'history' | 'events' | 'actors'> {
+  const told = (machineId: MachineId) => inspection.events({ machineId, limit: 1_000 }, SIGNAL);
+  const line = (...parts: readonly (string | null)[]) => parts.filter(Boolean).join(' ');
+  return {
+    history: async (id) =>
+      (await inspection.history(id, SIGNAL)).map((each) =>
+        line(each.process, each.event, each.cause),
+      ),
+    events: async (id) => (await told(id)).map(({ kind, reason }) => line(kind, reason)),
+    actors: async (id) => (await told(id)).map(({ actor }) => actor),
+  };
+}
+
 export const DAY = 86_400_000;
 export const SIGNAL = new AbortController().signal;
 export const UNKNOWN = machineId('00000000-0000-4000-8000-00000000dead');

@@ -9,7 +9,8 @@ import type { MachineId } from '../../../../src/domain/ids.ts';
 import type { HoldRow, MachineRow } from '../../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { notTakenIn, takenIn, TRUSTING_GUARD } from '../../../support/ingest.ts';
-import type { BmdbHarness } from '../../../contracts/bmdb.ts';
+import { logsOf } from '../../../contracts/bmdb-stage.ts';
+import type { BmdbHarness } from '../../../contracts/bmdb-stage.ts';
 
 /** A fresh BMDB in memory, in virtual time. */
 export async function memHarness(
@@ -39,16 +40,7 @@ export async function memHarness(
     reachable: async (yes) => {
       tables.reachable = yes;
     },
-    history: async (id) =>
-      tables.history
-        .filter((line) => line.machineId === id)
-        .map((line) => [line.process, line.event, line.cause ?? ''].join(' ').trim()),
-    events: async (id) =>
-      tables.events
-        .filter((event) => event.machineId === id)
-        .map((event) => `${event.kind} ${event.reason}`.trim()),
-    actors: async (id) =>
-      tables.events.filter((event) => event.machineId === id).map(({ actor }) => actor),
+    ...logsOf(bmdb),
     close: async () => bmdb.close(),
   };
 }

@@ -1,16 +1,50 @@
 import fc from 'fast-check';
 import type pg from 'pg';
+import { afterAll, beforeAll } from 'vitest';
+import { queriesOf } from '../../../../src/adapters/bmdb/pg/pool.ts';
+import type { Queries } from '../../../../src/adapters/bmdb/pg/pool.ts';
+import { MEMBER_STATES } from '../../../../src/domain/balancing/members.ts';
+import type { MemberRow } from '../../../../src/domain/balancing/members.ts';
 import { exclusionGroup } from '../../../../src/domain/eligibility.ts';
 import { machineId, providerName } from '../../../../src/domain/ids.ts';
-import type { DrainMode, HoldKind, MachineRow } from '../../../../src/domain/machine.ts';
-import type { Verb } from '../../../../src/domain/verbs.ts';
+import type { DrainMode, HoldKind, HoldRow, MachineRow } from '../../../../src/domain/machine.ts';
 import { DRAIN_MODES, PROCESSES, PROVIDER_STATUSES } from '../../../../src/domain/machine.ts';
-import { ORDER_VERBS } from '../../../../src/domain/verbs.ts';
-import { KEY_HEX, ladderOn } from '../../../contracts/bmdb-rows.ts';
-import { membersAround } from './member-cases.ts';
-import { insertMachine } from './pg-harness.ts';
-import { forTraits } from '../../../../src/domain/traits.ts';
 import { STANDING_RUNGS } from '../../../../src/domain/recovery/rung-names.ts';
+import { forTraits } from '../../../../src/domain/traits.ts';
+import type { Verb } from '../../../../src/domain/verbs.ts';
+import { ORDER_VERBS } from '../../../../src/domain/verbs.ts';
+import { KEY_HEX, ladderOn, machineRow, requestedAt } from '../../../contracts/bmdb-rows.ts';
+import { installing } from '../../../contracts/bmdb-vectors.ts';
+import { insertHold, insertMachine, startPgServer } from './pg-harness.ts';
+import type { PgServer } from './pg-harness.ts';
+
+type InMoment = <T>(run: (q: Queries, client: pg.PoolClient) => Promise<T>) => Promise<T>;
+
+/**
+ * Registers a database that knows `NEWER_VALUES`. What is given is run in one transaction, so that
+ * `now()` stands still, and leaves nothing behind.
+ */
+export function momentStand(): InMoment {
+  let server: PgServer;
+  beforeAll(async () => {
+    server = await startPgServer();
+    await server.clear();
+    for (const [type, value] of Object.entries(NEWER_VALUES)) {
+      await server.sql.query(`ALTER TYPE ${type} ADD VALUE '${value}'`);
+    }
+  });
+  afterAll(() => server.stop());
+  return async (run) => {
+    const client = await server.sql.connect();
+    try {
+      await client.query('BEGIN');
+      return await run(queriesOf(client, { doing: 'compare' }), client);
+    } finally {
+      await client.query('ROLLBACK');
+      client.release();
+    }
+  };
+}
 
 const HOLDS: readonly HoldKind[] = ['no-start', 'no-recover', 'no-allocate', 'preserve'];
 
@@ -25,6 +59,28 @@ const timeAround = (nowMs: number) =>
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null, freq: 2 });
 const seldom = <T>(value: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 5, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: value });
+
+/** Members of at most two balancers, of no machine yet; more of them serve than not. */
+function membersAround(time: fc.Arbitrary<number>): fc.Arbitrary<readonly MemberRow[]> {
+  const member = fc
+    .record({
+      state: fc.constantFrom(...MEMBER_STATES, 'active', 'active'),
+      sinceMs: time,
+      deadlineMs: time,
+      waived: fc.integer({ min: 0, max: 5 }).map((chance) => chance === 0),
+      refused: fc.boolean(),
+      note: seldom(fc.constant('why')),
+      sessions: seldom(fc.nat(9)),
+    })
+    .map((given): Omit<MemberRow, 'balancer'> => ({
+      ...{ ...given, machineId: machineId(''), pool: 'api' },
+      deadlineMs: given.state === 'draining' ? given.deadlineMs : null,
+      how: given.state === 'drained' ? 'grace' : null,
+    }));
+  return fc
+    .array(member, { minLength: 1, maxLength: 2 })
+    .map((all) => all.map((each, at) => ({ ...each, balancer: `lb-${at}` })));
+}
 
 /** Names that no two machines may share, made of the machine's own. */
 const named = (row: MachineRow): MachineRow => ({
@@ -43,7 +99,7 @@ function rowAround(nowMs: number): fc.Arbitrary<MachineRow> {
   const future = fc.integer({ min: 60_000, max: 600_000 }).map((ms) => nowMs + ms);
   const anyTime = fc.oneof(time, future);
   const generation = fc.bigInt({ min: 1n, max: 3n });
-  return fc.record({
+  const change = fc.record({
     machineId: fc.uuid().map(machineId),
     createdAtMs: time,
     provided: fc.oneof(
@@ -93,9 +149,6 @@ function rowAround(nowMs: number): fc.Arbitrary<MachineRow> {
       reboot: fc.array(fc.nat(900), { maxLength: 5 }),
       reinstall: fc.array(fc.nat(2_700), { maxLength: 5 }),
     }),
-    // Written apart: not every request is one that the machine's row tells.
-    order: fc.constant(null),
-    permit: fc.constant(false),
     quarantine: seldom(
       fc.record({
         kind: fc.constantFrom('needsHuman', 'conflict', 'byOperator'),
@@ -117,22 +170,18 @@ function rowAround(nowMs: number): fc.Arbitrary<MachineRow> {
     missing: seldom(fc.record({ sinceMs: time, seen: fc.nat(5) })),
     hostKey: maybe(fc.constant('key')),
     members: maybe(membersAround(anyTime)).map((members) => members ?? []),
-    work: fc.constant([]),
-    backoffs: fc
-      .uniqueArray(fc.constantFrom(...PROCESSES), { maxLength: 2 })
-      .chain((processes) =>
-        fc.tuple(
-          ...processes.map((process) =>
-            fc.record({
-              process: fc.constant(process),
-              untilMs: anyTime,
-              cause: fc.constant('x'),
-              lastIntervalSeconds: maybe(fc.nat(1000)),
-            }),
-          ),
-        ),
-      ),
+    backoffs: fc.uniqueArray(
+      fc.record({
+        process: fc.constantFrom(...PROCESSES),
+        untilMs: anyTime,
+        cause: fc.constant('x'),
+        lastIntervalSeconds: maybe(fc.nat(1000)),
+      }),
+      { maxLength: 2, selector: ({ process }) => process },
+    ),
   });
+  // Orders are written apart: not every request is one that the machine's row tells.
+  return change.map((given) => machineRow(nowMs, given));
 }
 
 function installations(time: fc.Arbitrary<number>, generation: fc.Arbitrary<bigint>) {
@@ -181,7 +230,7 @@ const NEWER = {
     AND process = (SELECT max(b.process) FROM work_backoff b WHERE b.machine_id = $1)`,
 };
 /** Types and the values that they get; outside any transaction that uses them. */
-export const NEWER_VALUES = {
+const NEWER_VALUES = {
   provider_status: 'Newer',
   machine_os_installation_result: 'Newer',
   recovery_rung: 'newer',
@@ -239,7 +288,10 @@ function caseAround(nowMs: number): fc.Arbitrary<Case> {
   });
   // Work that this program does not know must be there to be written.
   return each.map(({ session, sound, flaw, ...one }) => {
-    if (sound) return flawed(onlyOrdered(one, nowMs), flaw, nowMs);
+    if (sound) {
+      const ordered = onlyOrdered(one, nowMs);
+      return { ...ordered, ...flaw?.(ordered.row, nowMs) };
+    }
     return one.newer === 'work'
       ? { ...one, leases: [{ process: 'ShepherdRecovery', session }] }
       : one;
@@ -249,77 +301,32 @@ function caseAround(nowMs: number): fc.Arbitrary<Case> {
 /** Nothing stands against what was ordered but, perhaps, a hold; and all that it need not wait for. */
 function onlyOrdered({ row, hold, request }: Case, nowMs: number): Case {
   const untilMs = nowMs + 600_000;
-  const backoffs = PROCESSES.map((process) => ({
-    process,
-    untilMs,
-    cause: 'x',
-    lastIntervalSeconds: null,
-  }));
-  const waits = row.hostKey === null ? { backoffs } : { backoffs: [] };
-  const recovery = ladderOn('rebooting', { nextAtMs: untilMs });
+  const wait = { untilMs, cause: 'x', lastIntervalSeconds: null };
   const installation = { ...row.installation, requestGeneration: null, handedOutAtMs: null };
   return {
-    hold,
-    leases: [],
-    newer: null,
+    ...{ hold, leases: [], newer: null },
     row: {
       ...row,
-      installation,
-      quarantine: null,
-      deprovision: null,
-      heartbeat: null,
-      ...waits,
-      recovery,
+      ...{ installation, quarantine: null, deprovision: null, heartbeat: null },
+      backoffs: row.hostKey === null ? PROCESSES.map((process) => ({ process, ...wait })) : [],
+      recovery: ladderOn('rebooting', { nextAtMs: untilMs }),
       provided: row.provided && { ...row.provided, status: 'Running' },
       agentStarted: row.agentStarted && { ...row.agentStarted, atMs: nowMs - 50 * 60_000 },
     },
-    request: request && {
-      ...request,
-      state: 'open',
-      elsewhere: null,
-      expiresAtMs: nowMs + 600_000,
-    },
+    request: request && { ...request, state: 'open', elsewhere: null, expiresAtMs: untilMs },
   };
 }
 
 /** What an order does not lift; by chance alone each of them is met too seldom together with one. */
-const FLAWS = [
-  ...(['work', 'quarantine', 'deprovision', 'status', 'installed'] as const),
-  ...(['newer', 'newer rung'] as const),
-] as const;
-
-function flawed(one: Case, flaw: (typeof FLAWS)[number] | null, nowMs: number): Case {
-  const { row } = one;
-  const asked = {
-    ...{ requestedAtMs: nowMs, requestedBy: 'ann', reason: 'x' },
-    ...{ drain: null, returnToPool: false },
-  };
-  const done = { requestGeneration: 2n, reportGeneration: 2n, handedOutAtMs: null };
-  switch (flaw) {
-    case 'work':
-      return { ...one, leases: [{ process: 'ShepherdRecovery', session: 'alive' }] };
-    case 'quarantine':
-      return {
-        ...one,
-        row: { ...row, quarantine: { kind: 'byOperator', reason: 'x', untilMs: null } },
-      };
-    case 'deprovision':
-      return { ...one, row: { ...row, deprovision: { ...asked, attempts: 0, askedAtMs: null } } };
-    case 'status':
-      return {
-        ...one,
-        row: { ...row, provided: row.provided && { ...row.provided, status: 'Missing' } },
-      };
-    case 'installed':
-      return { ...one, row: { ...row, installation: { ...done, reportResult: 'Success' } } };
-    case 'newer':
-      return { ...one, newer: 'provider status' };
-    case 'newer rung':
-      return { ...one, newer: 'rung' };
-    default:
-      return one;
-  }
-}
+const FLAWS: readonly ((row: MachineRow, nowMs: number) => Partial<Case>)[] = [
+  () => ({ leases: [{ process: 'ShepherdRecovery', session: 'alive' }] }),
+  (row) => ({ row: { ...row, quarantine: { kind: 'byOperator', reason: 'x', untilMs: null } } }),
+  (row, nowMs) => ({ row: { ...row, deprovision: requestedAt(nowMs) } }),
+  (row) => ({ row: { ...row, provided: row.provided && { ...row.provided, status: 'Missing' } } }),
+  (row) => ({ row: { ...row, ...installing([2, 2]) } }),
+  () => ({ newer: 'provider status' }),
+  () => ({ newer: 'rung' }),
+];
 
 /** Mostly an order that is open. */
 const requestAround = (nowMs: number): fc.Arbitrary<CaseRequest> =>
@@ -341,6 +348,13 @@ const requestAround = (nowMs: number): fc.Arbitrary<CaseRequest> =>
     elsewhere: fc.constantFrom(null, null, null, null, 'provider', 'slot'),
   });
 
+/** The hold as it is on the machine's slot. */
+export function holdOf({ provided }: MachineRow, hold: Case['hold']): HoldRow | null {
+  if (!provided || !hold) return null;
+  const { provider, reservationId, providerId } = provided;
+  return { provider, slotId: reservationId ?? providerId, ...hold, setBy: 'test', reason: 'x' };
+}
+
 const SESSIONS = {
   alive: '00000000-0000-4000-8000-00000000000a',
   dead: '00000000-0000-4000-8000-00000000000b',
@@ -348,7 +362,7 @@ const SESSIONS = {
   free: null,
 };
 
-/** Writes the rows; the types must know `NEWER_VALUES`. */
+/** Writes the rows. */
 export async function store(client: pg.PoolClient, cases: readonly Case[]): Promise<void> {
   await client.query(
     `INSERT INTO sessions (session_id, session_component_name, session_runtime_info,
@@ -358,14 +372,8 @@ export async function store(client: pg.PoolClient, cases: readonly Case[]): Prom
   );
   for (const { row, hold, leases, newer, request } of cases) {
     await insertMachine(client, row);
-    if (hold && row.provided) {
-      const { provider, reservationId, providerId } = row.provided;
-      await client.query(
-        `INSERT INTO slot_holds (provider, slot_id, kind, set_by, reason, until)
-         VALUES ($1, $2, $3, 'test', 'x', to_timestamp($4::float8 / 1000))`,
-        [provider, reservationId ?? providerId, hold.kind, hold.untilMs],
-      );
-    }
+    const held = holdOf(row, hold);
+    if (held) await insertHold(client, held);
     if (request) await storeRequest(client, row, request);
     for (const { process, session } of leases) {
       await client.query(

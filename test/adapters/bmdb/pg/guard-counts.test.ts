@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import type pg from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import {
   countGuard,
   countQuiet,
   statementsFor,
 } from '../../../../src/adapters/bmdb/pg/guard/guard-counts.ts';
 import { readGuardRows, writeGuardRow } from '../../../../src/adapters/bmdb/pg/guard/guard-rows.ts';
-import { queriesOf } from '../../../../src/adapters/bmdb/pg/pool.ts';
+import type { Queries } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import type { GuardRow, HoldRow, MachineRow } from '../../../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { countGuarded } from '../../../../src/domain/recovery/guard-counts.ts';
@@ -15,18 +15,12 @@ import type { GuardedMachine } from '../../../../src/domain/recovery/guard-count
 import { calmRow, DEFAULT_GUARD, FLEET } from '../../../../src/domain/recovery/guard-judgement.ts';
 import type { GuardCounts, Ingest } from '../../../../src/domain/recovery/guard-judgement.ts';
 import { machineRow, providedOf, startedAt } from '../../../contracts/bmdb-rows.ts';
-import { casesAround } from './eligibility-cases.ts';
+import { casesAround, holdOf, momentStand } from './eligibility-cases.ts';
 import type { Case } from './eligibility-cases.ts';
-import { insertMachine, startPgServer } from './pg-harness.ts';
-import type { PgServer } from './pg-harness.ts';
+import { insertHold, insertMachine } from './pg-harness.ts';
 
 const MINUTE = 60_000;
-let server: PgServer;
-beforeAll(async () => {
-  server = await startPgServer();
-  await server.clear();
-});
-afterAll(() => server.stop());
+const inOneMoment = momentStand();
 
 interface Scene {
   readonly machines: readonly (GuardedMachine & { readonly hold: HoldRow | null })[];
@@ -78,12 +72,6 @@ const machineOf = ({ row, hold }: Case, nowMs: number) =>
       };
     });
 
-function holdOf({ provided }: MachineRow, hold: Case['hold'] | null): HoldRow | null {
-  if (!provided || !hold) return null;
-  const { provider, reservationId, providerId } = provided;
-  return { provider, slotId: reservationId ?? providerId, ...hold, setBy: 'test', reason: 'x' };
-}
-
 const guardRowOf = (scope: string, nowMs: number): fc.Arbitrary<GuardRow> =>
   fc
     .record({ frozen: orNull(ago(nowMs)), thawed: orNull(ago(nowMs)) })
@@ -93,18 +81,11 @@ const guardRowOf = (scope: string, nowMs: number): fc.Arbitrary<GuardRow> =>
       thawedAtMs: thawed,
     }));
 
-async function store(client: pg.PoolClient, scene: Scene): Promise<void> {
-  const q = queriesOf(client, { doing: 'store a scene' });
+async function store(q: Queries, client: pg.PoolClient, scene: Scene): Promise<void> {
   for (const row of scene.rows) await writeGuardRow(q, row);
   for (const { row, unbroken, unreachableSinceMs, hold } of scene.machines) {
     await insertMachine(client, row);
-    if (hold) {
-      await client.query(
-        `INSERT INTO slot_holds (provider, slot_id, kind, set_by, reason, until)
-         VALUES ($1, $2, $3, 'test', 'x', to_timestamp($4::float8 / 1000))`,
-        [hold.provider, hold.slotId, hold.kind, hold.untilMs],
-      );
-    }
+    if (hold) await insertHold(client, hold);
     await client.query(
       `UPDATE machine_agent_heartbeat SET unbroken_since = to_timestamp($2::float8 / 1000),
          unbroken_count = $3 WHERE machine_id = $1`,
@@ -173,58 +154,46 @@ const sorted = (counts: readonly GuardCounts[]) =>
   counts.toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
 
 it('SQL and the domain count the same', async () => {
-  const client = await server.sql.connect();
   const sql = statementsFor(DEFAULT_LOSS, DEFAULT_GUARD);
   const met = { silent: 0, newlySilent: 0, quiet: 0, unreachable: 0, back: 0, held: 0 };
-  try {
-    const { rows: clock } = await client.query<{ now: Date }>('SELECT now()');
-    const sampled = clock[0]!.now.getTime();
-    await fc.assert(
-      fc.asyncProperty(scenes(sampled), async (scene) => {
-        await client.query('BEGIN');
-        try {
-          await store(client, scene);
-          const q = queriesOf(client, { doing: 'count' });
-          const { rows } = await client.query<{ ms: number }>(
-            `SELECT extract(epoch FROM now())::float8 * 1000 AS ms`,
-          );
-          const nowMs = rows[0]!.ms;
-          const holds = scene.machines.flatMap(({ hold }) => hold ?? []);
-          const counting = { loss: DEFAULT_LOSS, policy: DEFAULT_GUARD, nowMs, holds };
-          const { ingest } = scene;
-          const expected = countGuarded(scene.machines, { ...counting, rows: scene.rows, ingest });
-          const counts = await countGuard(q, sql, ingest);
-          expect(sorted(counts)).toEqual(sorted(expected));
-          expect(await readGuardRows(q)).toHaveLength(2);
-          const last = { nowMs, ingest, counts };
-          const context = { loss: DEFAULT_LOSS, guard: DEFAULT_GUARD };
-          const quiet = await countQuiet(q, sql, last, context);
-          const fresh = await countQuiet(q, sql, { ...last, counts: [] }, context);
-          for (const { scope, started, quiet: many } of counts) {
-            expect(quiet(scope)).toMatchObject({ started, quiet: many });
-            expect(fresh(scope)).toMatchObject({ started, quiet: many });
-          }
-          for (const { scope, ...each } of expected) {
-            if (scope === FLEET)
-              for (const key of keys(met)) met[key] += each[key as 'silent'] ?? 0;
-          }
-          const unfrozen = scene.rows.map((row) => ({ ...row, frozen: null }));
-          const plain = countGuarded(scene.machines, { ...counting, rows: unfrozen, ingest });
-          met.back += expected[0]!.silent - plain[0]!.silent;
-          const free = countGuarded(scene.machines, { ...counting, ...scene, holds: [] });
-          met.held += free[0]!.unreachable - expected[0]!.unreachable;
-        } finally {
-          await client.query('ROLLBACK');
+  const sampled = Date.now();
+  await fc.assert(
+    fc.asyncProperty(scenes(sampled), (scene) =>
+      inOneMoment(async (q, client) => {
+        await store(q, client, scene);
+        const { rows } = await client.query<{ ms: number }>(
+          `SELECT extract(epoch FROM now())::float8 * 1000 AS ms`,
+        );
+        const nowMs = rows[0]!.ms;
+        const holds = scene.machines.flatMap(({ hold }) => hold ?? []);
+        const counting = { loss: DEFAULT_LOSS, policy: DEFAULT_GUARD, nowMs, holds };
+        const { ingest } = scene;
+        const expected = countGuarded(scene.machines, { ...counting, rows: scene.rows, ingest });
+        const counts = await countGuard(q, sql, ingest);
+        expect(sorted(counts)).toEqual(sorted(expected));
+        expect(await readGuardRows(q)).toHaveLength(2);
+        const last = { nowMs, ingest, counts };
+        const context = { loss: DEFAULT_LOSS, guard: DEFAULT_GUARD };
+        const quiet = await countQuiet(q, sql, last, context);
+        const fresh = await countQuiet(q, sql, { ...last, counts: [] }, context);
+        for (const { scope, started, quiet: many } of counts) {
+          expect(quiet(scope)).toMatchObject({ started, quiet: many });
+          expect(fresh(scope)).toMatchObject({ started, quiet: many });
         }
+        for (const { scope, ...each } of expected) {
+          if (scope === FLEET) for (const key of keys(met)) met[key] += each[key as 'silent'] ?? 0;
+        }
+        const unfrozen = scene.rows.map((row) => ({ ...row, frozen: null }));
+        const plain = countGuarded(scene.machines, { ...counting, rows: unfrozen, ingest });
+        met.back += expected[0]!.silent - plain[0]!.silent;
+        const free = countGuarded(scene.machines, { ...counting, ...scene, holds: [] });
+        met.held += free[0]!.unreachable - expected[0]!.unreachable;
       }),
-      { numRuns: 40, examples: [[everyKind(sampled)]] },
-    );
-  } finally {
-    client.release();
-  }
+    ),
+    { numRuns: 40, examples: [[everyKind(sampled)]] },
+  );
   // Each of them was met, or it would not have been compared.
   expect(Math.min(...Object.values(met))).toBeGreaterThan(0);
-  // Some twenty thousand statements: a busy machine is slow, not wrong.
 });
 
 const keys = <T extends object>(of: T) => Object.keys(of) as (keyof T)[];

@@ -6,14 +6,15 @@ import type { Database, DatabaseDeps } from '../../../../src/adapters/bmdb/pg/po
 import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
 import { systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
-import type { MachineRow } from '../../../../src/domain/machine.ts';
+import type { HoldRow, MachineRow } from '../../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { createMovedClock, takeTimeOver, type MovedTime } from '../../../support/moved-time.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 import { startTestPostgres } from '../../../support/postgres.ts';
 import { openTestDatabase, type TestDatabase } from '../../../support/test-database.ts';
 import { notTakenInSql, takenInSql, TRUSTING_GUARD } from '../../../support/ingest.ts';
-import type { BmdbHarness } from '../../../contracts/bmdb.ts';
+import { logsOf } from '../../../contracts/bmdb-stage.ts';
+import type { BmdbHarness } from '../../../contracts/bmdb-stage.ts';
 import { pgHooks } from './pg-hooks.ts';
 import { TRAIT_NAMES, TRAITS } from '../../../../src/domain/traits.ts';
 
@@ -169,13 +170,7 @@ export async function pgHarness(
     other,
     ...pgHooks(sql, server.url),
     insert: (row, request) => insertMachine(sql, row, request),
-    hold: async (hold) => {
-      await sql.query(
-        `INSERT INTO slot_holds (provider, slot_id, kind, set_by, reason, until)
-         VALUES ($1, $2, $3, $4, $5, ${TIME(6)})`,
-        [hold.provider, hold.slotId, hold.kind, hold.setBy, hold.reason, hold.untilMs],
-      );
-    },
+    hold: (hold) => insertHold(sql, hold),
     freeze: async (scope, reason) => {
       await sql.query(
         `INSERT INTO fleet_guard (scope, frozen_at, frozen_by, frozen_kind, reason)
@@ -202,33 +197,19 @@ export async function pgHarness(
         [id],
       );
     },
-    history: async (id) => {
-      const { rows } = await sql.query<{ line: string }>(
-        `SELECT concat_ws(' ', process, event, failed_cause) AS line
-         FROM work_history WHERE machine_id = $1 ORDER BY seq`,
-        [id],
-      );
-      return rows.map((row) => row.line);
-    },
-    events: async (id) => {
-      const { rows } = await sql.query<{ line: string }>(
-        `SELECT kind || ' ' || reason AS line FROM slot_events WHERE machine_id = $1 ORDER BY seq`,
-        [id],
-      );
-      return rows.map((row) => row.line.trim());
-    },
-    actors: async (id) => {
-      const { rows } = await sql.query<{ actor: string }>(
-        `SELECT actor FROM slot_events WHERE machine_id = $1 ORDER BY seq`,
-        [id],
-      );
-      return rows.map((row) => row.actor);
-    },
+    ...logsOf(bmdb),
     close: () => two.close(),
   };
 }
 
-const TIME = (at: number) => `to_timestamp($${at}::float8 / 1000)`;
+export async function insertHold(sql: Pick<pg.Pool, 'query'>, hold: HoldRow): Promise<void> {
+  const { provider, slotId, kind, setBy, reason, untilMs } = hold;
+  await sql.query(
+    `INSERT INTO slot_holds (provider, slot_id, kind, set_by, reason, until)
+     VALUES ($1, $2, $3, $4, $5, to_timestamp($6::float8 / 1000))`,
+    [provider, slotId, kind, setBy, reason, untilMs],
+  );
+}
 
 /** Inserts a machine with exactly these tags (but without work, which needs a session). */
 export async function insertMachine(
