@@ -17,7 +17,7 @@ export const mutations = mutationsOf({
     'batches-begin-at-any-rate': '[-      nextMs = clock.monotonic() + batch.gapMs;\n-]',
     'enough-heartbeats-wait-all-the-same': '    sizeEnough: [-batch.enough-]{+Infinity+},\n',
   },
-  'src/adapters/bmdb/pg/statement.ts test/adapters/bmdb/pg/heartbeat-cost.test.ts': {
+  'src/adapters/bmdb/pg/statement.ts test/adapters/bmdb/pg/statement-costs.test.ts -t heartbeats': {
     'keys-are-sent-as-text': "type === 'bytea[-[]-]' ? ",
   },
   'src/adapters/agents/call-handler.ts test/adapters/agents/call-limit.test.ts': {

@@ -43,32 +43,32 @@ import type { Outcome, Side } from './side.ts';
  * there are), so that one list of commands means the same to both implementations.
  */
 
-type Run = () => Promise<unknown>;
 type Parts<P> = { readonly [Part in keyof P]: fc.Arbitrary<P[Part]> };
 /** One kind of command: its share, what it is made of, and what it does. */
 interface Kind<P> {
   readonly weight: number;
   readonly parts: Parts<P>;
-  /** Null: there is nothing that it could be about. */
-  readonly begin: (side: Side, given: P) => Run | null;
+  readonly run: (side: Side, given: P) => unknown;
 }
-const kind = <P extends object>(
-  weight: number,
-  parts: Parts<P>,
-  begin: Kind<P>['begin'],
-): Kind<P> => ({ weight, parts, begin });
+const kind = <P extends object>(weight: number, parts: Parts<P>, run: Kind<P>['run']): Kind<P> => ({
+  weight,
+  parts,
+  run,
+});
+/** What comes of a command that finds nothing it could be about. */
+export const NOTHING = 'nothing to do it with';
 /** One that a session is asked for. */
 const bySession = <P extends object>(
   weight: number,
   parts: Parts<P>,
-  begin: (session: BmdbSession, given: P, side: Side) => Run | null,
+  run: (session: BmdbSession, given: P, side: Side) => unknown,
 ) =>
   kind<P & { session: number }>(
     weight,
     { ...parts, session } as Parts<P & { session: number }>,
     (side, given) => {
       const found = side.sessions[given.session];
-      return found ? begin(found, given, side) : null;
+      return found ? run(found, given, side) : NOTHING;
     },
   );
 const ofIntent = <P extends object>(
@@ -81,7 +81,7 @@ const ofIntent = <P extends object>(
     { ...parts, intent: recent } as Parts<P & { intent: number }>,
     ({ intents }, given, { witnesses }) => {
       const witness = last(witnesses, given.intent);
-      return witness ? () => run(intents, witness, given) : null;
+      return witness ? run(intents, witness, given) : NOTHING;
     },
   );
 const onWork = <P extends object>(
@@ -94,7 +94,7 @@ const onWork = <P extends object>(
     { ...parts, work: recent } as Parts<P & { work: number }>,
     ({ works }, given) => {
       const work = last(works, given.work);
-      return work ? () => run(work, given) : null;
+      return work ? run(work, given) : NOTHING;
     },
   );
 
@@ -247,7 +247,7 @@ const KINDS = {
   openSession: kind(
     4,
     { session, interval: fc.constantFrom<number[]>(2, 2, 2, 1, 0) },
-    (side, given) => async () => {
+    async (side, given) => {
       const opened = await daemonOf(side, given.session).openSession({
         ...{ component: `daemon-${given.session}`, runtimeInfo: 'host test' },
         intervalMs: INTERVALS_S[given.interval]! * SECOND,
@@ -257,81 +257,55 @@ const KINDS = {
       name(side, opened.sessionId, `session ${side.names.size}`);
     },
   ),
-  poke: bySession(1, {}, (by) => () => by.poke()),
-  closeSession: bySession(1, {}, (by) => () => by.close()),
-  expireSession: bySession(1, {}, ({ sessionId }, _, { h }) => async () => {
+  poke: bySession(1, {}, (by) => by.poke()),
+  closeSession: bySession(1, {}, (by) => by.close()),
+  expireSession: bySession(1, {}, async ({ sessionId }, _, { h }) => {
     const { sessions } = await h.bmdb.scan(SIGNAL);
     // It may be gone already.
     if (sessions.some((each) => each.sessionId === sessionId)) await h.expireSession(sessionId);
   }),
-  insert: kind(
-    4,
-    { machine, seed },
-    ({ h }, given) =>
-      () =>
-        insert(h, given.machine, given.seed),
+  insert: kind(4, { machine, seed }, ({ h }, given) => insert(h, given.machine, given.seed)),
+  remove: kind(1, { machine }, (side, { machine: at }) =>
+    ifThere(side, at, () => side.h.remove(idOf(at))),
   ),
-  remove: kind(
-    1,
-    { machine },
-    (side, { machine: at }) =>
-      () =>
-        ifThere(side, at, () => side.h.remove(idOf(at))),
-  ),
-  request: kind(1, { machine, generation: fc.integer({ min: 1, max: 3 }) }, (side, given) => () => {
+  request: kind(1, { machine, generation: fc.integer({ min: 1, max: 3 }) }, (side, given) => {
     const [id, generation] = [idOf(given.machine), given.generation];
     const raw = new Uint8Array([generation]);
     return ifThere(side, given.machine, () => side.h.request(id, BigInt(generation), raw));
   }),
-  withdraw: kind(
-    1,
-    { machine },
-    (side, { machine: at }) =>
-      () =>
-        ifThere(side, at, () => side.h.withdraw(idOf(at))),
+  withdraw: kind(1, { machine }, (side, { machine: at }) =>
+    ifThere(side, at, () => side.h.withdraw(idOf(at))),
   ),
-  read: kind(
-    1,
-    { machine },
-    ({ h }, given) =>
-      () =>
-        h.bmdb.readMachine(idOf(given.machine), SIGNAL),
+  read: kind(1, { machine }, ({ h }, given) => h.bmdb.readMachine(idOf(given.machine), SIGNAL)),
+  history: kind(1, { machine }, ({ h }, given) =>
+    h.other.inspection.history(idOf(given.machine), SIGNAL),
   ),
-  history: kind(
-    1,
-    { machine },
-    ({ h }, given) =>
-      () =>
-        h.other.inspection.history(idOf(given.machine), SIGNAL),
-  ),
-  claim: bySession(
-    12,
-    { machine, process },
-    (by, given, side) => async () => keep(side, await by.claim(given.process, idOf(given.machine))),
+  claim: bySession(12, { machine, process }, async (by, given, side) =>
+    keep(side, await by.claim(given.process, idOf(given.machine))),
   ),
   /** In one batch; then told in the order of the machines. */
-  claimAll: bySession(2, { process: batchable }, (by, given, side) => async () => {
+  claimAll: bySession(2, { process: batchable }, async (by, given, side) => {
     const claims = Array.from({ length: MACHINES }, (_, at) => by.claim(given.process, idOf(at)));
     const found: unknown[] = [];
     for (const each of await Promise.allSettled(claims)) {
       if (each.status === 'fulfilled') found.push(keep(side, each.value));
-      else found.push(await outcomeOf(Promise.reject(each.reason)));
+      else found.push(await outcomeOf(Promise.reject(each.reason as Error)));
     }
     return found;
   }),
   note: onWork(8, { note }, (work, given) => work.note(noteOf(given.note, work))),
   end: onWork(9, { how: ending }, (work, given) => endWork(work, given.how)),
   /** All of one process at once, in a batch; what is ended beside it could come before or after. */
-  endAll: kind(1, { how: ending }, ({ works }, given) => () => {
+  endAll: kind(1, { how: ending }, ({ works }, given) => {
     const of = works.at(-1)?.process;
     const ended = works.filter((work) => work.process === of);
     return Promise.all(ended.map((work) => outcomeOf(endWork(work, given.how))));
   }),
-  releaseWork: bySession(1, { machine }, (by, given) => () => by.releaseWork(idOf(given.machine))),
+  releaseWork: bySession(1, { machine }, (by, given) => by.releaseWork(idOf(given.machine))),
   openIntent: bySession(
     2,
     { slot: below(SLOTS), lease: maybe(recent) },
-    (by, given, side) => async () => {
+    async (by, given, side) => {
       const { slot } = given;
       const lease = given.lease === null ? undefined : last(side.leases, given.lease);
       const opened = await by.intents.open({
@@ -368,7 +342,7 @@ const KINDS = {
     (intents, witness, { state, penalty }) =>
       intents.end(witness, { state, cause: 'no luck', ...(penalty && { penaltyMs: PENALTY_MS }) }),
   ),
-  lease: bySession(2, { job: below(JOBS) }, (by, given, side) => async () => {
+  lease: bySession(2, { job: below(JOBS) }, async (by, given, side) => {
     const lease = await by.lease(`provisioner/${PROVIDERS[given.job]!}`);
     if (!lease) return null;
     name(side, `epoch ${lease.epoch}`, `lease ${side.leases.push(lease)}`);
@@ -376,18 +350,14 @@ const KINDS = {
   }),
   releaseLease: kind(1, { lease: recent }, ({ leases }, given) => {
     const lease = last(leases, given.lease);
-    return lease ? () => lease.release() : null;
+    return lease ? lease.release() : NOTHING;
   }),
-  impose: kind(
-    2,
-    impose,
-    ({ h }, { kind: of, key, forS, level, amount }) =>
-      () =>
-        h.bmdb.providerHolds.impose({
-          ...{ provider, kind: of, key: `slot-${key}`, level, cause: 'sold out' },
-          ...(amount !== null && { amount }),
-          forMs: forS * SECOND,
-        }),
+  impose: kind(2, impose, ({ h }, { kind: of, key, forS, level, amount }) =>
+    h.bmdb.providerHolds.impose({
+      ...{ provider, kind: of, key: `slot-${key}`, level, cause: 'sold out' },
+      ...(amount !== null && { amount }),
+      forMs: forS * SECOND,
+    }),
   ),
   liftHolds: kind(
     1,
@@ -396,8 +366,7 @@ const KINDS = {
       key: maybe(below(SLOTS)),
     },
     ({ h }, { kind: of, key }) =>
-      () =>
-        h.other.providerHolds.lift(provider, of, ...(key === null ? [] : [`slot-${key}`])),
+      h.other.providerHolds.lift(provider, of, ...(key === null ? [] : [`slot-${key}`])),
   ),
   /** Makes, changes or drops a record, as a driver does that read it at some time. */
   keepRecord: bySession(
@@ -411,16 +380,17 @@ const KINDS = {
         { weight: 1, arbitrary: below(4) },
       ),
     },
-    ({ records }, { key, act, value, version: back }, { versions }) => {
+    async ({ records }, { key, act, value, version: back }, { versions }) => {
       const of = { provider, key: `slot-${key}` };
       const version = last(versions, back);
-      if (act === 'make') return async () => void versions.push(await records.make(of, { value }));
-      if (version === undefined) return null;
-      if (act === 'drop') return () => records.drop(of, version);
-      return async () => void versions.push(await records.replace(of, { value }, version));
+      if (act === 'make') versions.push(await records.make(of, { value }));
+      else if (version === undefined) return NOTHING;
+      else if (act === 'drop') await records.drop(of, version);
+      else versions.push(await records.replace(of, { value }, version));
+      return null;
     },
   ),
-  records: kind(0, {}, (side) => () => readRecords(side)),
+  records: kind(0, {}, (side) => readRecords(side)),
   file: bySession(
     5,
     {
@@ -430,53 +400,32 @@ const KINDS = {
       validS: fc.constantFrom(60, 604, 604, 100_004),
       at: fc.constantFrom('once', 'later', 'later'),
     },
-    (by, given, side) => () => file(side, by, given),
+    (by, given, side) => file(side, by, given),
   ),
   settle: bySession(3, { request: recent }, (by, given, { keys }) => {
     const key = last(keys, given.request);
-    return key === undefined ? null : () => by.settle(key);
+    return key === undefined ? NOTHING : by.settle(key);
   }),
-  requests: kind(1, {}, (side) => () => list(side)),
-  beats: kind(
-    5,
-    { beats: fc.array(beat, { minLength: 1, maxLength: 4 }) },
-    ({ h }, given) =>
-      () =>
-        h.bmdb.heartbeats.recordHeartbeats(given.beats.map(recordOf)),
+  requests: kind(1, {}, (side) => list(side)),
+  beats: kind(5, { beats: fc.array(beat, { minLength: 1, maxLength: 4 }) }, ({ h }, given) =>
+    h.bmdb.heartbeats.recordHeartbeats(given.beats.map(recordOf)),
   ),
   hold: kind(
     2,
     { slot: machine, kind: hold, untilS: fc.constantFrom(null, -60, 60, 604) },
-    ({ h }, { slot, kind: of, untilS }) =>
-      async () => {
-        const slotId = `slot-${slot}`;
-        const untilMs = untilS === null ? null : h.nowMs() + untilS * SECOND;
-        await h.lift(provider, slotId, of);
-        const why = { setBy: 'ann', reason: 'being moved', untilMs };
-        await h.hold({ provider, slotId, kind: of, ...why });
-      },
+    async ({ h }, { slot, kind: of, untilS }) => {
+      const slotId = `slot-${slot}`;
+      const untilMs = untilS === null ? null : h.nowMs() + untilS * SECOND;
+      await h.lift(provider, slotId, of);
+      const why = { setBy: 'ann', reason: 'being moved', untilMs };
+      await h.hold({ provider, slotId, kind: of, ...why });
+    },
   ),
-  lift: kind(
-    1,
-    { slot: machine, kind: hold },
-    ({ h }, { slot, kind: of }) =>
-      () =>
-        h.lift(provider, `slot-${slot}`, of),
+  lift: kind(1, { slot: machine, kind: hold }, ({ h }, { slot, kind: of }) =>
+    h.lift(provider, `slot-${slot}`, of),
   ),
-  freeze: kind(
-    1,
-    { scope },
-    ({ h }, given) =>
-      () =>
-        h.freeze(given.scope, 'too many at once'),
-  ),
-  thaw: kind(
-    2,
-    { scope },
-    ({ h }, given) =>
-      () =>
-        h.thaw(given.scope),
-  ),
+  freeze: kind(1, { scope }, ({ h }, given) => h.freeze(given.scope, 'too many at once')),
+  thaw: kind(2, { scope }, ({ h }, given) => h.thaw(given.scope)),
   updateProvided: bySession(
     2,
     {
@@ -488,31 +437,15 @@ const KINDS = {
         absent: optional(fc.boolean()),
       }),
     },
-    (by, given) => () => by.updateProvided(idOf(given.machine), given.patch),
+    (by, given) => by.updateProvided(idOf(given.machine), given.patch),
   ),
-  pass: kind(
-    5,
-    { seconds: fc.constantFrom<number[]>(...STEPS_S) },
-    ({ h }, given) =>
-      () =>
-        h.pass(given.seconds * SECOND),
+  pass: kind(5, { seconds: fc.constantFrom<number[]>(...STEPS_S) }, ({ h }, given) =>
+    h.pass(given.seconds * SECOND),
   ),
-  sweep: kind(
-    2,
-    {},
-    ({ h }) =>
-      () =>
-        h.other.sweep(),
-  ),
-  scan: kind(1, {}, (side) => () => scan(side)),
-  changes: kind(3, {}, (side) => () => followChanges(side)),
-  statistics: kind(
-    1,
-    {},
-    ({ h }) =>
-      () =>
-        h.bmdb.inspection.statistics(SIGNAL),
-  ),
+  sweep: kind(2, {}, ({ h }) => h.other.sweep()),
+  scan: kind(1, {}, (side) => scan(side)),
+  changes: kind(3, {}, (side) => followChanges(side)),
+  statistics: kind(1, {}, ({ h }) => h.bmdb.inspection.statistics(SIGNAL)),
   candidates: kind(
     1,
     {
@@ -520,7 +453,7 @@ const KINDS = {
       provider: maybe(below(PROVIDERS.length)),
       limit: fc.integer({ min: 1, max: MACHINES }),
     },
-    (side, given) => () => candidates(side, given.process, given.provider, given.limit),
+    (side, given) => candidates(side, given.process, given.provider, given.limit),
   ),
 };
 
@@ -538,11 +471,6 @@ export const command = fc.oneof(
     })),
 ) as fc.Arbitrary<unknown> as fc.Arbitrary<Command>;
 
-/** What came of a command that found nothing it could be about. */
-export const NOT_APPLICABLE: Outcome = { value: 'nothing to do it with' };
-
 /** Does it and tells what came of it. */
-export async function perform(side: Side, { do: what, ...given }: Command): Promise<Outcome> {
-  const run = (KINDS[what] as Kind<object>).begin(side, given);
-  return run ? outcomeOf(run()) : NOT_APPLICABLE;
-}
+export const perform = (side: Side, { do: what, ...given }: Command): Promise<Outcome> =>
+  outcomeOf((async () => (KINDS[what] as Kind<object>).run(side, given))());

@@ -16,6 +16,7 @@ import {
   holding,
   openOn,
   SIGNAL,
+  sorted,
   STARTED,
   untilBlocked,
 } from './claim-stand.ts';
@@ -33,6 +34,37 @@ const permits = async (): Promise<string[]> => {
 };
 const takeBack = (id: MachineId) => `DELETE FROM recovery_permits WHERE machine_id = '${id}'`;
 const ASKED = { kind: 'recoveryAsked', rung: 'rebooting', bootId: null } as const;
+
+describe('the permit of a machine', () => {
+  it('is not granted when it is back once the guard was waited for', async () => {
+    const [back, lost] = [await addLost(), await addLost()];
+    const [one, two] = [
+      await s.session.claim('ShepherdRecovery', back),
+      await s.session.claim('ShepherdRecovery', lost),
+    ];
+    expect(await permits(), 'a claim takes none').toEqual([]);
+    const { asks } = await holding(
+      s,
+      `SELECT 1 FROM fleet_guard WHERE scope = 'fleet' FOR UPDATE`,
+      async () => {
+        const asks = [one.note(ASKED), two.note(ASKED)];
+        await untilBlocked(s, 2);
+        await s.server.sql.query(
+          `INSERT INTO machine_agent_heartbeat (machine_id, agent_heartbeat_at) VALUES ($1, now())`,
+          [back],
+        );
+        return { asks };
+      },
+    );
+    expect((await sorted(asks)).codes).toEqual(['nothing-to-do']);
+    await two.note(ASKED);
+    expect(await permits()).toEqual([lost]);
+    const { rows } = await s.server.sql.query(
+      `SELECT permits_granted::int4 AS granted FROM fleet_guard WHERE scope = 'fleet'`,
+    );
+    expect(rows, 'one, however often it is asked for').toEqual([{ granted: 1 }]);
+  });
+});
 
 describe('a permit that is being taken back', () => {
   it('is not relied on by a claim, whose request is granted a new one', async () => {

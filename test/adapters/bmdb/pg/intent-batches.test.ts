@@ -1,22 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Bmdb, BmdbSession, Lease } from '../../../../src/adapters/bmdb/port.ts';
-import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../src/adapters/log/port.ts';
-import type { IntentRow, MachineRow } from '../../../../src/domain/machine.ts';
-import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { BmdbSession } from '../../../../src/adapters/bmdb/port.ts';
+import type { IntentRow } from '../../../../src/domain/machine.ts';
 import { PROVIDER, providedOf } from '../../../contracts/bmdb-rows.ts';
-import { startWireCount } from '../../../support/wire-count.ts';
-import type { WireCount } from '../../../support/wire-count.ts';
-import {
-  claimStand,
-  codeOfRefusal,
-  holding,
-  openOn,
-  SIGNAL,
-  sorted,
-  untilBlocked,
-} from './claim-stand.ts';
-import { openPgBmdb } from './pg-harness.ts';
+import { claimStand, codeOfRefusal, holding, SIGNAL, sorted, untilBlocked } from './claim-stand.ts';
 
 const s = claimStand();
 const FAILED = { state: 'failed', cause: 'no disk', penaltyMs: 60_000 } as const;
@@ -179,69 +165,5 @@ describe('an intent that cannot be written', () => {
     const poison = { state: 'abandoned', cause: 'poison' } as const;
     expect(await codeOfRefusal(intents.end(third.witness, poison))).toBe('internal');
     await intents.end(third.witness, { ...poison, cause: 'plain' });
-  });
-});
-
-describe('what it costs', () => {
-  let wire: WireCount;
-  let bmdb: Bmdb;
-  let session: BmdbSession;
-  let lease: Lease;
-  beforeEach(async () => {
-    wire = await startWireCount(s.server.url);
-    bmdb = openPgBmdb({
-      ...{ url: wire.url, wakes: 'poll', clock: systemClock, random: systemRandom },
-      ...{ log: silentLog, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, timeoutMs: 60_000 },
-    });
-    session = await openOn(bmdb);
-    lease = (await session.lease('provisioner/test'))!;
-    wire.take();
-  });
-  afterEach(async () => {
-    await bmdb.close();
-    await wire.close();
-  });
-  const createAll = async (slots: readonly number[]) => {
-    await Promise.all(
-      slots.map(async (at) => {
-        const { witness } = await session.intents.open({ ...slotOf(at), lease });
-        await session.intents.progress(witness, { attempts: 1, ambiguous: false, empty: false });
-        await session.intents.adopt(witness, deviceOf(at));
-      }),
-    );
-    return wire.take();
-  };
-
-  it('one statement and one round trip for each step of a creation', async () => {
-    // Connects, and prepares the statements.
-    await createAll([0]);
-    const { statements, syncs, byName } = await createAll([1]);
-    expect([statements, syncs]).toEqual([3, 3]);
-    expect(Object.keys(byName).toSorted()).toEqual([
-      'intents-adopt',
-      'intents-note',
-      'intents-open',
-    ]);
-    const { witness } = await session.intents.open(slotOf(2));
-    wire.take();
-    await session.intents.end(witness, FAILED);
-    expect(wire.take()).toMatchObject({ statements: 1, syncs: 1 });
-  });
-
-  it('one statement for a job that is kept, and for what a provider tells of a machine', async () => {
-    await createAll([0]);
-    const [{ machineId }] = (await bmdb.scan(SIGNAL)).machines as [MachineRow];
-    wire.take();
-    expect((await session.lease(lease.name))?.epoch).toBe(lease.epoch);
-    expect(wire.take()).toMatchObject({ statements: 1, syncs: 1 });
-    await session.updateProvided(machineId, { status: 'Stopped' });
-    expect(wire.take()).toMatchObject({ statements: 1, syncs: 1 });
-  });
-
-  it('as many statements for two hundred at once, and few bytes for each', async () => {
-    await createAll([0]);
-    const { statements, syncs, bytes } = await createAll(numbers(201).slice(1));
-    expect([statements, syncs]).toEqual([3, 3]);
-    expect(bytes / 200).toBeLessThan(350);
   });
 });

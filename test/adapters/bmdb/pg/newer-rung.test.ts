@@ -1,36 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { BmdbSession, RequestedThing } from '../../../../src/adapters/bmdb/port.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { RequestedThing } from '../../../../src/adapters/bmdb/port.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
 import { KEY, ladderOn, machineRow, MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
-import { refusedWith, SIGNAL } from '../../../contracts/bmdb-stage.ts';
+import { createStage, refusedWith, SIGNAL } from '../../../contracts/bmdb-stage.ts';
 import { requestFor, targetOf } from '../../../contracts/requests-of.ts';
-import type { BmdbHarness } from '../../../contracts/bmdb.ts';
-import { openTwoBmdbs, pgHarness, startTimedPgServer } from './pg-harness.ts';
-import type { TimedPgServer, TwoBmdbs } from './pg-harness.ts';
+import { pgStand } from './contract-on-pg.ts';
 
 /** A newer daemon is at the ladder of a machine, on a rung of which this program never heard. */
-let server: TimedPgServer;
-let two: TwoBmdbs;
-let h: BmdbHarness;
-let session: BmdbSession;
-beforeAll(async () => {
-  server = await startTimedPgServer();
-  await server.sql.query(`ALTER TYPE recovery_rung ADD VALUE 'soaking'`);
-  two = openTwoBmdbs(server);
-});
-afterAll(async () => {
-  await two.close();
-  await server.stop();
-});
-beforeEach(async () => {
-  h = await pgHarness(server, two);
-  session = await h.bmdb.openSession({
-    component: 'shepherd',
-    runtimeInfo: 'host test',
-    intervalMs: 60_000,
-  });
-});
-afterEach(() => session.close());
+const stand = pgStand();
+const s = createStage(stand.make);
+const sql = (text: string, ...values: unknown[]) => stand.server.sql.query(text, values);
+beforeAll(() => sql(`ALTER TYPE recovery_rung ADD VALUE 'soaking'`));
 
 const PLACES = { rung: 'where it stands', asked_rung: 'what was asked for' } as const;
 type Place = keyof typeof PLACES;
@@ -38,26 +18,24 @@ const places = Object.keys(PLACES) as Place[];
 
 /** Silent for long, and on its way up the ladder. */
 const lost = (): MachineRow =>
-  machineRow(server.time.nowMs(), {
-    ...startedAt(server.time.nowMs() - 40 * MINUTE),
+  machineRow(s.h.nowMs(), {
+    ...startedAt(s.h.nowMs() - 40 * MINUTE),
     recovery: ladderOn('rebooting', { attempts: 2 }),
   });
 
 async function add(place: Place, row = lost()): Promise<MachineRow> {
-  await h.insert(row);
-  await server.sql.query(
+  await s.h.insert(row);
+  await sql(
     `UPDATE machine_recovery SET ${place} = 'soaking', asked_at = now() - interval '1 min'
      WHERE machine_id = $1`,
-    [row.machineId],
+    row.machineId,
   );
   return row;
 }
-const read = async ({ machineId }: MachineRow) =>
-  (await h.bmdb.readMachine(machineId, SIGNAL)).row!;
+const read = ({ machineId }: MachineRow) => s.read(machineId);
 const ladderOf = async ({ machineId }: MachineRow) =>
-  (await server.sql.query(`SELECT * FROM machine_recovery WHERE machine_id = $1`, [machineId]))
-    .rows[0] as unknown;
-const file = async (what: RequestedThing) => (await h.bmdb.requests.file(requestFor(what))).key;
+  (await sql(`SELECT * FROM machine_recovery WHERE machine_id = $1`, machineId)).rows[0] as unknown;
+const file = async (what: RequestedThing) => (await s.h.bmdb.requests.file(requestFor(what))).key;
 
 describe.each(places)('a rung that this program does not know: %s', (place) => {
   it('spoils nothing else of the row', async () => {
@@ -71,7 +49,7 @@ describe.each(places)('a rung that this program does not know: %s', (place) => {
     const row = await add(place);
     const before = await ladderOf(row);
     for (const process of ['ShepherdRecovery', 'ShepherdReinstall'] as const) {
-      expect(await refusedWith(session.claim(process, row.machineId))).toBe('nothing-to-do');
+      expect(await refusedWith(s.session.claim(process, row.machineId))).toBe('nothing-to-do');
     }
     expect(await ladderOf(row)).toEqual(before);
     expect((await read(row)).permit).toBe(false);
@@ -79,7 +57,7 @@ describe.each(places)('a rung that this program does not know: %s', (place) => {
 
   it('keeps its agent from nothing', async () => {
     const row = await add(place, { ...lost(), agentStarted: null });
-    const work = await session.claim('ShepherdAgentStart', row.machineId);
+    const work = await s.session.claim('ShepherdAgentStart', row.machineId);
     const before = await ladderOf(row);
     const started = { kind: 'agentStarted', publicKey: KEY, bootId: null, hostKey: null } as const;
     await work.finish({ ...started, warnings: [] });
@@ -89,17 +67,15 @@ describe.each(places)('a rung that this program does not know: %s', (place) => {
 
   it('stays though the machine is well: who knows the rung forgets it', async () => {
     const [row, known] = [await add(place), lost()];
-    await h.insert(known);
+    await s.h.insert(known);
     const beat = async () => {
       const machines = [row, known].map(({ machineId }) => machineId);
-      await h.bmdb.heartbeats.recordHeartbeats(
+      await s.h.bmdb.heartbeats.recordHeartbeats(
         machines.map((machineId) => ({ machineId, publicKey: KEY, bootId: null })),
       );
     };
     await beat();
-    await server.sql.query(
-      `UPDATE machine_agent_heartbeat SET unbroken_since = now() - interval '31 min'`,
-    );
+    await sql(`UPDATE machine_agent_heartbeat SET unbroken_since = now() - interval '31 min'`);
     await beat();
     expect((await read(known)).recovery).toBeNull();
     expect(await ladderOf(known)).toBeUndefined();
@@ -115,10 +91,10 @@ describe.each(places)('a rung that this program does not know: %s', (place) => {
       await file({ verb: 'release', target, forgetHostKey: false }),
       await file({ verb: 'clear-backoff', target }),
     ];
-    for (const key of keys) expect(await session.settle(key)).toBeNull();
-    const { requests } = await h.bmdb.scan(SIGNAL);
+    for (const key of keys) expect(await s.session.settle(key)).toBeNull();
+    const { requests } = await s.h.bmdb.scan(SIGNAL);
     expect(requests.map(({ key }) => key).toSorted()).toEqual(keys.toSorted());
-    expect(await refusedWith(session.claim('ShepherdRecovery', row.machineId))).toBe(
+    expect(await refusedWith(s.session.claim('ShepherdRecovery', row.machineId))).toBe(
       'nothing-to-do',
     );
     expect(await ladderOf(row)).toEqual(before);
@@ -130,7 +106,7 @@ describe.each(places)('a rung that this program does not know: %s', (place) => {
       { verb: 'hold', target, kind: 'preserve', untilMs: null },
       { verb: 'quarantine', target, untilMs: null },
     ] as const) {
-      expect(await session.settle(await file(what))).toMatchObject({ state: 'done' });
+      expect(await s.session.settle(await file(what))).toMatchObject({ state: 'done' });
     }
   });
 });
@@ -155,16 +131,16 @@ const OLD_READER = `
 
 it('a daemon of the version before sees nothing of a restart of a controller', async () => {
   const row = lost();
-  await h.insert(row);
+  await s.h.insert(row);
   const oldReader = async () =>
-    (await server.sql.query<{ refusal: string | null }>(OLD_READER, [row.machineId])).rows[0]!;
+    (await sql(OLD_READER, row.machineId)).rows[0] as { refusal: string | null };
   const before = await oldReader();
   expect(before).toMatchObject({ rung: 'rebooting', asked_rung: null, refusal: null });
-  const work = await session.claim('ShepherdRecovery', row.machineId);
+  const work = await s.session.claim('ShepherdRecovery', row.machineId);
   await work.note({ kind: 'controllerResetAsked', controller: 'bmc-7' });
   const during = await oldReader();
   expect(during).toEqual({ ...before, refusal: 'it is being worked on' });
   // The daemon that asked for it dies: the other one goes on where the ladder stands.
-  await h.expireSession(session.sessionId);
+  await s.h.expireSession(s.session.sessionId);
   expect(await oldReader()).toEqual(before);
 });
