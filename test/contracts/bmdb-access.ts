@@ -9,7 +9,7 @@ import {
   SESSION_IDLE_MS,
   SESSION_MAX_MS,
 } from '../../src/domain/access.ts';
-import { refusedWith, SIGNAL } from './bmdb-stage.ts';
+import { SIGNAL } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 
 const MINUTE = 60_000;
@@ -141,12 +141,6 @@ export function accessContract(s: Stage): void {
       ]);
       await s.h.pass(SESSION_IDLE_MS);
       expect([await finds('d'), await finds('e')]).toEqual([false, false]);
-    });
-
-    it('are looked up by whoever may still wait', async () => {
-      const aborted = AbortSignal.abort();
-      expect(await refusedWith(book().find('a', digestOf('a'), aborted))).toBe('cancelled');
-      expect(await refusedWith(book().list(aborted))).toBe('cancelled');
     });
   });
 

@@ -137,20 +137,6 @@ export function deprovisionContract(s: Stage): void {
       expect(await s.h.events(id)).toEqual(['deprovisionAsked attempt 1']);
       await work.cancel();
     });
-
-    it('asks for nothing once the work is another’s', async () => {
-      const id = await addAsked();
-      const short = await s.openOn(s.h.bmdb, 60_000);
-      const work = await short.claim('ShepherdDeprovision', id);
-      await s.session.claim('UnitTest1', id);
-      await short.releaseWork(id);
-      expect(await refusedWith(work.note(ASKED))).toBe('work-lost');
-      const mine = await claim(id);
-      expect(await refusedWith(work.finish(DEPROVISIONED))).toBe('work-lost');
-      expect(await reading(id)).not.toBeNull();
-      await mine.note(ASKED);
-      await short.close();
-    });
   });
 
   describe('a machine that was given back', () => {

@@ -6,7 +6,7 @@ import type { MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { MINUTE, PROVIDER, requestedAt, startedAt } from './bmdb-rows.ts';
-import { refusedWith, SIGNAL, STEADY, UNKNOWN } from './bmdb-stage.ts';
+import { SIGNAL, STEADY, UNKNOWN } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 
 export function eventsContract(s: Stage): void {
@@ -78,12 +78,6 @@ export function eventsContract(s: Stage): void {
       expect(paged).toEqual(whole.lines);
       expect((await read(null, 7)).next).toBeNull();
       expect((await read(null, 6)).next).not.toBeNull();
-    });
-
-    it('is not read when nobody wants it any more', async () => {
-      const stopped = AbortSignal.abort(new Error('enough'));
-      const query = { machineId: UNKNOWN, limit: 1 };
-      expect(await refusedWith(s.h.bmdb.inspection.events(query, stopped))).toBe('cancelled');
     });
 
     it('is empty where nothing is known', async () => {

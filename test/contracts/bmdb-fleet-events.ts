@@ -6,7 +6,7 @@ import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { DEFAULT_GUARD } from '../../src/domain/recovery/guard-judgement.ts';
 import { installationReportCodec } from '../../src/wire/codec.ts';
 import { KEY, MINUTE, PROVIDER, providedOf, requestedAt, startedAt } from './bmdb-rows.ts';
-import { agentStarted, refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
+import { agentStarted, SIGNAL, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { ask, requestFor, targetOf } from './requests-of.ts';
 
@@ -134,12 +134,6 @@ export function fleetEventsContract(s: Stage): void {
         { type: 'access.refused', provider: null, slotId: null, machineId: null, details },
       ]);
       expect((await all({ after }))[0]!.reason).toBe('wrong\ufffdtoken');
-    });
-
-    it('is not read when nobody wants it any more', async () => {
-      const stopped = AbortSignal.abort(new Error('enough'));
-      const query = { after: '0', limit: 1 };
-      expect(await refusedWith(s.h.bmdb.events.read(query, stopped))).toBe('cancelled');
     });
   });
 

@@ -3,7 +3,6 @@ import type { Work } from '../../src/adapters/bmdb/port.ts';
 import { providerName } from '../../src/domain/ids.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
-import { codeOf } from '../../src/domain/errors.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { DEFAULT_GUARD } from '../../src/domain/recovery/guard-judgement.ts';
 import { MINUTE, PROVIDER, providedOf, startedAt } from './bmdb-rows.ts';
@@ -47,17 +46,6 @@ export function guardContract(s: Stage): void {
     const target = targetOf((await s.h.bmdb.readMachine(id, SIGNAL)).row!);
     const request = requestFor({ verb: 'reboot', target, force: false });
     return (await s.h.bmdb.requests.file(request)).key;
-  };
-
-  /** Asks for a reboot under each claim at once. @returns those that were given a permit. */
-  const granted = async (works: readonly Work[], orderOf?: (work: Work) => string) => {
-    const asks = await Promise.allSettled(
-      works.map((work) => work.note({ ...ASKED, ...(orderOf && { order: orderOf(work) }) })),
-    );
-    for (const each of asks) {
-      if (each.status === 'rejected') expect(codeOf(each.reason)).toBe('no-permit');
-    }
-    return works.filter((_, at) => asks[at]!.status === 'fulfilled');
   };
 
   describe('the guard lets nobody recover', () => {
@@ -268,49 +256,6 @@ export function guardContract(s: Stage): void {
       await fail(id, false);
       await s.h.pass(10_000);
       expect(await countsOf(PROVIDER)).toMatchObject({ unreachable: 0 });
-    });
-  });
-
-  describe('the budget', () => {
-    it('holds whoever asks and however many at once, with one permit kept for an order', async () => {
-      await s.begin(DEFAULT_LOSS, { percent: 100, perGroupMax: 5, fleetMax: 7 });
-      const spread = (at: number, name: string): Partial<MachineRow> => ({
-        provided: providedOf(`${name}-${at}`, {
-          provider: at % 2 ? PROVIDER : STATIC,
-          location: null,
-        }),
-      });
-      const lost = await Promise.all(
-        Array.from({ length: 20 }, (_, at) => dead(spread(at, 'lost'))),
-      );
-      const ordered = await Promise.all(
-        Array.from({ length: 20 }, (_, at) => heard(0, spread(at, 'ordered'))),
-      );
-      const keys = new Map<MachineId, string>();
-      for (const id of ordered) keys.set(id, await order(id));
-      const all = [...lost, ...ordered].toSorted();
-      const claims = await Promise.allSettled(
-        all.map((id, at) => claim(id, at % 2 ? s.rival : s.session)),
-      );
-      const works = claims.map((each) =>
-        each.status === 'fulfilled' ? each.value : expect.fail(),
-      );
-      const ladder = works.filter(({ machineId }) => !keys.has(machineId));
-      const asked = await granted(ladder);
-      expect(asked, 'the ladder never takes the permit that is kept').toHaveLength(7);
-      const keyed = works.filter(({ machineId }) => keys.has(machineId));
-      const one = await granted(keyed, ({ machineId }) => keys.get(machineId)!);
-      expect(one, 'orders take it').toHaveLength(1);
-      const held = [...asked, ...one];
-      const { machines } = await s.h.bmdb.scan(SIGNAL);
-      const permitted = machines.filter((row) => row.permit);
-      expect(permitted.map((row) => row.machineId).toSorted()).toEqual(
-        held.map((work) => work.machineId).toSorted(),
-      );
-      for (const provider of [PROVIDER, STATIC]) {
-        const count = permitted.filter((row) => row.provided!.provider === provider).length;
-        expect(count).toBeLessThanOrEqual(6);
-      }
     });
   });
 }

@@ -53,12 +53,6 @@ export function heartbeatsContract(s: Stage): void {
       expect(await s.h.bmdb.heartbeats.recordHeartbeats([])).toEqual([]);
     });
 
-    it('of a forged key leave no trace', async () => {
-      const id = await add(startedAt(await now()));
-      expect(await beat(id, new Uint8Array(32))).toEqual([{ kind: 'unauthenticated' }]);
-      expect((await read(id)).heartbeat).toBeNull();
-    });
-
     it('of machines without a hardware report are known, unless their agent is new', async () => {
       const at = await now();
       const [silent, told, fresh] = [
@@ -165,17 +159,6 @@ export function heartbeatsContract(s: Stage): void {
       expect(await word('Success')).toBe(true);
       await settle({ verb: 'deprovision', target });
       expect(await word('Success'), 'once it is given back').toBe(false);
-    });
-
-    it('take a hardware report', async () => {
-      const id = await add(startedAt(await now()));
-      const record = { machineId: id, publicKey: KEY, bootId: null };
-      for (const hardwareReport of [new Uint8Array([1]), new Uint8Array([2, 3])]) {
-        const [outcome] = await s.h.bmdb.heartbeats.recordHeartbeats([
-          { ...record, hardwareReport },
-        ]);
-        expect(outcome?.kind).toBe('accepted');
-      }
     });
   });
 }

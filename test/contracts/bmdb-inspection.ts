@@ -3,7 +3,7 @@ import { providerName } from '../../src/domain/ids.ts';
 import { byProcess } from '../../src/domain/statistics.ts';
 import type { Counts } from '../../src/domain/statistics.ts';
 import { MINUTE, PROVIDER, providedOf } from './bmdb-rows.ts';
-import { refusedWith, SIGNAL, STEADY, UNKNOWN } from './bmdb-stage.ts';
+import { SIGNAL, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { agentTags, installing } from './bmdb-vectors.ts';
 
@@ -83,20 +83,6 @@ export function inspectionContract(s: Stage): void {
       expect(fleet.activeBackoffs).toEqual(none);
       expect(providers.get(PROVIDER)).toEqual(fleet);
       await short.close();
-    });
-  });
-
-  describe('inspection', () => {
-    it('stops when it is told to', async () => {
-      const stopped = AbortSignal.abort(new Error('enough'));
-      const { inspection } = s.h.bmdb;
-      for (const call of [
-        inspection.statistics(stopped),
-        inspection.candidates({ process: 'UnitTest1', limit: 1 }, stopped),
-        inspection.history(UNKNOWN, stopped),
-      ]) {
-        expect(await refusedWith(call)).toBe('cancelled');
-      }
     });
   });
 }

@@ -261,16 +261,7 @@ export function intentsContract(s: Stage): void {
       }
     });
 
-    it('are not opened under a hold, and not known by another name', async () => {
-      await s.h.hold({
-        provider: PROVIDER,
-        slotId: slot.slotId,
-        kind: 'no-allocate',
-        setBy: 'ann',
-        reason: 'being moved',
-        untilMs: null,
-      });
-      expect(await refusedWith(s.session.intents.open(slot))).toBe('nothing-to-do');
+    it('are not known by another name', async () => {
       const unknown = witness('00000000-0000-4000-8000-00000000beef');
       expect(await refusedWith(s.session.intents.adopt(unknown, providedOf('1')))).toBe(
         'not-found',

@@ -5,7 +5,7 @@ import type { Process } from '../../src/domain/machine.ts';
 import type { OrderVerb } from '../../src/domain/verbs.ts';
 import { BOOT_TIMES_KEPT } from '../../src/domain/policy.ts';
 import { ladderOn, MINUTE } from './bmdb-rows.ts';
-import { agentStarted, DOUBLING, refusedWith, STEADY } from './bmdb-stage.ts';
+import { agentStarted, refusedWith, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { requestFor, targetOf } from './requests-of.ts';
 import type { StandingRung } from '../../src/domain/recovery/rung-names.ts';
@@ -123,15 +123,6 @@ export function ladderContract(s: Stage): void {
       const { recovery } = await read(id);
       expect(recovery).toEqual(ladderOn('powerCycling', { nextAtMs: recovery!.nextAtMs }));
       expect((await s.h.events(id)).at(-1)).toBe('recovered powerCycling');
-    });
-
-    it('keeps what was asked for when it was not proved', async () => {
-      const id = await addLost({ hostKey: 'old-key' });
-      const work = await ask(id, 'rebooting', 'boot-1');
-      const before = (await read(id)).recovery!;
-      await work.fail(STEADY, 'no evidence');
-      const { nextAtMs } = (await read(id)).recovery!;
-      expect((await read(id)).recovery).toEqual({ ...before, nextAtMs });
     });
   });
 
@@ -252,55 +243,6 @@ export function ladderContract(s: Stage): void {
         hostKey: 'old-key',
         recovery: { ...ladder, hostKeyBefore: 'old-key' },
       });
-    });
-
-    it('when it fails: neither its rung, nor its waits', async () => {
-      const id = await addLost({ recovery: ladderOn('rebooting', { attempts: 2 }) });
-      const key = await order(id);
-      const work = await claim(id);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null, order: key });
-      await work.fail(DOUBLING, 'no evidence', { order: key });
-      expect(await read(id)).toMatchObject({
-        permit: false,
-        backoffs: [],
-        order: null,
-        recovery: { rung: 'rebooting', attempts: 2, nextAtMs: null },
-      });
-      // It is lost still, and the ladder goes on at once.
-      await (await ask(id, 'rebooting')).fail(DOUBLING, 'no evidence');
-      const { recovery } = await read(id);
-      expect(recovery).toMatchObject({ attempts: 3, orderKey: null });
-      expect(recovery!.nextAtMs! - (await s.now())).toBeLessThanOrEqual(1_000);
-    });
-
-    it('and leaves its cool-down as it is', async () => {
-      const id = await addLost();
-      await (await ask(id, 'rebooting')).fail(STEADY, 'no evidence');
-      const before = (await read(id)).recovery!.nextAtMs;
-      const key = await order(id);
-      const work = await claim(id);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null, order: key });
-      await work.fail(STEADY, 'no evidence', { order: key });
-      expect(await read(id)).toMatchObject({ permit: false, recovery: { nextAtMs: before } });
-    });
-
-    it('when it is done: no cool-down, and its boot counts', async () => {
-      const id = await addLost({ recovery: ladderOn('rebooting', { attempts: 2 }) });
-      const key = await order(id);
-      const work = await claim(id);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null, order: key });
-      await work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: 80, order: key });
-      expect(await read(id)).toMatchObject({
-        permit: false,
-        agentStarted: null,
-        order: null,
-        bootTimes: { reboot: [80] },
-        recovery: { rung: 'rebooting', attempts: 2, nextAtMs: null, askedAtMs: null },
-      });
-      expect((await s.h.events(id)).slice(-2)).toEqual([
-        expect.stringMatching(/^requestDone reboot/),
-        'recovered rebooting, ordered by ann: no longer needed',
-      ]);
     });
 
     it('and is not asked for once it is settled, or another machine’s', async () => {

@@ -1,9 +1,8 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Lease } from '../../src/adapters/bmdb/port.ts';
 import { PROVIDER } from './bmdb-rows.ts';
 import { SIGNAL, refusedWith } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
-import { PATIENCE } from '../support/patience.ts';
 
 const JOB = 'provisioner/metal';
 
@@ -86,24 +85,6 @@ export function leasesContract(s: Stage): void {
       await expect(s.session.lease('')).rejects.toThrow(RangeError);
       await expect(s.session.lease('x'.repeat(129))).rejects.toThrow(RangeError);
       expect((await s.session.lease('x'.repeat(128)))?.name).toBe('x'.repeat(128));
-    });
-
-    it('wake the others when they are taken and when they are free', async () => {
-      let wakes = 0;
-      const subscription = s.h.other.wakes$.subscribe(() => (wakes += 1));
-      // It may take a while until the reader listens.
-      const isHeard = async () => {
-        await taken(await s.session.lease('listening')).release();
-        return wakes > 0;
-      };
-      await vi.waitUntil(isHeard, PATIENCE);
-      const before = wakes;
-      const lease = taken(await s.session.lease(JOB));
-      await vi.waitUntil(() => wakes > before, PATIENCE);
-      const held = wakes;
-      await lease.release();
-      await vi.waitUntil(() => wakes > held, PATIENCE);
-      subscription.unsubscribe();
     });
   });
 

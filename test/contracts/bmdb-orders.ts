@@ -104,17 +104,6 @@ export function ordersContract(s: Stage): void {
       }
     });
 
-    it('waits while recovery is frozen', async () => {
-      const id = await addWell();
-      const key = await order(id);
-      await s.h.freeze('fleet', 'fire');
-      expect(await refusedWith(claim(id))).toBe('no-permit');
-      await s.h.thaw('fleet');
-      const work = await claim(id);
-      await s.h.freeze('fleet', 'fire');
-      expect(await refusedWith(asked(work, 'reboot', key))).toBe('no-permit');
-    });
-
     it('takes the permit that is kept for orders where the budget is spent', async () => {
       const lost = await s.addLost();
       const [one, two] = [await addWell(), await addWell()];
@@ -171,12 +160,16 @@ export function ordersContract(s: Stage): void {
         await asked(work, verb, key);
         expect(await stateOf(key)).toMatchObject({ state: 'open' });
         expect(await s.session.settle(key)).toBeNull();
-        const recovered = { kind: 'recovered', coolDown: STEADY, bootSeconds: null } as const;
+        const recovered = { kind: 'recovered', coolDown: STEADY, bootSeconds: 80 } as const;
         await work.finish({ ...recovered, order: key });
         expect(await stateOf(key)).toMatchObject({ state: 'done', verb });
         expect((await stateOf(key)).settledAtMs).not.toBeNull();
         const row = await read(id);
         expect(row).toMatchObject({ order: null, agentStarted: null, permit: false });
+        expect([...row.bootTimes.reboot, ...row.bootTimes.reinstall]).toEqual([80]);
+        expect((await s.h.events(id)).at(-1)).toBe(
+          `recovered ${RUNG[verb]}, ordered by ann: it hangs`,
+        );
         expect(row.recovery).toMatchObject({
           rung: 'powerCycling',
           attempts: 1,
@@ -192,8 +185,9 @@ export function ordersContract(s: Stage): void {
       }
     });
 
-    it('that failed is refused with the cause, and asked for no more', async () => {
-      const id = await addWell();
+    it('that failed is refused with the cause, and asked for no more; the ladder stays', async () => {
+      const nextAtMs = (await s.now()) + MINUTE;
+      const id = await s.addLost({ recovery: ladderOn('rebooting', { attempts: 2, nextAtMs }) });
       const key = await order(id);
       const work = await claim(id);
       await asked(work, 'reboot', key);
@@ -203,8 +197,8 @@ export function ordersContract(s: Stage): void {
         outcome: expect.stringContaining('no evidence within 15 min'),
       });
       const row = await read(id);
-      expect(row).toMatchObject({ order: null, permit: false });
-      expect(row.recovery?.attempts ?? 0).toBe(0);
+      expect(row).toMatchObject({ order: null, permit: false, backoffs: [] });
+      expect(row.recovery).toMatchObject({ rung: 'rebooting', attempts: 2, nextAtMs });
       expect(await refusedWith(claim(id))).toBe('nothing-to-do');
       const line = (await s.h.events(id)).findIndex((each) => each.startsWith('requestRefused'));
       expect((await s.h.actors(id))[line]).toBe('ann');

@@ -1,10 +1,9 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { providerName } from '../../src/domain/ids.ts';
 import { MINUTE, PROVIDER } from './bmdb-rows.ts';
 import { DAY, refusedWith, SIGNAL } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { requestFor } from './requests-of.ts';
-import { PATIENCE } from '../support/patience.ts';
 
 const THROTTLE = { provider: PROVIDER, kind: 'throttle', key: 'create' } as const;
 const CAPACITY = { provider: PROVIDER, kind: 'capacity', key: 'plan c3.small' } as const;
@@ -156,21 +155,6 @@ export function providerHoldsContract(s: Stage): void {
       expect(await holds()).toEqual([]);
       await impose({ ...QUOTA, ...FIRST, amount: 0, forMs: Number.POSITIVE_INFINITY });
       expect(await holds()).toMatchObject([{ amount: 0, leftMs: about(90 * DAY) }]);
-    });
-
-    it('wake their readers', async () => {
-      let wakes = 0;
-      const subscription = s.h.other.wakes$.subscribe(() => (wakes += 1));
-      // It may take a while until the reader listens.
-      const isHeard = async () => {
-        await impose({ ...THROTTLE, ...FIRST, forMs: MINUTE });
-        return wakes > 0;
-      };
-      await vi.waitUntil(isHeard, PATIENCE);
-      const before = wakes;
-      await lift(PROVIDER, 'throttle');
-      await vi.waitUntil(() => wakes > before, PATIENCE);
-      subscription.unsubscribe();
     });
   });
 }

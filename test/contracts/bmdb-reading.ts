@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
+import { PROVIDER } from './bmdb-rows.ts';
 import { UNKNOWN, SIGNAL, refusedWith } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { PATIENCE } from '../support/patience.ts';
@@ -18,8 +19,22 @@ export function readingContract(s: Stage): void {
 
     it('stops when it is told to', async () => {
       const stopped = AbortSignal.abort(new Error('enough'));
-      expect(await refusedWith(s.h.bmdb.scan(stopped))).toBe('cancelled');
-      expect(await refusedWith(s.h.bmdb.readMachine(UNKNOWN, stopped))).toBe('cancelled');
+      const { inspection, events, access, records, ...bmdb } = s.h.bmdb;
+      for (const call of [
+        bmdb.scan(stopped),
+        bmdb.readMachine(UNKNOWN, stopped),
+        inspection.statistics(stopped),
+        inspection.candidates({ process: 'UnitTest1', limit: 1 }, stopped),
+        inspection.history(UNKNOWN, stopped),
+        inspection.events({ machineId: UNKNOWN, limit: 1 }, stopped),
+        events.read({ after: '0', limit: 1 }, stopped),
+        access.tokens.find('a', new Uint8Array(32), stopped),
+        access.tokens.list(stopped),
+        records.all(PROVIDER, stopped),
+        records.counts(stopped),
+      ]) {
+        expect(await refusedWith(call)).toBe('cancelled');
+      }
     });
 
     it('is worth repeating after a wake', async () => {

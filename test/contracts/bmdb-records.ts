@@ -234,10 +234,5 @@ export function recordsContract(s: Stage): void {
       await records.make(named('bmc-2'), 1);
       expect((await s.h.bmdb.records.counts(SIGNAL)).get(RACK)).toBe(RECORDS_MAX);
     });
-
-    it('are read by whoever may still wait', async () => {
-      expect(await refusedWith(s.h.bmdb.records.all(RACK, AbortSignal.abort()))).toBe('cancelled');
-      expect(await refusedWith(s.h.bmdb.records.counts(AbortSignal.abort()))).toBe('cancelled');
-    });
   });
 }

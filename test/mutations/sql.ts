@@ -72,13 +72,12 @@ export const mutations = mutationsOf({
   'src/adapters/bmdb/pg/tasks/tags.ts test/adapters/bmdb/pg/contract-guard.test.ts -t permits': {
     'a-failed-attempt-keeps-its-permit': 'if ([-ladder.length > 0-]{+false+}) {',
   },
-  'src/adapters/bmdb/pg/recovery/permits.ts test/adapters/bmdb/pg/contract-guard.test.ts -t permits|the budget':
-    {
-      'the-ladder-takes-the-permit-of-orders': '[-isOrder ? ORDERS_KEPT : 0-]{+ORDERS_KEPT+}',
-      'what-left-the-power-off-is-frozen': '[-OR l.power_off_asked_at IS NOT NULL -]AS',
-    },
+  'src/adapters/bmdb/pg/recovery/permits.ts test/adapters/bmdb/pg/permits.test.ts': {
+    'the-ladder-takes-the-permit-of-orders': '[-isOrder ? ORDERS_KEPT : 0-]{+ORDERS_KEPT+}',
+  },
   'src/adapters/bmdb/pg/recovery/permits.ts test/adapters/bmdb/pg/contract-guard.test.ts -t permits':
     {
+      'what-left-the-power-off-is-frozen': '[-OR l.power_off_asked_at IS NOT NULL -]AS',
       'permits-of-a-location-count-where-the-machine-is':
         '[-coalesce(e.location, p.provider_location)-]{+p.provider_location+}',
       'started-ones-with-a-permit-count-twice':

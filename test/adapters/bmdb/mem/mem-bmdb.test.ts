@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { codeOf } from '../../../../src/domain/errors.ts';
 import { bmdbContract } from '../../../contracts/bmdb.ts';
-import { KEY, machineRow, MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
+import { KEY, machineRow, MINUTE, PROVIDER, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { memHarness } from './mem-harness.ts';
 
 bmdbContract('in memory', memHarness);
@@ -44,6 +44,11 @@ it('wakes once for all that an operation changes, and not for what tells nothing
   const backoff = { initialMs: 1_000, exponent: 1, maximumMs: 0 };
   expect(await wakesOf(() => work.fail(backoff, 'x', { quarantine }))).toBe(1);
   expect(await wakesOf(() => session.updateProvided(id, { location: 'la' }))).toBe(1);
+  expect(await wakesOf(() => session.lease('provisioner/metal'))).toBe(1);
+  const hold = { provider: PROVIDER, kind: 'throttle', key: 'list', level: 1 } as const;
+  const impose = () => h.bmdb.providerHolds.impose({ ...hold, cause: 'x', forMs: MINUTE });
+  expect(await wakesOf(impose)).toBe(1);
+  expect(await wakesOf(() => h.bmdb.providerHolds.lift(PROVIDER, 'throttle'))).toBe(1);
   expect(await wakesOf(() => session.close())).toBe(1);
   await h.close();
 });

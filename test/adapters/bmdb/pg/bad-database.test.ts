@@ -62,67 +62,52 @@ function expectClear(text: string, where = '@127.0.0.1:'): void {
   expect(text).not.toContain('very-secret');
 }
 
-interface Bad {
-  readonly name: string;
-  readonly url: () => string;
-  readonly code: string;
-  readonly retryable: boolean;
-  readonly says: RegExp;
-}
-
 describe('a database that cannot be used at all', () => {
-  const cases: Bad[] = [
-    {
-      name: 'wrong password',
-      url: () => urlWith({ password: 'very-secret' }),
-      code: 'denied',
-      retryable: false,
-      says: /shepherd@127\.0\.0\.1:\d+\/postgres.*refused the role or its password.*database\.url/,
-    },
-    {
-      name: 'unknown role',
-      url: () => urlWith({ username: 'nobody' }),
-      code: 'denied',
-      retryable: false,
-      says: /nobody@127\.0\.0\.1.*refused the role or its password.*database\.url/,
-    },
-    {
-      name: 'no password given',
-      url: () => urlWith({ password: '' }),
-      code: 'denied',
-      retryable: false,
-      says: /asks for a password; give one in database\.url/,
-    },
-    {
-      name: 'unknown database',
-      url: () => urlWith({ pathname: '/nowhere' }),
-      code: 'not-found',
-      retryable: false,
-      says: /\/nowhere\): there is no such database; make it, or check database\.url/,
-    },
-    {
-      name: 'a role that may not log in',
-      url: () => urlWith({ username: 'pg_monitor' }),
-      code: 'denied',
-      retryable: false,
-      says: /refused the role/,
-    },
-    {
-      name: 'nobody there',
-      url: () => urlWith({ port: '1' }),
-      code: 'unreachable',
-      retryable: true,
-      says: /shepherd@127\.0\.0\.1:1\/postgres\): the database does not answer; see that it runs/,
-    },
-    {
-      name: 'TLS asked of a server that speaks none',
-      url: () => `${server.url}?sslmode=verify-full`,
-      code: 'denied',
-      retryable: false,
-      says: /speaks no TLS; check sslmode/,
-    },
-  ];
-  it.each(cases)('$name', async ({ url, code, retryable, says }) => {
+  const denied = ['denied', false] as const;
+  it.each<[string, () => string, readonly [code: string, retryable: boolean], RegExp]>([
+    [
+      'wrong password',
+      () => urlWith({ password: 'very-secret' }),
+      denied,
+      /shepherd@127\.0\.0\.1:\d+\/postgres.*refused the role or its password.*database\.url/,
+    ],
+    [
+      'unknown role',
+      () => urlWith({ username: 'nobody' }),
+      denied,
+      /nobody@127\.0\.0\.1.*refused the role or its password.*database\.url/,
+    ],
+    [
+      'no password given',
+      () => urlWith({ password: '' }),
+      denied,
+      /asks for a password; give one in database\.url/,
+    ],
+    [
+      'unknown database',
+      () => urlWith({ pathname: '/nowhere' }),
+      ['not-found', false],
+      /\/nowhere\): there is no such database; make it, or check database\.url/,
+    ],
+    [
+      'a role that may not log in',
+      () => urlWith({ username: 'pg_monitor' }),
+      denied,
+      /refused the role/,
+    ],
+    [
+      'nobody there',
+      () => urlWith({ port: '1' }),
+      ['unreachable', true],
+      /shepherd@127\.0\.0\.1:1\/postgres\): the database does not answer; see that it runs/,
+    ],
+    [
+      'TLS asked of a server that speaks none',
+      () => `${server.url}?sslmode=verify-full`,
+      denied,
+      /speaks no TLS; check sslmode/,
+    ],
+  ])('%s', async (_, url, [code, retryable], says) => {
     for (const call of [() => checkSchema(url()), () => openSession(open(url()))]) {
       const refusal = await refusalOf(call());
       expect(refusal).toMatchObject({ code, retryable, text: expect.stringMatching(says) });

@@ -13,7 +13,9 @@ import type { Bmdb, Wake } from '../../../../src/adapters/bmdb/port.ts';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import type { Cursor, MachineId } from '../../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
-import { ladderOn, machineRow } from '../../../contracts/bmdb-rows.ts';
+import { machineRow } from '../../../contracts/bmdb-rows.ts';
+import { installing } from '../../../contracts/bmdb-vectors.ts';
+import { openOn } from './claim-stand.ts';
 import { insertMachine, openPgBmdb, startOwnPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 import { PATIENCE } from '../../../support/patience.ts';
@@ -234,21 +236,16 @@ describe('values that this program does not know', () => {
       'installation result',
     ],
     ['process', `UPDATE work_backoff SET process = 'New'`, 'process'],
-  ])('of %s make one machine unreadable, and say what to do', async (type, update, what) => {
+    ['process', `UPDATE work SET process = 'New'`, 'process'],
+  ])('of %s make one machine unreadable, and say what to do: %s', async (type, update, what) => {
     await learn(type);
     const other = await add();
-    const full: Partial<MachineRow> = {
+    const id = await add({
+      ...installing([1, 1, 'Error']),
       quarantine: { kind: 'needsHuman', reason: 'x', untilMs: null },
-      recovery: ladderOn('rebooting'),
-      installation: {
-        requestGeneration: 1n,
-        handedOutAtMs: null,
-        reportGeneration: 1n,
-        reportResult: 'Error',
-      },
       backoffs: [{ process: 'UnitTest1', untilMs: 0, cause: 'x', lastIntervalSeconds: null }],
-    };
-    const id = await add(full);
+    });
+    await (await openOn(bmdb)).claim('ShepherdAccess', id);
     expect((await statusOf(id))?.unreadable).toBeUndefined();
     const cursor = await scanned();
     await server.sql.query(`${update} WHERE machine_id = $1`, [id]);
@@ -258,25 +255,6 @@ describe('values that this program does not know', () => {
     expect((await bmdb.readMachine(id, SIGNAL)).row?.unreadable).toBe(text);
     const changes = await bmdb.changesSince(cursor, SIGNAL);
     expect(changes?.machines.find((row) => row.machineId === id)?.unreadable).toBe(text);
-  });
-
-  it('of a process that somebody is at, too', async () => {
-    await learn('process');
-    const id = await add();
-    const session = await bmdb.openSession({
-      component: 'shepherd',
-      runtimeInfo: 'host test',
-      intervalMs: 60_000,
-    });
-    await session.claim('ShepherdAgentStart', id);
-    await server.sql.query(`UPDATE work SET process = 'New' WHERE session_id = $1`, [
-      session.sessionId,
-    ]);
-    expect(await statusOf(id)).toMatchObject({
-      unreadable: expect.stringContaining('process "New"') as unknown,
-      work: [],
-    });
-    await session.close();
   });
 });
 

@@ -238,15 +238,6 @@ describe('heartbeats of a machine that was recovering', () => {
     await work.cancel();
   });
 
-  it('end it after the work, when that has left it open', async () => {
-    const id = await addRecovering();
-    const work = await stand.rival.claim('UnitTest1', id);
-    await beatOn(stand.bmdb, recordOf(id));
-    await work.finish({ kind: 'nothing' });
-    await beatOn(stand.bmdb, recordOf(id));
-    expect(await left()).toEqual([0, 0]);
-  });
-
   it('wait for nobody who holds the permit or the ladder', async () => {
     const id = await addRecovering();
     const holder = await stand.begin();
