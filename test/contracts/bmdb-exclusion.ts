@@ -65,18 +65,5 @@ export function exclusionContract(s: Stage): void {
         }),
       );
     });
-
-    it.each(PROCESSES)('of %s when both sessions ask at once', async (process) => {
-      const id = await machineFor(process, process);
-      const claims = await Promise.allSettled(
-        [s.session, s.rival, s.session, s.rival].map((worker) => worker.claim(process, id)),
-      );
-      const won = claims.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
-      expect(won).toHaveLength(1);
-      for (const each of claims) {
-        if (each.status === 'rejected') expect(codeOf(each.reason)).toBe('work-conflict');
-      }
-      await won[0]!.cancel();
-    });
   });
 }

@@ -20,14 +20,6 @@ export function leasesContract(s: Stage): void {
       expect(await s.rival.lease('provisioner/other')).not.toBeNull();
     });
 
-    it('are taken by one of those who ask at once', async () => {
-      const third = await s.openOn(s.h.other);
-      const asked = [s.session, s.rival, third].map((each) => each.lease(JOB));
-      const got = (await Promise.all(asked)).filter((each) => each !== null);
-      expect(got).toHaveLength(1);
-      await third.close();
-    });
-
     it('that were released are free at once, and another’s are never', async () => {
       const first = taken(await s.session.lease(JOB));
       await first.release();

@@ -21,19 +21,19 @@ export function readingContract(s: Stage): void {
       const stopped = AbortSignal.abort(new Error('enough'));
       const { inspection, events, access, records, ...bmdb } = s.h.bmdb;
       for (const call of [
-        bmdb.scan(stopped),
-        bmdb.readMachine(UNKNOWN, stopped),
-        inspection.statistics(stopped),
-        inspection.candidates({ process: 'UnitTest1', limit: 1 }, stopped),
-        inspection.history(UNKNOWN, stopped),
-        inspection.events({ machineId: UNKNOWN, limit: 1 }, stopped),
-        events.read({ after: '0', limit: 1 }, stopped),
-        access.tokens.find('a', new Uint8Array(32), stopped),
-        access.tokens.list(stopped),
-        records.all(PROVIDER, stopped),
-        records.counts(stopped),
+        () => bmdb.scan(stopped),
+        () => bmdb.readMachine(UNKNOWN, stopped),
+        () => inspection.statistics(stopped),
+        () => inspection.candidates({ process: 'UnitTest1', limit: 1 }, stopped),
+        () => inspection.history(UNKNOWN, stopped),
+        () => inspection.events({ machineId: UNKNOWN, limit: 1 }, stopped),
+        () => events.read({ after: '0', limit: 1 }, stopped),
+        () => access.tokens.find('a', new Uint8Array(32), stopped),
+        () => access.tokens.list(stopped),
+        () => records.all(PROVIDER, stopped),
+        () => records.counts(stopped),
       ]) {
-        expect(await refusedWith(call)).toBe('cancelled');
+        expect(await refusedWith(call())).toBe('cancelled');
       }
     });
 

@@ -22,7 +22,7 @@ export const createIntentBook = (memory: Memory, gate: SessionGate): IntentBook 
     if (lease) requireJob(memory, gate, lease);
     refuseOccupied(memory, slot(input.provider, input.slotId));
     const { random } = memory.options;
-    const intent: Omit<MemIntent, 'updatedAtMs'> = {
+    const intent: MemIntent = {
       ...input,
       witness: asWitness(random.uuid()),
       machineId: machineId(random.uuid()),
@@ -98,17 +98,13 @@ function requireMine(memory: Memory, gate: SessionGate, witness: Witness): MemIn
   return intent;
 }
 
-function write(memory: Memory, change: Omit<MemIntent, 'updatedAtMs'>): IntentRow {
-  const intent = { ...change, updatedAtMs: memory.now() };
+function write(memory: Memory, intent: MemIntent): IntentRow {
   memory.intents.set(intent.witness, intent);
   memory.wake();
   return toIntentRow(memory, intent);
 }
 
-export const toIntentRow = (
-  memory: Memory,
-  { updatedAtMs: _, ...intent }: MemIntent,
-): IntentRow => ({
+export const toIntentRow = (memory: Memory, intent: MemIntent): IntentRow => ({
   ...intent,
   state: intent.state === 'unresolved' ? 'unresolved' : 'open',
   sessionAlive: isSessionAlive(memory, intent.sessionId),

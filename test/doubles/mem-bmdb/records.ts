@@ -50,38 +50,6 @@ export function trimHistory(memory: Memory): Pick<Swept, 'history'> {
   return { history };
 }
 
-/**
- * Forgets what is both older than 90 days and not among the last 1000: lines of a slot's log, and
- * requests and creations that are settled.
- */
-export function trimLogs(memory: Memory): void {
-  const limitMs = memory.now() - KEPT_MS;
-  const newer = new Map<string, number>();
-  const kept = memory.events
-    .toReversed()
-    .filter(({ slot, atMs }) => {
-      const count = newer.get(slot) ?? 0;
-      newer.set(slot, count + 1);
-      return count < KEPT_LINES || atMs >= limitMs;
-    })
-    .toReversed();
-  if (kept.length < memory.events.length) memory.events.splice(0, Infinity, ...kept);
-  const old = memory.told.slice(0, -KEPT_LINES).filter(({ atMs }) => atMs < limitMs);
-  memory.told.splice(0, old.length);
-  const settled = [...memory.requests.values()]
-    .filter(({ state }) => state !== 'open')
-    .toSorted((a, b) => b.settledAtMs! - a.settledAtMs!);
-  for (const { key, settledAtMs } of settled.slice(KEPT_LINES)) {
-    if (settledAtMs! < limitMs) memory.requests.delete(key);
-  }
-  const created = [...memory.intents.values()]
-    .filter(({ state }) => state !== 'open' && state !== 'unresolved')
-    .toSorted((a, b) => b.updatedAtMs - a.updatedAtMs);
-  for (const { witness, updatedAtMs } of created.slice(KEPT_LINES)) {
-    if (updatedAtMs < limitMs) memory.intents.delete(witness);
-  }
-}
-
 /** One line of the slot's log; none for a machine without hardware. */
 export function writeEvent(
   memory: Memory,

@@ -3,7 +3,7 @@ import { cancelWork } from './leases.ts';
 import { trimDeliveries } from './webhooks.ts';
 import { endExpiredHolds } from './events.ts';
 import { trimProviderHolds } from './provider-holds.ts';
-import { trimHistory, trimLogs } from './records.ts';
+import { trimHistory } from './records.ts';
 import { refusalFor } from './rows.ts';
 import { noteSilences } from './guard.ts';
 import { trimChanges } from './snapshot.ts';
@@ -20,7 +20,7 @@ const KEPT: ReadonlySet<string | null> = new Set([
   'it cools down after an attempt',
 ]);
 
-/** See `Bmdb.sweep`. */
+/** See `Bmdb.sweep`. Logs of slots, requests and creations are kept: no test runs for months. */
 export function sweep(memory: Memory): Swept {
   const swept = sweepSessions(memory);
   const permits = sweepPermits(memory);
@@ -29,7 +29,6 @@ export function sweep(memory: Memory): Swept {
   trimProviderHolds(memory);
   endExpiredHolds(memory);
   trimDeliveries(memory);
-  trimLogs(memory);
   return { ...swept, permits, ...trimHistory(memory) };
 }
 

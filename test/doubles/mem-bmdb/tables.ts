@@ -99,8 +99,6 @@ export interface MemMachine {
 }
 export type MemIntent = Omit<IntentRow, 'state' | 'sessionAlive'> & {
   readonly state: IntentRow['state'] | 'adopted' | 'failed' | 'abandoned';
-  /** Last change. */
-  readonly updatedAtMs: number;
 };
 export interface MemPenalty extends PenaltyRow {
   readonly level: number;

@@ -363,7 +363,11 @@ describe('hardware', () => {
 it('stops when it is told to', async () => {
   const stopped = AbortSignal.abort(new Error('enough'));
   const { schema, machines, hardware } = inspection();
-  for (const call of [schema(stopped), machines({}, stopped), hardware({}, stopped)]) {
-    expect(await refusedWith(call)).toBe('cancelled');
+  for (const call of [
+    () => schema(stopped),
+    () => machines({}, stopped),
+    () => hardware({}, stopped),
+  ]) {
+    expect(await refusedWith(call())).toBe('cancelled');
   }
 });

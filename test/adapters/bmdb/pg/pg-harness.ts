@@ -217,153 +217,112 @@ export async function insertMachine(
   row: MachineRow,
   request: Uint8Array = new Uint8Array([1]),
 ): Promise<void> {
-  const statements: string[] = [];
-  const add: Add = (table, columns) => {
-    const all = Object.entries({ machine_id: row.machineId, ...columns });
-    const values = all.map(([name, value]) =>
-      typeof value === 'number' && isTime(name)
-        ? `to_timestamp(${value} / 1e3::float8)`
-        : literal(value),
+  const { machineId } = row;
+  const statements = tagsOf(row, Buffer.from(request)).flatMap(([table, fields]) => {
+    if (!fields) return [];
+    const columns = Object.entries({ machineId, ...fields }).map(
+      ([name, value]) => [columnOf(name), value] as const,
     );
-    const names = all.map(([name]) => name);
-    statements.push(`INSERT INTO ${table} (${names.join()}) VALUES (${values.join()})`);
-  };
-  add('machines', { machine_created_at: row.createdAtMs });
-  insertHardware(add, row);
-  insertAgent(add, row);
-  insertInstallation(add, row, request);
-  insertLadder(add, row);
-  for (const { sinceMs, deadlineMs, machineId: _, ...member } of row.members) {
-    add('pool_members', { ...member, since: sinceMs, deadline: deadlineMs });
-  }
-  for (const backoff of row.backoffs) {
-    add('work_backoff', {
-      process: backoff.process,
-      until: backoff.untilMs,
-      cause: backoff.cause,
-      last_interval_seconds: backoff.lastIntervalSeconds,
-    });
-  }
+    const values = columns.map(([name, value]) => literal(name, value));
+    return [
+      `INSERT INTO ${table} (${columns.map(([name]) => name).join()}) VALUES (${values.join()})`,
+    ];
+  });
   // In one round trip, which is one transaction.
   await sql.query(statements.join(';'));
 }
 
+/** `askedAtMs` is in the column `asked_at`. */
+const columnOf = (name: string) =>
+  name.replace(/Ms$/, '').replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
 const isTime = (name: string) => /(_at|_since|until|^since|deadline)$/.test(name);
-function literal(value: unknown): string {
+function literal(name: string, value: unknown): string {
   if (value === null || value === undefined) return 'NULL';
+  if (typeof value === 'number' && isTime(name)) return `to_timestamp(${value} / 1e3::float8)`;
   if (Buffer.isBuffer(value)) return `'\\x${value.toString('hex')}'`;
   if (Array.isArray(value)) return `'{${value.join()}}'`;
   return pg.escapeLiteral(typeof value === 'object' ? JSON.stringify(value) : String(value));
 }
 
-type Add = (table: string, columns: Record<string, unknown>) => void;
-
-function insertHardware(add: Add, { provided, hostKey, ...row }: MachineRow): void {
-  if (provided) {
-    add('machine_provided', {
-      provider: provided.provider,
-      provider_id: provided.providerId,
-      provider_reservation_id: provided.reservationId,
-      provider_ip_address: provided.address,
-      ...Object.fromEntries(TRAIT_NAMES.map((name) => [TRAITS[name].column, provided[name]])),
-      provider_status: provided.status,
-      provider_missing_since: row.missing?.sinceMs ?? null,
-      provider_missing_seen: row.missing?.seen ?? 0,
-    });
-  }
-  if (hostKey !== null) add('machine_ssh_host_key', { key: hostKey });
-  if (row.quarantine) {
-    const { kind, reason, untilMs } = row.quarantine;
-    add('machine_quarantined', { kind, reason, until: untilMs, set_by: 'test' });
-  }
-  if (row.deprovision) {
-    const { requestedAtMs, requestedBy, reason, attempts, askedAtMs } = row.deprovision;
-    add('machine_deprovision_request', {
-      requested_at: requestedAtMs,
-      requested_by: requestedBy,
-      reason,
-      drain: row.deprovision.drain,
-      return_to_pool: row.deprovision.returnToPool,
-      attempts,
-      asked_at: askedAtMs,
-    });
-  }
-}
-
-function insertAgent(add: Add, row: MachineRow): void {
-  if (row.agentStarted) {
-    add('machine_agent_started', {
-      agent_started_at: row.agentStarted.atMs,
-      agent_public_key: Buffer.from(row.agentStarted.publicKey, 'hex'),
-      boot_id: row.agentStarted.bootId,
-    });
-  }
-  if (row.heartbeat) {
-    const { atMs, bootId } = row.heartbeat;
-    add('machine_agent_heartbeat', { agent_heartbeat_at: atMs, boot_id: bootId });
-  }
-  if (row.startAttempt) {
-    const { atMs, count } = row.startAttempt;
-    add('machine_agent_start_attempt', { attempted_at: atMs, count });
-  }
-}
-
-function insertInstallation(add: Add, row: MachineRow, raw: Uint8Array): void {
+/** What is written into each table; nothing where there are no fields. */
+function tagsOf(
+  row: MachineRow,
+  request: Buffer,
+): readonly (readonly [table: string, fields: object | null | false])[] {
+  const { provided, agentStarted, heartbeat, startAttempt, bootTimes, order } = row;
   const { requestGeneration, handedOutAtMs, reportGeneration, reportResult } = row.installation;
-  if (requestGeneration !== null) {
-    add('machine_os_installation_request', {
-      generation: requestGeneration,
-      os_installation_request_raw: Buffer.from(raw),
-      handed_out_at: handedOutAtMs,
-    });
-  }
-  if (reportGeneration !== null) {
-    add('machine_os_installation_report', {
-      generation: reportGeneration,
-      os_installation_result: reportResult,
-      os_installation_report_raw: Buffer.from([1]),
-    });
-  }
-}
-
-function insertLadder(add: Add, row: MachineRow): void {
-  if (row.recovery) {
-    const { rung, attempts, askedAtMs, askedRung, orderKey, operationRef, nextAtMs } = row.recovery;
-    const { bootIdBefore, hostKeyBefore, offSeenAtMs, powerOffAskedAtMs } = row.recovery;
-    add('machine_recovery', {
-      rung,
-      attempts,
-      asked_rung: askedRung,
-      order_key: orderKey,
-      operation_ref: operationRef,
-      asked_at: askedAtMs,
-      next_at: nextAtMs,
-      off_seen_at: offSeenAtMs,
-      power_off_asked_at: powerOffAskedAtMs,
-      boot_id_before: bootIdBefore,
-      host_key_before: hostKeyBefore,
-    });
-  }
-  const { reboot, reinstall } = row.bootTimes;
-  if (reboot.length + reinstall.length > 0) {
-    add('machine_boot_times', { reboot_seconds: reboot, reinstall_seconds: reinstall });
-  }
-  if (row.order && row.provided) {
-    const { key, verb, by, reason, force, expiresAtMs } = row.order;
-    const { provider, reservationId, providerId } = row.provided;
-    add('operator_intents', {
-      idempotency_key: key,
-      verb,
-      provider,
-      slot_id: reservationId ?? providerId,
-      parameters: { force },
-      actor: by,
-      reason,
-      expires_at: expiresAtMs,
-    });
-  }
-  if (row.permit) {
-    const { provider, location } = row.provided!;
-    add('recovery_permits', { provider, location });
-  }
+  return [
+    ['machines', { machineCreatedAtMs: row.createdAtMs }],
+    [
+      'machine_provided',
+      provided && {
+        provider: provided.provider,
+        providerId: provided.providerId,
+        providerReservationId: provided.reservationId,
+        providerIpAddress: provided.address,
+        providerStatus: provided.status,
+        ...Object.fromEntries(TRAIT_NAMES.map((name) => [TRAITS[name].column, provided[name]])),
+        providerMissingSinceMs: row.missing?.sinceMs ?? null,
+        providerMissingSeen: row.missing?.seen ?? 0,
+      },
+    ],
+    ['machine_ssh_host_key', row.hostKey !== null && { key: row.hostKey }],
+    ['machine_quarantined', row.quarantine && { ...row.quarantine, setBy: 'test' }],
+    ['machine_deprovision_request', row.deprovision],
+    [
+      'machine_agent_started',
+      agentStarted && {
+        agentStartedAtMs: agentStarted.atMs,
+        agentPublicKey: Buffer.from(agentStarted.publicKey, 'hex'),
+        bootId: agentStarted.bootId,
+      },
+    ],
+    [
+      'machine_agent_heartbeat',
+      heartbeat && { agentHeartbeatAtMs: heartbeat.atMs, bootId: heartbeat.bootId },
+    ],
+    [
+      'machine_agent_start_attempt',
+      startAttempt && { attemptedAtMs: startAttempt.atMs, count: startAttempt.count },
+    ],
+    [
+      'machine_os_installation_request',
+      requestGeneration !== null && {
+        ...{ generation: requestGeneration, osInstallationRequestRaw: request, handedOutAtMs },
+      },
+    ],
+    [
+      'machine_os_installation_report',
+      reportGeneration !== null && {
+        ...{ generation: reportGeneration, osInstallationResult: reportResult },
+        osInstallationReportRaw: Buffer.from([1]),
+      },
+    ],
+    ['machine_recovery', row.recovery],
+    [
+      'machine_boot_times',
+      bootTimes.reboot.length + bootTimes.reinstall.length > 0 && {
+        ...{ rebootSeconds: bootTimes.reboot, reinstallSeconds: bootTimes.reinstall },
+      },
+    ],
+    [
+      'operator_intents',
+      order &&
+        provided && {
+          ...{ idempotencyKey: order.key, verb: order.verb, actor: order.by, reason: order.reason },
+          ...{ parameters: { force: order.force }, expiresAtMs: order.expiresAtMs },
+          provider: provided.provider,
+          slotId: provided.reservationId ?? provided.providerId,
+        },
+    ],
+    [
+      'recovery_permits',
+      row.permit && { provider: provided!.provider, location: provided!.location },
+    ],
+    ...row.members.map(
+      (member) => ['pool_members', { ...member, machineId: row.machineId }] as const,
+    ),
+    ...row.backoffs.map((backoff) => ['work_backoff', backoff] as const),
+  ];
 }
