@@ -82,6 +82,16 @@ export function deprovisionContract(s: Stage): void {
   });
 
   describe('giving a machine back', () => {
+    it('begins only where somebody asked for it and no hold preserves it', async () => {
+      const plain = await add();
+      expect(await refusedWith(claim(plain))).toBe('nothing-to-do');
+      const id = await addAsked();
+      await s.h.hold(holdOn(await read(id), 'preserve'));
+      expect(await refusedWith(claim(id))).toBe('nothing-to-do');
+      await s.h.lift(PROVIDER, (await read(id)).provided!.reservationId!, 'preserve');
+      await (await claim(id)).cancel();
+    });
+
     it('is done to a machine without hardware, too', async () => {
       const id = await addAsked({ provided: null });
       await (await claim(id)).finish(DEPROVISIONED);

@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { Work } from '../../src/adapters/bmdb/port.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { QuarantineKind } from '../../src/domain/machine.ts';
+import { codeOf } from '../../src/domain/errors.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { MINUTE, machineRow, providedOf, startedAt } from './bmdb-rows.ts';
-import { STEADY, refusedWith, holdOn } from './bmdb-stage.ts';
+import { SIGNAL, STEADY, refusedWith, holdOn } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import type { StandingRung } from '../../src/domain/recovery/rung-names.ts';
 
@@ -43,6 +44,27 @@ export function recoveryContract(s: Stage): void {
       expect((await read(id)).recovery).toMatchObject({ rung: 'rebooting', attempts: 2 });
       await work.note({ kind: 'recoveryAsked', rung: 'powerCycling', bootId: null });
       expect((await read(id)).recovery).toMatchObject({ rung: 'powerCycling', attempts: 1 });
+    });
+
+    it('stays within the budget, over all daemons', async () => {
+      const ids = await Promise.all(Array.from({ length: 5 }, () => addLost()));
+      const asks = await Promise.allSettled(
+        ids.map((id, at) => asked(id, at % 2 ? s.rival : s.session)),
+      );
+      const granted = asks.filter((each) => each.status === 'fulfilled');
+      expect(granted, 'a group of four or more may have two').toHaveLength(2);
+      for (const each of asks) {
+        if (each.status === 'rejected') expect(codeOf(each.reason)).toBe('no-permit');
+      }
+      const { machines } = await s.h.bmdb.scan(SIGNAL);
+      expect(machines.filter((row) => row.permit)).toHaveLength(2);
+      const first = granted[0]!.value;
+      await first.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: null });
+      const held = new Set(granted.map(({ value }) => value.machineId));
+      const next = ids.find((id) => !held.has(id))!;
+      await s.session.releaseWork(next);
+      await s.rival.releaseWork(next);
+      await (await asked(next)).cancel();
     });
 
     it('that failed cools down without a permit, longer each time', async () => {
@@ -89,6 +111,19 @@ export function recoveryContract(s: Stage): void {
       ).toBe('nothing-to-do');
       expect((await read(id)).recovery).toBeNull();
       await work.cancel();
+    });
+
+    it('is barred by a hold, and by a freeze', async () => {
+      const row = machineRow(await now(), startedAt((await now()) - 40 * MINUTE));
+      await s.h.insert(row);
+      await s.h.freeze('fleet', 'too many at once');
+      expect(await refusedWith(s.session.claim('ShepherdRecovery', row.machineId))).toBe(
+        'no-permit',
+      );
+      await s.h.hold(holdOn(row, 'no-recover'));
+      expect(await refusedWith(s.session.claim('ShepherdRecovery', row.machineId))).toBe(
+        'nothing-to-do',
+      );
     });
 
     it('ends its episode with heartbeats', async () => {

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { ORDER_VERBS } from '../../../../src/domain/verbs.ts';
 import type { Process } from '../../../../src/domain/machine.ts';
 import { STANDING_RUNGS } from '../../../../src/domain/recovery/rung-names.ts';
-import { beat, command, ending, impose, machine, session } from './commands.ts';
-import type { Command, Note } from './commands.ts';
+import { command, impose } from './commands.ts';
+import type { Command } from './commands.ts';
 import { asked, type Asked } from './requests.ts';
 import { seed } from './rows.ts';
 import {
@@ -11,14 +11,18 @@ import {
   INTERVALS_S,
   location,
   LONG_S,
+  machine,
   MACHINES,
   plain,
   seldom,
+  session,
   SESSIONS,
   several,
   SLOTS,
   STEPS_S,
 } from './setting.ts';
+import { beat, ending } from './works.ts';
+import type { Note } from './works.ts';
 
 const pass = fc.constantFrom(...STEPS_S).map((seconds): Command => ({ do: 'pass', seconds }));
 

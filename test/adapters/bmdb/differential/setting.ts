@@ -49,6 +49,8 @@ export const seldom = <T>(usual: T, arbitrary: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 6, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary });
 export const several = <T>(arbitrary: fc.Arbitrary<T>, maxLength: number) =>
   fc.array(arbitrary, { minLength: 1, maxLength });
+export const session = below(SESSIONS);
+export const machine = below(MACHINES);
 export const location = fc.constantFrom(null, 'ny', 'la');
 /** What an arbitrary makes. */
 export type Made<A> = A extends fc.Arbitrary<infer T> ? T : never;

@@ -1,8 +1,5 @@
 import fc from 'fast-check';
 import type pg from 'pg';
-import { afterAll, beforeAll } from 'vitest';
-import { queriesOf } from '../../../../src/adapters/bmdb/pg/pool.ts';
-import type { Queries } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import { MEMBER_STATES } from '../../../../src/domain/balancing/members.ts';
 import type { MemberRow } from '../../../../src/domain/balancing/members.ts';
 import { exclusionGroup } from '../../../../src/domain/eligibility.ts';
@@ -15,36 +12,7 @@ import type { Verb } from '../../../../src/domain/verbs.ts';
 import { ORDER_VERBS } from '../../../../src/domain/verbs.ts';
 import { KEY_HEX, ladderOn, machineRow, requestedAt } from '../../../contracts/bmdb-rows.ts';
 import { installing } from '../../../contracts/bmdb-vectors.ts';
-import { insertHold, insertMachine, startPgServer } from './pg-harness.ts';
-import type { PgServer } from './pg-harness.ts';
-
-type InMoment = <T>(run: (q: Queries, client: pg.PoolClient) => Promise<T>) => Promise<T>;
-
-/**
- * Registers a database that knows `NEWER_VALUES`. What is given is run in one transaction, so that
- * `now()` stands still, and leaves nothing behind.
- */
-export function momentStand(): InMoment {
-  let server: PgServer;
-  beforeAll(async () => {
-    server = await startPgServer();
-    await server.clear();
-    for (const [type, value] of Object.entries(NEWER_VALUES)) {
-      await server.sql.query(`ALTER TYPE ${type} ADD VALUE '${value}'`);
-    }
-  });
-  afterAll(() => server.stop());
-  return async (run) => {
-    const client = await server.sql.connect();
-    try {
-      await client.query('BEGIN');
-      return await run(queriesOf(client, { doing: 'compare' }), client);
-    } finally {
-      await client.query('ROLLBACK');
-      client.release();
-    }
-  };
-}
+import { insertHold, insertMachine } from './pg-harness.ts';
 
 const HOLDS: readonly HoldKind[] = ['no-start', 'no-recover', 'no-allocate', 'preserve'];
 
@@ -230,7 +198,7 @@ const NEWER = {
     AND process = (SELECT max(b.process) FROM work_backoff b WHERE b.machine_id = $1)`,
 };
 /** Types and the values that they get; outside any transaction that uses them. */
-const NEWER_VALUES = {
+export const NEWER_VALUES = {
   provider_status: 'Newer',
   machine_os_installation_result: 'Newer',
   recovery_rung: 'newer',

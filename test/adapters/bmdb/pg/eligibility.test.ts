@@ -52,8 +52,9 @@ import {
 } from '../../../../src/domain/recovery/silence.ts';
 import { candidatesOf, statisticsOf } from '../../../../src/domain/statistics.ts';
 import { KEY, KEY_HEX } from '../../../contracts/bmdb-rows.ts';
-import { casesAround, momentStand, store } from './eligibility-cases.ts';
+import { casesAround, store } from './eligibility-cases.ts';
 import type { Case } from './eligibility-cases.ts';
+import { momentStand } from './moment-stand.ts';
 import { insertMachine } from './pg-harness.ts';
 
 const inOneMoment = momentStand();

@@ -15,8 +15,9 @@ import type { GuardedMachine } from '../../../../src/domain/recovery/guard-count
 import { calmRow, DEFAULT_GUARD, FLEET } from '../../../../src/domain/recovery/guard-judgement.ts';
 import type { GuardCounts, Ingest } from '../../../../src/domain/recovery/guard-judgement.ts';
 import { machineRow, providedOf, startedAt } from '../../../contracts/bmdb-rows.ts';
-import { casesAround, holdOf, momentStand } from './eligibility-cases.ts';
+import { casesAround, holdOf } from './eligibility-cases.ts';
 import type { Case } from './eligibility-cases.ts';
+import { momentStand } from './moment-stand.ts';
 import { insertHold, insertMachine } from './pg-harness.ts';
 
 const MINUTE = 60_000;
