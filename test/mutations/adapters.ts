@@ -129,7 +129,7 @@ export const mutations = mutationsOf({
       'an-answer-that-was-lost-is-asked-again':
         "    if (type === 'ambiguous') {+return 'timeout';\n    if (type === 'ambiguous') +}{\n",
     },
-  'src/adapters/http/call.ts test/adapters/provider/equinix/three-daemons.test.ts': {
+  'src/adapters/http/call.ts test/adapters/provider/equinix/turns.test.ts -t three daemons': {
     'waits-for-a-turn-count-against-the-limit':
       'const outer = {+null as ReturnType<NonNullable<typeof +}waitsForTurn[-?.()-]{+>> | null+};',
   },

@@ -67,7 +67,7 @@ export const mutations = mutationsOf({
     'emulator-query-beats-the-body':
       '{ ...{+objectOf(request), ...+}Object.fromEntries(told)[-, ...objectOf(request) -]{+ +}}',
   },
-  'src/adapters/provider/core/orders.ts test/adapters/provider/equinix/vector-12.test.ts': {
+  'src/adapters/provider/core/orders.ts test/adapters/provider/core/changes.test.ts': {
     'equinix-creations-of-one-slot-at-once':
       'const unlock = [-await locks.take(key, options.signal)-]{+(): void => void [locks, key]+};',
   },

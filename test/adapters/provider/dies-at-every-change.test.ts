@@ -160,7 +160,6 @@ scenario({
     const tags = expect.arrayContaining([`shepherd-idempotency-${EQUINIX_MARK}`]);
     expect(fake.devices()).toMatchObject([{ id: made.id, hostname: order.hostname, tags }]);
     expect(fake.violations()).toEqual([]);
-    await stand.close();
   },
 });
 
@@ -182,7 +181,6 @@ scenario({
     await advance(clock, 60_000);
     expect(await stand.provider.isReusable(EQUINIX_SLOT, live)).toBe(true);
     expect([stand.fake.devices(), stand.count('DELETE /devices/{id}')]).toEqual([[], 1]);
-    await stand.close();
   },
 });
 

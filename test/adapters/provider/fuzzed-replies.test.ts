@@ -10,8 +10,6 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createFleetProvider } from '../../../src/adapters/provider/core/fleet-provider.ts';
-import { createMemoryRecords } from '../../../src/adapters/provider/core/memory-records.ts';
-import { NO_SHELL } from '../../../src/adapters/provider/core/no-shell.ts';
 import { secretsIn } from '../../../src/adapters/provider/core/scrubbing.ts';
 import { equinixDriver } from '../../../src/adapters/provider/equinix/driver.ts';
 import { hetznerRobotDriver } from '../../../src/adapters/provider/hetzner-robot/driver.ts';
@@ -19,12 +17,11 @@ import { latitudeDriver } from '../../../src/adapters/provider/latitude/driver.t
 import type { Driver, FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { redfishDriver } from '../../../src/adapters/provider/redfish/driver.ts';
 import { isProviderError } from '../../../src/domain/errors.ts';
-import { providerName } from '../../../src/domain/ids.ts';
 import { issueCertificate } from '../../../src/simulator/fakefish/certificate.ts';
 import { createMemMetrics } from '../../doubles/mem-metrics.ts';
 import { recordingLog } from '../../doubles/recording-log.ts';
-import { createSeededRandom } from '../../doubles/simulated-clock.ts';
-import { INSTANCE_SET_ID, PROJECT_ID, publicKeyLine } from './equinix/setup.ts';
+import { driverContext, INSTANCE_SET_ID } from './driver-stand.ts';
+import { PROJECT_ID, publicKeyLine } from './equinix/setup.ts';
 
 /**
  * Whatever comes back instead of an answer: no crash, no secret in what is told of it, and never the
@@ -166,24 +163,21 @@ const ACTS: readonly Act[] = [
 ];
 
 function open({ driver, settings }: Fuzzed) {
-  const random = createSeededRandom(1);
-  const [name, log, metrics] = [providerName(driver.name), recordingLog(), createMemMetrics()];
-  const records = createMemoryRecords(random)(name);
+  const [log, metrics] = [recordingLog(), createMemMetrics()];
+  const context = driverContext(driver.name, {
+    ...{ clock: systemClock, log, metrics, publicKey: publicKeyLine(1) },
+  });
+  const { name, records } = context;
   const own = driver
     .settings({ env: { SECRET }, baseDirectory: '/', checkFiles: false })
     .parse(settings(url));
-  const shared = { clock: systemClock, random, log, metrics, daemons: () => 1 };
-  const driven = driver.open(own, {
-    ...{ ...shared, name, instanceSetId: INSTANCE_SET_ID, publicKey: publicKeyLine(1) },
-    ...{ records, shell: NO_SHELL, userAgent: 'fuzzed' },
-  });
   const fleet = createFleetProvider(
-    driven,
+    driver.open(own, context),
     {
       ...{ name, type: driver.name, instanceSetId: INSTANCE_SET_ID, sharedTags: {}, image: null },
       ...{ initCommand: '', publicKey: publicKeyLine(1), secrets: secretsIn(own) },
     },
-    shared,
+    context,
   );
   const told = async () => [log.lines, metrics.calls, await records.all(call)];
   return { fleet, told };

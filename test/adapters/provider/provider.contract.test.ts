@@ -2,7 +2,7 @@ import { createSeededRandom } from '../../doubles/simulated-clock.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { providerContract } from '../../contracts/provider.ts';
 import { createMemProvider } from '../../doubles/mem-provider.ts';
-import { INSTANCE_SET_ID } from './equinix/setup.ts';
+import { INSTANCE_SET_ID } from './driver-stand.ts';
 import { equinixStand } from './contract-stands/equinix.ts';
 import { loopbackStand } from './contract-stands/loopback.ts';
 import { staticStand } from './contract-stands/static.ts';

@@ -6,7 +6,8 @@ import { startFakequinix } from '../../../../src/simulator/fakequinix/fakequinix
 import type { ContractOptions } from '../../../contracts/provider.ts';
 import { advance, driven, settled } from '../../../doubles/simulated-clock.ts';
 import { inFleet } from '../../../support/in-fleet.ts';
-import { configFor, INSTANCE_SET_ID, recordingDeps, setTags } from '../equinix/setup.ts';
+import { INSTANCE_SET_ID } from '../driver-stand.ts';
+import { configFor, recordingDeps, setTags } from '../equinix/setup.ts';
 
 /** The emulator of the API, in virtual time. */
 export const equinixStand: ContractOptions = {

@@ -8,8 +8,7 @@ import type { ContractOptions } from '../../../contracts/provider.ts';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { inFleet } from '../../../support/in-fleet.ts';
 import { newLogin } from '../stub/ssh-to.ts';
-import { INSTANCE_SET_ID } from '../equinix/setup.ts';
-import { driverContext } from './context.ts';
+import { driverContext, INSTANCE_SET_ID } from '../driver-stand.ts';
 
 /** This host as a machine, in a directory of its own. */
 export const loopbackStand: ContractOptions = {
@@ -19,7 +18,10 @@ export const loopbackStand: ContractOptions = {
     const { publicKey } = newLogin();
     const opened: FleetProvider[] = [];
     const open = () => {
-      const driven = createLoopbackProvider(dir, { ...driverContext('loopback'), publicKey });
+      const driven = createLoopbackProvider(
+        dir,
+        driverContext('loopback', { clock: systemClock, publicKey }),
+      );
       const options = { instanceSetId: INSTANCE_SET_ID, type: 'loopback', publicKey };
       const provider = inFleet(driven, options, systemClock);
       opened.push(provider);

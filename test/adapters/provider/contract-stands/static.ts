@@ -6,8 +6,7 @@ import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import type { ContractOptions } from '../../../contracts/provider.ts';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { inFleet } from '../../../support/in-fleet.ts';
-import { INSTANCE_SET_ID } from '../equinix/setup.ts';
-import { driverContext } from './context.ts';
+import { driverContext, INSTANCE_SET_ID } from '../driver-stand.ts';
 
 const MACHINES = [
   { ID: 'rack1-unit7', Addr: '127.0.0.1', Location: 'rack 1', SshPort: 1 },
@@ -41,7 +40,7 @@ export const staticStand: ContractOptions = {
             patienceMs: 1_000,
           },
         },
-        driverContext('static'),
+        driverContext('static', { clock: systemClock }),
       );
       const provider = inFleet(
         driven,

@@ -17,7 +17,7 @@ import {
   type WorldNeed,
 } from '../../../contracts/provider.ts';
 import { inFleet } from '../../../support/in-fleet.ts';
-import { INSTANCE_SET_ID } from '../equinix/setup.ts';
+import { INSTANCE_SET_ID } from '../driver-stand.ts';
 
 /** A stand on a stub's account, and how another provider is opened on it. */
 export function standOn(account: StubAccount, open: () => FleetProvider): ProviderStand {

@@ -1,24 +1,18 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   IDLE_TAG,
   SECRET_TAG,
   SET_ID_TAG,
 } from '../../../../src/domain/provisioning/provider-tags.ts';
-import { callOf } from './fleet.ts';
-import { INSTANCE_SET_ID } from './setup.ts';
+import { callOf, INSTANCE_SET_ID, live } from '../driver-stand.ts';
 import { advance, settled } from '../../../doubles/simulated-clock.ts';
-import { FOREIGN, live, OURS, type Stand, startStand } from './stand.ts';
-import { NO_SESSION } from '../../../doubles/scripted-driver.ts';
+import { FOREIGN, OURS, type Stand, startStand } from './stand.ts';
 
 const UPDATE = 'PUT /devices/{id}';
 const ACT = 'POST /devices/{id}/actions';
 const NAME = 'shepherd-ci-x';
 
 let stand: Stand;
-afterEach(async () => {
-  expect(stand.fake.violations()).toEqual([]);
-  await stand.close();
-});
 const start = (device: object = {}) =>
   startStand({ devices: [{ hostname: NAME, tags: OURS, ...device }] });
 const tags = () => stand.fake.devices()[0]?.tags ?? [];
@@ -40,22 +34,6 @@ test('tags of ours are replaced as this API spells them; all others stay, in ord
   const ours = { [SET_ID_TAG]: INSTANCE_SET_ID, [IDLE_TAG]: 'hold' };
   await stand.driver.setTags(id(), { ...ours, team: 'b' }, callOf());
   expect(tags()).toEqual([...foreign, ...OURS, `${IDLE_TAG}=hold`]);
-});
-
-test('through the core a tag is added, and the marks stay', async () => {
-  stand = await start({ tags: ['team=a', 'shepherd-idempotency-w', ...OURS] });
-  await stand.provider.setTags(id(), { [IDLE_TAG]: 'drain' }, live);
-  expect(tags().toSorted()).toEqual(
-    ['team=a', 'shepherd-idempotency-w', ...OURS, `${IDLE_TAG}=drain`].toSorted(),
-  );
-});
-
-test('a machine that nobody owns is made ours by its tags', async () => {
-  stand = await start({ tags: ['team=a'] });
-  const witness = '0b6e1111-1111-4111-8111-111111111111' as never;
-  const found = await stand.provider.assimilate(id(), witness, live);
-  expect(found).toMatchObject({ ownership: 'ours', tags: { team: 'a' } });
-  expect(tags()).toEqual(['team=a', ...OURS, `shepherd-idempotency-${witness}`]);
 });
 
 test.each([
@@ -184,11 +162,4 @@ test('an action that is refused because of a passing state may be repeated', asy
   stand.fake.setDeviceState(id(), 'inactive');
   const never = stand.driver.rebootMachine(id(), 'graceful', callOf());
   await expect(never).rejects.toMatchObject({ code: 'invalid' });
-});
-
-test('host keys are not for this API to prove', async () => {
-  stand = await start();
-  const machine = await stand.provider.getMachine(id(), live);
-  const proof = stand.driver.verifyHostKey(machine, Buffer.alloc(0), callOf(), NO_SESSION);
-  await expect(proof).rejects.toMatchObject({ code: 'not-implemented' });
 });

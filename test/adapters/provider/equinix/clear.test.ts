@@ -1,14 +1,14 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createHoldKeeper } from '../../../../src/actors/providers/holds.ts';
 import { createMemBmdb } from '../../../doubles/mem-bmdb/mem-bmdb.ts';
 import { advance, createSeededRandom } from '../../../doubles/simulated-clock.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { DEFAULT_GUARD } from '../../../../src/domain/recovery/guard-judgement.ts';
 import { recordingLog } from '../../../doubles/recording-log.ts';
-import { live, OURS, type Stand, startStand } from './stand.ts';
+import { live } from '../driver-stand.ts';
+import { OURS, type Stand, startStand } from './stand.ts';
 
 let stand: Stand;
-afterEach(() => stand.close());
 
 test('A3: a long pause is in the BMDB alone, and clearing it there ends it in all daemons', async () => {
   stand = await startStand({ devices: [{ hostname: 'shepherd-ci-x', tags: OURS }] });

@@ -1,19 +1,15 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { CreateRequest } from '../../../../src/adapters/provider/port.ts';
 import { endOfCreation } from '../../../../src/domain/provisioning/creation-end.ts';
 import { witness } from '../../../../src/domain/ids.ts';
-import { callOf } from './fleet.ts';
-import { live, OURS, reservationId, type Stand, startStand } from './stand.ts';
+import { callOf, live } from '../driver-stand.ts';
+import { OURS, reservationId, type Stand, startStand } from './stand.ts';
 
 const CREATE = { method: 'POST', route: '/projects/{id}/devices' };
 const SLOT = reservationId(1);
 const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
 
 let stand: Stand;
-afterEach(async () => {
-  expect(stand.fake.violations()).toEqual([]);
-  await stand.close();
-});
 
 async function order() {
   const { machines } = await stand.provider.listMachines(live);
@@ -27,28 +23,6 @@ const answer = (code: number, message: string, headers = {}) =>
   });
 const start = (options?: Parameters<typeof startStand>[1]) =>
   startStand({ reservations: [{ id: SLOT }] }, options);
-
-test('429 for longer than the operation may take says until when', async () => {
-  stand = await start();
-  const asked = await order();
-  answer(429, 'Too many requests', { 'Retry-After': '3500' });
-  const before = stand.deps.clock.now();
-  const failure = await stand.provider.createMachine(asked, live).catch((error: unknown) => error);
-  expect(failure).toMatchObject({ code: 'transient', outcome: 'not-done' });
-  const { retryAt } = (failure as { rateLimit: { retryAt: Date } }).rateLimit;
-  expect(retryAt.getTime() - before).toBeGreaterThan(3_000_000);
-});
-
-test('no capacity is about the plan', async () => {
-  stand = await start();
-  const asked = await order();
-  answer(503, 'There are no available hardware reservations');
-  await expect(stand.provider.createMachine(asked, live)).rejects.toMatchObject({
-    code: 'transient',
-    outcome: 'not-done',
-    capacity: { scope: 'plan' },
-  });
-});
 
 test.each([
   [422, 'You have reached your device limit'],
@@ -195,15 +169,6 @@ test('a creation that is refused looks for the key again', async () => {
   stand.fake.clearFaults();
   await stand.provider.createMachine(asked, live);
   expect(stand.count('GET /projects/{id}/ssh-keys')).toBe(looks + 1);
-});
-
-test('after the end everything is stopped', async () => {
-  stand = await start();
-  await stand.driver.stop();
-  await stand.driver.stop();
-  const late = stand.driver.listMachines({}, callOf());
-  await expect(late).rejects.toMatchObject({ code: 'stopped', outcome: 'not-done' });
-  expect(stand.fake.requests()).toEqual([]);
 });
 
 test('spot machines and those in another place run out by themselves', async () => {

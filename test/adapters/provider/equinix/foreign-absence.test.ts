@@ -1,12 +1,11 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
-import { fleetOver } from './fleet.ts';
 import { answer, type Script, type ScriptedApi, startScriptedApi } from './scripted-api.ts';
-import { configFor, INSTANCE_SET_ID, recordingDeps } from './setup.ts';
+import { INSTANCE_SET_ID, live as call } from '../driver-stand.ts';
+import { configFor, fleetOver, recordingDeps } from './setup.ts';
 
 const ID = '11110000-0000-4000-8000-000000000001';
 const RESERVATION = '33330000-0000-4000-8000-000000000003';
-const call = { signal: new AbortController().signal };
 const DEVICE = {
   id: ID,
   hostname: 'shepherd-ci-33330000-0000-4000',
@@ -18,10 +17,6 @@ const meta = (total: number) => ({ total, current_page: 1, last_page: 1 });
 
 let api: ScriptedApi;
 let provider: FleetProvider;
-afterEach(async () => {
-  await provider.stop();
-  await api.close();
-});
 
 /** The lists are the API's; what is asked of a single thing is answered by whom the test says. */
 async function behind(
@@ -45,6 +40,7 @@ async function behind(
   };
   api = await startScriptedApi(serve, deps.network);
   provider = fleetOver(configFor(api.url), deps);
+  onTestFinished(() => provider.stop());
 }
 const changes = () => api.seen.filter(({ method }) => method !== 'GET').map(({ method }) => method);
 

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createEquinixClient } from '../../../../src/adapters/provider/equinix/client/client.ts';
-import { waitAsked } from '../../../../src/adapters/http/outcome.ts';
 import type { EquinixConfig } from '../../../../src/adapters/provider/equinix/settings.ts';
 import { driven } from '../../../doubles/simulated-clock.ts';
+import { live } from '../driver-stand.ts';
 import { answer, type ScriptedApi, type SeenRequest, startScriptedApi } from './scripted-api.ts';
 import { configFor, PROJECT_ID, publicKeyLine, recordingDeps } from './setup.ts';
 
@@ -11,15 +11,11 @@ const [ID, OTHER] = [
   'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701',
   'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f702',
 ];
-const { signal } = new AbortController();
+const { signal } = live;
 const ERRORS = { errors: ['it was refused'] };
 
 let api: ScriptedApi;
 let client: ReturnType<typeof createEquinixClient>;
-afterEach(async () => {
-  client.stop();
-  await api.close();
-});
 
 /** A server that answers changes, and reads, with these. */
 async function start(
@@ -29,6 +25,7 @@ async function start(
   const deps = recordingDeps();
   api = await startScriptedApi((request, res) => reply(request, res), deps.network);
   client = driven(deps.clock, createEquinixClient(configFor(api.url, change), deps));
+  onTestFinished(() => client.stop());
 }
 const changesAndReads = (changed: unknown, read: unknown) =>
   start(({ method }, res) => answer(res, 200, method === 'GET' ? read : changed));
@@ -102,37 +99,6 @@ test.each(CHANGES)('A6: %s that is answered with another id is looked at', async
   await changesAndReads({ ...wanted, id: OTHER }, wanted);
   expect(await change()).toMatchObject({ id: ID });
   expect(changes()).toBe(1);
-});
-
-test.each([
-  ['-5', 20_000],
-  ['+60', 20_000],
-  ['1.5', 20_000],
-  ['0x10', 20_000],
-  ['2026-08-01', 20_000],
-  ['', 20_000],
-  [' 7 ', 7_000],
-  ['Sat, 01 Aug 2026 10:00:20 GMT', 20_000],
-])('A6: Retry-After of "%s" is read as RFC 9110 says', async (text, waitMs) => {
-  await start(() => undefined);
-  const nowMs = Date.parse('2026-08-01T10:00:00Z');
-  expect(waitAsked({ headers: { 'retry-after': text } }, nowMs)).toBe(waitMs);
-});
-
-test('A6: a page has a limit, and the error says so', async () => {
-  const chunk = Buffer.alloc(1 << 20, ' ');
-  await start((_, res) => {
-    res.writeHead(200);
-    const more = () => {
-      while (!res.destroyed && res.write(chunk));
-      if (!res.destroyed) res.once('drain', more);
-    };
-    more();
-  });
-  await expect(client.listDevices(signal)).rejects.toMatchObject({
-    kind: 'Protocol',
-    messages: ['the reply is larger than 32 MiB'],
-  });
 });
 
 test('A6: a listing that goes on and on has a limit, and the error says so', async () => {

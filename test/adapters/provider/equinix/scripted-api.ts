@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { onTestFinished } from 'vitest';
 import { listenAt, type Network } from '../../../../src/simulator/listen.ts';
 
 export interface SeenRequest {
@@ -26,7 +27,7 @@ export type Script = (
   count: number,
 ) => void | Promise<void>;
 
-/** @param network where it listens; TCP if absent. */
+/** Closes itself when the test has ended. @param network where it listens; TCP if absent. */
 export async function startScriptedApi(script: Script, network?: Network): Promise<ScriptedApi> {
   const seen: SeenRequest[] = [];
   let inFlight = 0;
@@ -55,6 +56,7 @@ export async function startScriptedApi(script: Script, network?: Network): Promi
     ...{ host: '127.0.0.1', port: 0 },
     ...(network && { network }),
   });
+  onTestFinished(close);
   return {
     url: `http://127.0.0.1:${port}/some/prefix`,
     seen,

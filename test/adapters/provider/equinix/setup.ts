@@ -2,15 +2,24 @@ import { createMemoryNetwork, type MemoryNetwork } from '../../../doubles/memory
 import {
   createSeededRandom,
   createSimulatedClock,
+  driven,
   type VirtualClock,
 } from '../../../doubles/simulated-clock.ts';
 import type { Log } from '../../../../src/adapters/log/port.ts';
+import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import {
   EQUINIX_DEFAULTS,
   type EquinixConfig,
 } from '../../../../src/adapters/provider/equinix/settings.ts';
-import type { EquinixProviderDeps } from '../../../../src/adapters/provider/equinix/equinix-provider.ts';
+import { createFleetProvider } from '../../../../src/adapters/provider/core/fleet-provider.ts';
+import {
+  createEquinixProvider,
+  type EquinixProviderDeps,
+} from '../../../../src/adapters/provider/equinix/equinix-provider.ts';
+import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
+import { providerName } from '../../../../src/domain/ids.ts';
 import type { Fakequinix } from '../../../../src/simulator/fakequinix/options.ts';
+import { INSTANCE_SET_ID } from '../driver-stand.ts';
 
 export const TOKEN = 'token-that-must-never-be-seen';
 export const PROJECT_ID = '9d1c0000-0000-4000-8000-000000000001';
@@ -26,17 +35,21 @@ export function publicKeyLine(mark: number, comment = 'shepherd'): string {
   return `ssh-ed25519 ${blob.toString('base64')} ${comment}`;
 }
 
-export const INSTANCE_SET_ID = 'shep0-ci000-000000000000000';
-
-export const configFor = (baseUrl: string, change: Partial<EquinixConfig> = {}): EquinixConfig => ({
-  ...EQUINIX_DEFAULTS,
-  name: 'equinix',
-  baseUrl,
+/** The settings of an operator, as a configuration writes them. */
+export const GIVEN = {
+  token: '${TOKEN}',
   username: 'tester',
-  token: () => TOKEN,
   projectId: PROJECT_ID,
   devicePrefix: 'shepherd-ci-',
   sshKeyLabel: 'shepherd-ci',
+};
+
+export const configFor = (baseUrl: string, change: Partial<EquinixConfig> = {}): EquinixConfig => ({
+  ...EQUINIX_DEFAULTS,
+  ...GIVEN,
+  name: 'equinix',
+  baseUrl,
+  token: () => TOKEN,
   publicKeyLine: publicKeyLine(1),
   instanceSetId: INSTANCE_SET_ID,
   os: 'ubuntu_22_04',
@@ -80,17 +93,31 @@ export function recordingDeps(): Recorded {
     random: createSeededRandom(7),
     log,
     metrics: {
+      ...silentMetrics,
       equinixCall: (endpoint, status) => void calls.push({ endpoint, status }),
-      equinixSlots: () => undefined,
-      equinixRetry: () => undefined,
-      equinixPaused: () => undefined,
-      equinixCreate: () => undefined,
-      equinixReservations: () => undefined,
-      equinixWalk: () => undefined,
     },
     lines,
     calls,
   };
+}
+
+/** The driver in the core's hands, as the fleet has it; its calls let time pass. */
+export const fleetOver = (config: EquinixConfig, deps: Recorded): FleetProvider =>
+  driven(deps.clock, bareFleetOver(config, deps));
+
+/** The same in time that somebody else lets pass. */
+export function bareFleetOver(config: EquinixConfig, deps: EquinixProviderDeps): FleetProvider {
+  const options = {
+    name: providerName(config.name),
+    type: 'equinix',
+    instanceSetId: config.instanceSetId,
+    sharedTags: {},
+    image: null,
+    initCommand: '',
+    publicKey: config.publicKeyLine,
+  };
+  const metrics = { ...silentMetrics, ...deps.metrics };
+  return createFleetProvider(createEquinixProvider(config, deps), options, { ...deps, metrics });
 }
 
 /** What anybody with access to the project can do to a device. */

@@ -1,12 +1,12 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { DriverContext } from '../../../../src/adapters/provider/port.ts';
 import { createEquinixClient } from '../../../../src/adapters/provider/equinix/client/client.ts';
 import { createOurSshKey } from '../../../../src/adapters/provider/equinix/ssh-key.ts';
 import { fingerprintOfLine } from '../../../../src/adapters/kit/public-key.ts';
-import { callOf } from './fleet.ts';
+import { callOf, live } from '../driver-stand.ts';
 import { configFor, publicKeyLine } from './setup.ts';
 import { driven } from '../../../doubles/simulated-clock.ts';
-import { live, type Stand, startStand } from './stand.ts';
+import { type Stand, startStand } from './stand.ts';
 
 const LOOK = 'GET /projects/{id}/ssh-keys';
 const HOUR_MS = 3_600_000;
@@ -14,7 +14,6 @@ const OURS = { label: 'shepherd-ci', key: publicKeyLine(1) };
 const { signal } = live;
 
 let stand: Stand;
-afterEach(() => stand.close());
 
 /** Our key as seen so long after now. */
 async function keyAt(

@@ -1,146 +1,137 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
-import { equinixDriver } from '../../../../src/adapters/provider/equinix/driver.ts';
-import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
-import { createSeededRandom, driven } from '../../../doubles/simulated-clock.ts';
 import { createMemoryRecords } from '../../../../src/adapters/provider/core/memory-records.ts';
+import { equinixDriver } from '../../../../src/adapters/provider/equinix/driver.ts';
+import type { EquinixSettings } from '../../../../src/adapters/provider/equinix/settings.ts';
+import type { Driver, FleetCall, FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import { openProvider } from '../../../../src/daemon/providers.ts';
 import { NothingToDo } from '../../../../src/domain/errors.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
-import { over } from './fleet.ts';
-import { INSTANCE_SET_ID, publicKeyLine } from './setup.ts';
-import { live, OURS, type Stand, startStand } from './stand.ts';
+import type { FakequinixOptions } from '../../../../src/simulator/fakequinix/options.ts';
+import { createSeededRandom, driven, runOut } from '../../../doubles/simulated-clock.ts';
+import { INSTANCE_SET_ID, live } from '../driver-stand.ts';
+import { GIVEN, publicKeyLine } from './setup.ts';
+import { OURS, startStand } from './stand.ts';
 
-const NAME = 'shepherd-ci-x';
 const ACT = 'POST /devices/{id}/actions';
+const DELETE = 'DELETE /devices/{id}';
 const DAEMONS = 3;
 /** What a call may take, without its waits for a turn. */
 const LIMIT_MS = 15_000;
 
-let stand: Stand;
-let provider: FleetProvider;
-afterEach(async () => {
-  await provider.stop();
-  await stand.close();
-});
-
-/** One of three daemons, with the settings that a provider has when nothing is said of them. */
-async function start(device: object = {}): Promise<void> {
-  stand = await startStand({ devices: [{ hostname: NAME, tags: OURS, ...device }] });
+/** Three daemons, with the settings that a provider has when nothing is said of them. */
+async function start(
+  hostnames: readonly string[] = ['x'],
+  fakequinix: Partial<FakequinixOptions> = {},
+) {
+  const devices = hostnames.map((name) => ({ hostname: `shepherd-ci-${name}`, tags: OURS }));
+  const stand = await startStand({ devices }, { fakequinix });
   const { fake } = stand;
-  const schema = equinixDriver.settings({
-    env: { TOKEN: fake.tokens.user },
-    baseDirectory: '/',
-    checkFiles: false,
+  const { clock, network, log, metrics } = stand.deps;
+  const around = { env: { TOKEN: fake.tokens.user }, baseDirectory: '/', checkFiles: false };
+  const given = { ...GIVEN, baseUrl: fake.url, projectId: fake.projectId };
+  const settings = equinixDriver.settings(around).parse(given);
+  const common = { instanceSetId: INSTANCE_SET_ID, sharedTags: {}, callsPerSecond: 0 };
+  const overNetwork: Driver = {
+    ...(equinixDriver as Driver),
+    open: (own, context) => equinixDriver.open(own as EquinixSettings, { ...context, network }),
+  };
+  const daemons = Array.from({ length: DAEMONS }, (_, n) => {
+    const { provider } = openProvider(
+      providerName('equinix'),
+      { driver: 'equinix', ...common, ...settings } as never,
+      {
+        ...{ clock, log, version: '1', publicKey: publicKeyLine(1), daemons: () => DAEMONS },
+        random: createSeededRandom(n + 1),
+        metrics: { ...silentMetrics, ...metrics },
+        records: createMemoryRecords(createSeededRandom(2)),
+        drivers: new Map([[equinixDriver.name, overNetwork]]),
+      },
+    );
+    onTestFinished(() => runOut(clock, provider.stop()));
+    return provider;
   });
-  const settings = schema.parse({
-    baseUrl: fake.url,
-    token: '${TOKEN}',
-    username: 'tester',
-    projectId: fake.projectId,
-    devicePrefix: 'shepherd-ci-',
-    sshKeyLabel: 'shepherd-ci',
-  });
-  const { clock, network, random, log, metrics } = stand.deps;
-  const opened = openProvider(
-    providerName('equinix'),
-    {
-      driver: 'equinix',
-      instanceSetId: INSTANCE_SET_ID,
-      sharedTags: {},
-      callsPerSecond: 0,
-      ...settings,
-    } as never,
-    {
-      clock,
-      random,
-      log,
-      metrics: { ...silentMetrics, ...metrics },
-      version: '1',
-      records: createMemoryRecords(createSeededRandom(2)),
-      drivers: over(network),
-      publicKey: publicKeyLine(1),
-      daemons: () => DAEMONS,
-    },
-  );
-  provider = driven(clock, opened.provider);
+  const provider = driven(clock, daemons[0]!);
+  return { ...stand, clock, daemons, provider, id: fake.devices()[0]!.id };
 }
-const id = () => stand.fake.devices()[0]!.id;
 
-type Order = (how: Parameters<FleetProvider['setPower']>[2]) => Promise<unknown>;
+type Order = (provider: FleetProvider, id: string, how: FleetCall) => Promise<unknown>;
 const ORDERS: readonly (readonly [string, string, Order])[] = [
-  ['a reboot', ACT, (how) => provider.rebootMachine(id(), 'graceful', how)],
-  ['power', ACT, (how) => provider.setPower(id(), 'off', how)],
-  ['a reinstallation', ACT, (how) => provider.reinstallMachine(id(), how)],
-  ['a deletion', 'DELETE /devices/{id}', (how) => provider.deprovisionMachine(id(), how)],
+  ['a reboot', ACT, (provider, id, how) => provider.rebootMachine(id, 'graceful', how)],
+  ['power', ACT, (provider, id, how) => provider.setPower(id, 'off', how)],
+  ['a reinstallation', ACT, (provider, id, how) => provider.reinstallMachine(id, how)],
+  ['a deletion', DELETE, (provider, id, how) => provider.deprovisionMachine(id, how)],
 ];
 
 test.each(ORDERS)(
-  'A4: the wait for a turn among three daemons does not count against the limit of %s',
+  'A4: %s waits for its turn past its limit, and is checked just before it is sent',
   async (_, request, order) => {
-    await start();
-    await order({ ...live, timeoutMs: LIMIT_MS });
-    expect(stand.count(request)).toBe(1);
+    const { provider, id, sent, count } = await start();
+    const sentBefore: number[] = [];
+    const beforeSending = async () => void sentBefore.push(sent().length);
+    await order(provider, id, { ...live, timeoutMs: LIMIT_MS, beforeSending });
+    expect(count(request)).toBe(1);
+    expect(sent()[sentBefore.at(-1)!], 'nothing was waited for after the check').toBe(request);
   },
 );
 
-test.each(ORDERS)('A4: whether it is still wanted is checked just before %s', async (...row) => {
-  const [, request, order] = row;
-  await start();
-  const requestsBefore: number[] = [];
-  const beforeSending = async () => void requestsBefore.push(stand.fake.requests().length);
-  await order({ ...live, beforeSending });
-  const lines = stand.fake.requests().map(({ method, route }) => `${method} ${route}`);
-  expect(lines[requestsBefore.at(-1)!], 'nothing was waited for after the check').toBe(request);
-});
-
 test.each(ORDERS)('A4: %s that is not wanted any more is not sent', async (_, request, order) => {
-  await start();
+  const { provider, id, count, fake } = await start();
   const cause = new NothingToDo('it came back');
   const how = { ...live, beforeSending: () => Promise.reject(cause) };
-  await expect(order(how)).rejects.toBe(cause);
-  expect(stand.count(request)).toBe(0);
-  const tags = stand.fake.devices()[0]?.tags;
-  expect(tags, 'what was prepared is put back').toEqual(OURS);
+  await expect(order(provider, id, how)).rejects.toBe(cause);
+  expect(count(request)).toBe(0);
+  expect(fake.devices()[0]?.tags, 'what was prepared is put back').toEqual(OURS);
 });
 
 test('A4: an answer that takes too long does count', async () => {
-  await start();
-  stand.fake.addFault({ effect: { type: 'hang', phase: 'before' } });
-  const late = provider.rebootMachine(id(), 'graceful', { ...live, timeoutMs: LIMIT_MS });
+  const { provider, id, fake } = await start();
+  fake.addFault({ effect: { type: 'hang', phase: 'before' } });
+  const late = provider.rebootMachine(id, 'graceful', { ...live, timeoutMs: LIMIT_MS });
   await expect(late).rejects.toMatchObject({ code: 'aborted', outcome: 'not-done' });
 });
 
 test('A4: a wait that the server asks for counts against no limit', async () => {
-  await start();
+  const { provider, id, fake, count } = await start();
   const headers = { 'Retry-After': '30' };
   const match = { method: 'POST', route: '/devices/{id}/actions' };
-  stand.fake.addFault({ match, times: 1, effect: { type: 'status', code: 429, headers } });
-  await provider.rebootMachine(id(), 'graceful', { ...live, timeoutMs: LIMIT_MS });
-  expect(stand.count(ACT)).toBe(2);
+  fake.addFault({ match, times: 1, effect: { type: 'status', code: 429, headers } });
+  await provider.rebootMachine(id, 'graceful', { ...live, timeoutMs: LIMIT_MS });
+  expect(count(ACT)).toBe(2);
 });
 
-test('A3: a reboot is three requests: the device is looked at just before it is asked for', async () => {
-  await start();
-  await provider.rebootMachine(id(), 'graceful', live);
-  const lines = stand.fake.requests().map(({ method, route }) => `${method} ${route}`);
-  expect(lines).toEqual(['GET /devices/{id}/events', 'GET /devices/{id}', ACT]);
-});
-
-test('A3: power is two requests, and a deletion three', async () => {
-  await start();
-  await provider.setPower(id(), 'off', live);
-  await provider.deprovisionMachine(id(), live);
-  const lines = stand.fake.requests().map(({ method, route }) => `${method} ${route}`);
-  const given = ['PUT /devices/{id}', 'DELETE /devices/{id}'];
-  expect(lines).toEqual(['GET /devices/{id}', ACT, 'GET /devices/{id}', ...given]);
+test('A3: the requests of a reboot, of power, and of a deletion: each looks just before it asks', async () => {
+  const { provider, id, sent, lastSeq } = await start();
+  const look = 'GET /devices/{id}';
+  await provider.rebootMachine(id, 'graceful', live);
+  expect(sent()).toEqual(['GET /devices/{id}/events', look, ACT]);
+  const seq = lastSeq();
+  await provider.setPower(id, 'off', live);
+  await provider.deprovisionMachine(id, live);
+  expect(sent(seq)).toEqual([look, ACT, look, 'PUT /devices/{id}', DELETE]);
 });
 
 test('what gives a machine back goes before all that waits for a turn at the API', async () => {
-  await start();
-  const looks = [1, 2, 3].map(() => provider.getMachine(id(), live));
-  const given = provider.deprovisionMachine(id(), live);
-  await Promise.allSettled([...looks, given]);
-  const methods = stand.fake.requests().map(({ method }) => method);
-  expect(methods.indexOf('DELETE'), 'two looks were begun before it').toBeLessThanOrEqual(4);
+  const { provider, id, sent } = await start();
+  const looks = [1, 2, 3].map(() => provider.getMachine(id, live));
+  await Promise.allSettled([...looks, provider.deprovisionMachine(id, live)]);
+  expect(sent().indexOf(DELETE), 'two looks were begun before it').toBeLessThanOrEqual(4);
+});
+
+test('A4: each of three daemons that also lists asks for a reboot within a minute', async () => {
+  const { daemons, fake, clock, count } = await start(['a', 'b', 'c'], { profile: 'real' });
+  const ids = fake.devices().map(({ id }) => id);
+  const startMs = clock.monotonic();
+  const reboots = daemons.map(async (daemon, n) => {
+    const listing = daemon.listMachines(live);
+    // The ladder looks whose machine it is before it asks.
+    await daemon.getMachine(ids[n]!, live);
+    await daemon.rebootMachine(ids[n]!, 'graceful', { ...live, timeoutMs: LIMIT_MS });
+    const seconds = (clock.monotonic() - startMs) / 1_000;
+    await listing;
+    return seconds;
+  });
+  const seconds = await runOut(clock, Promise.all(reboots));
+  expect(count(ACT)).toBe(DAEMONS);
+  expect(Math.max(...seconds), `asked after ${seconds.join(', ')} s`).toBeLessThanOrEqual(60);
 });

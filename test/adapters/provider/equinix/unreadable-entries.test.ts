@@ -1,13 +1,11 @@
-import { afterEach, expect, test } from 'vitest';
-import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
-import { fleetOver } from './fleet.ts';
-import { answer, type Script, type ScriptedApi, startScriptedApi } from './scripted-api.ts';
-import { configFor, INSTANCE_SET_ID, PROJECT_ID, recordingDeps } from './setup.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { answer, type Script, startScriptedApi } from './scripted-api.ts';
+import { INSTANCE_SET_ID, live } from '../driver-stand.ts';
+import { configFor, fleetOver, PROJECT_ID, recordingDeps } from './setup.ts';
 
 const ID = '11110000-0000-4000-8000-000000000001';
 const STRANGER = '22220000-0000-4000-8000-000000000002';
 const RESERVATION = '33330000-0000-4000-8000-000000000003';
-const call = { signal: new AbortController().signal };
 
 const device = (id: string, change: object = {}) => ({
   id,
@@ -23,13 +21,6 @@ const meta = (total: number) => ({ total, current_page: 1, last_page: 1 });
 const BRACKETS = 200_000;
 const nested = '['.repeat(BRACKETS) + ']'.repeat(BRACKETS);
 
-let api: ScriptedApi;
-let provider: FleetProvider;
-afterEach(async () => {
-  await provider.stop();
-  await api.close();
-});
-
 /** @param devices as they stand in the reply, each a JSON text. */
 async function listed(devices: readonly string[], reservations: readonly string[] = []) {
   const deps = recordingDeps();
@@ -39,9 +30,10 @@ async function listed(devices: readonly string[], reservations: readonly string[
       : ['hardware_reservations', reservations];
     answer(res, 200, `{"${name}":[${list.join()}],"meta":${JSON.stringify(meta(list.length))}}`);
   };
-  api = await startScriptedApi(serve, deps.network);
-  provider = fleetOver(configFor(api.url), deps);
-  return provider.listMachines(call);
+  const api = await startScriptedApi(serve, deps.network);
+  const provider = fleetOver(configFor(api.url), deps);
+  onTestFinished(() => provider.stop());
+  return provider.listMachines(live);
 }
 const json = (value: unknown) => JSON.stringify(value);
 

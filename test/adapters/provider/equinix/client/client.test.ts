@@ -1,17 +1,14 @@
-import { createServer as createHttpsServer } from 'node:https';
 import { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { inspect } from 'node:util';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../../../src/adapters/clock/system-clock.ts';
-import { createDevCertificates } from '../../../../../src/adapters/agents/tls-material.ts';
 import {
   createEquinixClient,
   type EquinixClient,
 } from '../../../../../src/adapters/provider/equinix/client/client.ts';
 import { isNotFound } from '../../../../../src/adapters/http/errors.ts';
-import { listenAt } from '../../../../../src/simulator/listen.ts';
 import { driven, settled } from '../../../../doubles/simulated-clock.ts';
 import { configFor, type Recorded, recordingDeps, TOKEN } from '../setup.ts';
 import { answer, type Script, type ScriptedApi, startScriptedApi } from '../scripted-api.ts';
@@ -20,20 +17,13 @@ import { failureOf, live } from './stand.ts';
 const ID = 'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701';
 const DEVICE = { id: ID, hostname: 'shepherd-ci-4f0c2d9a', state: 'active', tags: [] };
 
-let closers: (() => unknown)[];
-beforeEach(() => {
-  closers = [];
-  deps = recordingDeps();
-});
-afterEach(async () => {
-  for (const close of closers.toReversed()) await close();
-});
+beforeEach(() => void (deps = recordingDeps()));
 
 let api: ScriptedApi;
 let client: EquinixClient;
 let deps: Recorded;
 
-/** Over TCP and TLS, in real time, where `on` is the wire. */
+/** Over TCP, in real time, where `on` is the wire. */
 function connect(baseUrl: string, change: Parameters<typeof configFor>[1] = {}, on = 'memory') {
   const { clock } = deps;
   const isWire = on === 'wire';
@@ -42,11 +32,10 @@ function connect(baseUrl: string, change: Parameters<typeof configFor>[1] = {}, 
     isWire ? { ...deps, clock: systemClock, network: undefined } : deps,
   );
   client = isWire ? made : driven(clock, made);
-  closers.push(() => client.stop());
+  onTestFinished(() => client.stop());
 }
 async function start(script: Script, change: Parameters<typeof configFor>[1] = {}, on = 'memory') {
   api = await startScriptedApi(script, on === 'wire' ? undefined : deps.network);
-  closers.push(() => api.close());
   connect(`${api.url}/`, change, on);
 }
 
@@ -205,17 +194,6 @@ test('a connection that is never established is left in time, and a change tried
   expect(deps.calls[0]).toEqual({ endpoint: 'DeleteDevice', status: 'deadline exceeded' });
 });
 
-test('a certificate that nobody we trust has signed is permanent', async () => {
-  const { key, cert } = await createDevCertificates({ names: [] });
-  const server = createHttpsServer({ key, cert }, (_, res) => res.end('{}'));
-  const { port, close } = await listenAt(server, { host: '127.0.0.1', port: 0 });
-  closers.push(close);
-  connect(`https://127.0.0.1:${port}`, {}, 'wire');
-  const error = await failureOf(client.getDevice(ID, live));
-  expect(error).toMatchObject({ kind: 'Network', attempts: 1 });
-  expect(error.message).toMatch(/certificate refused/);
-});
-
 test.each([
   ['http://203.0.113.7/metal/v1', /loopback only/],
   ['ftp://127.0.0.1/', /no http or https/],
@@ -256,13 +234,6 @@ test('the same key stored twice, by daemons that started together, will do', asy
   await start((_, res) => answer(res, 200, { ssh_keys: ids.map((id) => ({ id, ...key })) }));
   expect(await client.ensureSshKey(key, live)).toBe(ID);
   expect(api.seen.map(({ method }) => method)).toEqual(['GET']);
-});
-
-test('a page number that does not advance is Protocol', async () => {
-  const meta = { total: 9, current_page: 1, last_page: 3, next: { href: '/devices?page=2' } };
-  await start((_, res) => answer(res, 200, { devices: [DEVICE], meta }));
-  expect(await failureOf(client.listDevices(live))).toMatchObject({ kind: 'Protocol' });
-  expect(api.seen).toHaveLength(2);
 });
 
 test('a created device with another name or witness is nothing to rely on', async () => {

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import {
   createEquinixClient,
   type EquinixClient,
@@ -34,10 +34,6 @@ const RESUMED = { ...ORDER, resumed: true };
 let deps: Recorded;
 let api: ScriptedApi;
 let client: EquinixClient;
-afterEach(async () => {
-  client.stop();
-  await api.close();
-});
 
 async function start(scenery: Scenery) {
   const { reservation, device = () => [404, REFUSED], tagged = [], creation } = scenery;
@@ -53,6 +49,7 @@ async function start(scenery: Scenery) {
   api = await startScriptedApi((request, res) => answer(res, ...reply(request)), deps.network);
   const timings = { probeGapMs: 1_000, settleMs: 5_000 };
   client = driven(deps.clock, createEquinixClient(configFor(api.url, { timings }), deps));
+  onTestFinished(() => client.stop());
 }
 const listOf = (devices: readonly object[]) => ({
   devices,
@@ -66,8 +63,6 @@ test('a resumed creation does not take a holder that it cannot read for a strang
     const error = await failureOf(client.createDevice(RESUMED, live));
     expect(error).toMatchObject({ kind: 'OutcomeUnknown', ambiguous: true });
     expect(methods()).toEqual(new Set(['GET']));
-    client.stop();
-    await api.close();
   }
 });
 
@@ -97,8 +92,6 @@ test('without a holder that is certain; a stranger on the reservation is a lost 
   const sought = { reservationId: SLOT, witness: WITNESS };
   await start({});
   expect(await client.findByWitness(sought, live)).toBeNull();
-  client.stop();
-  await api.close();
   await start({ reservation: { device: { ...DEVICE, tags: ['of somebody'] } } });
   expect(await failureOf(client.findByWitness(sought, live))).toMatchObject({
     kind: 'RaceLost',

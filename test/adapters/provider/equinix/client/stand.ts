@@ -1,4 +1,4 @@
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { createMemoryNetwork, type MemoryNetwork } from '../../../../doubles/memory-network.ts';
 import {
   createSeededRandom,
@@ -38,7 +38,7 @@ export interface Stand {
   readonly metrics: ReturnType<typeof createMemMetrics>;
   /** Everything logged, as JSON lines. */
   readonly lines: readonly string[];
-  /** Another client of the same account; stopped with the stand. */
+  /** Another client of the same account. */
   another(change?: Partial<EquinixConfig>): EquinixClient;
   /** Lets time pass until the promise settles. */
   run<T>(promise: Promise<T>): Promise<T>;
@@ -52,7 +52,6 @@ export interface Stand {
   inFlight(): number;
   /** Counts from here on. */
   forget(): void;
-  close(): Promise<void>;
 }
 
 export interface StandOptions {
@@ -108,6 +107,11 @@ export async function createStand(options: StandOptions = {}): Promise<Stand> {
 
   const run = <T>(promise: Promise<T>): Promise<T> => runOut(clock, promise);
 
+  onTestFinished(async () => {
+    for (const client of clients) client.stop();
+    await fake.close();
+    expect(fake.violations()).toEqual([]);
+  });
   const calls = () => fake.requests(fromSeq);
   return {
     fake,
@@ -123,12 +127,6 @@ export async function createStand(options: StandOptions = {}): Promise<Stand> {
     calls,
     routes: () => calls().map(({ method, route }) => `${method} ${route}`),
     forget: () => void (fromSeq = fake.requests().at(-1)?.seq ?? 0),
-    close: async () => {
-      for (const client of clients) client.stop();
-      const violations = fake.violations();
-      await fake.close();
-      expect(violations).toEqual([]);
-    },
   };
 }
 

@@ -1,11 +1,11 @@
 import { settled } from '../../../../doubles/simulated-clock.ts';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { witness } from '../../../../../src/domain/ids.ts';
 import type {
   DeviceOrder,
   Progress,
 } from '../../../../../src/adapters/provider/equinix/client/device-order.ts';
-import { INSTANCE_SET_ID } from '../setup.ts';
+import { INSTANCE_SET_ID } from '../../driver-stand.ts';
 import { createStand, live, orderFor, type Stand, WITNESS } from './stand.ts';
 
 const GET_RESERVATION = 'GET /hardware-reservations/{id}';
@@ -26,7 +26,6 @@ beforeEach(async () => {
   progress = [];
   order = await orderFor(stand, { onAttempt: async (seen) => void progress.push(seen) });
 });
-afterEach(() => stand.close());
 
 const create = (change: Partial<DeviceOrder> = {}) =>
   stand.client.createDevice({ ...order, ...change }, live);
@@ -286,7 +285,6 @@ test.each([
   const error = await other.failureOf(other.client.createDevice(rejected, live));
   expect(error).toMatchObject({ kind: 'Rejected', ambiguous: false });
   expect(other.routes()).toEqual([GET_RESERVATION]);
-  await other.close();
 });
 
 test('a reservation of another project is a lost race', async () => {
@@ -302,7 +300,6 @@ test('a reservation of another project is a lost race', async () => {
   const error = await other.failureOf(other.client.createDevice(moved, live));
   expect(error).toMatchObject({ kind: 'RaceLost' });
   expect(other.routes()).toEqual([GET_RESERVATION]);
-  await other.close();
 });
 
 test('the server is not asked to pick a reservation', async () => {

@@ -1,0 +1,67 @@
+import { silentMetrics } from '../../../src/adapters/metrics/port.ts';
+import { createMemoryRecords } from '../../../src/adapters/provider/core/memory-records.ts';
+import { NO_SHELL } from '../../../src/adapters/provider/core/no-shell.ts';
+import type { CallOptions, DriverContext } from '../../../src/adapters/provider/port.ts';
+import { isProviderError, type ProviderError } from '../../../src/domain/errors.ts';
+import { providerName } from '../../../src/domain/ids.ts';
+import { recordingLog } from '../../doubles/recording-log.ts';
+import { createSeededRandom, createSimulatedClock } from '../../doubles/simulated-clock.ts';
+
+export const INSTANCE_SET_ID = 'shep0-ci000-000000000000000';
+export const live = { signal: new AbortController().signal };
+
+/** What a driver is opened with, with nothing special about it. */
+export const driverContext = (
+  name: string,
+  change: Partial<DriverContext> = {},
+): DriverContext => ({
+  name: providerName(name),
+  instanceSetId: INSTANCE_SET_ID,
+  clock: createSimulatedClock(),
+  random: createSeededRandom(1),
+  log: recordingLog(),
+  metrics: silentMetrics,
+  publicKey: '',
+  records: createMemoryRecords(createSeededRandom(2))(providerName(name)),
+  shell: NO_SHELL,
+  userAgent: 'test/1',
+  daemons: () => 1,
+  ...change,
+});
+
+/** For a call of the driver itself; whatever machine it is about is taken for ours. */
+export const callOf = (change: Partial<CallOptions> = {}): CallOptions => ({
+  ...live,
+  deadline: new Date(8_640_000_000_000_000),
+  operationId: '0b6e0000-0000-4000-8000-000000000000',
+  requireOurs: () => undefined,
+  ...change,
+});
+
+interface Asked {
+  readonly seq: number;
+  readonly method: string;
+  readonly route: string | null;
+}
+/** What an emulator was asked, as `METHOD route`, oldest first. */
+export function journalOf(emulator: { requests(afterSeq?: number): readonly Asked[] }) {
+  const sent = (afterSeq = 0) =>
+    emulator.requests(afterSeq).map(({ method, route }) => `${method} ${route}`);
+  return {
+    sent,
+    /** Requests that change something. */
+    changes: (afterSeq = 0) => sent(afterSeq).filter((line) => !line.startsWith('GET')),
+    count: (wanted: string) => sent().filter((line) => line === wanted).length,
+    lastSeq: () => emulator.requests().at(-1)?.seq ?? 0,
+  };
+}
+
+/** The error of the port that it is rejected with. */
+export async function failureOf(task: Promise<unknown>): Promise<ProviderError> {
+  const error: unknown = await task.then(
+    () => null,
+    (cause: unknown) => cause,
+  );
+  if (isProviderError(error)) return error;
+  throw new Error('it was not rejected with an error of the port', { cause: error });
+}
