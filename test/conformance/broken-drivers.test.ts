@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { STEPS } from '../../src/conformance/steps.ts';
+import { declaring } from './broken/broken.ts';
 import { BROKEN_CHANGING } from './broken/changing.ts';
 import { BROKEN_CLAIMS } from './broken/claims.ts';
 import { BROKEN_CONTACT } from './broken/contact.ts';
 import { BROKEN_CREATION } from './broken/creation.ts';
 import { BROKEN_ENDING } from './broken/ending.ts';
 import { BROKEN_OPENING } from './broken/opening.ts';
-import { badIn, resultOf, runTest, STUB, stubWith } from './stand.ts';
+import { BROKEN_UNDECLARED } from './broken/undeclared.ts';
+import { badIn, outcomes, resultOf, runTest, STUB, stubWith } from './stand.ts';
 
 const BROKEN = [
   ...BROKEN_OPENING,
@@ -15,6 +17,7 @@ const BROKEN = [
   ...BROKEN_CHANGING,
   ...BROKEN_ENDING,
   ...BROKEN_CLAIMS,
+  ...BROKEN_UNDECLARED,
 ];
 
 describe('a driver that', () => {
@@ -38,4 +41,24 @@ test('every step has been seen to fail, or asks the tester', () => {
   const seen = new Set(BROKEN.map(({ step }) => step));
   const unseen = STEPS.map(({ id }) => id).filter((id) => !seen.has(id));
   expect(unseen).toEqual(['config', 'existing', 'command', 'pause']);
+});
+
+test('a missing method is a refusal too', async () => {
+  const drivers = stubWith((provider) => ({
+    ...declaring(provider, { power: false }),
+    setPower: undefined as never,
+  }));
+  const { exitCode, report } = await runTest(STUB, { only: ['power'] }, { drivers });
+  expect([exitCode, outcomes(report)['power']]).toEqual([0, 'skipped']);
+});
+
+test('a refusal is asked for once, and its failure counted once', async () => {
+  const drivers = stubWith((provider) => ({
+    ...declaring(provider, { create: false }),
+    createMachine: async () => ({ id: null }) as never,
+  }));
+  const { report } = await runTest(STUB, {}, { drivers });
+  const others = ['create', 'listed', 'tags', 'idempotent', 'witness', 'rival', 'sweep'];
+  const seen = ['unannounced', ...others].map((id) => outcomes(report)[id]);
+  expect(seen).toEqual(['failed', ...others.map(() => 'not-run')]);
 });

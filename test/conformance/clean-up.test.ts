@@ -31,20 +31,6 @@ test('an interrupted test leaves nothing behind', async () => {
   });
 });
 
-test('an interrupted creation leaves nothing behind either', async () => {
-  const ends = new AbortController();
-  const drivers = stubWith((provider) => ({
-    createMachine: async (request, o) => {
-      const machine = await provider.createMachine(request, o);
-      ends.abort();
-      throw new ProviderError('aborted', `not known of ${machine.plan}`, { outcome: 'unknown' });
-    },
-  }));
-  const { exitCode, report } = await runTest(STUB, {}, { drivers, signal: ends.signal });
-  expect(exitCode).toBe(130);
-  expect(report).toMatchObject({ leftBehind: [], cleanUpErrors: [] });
-});
-
 test('a test that runs out of time fails, and cleans up', async () => {
   const drivers = stubWith(() => ({ rebootMachine: () => new Promise(() => undefined) }));
   const options = { timeoutMs: 1_000, only: ['reboot'] };

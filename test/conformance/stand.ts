@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { expect, onTestFinished } from 'vitest';
+import { systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import type { Driver, DriverContext, Provider } from '../../src/adapters/provider/port.ts';
 import { createStubDriver } from '../../src/adapters/provider/stub/driver.ts';
@@ -12,6 +14,8 @@ import {
 } from '../../src/commands/provider-test.ts';
 import type { ConformanceReport, StepResult } from '../../src/conformance/step.ts';
 import type { Patience } from '../../src/conformance/subject.ts';
+import type { SimulatedHosts } from '../../src/simulator/hosts/options.ts';
+import { createSimulatedHosts } from '../../src/simulator/hosts/simulated-hosts.ts';
 
 export const TEST_SET = 'zzzzz-zzzzz-zzzzzzcloudtest';
 
@@ -25,6 +29,12 @@ export const IMPATIENT: Partial<Patience> = {
   cleanUpMs: 1_000,
   callMs: 2_000,
   stopMs: 500,
+};
+
+/** What takes milliseconds at the stub takes seconds at an emulator. */
+const AT_AN_EMULATOR: Partial<Patience> = {
+  ...{ bootMs: 60_000, rebootMs: 40_000, destroyMs: 40_000, cleanUpMs: 40_000 },
+  ...{ probeMs: 250, syncMs: 250, callMs: 60_000, stopMs: 10_000 },
 };
 
 export interface Ran {
@@ -62,6 +72,36 @@ export async function runFor(
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
+}
+
+/** A directory that goes with the test. */
+export function takeDirectory(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'conformance-'));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** Machines that answer SSH, until the test has ended. */
+export function startHosts(
+  change: Partial<Parameters<typeof createSimulatedHosts>[0]> = {},
+): SimulatedHosts {
+  const own = { dir: join(takeDirectory(), 'hosts'), log: silentLog, random: systemRandom };
+  const hosts = createSimulatedHosts({ ...own, ...change });
+  onTestFinished(() => hosts.close());
+  return hosts;
+}
+
+/** Runs it with the patience for an emulator, and expects that no step fails. */
+export async function runToPass(
+  section: Readonly<Record<string, unknown>>,
+  options: RunOptions,
+  around: ProviderTestAround = {},
+): Promise<ConformanceReport> {
+  const patience = AT_AN_EMULATOR;
+  const { exitCode, report } = await runTest(section, options, { patience, ...around });
+  expect(badIn(report)).toEqual([]);
+  expect(exitCode).toBe(0);
+  return report;
 }
 
 /** The same, and reads its JSON. */

@@ -4,7 +4,8 @@ import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/provider-tag
 import { ProviderError, Unreachable } from '../../src/domain/errors.ts';
 import { STEPS } from '../../src/conformance/steps.ts';
 import { createScaledClock } from './scaled-clock.ts';
-import { badIn, outcomes, runTest, skippedIn, STUB, stubWith } from './stand.ts';
+import { createSimulatedClock, runOut } from '../doubles/simulated-clock.ts';
+import { badIn, outcomes, resultOf, runTest, skippedIn, STUB, stubWith } from './stand.ts';
 
 test('the stub passes every step that it supports', async () => {
   const { exitCode, report } = await runTest(STUB, { command: 'hostname' });
@@ -106,4 +107,44 @@ test('a driver that cannot destroy passes, and what is left is told', async () =
   expect(exitCode).toBe(3);
   expect(report.leftBehind).toMatchObject([{ reason: expect.stringContaining('deprovision') }]);
   expect(outcomes(report)).toMatchObject({ destroy: 'skipped', stop: 'passed' });
+});
+
+test('provider vector 20: a reboot that is ignored is forced', async () => {
+  const faults = [{ fault: 'reboot-ignored', calls: [1] }];
+  const { report } = await runTest({ ...STUB, faults }, { only: ['reboot'] });
+  expect(badIn(report)).toEqual([]);
+  expect(resultOf(report, 'reboot').message).toMatch(/^force, /);
+});
+
+test('provider vector 22: a destruction is asked for again while the machine is listed', async () => {
+  const faults = [{ fault: 'destroy-listed', operation: 'destroy', calls: [1, 2], amount: 40 }];
+  const clock = createSimulatedClock();
+  const running = runTest(
+    { ...STUB, ssh: false, faults },
+    { only: ['destroy-again'], timeoutMs: 3_600_000 },
+    { clock, patience: { syncMs: 1_000, destroyMs: 600_000, callMs: 60_000, cleanUpMs: 60_000 } },
+  );
+  const { report } = await runOut(clock, running);
+  expect(badIn(report)).toEqual([]);
+  // 40 listings take some 40 s: again after 10 s, and after 30 s.
+  expect(resultOf(report, 'destroy').message).toBe('asked 2 times more');
+});
+
+test('a creation that does not end with the stop of its driver is told', async () => {
+  const drivers = stubWith((provider) => ({
+    createMachine: async (request, o) => {
+      if (calls === 0) {
+        calls += 1;
+        return provider.createMachine(request, o);
+      }
+      await request.onAttempt({ attempts: 1, ambiguous: false });
+      return new Promise(() => undefined);
+    },
+  }));
+  let calls = 0;
+  const stuck = await runTest(STUB, { only: ['stop', 'reusable'] }, { drivers });
+  expect(resultOf(stuck.report, 'stop')).toMatchObject({
+    outcome: 'failed',
+    message: 'a creation did not end within 500ms',
+  });
 });

@@ -1,11 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
-import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../src/adapters/log/port.ts';
-import { NO_SHELL } from '../../../../src/adapters/provider/core/no-shell.ts';
-import { createMemoryRecords } from '../../../../src/adapters/provider/core/memory-records.ts';
-import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
-import type { DriverContext, Provider } from '../../../../src/adapters/provider/port.ts';
+import type { Provider } from '../../../../src/adapters/provider/port.ts';
 import { createStubDriver } from '../../../../src/adapters/provider/stub/driver.ts';
 import { FAULT_KINDS, FAULTS } from '../../../../src/adapters/provider/stub/fault-kinds.ts';
 import {
@@ -13,8 +8,8 @@ import {
   type StubSettings,
 } from '../../../../src/adapters/provider/stub/settings.ts';
 import { UsageError } from '../../../../src/domain/errors.ts';
-import { providerName } from '../../../../src/domain/ids.ts';
-import { freeCapacity, SET_ID } from './stand.ts';
+import { callOf, driverContext } from '../driver-stand.ts';
+import { freeCapacity } from './stand.ts';
 
 const settings = (given: object = {}): StubSettings => stubSettings().parse(given);
 const faultsOf = (given: object) =>
@@ -26,32 +21,13 @@ afterEach(async () => {
   for (const provider of opened.splice(0)) await provider.stop();
 });
 
-const context = (name = 'stub'): DriverContext => ({
-  name: providerName(name),
-  instanceSetId: SET_ID,
-  clock: systemClock,
-  random: createSeededRandom(1),
-  log: silentLog,
-  metrics: silentMetrics,
-  publicKey: '',
-  records: createMemoryRecords(createSeededRandom(2))(providerName(name)),
-  shell: NO_SHELL,
-  userAgent: 'test',
-  daemons: () => 1,
-});
-function open(given: object = {}, name?: string): Provider {
-  const provider = driver.open(settings(given), context(name));
+function open(given: object = {}, name = 'stub'): Provider {
+  const provider = driver.open(settings(given), driverContext(name, { clock: systemClock }));
   opened.push(provider);
   return provider;
 }
-const call = (operationId = 'x') => ({
-  signal: new AbortController().signal,
-  deadline: new Date(0),
-  operationId,
-  requireOurs: () => undefined,
-});
 const idsOf = async (provider: Provider) =>
-  (await provider.listMachines({}, call())).machines.map(
+  (await provider.listMachines({}, callOf())).machines.map(
     ({ id, reservationId }) => id ?? reservationId,
   );
 
@@ -59,7 +35,7 @@ async function createOn(provider: Provider, reservationId: string) {
   const unused = freeCapacity(reservationId);
   const order = { unused, hostname: 'stub-1', plan: 'stub.small', image: null, tags: {} };
   const more = { initCommand: '', publicKey: '', resumed: false, onAttempt: async () => undefined };
-  return provider.createMachine({ ...order, ...more }, call('witness'));
+  return provider.createMachine({ ...order, ...more }, callOf({ operationId: 'witness' }));
 }
 
 test('nothing need be said of it', async () => {
@@ -76,17 +52,17 @@ test('plans, capabilities and faults are what the settings say', async () => {
     maxConcurrency: 3,
     faults: [{ fault: 'call-fails', operation: 'get', times: 1 }],
   });
-  const { machines } = await provider.listMachines({}, call());
+  const { machines } = await provider.listMachines({}, callOf());
   expect(machines.map(({ plan, location, spot }) => [plan, location, spot])).toEqual([
     ['c3', 'm1', false],
     ['c3', 'm1', false],
     ['c3', 'm1', true],
   ]);
   expect(provider.capabilities).toMatchObject({ power: false, tags: true, maxConcurrency: 3 });
-  const off = provider.setPower!('x', 'off', call());
+  const off = provider.setPower!('x', 'off', callOf());
   await expect(off).rejects.toMatchObject({ code: 'not-implemented' });
-  await expect(provider.getMachine('x', call())).rejects.toMatchObject({ code: 'transient' });
-  await expect(provider.getMachine('x', call())).rejects.toMatchObject({ code: 'not-found' });
+  await expect(provider.getMachine('x', callOf())).rejects.toMatchObject({ code: 'transient' });
+  await expect(provider.getMachine('x', callOf())).rejects.toMatchObject({ code: 'not-found' });
 });
 
 test('the same seed names the same capacity; another seed another', async () => {
@@ -110,7 +86,7 @@ test('two that are open at once see the same machines; others do not', async () 
 
 test('an inventory is all there from the start, and nothing is made of it', async () => {
   const provider = open({ stateless: true });
-  const { machines } = await provider.listMachines({}, call());
+  const { machines } = await provider.listMachines({}, callOf());
   for (const machine of machines) {
     expect(machine).toMatchObject({ availability: 'PossiblyUsed', status: 'Running' });
   }

@@ -148,38 +148,3 @@ test('a log of the stub never shows a secret', async () => {
   expect(JSON.stringify(stand.log.lines) + error.message).not.toContain(secret);
   await stand.close();
 });
-
-test('keys that are not ours stay as they are, whatever is asked', async () => {
-  const stand = createStubStand();
-  const id = await stand.running();
-  stand.account.putTag(id, 'billing', 'theirs');
-  await stand.provider.setTags(id, { billing: 'ours', 'shepherd-note': 'x' }, stand.call());
-  expect((await stand.get(id)).tags).toMatchObject({ billing: 'theirs', 'shepherd-note': 'x' });
-  await stand.provider.setTags(id, { another: 'ours' }, stand.call());
-  expect((await stand.get(id)).tags).toEqual({ billing: 'theirs' });
-  await stand.close();
-});
-
-test('the gap between creations is the account’s, whoever asks', async () => {
-  const stand = createStubStand([{ fault: 'create-gap', amount: 30_000 }]);
-  const other = stand.open();
-  const { reservationId } = await stand.create();
-  const free = stand.account.world.slots().find(({ id }) => id !== reservationId)!.id;
-  const creation = other.createMachine(
-    {
-      unused: freeCapacity(free),
-      hostname: 'stub-other',
-      plan: 'c3',
-      image: null,
-      resumed: false,
-      publicKey: '',
-      initCommand: '',
-      tags: {},
-      onAttempt: async () => undefined,
-    },
-    stand.call('another witness'),
-  );
-  expect(facetsOf(await errorOf(creation)).retryAtMs).toBe(stand.clock.now() + 30_000);
-  await other.stop();
-  await stand.close();
-});

@@ -1,0 +1,35 @@
+import type { Provider } from '../../../src/adapters/provider/port.ts';
+import type { Need } from '../../../src/conformance/step.ts';
+import { type Broken, declaring } from './broken.ts';
+
+/** Of each capability the first step that needs it, and the method that it is about. */
+const CAPABILITIES: readonly (readonly [need: Need, step: string, method: keyof Provider])[] = [
+  ['create', 'create', 'createMachine'],
+  ['deprovision', 'destroy', 'deprovisionMachine'],
+  ['reboot', 'reboot', 'rebootMachine'],
+  ['reinstall', 'reinstall', 'reinstallMachine'],
+  ['power', 'power', 'setPower'],
+  ['tags', 'tag-changes', 'setTags'],
+];
+
+/** What is not declared has to be refused as `not-implemented`. */
+export const BROKEN_UNDECLARED: readonly Broken[] = CAPABILITIES.flatMap(([need, step, method]) => {
+  const instead = (answer: () => Promise<unknown>) => (provider: Provider) => ({
+    ...declaring(provider, { [need]: false }),
+    [method]: answer,
+  });
+  return [
+    {
+      what: `does not declare "${need}", and does it`,
+      step,
+      says: new RegExp(`^"${need}" is not declared: succeeded instead of not-implemented$`),
+      change: instead(async () => ({ id: null, operationRef: 'done' })),
+    },
+    {
+      what: `does not declare "${need}", and refuses it for another reason`,
+      step,
+      says: /is not declared: internal instead of not-implemented: never heard of it$/,
+      change: instead(() => Promise.reject(new Error('never heard of it'))),
+    },
+  ];
+});

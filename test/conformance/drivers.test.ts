@@ -1,0 +1,254 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { CLASS_NAMES } from '../../src/adapters/provider/hetzner-robot/client/api.ts';
+import { hetznerRobotDriver } from '../../src/adapters/provider/hetzner-robot/driver.ts';
+import type { Driver } from '../../src/adapters/provider/port.ts';
+import { silentLog } from '../../src/adapters/log/port.ts';
+import { loadOrCreateSshKey } from '../../src/adapters/ssh/key-file.ts';
+import { startFakefish } from '../../src/simulator/fakefish/fakefish.ts';
+import { inventoryOf } from '../../src/simulator/fakefish/machines/inventory.ts';
+import { createFishMachines } from '../../src/simulator/fakefish/machines/machines.ts';
+import { startFakelatitude } from '../../src/simulator/fakelatitude/fakelatitude.ts';
+import { startFakequinix } from '../../src/simulator/fakequinix/fakequinix.ts';
+import { startFakerobot } from '../../src/simulator/fakerobot/fakerobot.ts';
+import { takeFreePort } from '../../src/simulator/hosts/free-port.ts';
+import { createScaledClock } from './scaled-clock.ts';
+import {
+  outcomes,
+  resultOf,
+  runTest,
+  runToPass,
+  skippedIn,
+  startHosts,
+  takeDirectory,
+} from './stand.ts';
+
+const listen = { host: '127.0.0.1', port: 0 };
+const NO_CLAIMS = {
+  claims: 'the driver keeps nothing of its machines on record',
+  'claims-dropped': 'the driver keeps nothing of its machines on record',
+};
+const MAKES = { existing: 'the driver makes machines' };
+const NO_PAUSE = expect.stringMatching(/^no --pause was given; ssh -p PORT \w+@127\.[\d.]+$/);
+const BY_SECRET = 'the machine showed its instance secret';
+
+test('equinix passes every step, with machines behind its emulator', async () => {
+  const hosts = startHosts({ throwaway: true });
+  const fake = await startFakequinix({
+    ...{ listen, profile: 'fast', reservations: 3, hooks: hosts, log: silentLog },
+  });
+  onTestFinished(() => fake.close());
+  const section = {
+    ...{ driver: 'equinix', baseUrl: fake.url, token: '${TOKEN}', username: 'test' },
+    ...{ projectId: fake.projectId, devicePrefix: 'conformance-', sshKeyLabel: 'conformance' },
+    ...{ apiRate: '1ms', reservationCacheTimeout: '1s', probeGap: '200ms', settle: '2s' },
+    ...{ sshPortFromCustomdata: true, callsPerSecond: 0 },
+  };
+  const around = { env: { TOKEN: fake.tokens.project } };
+  const report = await runToPass(section, { command: 'true' }, around);
+  expect(skippedIn(report)).toEqual({ ...MAKES, ...NO_CLAIMS, pause: NO_PAUSE });
+  expect(resultOf(report, 'host-key').message).toBe(BY_SECRET);
+  expect(resultOf(report, 'stop').message).toBe('a creation was under way');
+  expect(hosts.list(), 'no machine is left').toEqual([]);
+});
+
+test('latitude passes every step, with machines behind its emulator', async () => {
+  const sshPort = await takeFreePort(new Set());
+  const hosts = startHosts({ throwaway: true, sshPort });
+  const fake = await startFakelatitude({
+    ...{ listen, profile: 'fast', hooks: hosts, log: silentLog },
+    timings: { startingMs: 20, flashMs: 20, deployingMs: 200, erasingMs: 50, rebootUpMs: 200 },
+  });
+  onTestFinished(() => fake.close());
+  const section = {
+    ...{ driver: 'latitude', baseUrl: fake.url, token: '${TOKEN}', project: fake.project },
+    slots: [{ plan: 'c3-small-x86', site: 'ASH', count: 2 }],
+    ...{ namePrefix: 'conformance-', sshKeyName: 'conformance', callsPerSecond: 0 },
+    ...{ readsPerMinute: 600, writesPerMinute: 200, staleOn: '1ms', settle: '1s' },
+  };
+  const options = { command: 'true', ssh: { port: sshPort } };
+  const report = await runToPass(section, options, { env: { TOKEN: fake.token } });
+  expect(skippedIn(report)).toEqual({ ...MAKES, ...NO_CLAIMS, pause: NO_PAUSE });
+  expect(resultOf(report, 'host-key').message).toBe(BY_SECRET);
+  expect(resultOf(report, 'stop').message).toBe('a creation was under way');
+  expect(hosts.list(), 'no machine is left').toEqual([]);
+  expect(fake.userData(), 'nor a record').toEqual([]);
+});
+
+test('hetzner-robot passes every step, with machines behind its emulator', async () => {
+  // Each probe asks anew, for the hours of a test in seconds.
+  const limits = Object.fromEntries(CLASS_NAMES.map((name) => [name, 10_000]));
+  const fake = await startFakerobot({
+    ...{ listen, profile: 'fast', limits },
+    servers: [1, 2].map(() => ({ resetTypes: ['sw', 'hw', 'power', 'power_long', 'man'] })),
+    timings: { postMs: 50, rescueBootMs: 400, installMs: 200, diskBootMs: 300, gracefulMs: 50 },
+  });
+  onTestFinished(() => fake.close());
+  // What the driver waits for machines of minutes is short, as they are.
+  const hasty: Driver<never> = {
+    ...(hetznerRobotDriver as unknown as Driver<never>),
+    open: (settings, context) =>
+      hetznerRobotDriver.open(settings, { ...context, clock: createScaledClock(30) }),
+  };
+  const section = {
+    ...{ driver: 'hetzner-robot', baseUrl: fake.url, user: fake.credentials.user },
+    ...{ password: '${PASSWORD}', namePrefix: 'conformance-', freePrefix: 'free-' },
+    ...{ sshKeyName: 'conformance', image: 'Debian-1301-trixie-amd64-base.tar.gz' },
+    ...{ sshPort: fake.sshPort, listCache: '0s', limits, callsPerSecond: 0 },
+  };
+  const drivers = new Map([['hetzner-robot', hasty as unknown as Driver]]);
+  const around = { env: { PASSWORD: fake.credentials.password }, drivers };
+  const report = await runToPass(section, { command: 'true' }, around);
+  expect(skippedIn(report)).toEqual({ ...MAKES, pause: NO_PAUSE });
+  expect(resultOf(report, 'host-key').message).toBe(BY_SECRET);
+  const [used, other] = fake.servers();
+  expect([used, other].map((server) => server?.name)).toEqual(['free-321', 'free-322']);
+  expect(Object.values(used!.drives), 'it was wiped').toEqual(['nothing', 'nothing']);
+  expect(other!.resets, 'nobody touched it').toEqual([]);
+});
+
+test('loopback passes every step on this host', async () => {
+  const dataDir = join(takeDirectory(), 'host');
+  const section = { driver: 'loopback', dataDir, callsPerSecond: 0 };
+  const report = await runToPass(section, { command: 'echo "up and running"' });
+  const parallel = 'the driver takes one call at a time';
+  expect(skippedIn(report)).toEqual({ ...MAKES, ...NO_CLAIMS, parallel, pause: NO_PAUSE });
+  expect(resultOf(report, 'command').message).toBe('up and running');
+  expect(resultOf(report, 'host-key').message).toBe('the provider knows the key');
+  expect(readdirSync(dataDir), 'nothing of the machine is left').toEqual(['machine.json']);
+});
+
+/** What only a driver that makes machines is tested for. */
+const MAKES_NONE = Object.fromEntries(
+  [
+    ...['unannounced', 'claims', 'claims-dropped', 'create', 'listed', 'tags', 'idempotent'],
+    ...['witness', 'rival', 'sweep', 'destroy', 'destroy-again', 'reusable'],
+  ].map((step) => [step, 'not supported, and refuses so: create']),
+);
+const NO_COMMAND = { command: 'no --command was given', pause: NO_PAUSE };
+const refuses = (need: string) => `not supported, and refuses so: ${need}`;
+
+const BMCS = {
+  driver: 'redfish',
+  credentials: { default: { username: 'admin', password: '${BMC_PASSWORD}' } },
+  ...{ bmcGap: '1ms', powerPoll: '1s', callsPerSecond: 0 },
+};
+
+test('redfish passes with a machine of a rack that is there already, power and all', async () => {
+  const dir = takeDirectory();
+  const ssh = { keyPath: join(dir, 'key') };
+  const { publicLine } = await loadOrCreateSshKey(ssh.keyPath);
+  const hosts = startHosts();
+  const machines = createFishMachines({ hosts, installed: [publicLine], log: silentLog });
+  const fake = await startFakefish({
+    ...{ listen, profile: 'idrac9', pace: 'fast', hooks: machines.hooks },
+  });
+  onTestFinished(() => fake.close());
+  fake.reset('system-1', 'On');
+  await expect.poll(() => fake.bmcs()[0]!.systems[0]!.progress).toBe('OSRunning');
+  const inventory = join(dir, 'rack.json');
+  writeFileSync(inventory, JSON.stringify(inventoryOf(fake, hosts, true)));
+  const around = { env: { BMC_PASSWORD: fake.credentials.password } };
+  const report = await runToPass({ ...BMCS, inventory: `file:${inventory}` }, { ssh }, around);
+  expect(skippedIn(report)).toEqual({
+    ...{ ...MAKES_NONE, ...NO_COMMAND },
+    'tag-changes': refuses('tags'),
+    reinstall: refuses('reinstall'),
+  });
+  expect(resultOf(report, 'host-key').message).toBe('the key is the one of the inventory');
+  expect(fake.bmcs()[0]).toMatchObject({ sessions: 0 });
+});
+
+test('redfish passes every step with a rack that it installs, and leaves it as it was', async () => {
+  const port = await takeFreePort(new Set());
+  const seedUrl = `http://127.0.0.1:${port}`;
+  const hosts = startHosts({ light: true });
+  const machines = createFishMachines({ hosts, seedUrl, log: silentLog });
+  const fake = await startFakefish({
+    ...{ listen, systems: 3, hooks: machines.hooks },
+    timings: { offMs: 20, onMs: 20, gracefulMs: 50, postMs: 50, installMs: 100 },
+  });
+  onTestFinished(() => fake.close());
+  const inventory = join(takeDirectory(), 'machines.json');
+  writeFileSync(inventory, JSON.stringify(inventoryOf(fake, hosts, false)));
+  const seeds = { seedListen: `127.0.0.1:${port}`, seedKey: '${SEED_KEY}' };
+  const install = { method: 'vmedia', iso: `${seedUrl}/images/{token}.iso`, ...seeds };
+  const section = { ...BMCS, inventory: `file:${inventory}`, ownerMark: 'assetTag', install };
+  const env = { BMC_PASSWORD: fake.credentials.password, SEED_KEY: 's'.repeat(43) };
+  const report = await runToPass(section, { command: 'true', timeoutMs: 300_000 }, { env });
+  expect(skippedIn(report)).toEqual({ ...MAKES, pause: NO_PAUSE });
+  expect(resultOf(report, 'host-key').message).toBe(BY_SECRET);
+  for (const { sessions, sessionsMost, requestsMost, systems } of fake.bmcs()) {
+    expect([sessions, sessionsMost <= 2, requestsMost <= 2]).toEqual([0, true, true]);
+    for (const { assetTag, boot, media } of systems) {
+      expect([assetTag, boot.enabled, media.map(({ image }) => image)]).toEqual([
+        ...['', 'Disabled', [null, null]],
+      ]);
+    }
+  }
+});
+
+/** A list of one machine that is up, with the key that is said to be its own. */
+async function listOf(hostKeyOf: 'right' | 'wrong' | 'none') {
+  const dir = takeDirectory();
+  const ssh = { keyPath: join(dir, 'key') };
+  const { publicLine } = await loadOrCreateSshKey(ssh.keyPath);
+  const hosts = startHosts();
+  for (const id of ['rack-1', 'rack-2']) {
+    await hosts.assign({ id, hostname: id, authorizedKeys: [publicLine] });
+  }
+  await hosts.up('rack-1');
+  const known = (id: string) => hosts.list().find(({ deviceId }) => deviceId === id)!;
+  const { port } = known('rack-1');
+  const key = known(hostKeyOf === 'right' ? 'rack-1' : 'rack-2').hostKey;
+  const HostKey = hostKeyOf === 'none' ? undefined : `ssh-ed25519 ${key}`;
+  const entry = { ID: 'rack-1', Addr: '127.0.0.1', Location: 'lab', SshPort: port, HostKey };
+  const inventory = join(dir, 'machines.json');
+  writeFileSync(inventory, JSON.stringify([entry]));
+  return { section: { driver: 'static', inventory: `file:${inventory}`, callsPerSecond: 0 }, ssh };
+}
+const NOT_FOR_LISTS = {
+  ...{ ...MAKES_NONE, 'tag-changes': refuses('tags'), reboot: refuses('reboot') },
+  ...{ power: refuses('power'), reinstall: refuses('reinstall') },
+};
+
+test('static passes with a known key as far as a list goes, and fails with another', async () => {
+  const right = await listOf('right');
+  const report = await runToPass(right.section, { ssh: right.ssh });
+  expect(skippedIn(report)).toEqual({ ...NOT_FOR_LISTS, ...NO_COMMAND });
+  expect(resultOf(report, 'host-key').message).toBe('the key is the one of the inventory');
+
+  const { section, ssh } = await listOf('wrong');
+  const wrong = await runTest(section, { ssh });
+  expect([wrong.exitCode, outcomes(wrong.report)]).toMatchObject([
+    1,
+    { ssh: 'passed', 'host-key': 'failed', boot: 'not-run' },
+  ]);
+  const { message } = resultOf(wrong.report, 'host-key');
+  expect(message).toMatch(/differs from the one in the inventory/);
+});
+
+test('B4: static without a key: its policy decides, strict unless it says another', async () => {
+  const { section, ssh } = await listOf('none');
+  const tofu = await runToPass({ ...section, hostKeyPolicy: 'tofu' }, { ssh });
+  expect(resultOf(tofu, 'host-key').message).toMatch(/^nothing proves it; the policy pins/);
+
+  const strict = await runToPass(section, { ssh: { ...ssh, hostKeyPolicy: 'tofu' } });
+  expect(skippedIn(strict)).toEqual({
+    ...NOT_FOR_LISTS,
+    'host-key': 'the inventory knows no host key, and policy is strict',
+    boot: 'builds on "host-key", which was skipped',
+    command: 'builds on "boot", which was skipped',
+    pause: 'builds on "boot", which was skipped',
+  });
+});
+
+test('static tests the machine that is chosen by its id', async () => {
+  const { section, ssh } = await listOf('none');
+  const wrong = await runToPass(section, { ssh, reservation: 'rack-9' });
+  expect(skippedIn(wrong)).toMatchObject({ existing: 'the inventory has no such machine' });
+  const known = { ...section, hostKeyPolicy: 'tofu' };
+  const right = await runToPass(known, { ssh, reservation: 'rack-1', only: ['boot'] });
+  expect(resultOf(right, 'existing').message).toBe('rack-1');
+});
