@@ -1,30 +1,13 @@
 import { expect, test } from 'vitest';
-import type { FaultRule } from '../../../../src/simulator/fakelatitude/fault-rules.ts';
-import { live, nameOf, slotOf, type Stand, startStand, witnessOf } from './stand.ts';
+import { faultAt, live, nameOf, slotOf, startStand, startWithMachine, witnessOf } from './stand.ts';
 
 const ACT = 'POST /servers/{id}/actions';
 const REINSTALL = 'POST /servers/{id}/reinstall';
-const lost = (line: string, effect: FaultRule['effect']): FaultRule => {
-  const [method = '', route = ''] = line.split(' ');
-  return { match: { method, route }, times: 1, effect };
-};
-const changesSince = (stand: Stand, seq: number) =>
-  stand.sent(seq).filter((line) => !line.startsWith('GET'));
-
-/** A machine of ours that is up. */
-async function standing(usual: object = {}) {
-  const stand = await startStand({}, usual);
-  const provider = stand.fleet();
-  const { id } = await stand.made(provider);
-  const read = () => stand.run(provider.getMachine(id!, live));
-  return { stand, provider, id: id!, read, seq: stand.lastSeq() };
-}
-
 test('a reboot is one action, whatever its mode', async () => {
-  const { stand, provider, id, seq } = await standing();
+  const { stand, provider, id, seq } = await startWithMachine();
   const { operationRef } = await stand.run(provider.rebootMachine(id, 'force', live));
   expect(operationRef).toContain(id);
-  expect(changesSince(stand, seq)).toEqual([ACT]);
+  expect(stand.changes(seq)).toEqual([ACT]);
 });
 
 test.each([
@@ -37,17 +20,17 @@ test.each([
 ] as const)(
   'vector 21: a reboot whose answer is lost is not repeated; it %s',
   async (_, effect) => {
-    const { stand, provider, id, seq } = await standing();
-    stand.fake.addFault(lost(ACT, effect));
+    const { stand, provider, id, seq } = await startWithMachine();
+    stand.fake.addFault(faultAt(ACT, effect));
     await expect(stand.run(provider.rebootMachine(id, 'graceful', live))).rejects.toMatchObject({
       outcome: 'unknown',
     });
-    expect(changesSince(stand, seq)).toEqual([ACT]);
+    expect(stand.changes(seq)).toEqual([ACT]);
   },
 );
 
 test('a machine that is off is switched on instead of rebooted', async () => {
-  const { stand, provider, id, read } = await standing();
+  const { stand, provider, id, read } = await startWithMachine();
   await stand.run(provider.setPower(id, 'off', live));
   await stand.wait(60_000);
   expect(await read()).toMatchObject({ power: 'off', status: 'Stopped' });
@@ -57,33 +40,32 @@ test('a machine that is off is switched on instead of rebooted', async () => {
 });
 
 test('vector 22: what is off already is not switched off', async () => {
-  const { stand, provider, id } = await standing();
+  const { stand, provider, id } = await startWithMachine();
   await stand.run(provider.setPower(id, 'off', live));
   await stand.wait(60_000);
   const seq = stand.lastSeq();
   await stand.run(provider.setPower(id, 'off', live));
-  expect(changesSince(stand, seq)).toEqual([]);
+  expect(stand.changes(seq)).toEqual([]);
 });
 
 test('power whose answer is lost is looked for, and not asked for again', async () => {
-  const { stand, provider, id, seq } = await standing();
-  stand.fake.addFault(lost(ACT, { type: 'drop', phase: 'after' }));
+  const { stand, provider, id, seq } = await startWithMachine();
+  stand.fake.addFault(faultAt(ACT, { type: 'drop', phase: 'after' }));
   await stand.run(provider.setPower(id, 'off', live));
-  expect(changesSince(stand, seq)).toEqual([ACT]);
-  stand.fake.addFault(lost(ACT, { type: 'drop', phase: 'before' }));
+  expect(stand.changes(seq)).toEqual([ACT]);
+  stand.fake.addFault(faultAt(ACT, { type: 'drop', phase: 'before' }));
   const beganMs = stand.clock.now();
   await expect(stand.run(provider.setPower(id, 'on', live))).rejects.toMatchObject({
     outcome: 'unknown',
   });
   expect(stand.clock.now() - beganMs).toBeGreaterThanOrEqual(60_000);
-  expect(changesSince(stand, seq)).toEqual([ACT, ACT]);
+  expect(stand.changes(seq)).toEqual([ACT, ACT]);
 });
 
 test('while it is being installed nothing is asked of a machine, and that will pass', async () => {
   const stand = await startStand();
   const provider = stand.fleet();
-  const unused = await stand.free(provider);
-  const order = { unused, hostname: nameOf(1), witness: witnessOf(1) };
+  const order = await stand.orderFor(provider);
   const { id } = await stand.run(provider.createMachine(order, live));
   await stand.wait(60_000);
   const seq = stand.lastSeq();
@@ -98,14 +80,13 @@ test('while it is being installed nothing is asked of a machine, and that will p
       outcome: 'not-done',
     });
   }
-  expect(changesSince(stand, seq)).toEqual([]);
+  expect(stand.changes(seq)).toEqual([]);
 });
 
 test('an action that is refused while on is only the installer’s will pass', async () => {
   const stand = await startStand();
   const provider = stand.fleet();
-  const unused = await stand.free(provider);
-  const order = { unused, hostname: nameOf(1), witness: witnessOf(1) };
+  const order = await stand.orderFor(provider);
   const { id } = await stand.run(provider.createMachine(order, live));
   // The flash of `on` before the deployment.
   await stand.wait(10_000);
@@ -117,7 +98,7 @@ test('an action that is refused while on is only the installer’s will pass', a
 });
 
 test('an action that is refused for good is told as that', async () => {
-  const { stand, provider, id } = await standing();
+  const { stand, provider, id } = await startWithMachine();
   stand.fake.addFault({ match: { server: id }, effect: { type: 'ipmiUnavailable' } });
   await expect(stand.run(provider.rebootMachine(id, 'force', live))).rejects.toMatchObject({
     kind: 'invalid',
@@ -126,15 +107,11 @@ test('an action that is refused for good is told as that', async () => {
 });
 
 test('a reinstallation keeps the machine, and its new record takes the place of the old one', async () => {
-  const { stand, provider, id, read, seq } = await standing();
+  const { stand, provider, id, read, seq } = await startWithMachine();
   const [before] = stand.fake.userData();
   const { tags: old } = await read();
   await stand.run(provider.reinstallMachine(id, live));
-  expect(changesSince(stand, seq)).toEqual([
-    'POST /user_data',
-    REINSTALL,
-    'DELETE /user_data/{id}',
-  ]);
+  expect(stand.changes(seq)).toEqual(['POST /user_data', REINSTALL, 'DELETE /user_data/{id}']);
   const [after, ...more] = stand.fake.userData();
   expect([more, after!.id === before!.id]).toEqual([[], false]);
   expect(stand.fake.servers()).toMatchObject([{ id, userData: after!.id, hostname: nameOf(1) }]);
@@ -148,7 +125,7 @@ test('a reinstallation keeps the machine, and its new record takes the place of 
 });
 
 test('vector 16: on is stale right after a reinstallation', async () => {
-  const { stand, provider, id, read } = await standing();
+  const { stand, provider, id, read } = await startWithMachine();
   stand.fake.addFault({ match: { server: id }, effect: { type: 'staleOn', ms: 300_000 } });
   await stand.run(provider.reinstallMachine(id, live));
   await stand.wait(60_000);
@@ -156,23 +133,23 @@ test('vector 16: on is stale right after a reinstallation', async () => {
 });
 
 test('vector 23: a reinstallation that is refused leaves the old record, and no other', async () => {
-  const { stand, provider, id, read, seq } = await standing();
+  const { stand, provider, id, read, seq } = await startWithMachine();
   const before = stand.fake.userData();
   const { tags } = await read();
-  stand.fake.addFault(lost(REINSTALL, { type: 'status', code: 422 }));
+  stand.fake.addFault(faultAt(REINSTALL, { type: 'status', code: 422 }));
   await expect(stand.run(provider.reinstallMachine(id, live))).rejects.toMatchObject({
     kind: 'invalid',
     outcome: 'not-done',
   });
   expect(stand.fake.userData()).toEqual(before);
   expect((await read()).tags).toEqual(tags);
-  expect(changesSince(stand, seq)).toContain('DELETE /user_data/{id}');
+  expect(stand.changes(seq)).toContain('DELETE /user_data/{id}');
 });
 
 test('vector 24: a reinstallation whose answer is lost: the server says which record it has', async () => {
-  const { stand, provider, id, read } = await standing();
+  const { stand, provider, id, read } = await startWithMachine();
   const [before] = stand.fake.userData();
-  stand.fake.addFault(lost(REINSTALL, { type: 'drop', phase: 'after' }));
+  stand.fake.addFault(faultAt(REINSTALL, { type: 'drop', phase: 'after' }));
   await stand.run(provider.reinstallMachine(id, live));
   expect(stand.count(REINSTALL)).toBe(1);
   const [after, ...more] = stand.fake.userData();
@@ -181,10 +158,10 @@ test('vector 24: a reinstallation whose answer is lost: the server says which re
 });
 
 test('vector 24: one that was never carried out is unknown; the old record counts, and the new one is swept', async () => {
-  const { stand, provider, id, read } = await standing();
+  const { stand, provider, id, read } = await startWithMachine();
   const [before] = stand.fake.userData();
   const { tags } = await read();
-  stand.fake.addFault(lost(REINSTALL, { type: 'drop', phase: 'before' }));
+  stand.fake.addFault(faultAt(REINSTALL, { type: 'drop', phase: 'before' }));
   await expect(stand.run(provider.reinstallMachine(id, live))).rejects.toMatchObject({
     outcome: 'unknown',
   });
@@ -198,7 +175,7 @@ test('vector 24: one that was never carried out is unknown; the old record count
 });
 
 test('tags of ours are replaced, others stay, and everybody sees it', async () => {
-  const { stand, provider, id, read } = await standing();
+  const { stand, provider, id, read } = await startWithMachine();
   await stand.run(provider.setTags(id, { 'shepherd-IdleBehavior': 'hold' }, live));
   const machine = await read();
   expect(machine.tags).toMatchObject({
@@ -214,15 +191,15 @@ test.each([
   ['before', 'after'],
   ['after', 'after'],
 ])('tags whose answer is lost (%s it was done) are looked at, and written again', async (phase) => {
-  const { stand, provider, id, read } = await standing();
+  const { stand, provider, id, read } = await startWithMachine();
   const effect = { type: 'drop', phase: phase as 'before' } as const;
-  stand.fake.addFault(lost('PATCH /user_data/{id}', effect));
+  stand.fake.addFault(faultAt('PATCH /user_data/{id}', effect));
   await stand.run(provider.setTags(id, { 'shepherd-IdleBehavior': 'drain' }, live));
   expect((await read()).tags['shepherd-IdleBehavior']).toBe('drain');
 });
 
 test('vector 28: somebody deleted the record: nobody’s, untouched, and ours again once it is taken in', async () => {
-  const { stand, provider, id, read } = await standing();
+  const { stand, provider, id, read } = await startWithMachine();
   const [record] = stand.fake.userData();
   await stand.api('DELETE', `/user_data/${record!.id}`);
   expect(await read()).toMatchObject({ ownership: 'untagged', reservationId: slotOf(1) });
@@ -235,7 +212,7 @@ test('vector 28: somebody deleted the record: nobody’s, untouched, and ours ag
   for (const refused of orders) {
     await expect(stand.run(refused())).rejects.toMatchObject({ kind: 'conflict' });
   }
-  expect(changesSince(stand, seq)).toEqual([]);
+  expect(stand.changes(seq)).toEqual([]);
   const taken = await stand.run(provider.assimilate(id, witnessOf(5), live));
   expect(taken).toMatchObject({ ownership: 'ours', status: 'Running' });
   expect((await read()).tags['shepherd-op']).toBe(witnessOf(5));
@@ -243,7 +220,7 @@ test('vector 28: somebody deleted the record: nobody’s, untouched, and ours ag
 });
 
 test('nothing is sent when the change is not wanted any more', async () => {
-  const { stand, provider, id, seq } = await standing();
+  const { stand, provider, id, seq } = await startWithMachine();
   const how = { ...live, beforeSending: () => Promise.reject(new Error('not any more')) };
   const orders: (() => Promise<unknown>)[] = [
     () => provider.rebootMachine(id, 'force', how),
@@ -254,6 +231,6 @@ test('nothing is sent when the change is not wanted any more', async () => {
   for (const asked of orders) {
     await expect(stand.run(asked())).rejects.toThrow('not any more');
   }
-  expect(changesSince(stand, seq).filter((line) => !line.includes('user_data'))).toEqual([]);
+  expect(stand.changes(seq).filter((line) => !line.includes('user_data'))).toEqual([]);
   expect(stand.fake.userData()).toHaveLength(1);
 });

@@ -1,22 +1,13 @@
 import { expect, test } from 'vitest';
-import { callOf, live, nameOf, slotOf, type Stand, startStand, witnessOf } from './stand.ts';
+import { callOf, faultAt, live, nameOf, slotOf, startStand, witnessOf } from './stand.ts';
 
 const ORDER = 'POST /servers';
-const changesSince = (stand: Stand, seq: number) =>
-  stand.sent(seq).filter((line) => !line.startsWith('GET'));
-
 test('vector 13: a stranger that took the name while our order was lost is not taken for ours', async () => {
   const stand = await startStand();
   const provider = stand.fleet();
-  const unused = await stand.free(provider);
-  stand.fake.addFault({
-    match: { method: 'POST', route: '/servers' },
-    times: 1,
-    effect: { type: 'drop', phase: 'before' },
-  });
-  const onAttempt = async () =>
-    void stand.fake.addFault({ times: 1, effect: { type: 'stranger', hostname: nameOf(1) } });
-  const order = { unused, hostname: nameOf(1), witness: witnessOf(1), onAttempt };
+  stand.fake.addFault(faultAt(ORDER, { type: 'drop', phase: 'before' }));
+  const onAttempt = async () => stand.stranger(nameOf(1));
+  const order = await stand.orderFor(provider, { onAttempt });
   // It may still be ours, and only not tell yet what it was installed with.
   await expect(stand.run(provider.createMachine(order, live))).rejects.toMatchObject({
     kind: 'transient',
@@ -36,7 +27,7 @@ test('vector 13: a stranger beside a machine of ours is not changed by its id', 
   const stand = await startStand();
   await stand.made(stand.fleet());
   const [mine] = stand.fake.servers();
-  stand.fake.addFault({ times: 1, effect: { type: 'stranger', hostname: nameOf(1) } });
+  stand.stranger(nameOf(1));
   const driver = stand.open();
   const stranger = stand.fake.servers().find(({ id }) => id !== mine!.id)!;
   const seq = stand.lastSeq();
@@ -48,7 +39,7 @@ test('vector 13: a stranger beside a machine of ours is not changed by its id', 
   for (const each of doing) {
     await expect(stand.run(each())).rejects.toMatchObject({ kind: 'auth' });
   }
-  expect(changesSince(stand, seq)).toEqual([]);
+  expect(stand.changes(seq)).toEqual([]);
   await stand.run(driver.deprovisionMachine(mine!.id, callOf()));
   expect(stand.fake.servers()).toMatchObject([{ id: stranger.id }]);
 });
@@ -56,7 +47,7 @@ test('vector 13: a stranger beside a machine of ours is not changed by its id', 
 test('a machine that the search by name leaves out keeps its record, and no second one is ordered', async () => {
   const stand = await startStand();
   const provider = stand.fleet();
-  const unused = await stand.free(provider);
+  const order = await stand.orderFor(provider, { n: 2 });
   await stand.made(provider);
   const [record] = stand.fake.userData();
   stand.fake.addFault({
@@ -65,11 +56,10 @@ test('a machine that the search by name leaves out keeps its record, and no seco
     effect: { type: 'pages', does: 'omitted' },
   });
   const seq = stand.lastSeq();
-  const order = { unused, hostname: nameOf(1), witness: witnessOf(2) };
   await expect(stand.run(provider.createMachine(order, live))).rejects.toMatchObject({
     outcome: 'not-done',
   });
-  expect(changesSince(stand, seq)).toEqual([]);
+  expect(stand.changes(seq)).toEqual([]);
   expect(stand.fake.servers()).toHaveLength(1);
   expect(stand.fake.userData()).toMatchObject([{ id: record!.id }]);
 });
@@ -77,19 +67,14 @@ test('a machine that the search by name leaves out keeps its record, and no seco
 test('a search by name that shows nothing is no proof that a record has no machine', async () => {
   const stand = await startStand();
   const provider = stand.fleet();
-  const unused = await stand.free(provider);
+  const order = await stand.orderFor(provider, { n: 2 });
   const { id } = await stand.made(provider);
-  stand.fake.addFault({
-    match: { method: 'GET', route: '/servers' },
-    times: 1,
-    effect: { type: 'listLag', ms: 3_600_000 },
-  });
+  stand.fake.addFault(faultAt('GET /servers', { type: 'listLag', ms: 3_600_000 }));
   const seq = stand.lastSeq();
-  const order = { unused, hostname: nameOf(1), witness: witnessOf(2) };
   await expect(stand.run(provider.createMachine(order, live))).rejects.toMatchObject({
     kind: 'race-lost',
   });
-  expect(changesSince(stand, seq)).toEqual([]);
+  expect(stand.changes(seq)).toEqual([]);
   expect((await stand.run(provider.getMachine(id!, live))).ownership).toBe('ours');
 });
 
@@ -97,7 +82,7 @@ test('one of two servers of a name that is just going spoils no listing', async 
   const stand = await startStand();
   const provider = stand.fleet();
   const { id } = await stand.made(provider);
-  stand.fake.addFault({ times: 1, effect: { type: 'stranger', hostname: nameOf(1) } });
+  stand.stranger(nameOf(1));
   const stranger = stand.fake.servers().find((each) => each.id !== id)!;
   stand.fake.addFault({
     match: { route: '/servers/{id}/deploy_config', server: stranger.id },
@@ -132,7 +117,7 @@ test('where the API does not tell what a server was installed with, nothing is d
     expect(failed).toMatchObject({ kind: 'auth', outcome: 'not-done' });
     expect((failed as Error).message).toContain('take the server in');
   }
-  expect(changesSince(stand, seq)).toEqual([]);
+  expect(stand.changes(seq)).toEqual([]);
   // It is shown as ours all the same, and its slot is not free for a second one.
   const { machines } = await stand.run(other.listMachines(live));
   expect(machines.map((each) => [each.reservationId, each.ownership])).toEqual([

@@ -7,31 +7,16 @@ import {
   PLAN,
   SITE,
   slotOf,
-  type Stand,
   startStand,
   witnessOf,
 } from './stand.ts';
 
 const LIST = 'GET /servers';
-const stranger = (stand: Stand, hostname: string) =>
-  stand.fake.addFault({ effect: { type: 'stranger', hostname } });
-const claim = (stand: Stand, set: string, hostname: string) =>
-  stand.api(
-    'POST',
-    '/user_data',
-    {
-      description: `shepherd ${set} ${hostname} ${witnessOf(9)}`,
-      content: contentOf(set),
-      project: stand.fake.project,
-    },
-    'user_data',
-  );
-function contentOf(set: string): string {
+/** A record of ours in every way, but of another set. */
+function recordOf(set: string): string {
   const tags = { 'shepherd-InstanceSetID': set, 'shepherd-op': witnessOf(9) };
   const note = Buffer.from(JSON.stringify({ tags, t: 0, v: 1, slot: slotOf(1) }));
-  return Buffer.from(`#cloud-config\n# shepherd ${note.toString('base64url')}\n{}\n`).toString(
-    'base64',
-  );
+  return `#cloud-config\n# shepherd ${note.toString('base64url')}\n{}\n`;
 }
 
 test('a machine that is made is in the listing, and its slot is not free any more', async () => {
@@ -51,8 +36,8 @@ test('a machine that is made is in the listing, and its slot is not free any mor
 test('vector 14: a server of our name with the record of another set is disputed, and nobody reboots it', async () => {
   const stand = await startStand();
   const provider = stand.fleet();
-  stranger(stand, nameOf(1));
-  await claim(stand, OTHER_SET, nameOf(1));
+  stand.stranger(nameOf(1));
+  await stand.claim(OTHER_SET, nameOf(1), recordOf(OTHER_SET));
   const [server] = stand.fake.servers();
   const { machines } = await stand.run(provider.listMachines(live));
   expect(machines).toMatchObject([
@@ -64,17 +49,16 @@ test('vector 14: a server of our name with the record of another set is disputed
     kind: 'conflict',
   });
   const bare = stand.open();
-  const call = { ...live, deadline: new Date(), operationId: 'x', requireOurs: () => undefined };
-  await expect(stand.run(bare.rebootMachine(server!.id, 'force', call))).rejects.toMatchObject({
+  await expect(stand.run(bare.rebootMachine(server!.id, 'force', callOf()))).rejects.toMatchObject({
     kind: 'auth',
   });
-  expect(stand.sent(seq).filter((line) => !line.startsWith('GET'))).toEqual([]);
+  expect(stand.changes(seq)).toEqual([]);
 });
 
 test('a server of our name without a record is nobody’s, and other names are only counted', async () => {
   const stand = await startStand();
   const provider = stand.fleet();
-  for (const name of [nameOf(1), 'somebody', 'shep-of-somebody']) stranger(stand, name);
+  for (const name of [nameOf(1), 'somebody', 'shep-of-somebody']) stand.stranger(name);
   const { machines } = await stand.run(provider.listMachines(live));
   expect(machines).toMatchObject([
     { hostname: nameOf(1), ownership: 'untagged', reservationId: slotOf(1) },
@@ -100,7 +84,7 @@ test('of two servers of one name the one that was installed with the record is o
   const stand = await startStand();
   const provider = stand.fleet();
   const { id } = await stand.made(provider);
-  stranger(stand, nameOf(1));
+  stand.stranger(nameOf(1));
   const { machines } = await stand.run(provider.listMachines(live));
   const named = machines.filter(({ hostname }) => hostname === nameOf(1));
   expect(named.map((one) => [one.id === id, one.ownership])).toEqual([
@@ -130,12 +114,7 @@ test('an order that was carried out twice: the older server is ours, and none is
 
 test('a record without a server keeps its slot for as long as its server may take to show up', async () => {
   const stand = await startStand();
-  const provider = stand.fleet();
-  const unused = await stand.free(provider);
-  const onAttempt = () => new Promise<never>(() => undefined);
-  const order = { unused, hostname: nameOf(1), witness: witnessOf(1), onAttempt };
-  void provider.createMachine(order, live).catch(() => null);
-  await stand.wait(1_000);
+  await stand.abandon();
   const another = stand.fleet();
   const slots = async () =>
     (await stand.run(another.listMachines(live))).machines.map((one) => one.reservationId);
@@ -146,7 +125,7 @@ test('a record without a server keeps its slot for as long as its server may tak
 
 test('vector 17: a page that fails, fails the listing', async () => {
   const stand = await startStand({}, { pageSize: 1 });
-  for (const name of [nameOf(1), 'somebody']) stranger(stand, name);
+  for (const name of [nameOf(1), 'somebody']) stand.stranger(name);
   const provider = stand.fleet();
   stand.fake.addFault({
     match: { method: 'GET', route: '/servers', page: 2 },
@@ -157,7 +136,7 @@ test('vector 17: a page that fails, fails the listing', async () => {
 
 test('vector 18: a total that changes is read again; if it keeps changing the listing has gaps', async () => {
   const stand = await startStand({}, { pageSize: 1 });
-  for (const name of ['one', 'two', 'three']) stranger(stand, name);
+  for (const name of ['one', 'two', 'three']) stand.stranger(name);
   const provider = stand.fleet();
   const pages = { match: { method: 'GET', route: '/servers' } };
   stand.fake.addFault({ ...pages, times: 2, effect: { type: 'pages', does: 'drifting' } });
@@ -172,7 +151,7 @@ test.each(['doubled', 'omitted', 'shuffled'] as const)(
   async (does) => {
     const stand = await startStand({}, { pageSize: 2 });
     const names = Array.from({ length: 5 }, (_, n) => `somebody-${n}`);
-    for (const name of [...names, nameOf(1)]) stranger(stand, name);
+    for (const name of [...names, nameOf(1)]) stand.stranger(name);
     const provider = stand.fleet();
     stand.fake.addFault({
       match: { method: 'GET', route: '/servers' },
@@ -186,7 +165,7 @@ test.each(['doubled', 'omitted', 'shuffled'] as const)(
 
 test('where no total is told two walks that agree are one whole listing', async () => {
   const stand = await startStand({}, { pageSize: 2 });
-  for (const name of ['one', 'two', nameOf(1)]) stranger(stand, name);
+  for (const name of ['one', 'two', nameOf(1)]) stand.stranger(name);
   const provider = stand.fleet();
   stand.fake.addFault({ effect: { type: 'statsMissing' } });
   const { machines, complete } = await stand.run(provider.listMachines(live));
@@ -196,7 +175,7 @@ test('where no total is told two walks that agree are one whole listing', async 
 
 test('a page that is too large is asked for at half its size, from then on', async () => {
   const stand = await startStand();
-  for (let n = 0; n < 60; n++) stranger(stand, `somebody-${n}`);
+  for (let n = 0; n < 60; n++) stand.stranger(`somebody-${n}`);
   stand.fake.addFault({ effect: { type: 'pageSizeRefused', above: 30, code: 422 } });
   const provider = stand.fleet();
   expect((await stand.run(provider.listMachines(live))).complete).toBe(true);
@@ -208,7 +187,7 @@ test('a page that is too large is asked for at half its size, from then on', asy
 
 test('pages that are shorter than they were asked to be are not the last ones', async () => {
   const stand = await startStand();
-  for (const name of ['one', 'two', 'three', 'four', nameOf(1)]) stranger(stand, name);
+  for (const name of ['one', 'two', 'three', 'four', nameOf(1)]) stand.stranger(name);
   stand.fake.setKnobs({ pageSizeMax: 2, pageSizeOver: 'clamped' });
   const { machines, complete } = await stand.run(stand.fleet().listMachines(live));
   expect(complete).toBe(true);
@@ -254,9 +233,8 @@ test('a server that was moved to another project is not found, and the listing a
 test('vector 20: of 61 reads that are wanted at once no more than 54 are sent in any minute', async () => {
   const stand = await startStand({ limits: { reads: 10_000 } });
   const driver = stand.open();
-  const call = { ...live, deadline: new Date(), operationId: 'x', requireOurs: () => undefined };
   const reads = Array.from({ length: 61 }, (_, n) =>
-    driver.getMachine(`sv_${n}`, call).catch(() => null),
+    driver.getMachine(`sv_${n}`, callOf()).catch(() => null),
   );
   await stand.run(Promise.all(reads));
   const atMs = stand.fake.requests().map((request) => request.atMs);
@@ -270,9 +248,8 @@ test('vector 20: of 61 reads that are wanted at once no more than 54 are sent in
 test('vector 20: two daemons have half of it each', async () => {
   const stand = await startStand({ limits: { reads: 10_000 } });
   const driver = stand.open({ daemons: 2 });
-  const call = { ...live, deadline: new Date(), operationId: 'x', requireOurs: () => undefined };
   const reads = Array.from({ length: 30 }, (_, n) =>
-    driver.getMachine(`sv_${n}`, call).catch(() => null),
+    driver.getMachine(`sv_${n}`, callOf()).catch(() => null),
   );
   await stand.run(Promise.all(reads));
   const atMs = stand.fake.requests().map((request) => request.atMs);

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { NOTHING_TO_RUN } from '../../../../src/adapters/provider/latitude/cloud-config.ts';
 import { writeRecord } from '../../../../src/adapters/provider/latitude/record.ts';
-import { live, nameOf, PREFIX, SET, startStand, witnessOf } from './stand.ts';
+import { faultAt, live, PREFIX, SET, startStand } from './stand.ts';
 
 test('a record that a creation takes up again while others are swept stays', async () => {
   const stand = await startStand();
   const provider = stand.fleet();
-  const unused = await stand.free(provider);
+  const order = await stand.orderFor(provider);
   for (const n of [1, 2, 3]) {
     const hostname = `${PREFIX}ash-aaaaaaa${n}`;
     const tags = { 'shepherd-InstanceSetID': SET };
@@ -14,12 +14,7 @@ test('a record that a creation takes up again while others are swept stays', asy
     const attributes = { ...writeRecord(mark, NOTHING_TO_RUN), project: stand.fake.project };
     await stand.api('POST', '/user_data', attributes, 'user_data');
   }
-  stand.fake.addFault({
-    match: { method: 'POST', route: '/servers' },
-    times: 1,
-    effect: { type: 'drop', phase: 'before' },
-  });
-  const order = { unused, hostname: nameOf(1), witness: witnessOf(1) };
+  stand.fake.addFault(faultAt('POST /servers', { type: 'drop', phase: 'before' }));
   await expect(stand.run(provider.createMachine(order, live))).rejects.toMatchObject({
     outcome: 'unknown',
   });
@@ -37,13 +32,8 @@ test('a record goes also when there is no request left for the moment', async ()
   const stand = await startStand({}, { writesPerMinute: 3 });
   const provider = stand.fleet();
   await stand.run(provider.prepare(live));
-  const unused = await stand.free(provider);
-  stand.fake.addFault({
-    match: { method: 'POST', route: '/servers' },
-    times: 1,
-    effect: { type: 'stockOut' },
-  });
-  const order = { unused, hostname: nameOf(1), witness: witnessOf(1) };
+  const order = await stand.orderFor(provider);
+  stand.fake.addFault(faultAt('POST /servers', { type: 'stockOut' }));
   await expect(stand.run(provider.createMachine(order, live))).rejects.toMatchObject({
     capacity: { scope: 'plan' },
   });

@@ -1,39 +1,35 @@
 import { onTestFinished } from 'vitest';
-import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import {
   createFleetProvider,
   type FleetProviderOptions,
 } from '../../../../src/adapters/provider/core/fleet-provider.ts';
 import { createMemoryRecords } from '../../../../src/adapters/provider/core/memory-records.ts';
-import { NO_SHELL } from '../../../../src/adapters/provider/core/no-shell.ts';
 import { latitudeDriver } from '../../../../src/adapters/provider/latitude/driver.ts';
 import { hostnameOf } from '../../../../src/adapters/provider/latitude/names.ts';
 import type { LatitudeSettings } from '../../../../src/adapters/provider/latitude/settings.ts';
 import type {
-  CallOptions,
+  FleetCreateRequest,
   FleetProvider,
   Provider,
 } from '../../../../src/adapters/provider/port.ts';
 import { providerName, type Witness, witness } from '../../../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
+import type { FaultRule } from '../../../../src/simulator/fakelatitude/fault-rules.ts';
 import { startFakelatitude } from '../../../../src/simulator/fakelatitude/fakelatitude.ts';
-import type {
-  Fakelatitude,
-  FakelatitudeOptions,
-} from '../../../../src/simulator/fakelatitude/options.ts';
-import { type RecordingLog, recordingLog } from '../../../doubles/recording-log.ts';
+import type { FakelatitudeOptions } from '../../../../src/simulator/fakelatitude/options.ts';
+import { recordingLog } from '../../../doubles/recording-log.ts';
 import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
-import { immortal, type Life, mortal, mortalClock } from '../../../doubles/life.ts';
+import { immortal, type Life, mortal } from '../../../doubles/life.ts';
 import {
   advance,
   createSeededRandom,
   createSimulatedClock,
   runOut,
-  type VirtualClock,
 } from '../../../doubles/simulated-clock.ts';
+import { driverContext, INSTANCE_SET_ID, journalOf, live } from '../driver-stand.ts';
 import { publicKeyLine } from '../equinix/setup.ts';
 
-export const SET = 'shep0-ci000-000000000000000';
+export { callOf, INSTANCE_SET_ID as SET, live } from '../driver-stand.ts';
 export const OTHER_SET = 'other-ci000-000000000000000';
 export const PREFIX = 'shep-';
 export const PLAN = 'c3-small-x86';
@@ -43,35 +39,9 @@ export const nameOf = (n: number) => hostnameOf(slotOf(n), PREFIX);
 export const KEY = publicKeyLine(1, 'somebody@a-private-place');
 export const witnessOf = (n: number): Witness =>
   witness(`0b6e0000-0000-4000-8000-${String(n).padStart(12, '0')}`);
+export const HOUR_MS = 3_600_000;
 
-/** The emulator and the driver, both in the same virtual time. */
-export interface Stand {
-  readonly fake: Fakelatitude;
-  readonly clock: VirtualClock;
-  readonly log: RecordingLog;
-  /** The driver by itself; further ones are other processes. */
-  open(change?: Partial<Opened>): Provider;
-  /** The driver in the core's hands. */
-  fleet(change?: Partial<Opened>): FleetProvider;
-  /** Lets time pass until a task is over. */
-  run<T>(task: Promise<T>): Promise<T>;
-  /** Lets time pass. */
-  wait(forMs: number): Promise<void>;
-  /** Requests since then as `METHOD route`, oldest first. */
-  sent(afterSeq?: number): string[];
-  count(line: string): number;
-  lastSeq(): number;
-  free(provider: FleetProvider, n?: number): Promise<ProviderMachine>;
-  /** A machine of ours on a slot, installed. */
-  made(provider: FleetProvider, n?: number): Promise<ProviderMachine>;
-  /** As anybody with the key may do. */
-  api(method: string, path: string, attributes?: object, type?: string): Promise<Told>;
-}
-export interface Told {
-  readonly status: number;
-  readonly data: unknown;
-}
-export interface Opened {
+interface Opened {
   readonly settings: object;
   readonly instanceSetId: string;
   readonly daemons: number;
@@ -81,28 +51,18 @@ export interface Opened {
   readonly fleet: Partial<FleetProviderOptions>;
 }
 
-export const live = { signal: new AbortController().signal };
+/** A fault at the next request of a line of the journal. */
+export function faultAt(line: string, effect: FaultRule['effect']): FaultRule {
+  const [method = '', route = ''] = line.split(' ');
+  return { match: { method, route }, times: 1, effect };
+}
 
-/** For a call of the driver itself; whatever machine it is about is taken for ours. */
-export const callOf = (change: Partial<CallOptions> = {}): CallOptions => ({
-  signal: new AbortController().signal,
-  deadline: new Date(8_640_000_000_000_000),
-  operationId: witnessOf(0),
-  requireOurs: () => undefined,
-  ...change,
-});
-
-export async function startStand(
-  options: Partial<FakelatitudeOptions> = {},
-  usual: object = {},
-): Promise<Stand> {
+/** The emulator and the driver, both in the same virtual time. */
+export async function startStand(options: Partial<FakelatitudeOptions> = {}, usual: object = {}) {
   const clock = createSimulatedClock();
   const network = createMemoryNetwork(clock);
-  const fake = await startFakelatitude({
-    listen: { host: '127.0.0.1', port: 0, network },
-    clock,
-    ...options,
-  });
+  const listen = { host: '127.0.0.1', port: 0, network };
+  const fake = await startFakelatitude({ listen, clock, ...options });
   const log = recordingLog();
   const stops: (() => Promise<void>)[] = [];
   onTestFinished(async () => {
@@ -114,44 +74,42 @@ export async function startStand(
     baseDirectory: '/',
     checkFiles: false,
   });
-  function open({
-    settings = {},
-    instanceSetId = SET,
-    daemons = 1,
-    publicKey = KEY,
-    previousKeys = [],
-    life = immortal(),
-  }: Partial<Opened> = {}) {
-    const given = {
-      baseUrl: fake.url,
-      token: '${TOKEN}',
-      project: fake.project,
-      namePrefix: PREFIX,
-      sshKeyName: 'shepherd',
-      slots: [{ plan: PLAN, site: SITE, count: 2 }],
-      ...usual,
-      ...settings,
-    };
+  const run = <T>(task: Promise<T>): Promise<T> => runOut(clock, task);
+
+  function contextOf({ life = immortal(), ...change }: Partial<Opened>) {
+    const { daemons = 1, instanceSetId = INSTANCE_SET_ID, previousKeys = [] } = change;
     const random = createSeededRandom(7);
-    const name = providerName('latitude');
-    const provider = latitudeDriver.open(schema.parse(given) as LatitudeSettings, {
-      ...{ name, instanceSetId, random, log, publicKey, previousKeys },
-      ...mortal(life, { clock, network, records: createMemoryRecords(random)(name) }),
-      metrics: silentMetrics,
-      shell: NO_SHELL,
-      userAgent: 'test',
+    const records = createMemoryRecords(random)(providerName('latitude'));
+    return driverContext('latitude', {
+      ...{ instanceSetId, random, log, publicKey: change.publicKey ?? KEY, previousKeys },
+      ...mortal(life, { clock, network, records }),
       daemons: () => daemons,
     });
+  }
+  /** The driver by itself; further ones are other processes. */
+  function open(change: Partial<Opened> = {}, context = contextOf(change)): Provider {
+    const given = {
+      ...{ baseUrl: fake.url, token: '${TOKEN}', project: fake.project, namePrefix: PREFIX },
+      ...{ sshKeyName: 'shepherd', slots: [{ plan: PLAN, site: SITE, count: 2 }] },
+      ...usual,
+      ...change.settings,
+    };
+    const provider = latitudeDriver.open(schema.parse(given) as LatitudeSettings, context);
     // What is dead is never stopped: its connections end with the emulator.
     stops.push(async () => {
-      if (!life.isDead) await provider.stop();
+      if (!change.life?.isDead) await provider.stop();
     });
     return provider;
   }
-
-  const run = <T>(task: Promise<T>): Promise<T> => runOut(clock, task);
-  const line = ({ method, route }: { method: string; route: string }) => `${method} ${route}`;
-  const sent = (afterSeq = 0) => fake.requests(afterSeq).map(line);
+  /** The driver in the core's hands. */
+  function fleet(change: Partial<Opened> = {}): FleetProvider {
+    const context = contextOf(change);
+    const { name, instanceSetId } = context;
+    const own = { name, type: 'latitude', instanceSetId, sharedTags: {}, image: null };
+    const more = { initCommand: 'echo site', publicKey: KEY, ...change.fleet };
+    const deps = { ...context, random: createSeededRandom(11) };
+    return createFleetProvider(open(change, context), { ...own, ...more }, deps);
+  }
 
   async function free(provider: FleetProvider, n = 1): Promise<ProviderMachine> {
     const { machines } = await run(provider.listMachines(live));
@@ -159,49 +117,75 @@ export async function startStand(
     if (!found) throw new Error(`slot ${n} is not listed`);
     return found;
   }
+  /** An order for the first slot. @param n of the witness. */
+  async function orderFor(
+    provider: FleetProvider,
+    change: Partial<FleetCreateRequest> & { readonly n?: number } = {},
+  ): Promise<FleetCreateRequest> {
+    const { n = 1, unused = await free(provider), ...more } = change;
+    return { unused, hostname: nameOf(1), witness: witnessOf(n), ...more };
+  }
 
-  const fleet = (change: Partial<Opened> = {}): FleetProvider => {
-    const fleetOptions = {
-      ...{
-        name: providerName('latitude'),
-        type: 'latitude',
-        instanceSetId: change.instanceSetId ?? SET,
-      },
-      ...{ sharedTags: {}, image: null, initCommand: 'echo site', publicKey: KEY },
-      ...change.fleet,
-    };
-    const deps = {
-      clock: mortalClock(change.life ?? immortal(), clock),
-      random: createSeededRandom(11),
-      log,
-      metrics: silentMetrics,
-    };
-    return createFleetProvider(open(change), fleetOptions, deps);
-  };
+  /** As anybody with the key may do. */
+  async function api(method: string, path: string, attributes?: object, type?: string) {
+    const response = await network.fetch(`${fake.url}${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${fake.token}`, 'Content-Type': 'application/json' },
+      ...(attributes && { body: JSON.stringify({ data: { type, attributes } }) }),
+    });
+    const text = await response.text();
+    const data = text === '' ? null : (JSON.parse(text) as { data: unknown }).data;
+    return { status: response.status, data };
+  }
 
   return {
-    ...{ fake, clock, log, open, run, sent, free, fleet },
-    wait: (forMs) => advance(clock, forMs),
-    count: (wanted) => sent().filter((each) => each === wanted).length,
-    lastSeq: () => fake.requests().at(-1)?.seq ?? 0,
-    async made(provider, n = 1) {
+    ...journalOf(fake),
+    ...{ fake, clock, log, open, run, free, fleet, orderFor, api },
+    wait: (forMs: number) => advance(clock, forMs),
+    /** A creation whose daemon dies as soon as its record is written. */
+    async abandon(): Promise<FleetCreateRequest> {
+      const dead = fleet();
+      const order = await orderFor(dead);
+      const onAttempt = () => new Promise<never>(() => undefined);
+      void dead.createMachine({ ...order, onAttempt }, live).catch(() => null);
+      await advance(clock, 1_000);
+      return order;
+    },
+    /** A machine of ours on a slot, installed. */
+    async made(provider: FleetProvider, n = 1) {
       const unused = await free(provider, n);
       const order = { unused, hostname: nameOf(n), witness: witnessOf(n) };
       const machine = await run(provider.createMachine(order, live));
       await advance(clock, 20 * 60_000);
       return machine;
     },
-    async api(method, path, attributes, type) {
-      const response = await network.fetch(`${fake.url}${path}`, {
-        method,
-        headers: { Authorization: `Bearer ${fake.token}`, 'Content-Type': 'application/json' },
-        ...(attributes && { body: JSON.stringify({ data: { type, attributes } }) }),
-      });
-      const text = await response.text();
-      return {
-        status: response.status,
-        data: text === '' ? null : (JSON.parse(text) as { data: unknown }).data,
-      };
+    /** Somebody's server takes a name. */
+    stranger: (hostname: string) =>
+      void fake.addFault({ times: 1, effect: { type: 'stranger', hostname } }),
+    /** Somebody writes a record that claims a name for a set. */
+    async claim(set: string, hostname: string, text = '#cloud-config\n{}\n') {
+      const description = `shepherd ${set} ${hostname} ${witnessOf(9)}`;
+      const content = Buffer.from(text).toString('base64');
+      const attributes = { description, content, project: fake.project };
+      const { data } = await api('POST', '/user_data', attributes, 'user_data');
+      return (data as { id: string }).id;
     },
+  };
+}
+export type Stand = Awaited<ReturnType<typeof startStand>>;
+
+/** A machine of ours that is up. */
+export async function startWithMachine(usual: object = {}) {
+  const stand = await startStand({}, usual);
+  const provider = stand.fleet();
+  const id = (await stand.made(provider)).id!;
+  return {
+    stand,
+    provider,
+    id,
+    read: () => stand.run(provider.getMachine(id, live)),
+    giveBack: () => stand.run(provider.deprovisionMachine(id, live)),
+    isReusable: () => stand.run(provider.isReusable(slotOf(1), live)),
+    seq: stand.lastSeq(),
   };
 }

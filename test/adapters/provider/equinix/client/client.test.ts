@@ -236,26 +236,3 @@ test('the same key stored twice, by daemons that started together, will do', asy
   expect(api.seen.map(({ method }) => method)).toEqual(['GET']);
 });
 
-test('a created device with another name or witness is nothing to rely on', async () => {
-  const reservation = { id: ID, provisionable: true, plan: { slug: 'm3.large.x86' } };
-  await start(({ method }, res) =>
-    method === 'GET' ? answer(res, 200, reservation) : answer(res, 201, DEVICE),
-  );
-  const witness = '0b6e1111-1111-4111-8111-111111111111' as never;
-  const order = { reservationId: ID, hostname: DEVICE.hostname, witness };
-  const error = await failureOf(client.createDevice(order, live));
-  expect(error).toMatchObject({ kind: 'OutcomeUnknown', ambiguous: true });
-  expect(api.seen.map(({ method }) => method)).toEqual(['GET', 'POST']);
-});
-
-test('a reservation whose holder comes as an address only has the device read', async () => {
-  const reservation = { id: ID, provisionable: true, device: { href: `/devices/${ID}?a=1` } };
-  const witness = '0b6e1111-1111-4111-8111-111111111111' as never;
-  const tags = [`shepherd-idempotency-${String(witness)}`];
-  await start(({ path }, res) =>
-    answer(res, 200, path.includes('/devices/') ? { ...DEVICE, tags } : reservation),
-  );
-  const order = { reservationId: ID, hostname: DEVICE.hostname, witness };
-  expect(await client.createDevice(order, live)).toMatchObject({ id: ID });
-  expect(api.seen.every(({ method }) => method === 'GET')).toBe(true);
-});

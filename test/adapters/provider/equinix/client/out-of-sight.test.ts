@@ -140,19 +140,22 @@ test('a timeout that the server tells of is looked after before the request is r
   expect(second! - first! - 1).toBe(4);
 });
 
-test('a created device with our witness and another name is nothing to rely on', async () => {
-  await start({ creation: [201, { ...DEVICE, hostname: 'another' }] });
-  const error = await failureOf(client.createDevice(ORDER, live));
-  expect(error).toMatchObject({ kind: 'OutcomeUnknown', ambiguous: true });
-});
+test.each([{ hostname: 'another' }, { tags: [] }])(
+  'a created device that is another one than ordered is nothing to rely on: %j',
+  async (change) => {
+    await start({ creation: [201, { ...DEVICE, ...change }] });
+    const error = await failureOf(client.createDevice(ORDER, live));
+    expect(error).toMatchObject({ kind: 'OutcomeUnknown', ambiguous: true });
+  },
+);
 
 test('a created device that is as ordered is', async () => {
   await start({ creation: [201, DEVICE] });
   expect(await client.createDevice(ORDER, live)).toMatchObject({ id: ID, hostname: NAME });
 });
 
-test.each([{ spare: true }, { need_of_service: true }])(
-  'a reservation that says it is provisionable and %o is not used',
+test.each([{ provisionable: false }, { spare: true }, { need_of_service: true }])(
+  'a reservation that is %o is not used',
   async (reservation) => {
     await start({ reservation });
     const error = await failureOf(client.createDevice(ORDER, live));

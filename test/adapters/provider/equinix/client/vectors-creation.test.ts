@@ -88,14 +88,6 @@ test('vector 4: a lost reply is settled by looking', async () => {
   expect(outcomes()).toEqual(['adopted']);
 });
 
-test('a creation that was answered with a redirect is settled by looking', async () => {
-  stand.fake.addFault({ match: CREATE, times: 1, effect: { type: 'garbage', kind: 'redirect' } });
-  const device = await stand.run(create());
-  expect(stand.fake.devices().map(({ id }) => id)).toEqual([device.id]);
-  expect(posts()).toBe(1);
-  expect(outcomes()).toEqual(['adopted']);
-});
-
 test('vector 5: a refused repetition is not believed while the views may be stale', async () => {
   stand.fake.addFault({ effect: { type: 'stale', view: 'both', lagMs: 30_000 } });
   stand.fake.addFault({ match: CREATE, times: 1, effect: { type: 'drop', phase: 'after' } });
@@ -143,14 +135,6 @@ test('vector 10 (client): a resumed creation looks twice, then posts with the ol
   expect(ours()).toHaveLength(1);
 });
 
-test('a resumed creation whose device is there adopts it without a post', async () => {
-  const made = await stand.run(create());
-  stand.forget();
-  expect(await stand.run(create({ resumed: true }))).toMatchObject({ id: made.id });
-  expect(posts()).toBe(0);
-  expect(outcomes()).toEqual(['created', 'adopted']);
-});
-
 test('vector 11: a revoked token after a lost reply hides nothing', async () => {
   stand.fake.addFault({
     match: CREATE,
@@ -190,17 +174,6 @@ test('vector 13: a refusal while the reservation stays free is final', async () 
   expect(error.ambiguous).toBe(false);
   expect(posts()).toBe(1);
   expect(outcomes()).toEqual(['rejected']);
-});
-
-test.each([
-  [400, 'Rejected'],
-  [401, 'Unauthorized'],
-  [403, 'Forbidden'],
-  [404, 'NotFound'],
-])('a first post answered %i is believed: %s', async (code, kind) => {
-  stand.fake.addFault({ match: CREATE, effect: { type: 'status', code } });
-  expect(await stand.failureOf(create())).toMatchObject({ kind, ambiguous: false });
-  expect(posts()).toBe(1);
 });
 
 test('503 that names missing reservations is Capacity and not repeated', async () => {
@@ -266,27 +239,6 @@ test('an abort in the middle of the post is Cancelled and ambiguous; the device 
   expect(found?.id).toBe(ours()[0]!.id);
 });
 
-test('a created device that is not as ordered is nothing to rely on', async () => {
-  stand.fake.addFault({ match: CREATE, effect: { type: 'garbage', kind: 'wrongType' } });
-  expect(await stand.run(create())).toMatchObject({ hostname: order.hostname });
-  expect(posts()).toBe(1);
-  expect(outcomes()).toEqual(['adopted']);
-});
-
-test.each([
-  ['a reservation that is not provisionable', { provisionable: false }],
-  ['a spare', { spare: true }],
-  ['one in need of service', { needOfService: true }],
-])('%s is Rejected before any post', async (_name, flaw) => {
-  const other = await createStand({
-    fake: { world: { reservations: [{ id: '4f0c2d9a-7b1e-4c55-9a02-5d1f0c6be111', ...flaw }] } },
-  });
-  const rejected = await orderFor(other);
-  const error = await other.failureOf(other.client.createDevice(rejected, live));
-  expect(error).toMatchObject({ kind: 'Rejected', ambiguous: false });
-  expect(other.routes()).toEqual([GET_RESERVATION]);
-});
-
 test('a reservation of another project is a lost race', async () => {
   const other = await createStand({
     fake: {
@@ -323,12 +275,6 @@ test('optional fields are sent when given', async () => {
     locked: true,
     operating_system: 'debian_12',
   });
-});
-
-test('without a key id no list of keys is sent', async () => {
-  const { sshKeyId: _left, ...open } = order;
-  await stand.run(stand.client.createDevice(open, live));
-  expect(stand.calls()[1]!.body).not.toHaveProperty('project_ssh_keys');
 });
 
 test('a look at a list with holes proves nothing, so nothing is posted again', async () => {
