@@ -1,14 +1,9 @@
 import { expect, test } from 'vitest';
 import { SECRET_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
+import { failureOf } from '../driver-stand.ts';
 import { callOf, createStand, hashOf, orderOf, OTHER_WITNESS, OUR_NAME, WITNESS } from './setup.ts';
 import { dyingAt } from '../../../doubles/life.ts';
-
-const failureOf = (task: Promise<unknown>) =>
-  task.then(
-    () => null,
-    (error: unknown) => error as ProviderError,
-  );
 
 test('a creation: claim, name, rescue, reset, installation; then the machine is ours', async () => {
   const { world, provider, run, create, pass, claim } = createStand();
@@ -69,40 +64,6 @@ test('vector 18: two daemons want one slot: one claim, and the other has lost', 
   expect(world.count(/^record make/)).toBe(2);
   expect(world.count(/^POST \/server/)).toBe(1);
   expect((await claim())!['phase']).toBe('installing');
-});
-
-test('vector 19: killed before the script and resumed: one installation, with the new secret', async () => {
-  const { world, run, daemon, claim, pass } = createStand();
-  const life = dyingAt(Infinity, 'before');
-  void daemon(life).createMachine(orderOf('s1'), callOf());
-  for (let n = 0; n < 30 && (await claim())?.['phase'] !== 'rescue'; n++) await pass(1_000);
-  life.isDead = true;
-  const next = daemon();
-  await run(next.createMachine(orderOf('s2', { resumed: true }), callOf()));
-  await pass(400_000);
-  expect(world.count(/^record make/)).toBe(1);
-  expect(world.machine(321)).toMatchObject({ installs: 1, disk: { secret: 's2' } });
-  expect(await claim()).toMatchObject({ tags: { [SECRET_TAG]: hashOf('s2') } });
-});
-
-test('vector 20: killed after the script was started: its tags are in the claim, and it runs once', async () => {
-  const { world, run, daemon, claim, pass } = createStand();
-  const life = dyingAt(Infinity, 'before');
-  world.strike = (what) => {
-    if (what === 'record replace 321' && world.count(/^SSH 321 install/) > 0) life.isDead = true;
-    return null;
-  };
-  const first = daemon(life).createMachine(orderOf('s1'), callOf());
-  void first.catch(() => undefined);
-  for (let n = 0; n < 60 && !life.isDead; n++) await pass(10_000);
-  expect(life.isDead).toBe(true);
-  world.strike = null;
-  const { id } = await run(daemon().createMachine(orderOf('s2', { resumed: true }), callOf()));
-  expect(await claim()).toMatchObject({ tags: { [SECRET_TAG]: hashOf('s1') } });
-  await pass(400_000);
-  expect(world.machine(321)).toMatchObject({ installs: 1, disk: { secret: 's1' } });
-  expect(world.count(/^SSH 321 install/)).toBe(1);
-  expect(id).toMatch(/^321-/);
 });
 
 test('after an installation was begun, too, a rescue system is held to its key', async () => {
@@ -244,7 +205,7 @@ test('what may not be announced makes nothing', async () => {
   const { world, run, provider } = createStand();
   const barred = new Error('not now');
   const order = { ...orderOf('s1'), onAttempt: () => Promise.reject(barred) };
-  expect(await failureOf(run(provider.createMachine(order, callOf())))).toBe(barred);
+  await expect(run(provider.createMachine(order, callOf()))).rejects.toBe(barred);
   expect(world.count(/^POST|^DELETE|^record/)).toBe(0);
 });
 

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import { DISPUTED, SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { callOf, createStand, OUR_NAME } from './setup.ts';
-import { dyingAt } from '../../../doubles/life.ts';
 
 async function installedStand(config = {}) {
   const stand = createStand(config);
@@ -23,22 +22,6 @@ test('a give-back: leaving, rescue, button; then wiped, free, and the claim is g
   expect(await claim()).toBeUndefined();
   const { machines } = await run(provider.listMachines({}, callOf()));
   expect(machines).toMatchObject([{ id: null, availability: 'KnownUnused' }]);
-});
-
-test('vector 27: given back twice, killed between: leaving, wiped, free', async () => {
-  const { id, one, daemon, run, pass, claim } = await installedStand();
-  const life = dyingAt(4, 'after');
-  void daemon(life).deprovisionMachine(id, callOf());
-  await pass(1_000);
-  expect(life.isDead).toBe(true);
-  const next = daemon();
-  await run(next.deprovisionMachine(id, callOf()));
-  for (let n = 0; n < 10 && !(await run(next.isReusable!('321', callOf()))); n++) {
-    expect(one.server.name).not.toMatch(/^free-/);
-    await pass(120_000);
-  }
-  expect(one).toMatchObject({ wiped: 1, server: { name: 'free-321' } });
-  expect(await claim()).toBeUndefined();
 });
 
 test('vector 28: what cannot be wiped is never free, and an alarm says so', async () => {

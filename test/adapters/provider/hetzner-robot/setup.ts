@@ -22,9 +22,11 @@ import {
 } from '../../../doubles/simulated-clock.ts';
 import { recordingLog, type RecordingLog } from '../../../doubles/recording-log.ts';
 import { immortal, type Life } from '../../../doubles/life.ts';
+import { callOf as usualCallOf, INSTANCE_SET_ID } from '../driver-stand.ts';
 import { createWorld, type World } from './world.ts';
 
-export const INSTANCE_SET_ID = 'shep0-ci000-000000000000000';
+export { INSTANCE_SET_ID } from '../driver-stand.ts';
+
 export const WITNESS = '0b6e0000-1234-4abc-8def-0123456789ab';
 export const OTHER_WITNESS = '77770000-1234-4abc-8def-0123456789ab';
 export const PREVIOUS_KEY =
@@ -53,13 +55,8 @@ export const CONFIG: RobotConfig = {
 export const OUR_NAME = ourName(CONFIG, WITNESS);
 
 /** A call of the driver itself; whatever machine it is about is taken for ours. */
-export const callOf = (change: Partial<CallOptions> = {}): CallOptions => ({
-  signal: new AbortController().signal,
-  deadline: new Date(8_640_000_000_000_000),
-  operationId: WITNESS,
-  requireOurs: () => undefined,
-  ...change,
-});
+export const callOf = (change: Partial<CallOptions> = {}) =>
+  usualCallOf({ operationId: WITNESS, ...change });
 
 export const hashOf = (secret: string) => createHash('sha256').update(secret).digest('hex');
 
