@@ -1,17 +1,17 @@
 import { afterEach, expect, test } from 'vitest';
 import {
-  answer,
-  type Script,
-  type ScriptedApi,
-  startScriptedApi,
-} from '../adapters/provider/equinix/scripted-api.ts';
-import {
   type OperatorStand,
   reservationId,
   SOURCE,
   startOperatorStand,
   TARGET,
 } from './equinix-stand.ts';
+import {
+  answer,
+  type Script,
+  type ScriptedApi,
+  startScriptedApi,
+} from '../adapters/provider/equinix/setup.ts';
 
 let stand: OperatorStand;
 let api: ScriptedApi;

@@ -17,9 +17,9 @@ import { startDaemon } from '../../src/daemon/daemon.ts';
 import { realPorts } from '../../src/daemon/real-ports.ts';
 import type { HeartbeatStore } from '../../src/domain/heartbeat.ts';
 import { startPgServer, type PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
-import { publicKeyLine } from '../adapters/provider/equinix/setup.ts';
 import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
 import { PATIENCE } from '../support/patience.ts';
+import { publicKeyLine } from '../adapters/provider/driver-stand.ts';
 
 /** A whole daemon in this process; only the listener for agents is played. */
 let server: PgServer;

@@ -1,5 +1,4 @@
 import { createMemMetrics } from './mem-metrics.ts';
-import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import {
   createFleetProvider,
   type FleetProviderDeps,
@@ -18,6 +17,7 @@ import type { ProviderMachine } from '../../src/domain/machine.ts';
 import { SET_ID_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { NO_TRAITS } from '../../src/domain/traits.ts';
 import { recordingLog } from './recording-log.ts';
+import { createSeededRandom, createSimulatedClock } from './simulated-clock.ts';
 
 export const SET_ID = 'aaaaa-bbbbb-ccccccccccccccc';
 export const OTHER_SET_ID = 'zzzzz-bbbbb-ccccccccccccccc';
@@ -119,7 +119,7 @@ export function fleetOf(
       publicKey: 'ssh-ed25519 AAAA',
       ...options,
     },
-    { clock: systemClock, random: systemRandom, log, metrics, ...deps },
+    { clock: createSimulatedClock(), random: createSeededRandom(1), log, metrics, ...deps },
   );
   return { fleet, metrics, log };
 }

@@ -108,6 +108,14 @@ test('a server that wants no kept connections gets a new one for each request', 
   expect(heard.map(({ headers }) => headers.connection)).toEqual(['close', 'close']);
 });
 
+test('reads keep their connection, a change has one of its own', async () => {
+  const { api, heard } = await createApiStand(() => ({ status: 200, body: {} }));
+  for (const method of ['GET', 'PUT'] as const) {
+    await api.call('do', live).send({ method, path: '/a', schema });
+  }
+  expect(heard.map(({ headers }) => headers.connection)).toEqual(['keep-alive', 'close']);
+});
+
 async function secureServer() {
   const { key, cert } = await issue({ name: 'CN=bmc', names: ['127.0.0.1'] });
   let requests = 0;

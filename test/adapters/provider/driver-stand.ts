@@ -10,6 +10,17 @@ import { createSeededRandom, createSimulatedClock } from '../../doubles/simulate
 export const INSTANCE_SET_ID = 'shep0-ci000-000000000000000';
 export const live = { signal: new AbortController().signal };
 
+/** A well-formed Ed25519 line; `mark` makes another key. */
+export function publicKeyLine(mark: number, comment = 'shepherd'): string {
+  const field = (bytes: Buffer) => {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(bytes.length);
+    return Buffer.concat([length, bytes]);
+  };
+  const blob = Buffer.concat([field(Buffer.from('ssh-ed25519')), field(Buffer.alloc(32, mark))]);
+  return `ssh-ed25519 ${blob.toString('base64')} ${comment}`;
+}
+
 /** What a driver is opened with, with nothing special about it. */
 export const driverContext = (
   name: string,

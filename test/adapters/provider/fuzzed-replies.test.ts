@@ -20,8 +20,8 @@ import { isProviderError } from '../../../src/domain/errors.ts';
 import { issueCertificate } from '../../../src/simulator/fakefish/certificate.ts';
 import { createMemMetrics } from '../../doubles/mem-metrics.ts';
 import { recordingLog } from '../../doubles/recording-log.ts';
-import { driverContext, INSTANCE_SET_ID } from './driver-stand.ts';
-import { PROJECT_ID, publicKeyLine } from './equinix/setup.ts';
+import { driverContext, INSTANCE_SET_ID, publicKeyLine } from './driver-stand.ts';
+import { PROJECT_ID } from './equinix/setup.ts';
 
 /**
  * Whatever comes back instead of an answer: no crash, no secret in what is told of it, and never the

@@ -17,7 +17,7 @@ import { deprovisionAsked, MACHINE, PROVIDER, provided } from '../../support/fac
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { inFleet } from '../../support/in-fleet.ts';
 import { createTaskStand } from '../../support/task-stand.ts';
-import { context, SET_ID } from '../provider/static/stand.ts';
+import { driverContext, INSTANCE_SET_ID } from '../provider/driver-stand.ts';
 import { commandOf, createSshdStand, live, patient } from './sshd-stand.ts';
 
 /** A machine from a list, on OpenSSH's real server and with the real agent, from its start to its end. */
@@ -50,9 +50,9 @@ async function machineFromList() {
       probePort: 22,
       probes: { timeoutMs: 1_000, intervalMs: 1, parallelism: 1, gapMs: 0, patienceMs: 1_000 },
     },
-    context({ name: PROVIDER }),
+    driverContext(PROVIDER, { clock: systemClock }),
   );
-  const provider = inFleet(driver, { instanceSetId: SET_ID }, systemClock);
+  const provider = inFleet(driver, { instanceSetId: INSTANCE_SET_ID }, systemClock);
   ssh.later(() => provider.stop());
   const agentPath = join(sshd.home, 'agent');
   const deps = {

@@ -2,26 +2,19 @@ import { createEquinixProvider } from '../../../../src/adapters/provider/equinix
 import { ownerTag } from '../../../../src/adapters/provider/equinix/tags.ts';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
-import { startFakequinix } from '../../../../src/simulator/fakequinix/fakequinix.ts';
 import type { ContractOptions } from '../../../contracts/provider.ts';
 import { advance, driven, settled } from '../../../doubles/simulated-clock.ts';
 import { inFleet } from '../../../support/in-fleet.ts';
 import { INSTANCE_SET_ID } from '../driver-stand.ts';
-import { configFor, recordingDeps, setTags } from '../equinix/setup.ts';
+import { configFor, recordingDeps, setTags, startEmulator } from '../equinix/setup.ts';
 
 /** The emulator of the API, in virtual time. */
 export const equinixStand: ContractOptions = {
   without: ['consistentList', 'hostKey'],
   start: async () => {
     const deps = recordingDeps();
-    const { clock, network } = deps;
-    const fake = await startFakequinix({
-      listen: { host: '127.0.0.1', port: 0, network },
-      clock,
-      profile: 'fast',
-      reservations: 4,
-      timings: { queuedMs: 5, provisioningMs: 40, addressesMs: 10 },
-    });
+    const { clock } = deps;
+    const fake = await startEmulator(deps, { reservations: 4 });
     const config = configFor(fake.url, {
       token: () => fake.tokens.user,
       projectId: fake.projectId,

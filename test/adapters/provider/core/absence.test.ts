@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
+import { createSimulatedClock, settled } from '../../../doubles/simulated-clock.ts';
 import type { DriverListing, Provider } from '../../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import { fleetOf, free, live, machine, order, scripted } from '../../../doubles/scripted-driver.ts';
-import { PATIENCE } from '../../../support/patience.ts';
 
 const getMachine: Provider['getMachine'] = () =>
   Promise.reject(new ProviderError('not-found', 'default backend'));
@@ -101,7 +100,8 @@ test('A2: a listing that takes longer than the look goes on, and answers the nex
     kind: 'transient',
     message: expect.stringContaining('did not come in time'),
   });
-  await expect.poll(() => asked, PATIENCE).toBe(1);
+  await settled();
+  expect(asked).toBe(1);
   clock.increment(1_000);
   await late;
   listing.resolve(complete());

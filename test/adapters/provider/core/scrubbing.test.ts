@@ -47,7 +47,7 @@ test.each<[string, (request: CreateRequest) => unknown]>([
 });
 
 test('kind, facets and causes stay as they are', async () => {
-  const retryAt = new Date(Date.now() + 60_000);
+  const retryAt = new Date(1_700_000_060_000);
   const { error } = await failed(({ initCommand }) => {
     const inner = new ProviderError('transient', `429 ${initCommand}`, { rateLimit: { retryAt } });
     return new ProviderError('conflict', 'no', { cause: inner, capacity: { scope: 'plan' } });

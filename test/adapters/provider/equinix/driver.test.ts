@@ -2,7 +2,6 @@ import { expect, onTestFinished, test } from 'vitest';
 import { equinixDriver } from '../../../../src/adapters/provider/equinix/driver.ts';
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import { driven, runOut } from '../../../doubles/simulated-clock.ts';
-import { answer, startScriptedApi } from './scripted-api.ts';
 import {
   EQUINIX_DEFAULTS,
   type EquinixSettings,
@@ -11,8 +10,8 @@ import {
   DEFAULT_OPERATING_SYSTEM,
   standardCatalogue,
 } from '../../../../src/simulator/fakequinix/state/catalogue.ts';
-import { callOf, driverContext } from '../driver-stand.ts';
-import { GIVEN, publicKeyLine, recordingDeps, TOKEN } from './setup.ts';
+import { callOf, driverContext, publicKeyLine } from '../driver-stand.ts';
+import { answer, GIVEN, recordingDeps, startScriptedApi, TOKEN } from './setup.ts';
 
 const schema = equinixDriver.settings({ env: { TOKEN }, baseDirectory: '/', checkFiles: false });
 const settings = (change: object = {}) =>

@@ -1,8 +1,15 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
-import { answer, type Script, type ScriptedApi, startScriptedApi } from './scripted-api.ts';
 import { INSTANCE_SET_ID, live as call } from '../driver-stand.ts';
-import { configFor, fleetOver, recordingDeps } from './setup.ts';
+import {
+  answer,
+  configFor,
+  fleetOver,
+  recordingDeps,
+  type Script,
+  type ScriptedApi,
+  startScriptedApi,
+} from './setup.ts';
 
 const ID = '11110000-0000-4000-8000-000000000001';
 const RESERVATION = '33330000-0000-4000-8000-000000000003';

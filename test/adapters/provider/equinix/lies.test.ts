@@ -3,9 +3,16 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createEquinixClient } from '../../../../src/adapters/provider/equinix/client/client.ts';
 import type { EquinixConfig } from '../../../../src/adapters/provider/equinix/settings.ts';
 import { driven } from '../../../doubles/simulated-clock.ts';
-import { live } from '../driver-stand.ts';
-import { answer, type ScriptedApi, type SeenRequest, startScriptedApi } from './scripted-api.ts';
-import { configFor, PROJECT_ID, publicKeyLine, recordingDeps } from './setup.ts';
+import { live, publicKeyLine } from '../driver-stand.ts';
+import {
+  answer,
+  configFor,
+  PROJECT_ID,
+  recordingDeps,
+  type ScriptedApi,
+  type SeenRequest,
+  startScriptedApi,
+} from './setup.ts';
 
 const [ID, OTHER] = [
   'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701',

@@ -1,3 +1,6 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { onTestFinished } from 'vitest';
 import { createMemoryNetwork, type MemoryNetwork } from '../../../doubles/memory-network.ts';
 import {
   createSeededRandom,
@@ -18,22 +21,15 @@ import {
 } from '../../../../src/adapters/provider/equinix/equinix-provider.ts';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
-import type { Fakequinix } from '../../../../src/simulator/fakequinix/options.ts';
-import { INSTANCE_SET_ID } from '../driver-stand.ts';
+import { startFakequinix } from '../../../../src/simulator/fakequinix/fakequinix.ts';
+import type {
+  Fakequinix,
+  FakequinixOptions,
+} from '../../../../src/simulator/fakequinix/options.ts';
+import { INSTANCE_SET_ID, publicKeyLine } from '../driver-stand.ts';
 
 export const TOKEN = 'token-that-must-never-be-seen';
 export const PROJECT_ID = '9d1c0000-0000-4000-8000-000000000001';
-
-/** A well-formed Ed25519 line; `mark` makes another key. */
-export function publicKeyLine(mark: number, comment = 'shepherd'): string {
-  const field = (bytes: Buffer) => {
-    const length = Buffer.alloc(4);
-    length.writeUInt32BE(bytes.length);
-    return Buffer.concat([length, bytes]);
-  };
-  const blob = Buffer.concat([field(Buffer.from('ssh-ed25519')), field(Buffer.alloc(32, mark))]);
-  return `ssh-ed25519 ${blob.toString('base64')} ${comment}`;
-}
 
 /** The settings of an operator, as a configuration writes them. */
 export const GIVEN = {
@@ -120,6 +116,17 @@ export function bareFleetOver(config: EquinixConfig, deps: EquinixProviderDeps):
   return createFleetProvider(createEquinixProvider(config, deps), options, { ...deps, metrics });
 }
 
+/** The emulator, in the time and the network of a test. */
+export const startEmulator = (
+  { clock, network }: Recorded,
+  change: Partial<FakequinixOptions>,
+): Promise<Fakequinix> =>
+  startFakequinix({
+    ...{ listen: { host: '127.0.0.1', port: 0, network }, clock, profile: 'fast' },
+    timings: { queuedMs: 5, provisioningMs: 40, addressesMs: 10 },
+    ...change,
+  });
+
 /** What anybody with access to the project can do to a device. */
 export async function setTags(
   { fake, deps }: { readonly fake: Pick<Fakequinix, 'url' | 'tokens'>; readonly deps: Recorded },
@@ -132,4 +139,72 @@ export async function setTags(
     body: JSON.stringify({ tags }),
   });
   if (status !== 200) throw new Error(`the tags of ${id} were not changed: ${status}`);
+}
+
+export interface SeenRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: unknown;
+}
+
+/** A server that answers as a test says, for what an honest emulator never answers. */
+export interface ScriptedApi {
+  readonly url: string;
+  readonly seen: readonly SeenRequest[];
+  inFlightMax(): number;
+  /** Sockets that a client left before the answer. */
+  abandoned(): number;
+  close(): Promise<void>;
+}
+
+export type Script = (
+  request: SeenRequest,
+  response: ServerResponse,
+  count: number,
+) => void | Promise<void>;
+
+/** Closes itself when the test has ended. */
+export async function startScriptedApi(
+  script: Script,
+  network: MemoryNetwork,
+): Promise<ScriptedApi> {
+  const seen: SeenRequest[] = [];
+  let inFlight = 0;
+  let inFlightMax = 0;
+  let abandoned = 0;
+  const server = createServer((req, res) => {
+    inFlightMax = Math.max(inFlightMax, ++inFlight);
+    res.on('close', () => {
+      inFlight--;
+      if (!res.writableFinished) abandoned++;
+    });
+    void text(req).then((content) => {
+      const url = new URL(req.url ?? '/', 'http://127.0.0.1');
+      const request: SeenRequest = {
+        method: req.method ?? '',
+        path: url.pathname,
+        query: url.searchParams,
+        headers: req.headers,
+        body: content === '' ? undefined : (JSON.parse(content) as unknown),
+      };
+      seen.push(request);
+      return script(request, res, seen.length);
+    });
+  });
+  const { port, close } = network.listen(server, { host: '127.0.0.1', port: 0 });
+  onTestFinished(close);
+  return {
+    url: `http://127.0.0.1:${port}/some/prefix`,
+    seen,
+    inFlightMax: () => inFlightMax,
+    abandoned: () => abandoned,
+    close,
+  };
+}
+
+export function answer(res: ServerResponse, status: number, body: unknown, headers = {}): void {
+  res.writeHead(status, { 'Content-Type': 'application/json', ...headers });
+  res.end(typeof body === 'string' ? body : JSON.stringify(body));
 }

@@ -3,10 +3,10 @@ import type { DriverContext } from '../../../../src/adapters/provider/port.ts';
 import { createEquinixClient } from '../../../../src/adapters/provider/equinix/client/client.ts';
 import { createOurSshKey } from '../../../../src/adapters/provider/equinix/ssh-key.ts';
 import { fingerprintOfLine } from '../../../../src/adapters/kit/public-key.ts';
-import { callOf, live } from '../driver-stand.ts';
-import { configFor, publicKeyLine } from './setup.ts';
+import { callOf, live, publicKeyLine } from '../driver-stand.ts';
 import { driven } from '../../../doubles/simulated-clock.ts';
 import { type Stand, startStand } from './stand.ts';
+import { configFor } from './setup.ts';
 
 const LOOK = 'GET /projects/{id}/ssh-keys';
 const HOUR_MS = 3_600_000;

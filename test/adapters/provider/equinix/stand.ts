@@ -5,13 +5,12 @@ import { providerName } from '../../../../src/domain/ids.ts';
 import type { EquinixConfig } from '../../../../src/adapters/provider/equinix/settings.ts';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
-import { startFakequinix } from '../../../../src/simulator/fakequinix/fakequinix.ts';
 import type { FakequinixOptions } from '../../../../src/simulator/fakequinix/options.ts';
 import { parseWorld } from '../../../../src/simulator/fakequinix/world.ts';
 import { driven, runOut } from '../../../doubles/simulated-clock.ts';
 import { type Life, mortal } from '../../../doubles/life.ts';
 import { INSTANCE_SET_ID, journalOf, live } from '../driver-stand.ts';
-import { bareFleetOver, configFor, fleetOver, recordingDeps } from './setup.ts';
+import { bareFleetOver, configFor, fleetOver, recordingDeps, startEmulator } from './setup.ts';
 
 export const OURS = [`shepherd-owner-${INSTANCE_SET_ID}`];
 export const FOREIGN = ['shepherd-owner-other-00000-000000000000000'];
@@ -29,14 +28,7 @@ export async function startStand(
 ) {
   const deps = recordingDeps();
   const { clock, network } = deps;
-  const fake = await startFakequinix({
-    listen: { host: '127.0.0.1', port: 0, network },
-    clock,
-    profile: 'fast',
-    world: parseWorld(world, 'test'),
-    timings: { queuedMs: 5, provisioningMs: 40, addressesMs: 10 },
-    ...fakequinix,
-  });
+  const fake = await startEmulator(deps, { world: parseWorld(world, 'test'), ...fakequinix });
   const access = { token: () => fake.tokens.user, projectId: fake.projectId };
   const settings = configFor(fake.url, { ...access, ...config });
   const bareDriver = createEquinixProvider(settings, deps);

@@ -9,9 +9,9 @@ import { NothingToDo } from '../../../../src/domain/errors.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import type { FakequinixOptions } from '../../../../src/simulator/fakequinix/options.ts';
 import { createSeededRandom, driven, runOut } from '../../../doubles/simulated-clock.ts';
-import { INSTANCE_SET_ID, live } from '../driver-stand.ts';
-import { GIVEN, publicKeyLine } from './setup.ts';
+import { INSTANCE_SET_ID, live, publicKeyLine } from '../driver-stand.ts';
 import { OURS, startStand } from './stand.ts';
+import { GIVEN } from './setup.ts';
 
 const ACT = 'POST /devices/{id}/actions';
 const DELETE = 'DELETE /devices/{id}';

@@ -1,7 +1,14 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { answer, type Script, startScriptedApi } from './scripted-api.ts';
 import { INSTANCE_SET_ID, live } from '../driver-stand.ts';
-import { configFor, fleetOver, PROJECT_ID, recordingDeps } from './setup.ts';
+import {
+  answer,
+  configFor,
+  fleetOver,
+  PROJECT_ID,
+  recordingDeps,
+  type Script,
+  startScriptedApi,
+} from './setup.ts';
 
 const ID = '11110000-0000-4000-8000-000000000001';
 const STRANGER = '22220000-0000-4000-8000-000000000002';

@@ -1,3 +1,5 @@
+import { createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach } from 'vitest';
 import { createMemoryRecords } from '../../../../src/adapters/provider/core/memory-records.ts';
 import {
@@ -8,7 +10,7 @@ import { createCounts } from '../../../../src/adapters/provider/hetzner-robot/co
 import type { Records } from '../../../../src/adapters/provider/port.ts';
 import type { ProviderError } from '../../../../src/domain/errors.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
-import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
+import { createMemoryNetwork, type MemoryNetwork } from '../../../doubles/memory-network.ts';
 import {
   createSeededRandom,
   createSimulatedClock,
@@ -16,8 +18,58 @@ import {
   type VirtualClock,
 } from '../../../doubles/simulated-clock.ts';
 import { recordingLog, type RecordingLog } from '../../../doubles/recording-log.ts';
-import { type Peer, type PeerAnswer, startPeer } from './peer.ts';
 import { INSTANCE_SET_ID } from './setup.ts';
+
+export interface PeerRequest {
+  readonly line: string;
+  readonly body: string;
+  readonly authorization: string | undefined;
+}
+export interface PeerAnswer {
+  readonly status: number;
+  /** JSON, or a text as it is. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A server that answers as a test says, for what an honest account never answers. */
+export interface Peer {
+  readonly url: string;
+  readonly seen: readonly PeerRequest[];
+  /** Decides from now on. */
+  answers: (request: PeerRequest) => PeerAnswer;
+  lines(): string[];
+  close(): Promise<void>;
+}
+
+function startPeer(answers: Peer['answers'], network: MemoryNetwork): Peer {
+  const seen: PeerRequest[] = [];
+  const server = createServer((req, res) => {
+    void text(req).then((body) => {
+      const { authorization } = req.headers;
+      const request = { line: `${req.method} ${req.url}`, body, authorization };
+      seen.push(request);
+      const { status, body: answer, headers } = peer.answers(request);
+      const isText = typeof answer === 'string' || answer === undefined;
+      res.writeHead(status, { 'Content-Type': 'application/json', ...headers });
+      res.end(isText ? answer : JSON.stringify(answer));
+    });
+  });
+  const { port, close } = network.listen(server, { host: '127.0.0.1', port: 0 });
+  const peer: Peer = {
+    url: `http://127.0.0.1:${port}`,
+    seen,
+    answers,
+    lines: () => seen.map(({ line }) => line),
+    close,
+  };
+  return peer;
+}
+
+export const refusal = (status: number, code: string, more: object = {}): PeerAnswer => ({
+  status,
+  body: { error: { status, code, message: `about ${code}`, ...more } },
+});
 
 export const PASSWORD = 'pass-word-that-must-never-be-seen';
 export const SERVER = {
@@ -86,7 +138,7 @@ export function useClientStand(): ClientStand {
     },
   } as { -readonly [Key in keyof ClientStand]: ClientStand[Key] };
   beforeEach(async () => {
-    stand.peer = await startPeer(() => OK, network);
+    stand.peer = startPeer(() => OK, network);
     stand.records = createMemoryRecords(createSeededRandom(1))(providerName('robot'));
     stand.password = PASSWORD;
     stand.log = recordingLog();

@@ -1,6 +1,14 @@
 import { expect, test } from 'vitest';
-import { failureOf, how, OK, PASSWORD, SERVER, useClientStand } from './client-stand.ts';
-import { type PeerAnswer, refusal } from './peer.ts';
+import {
+  failureOf,
+  how,
+  OK,
+  PASSWORD,
+  type PeerAnswer,
+  refusal,
+  SERVER,
+  useClientStand,
+} from './client-stand.ts';
 
 const stand = useClientStand();
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { fingerprintOfLine } from '../../../../src/adapters/kit/public-key.ts';
 import { explain } from '../../../../src/domain/errors.ts';
-import { publicKeyLine } from '../equinix/setup.ts';
 import { KEY, live, type Stand, startStand } from './stand.ts';
+import { publicKeyLine } from '../driver-stand.ts';
 
 const keysOf = async (stand: Stand) =>
   (

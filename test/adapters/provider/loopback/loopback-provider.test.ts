@@ -20,7 +20,7 @@ import {
 } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { createHash } from 'node:crypto';
 import { commandOf } from '../../ssh/sshd-stand.ts';
-import { call, context, SET_ID } from '../static/stand.ts';
+import { callOf, driverContext, INSTANCE_SET_ID } from '../driver-stand.ts';
 import { NO_SESSION } from '../../../doubles/scripted-driver.ts';
 
 const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
@@ -48,9 +48,18 @@ const key = newKey();
 const shell = createSsh2Shell({ signers: [key], clock: systemClock, log: silentLog });
 
 function provide(initCommand = ''): { fleet: FleetProvider; driven: Provider } {
-  const all = context({ publicKey: key.publicLine, random: systemRandom });
+  const all = driverContext('loopback', {
+    clock: systemClock,
+    publicKey: key.publicLine,
+    random: systemRandom,
+  });
   const driven = loopbackDriver.open({ dataDir: join(directory, 'host') }, all);
-  const options = { name: all.name, type: 'loopback', instanceSetId: SET_ID, sharedTags: {} };
+  const options = {
+    name: all.name,
+    type: 'loopback',
+    instanceSetId: INSTANCE_SET_ID,
+    sharedTags: {},
+  };
   const fleet = createFleetProvider(
     driven,
     { ...options, image: null, initCommand, publicKey: key.publicLine },
@@ -60,18 +69,18 @@ function provide(initCommand = ''): { fleet: FleetProvider; driven: Provider } {
   return { fleet, driven };
 }
 const only = async (fleet: FleetProvider): Promise<ProviderMachine> => {
-  const { machines } = await fleet.listMachines(call());
+  const { machines } = await fleet.listMachines(callOf());
   expect(machines).toHaveLength(1);
   return machines[0]!;
 };
 const create = async (fleet: FleetProvider, mark = WITNESS) =>
-  fleet.createMachine({ unused: await only(fleet), hostname: 'here', witness: mark }, call());
+  fleet.createMachine({ unused: await only(fleet), hostname: 'here', witness: mark }, callOf());
 const connect = ({ address, remoteUser }: ProviderMachine): Promise<ShellSession> =>
-  shell.connect({ ...parseAddress(address!, 22), username: remoteUser }, call().signal);
+  shell.connect({ ...parseAddress(address!, 22), username: remoteUser }, callOf().signal);
 async function output(machine: ProviderMachine, ...argv: string[]): Promise<string> {
   const session = await connect(machine);
   try {
-    const { stdout } = await session.execute(argv, NOTHING, call().signal);
+    const { stdout } = await session.execute(argv, NOTHING, callOf().signal);
     return stdout.toString();
   } finally {
     session.close();
@@ -85,8 +94,8 @@ test('this host is one machine, and no more', async () => {
   const made = await create(fleet);
   expect(await only(fleet)).toMatchObject({ id: made.id, ownership: 'ours', power: 'on' });
   const order = { unused, hostname: 'here', witness: OTHER };
-  await expect(fleet.createMachine(order, call())).rejects.toMatchObject({ quota: true });
-  const again = await fleet.createMachine({ ...order, witness: WITNESS }, call());
+  await expect(fleet.createMachine(order, callOf())).rejects.toMatchObject({ quota: true });
+  const again = await fleet.createMachine({ ...order, witness: WITNESS }, callOf());
   expect(again.id).toBe(made.id);
 });
 
@@ -97,7 +106,7 @@ test('commands run here; a leading sudo is dropped; exit codes come back', async
   expect(await output(machine, 'sudo', 'echo', 'hi')).toBe('hi\n');
   expect(await output(machine, 'sudo', '-n', 'echo', 'hi')).toBe('hi\n');
   const session = await connect(machine);
-  const failing = session.execute(['false'], NOTHING, call().signal);
+  const failing = session.execute(['false'], NOTHING, callOf().signal);
   await expect(failing).rejects.toBeInstanceOf(RemoteFailure);
   session.close();
 });
@@ -118,10 +127,10 @@ test('a reboot is another boot id and nothing else', async () => {
   const machine = await create(fleet);
   const before = await output(machine, 'cat', BOOT_ID);
   const session = await connect(machine);
-  const { operationRef } = await fleet.rebootMachine(machine.id!, 'graceful', call());
+  const { operationRef } = await fleet.rebootMachine(machine.id!, 'graceful', callOf());
   expect(operationRef).toContain(machine.id);
-  await expect(session.execute(['true'], NOTHING, call().signal)).rejects.toThrow();
-  const after = await fleet.getMachine(machine.id!, call());
+  await expect(session.execute(['true'], NOTHING, callOf().signal)).rejects.toThrow();
+  const after = await fleet.getMachine(machine.id!, callOf());
   expect(after.address).toBe(machine.address);
   expect(await output(after, 'cat', BOOT_ID)).not.toBe(before);
   const again = await connect(after);
@@ -133,9 +142,9 @@ test('what runs ends with a reboot', async () => {
   const { fleet } = provide();
   const machine = await create(fleet);
   const session = await connect(machine);
-  const running = session.execute(['sleep', '60'], NOTHING, call().signal);
+  const running = session.execute(['sleep', '60'], NOTHING, callOf().signal);
   const outcome = expect(running).rejects.toThrow();
-  await fleet.rebootMachine(machine.id!, 'force', call());
+  await fleet.rebootMachine(machine.id!, 'force', callOf());
   await outcome;
 });
 
@@ -149,8 +158,8 @@ test('what left its group ends with a reboot too; the end of the daemon spares i
   await first.stop();
   expect(isRunning()).toBe(true);
   const second = provide().fleet;
-  await second.prepare(call());
-  await second.rebootMachine(machine.id!, 'force', call());
+  await second.prepare(callOf());
+  await second.rebootMachine(machine.id!, 'force', callOf());
   expect(isRunning()).toBe(false);
 });
 
@@ -172,7 +181,7 @@ test('a machine of an earlier release, whose file has one key, lets it in', asyn
   const [authorized] = authorizedKeys as string[];
   writeFileSync(path, JSON.stringify({ ...state, authorized }));
   const second = provide().fleet;
-  await second.prepare(call());
+  await second.prepare(callOf());
   expect(await output(machine, 'echo', 'in')).toBe('in\n');
 });
 
@@ -181,14 +190,14 @@ test('a reinstallation keeps the id; key and secret are new', async () => {
   const machine = await create(fleet);
   const before = await connect(machine);
   before.close();
-  await fleet.reinstallMachine(machine.id!, call());
-  const after = await fleet.getMachine(machine.id!, call());
+  await fleet.reinstallMachine(machine.id!, callOf());
+  const after = await fleet.getMachine(machine.id!, callOf());
   const session = await connect(after);
   session.close();
   expect(session.hostKey).not.toBe(before.hostKey);
   expect(after.tags[SECRET_TAG]).not.toBe(machine.tags[SECRET_TAG]);
   const verify = ({ hostKey }: ShellSession) =>
-    fleet.verifyHostKey(after, Buffer.from(hostKey, 'base64'), call(), NO_SESSION);
+    fleet.verifyHostKey(after, Buffer.from(hostKey, 'base64'), callOf(), NO_SESSION);
   await verify(session);
   await expect(verify(before)).rejects.toMatchObject({ kind: 'conflict' });
 });
@@ -196,12 +205,12 @@ test('a reinstallation keeps the id; key and secret are new', async () => {
 test('switched off it answers nobody', async () => {
   const { fleet } = provide();
   const machine = await create(fleet);
-  await fleet.setPower(machine.id!, 'off', call());
+  await fleet.setPower(machine.id!, 'off', callOf());
   expect(await only(fleet)).toMatchObject({ power: 'off', status: 'Stopped' });
   await expect(connect(machine)).rejects.toMatchObject({ code: 'unreachable' });
-  const reboot = fleet.rebootMachine(machine.id!, 'force', call());
+  const reboot = fleet.rebootMachine(machine.id!, 'force', callOf());
   await expect(reboot).rejects.toMatchObject({ kind: 'conflict' });
-  await fleet.setPower(machine.id!, 'on', call());
+  await fleet.setPower(machine.id!, 'on', callOf());
   expect(await output(await only(fleet), 'echo', 'up')).toBe('up\n');
 });
 
@@ -209,12 +218,12 @@ test('a second instance sees the machine, and does not take it from the first', 
   const { fleet } = provide();
   const machine = await create(fleet);
   const second = provide().fleet;
-  await second.setTags(machine.id!, { 'shepherd-IdleBehavior': 'hold' }, call());
-  expect((await fleet.getMachine(machine.id!, call())).tags).toMatchObject({
+  await second.setTags(machine.id!, { 'shepherd-IdleBehavior': 'hold' }, callOf());
+  expect((await fleet.getMachine(machine.id!, callOf())).tags).toMatchObject({
     ...machine.tags,
     'shepherd-IdleBehavior': 'hold',
   });
-  const reboot = second.rebootMachine(machine.id!, 'force', call());
+  const reboot = second.rebootMachine(machine.id!, 'force', callOf());
   await expect(reboot).rejects.toMatchObject({ kind: 'conflict' });
   await second.stop();
   expect(await output(machine, 'echo', 'still here')).toBe('still here\n');
@@ -227,11 +236,11 @@ test('the machine outlives its process', async () => {
   await first.stop();
   await expect(connect(machine)).rejects.toMatchObject({ code: 'unreachable' });
   const second = provide().fleet;
-  await second.prepare(call());
+  await second.prepare(callOf());
   const after = await only(second);
   expect(after).toMatchObject({ id: machine.id, tags: machine.tags });
   expect(await output(after, 'cat', BOOT_ID)).toBe(before);
-  await second.deprovisionMachine(machine.id!, call());
+  await second.deprovisionMachine(machine.id!, callOf());
   expect(await only(second)).toMatchObject({ availability: 'KnownUnused' });
 });
 
@@ -246,8 +255,8 @@ test('who only looks starts nothing and writes nothing', async () => {
   const before = state();
   const second = provide().fleet;
   expect(await only(second)).toMatchObject({ id: machine.id, address: machine.address });
-  await second.getMachine(machine.id!, call());
-  expect(await second.findByWitness(WITNESS, 'this-host', call())).toMatchObject({
+  await second.getMachine(machine.id!, callOf());
+  expect(await second.findByWitness(WITNESS, 'this-host', callOf())).toMatchObject({
     id: machine.id,
   });
   await expect(connect(machine)).rejects.toMatchObject({ code: 'unreachable' });
@@ -259,7 +268,7 @@ test('only the key that was given may enter', async () => {
   const machine = await create(fleet);
   const stranger = createSsh2Shell({ signers: [newKey()], clock: systemClock, log: silentLog });
   const target = { ...parseAddress(machine.address!, 22), username: machine.remoteUser };
-  await expect(stranger.connect(target, call().signal)).rejects.toMatchObject({ code: 'denied' });
+  await expect(stranger.connect(target, callOf().signal)).rejects.toMatchObject({ code: 'denied' });
 });
 
 test('a creation that is stopped before it begins makes nothing', async () => {
@@ -275,10 +284,10 @@ test('a creation that is stopped before it begins makes nothing', async () => {
   const onAttempt = async () => void driven.stop();
   const creation = driven.createMachine(
     { ...order, plan: 'host', image: null, resumed: false, onAttempt },
-    call(),
+    callOf(),
   );
   await expect(creation).rejects.toMatchObject({ kind: 'aborted' });
-  await expect(driven.listMachines({}, call())).rejects.toMatchObject({ kind: 'stopped' });
+  await expect(driven.listMachines({}, callOf())).rejects.toMatchObject({ kind: 'stopped' });
   expect(await only(provide().fleet)).toMatchObject({ availability: 'KnownUnused' });
 });
 
@@ -300,7 +309,7 @@ test('a machine that is to be on and is on, but answers nobody yet, can still be
   const { id } = await create(first);
   await first.stop();
   const second = provide().fleet;
-  await second.setPower(id!, 'on', call());
-  await second.prepare(call());
+  await second.setPower(id!, 'on', callOf());
+  await second.prepare(callOf());
   expect(await output(await only(second), 'echo', 'here')).toBe('here\n');
 });

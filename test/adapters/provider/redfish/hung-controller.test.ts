@@ -4,12 +4,12 @@ import { PROVIDER, SLOT, slotFacts } from '../../../support/facts.ts';
 import { createFakeShell, type FakeHost } from '../../../doubles/fake-shell.ts';
 import { advance, createSeededRandom } from '../../../doubles/simulated-clock.ts';
 import { createRecoveryStage, MINUTE } from '../../../actors/tasks/recovery/stage.ts';
-import { SET_ID } from '../static/stand.ts';
+import { INSTANCE_SET_ID } from '../driver-stand.ts';
 import { type Rack, startRack } from './stand.ts';
 
 /** The driver in the core's hands. */
 function fleetOf({ provider, clock, log, metrics }: Rack) {
-  const own = { name: PROVIDER, type: 'redfish', instanceSetId: SET_ID, sharedTags: {} };
+  const own = { name: PROVIDER, type: 'redfish', instanceSetId: INSTANCE_SET_ID, sharedTags: {} };
   return createFleetProvider(
     provider,
     { ...own, image: null, initCommand: '', publicKey: '', secrets: [] },

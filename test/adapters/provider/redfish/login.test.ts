@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
+import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { failureOf, startRack } from './stand.ts';
 
 const MINUTE = 60_000;
 
 test('vector 3: a certificate that is not the one of the inventory: its hash is told, and nothing is sent', async () => {
-  const rack = await startRack({ wire: true });
+  const rack = await startRack({ wire: systemClock });
   await rack.fault({ type: 'certificate' });
   const { certSha256 } = rack.fake.bmcs()[0]!;
   const failure = await failureOf(rack.reboot());
@@ -14,7 +15,7 @@ test('vector 3: a certificate that is not the one of the inventory: its hash is 
 });
 
 test('a certificate that nobody vouches for is refused the same way', async () => {
-  const rack = await startRack({ wire: true, entry: () => ({ CertSha256: undefined }) });
+  const rack = await startRack({ wire: systemClock, entry: () => ({ CertSha256: undefined }) });
   const failure = await failureOf(rack.reboot());
   expect(failure.kind).toBe('auth');
   expect(failure.text).toContain(rack.fake.bmcs()[0]!.certSha256);

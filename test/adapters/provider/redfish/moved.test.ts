@@ -7,7 +7,7 @@ import { parseInventory as parseStatic } from '../../../../src/adapters/provider
 import { createStaticProvider } from '../../../../src/adapters/provider/static/static-provider.ts';
 import { providerSchema } from '../../../../src/config/provider-schema.ts';
 import { UsageError } from '../../../../src/domain/errors.ts';
-import { call, context } from '../static/stand.ts';
+import { callOf, driverContext } from '../driver-stand.ts';
 import { startRack } from './stand.ts';
 
 const KEY = 'AAAAC3NzaC1lZDI1NTE5AAAAIL6uFrdinjM5XmlkkGNQn2lI7LS/9tWjwqoiargwCmfW';
@@ -34,9 +34,9 @@ test('a list of the driver static is taken as it is: the same machines, ids, key
   const probes = { timeoutMs: 1_000, intervalMs: 60_000, parallelism: 1, gapMs: 0, patienceMs: 0 };
   const before = createStaticProvider(
     { ...settings, sshPasswords: {}, probes },
-    context({ network }),
+    driverContext('rack', { network }),
   );
-  const { machines } = await before.listMachines({}, call());
+  const { machines } = await before.listMachines({}, callOf());
   await before.stop();
   const after = (await rack.list()).machines;
   const rowOf = (machine: (typeof machines)[number]) => {

@@ -11,7 +11,7 @@ import { PROVIDER } from '../../../support/facts.ts';
 import { createProvisionStand, type ProvisionStand } from '../../../support/provision-stand.ts';
 import { advance, createSeededRandom, settled } from '../../../doubles/simulated-clock.ts';
 import { EVERYTHING, machine, scripted, SET_ID } from '../../../doubles/scripted-driver.ts';
-import { context } from '../static/stand.ts';
+import { driverContext } from '../driver-stand.ts';
 
 const REQUEST_MOST_MS = 60_000;
 const REQUESTS = 3;
@@ -64,7 +64,7 @@ function startRack({ clock, log }: ProvisionStand, tookMs: readonly number[]) {
       look: ({ id }, signal) => look(id, signal, true),
       onRound: async () => undefined,
     },
-    context({ clock, log, random: createSeededRandom(3) }),
+    driverContext('rack', { clock, log, random: createSeededRandom(3) }),
   );
   const entry = (id: string) =>
     machine(id, {
@@ -88,7 +88,13 @@ function startRack({ clock, log }: ProvisionStand, tookMs: readonly number[]) {
   return createFleetProvider(
     driver,
     { ...own, image: null, initCommand: '', publicKey: '', secrets: [] },
-    { clock, log, metrics: context().metrics, random: createSeededRandom(4), daemons: () => 1 },
+    {
+      clock,
+      log,
+      metrics: driverContext('rack').metrics,
+      random: createSeededRandom(4),
+      daemons: () => 1,
+    },
   );
 }
 

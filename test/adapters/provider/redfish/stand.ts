@@ -5,7 +5,7 @@ import type {
   DriverMachine,
   Provider,
 } from '../../../../src/adapters/provider/port.ts';
-import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
+import type { Clock } from '../../../../src/adapters/clock/port.ts';
 import { redfishDriver } from '../../../../src/adapters/provider/redfish/driver.ts';
 import type { Settings } from '../../../../src/adapters/provider/redfish/settings.ts';
 import { listenAt } from '../../../../src/simulator/listen.ts';
@@ -27,15 +27,14 @@ import { createMemMetrics } from '../../../doubles/mem-metrics.ts';
 import { recordingLog } from '../../../doubles/recording-log.ts';
 import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
 import { advance, createSimulatedClock, runOut } from '../../../doubles/simulated-clock.ts';
-import { clientOf } from '../../../simulator/fakefish/harness.ts';
-import { context } from '../static/stand.ts';
+import { driverContext } from '../driver-stand.ts';
 
 const START_MS = Date.parse('2026-08-01T10:00:00Z');
 
 export interface RackOptions {
   readonly fish?: Partial<FakefishOptions>;
-  /** Over TLS, in real time. */
-  readonly wire?: boolean;
+  /** Over TLS, in the time of this clock. */
+  readonly wire?: Clock;
   /** Of the configuration, as it is written. */
   readonly settings?: Readonly<Record<string, unknown>>;
   /** Changes what an entry of the inventory says. */
@@ -45,7 +44,7 @@ export interface RackOptions {
   readonly password?: string;
   /** What is behind the systems; paper if absent. */
   readonly machines?: Pick<FishMachinesOptions, 'hosts' | 'seedUrl'> | null;
-  readonly context?: Parameters<typeof context>[0];
+  readonly context?: Parameters<typeof driverContext>[1];
 }
 
 /** An entry for each system of the emulator. */
@@ -68,7 +67,7 @@ export const entriesOf = (fake: Fakefish, change: RackOptions['entry'] = () => (
 /** The driver, as configured, on an emulator, both in one virtual time. */
 export async function startRack(options: RackOptions = {}) {
   const virtual = createSimulatedClock(START_MS);
-  const clock = options.wire ? { ...virtual, ...systemClock } : virtual;
+  const clock = options.wire ? { ...virtual, ...options.wire } : virtual;
   const network = options.wire ? undefined : createMemoryNetwork(clock);
   const listen = { host: '127.0.0.1', port: 0, ...(network && { network }) };
   const { hooks } = options.machines
@@ -96,11 +95,11 @@ export async function startRack(options: RackOptions = {}) {
     }) as Settings;
   const log = recordingLog();
   const metrics = createMemMetrics();
-  const base = context({ clock, log, metrics, network, ...options.context });
+  const base = driverContext('rack', { clock, log, metrics, network, ...options.context });
   const opened: Provider[] = [];
-  const openBare = (change: Parameters<typeof context>[0] = {}) =>
+  const openBare = (change: Parameters<typeof driverContext>[1] = {}) =>
     redfishDriver.open(settings, { ...base, ...change });
-  const openProvider = (change: Parameters<typeof context>[0] = {}) => {
+  const openProvider = (change: Parameters<typeof driverContext>[1] = {}) => {
     const provider = openBare(change);
     opened.push(provider);
     return provider;
@@ -126,11 +125,20 @@ export async function startRack(options: RackOptions = {}) {
   const path = bmc!.systems[0]!.path;
   const sent = (method: string) => fake.requests().filter((entry) => entry.method === method);
 
-  const raw = clientOf(fake, network);
+  const { username, password } = fake.credentials;
+  const login = Buffer.from(`${username}:${password}`).toString('base64');
+  const ask = async (method: string, at: string, { body }: { body?: object } = {}) => {
+    const url = `${bmc!.url.replace(/^https:/, 'http:')}${at}`;
+    const headers = { authorization: `Basic ${login}`, 'content-type': 'application/json' };
+    const sent = body && { body: JSON.stringify(body) };
+    const reply = await network!.fetch(url, { method, headers, ...sent });
+    return { body: (await reply.json().catch(() => null)) as unknown };
+  };
+  const override = (boot: object) => ask('PATCH', path, { body: { Boot: boot } });
   return {
     fake,
     /** A client that knows nothing of the driver. */
-    raw,
+    raw: { ask, override },
     clock,
     provider,
     open: openProvider,

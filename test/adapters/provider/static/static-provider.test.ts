@@ -18,7 +18,7 @@ import {
   runOut,
   type VirtualClock,
 } from '../../../doubles/simulated-clock.ts';
-import { call, context, SET_ID } from './stand.ts';
+import { callOf, driverContext, INSTANCE_SET_ID } from '../driver-stand.ts';
 import { NO_SESSION } from '../../../doubles/scripted-driver.ts';
 
 let directory: string;
@@ -51,14 +51,14 @@ function provide(settings: object = {}, change: Partial<DriverContext> = {}): Pr
   const own = staticDriver
     .settings(around)
     .parse({ inventory: 'file:machines.json', ...settings }) as never;
-  const provider = staticDriver.open(own, context({ clock, network, ...change }));
+  const provider = staticDriver.open(own, driverContext('rack', { clock, network, ...change }));
   open.push(() => provider.stop());
   return provider;
 }
 const run = <T>(task: Promise<T>): Promise<T> => runOut(clock, task);
-const list = (provider: Provider) => run(provider.listMachines({}, call()));
+const list = (provider: Provider) => run(provider.listMachines({}, callOf()));
 const idsOf = async (provider: Provider) => (await list(provider)).machines.map(({ id }) => id);
-const prepare = (provider: Provider) => run(provider.prepare!(call()));
+const prepare = (provider: Provider) => run(provider.prepare!(callOf()));
 const listener = () => network.listen(new EventEmitter(), { host: '127.0.0.1', port: 0 });
 
 function page(answer: RequestListener): string {
@@ -77,7 +77,7 @@ test('every entry may be in use, carries our mark, and is up if somebody listens
   ]);
   for (const machine of machines) {
     expect(machine).toMatchObject({ availability: 'PossiblyUsed', reservationId: null });
-    expect(machine.tags).toEqual({ [SET_ID_TAG]: SET_ID });
+    expect(machine.tags).toEqual({ [SET_ID_TAG]: INSTANCE_SET_ID });
   }
 });
 
@@ -110,10 +110,10 @@ test('the file is read again after a while, and on demand', async () => {
 test('who asks for one machine hears soon that it is gone', async () => {
   write(entry('a'), entry('b', { SshPort: 2 }));
   const provider = provide({});
-  expect((await run(provider.getMachine('a', call()))).id).toBe('a');
+  expect((await run(provider.getMachine('a', callOf()))).id).toBe('a');
   write(entry('b', { SshPort: 2 }));
   clock.increment(10_000);
-  const gone = run(provider.getMachine('a', call()));
+  const gone = run(provider.getMachine('a', callOf()));
   await expect(gone).rejects.toMatchObject({ kind: 'not-found' });
 });
 
@@ -256,7 +256,7 @@ test('the host key of the list is the proof; without one there is none', async (
   const { machines } = await list(provider);
   expect(machines[0]!.hostKey).toBe(blob.toString('base64'));
   const verify = (id: string, key: Buffer) =>
-    run(provider.verifyHostKey({ id } as ProviderMachine, key, call(), NO_SESSION));
+    run(provider.verifyHostKey({ id } as ProviderMachine, key, callOf(), NO_SESSION));
   await verify('a', blob);
   await expect(verify('a', Buffer.alloc(4))).rejects.toMatchObject({ kind: 'conflict' });
   await expect(verify('b', blob)).rejects.toMatchObject({ kind: 'not-implemented' });
@@ -265,7 +265,7 @@ test('the host key of the list is the proof; without one there is none', async (
 test('B4: where a list has no key, it is told how to get one and where to put it', async () => {
   write(entry('b', { Addr: '192.0.2.7', SshPort: 2222 }));
   const machine = { id: 'b' } as ProviderMachine;
-  const verifying = run(provide().verifyHostKey(machine, Buffer.alloc(4), call(), NO_SESSION));
+  const verifying = run(provide().verifyHostKey(machine, Buffer.alloc(4), callOf(), NO_SESSION));
   await expect(verifying).rejects.toMatchObject({ kind: 'not-implemented' });
   await expect(verifying).rejects.toThrow(
     /no key for b: run "ssh-keyscan -p 2222 -t ed25519 192\.0\.2\.7".*"HostKey".*hostKeyPolicy: tofu$/,
@@ -308,42 +308,47 @@ test('what a list cannot do is refused', async () => {
   write(entry('a'));
   const provider = provide();
   const calls = [
-    provider.createMachine({} as never, call()),
-    provider.deprovisionMachine('a', call()),
-    provider.rebootMachine('a', 'force', call()),
-    provider.reinstallMachine('a', {} as never, call()),
-    provider.setTags('a', {}, call()),
+    provider.createMachine({} as never, callOf()),
+    provider.deprovisionMachine('a', callOf()),
+    provider.rebootMachine('a', 'force', callOf()),
+    provider.reinstallMachine('a', {} as never, callOf()),
+    provider.setTags('a', {}, callOf()),
   ];
   for (const each of calls) await expect(each).rejects.toMatchObject({ kind: 'not-implemented' });
 });
 
 test('in the core’s hands its machines are taken in as they are', async () => {
   const { url } = taggedPage(good('a'));
-  const all = context({ clock });
-  const options = { name: all.name, type: 'static', instanceSetId: SET_ID, sharedTags: {} };
+  const all = driverContext('rack', { clock });
+  const options = {
+    name: all.name,
+    type: 'static',
+    instanceSetId: INSTANCE_SET_ID,
+    sharedTags: {},
+  };
   const fleet = createFleetProvider(
     provide({ inventory: url }),
     { ...options, image: null, initCommand: '', publicKey: '' },
     all,
   );
-  const { machines } = await run(fleet.listMachines(call()));
+  const { machines } = await run(fleet.listMachines(callOf()));
   const order = { unused: machines[0]!, hostname: 'a', witness: witness('w') };
-  expect(await run(fleet.createMachine(order, call()))).toMatchObject({
+  expect(await run(fleet.createMachine(order, callOf()))).toMatchObject({
     id: 'a',
     ownership: 'ours',
   });
   await fleet.stop();
-  await expect(fleet.listMachines(call())).rejects.toMatchObject({ kind: 'stopped' });
+  await expect(fleet.listMachines(callOf())).rejects.toMatchObject({ kind: 'stopped' });
 });
 
 test('a stop ends what is under way', async () => {
   const asked = Promise.withResolvers<void>();
   const mute = page(() => asked.resolve());
   const provider = provide({ inventory: mute });
-  const outcome = provider.listMachines({}, call());
+  const outcome = provider.listMachines({}, callOf());
   await asked.promise;
   const stopped = provider.stop();
   await expect(outcome).rejects.toMatchObject({ kind: 'aborted' });
   await stopped;
-  await expect(provider.getMachine('a', call())).rejects.toMatchObject({ kind: 'stopped' });
+  await expect(provider.getMachine('a', callOf())).rejects.toMatchObject({ kind: 'stopped' });
 });

@@ -7,8 +7,7 @@ import {
   type Occasion,
 } from '../../../../src/adapters/provider/stub/faults.ts';
 import { recordingLog } from '../../../doubles/recording-log.ts';
-import { facetsOf } from '../../../../src/domain/provisioning/provider-facets.ts';
-import { createStubStand, errorOf, freeCapacity } from './stand.ts';
+import { createStubStand, errorOf } from './stand.ts';
 
 const faultsOf = (rules: readonly FaultRule[], seed = 1) => {
   const faults = createFaults({ seed, log: recordingLog(), metrics: silentMetrics });

@@ -3,16 +3,23 @@ import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { inspect } from 'node:util';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { systemClock } from '../../../../../src/adapters/clock/system-clock.ts';
 import {
   createEquinixClient,
   type EquinixClient,
 } from '../../../../../src/adapters/provider/equinix/client/client.ts';
 import { isNotFound } from '../../../../../src/adapters/http/errors.ts';
 import { driven, settled } from '../../../../doubles/simulated-clock.ts';
-import { configFor, type Recorded, recordingDeps, TOKEN } from '../setup.ts';
-import { answer, type Script, type ScriptedApi, startScriptedApi } from '../scripted-api.ts';
 import { failureOf, live } from './stand.ts';
+import {
+  answer,
+  configFor,
+  type Recorded,
+  recordingDeps,
+  type Script,
+  type ScriptedApi,
+  startScriptedApi,
+  TOKEN,
+} from '../setup.ts';
 
 const ID = 'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701';
 const DEVICE = { id: ID, hostname: 'shepherd-ci-4f0c2d9a', state: 'active', tags: [] };
@@ -23,20 +30,14 @@ let api: ScriptedApi;
 let client: EquinixClient;
 let deps: Recorded;
 
-/** Over TCP, in real time, where `on` is the wire. */
-function connect(baseUrl: string, change: Parameters<typeof configFor>[1] = {}, on = 'memory') {
-  const { clock } = deps;
-  const isWire = on === 'wire';
-  const made = createEquinixClient(
-    configFor(baseUrl, change),
-    isWire ? { ...deps, clock: systemClock, network: undefined } : deps,
-  );
-  client = isWire ? made : driven(clock, made);
-  onTestFinished(() => client.stop());
+function connect(baseUrl: string, change: Parameters<typeof configFor>[1] = {}) {
+  const made = createEquinixClient(configFor(baseUrl, change), deps);
+  onTestFinished(() => made.stop());
+  client = driven(deps.clock, made);
 }
-async function start(script: Script, change: Parameters<typeof configFor>[1] = {}, on = 'memory') {
-  api = await startScriptedApi(script, on === 'wire' ? undefined : deps.network);
-  connect(`${api.url}/`, change, on);
+async function start(script: Script, change: Parameters<typeof configFor>[1] = {}) {
+  api = await startScriptedApi(script, deps.network);
+  connect(`${api.url}/`, change);
 }
 
 test('sends our headers below any base path, and the token is logged nowhere', async () => {
@@ -54,23 +55,6 @@ test('sends our headers below any base path, and the token is logged nowhere', a
   });
   expect(deps.lines.join('\n')).not.toContain(TOKEN);
   expect(deps.calls).toEqual([{ endpoint: 'GetDevice', status: '200' }]);
-});
-
-test('reads share a connection, a change has one of its own', async () => {
-  const ports: (number | undefined)[] = [];
-  await start(
-    (_, res) => {
-      ports.push(res.socket?.remotePort);
-      answer(res, 200, DEVICE);
-    },
-    {},
-    'wire',
-  );
-  await client.getDevice(ID, live);
-  await client.getDevice(ID, live);
-  await client.updateDevice(ID, { hostname: 'other' }, live);
-  expect(ports[1]).toBe(ports[0]);
-  expect(ports[2]).not.toBe(ports[0]);
 });
 
 test.each([
@@ -235,4 +219,3 @@ test('the same key stored twice, by daemons that started together, will do', asy
   expect(await client.ensureSshKey(key, live)).toBe(ID);
   expect(api.seen.map(({ method }) => method)).toEqual(['GET']);
 });
-

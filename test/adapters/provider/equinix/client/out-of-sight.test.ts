@@ -5,9 +5,16 @@ import {
 } from '../../../../../src/adapters/provider/equinix/client/client.ts';
 import type { DeviceOrder } from '../../../../../src/adapters/provider/equinix/client/device-order.ts';
 import { driven, settled } from '../../../../doubles/simulated-clock.ts';
-import { answer, type ScriptedApi, type SeenRequest, startScriptedApi } from '../scripted-api.ts';
-import { configFor, type Recorded, recordingDeps } from '../setup.ts';
 import { failureOf, live, WITNESS } from './stand.ts';
+import {
+  answer,
+  configFor,
+  type Recorded,
+  recordingDeps,
+  type ScriptedApi,
+  type SeenRequest,
+  startScriptedApi,
+} from '../setup.ts';
 
 /** What the API shows of one reservation and of the device on it. Absent: as if all were free. */
 interface Scenery {

@@ -21,7 +21,8 @@ import type {
   Fakequinix,
   FakequinixOptions,
 } from '../../../../../src/simulator/fakequinix/options.ts';
-import { configFor, publicKeyLine } from '../setup.ts';
+import { configFor } from '../setup.ts';
+import { publicKeyLine } from '../../driver-stand.ts';
 
 export const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
 export const KEY_LABEL = 'shepherd-ci';

@@ -1,8 +1,8 @@
 import { settled } from '../../../../doubles/simulated-clock.ts';
 import { beforeEach, expect, test } from 'vitest';
 import type { World } from '../../../../../src/simulator/fakequinix/world.ts';
-import { publicKeyLine } from '../setup.ts';
 import { createStand, live, type Stand } from './stand.ts';
+import { publicKeyLine } from '../../driver-stand.ts';
 
 const ID = 'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701';
 const RESERVATION = '4f0c2d9a-7b1e-4c55-9a02-5d1f0c6be111';

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { redfishDriver } from '../../../../../src/adapters/provider/redfish/driver.ts';
 import type { Settings } from '../../../../../src/adapters/provider/redfish/settings.ts';
 import { createSimulatedClock } from '../../../../doubles/simulated-clock.ts';
-import { context } from '../../static/stand.ts';
+import { driverContext } from '../../driver-stand.ts';
 
 const PAGE = readFileSync('docs/redfish-installing.md', 'utf8');
 const around = {
@@ -33,7 +33,7 @@ test('the configuration of the page is one', () => {
 test('a driver that is only opened, as for a check of the configuration, waits for nothing', async () => {
   const clock = createSimulatedClock();
   const settings = redfishDriver.settings(around).parse(section()) as Settings;
-  const provider = redfishDriver.open(settings, context({ clock }));
+  const provider = redfishDriver.open(settings, driverContext('rack', { clock }));
   expect(clock.pending).toBe(0);
   await provider.stop();
 });

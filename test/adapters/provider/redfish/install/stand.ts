@@ -11,8 +11,7 @@ import { SET_ID_TAG, WITNESS_TAG } from '../../../../../src/domain/provisioning/
 import type { SimulatedDevice } from '../../../../../src/simulator/hooks.ts';
 import { type Life, mortal } from '../../../../doubles/life.ts';
 import { createSeededRandom } from '../../../../doubles/simulated-clock.ts';
-import { key } from '../../../../simulator/hosts/stand.ts';
-import { SET_ID } from '../../static/stand.ts';
+import { INSTANCE_SET_ID, publicKeyLine } from '../../driver-stand.ts';
 import { startRack, type RackOptions } from '../stand.ts';
 
 export const WITNESS = '11112222-0000-4000-8000-000000000001';
@@ -55,12 +54,12 @@ export async function startInstalls(options: InstallOptions = {}) {
   const signal = new AbortController().signal;
 
   const tagsOf = (witness: string) => ({
-    [SET_ID_TAG]: SET_ID,
+    [SET_ID_TAG]: INSTANCE_SET_ID,
     [WITNESS_TAG]: witness,
     'shepherd-InstanceSecret': `hash of ${witness}`,
   });
   const seen = (machine: DriverMachine) =>
-    toProviderMachine(machine, { instanceSetId: SET_ID, observedAtMs: clock.now() });
+    toProviderMachine(machine, { instanceSetId: INSTANCE_SET_ID, observedAtMs: clock.now() });
   const free = async (id = 'system-1', from = provider) => {
     const { machines } = await inTime(from.listMachines({}, call()));
     return machines.find(({ reservationId }) => reservationId === id)!;
@@ -73,7 +72,7 @@ export async function startInstalls(options: InstallOptions = {}) {
       image: null,
       tags: tagsOf(WITNESS),
       initCommand: `#!/bin/sh\numask 0177\nprintf %s ${SECRET} > /root/secret`,
-      publicKey: key.publicLine,
+      publicKey: publicKeyLine(1),
       resumed: false,
       onAttempt: async () => undefined,
       ...change,

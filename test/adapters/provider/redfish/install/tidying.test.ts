@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { leadsElsewhere } from '../../../../../src/adapters/provider/redfish/boot-override.ts';
 import { redfishDriver } from '../../../../../src/adapters/provider/redfish/driver.ts';
 import type { Settings } from '../../../../../src/adapters/provider/redfish/settings.ts';
-import { context, SET_ID } from '../../static/stand.ts';
+import { INSTANCE_SET_ID, driverContext } from '../../driver-stand.ts';
 import { failureOf } from '../stand.ts';
 import { type Claimed, type Installs, OTHER, startInstalls, WITNESS } from './stand.ts';
 
@@ -54,7 +54,10 @@ test('what is tidied up goes by how the machine was installed, not by how it wou
   const { iso: _none, ...others } = rack.settings.install!;
   const settings = { ...rack.settings, install: { ...others, ...install } } as Settings;
   const { clock, log, network, records } = rack;
-  const second = redfishDriver.open(settings, context({ clock, log, network, records }));
+  const second = redfishDriver.open(
+    settings,
+    driverContext('rack', { clock, log, network, records }),
+  );
   await rack.inTime(second.listMachines({}, rack.call()));
   await rewrite(rack, ({ install: of }) => ({ install: { ...of, sealed: null }, result: FAILED }));
   await rack.until(async () => (await rack.claim())?.result?.isTidy === true);
@@ -128,7 +131,7 @@ test('the mark of a creation that is given up goes with it, and none is put on b
   await rack.after(5 * 60_000);
   expect(rack.system().assetTag ?? '').toBe('');
   // As an earlier program did.
-  const AssetTag = `shep:${SET_ID}`;
+  const AssetTag = `shep:${INSTANCE_SET_ID}`;
   await rack.inTime(rack.raw.ask('PATCH', rack.path, { body: { AssetTag } }));
   expect(rack.system().assetTag).toBe(AssetTag);
   await rack.until(async () => (await rack.record()) === undefined);

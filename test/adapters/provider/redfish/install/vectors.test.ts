@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { witness } from '../../../../../src/domain/ids.ts';
-import { key } from '../../../../simulator/hosts/stand.ts';
-import { SET_ID } from '../../static/stand.ts';
+import { INSTANCE_SET_ID, publicKeyLine } from '../../driver-stand.ts';
 import { failureOf } from '../stand.ts';
 import { type Installs, OTHER, SECRET, startInstalls, WITNESS } from './stand.ts';
 
@@ -157,10 +156,12 @@ test('vector 30: seeds are for the token of an installation that goes on, and fo
   expect((await rack.ask(byMac)).status).toBe(404);
   expect((await rack.ask(`/s/${'a'.repeat(52)}/user-data`)).status).toBe(404);
   await rack.create();
-  const script = await rack.ask(byMac);
-  expect(script.status).toBe(200);
-  const token = /[a-z2-7]{52}/.exec(script.text)![0];
-  expect(script.text).toBe(
+  // Of two that ask at once one is answered.
+  const scripts = await Promise.all([rack.ask(byMac), rack.ask(byMac)]);
+  const [script, other] = scripts.toSorted((a, b) => a.status - b.status);
+  expect([script!.status, other!.status]).toEqual([200, 404]);
+  const token = /[a-z2-7]{52}/.exec(script!.text)![0];
+  expect(script!.text).toBe(
     `#!ipxe\nset shepherd-seed ${rack.seedUrl}/s/${token}/\nchain http://boot.test/${token}/boot.ipxe\n`,
   );
   expect((await rack.ask(byMac)).status).toBe(404);
@@ -200,7 +201,7 @@ test('vector 31: when the time of an installation is over, override and medium g
 test('vector 34: marks of ours without a record are those of another database', async () => {
   const rack = await startInstalls();
   await rack.prepare();
-  const body = { AssetTag: `shep:${SET_ID}` };
+  const body = { AssetTag: `shep:${INSTANCE_SET_ID}` };
   await rack.inTime(rack.raw.ask('PATCH', rack.path, { body }));
   const refused = await failureOf(rack.prepare());
   expect(refused.kind).toBe('conflict');
@@ -260,7 +261,7 @@ test('an installed machine keeps its id: tags, reinstallation and giving back go
   const order = { image: null, tags: { ...rack.tagsOf(WITNESS), 'shepherd-y': '2' } };
   const keys = {
     initCommand: '#!/bin/sh\nprintf %s new > /root/secret',
-    publicKey: key.publicLine,
+    publicKey: publicKeyLine(1),
   };
   await inTime(provider.reinstallMachine(id!, { ...order, ...keys }, calls));
   expect(rack.resets()).toEqual(['On', 'ForceOff', 'On']);
