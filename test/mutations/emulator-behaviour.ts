@@ -73,13 +73,10 @@ export const mutations = mutationsOf({
   },
   'src/adapters/http/pages.ts test/adapters/http/pages.test.ts': {
     'equinix-two-walks-need-not-agree': 'if ([-agreed && -]!seen',
+    'equinix-union-of-walks-never-counts':
+      "if ([-agreed && !seen.has('') && seen.size === walk.total-]{+walks < 0+})",
+    'equinix-one-walk-with-duplicates-is-consistent':
+      '[-new Set(ids).size === ids.length && -]size === total',
+    'equinix-four-walks': 'const WALKS_MAX = [-3-]{+4+};',
   },
-  'src/adapters/http/pages.ts test/adapters/provider/equinix/client/vectors-listing.test.ts -t vector 23':
-    {
-      'equinix-union-of-walks-never-counts':
-        "if ([-agreed && !seen.has('') && seen.size === walk.total-]{+walks < 0+})",
-      'equinix-one-walk-with-duplicates-is-consistent':
-        '[-new Set(ids).size === ids.length && -]size === total',
-      'equinix-four-walks': 'const WALKS_MAX = [-3-]{+4+};',
-    },
 });

@@ -146,33 +146,6 @@ test('vector 18: a total that changes is read again; if it keeps changing the li
   expect((await stand.run(provider.listMachines(live))).complete).toBe(false);
 });
 
-test.each(['doubled', 'omitted', 'shuffled'] as const)(
-  'pages that are %s never pass for whole ones',
-  async (does) => {
-    const stand = await startStand({}, { pageSize: 2 });
-    const names = Array.from({ length: 5 }, (_, n) => `somebody-${n}`);
-    for (const name of [...names, nameOf(1)]) stand.stranger(name);
-    const provider = stand.fleet();
-    stand.fake.addFault({
-      match: { method: 'GET', route: '/servers' },
-      effect: { type: 'pages', does },
-    });
-    const { machines, complete } = await stand.run(provider.listMachines(live));
-    const isThere = machines.some(({ hostname }) => hostname === nameOf(1));
-    expect(isThere || !complete).toBe(true);
-  },
-);
-
-test('where no total is told two walks that agree are one whole listing', async () => {
-  const stand = await startStand({}, { pageSize: 2 });
-  for (const name of ['one', 'two', nameOf(1)]) stand.stranger(name);
-  const provider = stand.fleet();
-  stand.fake.addFault({ effect: { type: 'statsMissing' } });
-  const { machines, complete } = await stand.run(provider.listMachines(live));
-  expect(complete).toBe(true);
-  expect(machines).toContainEqual(expect.objectContaining({ hostname: nameOf(1) }));
-});
-
 test('a page that is too large is asked for at half its size, from then on', async () => {
   const stand = await startStand();
   for (let n = 0; n < 60; n++) stand.stranger(`somebody-${n}`);

@@ -138,16 +138,6 @@ test('a reboot is another boot id and nothing else', async () => {
   again.close();
 });
 
-test('what runs ends with a reboot', async () => {
-  const { fleet } = provide();
-  const machine = await create(fleet);
-  const session = await connect(machine);
-  const running = session.execute(['sleep', '60'], NOTHING, callOf().signal);
-  const outcome = expect(running).rejects.toThrow();
-  await fleet.rebootMachine(machine.id!, 'force', callOf());
-  await outcome;
-});
-
 test('what left its group ends with a reboot too; the end of the daemon spares it', async () => {
   const first = provide().fleet;
   const machine = await create(first);

@@ -132,7 +132,8 @@ export async function startRack(options: RackOptions = {}) {
     const headers = { authorization: `Basic ${login}`, 'content-type': 'application/json' };
     const sent = body && { body: JSON.stringify(body) };
     const reply = await network!.fetch(url, { method, headers, ...sent });
-    return { body: (await reply.json().catch(() => null)) as unknown };
+    const told: unknown = await reply.json().catch(() => null);
+    return { body: told };
   };
   const override = (boot: object) => ask('PATCH', path, { body: { Boot: boot } });
   return {

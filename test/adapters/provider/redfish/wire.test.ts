@@ -1,14 +1,13 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
-import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
+import { expect, test } from 'vitest';
 import { createBmc, type Wire } from '../../../../src/adapters/provider/redfish/client/bmc.ts';
 import { errorOf } from '../../../../src/adapters/provider/redfish/client/errors.ts';
 import { patch } from '../../../../src/adapters/provider/redfish/client/patch.ts';
 import { isOwnPath, locationOf } from '../../../../src/adapters/provider/redfish/client/paths.ts';
 import { readReply } from '../../../../src/adapters/provider/redfish/client/replies.ts';
+import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
 import { recordingLog } from '../../../doubles/recording-log.ts';
+import { createSimulatedClock, runOut } from '../../../doubles/simulated-clock.ts';
 import { failureOf, startRack } from './stand.ts';
 
 const SYSTEM = '/redfish/v1/Systems/{system}';
@@ -139,22 +138,28 @@ test.each([
   [`{"Name":"${'x'.repeat(512 * 1024)}"}`, /larger than 512 KiB/],
   ['['.repeat(400_000), /no JSON object/],
 ])('a BMC whose reply is too long or too deep is refused', async (text, why) => {
-  const server = createServer((_, response) => void response.end(text)).listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
-  await once(server, 'listening');
+  const clock = createSimulatedClock();
+  const network = createMemoryNetwork(clock);
+  const server = createServer((_, response) => void response.end(text));
+  const { port } = network.listen(server, { host: '127.0.0.1', port: 0 });
   const bmc = createBmc(
     {
-      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      url: `http://127.0.0.1:${port}`,
       ...{ trust: {}, gapMs: 0, auth: 'auto', authPauseMs: 0 },
       limits: { connectTimeoutMs: 60_000, timeoutMs: 60_000 },
       credentials: { username: 'admin', password: () => 'secret' },
     },
     {
-      ...{ clock: systemClock, log: recordingLog(), name: 'redfish', userAgent: 'test' },
+      ...{ clock, network, log: recordingLog(), name: 'redfish', userAgent: 'test' },
       turns: { take: async () => () => undefined },
     } as never,
   );
   const { signal } = new AbortController();
-  const failure = await failureOf(bmc.inTurn({ signal }, (wire) => wire.root()));
+  const failure = await failureOf(
+    runOut(
+      clock,
+      bmc.inTurn({ signal }, (wire) => wire.root()),
+    ),
+  );
   expect(failure.text).toMatch(why);
 });

@@ -5,10 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createFleetProvider } from '../../../../src/adapters/provider/core/fleet-provider.ts';
 import type { DriverContext, Provider } from '../../../../src/adapters/provider/port.ts';
 import { staticDriver } from '../../../../src/adapters/provider/static/driver.ts';
-import { witness } from '../../../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
 import { SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { recordingLog } from '../../../doubles/recording-log.ts';
@@ -244,13 +242,14 @@ test('a page without end is cut off, and one without an answer given up', async 
   });
 });
 
+const blob = Buffer.concat([
+  Buffer.from([0, 0, 0, 11]),
+  Buffer.from('ssh-ed25519'),
+  Buffer.alloc(36),
+]);
+const HostKey = `ssh-ed25519 ${blob.toString('base64')}`;
+
 test('the host key of the list is the proof; without one there is none', async () => {
-  const blob = Buffer.concat([
-    Buffer.from([0, 0, 0, 11]),
-    Buffer.from('ssh-ed25519'),
-    Buffer.alloc(36),
-  ]);
-  const HostKey = `ssh-ed25519 ${blob.toString('base64')}`;
   write(entry('a', { HostKey }), entry('b', { SshPort: 2 }));
   const provider = provide();
   const { machines } = await list(provider);
@@ -273,12 +272,6 @@ test('B4: where a list has no key, it is told how to get one and where to put it
 });
 
 test('B4: a password is named by its entry, kept elsewhere, and shown by nothing', async () => {
-  const blob = Buffer.concat([
-    Buffer.from([0, 0, 0, 11]),
-    Buffer.from('ssh-ed25519'),
-    Buffer.alloc(36),
-  ]);
-  const HostKey = `ssh-ed25519 ${blob.toString('base64')}`;
   writeFileSync(join(directory, 'secret'), 'open sesame\n', { mode: 0o600 });
   const sshPasswords = { rack: 'file:secret' };
   write(entry('a', { HostKey, SshPassword: 'rack' }), entry('b', { SshPort: 2 }));
@@ -303,43 +296,6 @@ test.each([
     await expect(reading).rejects.not.toThrow(/Sesame|"other"/);
   },
 );
-
-test('what a list cannot do is refused', async () => {
-  write(entry('a'));
-  const provider = provide();
-  const calls = [
-    provider.createMachine({} as never, callOf()),
-    provider.deprovisionMachine('a', callOf()),
-    provider.rebootMachine('a', 'force', callOf()),
-    provider.reinstallMachine('a', {} as never, callOf()),
-    provider.setTags('a', {}, callOf()),
-  ];
-  for (const each of calls) await expect(each).rejects.toMatchObject({ kind: 'not-implemented' });
-});
-
-test('in the core’s hands its machines are taken in as they are', async () => {
-  const { url } = taggedPage(good('a'));
-  const all = driverContext('rack', { clock });
-  const options = {
-    name: all.name,
-    type: 'static',
-    instanceSetId: INSTANCE_SET_ID,
-    sharedTags: {},
-  };
-  const fleet = createFleetProvider(
-    provide({ inventory: url }),
-    { ...options, image: null, initCommand: '', publicKey: '' },
-    all,
-  );
-  const { machines } = await run(fleet.listMachines(callOf()));
-  const order = { unused: machines[0]!, hostname: 'a', witness: witness('w') };
-  expect(await run(fleet.createMachine(order, callOf()))).toMatchObject({
-    id: 'a',
-    ownership: 'ours',
-  });
-  await fleet.stop();
-  await expect(fleet.listMachines(callOf())).rejects.toMatchObject({ kind: 'stopped' });
-});
 
 test('a stop ends what is under way', async () => {
   const asked = Promise.withResolvers<void>();

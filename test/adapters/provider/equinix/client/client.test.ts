@@ -1,6 +1,5 @@
 import { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { inspect } from 'node:util';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import {
@@ -8,7 +7,7 @@ import {
   type EquinixClient,
 } from '../../../../../src/adapters/provider/equinix/client/client.ts';
 import { isNotFound } from '../../../../../src/adapters/http/errors.ts';
-import { driven, settled } from '../../../../doubles/simulated-clock.ts';
+import { driven } from '../../../../doubles/simulated-clock.ts';
 import { failureOf, live } from './stand.ts';
 import {
   answer,
@@ -105,15 +104,6 @@ test('an id that is no UUID never leaves', async () => {
     expect(error).toMatchObject({ kind: 'InvalidArgument', attempts: 0 });
   }
   expect(api.seen).toHaveLength(0);
-});
-
-test('a reply over 32 MiB is Protocol, and its connection is left', async () => {
-  const chunks = Array.from({ length: 64 }, () => 'x'.repeat(1024 * 1024));
-  await start((_, res) => pipeline(chunks, res).catch(() => undefined /* the client left */));
-  const error = await failureOf(client.getDevice(ID, live));
-  expect(error).toMatchObject({ kind: 'Protocol', attempts: 1 });
-  await settled();
-  expect(api.abandoned()).toBe(1);
 });
 
 test('a route that will be withdrawn is told of once', async () => {

@@ -1,10 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Device } from '../../../../../src/adapters/provider/equinix/client/schema.ts';
 import type { EquinixConfig } from '../../../../../src/adapters/provider/equinix/settings.ts';
-import {
-  exchanges,
-  type Exchange,
-} from '../../../../../src/simulator/fakequinix/http/exchanges.ts';
 import type { World } from '../../../../../src/simulator/fakequinix/world.ts';
 import { createStand, live, type Stand } from './stand.ts';
 
@@ -38,75 +34,6 @@ test('vector 22: 250 devices are three sorted pages of one hundred', async () =>
   );
   expect([walks(true), walks(false)]).toEqual([1, 0]);
 });
-
-/** A walk as the emulator answered it. */
-interface SeenWalk {
-  readonly ids: string[];
-  readonly totals: Set<number>;
-}
-
-/** The walks behind what `list` answers, from the replies themselves. */
-async function walksOf<T>(list: () => Promise<T>): Promise<{ answer: T; seen: SeenWalk[] }> {
-  const seen: SeenWalk[] = [];
-  const hear = (message: unknown) => {
-    const { query, reply } = message as Exchange;
-    const { devices, meta } = JSON.parse(reply) as {
-      devices: { id: string }[];
-      meta: { total: number };
-    };
-    if (query['page'] === '1') seen.push({ ids: [], totals: new Set() });
-    seen.at(-1)!.ids.push(...devices.map(({ id }) => id));
-    seen.at(-1)!.totals.add(meta.total);
-  };
-  exchanges.subscribe(hear);
-  try {
-    return { answer: await list(), seen };
-  } finally {
-    exchanges.unsubscribe(hear);
-  }
-}
-
-/** The rule of completeness, from the specification: by which walk it holds, and how. */
-function completedBy(seen: readonly SeenWalk[]): { walk: number; by: 'walk' | 'union' } | null {
-  const union = new Set<string>();
-  const only = ({ totals }: SeenWalk) => (totals.size === 1 ? [...totals][0]! : NaN);
-  for (const [i, walk] of seen.entries()) {
-    for (const id of walk.ids) union.add(id);
-    const unique = new Set(walk.ids).size;
-    if (unique === walk.ids.length && unique === only(walk)) return { walk: i + 1, by: 'walk' };
-    const agree = i > 0 && only(walk) === only(seen[i - 1]!);
-    if (agree && union.size === only(walk)) return { walk: i + 1, by: 'union' };
-  }
-  return null;
-}
-
-test.each([
-  ['shuffle', ['none', 'union']],
-  ['duplicate', ['union']],
-] as const)(
-  'vector 23: equal hostnames and %s give no duplicate, and complete only by the rule',
-  async (mode, met) => {
-    const { client, run, fake } = await begin(
-      devices(25, () => 'all-the-same'),
-      { pageSize: 10 },
-    );
-    fake.addFault({ effect: { type: 'unstablePages', mode } });
-    const ways = new Set<string>();
-    for (let round = 0; round < 30; round++) {
-      const { answer, seen } = await walksOf(() => run(client.listDevices(live)));
-      const rule = completedBy(seen);
-      ways.add(rule?.by ?? 'none');
-      expect(answer.complete).toBe(rule !== null);
-      // It goes on until the rule holds, three times at the most, and not a time more.
-      expect(seen).toHaveLength(rule?.walk ?? 3);
-      const ids = answer.items.map(({ id }) => id);
-      expect(new Set(ids).size).toBe(ids.length);
-      expect(new Set(ids)).toEqual(new Set(seen.flatMap((walk) => walk.ids)));
-      if (answer.complete) expect(new Set(ids)).toEqual(idsOf(fake.devices()));
-    }
-    expect([...ways].toSorted()).toEqual(met);
-  },
-);
 
 /** One of each page is left out; the last page has one only, so that one is never seen. */
 const HOLED = [devices(3), { pageSize: 2 }] as const;

@@ -94,42 +94,6 @@ test('vector 23: a drive without actions is changed, with all that it wants', as
   expect(image).toMatch(/\.iso$/);
 });
 
-test('vector 26: killed before the power-on, a creation goes on with its new secret', async () => {
-  const rack = await startInstalls();
-  const route =
-    '/redfish/v1/Managers/{manager}/VirtualMedia/{media}/Actions/VirtualMedia.InsertMedia';
-  await rack.fault({ type: 'status', code: 500 }, { match: { route }, times: 4 });
-  const failure = await failureOf(rack.create());
-  expect(failure).toMatchObject({ kind: 'transient', outcome: 'unknown' });
-  expect((await rack.claim())?.install.phase).toBe('preparing');
-  const before = (await rack.claim())!.install.tokenSha256;
-  const tags = { ...rack.tagsOf(WITNESS), 'shepherd-InstanceSecret': 'another' };
-  const initCommand = '#!/bin/sh\nprintf %s another > /root/secret';
-  const second = rack.open();
-  const machine = await rack.create({ resumed: true, tags, initCommand }, WITNESS, second);
-  expect(machine).toMatchObject({ id: 'system-1.11112222', tags });
-  expect((await rack.claim())!.install.tokenSha256).not.toBe(before);
-  expect((await rack.ask(`/s/${rack.token()}/user-data`)).text).toContain('printf %s another');
-  expect(rack.resets()).toEqual(['On']);
-});
-
-test.each(['installing', 'poweringOn'])(
-  'vector 26: killed after the power-on (%s), a creation keeps its tags and switches on nothing',
-  async (phase) => {
-    const rack = await startInstalls();
-    await rack.create();
-    const record = (await rack.record())!;
-    const claim = (await rack.claim())!;
-    const value = { ...claim, install: { ...claim.install, phase } } as typeof record.value;
-    await rack.records.replace(record.key, value, record.version, rack.call());
-    const tags = { ...rack.tagsOf(WITNESS), 'shepherd-InstanceSecret': 'another' };
-    const machine = await rack.create({ resumed: true, tags }, WITNESS, rack.open());
-    expect(machine).toMatchObject({ id: 'system-1.11112222', tags: rack.tagsOf(WITNESS) });
-    expect((await rack.claim())?.install.phase).toBe('installing');
-    expect(rack.resets()).toEqual(['On']);
-  },
-);
-
 test('vector 27: of two daemons that create on one slot one wins, and the other touches nothing', async () => {
   const rack = await startInstalls();
   const second = rack.open();
