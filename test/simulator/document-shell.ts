@@ -23,7 +23,6 @@ function installShepherd(directory: string): string {
 }
 
 export interface ShellOptions {
-  readonly limitMs?: number;
   readonly env?: NodeJS.ProcessEnv;
   /** What may be on standard error; nothing when absent. */
   readonly mayComplain?: RegExp;
@@ -33,7 +32,7 @@ export interface ShellOptions {
 export async function runBlocks(
   examples: readonly Block[],
   directory: string,
-  { limitMs = LIMIT_MS, env = {}, mayComplain }: ShellOptions = {},
+  { env = {}, mayComplain }: ShellOptions = {},
 ): Promise<ReadonlyMap<number, string>> {
   const script = [
     'set -eu',
@@ -48,7 +47,7 @@ export async function runBlocks(
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
-  const limit = setTimeout(() => process.kill(-shell.pid!, 'SIGKILL'), limitMs);
+  const limit = setTimeout(() => process.kill(-shell.pid!, 'SIGKILL'), LIMIT_MS);
   const [stdout, stderr, [code]] = await Promise.all([
     text(shell.stdout),
     text(shell.stderr),

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { LIMIT_MS, runBlocks } from './document-shell.ts';
+import { testRows } from '../support/rows.ts';
+import { LIMIT_MS, runBlocks, type ShellOptions } from './document-shell.ts';
 import { type Block, blocksOf, differences, looksLike, ROOT } from './fakequinix/document.ts';
 
 export interface EmulatorDocument {
@@ -12,13 +13,18 @@ export interface EmulatorDocument {
   readonly path: string;
   /** Of the emulator below `src/simulator`, as the example of the library imports it. */
   readonly module: string;
+  readonly shell?: ShellOptions;
 }
 
 /**
  * Runs every command of an emulator's document in one shell, and its example of the library; each must
  * answer what is shown right after it. Answers the document's blocks.
  */
-export function testEmulatorDocument({ path, module }: EmulatorDocument): readonly Block[] {
+export function testEmulatorDocument({
+  path,
+  module,
+  shell = {},
+}: EmulatorDocument): readonly Block[] {
   const blocks = blocksOf(path);
   const examples = blocks.filter(({ language }) => language === 'sh');
   const shownAfter = (block: Block): Block | undefined => {
@@ -29,7 +35,7 @@ export function testEmulatorDocument({ path, module }: EmulatorDocument): readon
   let directory: string;
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'emulator-document-'));
-    outputs = await runBlocks(examples, directory);
+    outputs = await runBlocks(examples, directory, shell);
   }, LIMIT_MS + 10_000);
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -37,8 +43,8 @@ export function testEmulatorDocument({ path, module }: EmulatorDocument): readon
     const shown = shownAfter(block);
     return shown ? [[block.line, shown] as const] : [];
   });
-  test.each(withAnswer)('the example of line %i answers what is shown', (line, shown) => {
-    const output = outputs.get(line)!;
+  testRows(withAnswer)('the example of line %i answers what is shown', (line, shown) => {
+    const output = outputs.get(line)!.replaceAll(/ +$/gm, '');
     if (shown.language === 'text') {
       expect(looksLike(output, shown.text.trimEnd()), output).toBe(true);
       return;
@@ -53,7 +59,10 @@ export function testEmulatorDocument({ path, module }: EmulatorDocument): readon
     expect(example!.text).toContain(built);
     const file = join(directory, 'example.mts');
     writeFileSync(file, example!.text.replace(built, join(ROOT, 'src/simulator', module)));
-    const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, [file], {
+      env: { ...process.env, ...shell.env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     onTestFinished(() => void child.kill('SIGKILL'));
     expect((await text(child.stdout)).trim()).toBe(shownAfter(example!)!.text.trim());
   });

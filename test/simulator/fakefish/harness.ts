@@ -111,6 +111,12 @@ export function clientOf(fake: Fakefish, network?: Network) {
   return { ask, fault, path, reset, login, system, override, start };
 }
 
+export const DISC = `${ROOT}/Managers/BMC/VirtualMedia/Cd`;
+export const IMAGE = 'https://images.test/installer.iso';
+export const insert = ({ ask }: Fish, body: object = {}) =>
+  ask('POST', `${DISC}/Actions/VirtualMedia.InsertMedia`, { body: { Image: IMAGE, ...body } });
+export const eject = ({ ask }: Fish) => ask('POST', `${DISC}/Actions/VirtualMedia.EjectMedia`);
+
 const plain = (url: URL): URL => new URL(url.href.replace(/^https:/, 'http:'));
 
 export type Fish = Awaited<ReturnType<typeof startFish>>;

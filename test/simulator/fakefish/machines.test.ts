@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { inventoryOf } from '../../../src/simulator/fakefish/machines/inventory.ts';
-import { eject, insert } from './fault-steps.ts';
+import { eject, insert } from './harness.ts';
 import { startRack, startSeed, TOKEN } from './rack.ts';
 import { testRows } from '../../support/rows.ts';
 

@@ -1,159 +1,220 @@
-import { describe, expect, it } from 'vitest';
-import { adminOf, clientOf, createDevice, createOn, start } from './harness.ts';
+import { expect, test } from 'vitest';
+import { testRows } from '../../support/rows.ts';
+import { ACTIVE_MS, adminOf, clientOf, createDevice, createOn, KEY, start } from './harness.ts';
 
-describe('the admin part', () => {
-  it('wants its own token, but tells everyone that it lives', async () => {
-    const fake = await start();
-    for (const token of ['', fake.tokens.user]) {
-      const response = await fetch(`${fake.adminUrl}/state`, {
-        headers: { 'x-fake-admin': token },
-      });
-      expect(response.status).toBe(401);
-    }
-    expect((await fetch(`${fake.adminUrl}/healthz`)).status).toBe(200);
-    expect((await clientOf(fake)('GET', '/_fake/v1/state')).status).toBe(404);
+const RESERVATION = '4f0c2d9a-7b1e-4c55-9a02-5d1f0c6be111';
+type Row = readonly [ask: string, status: number, shown?: object | null, body?: object];
+/** One after another, on an emulator with a device on the first of six reservations. */
+const ANSWERS: readonly Row[] = [
+  ['GET /invariants', 200, { violations: [] }],
+  ['POST /devices/{device}/state', 200, { state: 'weird' }, { state: 'weird' }],
+  ['POST /devices/{device}/state', 422, null, { state: 'Odd one' }],
+  ['POST /devices/none/state', 404, null, { state: 'failed' }],
+  ['POST /reservations/{taken}/snatch', 409],
+  ['POST /reservations/{free}/snatch', 201, { hostname: expect.stringMatching(/^stranger-/) }],
+  ['POST /devices/{device}/state', 200, { state: 'deleted' }, { state: 'deleted' }],
+  ['GET /clock', 200, { mode: 'manual' }],
+  ['POST /clock/advance', 200, { nowMs: Date.UTC(2026, 7, 1, 10, 4) }, { ms: 240_000 }],
+  ['POST /clock/advance', 422, null, { ms: -1 }],
+  ['POST /clock/advance', 422, null, { ms: '1' }],
+  ['POST /reservations', 201, null, { id: RESERVATION, spare: true, plan: 'c3.small.x86' }],
+  ['POST /reservations', 422, { errors: ['id: is taken already'] }, { id: RESERVATION }],
+  ['POST /reservations', 422, null, { plan: 'nothing' }],
+  [`PATCH /reservations/${RESERVATION}`, 200, null, { spare: false, needOfService: true }],
+  [`PATCH /reservations/${RESERVATION}`, 200, null, { terminationTime: '2027-01-01T00:00:00Z' }],
+  [`PATCH /reservations/${RESERVATION}`, 422, null, { spare: 'no' }],
+  [`PATCH /reservations/${RESERVATION}`, 422, null, { planet: 'x' }],
+  [`PATCH /reservations/${RESERVATION}`, 422, null, { terminationTime: 'soon' }],
+  ['PATCH /reservations/none', 404, null, {}],
+  ['PATCH /knobs', 200, { maxPerPage: 3 }, { maxPerPage: 3 }],
+  ['PATCH /knobs', 422, null, { maxPerPage: 0 }],
+  ['PATCH /knobs', 422, null, { unknown: 1 }],
+  ['GET /knobs', 200, { maxPerPage: 3, hrefPrefix: '' }],
+  ['GET /requests?since=yesterday', 422],
+  ['POST /faults', 201, { id: 'fault-1' }, { effect: { type: 'status', code: 418 } }],
+  ['POST /faults', 422, null, { effect: { type: 'status', code: 'x' } }],
+  ['GET /faults', 200, { faults: [{ id: 'fault-1', seen: 0, applied: 0 }] }],
+  ['DELETE /faults/fault-1', 204],
+  ['DELETE /faults/fault-1', 404],
+  ['DELETE /faults', 204],
+];
+
+test('answers on its admin routes', async () => {
+  const fake = await start();
+  const device = await createDevice(fake);
+  const [taken, free] = fake.reservations().map(({ id }) => id);
+  const names: Record<string, string> = { device, taken: taken!, free: free! };
+  for (const [ask, status, shown, body] of ANSWERS) {
+    const filled = ask.replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name]!);
+    const [method, path] = filled.split(' ') as [string, string];
+    const reply = await adminOf(fake)(method, path, body);
+    expect([ask, body, reply.status]).toEqual([ask, body, status]);
+    if (shown) expect(reply.body).toMatchObject(shown);
+  }
+  const { body } = await clientOf(fake)('GET', `/hardware-reservations/${RESERVATION}`);
+  expect(body).toMatchObject({
+    ...{ spare: false, need_of_service: true, provisionable: false },
+    ...{ plan: { slug: 'c3.small.x86' }, termination_time: '2027-01-01T00:00:00Z' },
   });
+  await expect(createDevice(fake)).resolves.toEqual(expect.any(String));
+});
 
-  it('keeps a journal with secrets masked', async () => {
-    const fake = await start();
-    const secrets = { userdata: 'geheim-1', customdata: { password: 'geheim-2' } };
-    const path = `/projects/${fake.projectId}/devices?include=facility`;
-    await clientOf(fake)('POST', path, createOn(fake, 0, secrets));
-    await clientOf(fake)('GET', '/nowhere');
-    await clientOf(fake, 'nobody')('GET', '/user');
-    const { body } = await adminOf(fake)('GET', '/requests?since=0');
-    expect(body['requests']).toMatchObject([
-      {
-        seq: 1,
-        method: 'POST',
-        route: '/projects/{id}/devices',
-        query: { include: 'facility' },
-        body: { hostname: 'machine-0', userdata: '***', customdata: '***' },
-        status: 201,
-        executed: true,
-        fate: 'replied',
-      },
-      { seq: 2, route: '/nowhere', status: 404, executed: false },
-      { seq: 3, route: '/user', status: 401, executed: false },
-    ]);
-    const later = await adminOf(fake)('GET', '/requests?since=2');
-    expect(later.body['requests']!.map((one) => one['seq'])).toEqual([3]);
-    expect(JSON.stringify([body, await adminOf(fake)('GET', '/state')])).not.toContain('geheim');
-    expect(JSON.stringify(fake.requests())).not.toContain('geheim');
-  });
+test('wants its own token, but tells everyone that it lives', async () => {
+  const fake = await start();
+  for (const token of ['', fake.tokens.user]) {
+    const init = { headers: { 'x-fake-admin': token } };
+    expect((await fetch(`${fake.adminUrl}/state`, init)).status).toBe(401);
+  }
+  expect((await fetch(`${fake.adminUrl}/healthz`)).status).toBe(200);
+  expect((await clientOf(fake)('GET', '/_fake/v1/state')).status).toBe(404);
+  const real = await start({ clock: 'real' });
+  expect((await adminOf(real)('POST', '/clock/advance', { ms: 1 })).status).toBe(409);
+});
 
-  it('shows the state without tokens and passwords', async () => {
-    const fake = await start();
-    const id = await createDevice(fake);
-    const { body } = await adminOf(fake)('GET', '/state');
-    expect(body['devices']!.map((one) => one['id'])).toEqual([id]);
-    expect(body['reservations']).toHaveLength(6);
-    const text = JSON.stringify(body);
-    for (const token of Object.values(fake.tokens)) expect(text).not.toContain(token);
-    expect(text).not.toContain('rootPassword');
-  });
-
-  it('shows no token that a fault names', async () => {
-    const fake = await start();
-    const { user: token, readOnly } = fake.tokens;
-    fake.addFault({ match: { token }, effect: { type: 'tokenRevoked', token: readOnly } });
-    const { body } = await adminOf(fake)('GET', '/state');
-    expect(body['faults']).toMatchObject([
-      { match: { token: '***' }, effect: { type: 'tokenRevoked', token: '***' } },
-    ]);
-    const text = JSON.stringify(body);
-    for (const one of Object.values(fake.tokens)) expect(text).not.toContain(one);
-    expect(fake.faults()).toMatchObject([{ match: { token }, effect: { token: readOnly } }]);
-  });
-
-  it('dates every answer by its own clock', async () => {
-    const fake = await start();
-    const dateOf = async (answer: Promise<{ headers: Headers }>) =>
-      (await answer).headers.get('date');
-    expect(await dateOf(clientOf(fake)('GET', '/user'))).toBe('Sat, 01 Aug 2026 10:00:00 GMT');
-    const advanced = adminOf(fake)('POST', '/clock/advance', { ms: 90_000 });
-    const later = 'Sat, 01 Aug 2026 10:01:30 GMT';
-    expect(await dateOf(advanced)).toBe(later);
-    expect(await dateOf(clientOf(fake)('GET', '/user'))).toBe(later);
-    expect(await dateOf(clientOf(fake)('GET', '/nowhere'))).toBe(later);
-    fake.addFault({ times: 1, effect: { type: 'garbage', kind: 'wrongType' } });
-    expect(await dateOf(clientOf(fake)('GET', '/user'))).toBe(later);
-  });
-
-  it('dates half an answer, too, but leaves a date that a fault gives', async () => {
-    const fake = await start();
-    const init = { headers: { 'x-auth-token': fake.tokens.user } };
-    fake.addFault({ times: 1, effect: { type: 'drop', phase: 'midBody' } });
-    const half = await fetch(`${fake.url}/user`, init);
-    expect(half.headers.get('date')).toBe('Sat, 01 Aug 2026 10:00:00 GMT');
-    await expect(half.text()).rejects.toThrow();
-    const wrong = 'Thu, 01 Jan 1970 00:00:00 GMT';
-    fake.addFault({ times: 1, effect: { type: 'headers', headers: { Date: wrong } } });
-    expect((await fetch(`${fake.url}/user`, init)).headers.get('date')).toBe(wrong);
-  });
-
-  it.each(['/metal/v1/user', '/usr', '/devices', 'user'])(
-    'refuses a fault for %s, which is no route, and says which there are',
-    async (route) => {
-      const fake = await start();
-      const rule = { match: { route }, effect: { type: 'status', code: 500 } } as const;
-      const { status, body } = await adminOf(fake)('POST', '/faults', rule);
-      expect(status).toBe(422);
-      const [message] = body['errors'] as unknown as string[];
-      expect(message).toContain(`match.route: no route ${route}; there are `);
-      expect(message).toContain('/devices/{id}/actions');
-      expect(() => fake.addFault(rule)).toThrow('/devices/{id}/actions');
-      expect(fake.faults()).toEqual([]);
+test('tells in journal and state everything but tokens, passwords and user data', async () => {
+  const fake = await start();
+  const { user: token, readOnly } = fake.tokens;
+  fake.addFault({ match: { token }, effect: { type: 'tokenRevoked', token: readOnly } });
+  const secret = { userdata: 'geheim', customdata: { password: 'geheim' } };
+  const path = `/projects/${fake.projectId}/devices?include=facility&userdata=geheim`;
+  const call = clientOf(fake, fake.tokens.project);
+  const made = await call('POST', path, createOn(fake, 0, secret));
+  await call('PATCH', `/devices/${made.body['id']}`, { ...secret, root_password: 'geheim' });
+  await call('POST', '/nowhere', { token: 'geheim', nested: [{ userdata: 'geheim' }] });
+  const device = (await call('GET', `/devices/${made.body['id']}`)).body;
+  const { body } = await adminOf(fake)('GET', '/requests?since=0');
+  expect(body['requests']).toMatchObject([
+    {
+      ...{ seq: 1, method: 'POST', route: '/projects/{id}/devices', status: 201 },
+      query: { include: 'facility', userdata: '***' },
+      body: { hostname: 'machine-0', userdata: '***', customdata: '***' },
+      ...{ executed: true, fate: 'replied', doneAtMs: expect.any(Number) as number },
     },
+    { seq: 2, route: '/devices/{id}', status: 200 },
+    { seq: 3, route: '/nowhere', status: 404, executed: false },
+    { seq: 4 },
+  ]);
+  const later = (await adminOf(fake)('GET', '/requests?since=3')).body['requests']!;
+  expect(later.map((one) => one['seq'])).toEqual([4]);
+  const state = (await adminOf(fake)('GET', '/state')).body;
+  expect(state['faults']).toMatchObject([
+    { match: { token: '***' }, effect: { type: 'tokenRevoked', token: '***' } },
+  ]);
+  expect(fake.faults()).toMatchObject([{ match: { token }, effect: { token: readOnly } }]);
+  const told = JSON.stringify([body, state, fake.requests()]);
+  const password = String(device['root_password']);
+  for (const one of ['geheim', password, 'rootPassword', ...Object.values(fake.tokens)]) {
+    expect(told).not.toContain(one);
+  }
+});
+
+test('shows the root password to who owns the device, for a day', async () => {
+  const fake = await start();
+  const id = await createDevice(fake);
+  const password = async (token?: string) =>
+    (await clientOf(fake, token)('GET', `/devices/${id}`)).body['root_password'];
+  expect(await password()).toEqual(expect.any(String));
+  expect(await password(fake.tokens.readOnly)).toBeUndefined();
+  await fake.advance(24 * 3_600_000);
+  expect(await password()).toBeUndefined();
+});
+
+testRows([
+  [undefined, 200],
+  [{ type: 'garbage', kind: 'wrongType' }, 200],
+  [{ type: 'status', code: 500 }, 500],
+  [{ type: 'drop', phase: 'midBody' }, 200],
+] as const)('dates an answer that %j spoils by its own clock', async (effect, status) => {
+  const fake = await start();
+  await adminOf(fake)('POST', '/clock/advance', { ms: 90_000 });
+  if (effect) fake.addFault({ effect });
+  const reply = await fetch(`${fake.url}/user`, { headers: { 'x-auth-token': fake.tokens.user } });
+  const date = 'Sat, 01 Aug 2026 10:01:30 GMT';
+  expect([reply.status, reply.headers.get('date')]).toEqual([status, date]);
+  await reply.text().catch(() => undefined);
+});
+
+test('replaces the world, but not knobs that the new one leaves out, nor the count of requests', async () => {
+  const fake = await start({ knobs: { maxPerPage: 3 } });
+  const admin = adminOf(fake);
+  await createDevice(fake);
+  expect((await admin('POST', '/reset', { reservations: -1 })).status).toBe(422);
+  expect(fake.devices()).toHaveLength(1);
+  await admin('PATCH', '/knobs', { hrefPrefix: '/metal/v1' });
+  const world = { knobs: { strictLocation: true }, timings: { queuedMs: 1 }, reservations: 2 };
+  const { body } = await admin('POST', '/reset', world);
+  expect([body['projectId'], fake.devices(), fake.reservations().length]).toEqual([
+    ...[fake.projectId, [], 2],
+  ]);
+  const knobs = { maxPerPage: 3, hrefPrefix: '', strictLocation: true };
+  expect((await admin('GET', '/knobs')).body).toMatchObject(knobs);
+  const path = `/projects/${fake.projectId}/devices`;
+  expect((await clientOf(fake)('POST', path, createOn(fake))).status).toBe(422);
+  await createDevice(fake, 0, { metro: 'fr' });
+  await fake.advance(1);
+  expect(fake.devices()[0]!.state).toBe('provisioning');
+  expect(fake.requests().map(({ seq }) => seq)).toEqual([1, 2, 3]);
+  await fake.advance(ACTIVE_MS);
+  const devices = Array.from({ length: 9_000 }, (_, i) => ({
+    hostname: `host-${i}`,
+    tags: ['a-tag-that-makes-this-a-long-body-of-more-than-one-megabyte', `number-${i}`],
+  }));
+  const big = await admin('POST', '/reset', { devices });
+  expect([big.status, fake.devices().length]).toEqual([200, 9_000]);
+});
+
+test('turns knobs of keys, of moves and of plans', async () => {
+  const fake = await start({
+    world: { projects: [{ name: 'a' }, { name: 'b' }], reservations: 2 },
+    knobs: { uniqueLabels: true, allowOccupiedMove: true },
+  });
+  const call = clientOf(fake);
+  const key = async (label: string) => (await call('POST', '/ssh-keys', { label, key: KEY })).body;
+  const one = await key('one');
+  expect((await key('one'))['errors']).toHaveLength(1);
+  await key('two');
+  const rename = async (label: string) =>
+    (await call('PATCH', `/ssh-keys/${String(one['id'])}`, { label })).status;
+  expect([await rename('two'), await rename('one'), await rename('three')]).toEqual([
+    ...[422, 200, 200],
+  ]);
+  await createDevice(fake);
+  const [, other] = (await call('GET', '/projects')).body['projects']!;
+  const path = `/hardware-reservations/${fake.reservations()[0]!.id}/move`;
+  const moved = await call('POST', path, { project_id: other!['id'] });
+  expect([moved.status, fake.violations()]).toEqual([201, []]);
+});
+
+test('deletes projects without anything in them, with keys and tokens, while devices leave', async () => {
+  const world = {
+    projects: [{ name: 'home' }, { name: 'new' }],
+    tokens: [{ token: 'a-token-of-new', scope: 'project' as const, project: 'new' }],
+    keys: [{ label: 'in-new', key: KEY, project: 'new' }],
+  };
+  const fake = await start({ world });
+  const call = clientOf(fake);
+  const [, { id }] = (await call('GET', '/projects')).body['projects'] as unknown as [
+    ...[unknown, { id: string }],
+  ];
+  const path = `/projects/${id}`;
+  const order = { metro: 'fr', hardware_reservation_id: undefined };
+  const made = await call('POST', `${path}/devices`, createOn(fake, 0, order));
+  const device = `/devices/${made.body['id']}`;
+  await fake.advance(ACTIVE_MS);
+  const deletions = [path, device, path, path].map(
+    (each) => async () => (await call('DELETE', each)).status,
   );
-
-  it('forces states and lets strangers in', async () => {
-    const fake = await start();
-    const admin = adminOf(fake);
-    const id = await createDevice(fake);
-    const forced = await admin('POST', `/devices/${id}/state`, { state: 'failed' });
-    expect([forced.status, fake.devices()[0]!.state]).toEqual([200, 'failed']);
-    expect((await admin('POST', `/devices/${id}/state`, { state: 'Odd one' })).status).toBe(422);
-    expect((await admin('POST', '/devices/none/state', { state: 'failed' })).status).toBe(404);
-    const [taken, free] = fake.reservations();
-    expect((await admin('POST', `/reservations/${taken!.id}/snatch`)).status).toBe(409);
-    const stranger = await admin('POST', `/reservations/${free!.id}/snatch`);
-    expect(stranger.body['hostname']).toMatch(/^stranger-/);
-    expect((await admin('GET', '/invariants')).body).toEqual({ violations: [] });
-  });
-
-  it('adds and changes reservations', async () => {
-    const fake = await start();
-    const admin = adminOf(fake);
-    const made = await admin('POST', '/reservations', { plan: 'c3.small.x86', facility: 'ny5' });
-    expect(made.status).toBe(201);
-    expect((await admin('POST', '/reservations', { plan: 'nothing' })).status).toBe(422);
-    const path = `/reservations/${String(made.body['id'])}`;
-    await admin('PATCH', path, { provisionable: false });
-    const { body } = await clientOf(fake)('GET', `/hardware-${path.slice(1)}`);
-    expect(body).toMatchObject({ provisionable: false, plan: { slug: 'c3.small.x86' } });
-  });
-
-  it('moves the clock', async () => {
-    const fake = await start();
-    await createDevice(fake);
-    const { body } = await adminOf(fake)('POST', '/clock/advance', { ms: 245_000 });
-    expect(body['nowMs']).toBe(Date.parse('2026-08-01T10:04:05Z'));
-    expect(fake.devices()[0]!.state).toBe('active');
-    expect((await adminOf(fake)('GET', '/clock')).body).toEqual(body);
-  });
-
-  it('replaces the world', async () => {
-    const fake = await start();
-    await createDevice(fake);
-    const wrong = await adminOf(fake)('POST', '/reset', { reservations: -1 });
-    expect(wrong.status).toBe(422);
-    expect(fake.devices()).toHaveLength(1);
-    const reply = await adminOf(fake)('POST', '/reset', { reservations: 2 });
-    expect(reply.body['projectId']).toBe(fake.projectId);
-    expect([fake.devices(), fake.reservations().length]).toEqual([[], 2]);
-    await expect(createDevice(fake)).resolves.toEqual(expect.any(String));
-    await fake.advance(245_000);
-    expect(fake.devices()[0]!.state).toBe('active');
-  });
+  const statuses: number[] = [];
+  for (const remove of deletions) statuses.push(await remove());
+  expect(statuses).toEqual([403, 204, 204, 404]);
+  for (const gone of [path, `${path}/devices`, `${path}/events`, device, `${device}/events`]) {
+    expect([gone, (await call('GET', gone)).status]).toEqual([gone, 404]);
+  }
+  expect((await call('GET', '/ssh-keys')).body['ssh_keys']).toEqual([]);
+  expect((await clientOf(fake, 'a-token-of-new')('GET', '/ssh-keys')).status).toBe(401);
+  expect([fake.devices().length, fake.violations()]).toEqual([1, []]);
+  await fake.advance(60_000);
+  expect([fake.devices(), fake.violations()]).toEqual([[], []]);
+  const { body } = await adminOf(fake)('GET', '/state');
+  expect(body['projects']!.map((one) => one['name'])).toEqual(['home']);
 });

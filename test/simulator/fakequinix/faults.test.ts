@@ -1,255 +1,381 @@
-import { describe, expect, it } from 'vitest';
+import { expect, test } from 'vitest';
+import type { FaultRule } from '../../../src/simulator/fakequinix/fault-rules.ts';
 import type { Fakequinix } from '../../../src/simulator/fakequinix/options.ts';
-import { adminOf, clientOf, createDevice, createOn, KEY, start } from './harness.ts';
+import { parseWorld } from '../../../src/simulator/fakequinix/world.ts';
+import { testRows } from '../../support/rows.ts';
+import { ACTIVE_MS, adminOf, clientOf, createDevice, createOn, KEY, start } from './harness.ts';
 
+type Effect = FaultRule['effect'];
+const LAG_MS = 10_000;
 const creates = { method: 'POST', route: '/projects/{p}/devices' };
-const create = (fake: Fakequinix, index = 0) =>
-  clientOf(fake)('POST', `/projects/${fake.projectId}/devices`, createOn(fake, index));
+const create = (fake: Fakequinix, index = 0, more: object = {}, init: RequestInit = {}) =>
+  clientOf(fake)('POST', `/projects/${fake.projectId}/devices`, createOn(fake, index, more), init);
+const raw = (fake: Fakequinix, path = '/user') =>
+  fetch(`${fake.url}${path}`, {
+    headers: { 'x-auth-token': fake.tokens.user },
+    redirect: 'manual',
+  });
+const statusOf = async (fake: Fakequinix, path = '/user') => (await raw(fake, path)).status;
 const last = (fake: Fakequinix) => fake.requests().at(-1)!;
+/** Who stands on reservations: `machine-n` is ours. */
+const hosts = (fake: Fakequinix) => fake.devices().map((one) => one.hostname.slice(0, 9));
+const reservationPath = (fake: Fakequinix, index = 0) =>
+  `/hardware-reservations/${fake.reservations()[index]!.id}`;
 
-describe('faults', () => {
-  it('status: refuses before, or denies what was done', async () => {
-    const fake = await start();
-    fake.addFault({ match: creates, times: 1, effect: { type: 'status', code: 503 } });
-    expect((await create(fake)).status).toBe(503);
-    expect([fake.devices().length, last(fake).executed]).toEqual([0, false]);
-    fake.addFault({
-      match: creates,
-      times: 1,
-      effect: { type: 'status', code: 500, executed: true, body: { error: 'oops' } },
-    });
-    const reply = await create(fake);
-    expect([reply.status, reply.body]).toEqual([500, { error: 'oops' }]);
-    expect([fake.devices().length, last(fake).executed]).toEqual([1, true]);
-    expect((await create(fake, 1)).status).toBe(201);
-  });
+const limit = { type: 'rateLimit', limit: 0, windowMs: 7_000 } as const;
+const TEXT = { 'Retry-After': '7', 'Content-Type': 'text/plain' };
+/** An effect, and status, body and headers of the answer to `GET /user`. */
+const ANSWERS: readonly [Effect, number, string | RegExp, object?][] = [
+  [{ type: 'status', code: 502, body: null }, 502, /^$/, { 'content-type': null }],
+  [{ type: 'status', code: 502, body: '<p>no' }, 502, '<p>no', { 'content-type': 'text/html' }],
+  [
+    { type: 'status', code: 502, body: { error: 'no' } },
+    502,
+    '{"error":"no"}',
+    { 'content-type': 'application/json; charset=utf-8', 'x-request-id': 'fake-1' },
+  ],
+  [
+    { type: 'status', code: 503, body: 'no', headers: TEXT },
+    503,
+    'no',
+    { 'retry-after': '7', 'content-type': 'text/plain' },
+  ],
+  [{ type: 'headers', headers: { Deprecation: 'true' } }, 200, /"id"/, { deprecation: 'true' }],
+  [{ type: 'headers', headers: { Date: 'x' } }, 200, /"id"/, { date: 'x' }],
+  [{ type: 'garbage', kind: 'notJson' }, 200, /^[^{"]/],
+  [{ type: 'garbage', kind: 'wrongType' }, 200, '"unexpected"'],
+  [{ type: 'garbage', kind: 'redirect' }, 302, /^/, { location: '/elsewhere' }],
+  [
+    limit,
+    429,
+    '{"errors":["Too many requests"]}',
+    { 'retry-after': '7', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1785578407' },
+  ],
+  [{ ...limit, retryAfter: 'date' }, 429, /^/, { 'retry-after': 'Sat, 01 Aug 2026 10:00:07 GMT' }],
+  [{ ...limit, retryAfter: 'none' }, 429, /^/, { 'retry-after': null }],
+];
 
-  it.each([
-    ['before', 0],
-    ['after', 1],
-    ['midBody', 1],
-  ] as const)('drop %s leaves %i devices', async (phase, devices) => {
-    const fake = await start();
-    fake.addFault({ match: creates, times: 1, effect: { type: 'drop', phase } });
-    await expect(create(fake)).rejects.toThrow();
-    expect(fake.devices()).toHaveLength(devices);
-    expect(last(fake)).toMatchObject({ fate: 'dropped', status: null, executed: devices === 1 });
-    expect((await create(fake, 1)).status).toBe(201);
-  });
+testRows(ANSWERS)('answers by %j once', async (effect, status, body, headers = {}) => {
+  const fake = await start();
+  fake.addFault({ times: 1, effect });
+  const reply = await raw(fake);
+  expect([reply.status, await reply.text()]).toEqual([
+    status,
+    typeof body === 'string' ? body : expect.stringMatching(body),
+  ]);
+  for (const [name, value] of Object.entries(headers)) {
+    expect([name, reply.headers.get(name)]).toEqual([name, value]);
+  }
+  expect(await statusOf(fake)).toBe(200);
+});
 
-  it('hang: nothing comes until the client leaves', async () => {
+testRows([
+  [{ type: 'status', code: 500, executed: true }, 500, 1, 'replied'],
+  [{ type: 'drop', phase: 'midBody' }, null, 1, 'dropped'],
+  [{ type: 'hang', phase: 'after' }, null, 1, 'hung'],
+  [{ type: 'hang', phase: 'midBody' }, null, 1, 'hung'],
+] as const)(
+  'answers a creation by %j with %j and makes %i devices',
+  async (effect, status, count, fate) => {
     const fake = await start();
-    fake.addFault({ match: creates, times: 1, effect: { type: 'hang', phase: 'after' } });
+    fake.addFault({ match: creates, times: 1, effect });
+    // The API refuses by itself: nothing is spoiled, and the rule is not spent, where it comes after.
+    if ('executed' in effect) expect((await create(fake, 0, { plan: 'none' })).status).toBe(422);
     const stop = new AbortController();
-    const path = `/projects/${fake.projectId}/devices`;
-    const hanging = clientOf(fake)('POST', path, createOn(fake), { signal: stop.signal });
-    const refused = expect(hanging).rejects.toThrow();
-    await expect.poll(() => last(fake)?.fate).toBe('hung');
-    stop.abort();
-    await refused;
-    expect(fake.devices()).toHaveLength(1);
-  });
-
-  it('hang does not hold up the close', async () => {
-    const fake = await start();
-    fake.addFault({ effect: { type: 'hang', phase: 'before' } });
-    const hanging = expect(clientOf(fake)('GET', '/user')).rejects.toThrow();
-    await expect.poll(() => last(fake)?.fate).toBe('hung');
-    await fake.close();
-    await hanging;
-  });
-
-  it('latency: waits on the clock of the emulator', async () => {
-    const fake = await start();
-    fake.addFault({ effect: { type: 'latency', ms: 5_000 } });
-    let answered = false;
-    const waiting = clientOf(fake)('GET', '/user').then(() => (answered = true));
-    await expect.poll(() => last(fake)?.faults.length).toBe(1);
-    await fake.advance(4_999);
-    expect(answered).toBe(false);
-    await fake.advance(1);
-    await waiting;
-    expect(answered).toBe(true);
-  });
-
-  it('rateLimit: counts genuinely and says when to come back', async () => {
-    const fake = await start();
-    fake.addFault({ effect: { type: 'rateLimit', limit: 2, windowMs: 7_000 } });
-    const call = clientOf(fake);
-    const first = await call('GET', '/user');
-    expect(first.headers.get('x-ratelimit-remaining')).toBe('1');
-    expect((await call('GET', '/user')).status).toBe(200);
-    const refused = await call('GET', '/user');
-    expect([refused.status, refused.body]).toEqual([429, { errors: ['Too many requests'] }]);
-    expect(refused.headers.get('retry-after')).toBe('7');
-    expect(refused.headers.get('x-ratelimit-remaining')).toBe('0');
-    expect(refused.headers.get('x-ratelimit-reset')).toBe(
-      String(Date.parse('2026-08-01T10:00:07Z') / 1_000),
-    );
-    expect((await clientOf(fake, fake.tokens.project)('GET', '/user')).status).toBe(200);
-    await fake.advance(7_000);
-    expect((await call('GET', '/user')).status).toBe(200);
-  });
-
-  it('rateLimit: can give a date, or nothing', async () => {
-    for (const [retryAfter, expected] of [
-      ['date', 'Sat, 01 Aug 2026 10:00:07 GMT'],
-      ['none', null],
-    ] as const) {
-      const fake = await start();
-      fake.addFault({ effect: { type: 'rateLimit', limit: 0, windowMs: 7_000, retryAfter } });
-      const refused = await clientOf(fake)('GET', '/user');
-      expect(refused.headers.get('retry-after')).toBe(expected);
+    const reply = create(fake, 0, {}, { signal: stop.signal });
+    const seen = reply.then((one) => one.status).catch(() => null);
+    await expect.poll(() => last(fake)?.fate).toBe(fate);
+    if (fate === 'hung') {
+      expect(last(fake).doneAtMs).toBeNull();
+      stop.abort();
     }
-  });
+    expect(await seen).toBe(status);
+    await expect.poll(() => last(fake).doneAtMs).not.toBeNull();
+    expect([fake.devices().length, last(fake).executed]).toEqual([count, count === 1]);
+    expect((await create(fake, 1)).status).toBe(201);
+  },
+);
 
-  it('race beforeCheck: the check already sees a stranger', async () => {
-    const fake = await start();
-    const reservationId = fake.reservations()[0]!.id;
-    fake.addFault({ effect: { type: 'race', reservationId, when: 'beforeCheck' } });
-    const path = `/hardware-reservations/${reservationId}?include=device`;
-    const { body } = await clientOf(fake)('GET', path);
-    expect(body['device']).toMatchObject({
-      hostname: expect.stringMatching(/^stranger-/),
-      tags: [],
-      state: 'active',
+test('delays answers on its own clock, by the same jitter for the same seed', async () => {
+  const waits = async (jitterSeed: number) => {
+    const delays: number[] = [];
+    const clock = {
+      now: () => 0,
+      setTimeout: (fn: () => void, ms: number) => {
+        delays.push(ms);
+        queueMicrotask(fn);
+      },
+      clearTimeout: () => undefined,
+    };
+    const fake = await start({ clock });
+    fake.addFault({ effect: { type: 'latency', minMs: 10, maxMs: 1_000, jitterSeed } });
+    for (let i = 0; i < 3; i++) await raw(fake);
+    fake.clearFaults();
+    fake.addFault({ effect: { type: 'latency', ms: 5_000 } });
+    await raw(fake);
+    expect(delays.pop()).toBe(5_000);
+    expect(delays.every((ms) => ms >= 10 && ms < 1_000)).toBe(true);
+    return delays;
+  };
+  const one = await waits(3);
+  expect(new Set(one).size).toBe(3);
+  expect(await waits(3)).toEqual(one);
+  expect(await waits(4)).not.toEqual(one);
+});
+
+test('limits the requests of a token within a window', async () => {
+  const fake = await start();
+  fake.addFault({ effect: { type: 'rateLimit', limit: 2, windowMs: 7_000 } });
+  const left = (await raw(fake)).headers.get('x-ratelimit-remaining');
+  expect([left, await statusOf(fake), await statusOf(fake)]).toEqual(['1', 200, 429]);
+  expect((await clientOf(fake, fake.tokens.project)('GET', '/user')).status).toBe(200);
+  await fake.advance(7_000);
+  expect(await statusOf(fake)).toBe(200);
+});
+
+const race = (when: 'beforeCheck' | 'betweenCheckAndCreate' | 'afterLostReply'): Effect => ({
+  ...{ type: 'race', when },
+});
+/** Rules, the answers to a look at the first reservation and to a creation on it, and who is there. */
+const RACES: readonly (readonly [
+  rules: readonly FaultRule[],
+  seen: boolean,
+  created: number | null,
+  hosts: readonly string[],
+])[] = [
+  [[{ effect: race('beforeCheck') }], true, 422, ['stranger-']],
+  [[{ effect: race('betweenCheckAndCreate') }], false, 422, ['stranger-']],
+  [[{ effect: race('afterLostReply') }], false, 201, ['machine-0']],
+  ...(['drop', 'hang'] as const).map(
+    (type) =>
+      [
+        [
+          { match: creates, effect: { type, phase: 'before' } as const },
+          { effect: race('afterLostReply') },
+        ],
+        ...[false, null, ['stranger-']],
+      ] as unknown as (typeof RACES)[number],
+  ),
+  [
+    [
+      { match: creates, effect: { type: 'drop', phase: 'after' } },
+      { effect: race('afterLostReply') },
+    ],
+    false,
+    null,
+    ['machine-0'],
+  ],
+];
+
+testRows(RACES)('lets a stranger in by %j', async (rules, isSeen, created, expected) => {
+  const fake = await start();
+  const reservationId = fake.reservations()[0]!.id;
+  for (const { match, effect } of rules) {
+    const named = effect.type === 'race' && effect.when !== 'afterLostReply';
+    fake.addFault({
+      ...(match && { match }),
+      effect: { ...effect, ...(named && { reservationId }) },
     });
-  });
+  }
+  const { body } = await clientOf(fake)('GET', `${reservationPath(fake)}?include=device`);
+  expect(body['device'] !== null).toBe(isSeen);
+  const stop = new AbortController();
+  const asked = create(fake, 0, {}, { signal: stop.signal }).then((one) => one.status);
+  const seen = asked.catch(() => null);
+  await expect.poll(() => hosts(fake)).toEqual(expected);
+  if (created === null) stop.abort();
+  expect(await seen).toBe(created);
+  expect(fake.violations()).toEqual([]);
+});
 
-  it('race betweenCheckAndCreate: the check is clean, the create refused', async () => {
-    const fake = await start();
-    const reservationId = fake.reservations()[0]!.id;
-    fake.addFault({ effect: { type: 'race', reservationId, when: 'betweenCheckAndCreate' } });
-    const check = await clientOf(fake)('GET', `/hardware-reservations/${reservationId}`);
-    expect(check.body['device']).toBeNull();
-    expect((await create(fake)).status).toBe(422);
-    expect(fake.devices().map((one) => one.hostname.slice(0, 9))).toEqual(['stranger-']);
-  });
+test('lets a stranger in where a creation leaves the choice, and waits for the named reservation', async () => {
+  const fake = await start();
+  const inFrankfurt = fake.reservations().filter((one) => one.facility === 'fr2');
+  const [lowest, second] = inFrankfurt.map((one) => one.id).toSorted();
+  const when = 'betweenCheckAndCreate';
+  fake.addFault({ effect: { type: 'race', reservationId: lowest!, when } });
+  const other = fake.reservations().findIndex(({ id }) => id !== lowest && id !== second);
+  expect((await create(fake, other)).status).toBe(201);
+  await createDevice(fake, 0, { hardware_reservation_id: 'next-available', metro: 'fr' });
+  expect(hosts(fake)).toEqual([`machine-${other}`, 'stranger-', 'machine-0']);
+  expect(fake.devices()[2]!.reservationId).toBe(second);
+});
 
-  it('race afterLostReply: the stranger comes after a create that never arrived', async () => {
-    const fake = await start();
-    fake.addFault({ match: creates, times: 1, effect: { type: 'drop', phase: 'before' } });
-    fake.addFault({ effect: { type: 'race', when: 'afterLostReply' } });
-    await expect(create(fake)).rejects.toThrow();
-    expect(fake.devices().map((one) => one.hostname.slice(0, 9))).toEqual(['stranger-']);
-    expect(fake.violations()).toEqual([]);
-  });
+/** A rule of late views, and what is seen at once of a new device: its reservation, the list of those, itself. */
+testRows([
+  [{ view: 'both' }, [true, true, 404, 0]],
+  [{ view: 'list', resource: 'reservation' }, [false, true, 200, 1]],
+  [{ view: 'single', resource: 'device' }, [false, false, 404, 1]],
+] as const)('shows things late by %j', async (rule, expected) => {
+  const fake = await start();
+  fake.addFault({ effect: { type: 'stale', lagMs: LAG_MS, ...rule } });
+  const id = await createDevice(fake, 0, { tags: ['witness'] });
+  const see = async () => {
+    const project = `/projects/${fake.projectId}`;
+    const ask = (path: string) => clientOf(fake)('GET', path);
+    const list = (await ask(`${project}/hardware-reservations`)).body['hardware_reservations'];
+    return [
+      (await ask(reservationPath(fake))).body['provisionable'],
+      list![0]!['provisionable'],
+      (await ask(`/devices/${id}`)).status,
+      (await ask(`${project}/devices?tag=witness`)).body['devices']!.length,
+    ];
+  };
+  expect(await see()).toEqual(expected);
+  expect((await create(fake)).status).toBe(422);
+  await fake.advance(LAG_MS - 1);
+  expect(await see()).toEqual(expected);
+  await fake.advance(1);
+  expect(await see()).toEqual([false, false, 200, 1]);
+});
 
-  it('stale: reservation and device are seen late, by list and alone', async () => {
-    const fake = await start();
-    fake.addFault({ effect: { type: 'stale', view: 'both', lagMs: 30_000 } });
-    const id = await createDevice(fake, 0, { tags: ['witness'] });
-    const see = async () => {
-      const call = clientOf(fake);
-      const one = await call('GET', `/hardware-reservations/${fake.reservations()[0]!.id}`);
-      const list = await call('GET', `/projects/${fake.projectId}/devices?tag=witness`);
-      const device = await call('GET', `/devices/${id}`);
-      return [one.body['provisionable'], list.body['devices']!.length, device.status];
-    };
-    expect(await see()).toEqual([true, 0, 404]);
-    expect((await create(fake)).status).toBe(422);
-    await fake.advance(30_000);
-    expect(await see()).toEqual([false, 1, 200]);
-  });
+test('shows each step of a reservation as late as the rule says', async () => {
+  const fake = await start();
+  fake.addFault({ effect: { type: 'stale', view: 'both', lagMs: LAG_MS } });
+  const id = await createDevice(fake);
+  await fake.advance(ACTIVE_MS);
+  await clientOf(fake)('DELETE', `/devices/${id}`);
+  const seen: unknown[] = [];
+  for (const ms of [60_000, LAG_MS - 1, 1, 240_000 - LAG_MS, LAG_MS - 1, 1]) {
+    await fake.advance(ms);
+    const { body } = await clientOf(fake)('GET', reservationPath(fake));
+    seen.push(`${body['device'] === null ? 'empty' : 'in use'} ${String(body['provisionable'])}`);
+  }
+  const empty = 'empty false';
+  expect(seen).toEqual(['in use false', 'in use false', empty, empty, empty, 'empty true']);
+});
 
-  it.each(['truncated', 'notJson', 'html'] as const)(
-    'garbage %s cannot be parsed',
-    async (kind) => {
-      const fake = await start();
-      fake.addFault({ times: 1, effect: { type: 'garbage', kind } });
-      await expect(clientOf(fake)('GET', '/user')).rejects.toThrow(SyntaxError);
-      expect((await clientOf(fake)('GET', '/user')).status).toBe(200);
+/** Of 25 devices with hosts as named: how many a walk over three pages shows, and of which total. */
+testRows([
+  ['shuffle', '', false],
+  ['shuffle', 'sort_by=hostname', true],
+  ['duplicate', 'sort_by=hostname', false],
+  ['omit', 'sort_by=hostname', false],
+  ['totalDrift', 'sort_by=hostname', true],
+] as const)('spoils pages by %s with %j; whole: %j', async (mode, query, isWhole) => {
+  const devices = Array.from({ length: 25 }, (_, i) => ({ hostname: `host-${i}` }));
+  const fake = await start({ world: parseWorld({ devices }) });
+  const walk = async () => {
+    const [ids, totals] = [new Set<unknown>(), new Set<unknown>()];
+    for (const page of [1, 2, 3]) {
+      const path = `/projects/${fake.projectId}/devices?${query}&page=${page}`;
+      const { body } = await clientOf(fake)('GET', path);
+      for (const one of body['devices']!) ids.add(one['id']);
+      totals.add(body['meta']!['total']);
+    }
+    return { isWhole: ids.size === 25, drifts: totals.size > 1 };
+  };
+  fake.addFault({ times: 3, effect: { type: 'unstablePages', mode } });
+  expect(await walk()).toEqual({ isWhole, drifts: mode === 'totalDrift' });
+  expect(await walk()).toEqual({ isWhole: true, drifts: false });
+});
+
+test('keeps given devices from being installed at once, and the next one of a reservation', async () => {
+  const fake = await start();
+  const [stuck, failing] = [await createDevice(fake, 0), await createDevice(fake, 1)];
+  fake.addFault({
+    match: { reservationId: fake.reservations()[2]!.id },
+    effect: { type: 'failProvisioning' },
+  });
+  for (const index of [2, 3]) await createDevice(fake, index);
+  await fake.advance(60_000);
+  fake.addFault({ match: { deviceId: stuck }, effect: { type: 'stuck' } });
+  await fake.advance(65_000);
+  const rule = { type: 'failProvisioning', reason: 'dust' } as const;
+  fake.addFault({ match: { deviceId: failing }, effect: rule });
+  await fake.advance(0);
+  const states = () => fake.devices().map(({ state }) => state);
+  expect(states()).toEqual(['provisioning', 'failed', 'failed', 'provisioning']);
+  await fake.advance(3_600_000);
+  expect(states()).toEqual(['provisioning', 'failed', 'failed', 'active']);
+  expect(fake.faults().map((one) => one.applied)).toEqual([1, 1, 1]);
+  const { body } = await clientOf(fake)('GET', `/devices/${failing}/events?per_page=50`);
+  expect(body['events']![0]).toMatchObject({ body: 'Provisioning failed: dust' });
+});
+
+test('loses the answer to a new key, shows a device as gone, and revokes tokens', async () => {
+  const fake = await start();
+  const call = clientOf(fake);
+  fake.addFault({ times: 2, effect: { type: 'keyCreate404' } });
+  const id = await createDevice(fake);
+  for (const path of ['/ssh-keys', `/projects/${fake.projectId}/ssh-keys`]) {
+    expect((await call('POST', path, { label: path, key: KEY })).status).toBe(404);
+  }
+  expect((await call('GET', '/ssh-keys')).body['ssh_keys']).toHaveLength(2);
+  const other = await createDevice(fake, 1);
+  fake.addFault({ match: { deviceId: id }, effect: { type: 'deviceGone403' } });
+  expect(await statusOf(fake, `/devices/${id}`)).toBe(403);
+  expect(await statusOf(fake, `/devices/${other}`)).toBe(200);
+  fake.addFault({ match: { ...creates, nth: 2 }, effect: { type: 'tokenRevoked' } });
+  const created = [(await create(fake, 2)).status, (await create(fake, 3)).status];
+  expect([created, await statusOf(fake), fake.devices().length]).toEqual([[201, 401], 401, 3]);
+  fake.addFault({ effect: { type: 'tokenRevoked', token: fake.tokens.readOnly } });
+  for (const [token, status] of [
+    [fake.tokens.project, 200],
+    [fake.tokens.readOnly, 401],
+  ] as const) {
+    expect((await clientOf(fake, token)('GET', '/user')).status).toBe(status);
+  }
+});
+
+/** What a rule strikes of: a creation on each of two reservations, a look at the first, two at the user. */
+testRows([
+  [{ method: 'post' }, undefined, [500, 500, 200, 200, 200]],
+  [{ route: '/projects/:any/devices/' }, undefined, [500, 500, 200, 200, 200]],
+  [{ method: 'POST', route: '/user' }, undefined, [201, 201, 200, 200, 200]],
+  [{ reservationId: 'first' }, undefined, [500, 201, 500, 200, 200]],
+  [{ token: 'project' }, undefined, [201, 201, 200, 200, 200]],
+  [{ nth: 2 }, undefined, [201, 500, 200, 200, 200]],
+  [{ every: 2 }, undefined, [201, 500, 200, 500, 200]],
+  [{ every: 2 }, 1, [201, 500, 200, 200, 200]],
+  [{ probability: 0 }, undefined, [201, 201, 200, 200, 200]],
+  [{ probability: 1 }, undefined, [500, 500, 500, 500, 500]],
+] as const)('strikes what matches %j, %j times', async (match, times, expected) => {
+  const fake = await start();
+  fake.addFault({
+    match: {
+      ...match,
+      ...('reservationId' in match && { reservationId: fake.reservations()[0]!.id }),
+      ...('token' in match && { token: fake.tokens.project }),
     },
-  );
-
-  it('garbage wrongType and redirect', async () => {
-    const fake = await start();
-    fake.addFault({ times: 1, effect: { type: 'garbage', kind: 'wrongType' } });
-    fake.addFault({ times: 1, effect: { type: 'garbage', kind: 'redirect' } });
-    expect((await clientOf(fake)('GET', '/user')).body).toBe('unexpected');
-    const redirect = await clientOf(fake)('GET', '/user');
-    expect([redirect.status, redirect.headers.get('location')]).toEqual([302, '/elsewhere']);
-    expect(fake.requests().map(({ status }) => status)).toEqual([200, 302]);
+    ...(times && { times }),
+    effect: { type: 'status', code: 500 },
   });
+  const statuses = [
+    (await create(fake, 0)).status,
+    (await create(fake, 1)).status,
+    await statusOf(fake, reservationPath(fake)),
+    await statusOf(fake),
+    await statusOf(fake),
+  ];
+  expect(statuses).toEqual(expected);
+});
 
-  it.each([
-    ['omit', (ids: unknown[], total: unknown) => ids.length === 5 && total === 6],
-    ['duplicate', (ids: unknown[]) => ids.length === 6 && new Set(ids).size <= 6],
-    ['shuffle', (ids: unknown[]) => new Set(ids).size === 6],
-    ['totalDrift', (_ids: unknown[], total: unknown) => Math.abs(Number(total) - 6) <= 1],
-  ] as const)('unstablePages %s', async (mode, fits) => {
-    const fake = await start();
-    fake.addFault({ effect: { type: 'unstablePages', mode } });
-    const path = `/projects/${fake.projectId}/hardware-reservations`;
-    const pages = await Promise.all(Array.from({ length: 8 }, () => clientOf(fake)('GET', path)));
-    const shapes = pages.map(({ body }) => ({
-      ids: body['hardware_reservations']!.map((one) => one['id']),
-      total: body['meta']!['total'],
-    }));
-    expect(shapes.every(({ ids, total }) => fits(ids, total))).toBe(true);
-    const plain = fake.reservations().map((one) => one.id);
-    const differs = shapes.some(
-      ({ ids, total }) => ids.join() !== plain.join() || Number(total) !== 6,
-    );
-    expect(differs).toBe(true);
-  });
+test('applies rules of one kind in their order, beside those of others; an id takes the place of its rule', async () => {
+  const fake = await start();
+  fake.addFault({ id: 'one', effect: { type: 'status', code: 418 } });
+  fake.addFault({ id: 'one', times: 1, effect: { type: 'status', code: 500 } });
+  fake.addFault({ times: 1, effect: { type: 'status', code: 503 } });
+  fake.addFault({ effect: { type: 'rateLimit', limit: 2, windowMs: 1_000 } });
+  const seen = [await statusOf(fake), await statusOf(fake), await statusOf(fake)];
+  expect([seen, fake.faults().length]).toEqual([[500, 503, 429], 3]);
+});
 
-  it('keyCreate404, deviceGone403, tokenRevoked', async () => {
-    const fake = await start();
-    const call = clientOf(fake);
-    fake.addFault({ effect: { type: 'keyCreate404' } });
-    const keys = `/projects/${fake.projectId}/ssh-keys`;
-    expect((await call('POST', keys, { label: 'x', key: KEY })).status).toBe(404);
-    expect((await call('GET', keys)).body['ssh_keys']).toHaveLength(1);
-
-    const id = await createDevice(fake);
-    const other = await createDevice(fake, 1);
-    fake.addFault({ match: { deviceId: id }, effect: { type: 'deviceGone403' } });
-    expect((await call('GET', `/devices/${id}`)).status).toBe(403);
-    expect((await call('GET', `/devices/${other}`)).status).toBe(200);
-
-    fake.addFault({ effect: { type: 'tokenRevoked', token: fake.tokens.user } });
-    expect((await clientOf(fake, fake.tokens.project)('GET', '/user')).status).toBe(200);
-    for (const _ of [1, 2]) expect((await call('GET', '/user')).status).toBe(401);
-  });
-
-  it('strike the n-th, every n-th, for one device or token, and so often', async () => {
-    const fake = await start();
-    const call = clientOf(fake);
-    const statuses = async (count: number) => {
-      const seen: number[] = [];
-      for (let i = 0; i < count; i++) seen.push((await call('GET', '/user')).status);
-      return seen;
-    };
-    const effect = { type: 'status', code: 500 } as const;
-    fake.addFault({ match: { nth: 2 }, effect });
-    expect(await statuses(3)).toEqual([200, 500, 200]);
-    fake.clearFaults();
-    fake.addFault({ match: { every: 2 }, times: 2, effect });
-    expect(await statuses(6)).toEqual([200, 500, 200, 500, 200, 200]);
-    fake.clearFaults();
-    fake.addFault({ match: { token: fake.tokens.project }, effect });
-    expect(await statuses(1)).toEqual([200]);
-    fake.clearFaults();
-    fake.addFault({ match: { probability: 0.5 }, effect });
-    expect(new Set(await statuses(20))).toEqual(new Set([200, 500]));
-  });
-
-  it('are managed over HTTP too', async () => {
-    const fake = await start();
-    const admin = adminOf(fake);
-    const made = await admin('POST', '/faults', { effect: { type: 'status', code: 418 } });
-    expect(made.status).toBe(201);
-    expect((await clientOf(fake)('GET', '/user')).status).toBe(418);
-    const list = await admin('GET', '/faults');
-    expect(list.body['faults']).toMatchObject([{ id: made.body['id'], seen: 1, applied: 1 }]);
-    expect((await admin('DELETE', `/faults/${String(made.body['id'])}`)).status).toBe(204);
-    expect((await admin('DELETE', `/faults/${String(made.body['id'])}`)).status).toBe(404);
-    expect((await clientOf(fake)('GET', '/user')).status).toBe(200);
-    const wrong = await admin('POST', '/faults', { effect: { type: 'status', code: 'x' } });
-    expect([wrong.status, wrong.body['errors']!.length]).toEqual([422, 1]);
-    await admin('POST', '/faults', { effect: { type: 'status', code: 418 } });
-    expect((await admin('DELETE', '/faults')).status).toBe(204);
-    expect(fake.faults()).toEqual([]);
-  });
+testRows([
+  [{ effect: { type: 'latency' } }],
+  [{ effect: { type: 'latency', minMs: 5 } }],
+  [{ effect: { type: 'latency', minMs: 5, maxMs: 4 } }],
+  [{ effect: { type: 'latency', ms: 1, minMs: 5, maxMs: 9 } }],
+  [{ effect: { type: 'hang' } }],
+  [{ effect: { type: 'status' } }],
+  [{ effect: { type: 'unstablePages', mode: 'other' } }],
+  [{ effect: { type: 'nothing' } }],
+  [{ match: { route: '/metal/v1/user' }, effect: { type: 'stuck' } }, '/devices/{id}/actions'],
+  [{ match: { route: 'user' }, effect: { type: 'stuck' } }, 'no route user; there are'],
+])('refuses the rule %j', async (rule, message = '') => {
+  const fake = await start();
+  const { status, body } = await adminOf(fake)('POST', '/faults', rule);
+  expect([status, fake.faults()]).toEqual([422, []]);
+  expect(body['errors']!.join()).toContain(message);
+  expect(() => fake.addFault(rule as FaultRule)).toThrow(message);
 });

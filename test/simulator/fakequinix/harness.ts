@@ -1,6 +1,10 @@
 import { afterEach } from 'vitest';
+import type { MachineHooks, SimulatedDevice } from '../../../src/simulator/hooks.ts';
 import type { Fakequinix, FakequinixOptions } from '../../../src/simulator/fakequinix/options.ts';
 import { startFakequinix } from '../../../src/simulator/fakequinix/fakequinix.ts';
+
+/** After this long a new device is active. */
+export const ACTIVE_MS = 245_000;
 
 const started: Fakequinix[] = [];
 afterEach(async () => {
@@ -18,6 +22,23 @@ export async function start(options: Partial<FakequinixOptions> = {}): Promise<F
   });
   started.push(fakequinix);
   return fakequinix;
+}
+
+/** Machines that exist in what is told of them alone. */
+export function hooksOf(
+  tell: (call: keyof MachineHooks, device: Partial<SimulatedDevice>) => void,
+): MachineHooks {
+  const told = (call: keyof MachineHooks) => async () => tell(call, {});
+  return {
+    assign: async (device) => {
+      tell('assign', device);
+      return { address: '127.0.0.1', sshPort: 2201 };
+    },
+    up: told('up'),
+    down: told('down'),
+    reinstalled: told('reinstalled'),
+    gone: told('gone'),
+  };
 }
 
 export interface Reply {

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createState } from '../../../src/simulator/fakequinix/state/genesis.ts';
-import { deserialise, serialise } from '../../../src/simulator/fakequinix/state/state-text.ts';
 import type { Timer, TimerKind } from '../../../src/simulator/fakequinix/state/state.ts';
 import { createManualClock } from '../../../src/simulator/fakequinix/time/clock.ts';
 import { createGenerator } from '../../../src/simulator/fakequinix/time/random.ts';
@@ -28,7 +27,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 /** A scheduler on a manual clock, and what it ran. */
-function setUp(state = createState({}, 0, createGenerator(1), 0)) {
+function setUp() {
+  const state = createState({}, 0, createGenerator(1), 0);
   const clock = createManualClock(state.nowMs);
   const ran: string[] = [];
   const scheduler = createScheduler(state, clock, clock.now);
@@ -37,7 +37,7 @@ function setUp(state = createState({}, 0, createGenerator(1), 0)) {
     const targetMs = clock.now() + ms;
     while (clock.stepTowards(targetMs));
   };
-  return { state, clock, ran, scheduler, advance };
+  return { clock, ran, scheduler, advance };
 }
 
 describe('the scheduler', () => {
@@ -72,18 +72,6 @@ describe('the scheduler', () => {
         expect(ran).toEqual(expected);
       }),
     );
-  });
-
-  it('goes on from a state that was written and read', () => {
-    const first = setUp();
-    first.scheduler.add('installed', 'a', 30);
-    first.scheduler.add('clean', 'b', 10);
-    first.scheduler.add('machine-up', 'a', 10);
-    first.scheduler.cancel('b');
-    first.scheduler.stop();
-    const second = setUp(deserialise(serialise(first.state), 'a file'));
-    second.advance(30);
-    expect(second.ran).toEqual(['10 machine-up a', '30 installed a']);
   });
 
   it('reaches beyond what a timer of the runtime can wait', () => {

@@ -1,10 +1,6 @@
 import { expect } from 'vitest';
 import { newKey, type Robot, SERVER, type SshKey } from './harness.ts';
 
-export type Proof = (robot: Robot) => Promise<void>;
-export type NumberedProof = readonly [number, string, Proof];
-
-export const CUT = /socket hang up|ECONNRESET|socket disconnected/;
 export const rename = ({ post }: Robot, name = 'shep-a') =>
   post(`/server/${SERVER}`, { server_name: name });
 export const nameOf = async ({ get }: Robot): Promise<unknown> => {
@@ -12,24 +8,6 @@ export const nameOf = async ({ get }: Robot): Promise<unknown> => {
   return body.server.server_name;
 };
 export const reset = ({ post }: Robot, type = 'hw') => post(`/reset/${SERVER}`, { type });
-
-/** Whether a request is still without an answer after the emulator's `ms`. */
-export async function isPending(
-  asked: Promise<unknown>,
-  robot: Robot,
-  ms: number,
-): Promise<boolean> {
-  let isOver = false;
-  const over = asked.then(
-    () => void (isOver = true),
-    () => void (isOver = true),
-  );
-  await expect.poll(() => robot.fake.requests().at(-1)?.fate).toBe('open');
-  await robot.fake.advance(ms);
-  const wasPending = !isOver;
-  void over;
-  return wasPending;
-}
 
 export const AUTOSETUP = [
   'DRIVE1 /dev/nvme0n1',
