@@ -20,7 +20,7 @@ export const mutations = mutationsOf({
     'the-end-of-the-simulator-ends-programs':
       'await [-service?.close-]{+programs.end+}();\n        await door.close();',
   },
-  'src/simulator/hosts/disk.ts test/simulator/hosts/init-script.test.ts test/simulator/hosts/host.test.ts':
+  'src/simulator/hosts/disk.ts test/simulator/hosts/first-boot.test.ts test/simulator/hosts/host.test.ts':
     {
       'run-outlives-a-reboot':
         '[-await rm(join(root, VOLATILE), { recursive: true, force: true });-]',

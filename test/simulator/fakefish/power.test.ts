@@ -1,91 +1,58 @@
 import { expect, test } from 'vitest';
 import type { Boot } from '../../../src/simulator/fakefish/power.ts';
-import { messagesOf, ROOT, START_MS, startFish } from './harness.ts';
+import { ROOT, START_MS, startFish } from './harness.ts';
 import { testRows } from '../../support/rows.ts';
 
 const iso = (afterMs: number) => new Date(START_MS + afterMs).toISOString();
 
-test('power comes, POST takes its time, and the operating system runs', async () => {
-  const { fake, reset, system } = await startFish();
-  expect(await system()).toMatchObject({ PowerState: 'Off', BootProgress: { LastState: 'None' } });
-  expect((await reset('On')).status).toBe(204);
-  expect(await system()).toMatchObject({ PowerState: 'PoweringOn' });
-  await fake.advance(2_000);
-  expect(await system()).toMatchObject({
-    PowerState: 'On',
-    LastResetTime: iso(2_000),
-    BootProgress: { LastState: 'PrimaryProcessorInitializationStarted' },
-  });
-  await fake.advance(59_999);
-  expect(await system()).toMatchObject({
-    BootProgress: { LastState: 'SystemHardwareInitializationComplete' },
-  });
-  await fake.advance(1);
-  expect(await system()).toMatchObject({
-    BootProgress: { LastState: 'OSRunning', LastStateTime: iso(62_000) },
-  });
-});
+/** Resets of a system that runs, or is off; then what it shows after so many milliseconds. */
+const STORIES: readonly [from: 'on' | 'off', resets: string, ...[ms: number, shown: string][]][] = [
+  [
+    ...(['off', 'On'] as const),
+    [0, 'PoweringOn None'],
+    [2_000, 'On PrimaryProcessorInitializationStarted'],
+    [59_999, 'On SystemHardwareInitializationComplete'],
+    [1, 'On OSRunning'],
+  ],
+  ['on', 'ForceOff', [0, 'PoweringOff None'], [2_000, 'Off None']],
+  ...['GracefulShutdown', 'PushPowerButton'].map((type): (typeof STORIES)[number] => [
+    ...(['on', type] as const),
+    [19_999, 'On OSRunning'],
+    [1, 'PoweringOff None'],
+    [2_000, 'Off None'],
+  ]),
+  ['on', 'ForceRestart', [0, 'On PrimaryProcessorInitializationStarted'], [60_000, 'On OSRunning']],
+  [
+    ...(['on', 'GracefulRestart'] as const),
+    [19_999, 'On OSRunning'],
+    [1, 'On PrimaryProcessorInitializationStarted'],
+    [60_000, 'On OSRunning'],
+  ],
+  [
+    ...(['on', 'PowerCycle'] as const),
+    [1_999, 'PoweringOff None'],
+    [1, 'PoweringOn None'],
+    [2_000, 'On PrimaryProcessorInitializationStarted'],
+  ],
+  ['on', 'GracefulRestart ForceOff', [300_000, 'Off None']],
+];
 
-testRows([
-  ['ForceOff', 0, 2_000],
-  ['GracefulShutdown', 20_000, 22_000],
-  ['PushPowerButton', 20_000, 22_000],
-])('%s: on for %i ms, off after %i ms', async (type, onMs, offMs) => {
+testRows(STORIES)('plays from %s: %s', async (from, resets, ...steps) => {
   const { fake, reset, start, system } = await startFish();
-  await start();
-  expect((await reset(type)).status).toBe(204);
-  if (onMs > 0) {
-    await fake.advance(onMs - 1);
-    expect(await system()).toMatchObject({ PowerState: 'On' });
-    await fake.advance(1);
+  if (from === 'on') await start();
+  for (const type of resets.split(' ')) expect((await reset(type)).status).toBe(204);
+  const seen: [number, string][] = [];
+  let atMs = from === 'on' ? 62_000 : 0;
+  for (const [ms] of steps) {
+    await fake.advance(ms);
+    atMs += ms;
+    const { PowerState: power, BootProgress: progress, LastResetTime: last } = await system();
+    const { LastState: state, LastStateTime: since } = progress as Record<string, string>;
+    seen.push([ms, `${String(power)} ${state}`]);
+    if (state === 'PrimaryProcessorInitializationStarted') expect(last).toBe(iso(atMs));
+    if (state === 'OSRunning' && seen.length > 1) expect(since).toBe(iso(atMs));
   }
-  expect(await system()).toMatchObject({ PowerState: 'PoweringOff' });
-  await fake.advance(offMs - onMs);
-  expect(await system()).toMatchObject({ PowerState: 'Off' });
-});
-
-testRows([
-  ['ForceRestart', 0],
-  ['GracefulRestart', 20_000],
-])('%s resets after %i ms and stays on', async (type, afterMs) => {
-  const { fake, reset, start, system } = await startFish();
-  await start();
-  await reset(type);
-  await fake.advance(afterMs);
-  expect(await system()).toMatchObject({ PowerState: 'On', LastResetTime: iso(62_000 + afterMs) });
-  await fake.advance(60_000);
-  expect(await system()).toMatchObject({ BootProgress: { LastState: 'OSRunning' } });
-});
-
-test('a power cycle goes off and comes again', async () => {
-  const { fake, reset, start, system } = await startFish();
-  await start();
-  await reset('PowerCycle');
-  await fake.advance(1_999);
-  expect(await system()).toMatchObject({ PowerState: 'PoweringOff' });
-  await fake.advance(1);
-  expect(await system()).toMatchObject({ PowerState: 'PoweringOn' });
-  await fake.advance(2_000);
-  expect(await system()).toMatchObject({ PowerState: 'On' });
-});
-
-test('a later reset takes the place of one that is under way', async () => {
-  const { fake, reset, start, system } = await startFish();
-  await start();
-  await reset('GracefulRestart');
-  await reset('ForceOff');
-  await fake.advance(300_000);
-  expect(await system()).toMatchObject({ PowerState: 'Off' });
-});
-
-testRows([
-  ['generic', 409, 'ResourceInUse'],
-  ['ilo5', 400, 'InvalidOperationForSystemState'],
-] as const)('%s refuses to restart what is off', async (profile, status, message) => {
-  const { ask, path } = await startFish({ profile });
-  const body = { ResetType: 'ForceRestart' };
-  const refused = await ask('POST', `${path}/Actions/ComputerSystem.Reset/`, { body });
-  expect([refused.status, messagesOf(refused)]).toEqual([status, [message]]);
+  expect(seen).toEqual(steps);
 });
 
 test('an override for one time is used up by the boot, a continuous one is not', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { PROFILE_NAMES, type ProfileName } from '../../../src/simulator/fakefish/profiles.ts';
-import { type Fish, messagesOf, ROOT, SESSIONS, startFish } from './harness.ts';
-import { faultsOfError, faultsOfResource } from './standard.ts';
+import { type Fish, ROOT, SESSIONS, startFish } from './harness.ts';
+import { faultsOfResource } from './standard.ts';
 import { testRows } from '../../support/rows.ts';
 
 /** Supermicro's own target, which the standard does not know. */
@@ -61,25 +61,6 @@ testRows(PROFILE_NAMES)('every resource of %s is as the schemas have it', async 
   expect([...schemas].toSorted()).toEqual([...ALWAYS, ...more(profile)].toSorted());
 });
 
-test('every refusal has the form of the standard', async () => {
-  const { ask, path, reset } = await startFish();
-  const refusals = [
-    await ask('GET', path, { auth: 'none' }),
-    await ask('GET', `${ROOT}/Nowhere`),
-    await ask('PATCH', path, { body: { SerialNumber: 'X', Colour: 'red', AssetTag: 7 } }),
-    await ask('PATCH', path, { body: 'no JSON' }),
-    await reset('Explode'),
-    await reset('ForceRestart'),
-    await ask('DELETE', path),
-    await ask('GET', `${ROOT}/Systems?$expand=.`),
-    await ask('PATCH', path, { body: { AssetTag: 'A' }, headers: { 'if-match': '"0"' } }),
-  ];
-  expect(refusals.map(({ status }) => status)).toEqual([
-    ...[401, 404, 400, 400, 400, 409, 405, 501, 412],
-  ]);
-  for (const { body } of refusals) expect(faultsOfError(body, '')).toEqual([]);
-});
-
 test('a value that the standard does not know is found', async () => {
   const { ask, path } = await startFish();
   const { body } = await ask('GET', path);
@@ -90,16 +71,6 @@ test('a value that the standard does not know is found', async () => {
     `${path}/PowerState is "Warm", not On|Off|PoweringOn|PoweringOff`,
     `${path}/Colour is not in the schema`,
   ]);
-});
-
-test('HEAD is a GET without its body, and says what else can be done', async () => {
-  const { ask, path } = await startFish();
-  const [got, headed] = [await ask('GET', path), await ask('HEAD', path)];
-  expect([headed.status, headed.text]).toEqual([200, '']);
-  expect(headed.headers).toMatchObject({ etag: got.headers.etag, allow: 'GET, HEAD, PATCH' });
-  expect((await ask('HEAD', `${ROOT}/`, { auth: 'none' })).status).toBe(200);
-  expect((await ask('HEAD', path, { auth: 'none' })).status).toBe(401);
-  expect((await ask('HEAD', SESSIONS)).status).toBe(200);
 });
 
 test('the metadata are XML, open to everybody, and name every type that is served', async () => {
@@ -119,61 +90,4 @@ test('the metadata are XML, open to everybody, and name every type that is serve
       { name: 'Systems', kind: 'Singleton', url: '/redfish/v1/Systems' },
     ]) as unknown,
   });
-});
-
-test('AMI changes the override in a resource of its own, whole, and shows it in the system', async () => {
-  const { ask, path, system } = await startFish({ profile: 'ami' });
-  const once = {
-    BootSourceOverrideEnabled: 'Once',
-    BootSourceOverrideTarget: 'Pxe',
-    BootSourceOverrideMode: 'UEFI',
-  };
-  const refused = await ask('PATCH', path, { body: { Boot: once } });
-  expect([refused.status, messagesOf(refused)]).toEqual([
-    400,
-    ['OperationSupportedInFutureStateURI'],
-  ]);
-  expect(await system()).toMatchObject({
-    '@Redfish.Settings': { SettingsObject: { '@odata.id': `${path}/SD` } },
-  });
-  const { BootSourceOverrideMode: _mode, ...short } = once;
-  const half = await ask('PATCH', `${path}/SD`, { body: { Boot: short } });
-  expect(messagesOf(half)).toEqual(['PropertyMissing']);
-  expect((await ask('PATCH', `${path}/SD`, { body: { Boot: once } })).status).toBe(204);
-  expect((await system())['Boot']).toMatchObject(once);
-});
-
-test('DGX inserts nothing without a name and a password, and takes any', async () => {
-  const { ask } = await startFish({ profile: 'dgx' });
-  const insert = (body: object) =>
-    ask('POST', `${ROOT}/Managers/BMC/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia`, {
-      body: { Image: 'https://images.test/a.iso', ...body },
-    });
-  expect(messagesOf(await insert({}))).toEqual([
-    'ActionParameterMissing',
-    'ActionParameterMissing',
-  ]);
-  expect((await insert({ UserName: 'none', Password: 'none' })).status).toBe(204);
-});
-
-testRows([
-  ['generic', `${ROOT}/Systems/1/LogServices/SEL/Entries`, ['Off', 'On']],
-  ['idrac9', `${ROOT}/Managers/iDRAC.Embedded.1/LogServices/Sel/Entries`, ['On', 'Off']],
-] as const)('the log of %s tells of power, in its order', async (profile, path, order) => {
-  const { fake, ask, reset, start } = await startFish({ profile });
-  await start();
-  await reset('ForceOff');
-  await fake.advance(2_000);
-  await ask('POST', `${path}/1`);
-  const texts = async (query: string) => {
-    const { body } = await ask('GET', `${path}${query}`);
-    return (body['Members'] as { Message: string }[]).map(({ Message }) => Message);
-  };
-  const [newest, older] = order[0] === 'On' ? ['Off', 'On'] : ['On', 'Off'];
-  expect(await texts('')).toEqual([newest, older].map((state) => `System power is ${state}.`));
-  expect(await texts('?$top=1')).toHaveLength(1);
-  expect(await texts('?$top=50&$skip=1')).toHaveLength(1);
-  expect((await ask('GET', `${path}?$top=x`)).status).toBe(400);
-  expect((await ask('GET', `${path}?$filter=x`)).status).toBe(501);
-  expect((await ask('GET', `${path}/9`)).status).toBe(404);
 });

@@ -1,28 +1,11 @@
 import { expect, test } from 'vitest';
 import { testRows } from '../../support/rows.ts';
-import { type Latitude, MINUTE, PLACE, SECOND, startLatitude } from './harness.ts';
+import { type Latitude, MINUTE, SECOND, startLatitude } from './harness.ts';
 
 const HALF_HOUR = 30 * MINUTE;
-/** Names of all servers, whoever may see them. */
-const names = ({ fake }: Latitude) => fake.servers().map(({ hostname }) => hostname);
-/** Names that the list shows, page by page. */
-async function pages({ listed }: Latitude, size: number, count: number) {
-  const found = [];
-  for (let page = 1; page <= count; page++) {
-    const { list, meta } = await listed(`&page[size]=${size}&page[number]=${page}`);
-    const hostnames = list.map(({ attributes }) => attributes['hostname']);
-    found.push({ hostnames, total: meta.stats?.total.count });
-  }
-  return found;
-}
-const FOUR = ['a', 'b', 'c', 'd'];
-async function createFour({ create }: Latitude) {
-  for (const hostname of FOUR) await create(hostname);
-}
-
 /**
- * What each fault does, and that it is over with its rule. All emulators share those that are missing; 22
- * and 23 are shown on machines.
+ * What each fault does, and that it is over with its rule. Of those that are missing the tests of the driver
+ * show what they do, and `every-emulator.test.ts`; 22 and 23 are shown on machines.
  */
 const FAULTS: Readonly<Record<string, (latitude: Latitude) => Promise<void>>> = {
   'fault 7: 429 that says for how long, in the body or the header, or does not': async ({
@@ -46,27 +29,6 @@ const FAULTS: Readonly<Record<string, (latitude: Latitude) => Promise<void>>> = 
     expect([untold.headers.get('retry-after'), untold.errors[0]?.meta]).toEqual([null, {}]);
     expect((await create('a')).status).toBe(201);
   },
-  'fault 8: stock runs out between look and POST': async ({ fake, ask, fault, create }) => {
-    fault({ type: 'stockOut' }, { times: 1 });
-    const { list } = await ask('GET', `/plans?filter[slug]=${PLACE.plan}`);
-    expect(JSON.stringify(list[0])).toContain('"in_stock":["ASH"');
-    const refused = await create('a');
-    expect([refused.status, refused.errors[0]?.detail]).toEqual([
-      422,
-      expect.stringMatching(/stock/),
-    ]);
-    expect((await create('a')).status).toBe(201);
-    expect(fake.stock()[PLACE.plan]![PLACE.site]).toBe(19);
-  },
-  'fault 9: quota': async ({ fault, create }) => {
-    fault({ type: 'quota' }, { times: 1 });
-    const refused = await create('a');
-    expect([refused.status, refused.errors[0]?.detail]).toEqual([
-      422,
-      expect.stringMatching(/limit/),
-    ]);
-    expect((await create('a')).status).toBe(201);
-  },
   'fault 10: lists lag': async ({ fake, fault, create, record, listed, ask, server }) => {
     fault({ type: 'listLag', ms: 30 * SECOND });
     const { id } = (await create('a')).data;
@@ -82,28 +44,6 @@ const FAULTS: Readonly<Record<string, (latitude: Latitude) => Promise<void>>> = 
     expect((await listed()).list).toHaveLength(1);
     await fake.advance(30 * SECOND);
     expect((await listed()).list).toEqual([]);
-  },
-  'fault 11: pages shuffled, doubled, omitted, with a total that drifts': async (latitude) => {
-    await createFour(latitude);
-    const spoiled = async (does: 'shuffled' | 'doubled' | 'omitted' | 'drifting') => {
-      const { id } = latitude.fault({ type: 'pages', does });
-      const found = await pages(latitude, 2, 2);
-      latitude.fake.removeFault(id);
-      return { found, shown: found.flatMap(({ hostnames }) => hostnames) };
-    };
-    const doubled = await spoiled('doubled');
-    expect(doubled.shown).toEqual(['a', 'a', 'b', 'c']);
-    const omitted = await spoiled('omitted');
-    expect(omitted.found).toEqual([
-      { hostnames: ['a'], total: 4 },
-      { hostnames: ['c'], total: 4 },
-    ]);
-    const [first, second] = (await spoiled('drifting')).found;
-    expect(first!.total).not.toBe(second!.total);
-    const orders = [];
-    for (let n = 0; n < 5; n++) orders.push((await spoiled('shuffled')).shown.join(''));
-    expect(new Set(orders).size).toBeGreaterThan(1);
-    expect((await pages(latitude, 2, 2)).flatMap(({ hostnames }) => hostnames)).toEqual(FOUR);
   },
   'fault 12: the filter of host names takes prefixes': async ({ fault, create, listed }) => {
     await create('shep-1');
@@ -137,39 +77,10 @@ const FAULTS: Readonly<Record<string, (latitude: Latitude) => Promise<void>>> = 
     expect((await listed()).status).toBe(200);
     expect((await ask('POST', '/servers')).status).toBe(403);
   },
-  'fault 28: a stranger takes our name': async (latitude) => {
-    latitude.fault({ type: 'stranger', hostname: 'shep-ash-9' });
-    expect(latitude.fake.servers()).toMatchObject([
-      { hostname: 'shep-ash-9', status: 'on', userData: null },
-    ]);
-    latitude.fault({ type: 'stranger' }, { times: 1 });
-    const { id } = (await latitude.create('shep-ash-1')).data;
-    expect(names(latitude)).toEqual(['shep-ash-9', 'shep-ash-1', 'shep-ash-1']);
-    expect(latitude.fake.servers()[2]?.id).toBe(id);
-    latitude.fake.setKnobs({ duplicateNames: 'refused' });
-    const refused = await latitude.create('shep-ash-1');
-    expect(refused.errors[0]?.source?.pointer).toBe('/data/attributes/hostname');
-  },
   'fault 29: totals missing': async ({ fault, listed }) => {
     fault({ type: 'statsMissing' }, { times: 1 });
     expect((await listed()).meta).toEqual({});
     expect((await listed()).meta).toEqual({ stats: { total: { count: 0 } } });
-  },
-  'fault 30: page size refused': async ({ fault, listed }) => {
-    fault({ type: 'pageSizeRefused', above: 25, code: 422 });
-    const refused = await listed('&page[size]=26');
-    expect([refused.status, refused.errors[0]?.source]).toEqual([422, { parameter: 'page[size]' }]);
-    expect((await listed('&page[size]=25')).status).toBe(200);
-  },
-  'fault 13: stale on': async ({ fake, fault, running, reinstall, statusOf, listed }) => {
-    const id = await running();
-    fault({ type: 'staleOn', ms: 15 * SECOND }, { times: 1 });
-    await reinstall(id);
-    await fake.advance(15 * SECOND - 1);
-    expect(await statusOf(id)).toBe('on');
-    expect((await listed()).list[0]?.attributes['status']).toBe('on');
-    await fake.advance(1);
-    expect(await statusOf(id)).toBe('disk_erasing');
   },
   'fault 14: deployment stuck': async ({ fake, fault, create, statusOf }) => {
     fault({ type: 'deployStuck' }, { match: { hostname: 'a' } });
@@ -204,14 +115,6 @@ const FAULTS: Readonly<Record<string, (latitude: Latitude) => Promise<void>>> = 
     await fake.advance(HALF_HOUR);
     expect(await statusOf(id)).toBe('failed_disk_erasing');
   },
-  'fault 17: an unknown status': async ({ fake, fault, running, ask, listed }) => {
-    const id = await running();
-    fault({ type: 'statusText', shows: 'migrating' }, { match: { server: id } });
-    const shown = await ask('GET', `/servers/${id}`, { unjudged: true });
-    expect(shown.data.attributes['status']).toBe('migrating');
-    fake.clearFaults();
-    expect((await listed()).list[0]?.attributes['status']).toBe('on');
-  },
   'fault 18: an action is accepted and not done': async ({
     fake,
     fault,
@@ -227,12 +130,6 @@ const FAULTS: Readonly<Record<string, (latitude: Latitude) => Promise<void>>> = 
     await act(id, 'power_off');
     await fake.advance(5 * SECOND);
     expect(await statusOf(id)).toBe('off');
-  },
-  'fault 19: IPMI unavailable: actions are refused': async ({ fault, running, act, server }) => {
-    const id = await running();
-    fault({ type: 'ipmiUnavailable' }, { match: { hostname: 'shep-ash-1' } });
-    expect((await server(id))['ipmi_status']).toBe('Unavailable');
-    expect((await act(id, 'reboot')).status).toBe(422);
   },
   'fault 20: locked by somebody': async ({
     fake,
@@ -278,13 +175,6 @@ const FAULTS: Readonly<Record<string, (latitude: Latitude) => Promise<void>>> = 
     expect(fake.servers()).toHaveLength(1);
     await fake.advance(1);
     expect(fake.servers()).toEqual([]);
-  },
-  'fault 27: moved to another project': async ({ fake, fault, running, listed, server }) => {
-    const id = await running();
-    const [, reserved] = fake.teams()[0]!.projects;
-    fault({ type: 'movedProject', to: reserved!.id }, { match: { server: id } });
-    expect((await listed()).list).toEqual([]);
-    expect((await server(id))['project']).toMatchObject({ id: reserved!.id });
   },
 };
 

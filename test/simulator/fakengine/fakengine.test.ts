@@ -1,7 +1,9 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createManualClock } from '../../../src/simulator/fakequinix/time/clock.ts';
 import { startFakengine } from '../../../src/simulator/fakengine/fakengine.ts';
 import type { FakengineOptions } from '../../../src/simulator/fakengine/options.ts';
+
+import { testRows } from '../../support/rows.ts';
 
 const LBAAS = '/api/LBaaS/v1';
 const RESOURCES = '/api/core/v1/resource.json';
@@ -52,264 +54,222 @@ async function start(options: Partial<FakengineOptions> = {}) {
   return { fake, lb, other, call, admin, backend, make, rows };
 }
 
-describe('access', () => {
-  test.each([
-    [{ authorization: '' }, 401],
-    [{ authorization: 'Bearer x' }, 401],
-    [{ authorization: 'Token wrong' }, 403],
-    [{ accept: 'text/html' }, 406],
-  ])('with %j a look is answered with %i', async (headers, status) => {
-    const { call } = await start();
-    expect((await call('GET', `${LBAAS}/backend.json`, undefined, headers)).status).toBe(status);
-  });
-
-  test.each([
-    ['POST', `${LBAAS}/backend.json`, 415, { 'content-type': 'text/plain' }, '{}'],
-    ['POST', `${LBAAS}/backend.json`, 400, {}, '{'],
-    ['POST', `${LBAAS}/backend.json`, 400, {}, undefined],
-    ['POST', `${LBAAS}/backend.json`, 400, {}, '[]'],
-    ['PATCH', `${LBAAS}/backend.json`, 405, {}, '{}'],
-    ['GET', `${LBAAS}/rule.json`, 404, {}, undefined],
-  ])('%s %s is refused with %i', async (method, path, status, headers, body) => {
-    const { call } = await start();
-    const reply = await call(method, path, body, headers);
-    expect(reply.status).toBe(status);
-    expect(reply.body).toMatchObject({ error: { code: status }, debug: { source: 'fakengine' } });
-  });
-});
-
-describe('objects', () => {
-  test('links are ids in what is sent, and objects in what is shown', async () => {
-    const { call, backend, make, lb } = await start();
-    const id = await make('backend', backend);
-    expect((await call('GET', `${LBAAS}/backend.json/${id}`)).body).toMatchObject({
-      identifier: id,
-      load_balancer: { identifier: lb, name: 'lb-1' },
+/** A request, its answer, the body that is sent, and headers in place of the usual ones. */
+type Row = [ask: string, status: number, shown?: object | null, body?: unknown, headers?: object];
+const BACKENDS = `${LBAAS}/backend.json`;
+const MADE = { name: 'x', mode: 'tcp', load_balancer: '{lb}' };
+const complaint = (field: string) => ({ error: { validation: { [field]: expect.anything() } } });
+const ANSWERS: readonly Row[] = [
+  [`GET ${BACKENDS}`, 401, null, undefined, { authorization: '' }],
+  [`GET ${BACKENDS}`, 401, null, undefined, { authorization: 'Bearer x' }],
+  [`GET ${BACKENDS}`, 403, null, undefined, { authorization: 'Token wrong' }],
+  [`GET ${BACKENDS}`, 406, null, undefined, { accept: 'text/html' }],
+  [`POST ${BACKENDS}`, 415, null, '{}', { 'content-type': 'text/plain' }],
+  [`POST ${BACKENDS}`, 400, null, '{'],
+  [`POST ${BACKENDS}`, 400],
+  [`POST ${BACKENDS}`, 400, null, '[]'],
+  [`PATCH ${BACKENDS}`, 405, null, '{}'],
+  [`GET ${LBAAS}/rule.json`, 404],
+  [`GET ${BACKENDS}?page=0`, 400],
+  [`POST ${BACKENDS}`, 422, complaint('body'), { ...MADE, state: '0' }],
+  [`POST ${BACKENDS}`, 422, complaint('body'), { ...MADE, weight: 1 }],
+  [`POST ${BACKENDS}`, 422, complaint('mode'), { ...MADE, mode: 'udp' }],
+  [`POST ${BACKENDS}`, 422, complaint('load_balancer'), { ...MADE, load_balancer: {} }],
+  [`POST ${BACKENDS}`, 422, complaint('load_balancer'), { ...MADE, load_balancer: 'nowhere' }],
+  [`POST ${BACKENDS}`, 422, complaint('name'), { ...MADE, name: undefined }],
+  [
+    `GET ${BACKENDS}/{id}`,
+    200,
+    {
+      ...{ identifier: '{id}', load_balancer: { identifier: '{lb}', name: 'lb-1' } },
       state: { id: '3', title: 'Deployed', type: 1 },
-    });
-  });
+    },
+  ],
+  [`PUT ${BACKENDS}/{id}`, 422, null, { ...MADE, identifier: '{id}' }],
+  [`PUT ${BACKENDS}/{id}`, 422, null, { ...MADE, identifier: 'x', state: '0' }],
+  [`DELETE ${BACKENDS}/{id}`, 422],
+  [`DELETE ${BACKENDS}/x`, 404],
+  [`GET ${RESOURCES}?tag_name=a%3D1`, 422],
+  [`POST ${RESOURCES}/{id}/tags/a%3D1`, 400, null, 'null'],
+  [`DELETE ${RESOURCES}/{id}/tags/a%3D1`, 404],
+];
 
-  test.each([
-    [{ state: '0' }, 'body'],
-    [{ weight: 1 }, 'body'],
-    [{ mode: 'udp' }, 'mode'],
-    [{ load_balancer: { identifier: 'x' } }, 'load_balancer'],
-    [{ load_balancer: 'nowhere' }, 'load_balancer'],
-    [{ name: undefined }, 'name'],
-  ])('a creation with %j is refused, naming %s', async (changes, field) => {
-    const { call, backend, fake } = await start();
-    const reply = await call('POST', `${LBAAS}/backend.json`, { ...backend, ...changes });
-    expect(reply.status).toBe(422);
-    const { validation } = reply.body['error'] as { validation: object };
-    expect(Object.keys(validation)).toEqual([field]);
-    expect(fake.objects()).toEqual([]);
-  });
+/** No row changes anything: the emulator of the table is made once, with a frontend on its backend. */
+let shared: Promise<Awaited<ReturnType<typeof start>> & { id: string }> | undefined;
+async function furnished() {
+  const engine = await start();
+  const { make, backend, lb } = engine;
+  const id = await make('backend', backend);
+  await make('frontend', { name: 'f', mode: 'tcp', load_balancer: lb, default_backend: id });
+  return { ...engine, id };
+}
 
-  test('a change needs its identifier and state 0, and is deployed after a while', async () => {
-    const clock = createManualClock(0);
-    const { call, backend, make } = await start({ clock, stateDelayMs: 100 });
-    const id = await make('backend', backend);
-    const path = `${LBAAS}/backend.json/${id}`;
-    const state = async () => (await call('GET', path)).body['state'];
-    expect(await state()).toEqual({ id: '4', title: 'NewlyCreated', type: 2 });
-    clock.stepTowards(100);
-    expect(await state()).toEqual({ id: '3', title: 'Deployed', type: 1 });
-    expect((await call('PUT', path, { ...backend, identifier: id })).status).toBe(422);
-    expect((await call('PUT', path, { ...backend, identifier: 'x', state: '0' })).status).toBe(422);
-    expect((await call('PUT', path, { ...backend, identifier: id, state: '0' })).status).toBe(200);
-    expect(await state()).toEqual({ id: '0', title: 'Updating', type: 1 });
-    clock.stepTowards(200);
-    expect(await state()).toEqual({ id: '1', title: 'Updated', type: 1 });
-  });
-
-  test('what others refer to is not destroyed, unless the knob lets it happen', async () => {
-    const { call, backend, make, fake, lb } = await start();
-    const id = await make('backend', backend);
-    await make('frontend', { name: 'f', mode: 'tcp', load_balancer: lb, default_backend: id });
-    const destroy = async () => (await call('DELETE', `${LBAAS}/backend.json/${id}`)).status;
-    expect(await destroy()).toBe(422);
-    fake.setKnobs({ blockedStatus: 409 });
-    expect(await destroy()).toBe(409);
-    fake.setKnobs({ blockedStatus: 0 });
-    expect(await destroy()).toBe(200);
-    expect(await destroy()).toBe(404);
-  });
+testRows(ANSWERS)('answers %s with %i', async (ask, status, shown, body, headers) => {
+  const { call, fake, id, lb } = await (shared ??= furnished());
+  const fill = (text: string) => text.replaceAll('{id}', id).replaceAll('{lb}', lb);
+  const before = fake.objects();
+  const [method, path] = fill(ask).split(' ') as [string, string];
+  const sent = body === undefined || typeof body === 'string' ? body : fill(JSON.stringify(body));
+  const reply = await call(method, path, sent, headers as Record<string, string>);
+  expect(reply.status).toBe(status);
+  const { error } = reply.body as { error?: { validation?: object } };
+  if (status >= 400) {
+    expect(reply.body).toMatchObject({ error: { code: status }, debug: { source: 'fakengine' } });
+    expect(reply.body).toMatchObject(shown ?? {});
+    expect(Object.keys(error?.validation ?? {}).length).toBeLessThan(2);
+  } else if (shown)
+    expect(reply.body).toMatchObject(JSON.parse(fill(JSON.stringify(shown))) as object);
+  expect(fake.objects()).toEqual(before);
 });
 
-describe('lists', () => {
-  test('are filtered by an inner query that is escaped once more', async () => {
-    const { rows, backend, make, lb, other, fake } = await start();
-    const ours = await make('backend', backend);
-    await make('backend', { ...backend, load_balancer: other });
-    const path = `${LBAAS}/backend.json?filters=`;
-    const found = await rows(`${path}load_balancer%3D${lb}%26mode%3Dtcp`);
-    expect(found).toEqual([{ identifier: ours, name: 'http.api.eu' }]);
-    expect(fake.complaints()).toEqual([]);
-    for (const wrong of [`load_balancer=${lb}&mode=tcp`, `load_balancer=${lb}`, 'owner%3Dx']) {
-      expect(await rows(path + wrong)).toEqual([]);
-    }
-    expect(new Set(fake.complaints().map(({ text }) => text))).toEqual(
-      new Set([
-        'filters is not escaped as a whole',
-        'parameter mode is no part of the query: is filters escaped?',
-        'there is no filter owner',
-      ]),
-    );
-  });
-
-  test('come in pages, and in three forms', async () => {
-    const { call, backend, make, fake } = await start();
-    for (const name of ['a', 'b', 'c']) await make('backend', { ...backend, name });
-    const list = async (query: string) =>
-      (await call('GET', `${LBAAS}/backend.json?${query}`)).body;
-    const second = { page: 2, total_pages: 2, total_items: 3, limit: 2, data: [{ name: 'c' }] };
-    expect(await list('page=2&limit=2')).toMatchObject(second);
-    expect(await list('page=3&limit=2')).toMatchObject({ data: [] });
-    fake.setKnobs({ listForm: 'wrapped' });
-    expect(await list('page=2&limit=2')).toMatchObject({
-      state: 'success',
-      messages: [],
-      data: second,
-    });
-    fake.setKnobs({ listForm: 'array' });
-    expect(await list('page=2&limit=2')).toMatchObject(second.data);
-    expect((await call('GET', `${LBAAS}/backend.json?page=0`)).status).toBe(400);
-  });
+test('deploys what is made and changed after a while', async () => {
+  const clock = createManualClock(0);
+  const { call, backend, make } = await start({ clock, stateDelayMs: 100 });
+  const id = await make('backend', backend);
+  const path = `${BACKENDS}/${id}`;
+  const state = async () => (await call('GET', path)).body['state'];
+  expect(await state()).toEqual({ id: '4', title: 'NewlyCreated', type: 2 });
+  clock.stepTowards(100);
+  expect(await state()).toEqual({ id: '3', title: 'Deployed', type: 1 });
+  expect((await call('PUT', path, { ...backend, identifier: id, state: '0' })).status).toBe(200);
+  expect(await state()).toEqual({ id: '0', title: 'Updating', type: 1 });
+  clock.stepTowards(200);
+  expect(await state()).toEqual({ id: '1', title: 'Updated', type: 1 });
 });
 
-describe('tags', () => {
-  test('are texts in the list of resources, and objects in one of them', async () => {
-    const { call, backend, make, rows } = await start();
-    const id = await make('backend', backend);
-    const search = `${RESOURCES}?tag_name=a%3D1`;
-    expect((await call('GET', search)).status).toBe(422);
-    const path = `${RESOURCES}/${id}/tags/a%3D1`;
-    expect((await call('POST', path, 'null')).status).toBe(400);
-    expect((await call('POST', path, '""')).status).toBe(200);
-    expect((await call('POST', path, '""')).status).toBe(422);
-    expect(await rows(search)).toMatchObject([
-      {
-        identifier: id,
-        tags: ['a=1'],
-        resource_type: { identifier: '33164a3066a04a52be43c607f0c5dd8c' },
-      },
-    ]);
-    expect((await call('GET', `${RESOURCES}/${id}`)).body).toMatchObject({
-      tags: [{ name: 'a=1' }],
-    });
-    expect((await call('DELETE', path)).status).toBe(204);
-    expect((await call('DELETE', path)).status).toBe(404);
-  });
-
-  test('are not written two at a time', async () => {
-    const { call, backend, make, fake } = await start({ knobs: { taggingMs: 50 } });
-    const ids = [await make('backend', backend), await make('backend', backend)];
-    const replies = await Promise.all(
-      ids.map((id) => call('POST', `${RESOURCES}/${id}/tags/x`, '""')),
-    );
-    expect(replies.map(({ status }) => status).toSorted()).toEqual([200, 409]);
-    expect(fake.complaints()).toMatchObject([
-      { text: 'a resource was tagged while another one was' },
-    ]);
-  });
+testRows([
+  [422, undefined],
+  [409, 409],
+  [200, 0],
+])('answers %i to the end of what others refer to when the knob says %j', async (status, knob) => {
+  const { call, fake, id } = await furnished();
+  if (knob !== undefined) fake.setKnobs({ blockedStatus: knob });
+  expect((await call('DELETE', `${BACKENDS}/${id}`)).status).toBe(status);
+  expect((await call('DELETE', `${BACKENDS}/${id}`)).status).toBe(status === 200 ? 404 : status);
 });
 
-describe('faults', () => {
-  test('a twin: one creation makes two', async () => {
-    const { make, backend, fake } = await start();
-    fake.addFault({ match: { kind: 'backend' }, effect: { type: 'twin' } });
-    await make('backend', backend);
-    await make('backend', { ...backend, name: 'other' });
-    expect(fake.objects().map(({ name }) => name)).toEqual(['http.api.eu', 'http.api.eu', 'other']);
-  });
+test('filters lists by an inner query that is escaped once more', async () => {
+  const { rows, backend, make, lb, other, fake } = await start();
+  const ours = await make('backend', backend);
+  await make('backend', { ...backend, load_balancer: other });
+  const path = `${LBAAS}/backend.json?filters=`;
+  const found = await rows(`${path}load_balancer%3D${lb}%26mode%3Dtcp`);
+  expect(found).toEqual([{ identifier: ours, name: 'http.api.eu' }]);
+  expect(fake.complaints()).toEqual([]);
+  for (const wrong of [`load_balancer=${lb}&mode=tcp`, `load_balancer=${lb}`, 'owner%3Dx']) {
+    expect(await rows(path + wrong)).toEqual([]);
+  }
+  expect(new Set(fake.complaints().map(({ text }) => text))).toEqual(
+    new Set([
+      'filters is not escaped as a whole',
+      'parameter mode is no part of the query: is filters escaped?',
+      'there is no filter owner',
+    ]),
+  );
+});
 
-  test('a deployment that fails twice is well after the second change', async () => {
-    const { call, make, backend, fake } = await start();
-    fake.addFault({ effect: { type: 'deploymentError', deployments: 2 } });
-    const id = await make('backend', backend);
-    const put = () =>
-      call('PUT', `${LBAAS}/backend.json/${id}`, { ...backend, identifier: id, state: '0' });
-    expect(fake.objects()[0]!.state).toBe('2');
-    expect((await put()).body['state']).toMatchObject({ id: '2' });
-    expect((await put()).body['state']).toMatchObject({ id: '1' });
+test('lists pages in three forms', async () => {
+  const { call, backend, make, fake } = await start();
+  for (const name of ['a', 'b', 'c']) await make('backend', { ...backend, name });
+  const list = async (query: string) => (await call('GET', `${LBAAS}/backend.json?${query}`)).body;
+  const second = { page: 2, total_pages: 2, total_items: 3, limit: 2, data: [{ name: 'c' }] };
+  expect(await list('page=2&limit=2')).toMatchObject(second);
+  expect(await list('page=3&limit=2')).toMatchObject({ data: [] });
+  fake.setKnobs({ listForm: 'wrapped' });
+  expect(await list('page=2&limit=2')).toMatchObject({
+    state: 'success',
+    messages: [],
+    data: second,
   });
+  fake.setKnobs({ listForm: 'array' });
+  expect(await list('page=2&limit=2')).toMatchObject(second.data);
+});
 
-  test('one that never deploys, and lists of some time ago', async () => {
-    const clock = createManualClock(0);
-    const { make, backend, rows, fake } = await start({ clock });
-    fake.addFault({ effect: { type: 'neverDeploys' } });
-    fake.addFault({ effect: { type: 'lag', lagMs: 1_000 } });
-    await make('backend', backend);
-    expect(await rows(`${LBAAS}/backend.json`)).toEqual([]);
-    clock.stepTowards(1_000);
-    expect(await rows(`${LBAAS}/backend.json`)).toHaveLength(1);
-    clock.stepTowards(3_600_000);
-    expect(fake.objects()[0]!.state).toBe('4');
-  });
+test('shows tags as texts in the list of resources, and as objects in one of them', async () => {
+  const { call, rows, id, fake } = await furnished();
+  const search = `${RESOURCES}?tag_name=a%3D1`;
+  const path = `${RESOURCES}/${id}/tags/a%3D1`;
+  const tag = async (method: string) => (await call(method, path, '""')).status;
+  expect([await tag('POST'), await tag('POST')]).toEqual([200, 422]);
+  const type = '33164a3066a04a52be43c607f0c5dd8c';
+  expect(await rows(search)).toMatchObject([
+    { identifier: id, tags: ['a=1'], resource_type: { identifier: type } },
+  ]);
+  const shown = (await call('GET', `${RESOURCES}/${id}`)).body;
+  expect(shown).toMatchObject({ tags: [{ name: 'a=1' }] });
+  expect([await tag('DELETE'), await tag('DELETE')]).toEqual([204, 404]);
+  expect(fake.objects()[0]!.tags).toEqual([]);
+});
 
-  test.each([
-    ['seconds', /^60$/],
-    ['date', /GMT$/],
-    ['none', null],
-  ] as const)('a limit whose time is in %s', async (retryAfter, form) => {
+test('refuses to write two tags at a time', async () => {
+  const { call, backend, make, fake } = await start({ knobs: { taggingMs: 50 } });
+  const ids = [await make('backend', backend), await make('backend', backend)];
+  const replies = await Promise.all(
+    ids.map((id) => call('POST', `${RESOURCES}/${id}/tags/x`, '""')),
+  );
+  expect(replies.map(({ status }) => status).toSorted()).toEqual([200, 409]);
+  expect(fake.complaints()).toMatchObject([
+    { text: 'a resource was tagged while another one was' },
+  ]);
+});
+
+test('one that never deploys, and lists of some time ago', async () => {
+  const clock = createManualClock(0);
+  const { make, backend, rows, fake } = await start({ clock });
+  fake.addFault({ effect: { type: 'neverDeploys' } });
+  fake.addFault({ effect: { type: 'lag', lagMs: 1_000 } });
+  await make('backend', backend);
+  expect(await rows(`${LBAAS}/backend.json`)).toEqual([]);
+  clock.stepTowards(1_000);
+  expect(await rows(`${LBAAS}/backend.json`)).toHaveLength(1);
+  clock.stepTowards(3_600_000);
+  expect(fake.objects()[0]!.state).toBe('4');
+});
+
+testRows([
+  ['seconds', '60'],
+  ['date', 'Thu, 01 Jan 1970 00:01:00 GMT'],
+  ['none', null],
+] as const)(
+  'refuses above a limit, with the time in %s, so many times',
+  async (retryAfter, told) => {
     const { call, fake } = await start({ clock: createManualClock(0) });
-    fake.addFault({ effect: { type: 'rateLimit', limit: 1, windowMs: 60_000, retryAfter } });
-    expect((await call('GET', `${LBAAS}/backend.json`)).status).toBe(200);
-    const { status, headers } = await call('GET', `${LBAAS}/backend.json`);
-    expect(status).toBe(429);
-    if (form === null) expect(headers.get('retry-after')).toBeNull();
-    else expect(headers.get('retry-after')).toMatch(form);
-  });
-
-  test('a limit is over when it refused so many requests, whatever it let pass', async () => {
-    const { call, fake } = await start({ clock: createManualClock(0) });
-    const effect = { type: 'rateLimit', limit: 2, windowMs: 60_000 } as const;
+    const effect = { type: 'rateLimit', limit: 2, windowMs: 60_000, retryAfter } as const;
     fake.addFault({ times: 2, effect });
-    const statuses: number[] = [];
+    const seen: unknown[] = [];
     for (let at = 0; at < 6; at += 1) {
-      statuses.push((await call('GET', `${LBAAS}/backend.json`)).status);
+      const { status, headers } = await call('GET', BACKENDS);
+      seen.push(status === 429 ? headers.get('retry-after') : status);
     }
-    expect(statuses).toEqual([200, 200, 429, 429, 200, 200]);
+    expect(seen).toEqual([200, 200, told, told, 200, 200]);
     expect(fake.faults()).toMatchObject([{ seen: 6, applied: 2 }]);
-  });
+  },
+);
 
-  test('strike by page, by name and by object, and are told in the journal', async () => {
-    const { call, make, backend, fake } = await start();
-    const id = await make('backend', backend);
-    fake.addFault({ id: 'page', match: { page: 2 }, effect: { type: 'status', code: 500 } });
-    fake.addFault({
-      id: 'name',
-      match: { name: 'bad' },
-      effect: { type: 'status', code: 503, executed: true },
-    });
-    fake.addFault({ id: 'object', match: { id }, effect: { type: 'garbage', kind: 'html' } });
-    const statuses = [
-      await call('GET', `${LBAAS}/backend.json?page=1`),
-      await call('GET', `${LBAAS}/backend.json?page=2`),
-      await call('POST', `${LBAAS}/backend.json`, { ...backend, name: 'bad' }),
-      await call('GET', `${LBAAS}/backend.json/${id}`),
-    ].map(({ status }) => status);
-    expect(statuses).toEqual([200, 500, 503, 200]);
-    expect(fake.requests(1).map(({ faults, executed }) => [faults.join(), executed])).toEqual([
-      ['', true],
-      ['page', false],
-      ['name', true],
-      ['object', true],
-    ]);
-    expect(fake.objects()).toHaveLength(2);
+test('strike by page, by name and by object, and are told in the journal', async () => {
+  const { call, make, backend, fake } = await start();
+  const id = await make('backend', backend);
+  fake.addFault({ id: 'page', match: { page: 2 }, effect: { type: 'status', code: 500 } });
+  fake.addFault({
+    id: 'name',
+    match: { name: 'bad' },
+    effect: { type: 'status', code: 503, executed: true },
   });
-
-  test('a rule for no route, or of no known effect, is refused', async () => {
-    const { fake, admin } = await start();
-    const nowhere = {
-      match: { route: '/nowhere' },
-      effect: { type: 'status', code: 500 },
-    } as const;
-    expect(() => fake.addFault(nowhere)).toThrow('no route /nowhere; there are /api/LBaaS/v1/');
-    expect((await admin('POST', '/faults', nowhere)).status).toBe(422);
-    expect((await admin('POST', '/faults', { effect: { type: 'magic' } })).status).toBe(422);
-    expect(fake.faults()).toEqual([]);
-  });
+  fake.addFault({ id: 'object', match: { id }, effect: { type: 'garbage', kind: 'html' } });
+  const statuses = [
+    await call('GET', `${LBAAS}/backend.json?page=1`),
+    await call('GET', `${LBAAS}/backend.json?page=2`),
+    await call('POST', `${LBAAS}/backend.json`, { ...backend, name: 'bad' }),
+    await call('GET', `${LBAAS}/backend.json/${id}`),
+  ].map(({ status }) => status);
+  expect(statuses).toEqual([200, 500, 503, 200]);
+  expect(fake.requests(1).map(({ faults, executed }) => [faults.join(), executed])).toEqual([
+    ['', true],
+    ['page', false],
+    ['name', true],
+    ['object', true],
+  ]);
+  expect(fake.objects()).toHaveLength(2);
 });
 
 test('the admin routes are for whoever has the token, and do what the methods do', async () => {
@@ -350,27 +310,4 @@ test('the admin routes are for whoever has the token, and do what the methods do
       fate: 'replied',
     },
   ]);
-});
-
-test('the same seed gives the same ids, and never the same tokens', async () => {
-  const [one, again, other] = [
-    await start({ seed: 7 }),
-    await start({ seed: 7 }),
-    await start({ seed: 8 }),
-  ];
-  expect(again.lb).toBe(one.lb);
-  expect(other.lb).not.toBe(one.lb);
-  expect(again.fake.tokens.api).not.toBe(one.fake.tokens.api);
-});
-
-test('it ends at once, whoever hangs, and twice is as good as once', async () => {
-  const { fake, call } = await start();
-  fake.addFault({ effect: { type: 'hang', phase: 'before' } });
-  fake.addFault({ match: { method: 'POST' }, effect: { type: 'latency', ms: 3_600_000 } });
-  const hung = [call('GET', `${LBAAS}/backend.json`), call('POST', `${LBAAS}/backend.json`, {})];
-  const ends = Promise.allSettled(hung);
-  await expect.poll(() => fake.requests().length).toBe(2);
-  await fake.close();
-  await fake.close();
-  expect((await ends).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
 });

@@ -9,7 +9,7 @@ export const nameOf = async ({ get }: Robot): Promise<unknown> => {
 };
 export const reset = ({ post }: Robot, type = 'hw') => post(`/reset/${SERVER}`, { type });
 
-export const AUTOSETUP = [
+const AUTOSETUP = [
   'DRIVE1 /dev/nvme0n1',
   'DRIVE2 /dev/nvme1n1',
   'SWRAID 1',

@@ -1,13 +1,16 @@
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import type { SFTPWrapper } from 'ssh2';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { RemoteFailure } from '../../../src/domain/errors.ts';
+import { uploadSteps } from '../../../src/adapters/ssh/upload-scripts.ts';
+import { CommandFailed, RemoteFailure } from '../../../src/domain/errors.ts';
 import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
 import { insidePath, outsidePath } from '../../../src/simulator/hosts/paths.ts';
 import { uploadOf } from '../../contracts/upload-of.ts';
+import { testRows } from '../../support/rows.ts';
 import { createStand, key, live, nothing } from './stand.ts';
 import type { Stand } from './stand.ts';
 
@@ -105,7 +108,7 @@ describe('over exec', () => {
     await expect(reading).rejects.toBeInstanceOf(RemoteFailure);
     expect(await run(['cat', '/root/mine'])).toBe('mine');
   });
-  test.each([
+  testRows([
     [['cat', upwards]],
     [['cat', `/root/${upwards}`]],
     [['cat', '/etc/passwd']],
@@ -146,5 +149,26 @@ describe('over exec', () => {
     await expect(run(['/root/data'])).rejects.toThrow(/126/);
     await expect(run(['/root'])).rejects.toThrow(/126/);
     await expect(run(['/root/missing'])).rejects.toThrow(/127/);
+  });
+  test('steps of an upload stay inside, and put nothing in place that differs', async () => {
+    const content = Buffer.from('the new program');
+    const step = (own: string) =>
+      uploadSteps(
+        {
+          ...{ directory: '/root', stem: '.agent.part-', parts: '.agent.part-0123-', copy: '' },
+          ...{ own, target: '/root/agent', sizeBytes: content.length, mode: '755' },
+          sha256: createHash('sha256').update(content).digest('hex'),
+        },
+        [],
+      );
+    const write = async (own: string) => session.execute(step(own).write, content, live);
+    await symlink(stand.dir, join(root, 'root/up'));
+    await expect(write('up/planted')).rejects.toBeInstanceOf(CommandFailed);
+    await write('../../../planted');
+    expect(existsSync(join(stand.dir, 'planted'))).toBe(false);
+    const torn = step('.agent.part-0123-mine');
+    await session.execute(torn.write, Buffer.from('torn'), live);
+    await expect(run(torn.install)).rejects.toBeInstanceOf(CommandFailed);
+    expect(existsSync(join(root, 'root/agent'))).toBe(false);
   });
 });

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { TimedOut, Unreachable } from '../../../src/domain/errors.ts';
-import { stopAgentCommand } from '../../../src/actors/tasks/stop-agent.ts';
+import { TimedOut } from '../../../src/domain/errors.ts';
 import { takeoverInitCodec } from '../../../src/wire/codec.ts';
 import { readTakeoverResponse } from '../../../src/wire/takeover.ts';
 import { uploadOf } from '../../contracts/upload-of.ts';
@@ -41,10 +40,6 @@ async function takeOver(id: string): Promise<string> {
 const beats = async (atLeast: number) => {
   await expect.poll(() => listener.heard.length, PATIENCE).toBeGreaterThanOrEqual(atLeast);
 };
-const quiet = async () => {
-  await expect.poll(() => listener.connections(), PATIENCE).toBe(0);
-};
-
 describe('a light agent', () => {
   test('reports with the key that the takeover told, from the boot it is in', async () => {
     await stand.raise('a');
@@ -66,30 +61,6 @@ describe('a light agent', () => {
     const init = { ...listener.init, caCertificate: Buffer.from('no certificate') };
     const { stdout } = await session.execute([agentPath], takeoverInitCodec.encode(init), live);
     expect(readTakeoverResponse(init, stdout)).toMatchObject({ kind: 'refused' });
-    expect(stand.snapshot('a').agents).toBe(0);
-  });
-  test('is replaced by the next takeover: a machine has one agent', async () => {
-    await stand.raise('a');
-    const before = await takeOver('a');
-    await beats(1);
-    const after = await takeOver('a');
-    expect(after).not.toBe(before);
-    await expect.poll(() => listener.heard.at(-1)?.key, PATIENCE).toBe(after);
-    expect(listener.connections()).toBe(1);
-  });
-  test.each<[string, () => Promise<unknown>]>([
-    ['is killed', () => stand.hosts().loseAgent('a')],
-    ['dies with the power', () => stand.hosts().down('a')],
-    [
-      'is stopped over SSH',
-      async () => (await stand.connect('a')).execute(stopAgentCommand(agentPath), nothing, live),
-    ],
-  ])('%s', async (_, end) => {
-    await stand.raise('a');
-    await takeOver('a');
-    await beats(1);
-    await end();
-    await quiet();
     expect(stand.snapshot('a').agents).toBe(0);
   });
   test('lives as long as its machine lets agents live, each time', async () => {
@@ -135,44 +106,6 @@ describe('a light agent', () => {
     await stand.hosts().hang('a', false);
     await beats(from + 1);
   });
-});
-
-describe('a machine without power', () => {
-  test('does not boot, whatever is asked of it, until there is power again', async () => {
-    await stand.raise('a');
-    await takeOver('a');
-    await stand.hosts().losePower('a', true);
-    expect(stand.snapshot('a')).toMatchObject({ up: false, agents: 0, powerless: true });
-    await stand.hosts().down('a');
-    await stand.hosts().up('a');
-    await expect(stand.connect('a')).rejects.toBeInstanceOf(Unreachable);
-    await stand.hosts().down('a');
-    await stand.reinstall('a');
-    await stand.hosts().up('a');
-    expect(stand.snapshot('a')).toMatchObject({ up: false, seen: { boots: 1, installs: 1 } });
-    await stand.hosts().losePower('a', false);
-    expect(stand.snapshot('a')).toMatchObject({ up: true, powerless: false, seen: { boots: 2 } });
-  });
-  test('stays off with power, if it was switched off last', async () => {
-    await stand.raise('a');
-    await stand.hosts().losePower('a', true);
-    await stand.hosts().down('a');
-    await stand.hosts().losePower('a', false);
-    expect(stand.snapshot('a').up).toBe(false);
-  });
-});
-
-test('a reinstalled machine boots with another host key and another secret', async () => {
-  const script = (secret: string) => `#!/bin/sh\necho ${secret} > /etc/secret\n`;
-  await stand.install('a', script('one'));
-  const { hostKey } = stand.snapshot('a');
-  await stand.hosts().down('a');
-  await stand.reinstall('a', { userdata: script('two') });
-  await stand.hosts().up('a');
-  const session = await stand.connect('a');
-  expect(session.hostKey).not.toBe(hostKey);
-  const { stdout } = await session.execute(['cat', '/etc/secret'], nothing, live);
-  expect(stdout.toString()).toBe('two\n');
 });
 
 test('a machine that runs processes cannot be cut off', async () => {

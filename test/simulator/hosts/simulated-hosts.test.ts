@@ -125,17 +125,6 @@ describe('an agent on a simulated machine', () => {
     expect(await bootIdSeen('a')).not.toBe(bootId);
     expect((await takeOver('a')).pid).not.toBe(pid);
   });
-  test('power that goes during a command takes the command along', async () => {
-    const session = await stand.raise('a');
-    const sleeper = uploadOf(Buffer.from('#!/bin/sh\nexec sleep 1000\n'));
-    await session.upload('/root/sleeper', sleeper, live);
-    const running = session.execute(['/root/sleeper'], nothing, live);
-    const ended = expect(running).rejects.toBeInstanceOf(Unreachable);
-    await expect.poll(() => stand.snapshot('a').agentPids.length).toBe(1);
-    await stand.hosts().down('a');
-    await ended;
-    expect(processesUnder(stand.dir)).toEqual([]);
-  });
 });
 
 describe('a fault', () => {
@@ -151,39 +140,14 @@ describe('a fault', () => {
     await expect.poll(() => processState(pid)).not.toBe('T');
     expect(await bootIdSeen('a')).toBe(stand.snapshot('a').bootId);
   });
-  test('hang: keepalive notices long before the limit of the command', async () => {
-    const keepalive = { intervalMs: 500, missesMax: 2 };
-    const session = await stand.raise('a', undefined, { keepalive });
-    await session.execute(['cat'], nothing, live);
-    await stand.hosts().hang('a', true);
-    const frozen = session.execute(['true'], nothing, live);
-    await expect(frozen).rejects.toBeInstanceOf(TimedOut);
-  });
-  test('hang: a reboot cures it and kills what was stopped', async () => {
-    await stand.raise('a');
-    const { pid } = await takeOver('a');
-    await stand.hosts().hang('a', true);
-    await stand.hosts().down('a');
-    expect(isAlive(pid)).toBe(false);
-    await stand.hosts().up('a');
-    expect(await bootIdSeen('a')).toBe(stand.snapshot('a').bootId);
-  });
-  test('refused SSH: the port is closed over a reboot, the agent lives, false ends it', async () => {
+  test('refused SSH: the port is closed, or no key is good enough; the agent lives', async () => {
     await stand.raise('a');
     const { pid } = await takeOver('a');
     await stand.hosts().refuseSsh('a', true);
     await expect(stand.connect('a')).rejects.toBeInstanceOf(Unreachable);
-    expect(stand.snapshot('a').agentPids).toEqual([pid]);
-    await stand.hosts().down('a');
-    await stand.hosts().up('a');
-    await expect(stand.connect('a')).rejects.toBeInstanceOf(Unreachable);
-    await stand.hosts().refuseSsh('a', false);
-    await bootIdSeen('a');
-  });
-  test('refused SSH: no key is good enough', async () => {
-    await stand.raise('a');
     await stand.hosts().refuseSsh('a', true, 'key');
     await expect(stand.connect('a')).rejects.toBeInstanceOf(Denied);
+    expect(stand.snapshot('a').agentPids).toEqual([pid]);
     await stand.hosts().refuseSsh('a', false);
     await bootIdSeen('a');
   });
@@ -195,16 +159,12 @@ describe('a fault', () => {
     await stand.hosts().up('a');
     await expect(stand.connect('a')).rejects.toBeInstanceOf(Unreachable);
     await new Promise((resolve) => thief.close(resolve));
-    await expect
-      .poll(
-        () =>
-          stand.connect('a').then(
-            () => 'in',
-            () => 'out',
-          ),
-        PATIENCE,
-      )
-      .toBe('in');
+    const isIn = () =>
+      stand.connect('a').then(
+        () => true,
+        () => false,
+      );
+    await expect.poll(isIn, PATIENCE).toBe(true);
   });
 });
 
@@ -217,19 +177,12 @@ describe('a machine', () => {
       const controller = new AbortController();
       const file = uploadOf(Buffer.alloc(500_000, turns));
       const upload = session.upload(`/root/${turns}`, file, controller.signal);
-      const ended = upload.then(
-        () => undefined,
-        () => undefined,
-      );
+      const ended = upload.catch(() => undefined);
       for (let turn = 0; turn < turns; turn += 1) await nextTurn();
       controller.abort();
       await ended;
     }
     await expect.poll(() => openFilesUnder(root)).toEqual([]);
-  });
-  test('lets in only the keys it was assigned', async () => {
-    await expect(stand.raise('a', [])).rejects.toBeInstanceOf(Denied);
-    await expect(stand.raise('b', ['not a key'])).rejects.toBeInstanceOf(Denied);
   });
   test('keeps host key, port and disk over a reboot; a reinstallation empties the disk', async () => {
     const first = await stand.raise('a');
@@ -273,15 +226,6 @@ describe('a machine', () => {
     expect(after.hostKey).toBe(before.hostKey);
     expect(await bootIdSeen('a')).not.toBe(bootId);
     expect((await after.upload(agentPath, takeover, live)).skipped).toBe(true);
-  });
-  test('has a new boot id even when chance starts over', async () => {
-    const seen = new Set<string | undefined>();
-    for (let run = 0; run < 3; run += 1) {
-      await stand.replace({ random: createSeededRandom(1) });
-      await stand.raise('a');
-      expect(seen.has(stand.snapshot('a').bootId)).toBe(run > 1);
-      seen.add(stand.snapshot('a').bootId);
-    }
   });
   test('assigned again keeps its port, or gets another when that was taken', async () => {
     await stand.raise('a');
