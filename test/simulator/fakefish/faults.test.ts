@@ -47,10 +47,6 @@ const FAULTS: Readonly<Record<string, (fish: Fish) => Promise<void>>> = {
     await fish.fake.advance(2_000);
     expect(powerOf(fish)).toBe('Off');
   },
-  'fault 14: 409 on On': async (fish) => {
-    await fish.fault({ type: 'onConflict' }, { times: 2 });
-    for (const status of [409, 409, 204]) expect((await fish.reset('On')).status).toBe(status);
-  },
   'fault 15: refused because it is so already': async (fish) => {
     await fish.fault({ type: 'sameState', code: 400 });
     expect((await fish.reset('ForceOff')).status).toBe(400);
