@@ -17,7 +17,7 @@ const raw = (fake: Fakequinix, path = '/user') =>
   });
 const statusOf = async (fake: Fakequinix, path = '/user') => (await raw(fake, path)).status;
 const last = (fake: Fakequinix) => fake.requests().at(-1)!;
-/** Who stands on reservations: `machine-n` is ours. */
+/** The first letters of all host names: those of strangers are `stranger-`. */
 const hosts = (fake: Fakequinix) => fake.devices().map((one) => one.hostname.slice(0, 9));
 const reservationPath = (fake: Fakequinix, index = 0) =>
   `/hardware-reservations/${fake.reservations()[index]!.id}`;
@@ -201,7 +201,10 @@ test('lets a stranger in where a creation leaves the choice, and waits for the n
   expect(fake.devices()[2]!.reservationId).toBe(second);
 });
 
-/** A rule of late views, and what is seen at once of a new device: its reservation, the list of those, itself. */
+/**
+ * A rule, and what is shown of a new device: whether its reservation is free, alone and in the list, the status
+ * of its own page, and how many devices of its tag are listed.
+ */
 testRows([
   [{ view: 'both' }, [true, true, 404, 0]],
   [{ view: 'list', resource: 'reservation' }, [false, true, 200, 1]],
@@ -245,7 +248,7 @@ test('shows each step of a reservation as late as the rule says', async () => {
   expect(seen).toEqual(['in use false', 'in use false', empty, empty, empty, 'empty true']);
 });
 
-/** Of 25 devices with hosts as named: how many a walk over three pages shows, and of which total. */
+/** How pages of 25 devices are spoiled, how they are sorted, and whether a walk over them shows all. */
 testRows([
   ['shuffle', '', false],
   ['shuffle', 'sort_by=hostname', true],
