@@ -58,6 +58,7 @@ async function start(options: Partial<FakengineOptions> = {}) {
 type Row = [ask: string, status: number, shown?: object | null, body?: unknown, headers?: object];
 const BACKENDS = `${LBAAS}/backend.json`;
 const MADE = { name: 'x', mode: 'tcp', load_balancer: '{lb}' };
+const SAME = { ...MADE, name: 'http.api.eu' };
 const complaint = (field: string) => ({ error: { validation: { [field]: expect.anything() } } });
 const ANSWERS: readonly Row[] = [
   [`GET ${BACKENDS}`, 401, null, undefined, { authorization: '' }],
@@ -85,8 +86,9 @@ const ANSWERS: readonly Row[] = [
       state: { id: '3', title: 'Deployed', type: 1 },
     },
   ],
-  [`PUT ${BACKENDS}/{id}`, 422, null, { ...MADE, identifier: '{id}' }],
-  [`PUT ${BACKENDS}/{id}`, 422, null, { ...MADE, identifier: 'x', state: '0' }],
+  [`PUT ${BACKENDS}/{id}`, 422, complaint('state'), { ...SAME, identifier: '{id}' }],
+  [`PUT ${BACKENDS}/{id}`, 422, complaint('identifier'), { ...SAME, identifier: 'x', state: '0' }],
+  [`PUT ${BACKENDS}/{id}`, 422, complaint('name'), { ...MADE, identifier: '{id}', state: '0' }],
   [`DELETE ${BACKENDS}/{id}`, 422],
   [`DELETE ${BACKENDS}/x`, 404],
   [`GET ${RESOURCES}?tag_name=a%3D1`, 422],
