@@ -1,4 +1,5 @@
 import {
+  AmbiguousCommit,
   explain,
   FleetError,
   isProviderError,
@@ -75,9 +76,12 @@ async function reset(
       provider.resetController(providerId, { signal, beforeSending }),
     );
   } catch (error) {
-    const isRefused = isNoted && !signal.aborted && facetsOf(error).outcome === 'not-done';
-    if (isRefused) {
-      deps.metrics.ladderAttempt(name, 'resettingBmc', 'refused');
+    if (signal.aborted) throw error;
+    const isRefused = isNoted && facetsOf(error).outcome === 'not-done';
+    if (isRefused) deps.metrics.ladderAttempt(name, 'resettingBmc', 'refused');
+    // A note whose answer was lost stops the request before it is sent. Left there, it would keep the
+    // machine from any other restart of its controller for a day.
+    if (isRefused || error instanceof AmbiguousCommit) {
       await work.note({ kind: 'controllerResetRefused', controller });
     }
     throw error;

@@ -1,14 +1,36 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ProviderError } from '../../../../src/domain/errors.ts';
+import type { Work } from '../../../../src/adapters/bmdb/port.ts';
+import { AmbiguousCommit, ProviderError } from '../../../../src/domain/errors.ts';
 import { CONTROLLER_RESET_MS } from '../../../../src/domain/recovery/controllers.ts';
 import { device, ladderRow, MACHINE } from '../../../support/facts.ts';
 import { advance } from '../../../doubles/simulated-clock.ts';
 import { createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';
 
+/** The answer of the next note of a reset is lost. */
+let isLost = false;
+const losing = (work: Work): Work => ({
+  ...work,
+  async note(note) {
+    await work.note(note);
+    if (!isLost || note.kind !== 'controllerResetAsked') return;
+    isLost = false;
+    throw new AmbiguousCommit('the answer was lost');
+  },
+});
+
 let stage: RecoveryStage;
 let stand: RecoveryStage['stand'];
 beforeEach(async () => {
-  stage = await createRecoveryStage();
+  isLost = false;
+  stage = await createRecoveryStage(({ keeper }) => ({
+    keeper: {
+      ...keeper,
+      require() {
+        const session = keeper.require();
+        return { ...session, claim: async (...what) => losing(await session.claim(...what)) };
+      },
+    },
+  }));
   ({ stand } = stage);
   stand.capabilities = { ...stand.capabilities, resetController: true };
   stand.host.unreachable = true;
@@ -136,6 +158,18 @@ describe('a provider that refuses', () => {
     };
     expect(await stage.attempted()).toMatchObject({ outcome: stillHangs ? 'failed' : 'done' });
     expect(stage.deeds()).toEqual(deeds);
+  });
+
+  test('nothing, since the answer of the note was lost: nothing was sent, so it is asked again', async () => {
+    standing();
+    hangs();
+    reboots();
+    const { bmdb } = stand;
+    isLost = true;
+    expect(await stage.attempted()).toMatchObject({ failure: { code: 'ambiguous-commit' } });
+    expect(bmdb.tables.controllerResets.size).toBe(0);
+    expect(await attemptedLater()).toMatchObject({ outcome: 'done' });
+    expect(stage.deeds()).toEqual(['reset controller', 'reboot graceful']);
   });
 
   test('or perhaps has done it, is not', async () => {
