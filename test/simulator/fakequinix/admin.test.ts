@@ -184,37 +184,3 @@ test('turns knobs of keys, of moves and of plans', async () => {
   const moved = await call('POST', path, { project_id: other!['id'] });
   expect([moved.status, fake.violations()]).toEqual([201, []]);
 });
-
-test('deletes projects without anything in them, with keys and tokens, while devices leave', async () => {
-  const world = {
-    projects: [{ name: 'home' }, { name: 'new' }],
-    tokens: [{ token: 'a-token-of-new', scope: 'project' as const, project: 'new' }],
-    keys: [{ label: 'in-new', key: KEY, project: 'new' }],
-  };
-  const fake = await start({ world });
-  const call = clientOf(fake);
-  const [, { id }] = (await call('GET', '/projects')).body['projects'] as unknown as [
-    ...[unknown, { id: string }],
-  ];
-  const path = `/projects/${id}`;
-  const order = { metro: 'fr', hardware_reservation_id: undefined };
-  const made = await call('POST', `${path}/devices`, createOn(fake, 0, order));
-  const device = `/devices/${made.body['id']}`;
-  await fake.advance(ACTIVE_MS);
-  const deletions = [path, device, path, path].map(
-    (each) => async () => (await call('DELETE', each)).status,
-  );
-  const statuses: number[] = [];
-  for (const remove of deletions) statuses.push(await remove());
-  expect(statuses).toEqual([403, 204, 204, 404]);
-  for (const gone of [path, `${path}/devices`, `${path}/events`, device, `${device}/events`]) {
-    expect([gone, (await call('GET', gone)).status]).toEqual([gone, 404]);
-  }
-  expect((await call('GET', '/ssh-keys')).body['ssh_keys']).toEqual([]);
-  expect((await clientOf(fake, 'a-token-of-new')('GET', '/ssh-keys')).status).toBe(401);
-  expect([fake.devices().length, fake.violations()]).toEqual([1, []]);
-  await fake.advance(60_000);
-  expect([fake.devices(), fake.violations()]).toEqual([[], []]);
-  const { body } = await adminOf(fake)('GET', '/state');
-  expect(body['projects']!.map((one) => one['name'])).toEqual(['home']);
-});

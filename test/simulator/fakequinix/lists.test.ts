@@ -63,21 +63,6 @@ test('shuffles an unsorted list for each request under the knob', async () => {
   expect(await order('sort_by=hostname&sort_direction=desc')).toEqual(up.toReversed());
 });
 
-test('A: finds a device by the address of a network card, and by its end', async () => {
-  const fake = await start({ world: many(9) });
-  const end = { metro: 'fr', termination_time: '2030-01-01T00:00:00Z' };
-  const id = await createDevice(fake, 0, { ...end, hardware_reservation_id: '' });
-  const device = (await clientOf(fake)('GET', `/devices/${id}`)).body;
-  const ports = device['network_ports'] as unknown as { data: { mac?: string } }[];
-  const macs = ports.flatMap(({ data }) => data.mac?.toUpperCase() ?? []);
-  expect(macs).toHaveLength(2);
-  for (const query of ['has_termination_time=true', ...macs.map((mac) => `mac_address=${mac}`)]) {
-    const path = `/projects/${fake.projectId}/devices?${query}`;
-    const { devices } = (await clientOf(fake)('GET', path)).body;
-    expect(devices!.map((one) => one['id'])).toEqual([id]);
-  }
-});
-
 const HREF = { href: expect.any(String) as string };
 testRows([
   ['', { plan: { slug: 'm3.large.x86' }, facility: HREF, project: HREF, metro: HREF }, true],
