@@ -1,10 +1,10 @@
 import { beforeEach, expect, test } from 'vitest';
-import type { Work, WorkNote } from '../../../../src/adapters/bmdb/port.ts';
+import type { WorkNote } from '../../../../src/adapters/bmdb/port.ts';
 import { AmbiguousCommit, NotFound, Unreachable } from '../../../../src/domain/errors.ts';
 import { ladderRow } from '../../../support/facts.ts';
 import { JOB } from '../../../support/task-stand.ts';
 import { advance } from '../../../doubles/simulated-clock.ts';
-import { createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';
+import { createRecoveryStage, MINUTE, noting, type RecoveryStage } from './stage.ts';
 
 /** What an operator ordered is not lost because the database was away for a moment. */
 
@@ -15,15 +15,12 @@ let stand: RecoveryStage['stand'];
 let refusal: (note: WorkNote) => void;
 beforeEach(async () => {
   refusal = () => undefined;
-  stage = await createRecoveryStage(({ keeper }) => ({
-    keeper: {
-      ...keeper,
-      require() {
-        const session = keeper.require();
-        return { ...session, claim: async (...what) => watched(await session.claim(...what)) };
-      },
-    },
-  }));
+  stage = await createRecoveryStage(
+    noting((note, write) => {
+      refusal(note);
+      return write();
+    }),
+  );
   ({ stand } = stage);
   const { bootId } = stand.host;
   const atMs = stand.clock.now();
@@ -55,15 +52,6 @@ function failsOnce(kind: WorkNote['kind'], error: Error): void {
     throw error;
   };
 }
-
-/** Work whose notes `refusal` looks at first. */
-const watched = (work: Work): Work => ({
-  ...work,
-  note: async (note) => {
-    refusal(note);
-    await work.note(note);
-  },
-});
 
 const ORDERS = [
   ['restart-agent', 'stop the agent'],

@@ -1,36 +1,24 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Work } from '../../../../src/adapters/bmdb/port.ts';
 import { AmbiguousCommit, ProviderError } from '../../../../src/domain/errors.ts';
 import { CONTROLLER_RESET_MS } from '../../../../src/domain/recovery/controllers.ts';
 import { device, ladderRow, MACHINE } from '../../../support/facts.ts';
 import { advance } from '../../../doubles/simulated-clock.ts';
-import { createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';
+import { createRecoveryStage, MINUTE, noting, type RecoveryStage } from './stage.ts';
 
 /** The answer of the next note of a reset is lost. */
 let isLost = false;
-const losing = (work: Work): Work => ({
-  ...work,
-  async note(note) {
-    await work.note(note);
-    if (!isLost || note.kind !== 'controllerResetAsked') return;
-    isLost = false;
-    throw new AmbiguousCommit('the answer was lost');
-  },
-});
-
 let stage: RecoveryStage;
 let stand: RecoveryStage['stand'];
 beforeEach(async () => {
   isLost = false;
-  stage = await createRecoveryStage(({ keeper }) => ({
-    keeper: {
-      ...keeper,
-      require() {
-        const session = keeper.require();
-        return { ...session, claim: async (...what) => losing(await session.claim(...what)) };
-      },
-    },
-  }));
+  stage = await createRecoveryStage(
+    noting(async (note, write) => {
+      await write();
+      if (!isLost || note.kind !== 'controllerResetAsked') return;
+      isLost = false;
+      throw new AmbiguousCommit('the answer was lost');
+    }),
+  );
   ({ stand } = stage);
   stand.capabilities = { ...stand.capabilities, resetController: true };
   stand.host.unreachable = true;

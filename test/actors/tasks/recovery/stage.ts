@@ -1,7 +1,7 @@
 import { fromPromise } from 'xstate';
 import { recoveryServices } from '../../../../src/actors/tasks/recovery/services.ts';
 import type { RecoverDeps } from '../../../../src/actors/tasks/recovery/services.ts';
-import type { NewRequest } from '../../../../src/adapters/bmdb/port.ts';
+import type { NewRequest, WorkNote } from '../../../../src/adapters/bmdb/port.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
 import type { MachineView } from '../../../../src/domain/view.ts';
 import { recovery } from '../../../../src/machines/recovery.ts';
@@ -42,6 +42,23 @@ export interface Attempt {
   readonly result: Promise<TaskResult>;
   ended(): boolean;
 }
+
+/** Each note of work passes through `around`. */
+export const noting =
+  (around: (note: WorkNote, write: () => Promise<void>) => Promise<void>) =>
+  ({ keeper }: RecoverDeps): Partial<RecoverDeps> => ({
+    keeper: {
+      ...keeper,
+      require() {
+        const session = keeper.require();
+        const claim: typeof session.claim = async (...what) => {
+          const work = await session.claim(...what);
+          return { ...work, note: (note) => around(note, () => work.note(note)) };
+        };
+        return { ...session, claim };
+      },
+    },
+  });
 
 export async function createRecoveryStage(
   change: (deps: RecoverDeps) => Partial<RecoverDeps> = () => ({}),
