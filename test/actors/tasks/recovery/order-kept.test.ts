@@ -16,9 +16,9 @@ let refusal: (note: WorkNote) => void;
 beforeEach(async () => {
   refusal = () => undefined;
   stage = await createRecoveryStage(
-    noting((note, write) => {
+    noting(async (note, write) => {
       refusal(note);
-      return write();
+      await write();
     }),
   );
   ({ stand } = stage);
