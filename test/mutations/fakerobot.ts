@@ -9,7 +9,7 @@ export const mutations = mutationsOf({
     'fakerobot-armed-for-ever': '[-server.boot = null;\n      -]config.bootedMs',
     'fakerobot-crash-outlives-reset': '[-    isCrashed = false;\n-]',
   },
-  'src/simulator/fakerobot/machine/machine.ts test/conformance/hetzner-robot.test.ts': {
+  'src/simulator/fakerobot/machine/machine.ts test/conformance/drivers.test.ts': {
     'fakerobot-first-boot-without-units': '[-await play(true);-]',
   },
   'src/simulator/fakerobot/world.ts test/simulator/fakerobot/power.test.ts': {
