@@ -10,20 +10,27 @@ export interface SeedBudget {
   readonly situations: readonly string[];
 }
 
-/** Situations that the eight runs of `ci` do not reach reliably. */
+/** Situations that less than two of the eight runs of `ci` reach. */
 const RARE = new Set([
-  ...['penalised', 'recovered-elsewhere', 'needs-human', 'end-lost', 'backoff-grows', 'tagged'],
-  ...['creation-resumed', 'creation-taken-up', 'creation-unknown', 'creation-refused', 'hold-bars'],
-  ...['device-adopted', 'intent-abandoned', 'missing-back', 'thawed-by-itself', 'order-expired'],
-  ...['stop-cuts', 'controller-reset', 'draining', 'untagged', 'host-key-changed', 'throttled'],
+  ...['quarantined', 'penalised', 'recovered-elsewhere', 'needs-human', 'draining', 'end-lost'],
   ...[
-    'frozen-silence',
-    'hold-expired',
-    'budget-spent',
-    'boot-unproved',
-    'no-permit',
-    'killed-at-work',
+    'backoff-grows',
+    'creation-resumed',
+    'creation-taken-up',
+    'creation-unknown',
+    'creation-refused',
+    'device-adopted',
   ],
+  ...['intent-abandoned', 'orphan', 'stranger', 'untagged', 'tagged', 'host-key-changed'],
+  ...[
+    'missing-back',
+    'thawed-by-itself',
+    'unsettled',
+    'order-expired',
+    'order-withdrawn',
+    'hold-bars',
+  ],
+  ...['stop-cuts', 'controller-reset'],
 ]);
 
 const all = Object.keys(SITUATIONS);
@@ -32,7 +39,15 @@ const from1To = (last: number) => Array.from({ length: last }, (_, at) => at + 1
 
 export const BUDGETS: Readonly<Record<string, SeedBudget>> = {
   /** A minute of CPU. */
-  ci: { seeds: from1To(8), machines: 6, daemons: 2, hours: 2, isTwice: false, situations: common },
+  ci: {
+    // Of the first forty, those that reach most.
+    seeds: [7, 9, 19, 25, 26, 29, 31, 39],
+    machines: 6,
+    daemons: 2,
+    hours: 2,
+    isTwice: false,
+    situations: common,
+  },
   /** Every situation must come about in a night. */
   night: { seeds: from1To(60), machines: 12, daemons: 3, hours: 6, isTwice: true, situations: all },
 };
