@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { testRows } from '../../support/rows.ts';
-import { ACTIVE_MS, adminOf, clientOf, createDevice, createOn, KEY, start } from './harness.ts';
+import { ACTIVE_MS, adminOf, clientOf, createDevice, createOn, start } from './harness.ts';
 
 const RESERVATION = '4f0c2d9a-7b1e-4c55-9a02-5d1f0c6be111';
 type Row = readonly [ask: string, status: number, shown?: object | null, body?: object];
@@ -108,17 +108,6 @@ test('tells in journal and state everything but tokens, passwords and user data'
   }
 });
 
-test('shows the root password to who owns the device, for a day', async () => {
-  const fake = await start();
-  const id = await createDevice(fake);
-  const password = async (token?: string) =>
-    (await clientOf(fake, token)('GET', `/devices/${id}`)).body['root_password'];
-  expect(await password()).toEqual(expect.any(String));
-  expect(await password(fake.tokens.readOnly)).toBeUndefined();
-  await fake.advance(24 * 3_600_000);
-  expect(await password()).toBeUndefined();
-});
-
 testRows([
   [undefined, 200],
   [{ type: 'garbage', kind: 'wrongType' }, 200],
@@ -161,26 +150,4 @@ test('replaces the world, but not knobs that the new one leaves out, nor the cou
   }));
   const big = await admin('POST', '/reset', { devices });
   expect([big.status, fake.devices().length]).toEqual([200, 9_000]);
-});
-
-test('turns knobs of keys, of moves and of plans', async () => {
-  const fake = await start({
-    world: { projects: [{ name: 'a' }, { name: 'b' }], reservations: 2 },
-    knobs: { uniqueLabels: true, allowOccupiedMove: true },
-  });
-  const call = clientOf(fake);
-  const key = async (label: string) => (await call('POST', '/ssh-keys', { label, key: KEY })).body;
-  const one = await key('one');
-  expect((await key('one'))['errors']).toHaveLength(1);
-  await key('two');
-  const rename = async (label: string) =>
-    (await call('PATCH', `/ssh-keys/${String(one['id'])}`, { label })).status;
-  expect([await rename('two'), await rename('one'), await rename('three')]).toEqual([
-    ...[422, 200, 200],
-  ]);
-  await createDevice(fake);
-  const [, other] = (await call('GET', '/projects')).body['projects']!;
-  const path = `/hardware-reservations/${fake.reservations()[0]!.id}/move`;
-  const moved = await call('POST', path, { project_id: other!['id'] });
-  expect([moved.status, fake.violations()]).toEqual([201, []]);
 });

@@ -86,7 +86,6 @@ export function keyRoutes(api: Api): Route[] {
 function add({ core }: Api, call: Call, projectId: string | null): SshKey {
   const body = readBody(createBody, call.body);
   checkKey(body.key);
-  checkLabel(core, body.label, { projectId });
   const { organizationId } = call.caller;
   const devices = (body.instances_ids ?? []).map((id) => deviceNamed(core, call, id));
   const key = storeKey(core, { ...body, projectId, organizationId });
@@ -104,24 +103,10 @@ function deviceNamed(core: Core, call: Call, id: string): Device {
 function edit({ core }: Api, key: SshKey, call: Call): SshKey {
   const body = readBody(updateBody, call.body);
   if (body.key !== undefined) checkKey(body.key);
-  if (body.label !== undefined) checkLabel(core, body.label, key);
   key.label = body.label ?? key.label;
   key.key = body.key ?? key.key;
   key.tags = body.tags ?? key.tags ?? [];
   key.updatedAtMs = core.now();
   core.changed();
   return key;
-}
-
-/** Under the knob no two keys of a project have the same label. */
-function checkLabel(
-  { knobs, state }: Core,
-  label: string,
-  of: { id?: string; projectId: string | null },
-): void {
-  if (!knobs.uniqueLabels) return;
-  const taken = [...state.sshKeys.values()].some(
-    (key) => key.label === label && key.projectId === of.projectId && key.id !== of.id,
-  );
-  if (taken) throw invalid('label: has already been taken');
 }

@@ -85,9 +85,7 @@ function move({ core }: Api, call: Call, reservation: Reservation): void {
   if (!covers(call.caller, target)) throw notFound();
   if (target === source) return;
   const occupied = reservation.deviceId !== null || reservation.cleaning;
-  if (occupied && !core.knobs.allowOccupiedMove) {
-    throw invalid('Cannot move a hardware reservation while it is in use');
-  }
+  if (occupied) throw invalid('Cannot move a hardware reservation while it is in use');
   reservation.projectId = target.id;
   core.changed();
 }

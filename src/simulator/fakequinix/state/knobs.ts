@@ -11,10 +11,6 @@ export interface Knobs {
   readonly shuffleUnsorted: boolean;
   /** A create on a reservation must name a metro or a facility too. */
   readonly strictLocation: boolean;
-  /** A second key with the same label in one project is refused. */
-  readonly uniqueLabels: boolean;
-  /** A reservation moves even while it carries a device or is being cleaned. */
-  readonly allowOccupiedMove: boolean;
   /** Whether a device can still be read between its delete and its end. */
   readonly deleteVisibility: 'deprovisioning' | 'immediate404';
   /** What a failed device without reservation answers; null: it stays readable. */
@@ -31,8 +27,6 @@ export const DEFAULT_KNOBS: Knobs = {
   maxPerPage: 1_000,
   shuffleUnsorted: false,
   strictLocation: false,
-  uniqueLabels: false,
-  allowOccupiedMove: false,
   deleteVisibility: 'deprovisioning',
   onDemandVanish: null,
   onDemandStock: null,
@@ -46,8 +40,6 @@ export const knobsSchema = z
     maxPerPage: z.int().min(1),
     shuffleUnsorted: z.boolean(),
     strictLocation: z.boolean(),
-    uniqueLabels: z.boolean(),
-    allowOccupiedMove: z.boolean(),
     deleteVisibility: z.enum(['deprovisioning', 'immediate404']),
     onDemandVanish: z.union([z.literal(403), z.literal(404), z.null()]),
     onDemandStock: z.union([z.int().min(0), z.null()]),
