@@ -10,7 +10,7 @@ export interface SeedBudget {
   readonly situations: readonly string[];
 }
 
-/** Situations that less than two of the eight runs of `ci` reach. */
+/** Situations that fewer than two of the eight runs of `ci` reach. */
 const RARE = new Set([
   ...['quarantined', 'penalised', 'recovered-elsewhere', 'needs-human', 'draining', 'end-lost'],
   ...[

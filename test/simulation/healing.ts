@@ -30,7 +30,11 @@ export async function heal(simulation: Simulation, pass: (ms: number) => Promise
   }
   healHosts(simulation);
   healProvider(simulation);
+  const { world: hardware } = world.provider.account;
+  const unfinished = hardware.devices().filter(({ upAtMs }) => upAtMs === null);
   await pass(20 * MINUTE);
+  // Installations that never end. Others have ended by now.
+  for (const { id } of unfinished) if (hardware.device(id)?.upAtMs === null) hardware.remove(id);
   for (let round = 1; round <= ROUNDS_MAX && leftOver(simulation).length > 0; round += 1) {
     await decideAll(simulation, round);
     await pass(20 * MINUTE);
@@ -64,10 +68,9 @@ function healProvider({ world: { provider, bmdb, config } }: Simulation): void {
     const isOurs =
       tags[SET_ID_TAG] === config.providers[PROVIDER]!.instanceSetId &&
       (known.has(id) || witnesses.includes(tags[WITNESS_TAG]!));
-    // An installation that is under way may be one that never ends.
-    if (!isOurs || failed || status === 'Missing' || upAtMs === null) world.remove(id);
-    else if (power === 'off') world.power(id, 'on');
-    else world.change(id, { status: 'Running', leaving: null, stale: null });
+    if (!isOurs || failed || status === 'Missing') world.remove(id);
+    else if (power === 'off' && upAtMs !== null) world.power(id, 'on');
+    else if (upAtMs !== null) world.change(id, { status: 'Running', leaving: null, stale: null });
   }
 }
 

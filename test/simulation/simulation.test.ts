@@ -1,8 +1,14 @@
 import { expect, it } from 'vitest';
-import { drawPlan } from './plan.ts';
+import { drawPlan, type Strike } from './plan.ts';
 import { runPlan } from './simulation.ts';
+import { DEADLY } from './strikes/daemons.ts';
 import { SITUATIONS, situationsIn } from './sometimes.ts';
 
+/** Where `DEADLY` has the calls of a creation. */
+const CREATION = [
+  ...['bmdb.session.intents.open', 'bmdb.session.intents.progress', 'bmdb.session.intents.adopt'],
+  'provider.createMachine',
+].map((path) => (DEADLY.indexOf(path) + 0.5) / DEADLY.length);
 const SIZE = { machines: 6, daemons: 2, hours: 2 };
 
 it('breaks no rule, and leaves the same trace twice', async () => {
@@ -12,6 +18,22 @@ it('breaks no rule, and leaves the same trace twice', async () => {
   expect(situationsIn(first.tally)).toContain('silent');
   const { trace, tally } = await runPlan(plan);
   expect({ trace, tally }).toEqual({ trace: first.trace, tally: first.tally });
+});
+
+it('makes no device twice and leaks none, wherever daemons die while they create machines', async () => {
+  // One death after the other, in each call that a creation makes, before and after its effect.
+  const calls = CREATION.flatMap((path) => [0, 0.4, 0.8].map((point) => ({ path, point })));
+  const strikes = calls.map(({ path, point }, at): Strike => {
+    const figures = { which: (at % 2) / 2, path, point, forMs: 1_000, skip: 0 };
+    return { kind: 'daemon-dies-in-a-call', atMs: at * 10_000, figures };
+  });
+  const plan = { ...drawPlan({ ...SIZE, seed: 1 }), machines: 36, hours: 1, strikes };
+  const { violations, tally, struck } = await runPlan(plan);
+  expect(violations).toEqual([]);
+  expect(struck['call-dies-after']).toBeGreaterThan(2);
+  expect(situationsIn(tally)).toEqual(
+    expect.arrayContaining(['creation-taken-up', 'device-adopted']),
+  );
 });
 
 it('draws the same plan from the same seed, and others from others', () => {

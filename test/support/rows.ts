@@ -11,6 +11,7 @@ const COMPLAINTS_MAX = 20;
  */
 export const testRows = ((rows: readonly unknown[]) =>
   (title: string, check: (...row: never[]) => unknown): void => {
+    if (rows.length === 0) throw new Error(`${title}: the table has no rows`);
     test(`${title} (${rows.length} rows)`, () => checkRows(rows, title, check));
   }) as unknown as typeof test.each;
 

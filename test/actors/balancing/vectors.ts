@@ -52,7 +52,7 @@ export function balancingVectors(
 }
 
 /** What a vector works with in a world. */
-async function contextOf(
+export async function contextOf(
   world: VectorWorld,
   vector: Pick<Vector, 'pool'>,
   ends: (() => Promise<unknown>)[],

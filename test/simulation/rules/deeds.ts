@@ -5,7 +5,7 @@ import type { MemMachine } from '../../doubles/mem-bmdb/tables.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import type { RecordedCall, Step } from '../recorder.ts';
 import { heardAtMs, HEARD_WITHIN_MS, isAlive, isHeld, liveLeases, orderOf } from './facts.ts';
-import { isOurs, MINUTE, type Rule, type Scene } from './rule.ts';
+import { isForeign, MINUTE, type Rule, type Scene } from './rule.ts';
 
 /** Something that a machine or its provider is told to do. */
 export interface Deed {
@@ -79,12 +79,13 @@ export const DEEDS: readonly Rule[] = [
         const { by, host, path } = step.call;
         // A provider may show the same address for two machines.
         const at = [...tables.machines.values()].filter((m) => m.row.provided?.address === host);
-        const isOurs = at.some(({ leases }) =>
+        const isWorkedOn = at.some(({ leases }) =>
           liveLeases(tables, leases, step.atMs).some(
             ({ sessionId }) => scene.recorder.ownerOf(sessionId) === by,
           ),
         );
-        if (at.length > 0 && !isOurs) say(`${path} to ${host} by ${by}, which does not work on it`);
+        if (at.length > 0 && !isWorkedOn)
+          say(`${path} to ${host} by ${by}, which does not work on it`);
       }
       return (step) => {
         const deed = deedOf(step, scene);
@@ -151,7 +152,6 @@ export const DEEDS: readonly Rule[] = [
     id: 'ours-and-not-held',
     sentence: 'S13 (I6): every mutating call is on a device with our tag and under no hold',
     watch: (scene, say) => {
-      const { account } = scene.world.provider;
       const { tables } = scene.world.bmdb;
       return (step) => {
         const deed = deedOf(step, scene);
@@ -159,8 +159,7 @@ export const DEEDS: readonly Rule[] = [
         const { what, call, machine, deviceId } = deed;
         const tell = (why: string) =>
           say(`${what} of ${machine.row.machineId} by ${call.by}: ${why}`);
-        const device = account.world.device(deviceId ?? '');
-        if (device && !isOurs(scene, device.id) && call.path.startsWith('provider')) {
+        if (isForeign(scene, deviceId ?? '') && call.path.startsWith('provider')) {
           tell(`device ${deviceId} has no tag of ours`);
         }
         const { askedAtMs } = machine.row.recovery ?? {};
@@ -201,7 +200,10 @@ export const DEEDS: readonly Rule[] = [
           tell('the session of its intent is dead');
         const times = (tried.get(intent.witness) ?? 0) + 1;
         tried.set(intent.witness, times);
-        if (times > 1 && !request.resumed) tell(`request ${times} is sent as if it were the first`);
+        // Each request is noted just before it is sent.
+        if (intent.attempts > 0 && !request.resumed) {
+          tell(`request ${intent.attempts + 1} is sent as if it were the first`);
+        }
         const device = account.world.onSlot(slotId ?? '');
         if (
           device &&

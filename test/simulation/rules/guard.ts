@@ -22,6 +22,23 @@ function scopesOf({ row, permitScope }: MemMachine): string[] {
   return ['fleet', `provider ${provider}`, ...(location === null ? [] : [`location ${location}`])];
 }
 
+/** A scope of the machine in which as many recover at once as may; null: in none. */
+function fullScope({ bmdb }: Scene['world'], machine: MemMachine, more = 0): string | null {
+  const all = [...bmdb.tables.machines.values()].filter(
+    ({ row, permitGrantedAtMs }) =>
+      row.provided && (row.agentStarted || permitGrantedAtMs !== null),
+  );
+  for (const scope of scopesOf(machine)) {
+    const group = all.filter((each) => scopesOf(each).includes(scope));
+    const held = group.filter(({ permitGrantedAtMs }) => permitGrantedAtMs !== null).length;
+    const most = limitOf(group.length, scope === 'fleet' ? 50 : 10) + more;
+    if (held >= most) return `${held} of ${scope} recover, where ${most} may`;
+  }
+  return null;
+}
+export const isFull = (world: Scene['world'], machine: MemMachine): boolean =>
+  fullScope(world, machine) !== null;
+
 /** Machines that are silent, and that fell silent in the last ten minutes. */
 function silences({ world: { bmdb } }: Scene, atMs: number, slackMs: number) {
   const { machines, guard } = bmdb.tables;
@@ -50,20 +67,11 @@ export const GUARD: readonly Rule[] = [
   {
     id: 'permits-are-few',
     sentence: 'S7 (I5): at most max(1, min(A, X %)) machines of each scope recover at once',
-    watch: onMachines(({ machineId, before, after }, _, { world: { bmdb } }) => {
+    watch: onMachines(({ machineId, before, after }, _, { world }) => {
+      const { bmdb } = world;
       if (before?.permitGrantedAtMs !== null || !after?.permitGrantedAtMs) return null;
       const isOrdered = (after.row.recovery?.orderKey ?? null) !== null;
-      const all = [...bmdb.tables.machines.values()].filter(
-        ({ row, permitGrantedAtMs }) =>
-          row.provided && (row.agentStarted || permitGrantedAtMs !== null),
-      );
-      for (const scope of scopesOf(bmdb.tables.machines.get(machineId)!)) {
-        const group = all.filter((each) => scopesOf(each).includes(scope));
-        const held = group.filter(({ permitGrantedAtMs }) => permitGrantedAtMs !== null).length;
-        const most = limitOf(group.length, scope === 'fleet' ? 50 : 10) + (isOrdered ? 1 : 0);
-        if (held > most) return `number ${held} of ${scope}, where ${most} may be`;
-      }
-      return null;
+      return fullScope(world, bmdb.tables.machines.get(machineId)!, isOrdered ? 2 : 1);
     }),
   },
   {

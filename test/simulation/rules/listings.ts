@@ -25,6 +25,13 @@ export const LISTINGS: readonly Rule[] = [
       const unfound = new Map<string, number>();
       /** When the provider last told that it takes each device away. */
       const leaving = new Map<string, number>();
+      const note = (
+        by: string,
+        id: string | null,
+        status: string | null | undefined,
+        atMs: number,
+      ) =>
+        status === 'Missing' ? leaving.set(`${by} ${id}`, atMs) : leaving.delete(`${by} ${id}`);
       return (step) => {
         const { atMs } = step;
         if (step.kind === 'answer') {
@@ -34,14 +41,12 @@ export const LISTINGS: readonly Rule[] = [
           }
           if (path === 'provider.getMachine' && error === null) {
             const { id, status } = result as DriverMachine;
-            if (status === 'Missing') leaving.set(`${by} ${id}`, atMs);
+            note(by, id, status, atMs);
           }
           if (path !== 'provider.listMachines' || error !== null) return;
           const { machines, complete } = result as DriverListing;
           const ids = new Set(machines.map(({ id }) => id));
-          for (const { id, status } of machines) {
-            if (status === 'Missing') leaving.set(`${by} ${id}`, atMs);
-          }
+          for (const { id, status } of machines) note(by, id, status, atMs);
           const shown = (listings.get(by) ?? []).filter((each) => atMs - each.atMs < FRESH_MS);
           listings.set(by, [{ atMs, complete, ids }, ...shown]);
         }

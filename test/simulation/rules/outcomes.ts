@@ -7,6 +7,8 @@ import { changesOf, isSteady, MINUTE, tooLong, type Rule, type Scene } from './r
 interface Done {
   readonly what: Deed['what'] | 'upload' | 'connect';
   readonly call: RecordedCall;
+  /** The boot in which the machine was then. */
+  readonly bootId: string | null;
 }
 
 /** Remembers, for each machine, what its present lease has done. */
@@ -31,13 +33,16 @@ function createDone(scene: Scene) {
       const isShell = call.path === 'shell.ssh.upload' || call.path === 'shell.connect';
       const machine = deed ? deed.machine : isShell ? machineAt(call.host) : undefined;
       const what = deed?.what ?? (call.path === 'shell.connect' ? 'connect' : 'upload');
-      if (machine) done.get(machine.row.machineId)?.push({ what, call });
+      const bootId = machine ? bootIdOf(scene, machine) : null;
+      if (machine) done.get(machine.row.machineId)?.push({ what, call, bootId });
     },
   };
 }
 
 const bootIdOf = ({ world }: Scene, { row }: MachineRows): string | null =>
   world.hosts.get(`${row.provided?.address}:22`)?.bootId ?? null;
+
+const ASKED: ReadonlySet<Done['what']> = new Set(['stop', 'reboot', 'off', 'reinstall']);
 
 /** How work ends, and what it leaves behind. */
 export const OUTCOMES: readonly Rule[] = [
@@ -160,8 +165,9 @@ function whyUntrue(
   switch (askedRung) {
     case null: {
       // A person who releases it meanwhile clears what was noted.
-      const isAsked = (['stop', 'reboot', 'off', 'reinstall'] as const).some(did);
-      return isAsked ? null : 'nothing was asked for';
+      const last = done.findLast(({ what, call }) => ASKED.has(what) && !call.error);
+      if (!last) return 'nothing was asked for';
+      return last.what !== 'stop' && last.bootId === bootId ? 'it has not booted' : null;
     }
     case 'restartingAgent':
       return did('stop') || ran !== bootId ? null : 'no agent was stopped';

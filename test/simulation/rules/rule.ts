@@ -39,10 +39,12 @@ export const isSteady = ({ daemons, recorder }: Scene, atMs: number, forMs: numb
     ({ name, played }) => played?.isAlive && atMs - recorder.steadySinceMs(name) > forMs,
   );
 
-/** The device carries our tag, not that of another owner. */
-export const isOurs = ({ world: { provider, config } }: Scene, deviceId: string): boolean =>
-  provider.account.world.device(deviceId)?.tags[SET_ID_TAG] ===
-  config.providers[PROVIDER]!.instanceSetId;
+/** The tag that the device carries is not ours. */
+export function isForeign({ world: { provider, config } }: Scene, deviceId: string): boolean {
+  const device = provider.account.world.device(deviceId);
+  const { instanceSetId } = config.providers[PROVIDER]!;
+  return device !== undefined && device.tags[SET_ID_TAG] !== instanceSetId;
+}
 
 type Watch = Rule['watch'];
 type Found = Iterable<readonly [key: string, detail: string]>;

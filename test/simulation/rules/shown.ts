@@ -16,6 +16,13 @@ import {
 } from './facts.ts';
 import { changesOf, lasting, MINUTE, type Rule, type Scene } from './rule.ts';
 
+/** The state of a machine while a process works on it. */
+const SHOWN_AT_WORK: Readonly<Partial<Record<Process, string>>> = {
+  ShepherdAgentStart: 'AgentStarting',
+  ShepherdRecovery: 'Recovering',
+  ShepherdReinstall: 'Recovering',
+  ShepherdDeprovision: 'Deprovisioning',
+};
 /** A daemon knows what is written this soon. */
 const KNOWN_WITHIN_MS = 2 * MINUTE;
 
@@ -115,10 +122,13 @@ export const SHOWN: readonly Rule[] = [
           const place = placeOf(scene, machine, atMs);
           const shown = entry ? `${entry.state} ${entry.substate}` : 'nothing';
           // No news interrupts a task: a daemon shows its own until it has ended.
-          const isOwnWork = machine.leases.some(
+          const own = liveLeases(scene.world.bmdb.tables, machine.leases, atMs).find(
             ({ sessionId }) => scene.recorder.ownerOf(sessionId) === name,
           );
-          const isTrue = shown.startsWith(place) || shown === 'Quarantined conflict' || isOwnWork;
+          const isTrue =
+            shown.startsWith(place) ||
+            shown === 'Quarantined conflict' ||
+            (own !== undefined && shown.startsWith(SHOWN_AT_WORK[own.process] ?? 'nothing'));
           if (at && !isTrue) yield [`${name} shows ${at}`, `${shown} is ${place}`];
         }
       }

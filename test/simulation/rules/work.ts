@@ -11,7 +11,8 @@ import {
   orderOf,
   whyNot,
 } from './facts.ts';
-import { changesOf, isOurs, isSteady, lasting, MINUTE, onMachines, type Rule } from './rule.ts';
+import { isFull } from './guard.ts';
+import { changesOf, isForeign, isSteady, lasting, MINUTE, onMachines, type Rule } from './rule.ts';
 
 /** What was noted of work under way, if the step is that. */
 function noteIn(step: Step): { readonly kind: string } & Readonly<Record<string, unknown>> {
@@ -62,18 +63,18 @@ export const WORK: readonly Rule[] = [
       if (!isSteady(scene, atMs, BEGUN_WITHIN_MS)) return;
       const isFrozen = [...tables.guard.rows.values()].some(({ frozen }) => frozen !== null);
       const upSinceMs = tables.guard.rows.get('fleet')?.ingestUpSinceMs ?? Infinity;
-      // A machine waits for the permits of others.
-      const isFull = [...tables.machines.values()].some((each) => each.permitGrantedAtMs !== null);
-      const mayRecover = !isFrozen && !isFull && atMs - upSinceMs > HEARD_WITHIN_MS;
-      for (const { row, leases, permitGrantedAtMs } of tables.machines.values()) {
+      const mayRecover = !isFrozen && atMs - upSinceMs > HEARD_WITHIN_MS;
+      for (const machine of tables.machines.values()) {
+        const { row, leases, permitGrantedAtMs } = machine;
         if (leases.length > 0 || permitGrantedAtMs !== null) continue;
         // A person decides about a device that somebody else has put a tag on.
-        if (row.provided && !isOurs(scene, row.provided.providerId)) continue;
+        if (row.provided && isForeign(scene, row.provided.providerId)) continue;
         const now = { atMs, holds: tables.holds, order: orderOf(tables, row, atMs) };
         const may = (process: Process) => whyNot(process, row, now) === null;
         const isDue = may('ShepherdRecovery');
         if (may('ShepherdDeprovision')) yield [row.machineId, 'due to be given back'];
-        if (isDue && mayRecover) yield [row.machineId, 'due for recovery'];
+        if (isDue && mayRecover && !isFull(scene.world, machine))
+          yield [row.machineId, 'due for recovery'];
         if (!isDue && may('ShepherdAgentStart')) yield [row.machineId, 'due for its agent'];
       }
     }),

@@ -12,7 +12,7 @@ import {
 } from './kind.ts';
 
 /** Calls in the midst of which a daemon may die. */
-const DEADLY = [
+export const DEADLY: readonly string[] = [
   'bmdb.session.claim',
   'bmdb.session.intents.open',
   'bmdb.session.intents.progress',

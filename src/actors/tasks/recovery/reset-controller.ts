@@ -1,3 +1,4 @@
+import type { Work } from '../../../adapters/bmdb/port.ts';
 import {
   AmbiguousCommit,
   explain,
@@ -64,8 +65,14 @@ async function reset(
 ): Promise<void> {
   const { provider: name, providerId } = provided;
   let isNoted = false;
+  let isNoteLost = false;
   const check = async () => {
-    await work.note({ kind: 'controllerResetAsked', controller });
+    try {
+      await work.note({ kind: 'controllerResetAsked', controller });
+    } catch (error) {
+      isNoteLost = error instanceof AmbiguousCommit;
+      throw error;
+    }
     isNoted = true;
   };
   const beforeSending = createSendCheck(deps.clock, check, async () => {
@@ -77,14 +84,27 @@ async function reset(
     );
   } catch (error) {
     if (signal.aborted) throw error;
-    const isRefused = isNoted && facetsOf(error).outcome === 'not-done';
-    if (isRefused) deps.metrics.ladderAttempt(name, 'resettingBmc', 'refused');
-    // A note whose answer was lost stops the request before it is sent. Left there, it would keep the
-    // machine from any other restart of its controller for a day.
-    if (isRefused || error instanceof AmbiguousCommit) {
+    if (isNoted && facetsOf(error).outcome === 'not-done') {
+      deps.metrics.ladderAttempt(name, 'resettingBmc', 'refused');
       await work.note({ kind: 'controllerResetRefused', controller });
     }
+    if (isNoteLost) await takeBack(deps, work, controller);
     throw error;
+  }
+}
+
+/**
+ * A note whose answer was lost stopped the request before it was sent. Left there, it would keep the
+ * machine from any restart of its controller for a day.
+ */
+async function takeBack({ log }: RecoverDeps, work: Work, controller: string): Promise<void> {
+  try {
+    await work.note({ kind: 'controllerResetRefused', controller });
+  } catch (err) {
+    log.warn(
+      { machine: work.machineId, controller, err },
+      'a restart that was not sent stays noted',
+    );
   }
 }
 

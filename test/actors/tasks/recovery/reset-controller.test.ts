@@ -148,7 +148,7 @@ describe('a provider that refuses', () => {
     expect(stage.deeds()).toEqual(deeds);
   });
 
-  test('nothing, since the answer of the note was lost: nothing was sent, so it is asked again', async () => {
+  test('F5: nothing: the answer of the note was lost, so nothing was sent, and it is asked again', async () => {
     standing();
     hangs();
     reboots();

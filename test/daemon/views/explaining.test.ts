@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { LiveMachine } from '../../../src/console/insight.ts';
+import { recordedFleet } from '../../../src/commands/machine/recorded-fleet.ts';
+import { explainEntry } from '../../../src/commands/machine/explaining.ts';
+import type { Means } from '../../../src/commands/machine/command.ts';
+import type { Explanation } from '../../../src/domain/explanation/types.ts';
+import { slotIdOf, type Slot } from '../../../src/domain/ids.ts';
+import { BEFORE_ALL } from '../../../src/adapters/bmdb/port.ts';
+import { advance } from '../../doubles/simulated-clock.ts';
+import {
+  createPlayedWorld,
+  type PlayedDaemon,
+  type PlayedWorld,
+} from '../../support/played-world.ts';
+
+/** One daemon in virtual time, and one of its machines that nothing brings back. */
+
+const MINUTE = 60_000;
+
+interface Seen {
+  readonly atMs: number;
+  readonly place: string;
+  readonly live: LiveMachine;
+  /** The first one that tells a time, else the first. */
+  explanation: Explanation;
+}
+
+let world: PlayedWorld;
+let played: PlayedDaemon;
+let broken: Slot;
+const seen: Seen[] = [];
+/** Sentences of the API, and those that the database door tells at the same moment. */
+const told: (readonly [api: Explanation, door: Explanation])[] = [];
+
+const signal = new AbortController().signal;
+
+async function byDatabase(slot: Slot): Promise<Explanation> {
+  const { daemon } = played;
+  const read = await world.bmdb.scan(signal);
+  const { loss, providers } = daemon.parts;
+  const fleet = recordedFleet(read, { loss, providers: new Set(providers.keys()) });
+  const means = { bmdb: world.bmdb, config: world.config, signal } as unknown as Means;
+  return explainEntry(fleet.bySlot.get(slot)!, fleet, null, means);
+}
+
+beforeAll(async () => {
+  world = createPlayedWorld({ seed: 3, locations: { hall: 4 } });
+  played = await world.start({ name: 'one' });
+  const { board, insight } = played.daemon;
+  await advance(world.clock, 12 * MINUTE);
+  const host = [...world.hosts.values()][2]!;
+  const address = [...world.hosts].find(([, each]) => each === host)![0];
+  broken = [...board.entries.values()].find(({ view }) => address.startsWith(view.address!))!.view
+    .slot;
+  const look = () => {
+    host.unreachable = true;
+    const { state, substate } = board.entries.get(broken)!;
+    const place = `${state} · ${substate}`;
+    const live = insight.live(broken)!;
+    const before = seen.at(-1);
+    if (before?.place === place && before.live.task?.at === live.task?.at) {
+      // What was asked is known a moment after it was written down.
+      if (before.explanation.next.atMs === null) before.explanation = insight.glance(broken)!;
+      return;
+    }
+    seen.push({ atMs: live.atMs, place, live, explanation: insight.glance(broken)! });
+  };
+  host.killAgent();
+  while (seen.at(-1)?.place !== 'Quarantined · needsHuman' && told.length < 40) {
+    await advance(world.clock, 5 * MINUTE, look);
+    const api = await insight.explain(broken, signal);
+    told.push([api!, await byDatabase(broken)]);
+  }
+});
+afterAll(async () => {
+  await Promise.all([played.daemon.stop(), advance(world.clock, MINUTE)]);
+  world.end();
+});
+
+const placesSeen = () => seen.map(({ place }) => place);
+
+describe('V16: a recovery', () => {
+  test('shows each rung in order, and ends with a person', () => {
+    const rungs = placesSeen().filter((place) => /rebooting|powerCycling|Quarantined/.test(place));
+    expect([...new Set(rungs)]).toEqual([
+      'Recovering · rebooting',
+      'Recovering · powerCycling',
+      'Quarantined · needsHuman',
+    ]);
+  });
+
+  test('tells to the second when a rung is given up, and when its cool-down is over', () => {
+    const offs = seen.slice(0, -1).flatMap(({ place, live, explanation: { next } }, at) => {
+      const isTimed = /awaitingBoot/.test(live.task?.at ?? '') || /coolingDown/.test(place);
+      return isTimed ? [{ place, off: seen[at + 1]!.atMs - next.atMs! }] : [];
+    });
+    expect(new Set(offs.map(({ place }) => place)).size).toBe(3);
+    for (const { place, off } of offs) {
+      // After a cool-down the machine waits for its turn, a moment longer for each setback.
+      const atMost = place.endsWith('coolingDown') ? 20_000 : 1_000;
+      expect(off, place).toBeGreaterThanOrEqual(-1_000);
+      expect(off, place).toBeLessThanOrEqual(atMost);
+    }
+  });
+
+  test('tells which state of its chart the task is in, and from where it came', () => {
+    const rebooting = seen.find(({ place }) => place === 'Recovering · rebooting')!;
+    expect(rebooting.live).toMatchObject({
+      life: 'Recovering.working',
+      requests: 'idle',
+      task: { chart: 'recovery', at: expect.stringMatching(/^rebooting\./) },
+      agrees: true,
+      last: { from: { state: 'Recovering' }, to: { state: 'Recovering', substate: 'rebooting' } },
+    });
+    expect(played.metrics.count('stateMismatch')).toBe(0);
+  });
+});
+
+test('V15: a late machine is silent just after the time that was told', () => {
+  const at = seen.findIndex(({ place }) => place === 'Running · late');
+  const [late, after] = [seen[at]!, seen[at + 1]!];
+  expect(late.live.timer).toMatchObject({
+    from: { state: 'Running', substate: 'late' },
+    to: { state: 'Running', substate: 'silent' },
+  });
+  expect(Math.abs(after.atMs - late.explanation.next.atMs!)).toBeLessThanOrEqual(1_000);
+});
+
+test('V13: an event tells the reason that stands in the sentence of its machine', async () => {
+  const { events } = await world.bmdb.events.read({ after: BEFORE_ALL, limit: 1_000 }, signal);
+  const [event, ...others] = events.filter(({ type }) => type === 'machine.needs_human');
+  expect([event!.slotId, others]).toEqual([slotIdOf(broken), []]);
+  const { sentence } = (await played.daemon.insight.explain(broken, signal))!;
+  // A sentence has 240 characters at most.
+  const [, reason = ''] = /because (.*?)…?; nothing is done/s.exec(sentence)!;
+  expect(reason.length).toBeGreaterThan(60);
+  expect(event!.reason.startsWith(reason), sentence).toBe(true);
+});
+
+test('V13: API and database door tell the same of a machine that nobody works on', () => {
+  const atRest = told.filter(([api]) => !api.sentence.startsWith('Recovering'));
+  expect(new Set(atRest.map(([api]) => api.sentence.split(' ')[0]))).toEqual(
+    new Set(['Running', 'Quarantined']),
+  );
+  for (const [api, door] of atRest) expect(door).toEqual(api);
+});
