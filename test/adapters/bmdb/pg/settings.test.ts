@@ -29,7 +29,7 @@ const STRANGE: Readonly<Record<string, string>> = {
   lock_timeout: '2ms',
   statement_timeout: '7s',
   idle_in_transaction_session_timeout: '1ms',
-  idle_session_timeout: '300ms',
+  idle_session_timeout: '1h',
   plan_cache_mode: 'force_custom_plan',
   synchronous_commit: 'off',
 };
@@ -111,6 +111,7 @@ test('C1: so has the one that looks after the schema, but for the limits of time
 });
 
 test('C1: the connection for wakes outlives a limit on idle ones', async () => {
+  await server.sql.query(`ALTER ROLE shepherd SET idle_session_timeout = '2s'`);
   const stopped$ = new Subject<void>();
   const deps = {
     ...asDaemon,
