@@ -49,7 +49,8 @@ export const DAEMONS: readonly Rule[] = [
     sentence: 'S1: creations are of the daemon that has the job, few at once, and spaced',
     watch({ world: { bmdb }, recorder }, say) {
       const running = new Set<object>();
-      let lastAtMs = 0;
+      /** By daemon: one that takes over the job does not know of the last creation. */
+      const last = new Map<string, number>();
       return (step) => {
         if (step.kind === 'answer') running.delete(step.call);
         if (step.kind !== 'call' || step.call.path !== 'provider.createMachine') return;
@@ -61,9 +62,9 @@ export const DAEMONS: readonly Rule[] = [
         if (!isOurs) say(`a creation by ${by}, which holds no job`);
         running.add(step.call);
         if (running.size > CREATIONS_MAX) say(`${running.size} creations at once`);
-        const apartMs = step.atMs - lastAtMs;
+        const apartMs = step.atMs - (last.get(by) ?? 0);
         if (apartMs < CREATIONS_APART_MS) say(`a creation by ${by} ${apartMs} ms after the last`);
-        lastAtMs = step.atMs;
+        last.set(by, step.atMs);
       };
     },
   },

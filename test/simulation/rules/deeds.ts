@@ -5,7 +5,7 @@ import type { MemMachine } from '../../doubles/mem-bmdb/tables.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import type { RecordedCall, Step } from '../recorder.ts';
 import { heardAtMs, HEARD_WITHIN_MS, isAlive, isHeld, liveLeases, orderOf } from './facts.ts';
-import { isForeign, MINUTE, type Rule, type Scene } from './rule.ts';
+import { changesOf, isForeign, MINUTE, type Rule, type Scene } from './rule.ts';
 
 /** Something that a machine or its provider is told to do. */
 export interface Deed {
@@ -73,12 +73,23 @@ export const DEEDS: readonly Rule[] = [
     sentence: 'S3, S4: nothing is done to a machine but under a lease of a live session of its own',
     watch(scene, say) {
       const { tables } = scene.world.bmdb;
+      /** By machine: the addresses that it had under its present lease. */
+      const addresses = new Map<string, Set<string | null>>();
+      function noteAddresses(step: Step) {
+        for (const { machineId, before, after } of changesOf(step, 'machine')) {
+          const isNew = after?.leases.some((each) => !before?.leases.includes(each));
+          const known = (!isNew && addresses.get(machineId)) || new Set();
+          addresses.set(machineId, known.add(after?.row.provided?.address ?? null));
+        }
+      }
       /** Connecting to a machine and uploading files also need a lease. */
       function touched(step: Step) {
         if (step.kind !== 'call' || !SHELL.includes(step.call.path)) return;
         const { by, host, path } = step.call;
-        // A provider may show the same address for two machines.
-        const at = [...tables.machines.values()].filter((m) => m.row.provided?.address === host);
+        // A provider may show the same address for two machines, and take it back while one is worked on.
+        const at = [...tables.machines.values()].filter(({ row }) =>
+          addresses.get(row.machineId)?.has(host!),
+        );
         const isWorkedOn = at.some(({ leases }) =>
           liveLeases(tables, leases, step.atMs).some(
             ({ sessionId }) => scene.recorder.ownerOf(sessionId) === by,
@@ -88,6 +99,7 @@ export const DEEDS: readonly Rule[] = [
           say(`${path} to ${host} by ${by}, which does not work on it`);
       }
       return (step) => {
+        noteAddresses(step);
         const deed = deedOf(step, scene);
         if (!deed) return touched(step);
         const { what, call, machine, deviceId } = deed;

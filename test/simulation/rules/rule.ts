@@ -1,5 +1,6 @@
 import { SET_ID_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { PROVIDER } from '../../support/facts.ts';
+import type { MachineRow } from '../../../src/domain/machine.ts';
 import type { PlayedDaemon, PlayedWorld } from '../../support/played-world.ts';
 import type { Change, Recorder, Step } from '../recorder.ts';
 
@@ -44,6 +45,16 @@ export function isForeign({ world: { provider, config } }: Scene, deviceId: stri
   const device = provider.account.world.device(deviceId);
   const { instanceSetId } = config.providers[PROVIDER]!;
   return device !== undefined && device.tags[SET_ID_TAG] !== instanceSetId;
+}
+
+/** A daemon shows that rows and provider contradict each other. */
+export function isInConflict({ daemons }: Scene, { machineId }: MachineRow): boolean {
+  const shown = daemons().flatMap(({ played }) => [
+    ...(played?.daemon.board.entries.values() ?? []),
+  ]);
+  return shown.some(
+    ({ view, substate }) => view?.machineId === machineId && substate === 'conflict',
+  );
 }
 
 type Watch = Rule['watch'];

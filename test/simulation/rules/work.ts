@@ -12,7 +12,16 @@ import {
   whyNot,
 } from './facts.ts';
 import { isFull } from './guard.ts';
-import { changesOf, isForeign, isSteady, lasting, MINUTE, onMachines, type Rule } from './rule.ts';
+import {
+  changesOf,
+  isForeign,
+  isInConflict,
+  isSteady,
+  lasting,
+  MINUTE,
+  onMachines,
+  type Rule,
+} from './rule.ts';
 
 /** What was noted of work under way, if the step is that. */
 function noteIn(step: Step): { readonly kind: string } & Readonly<Record<string, unknown>> {
@@ -67,8 +76,9 @@ export const WORK: readonly Rule[] = [
       for (const machine of tables.machines.values()) {
         const { row, leases, permitGrantedAtMs } = machine;
         if (leases.length > 0 || permitGrantedAtMs !== null) continue;
-        // A person decides about a device that somebody else has put a tag on.
+        // A person decides where rows and provider contradict each other.
         if (row.provided && isForeign(scene, row.provided.providerId)) continue;
+        if (isInConflict(scene, row)) continue;
         const now = { atMs, holds: tables.holds, order: orderOf(tables, row, atMs) };
         const may = (process: Process) => whyNot(process, row, now) === null;
         const isDue = may('ShepherdRecovery');

@@ -18,7 +18,7 @@ import {
   type Recovering,
 } from './deps.ts';
 import { pause } from './evidence.ts';
-import { resume } from './reboot.ts';
+import { resume, returnPermitLate } from './reboot.ts';
 
 /** When an attempt ends half-way, power is asked back for so long. */
 const RESTORE_MS = 5 * 60_000;
@@ -63,10 +63,12 @@ export async function awaitOff(
   deps.taskPool.leavePlace(slot);
   const { patienceMs } = rungPolicy(deps, given);
   const deadline = deps.clock.monotonic() + patienceMs;
+  const whileWaiting = returnPermitLate(deps, given, given.askedAtMs ?? deps.nowMs());
   while ((await powerOf(deps, given, signal)) !== 'off') {
     if (deps.clock.monotonic() >= deadline) {
       throw new TimedOut(`${slot} was not seen switched off within ${patienceMs} ms`);
     }
+    await whileWaiting();
     await pause(deps, signal);
   }
   await work.note({ kind: 'powerSeenOff' });

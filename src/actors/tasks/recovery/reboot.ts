@@ -81,7 +81,7 @@ export async function awaitBoot(
  * A machine that does not answer for so long is beyond reach: others need not wait for its permit while
  * the rest of its patience passes.
  */
-function returnPermitLate(
+export function returnPermitLate(
   { nowMs, log }: RecoverDeps,
   { slot, work, row }: Recovering,
   askedAtMs: number,

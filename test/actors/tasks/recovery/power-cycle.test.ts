@@ -80,6 +80,17 @@ describe('power', () => {
     expect(recovery()).toMatchObject({ attempts: 1, offSeenAtMs: null });
   });
 
+  test('F6: that is not seen off in time keeps no permit from other machines', async () => {
+    onRung();
+    stand.setPower = async () => 'operation-1';
+    stand.power = 'unknown';
+    const { result } = stage.attempt();
+    await advance(stand.clock, 6 * MINUTE);
+    expect(stand.bmdb.tables.machines.get(MACHINE)).toMatchObject({ permitGrantedAtMs: null });
+    await stage.dies();
+    void result;
+  });
+
   test('of which the provider tells nothing for a while is looked at again', async () => {
     onRung();
     const { whereIs } = stand;
