@@ -53,8 +53,15 @@ export const DAEMONS: readonly Rule[] = [
       const last = new Map<string, number>();
       return (step) => {
         if (step.kind === 'answer') running.delete(step.call);
-        if (step.kind !== 'call' || step.call.path !== 'provider.createMachine') return;
-        const { by } = step.call;
+        if (step.kind !== 'call') return;
+        const { by, path } = step.call;
+        // A creation begins with its intent: its request may come late.
+        if (path === 'bmdb.session.intents.open') {
+          const apartMs = step.atMs - (last.get(by) ?? 0);
+          if (apartMs < CREATIONS_APART_MS) say(`a creation by ${by} ${apartMs} ms after the last`);
+          last.set(by, step.atMs);
+        }
+        if (path !== 'provider.createMachine') return;
         const isOurs = [...bmdb.tables.jobs.values()].some(
           ({ sessionId }) =>
             isAlive(bmdb.tables, sessionId, step.atMs) && recorder.ownerOf(sessionId) === by,
@@ -62,9 +69,6 @@ export const DAEMONS: readonly Rule[] = [
         if (!isOurs) say(`a creation by ${by}, which holds no job`);
         running.add(step.call);
         if (running.size > CREATIONS_MAX) say(`${running.size} creations at once`);
-        const apartMs = step.atMs - (last.get(by) ?? 0);
-        if (apartMs < CREATIONS_APART_MS) say(`a creation by ${by} ${apartMs} ms after the last`);
-        last.set(by, step.atMs);
       };
     },
   },

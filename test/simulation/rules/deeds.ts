@@ -1,3 +1,4 @@
+import type { ShellTarget } from '../../../src/adapters/ssh/port.ts';
 import type { CreateRequest } from '../../../src/adapters/provider/port.ts';
 import type { Process } from '../../../src/domain/machine.ts';
 import { SET_ID_TAG, WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
@@ -73,22 +74,24 @@ export const DEEDS: readonly Rule[] = [
     sentence: 'S3, S4: nothing is done to a machine but under a lease of a live session of its own',
     watch(scene, say) {
       const { tables } = scene.world.bmdb;
-      /** By machine: the addresses that it had under its present lease. */
-      const addresses = new Map<string, Set<string | null>>();
-      function noteAddresses(step: Step) {
+      /** By machine: the addresses and host keys that it had under its present lease. */
+      const names = new Map<string, Set<string | null>>();
+      function noteNames(step: Step) {
         for (const { machineId, before, after } of changesOf(step, 'machine')) {
           const isNew = after?.leases.some((each) => !before?.leases.includes(each));
-          const known = (!isNew && addresses.get(machineId)) || new Set();
-          addresses.set(machineId, known.add(after?.row.provided?.address ?? null));
+          const known = (!isNew && names.get(machineId)) || new Set();
+          const { provided = null, hostKey = null } = after?.row ?? {};
+          names.set(machineId, known.add(provided?.address ?? null).add(hostKey));
         }
       }
       /** Connecting to a machine and uploading files also need a lease. */
       function touched(step: Step) {
         if (step.kind !== 'call' || !SHELL.includes(step.call.path)) return;
         const { by, host, path } = step.call;
-        // A provider may show the same address for two machines, and take it back while one is worked on.
+        // A provider may show the address of one machine for another, which its key tells apart.
+        const pinned = path === 'shell.connect' ? (step.call.args[0] as ShellTarget).hostKey : null;
         const at = [...tables.machines.values()].filter(({ row }) =>
-          addresses.get(row.machineId)?.has(host!),
+          [host, pinned].some((name) => name && names.get(row.machineId)?.has(name)),
         );
         const isWorkedOn = at.some(({ leases }) =>
           liveLeases(tables, leases, step.atMs).some(
@@ -99,7 +102,7 @@ export const DEEDS: readonly Rule[] = [
           say(`${path} to ${host} by ${by}, which does not work on it`);
       }
       return (step) => {
-        noteAddresses(step);
+        noteNames(step);
         const deed = deedOf(step, scene);
         if (!deed) return touched(step);
         const { what, call, machine, deviceId } = deed;
