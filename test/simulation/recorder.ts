@@ -99,7 +99,7 @@ const READS = /^bmdb\.(scan|changesSince|readMachine|events|inspection|sweep\$|w
 const MINUTE_MS = 60_000;
 /** A daemon that asks nothing of its database for so long stands still. */
 const STILL_MS = 30_000;
-/** Characters of the trace. A digest of each line by itself takes ten times as long. */
+/** Characters of the trace that are digested at once, as lines are many and short. */
 const HASHED_AT_ONCE = 65_536;
 const OUTSIDE: PortCall = { path: 'outside', args: [] };
 

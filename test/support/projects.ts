@@ -10,8 +10,8 @@ import { fileURLToPath } from 'node:url';
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * Files that take long, need clients of others, or follow documents: not for every change. For every change
- * stay the contract of each port at one real peer, races, access, and what strangers can do.
+ * Files that take long, need clients of others, or follow documents. They run at night only. Every change still
+ * runs the contract of each port at one real peer, races, access, and what strangers can do.
  */
 const NIGHT = [
   'test/{bench,clients,e2e}/**',

@@ -22,7 +22,10 @@ function scopesOf({ row, permitScope }: MemMachine): string[] {
   return ['fleet', `provider ${provider}`, ...(location === null ? [] : [`location ${location}`])];
 }
 
-/** A scope of the machine in which as many recover at once as may; null: in none. */
+/**
+ * Tells of a scope of the machine in which as many recover at once as may; null: in none.
+ * @param more how many above the limit are not told yet.
+ */
 function fullScope({ bmdb }: Scene['world'], machine: MemMachine, more = 0): string | null {
   const all = [...bmdb.tables.machines.values()].filter(
     ({ row, permitGrantedAtMs }) =>

@@ -118,6 +118,18 @@ test('is restarted once a day; in between the rung itself is tried', async () =>
   expect(stage.deeds()).toEqual(['reset controller', 'reset controller']);
 });
 
+test('F5: is asked for again where it was not sent, since the answer of its note was lost', async () => {
+  standing();
+  hangs();
+  reboots();
+  const { bmdb } = stand;
+  isLost = true;
+  expect(await stage.attempted()).toMatchObject({ failure: { code: 'ambiguous-commit' } });
+  expect(bmdb.tables.controllerResets.size).toBe(0);
+  expect(await attemptedLater()).toMatchObject({ outcome: 'done' });
+  expect(stage.deeds()).toEqual(['reset controller', 'reboot graceful']);
+});
+
 describe('a provider that refuses', () => {
   test('for certain is asked again with the next attempt', async () => {
     standing();
@@ -146,18 +158,6 @@ describe('a provider that refuses', () => {
     };
     expect(await stage.attempted()).toMatchObject({ outcome: stillHangs ? 'failed' : 'done' });
     expect(stage.deeds()).toEqual(deeds);
-  });
-
-  test('F5: nothing: the answer of the note was lost, so nothing was sent, and it is asked again', async () => {
-    standing();
-    hangs();
-    reboots();
-    const { bmdb } = stand;
-    isLost = true;
-    expect(await stage.attempted()).toMatchObject({ failure: { code: 'ambiguous-commit' } });
-    expect(bmdb.tables.controllerResets.size).toBe(0);
-    expect(await attemptedLater()).toMatchObject({ outcome: 'done' });
-    expect(stage.deeds()).toEqual(['reset controller', 'reboot graceful']);
   });
 
   test('or perhaps has done it, is not', async () => {

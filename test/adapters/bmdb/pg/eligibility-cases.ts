@@ -148,7 +148,7 @@ function rowAround(nowMs: number): fc.Arbitrary<MachineRow> {
       { maxLength: 2, selector: ({ process }) => process },
     ),
   });
-  // Orders are written apart: not every request is one that the machine's row tells.
+  // Orders are inserted separately: a machine's row does not show every request.
   return change.map((given) => machineRow(nowMs, given));
 }
 

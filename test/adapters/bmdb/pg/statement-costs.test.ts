@@ -12,7 +12,7 @@ import { recordOf } from './beat-stand.ts';
 import { addMachines, claimStand, openOn, SIGNAL, STARTED } from './claim-stand.ts';
 import { openPgBmdb } from './pg-harness.ts';
 
-// What is sent to the database is counted on the wire, so that whoever makes it dearer hears of it.
+// Counts on the wire what is sent to the database: a change that sends more fails here.
 const s = claimStand();
 let wire: WireCount;
 let bmdb: Bmdb;
