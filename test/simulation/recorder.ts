@@ -182,12 +182,14 @@ export function createRecorder({ clock, bmdb }: PlayedWorld): Recorder {
           },
         };
         const isTold = !READS.test(call.path);
-        tellWrites(null, OUTSIDE);
-        if (isTold) tell({ kind: 'call', atMs: clock.now(), call: recorded });
+        if (isTold) {
+          tellWrites(null, OUTSIDE);
+          tell({ kind: 'call', atMs: clock.now(), call: recorded });
+        }
         try {
           // The database in memory does all its work before it returns a promise.
           const running = run();
-          tellWrites(by, call);
+          if (isTold && call.path.startsWith('bmdb')) tellWrites(by, call);
           recorded.result = await running;
           write(`${by} ${call.path} answered ${plain(recorded.result)}`);
           return call.path === 'shell.connect' ? connected(recorded) : recorded.result;

@@ -55,10 +55,12 @@ export const DAEMONS: readonly Rule[] = [
         if (step.kind === 'answer') running.delete(step.call);
         if (step.kind !== 'call') return;
         const { by, path } = step.call;
-        // A creation begins with its intent: its request may come late.
+        // A creation begins with its intent: its request may come late, and so may the intent of a daemon in trouble.
         if (path === 'bmdb.session.intents.open') {
-          const apartMs = step.atMs - (last.get(by) ?? 0);
-          if (apartMs < CREATIONS_APART_MS) say(`a creation by ${by} ${apartMs} ms after the last`);
+          const lastMs = last.get(by) ?? 0;
+          const apartMs = step.atMs - lastMs;
+          const isSpaced = apartMs >= CREATIONS_APART_MS || recorder.steadySinceMs(by) > lastMs;
+          if (!isSpaced) say(`a creation by ${by} ${apartMs} ms after the last`);
           last.set(by, step.atMs);
         }
         if (path !== 'provider.createMachine') return;

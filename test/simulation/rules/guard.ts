@@ -1,5 +1,6 @@
 import type { GuardRow, MachineRow } from '../../../src/domain/machine.ts';
 import type { MemMachine } from '../../doubles/mem-bmdb/tables.ts';
+import { deedOf } from './deeds.ts';
 import { isHandedOver, isLadder, isQuarantined, lostFromMs, orderOf } from './facts.ts';
 import { changesOf, isSteady, lasting, MINUTE, onMachines, type Rule, type Scene } from './rule.ts';
 
@@ -172,7 +173,11 @@ export const GUARD: readonly Rule[] = [
     sentence: 'I8, L1: what an operator asks is settled, or refused once it has expired',
     watch: lasting(5 * MINUTE, function* (scene, atMs) {
       if (!isSteady(scene, atMs, 5 * MINUTE)) return;
-      for (const { key, verb, state, expiresAtMs } of scene.world.bmdb.tables.requests.values()) {
+      const { machines, requests } = scene.world.bmdb.tables;
+      for (const { key, verb, state, expiresAtMs, machineId } of requests.values()) {
+        const machine = machineId === null ? undefined : machines.get(machineId);
+        // What has begun is ended, and so is its order.
+        if (machine?.row.recovery?.orderKey === key && machine.leases.length > 0) continue;
         const isOrder = ['reboot', 'reinstall', 'restart-agent'].includes(verb);
         const isOver = expiresAtMs <= atMs;
         if (state === 'open' && (isOver || !isOrder)) yield [key, `${verb} is open`];
@@ -183,16 +188,24 @@ export const GUARD: readonly Rule[] = [
     id: 'an-order-is-carried-out-once',
     sentence: 'I4, I9: an operator’s order interrupts its machine once, while it is open',
     watch: (scene, say) => {
-      const asked = new Set<string>();
-      return onMachines(({ before, after }) => {
+      /** By order: when what was done for it was noted. */
+      const done = new Map<string, number>();
+      const look = onMachines(({ before, after }) => {
         const { orderKey = null, askedAtMs = null } = after?.row.recovery ?? {};
         if (!orderKey || !askedAtMs || askedAtMs === before?.row.recovery?.askedAtMs) return null;
         const order = before && orderOf(scene.world.bmdb.tables, before.row, askedAtMs);
-        const isAgain = asked.has(orderKey);
-        asked.add(orderKey);
-        if (isAgain) return `${orderKey} again`;
         return order?.key === orderKey ? null : `${orderKey} is not open`;
       })(scene, say);
+      return (step) => {
+        look(step);
+        const deed = deedOf(step, scene);
+        const { orderKey = null, askedAtMs = null } = deed?.machine?.row.recovery ?? {};
+        if (!deed || !['stop', 'reboot', 'off'].includes(deed.what)) return;
+        if (!orderKey || !askedAtMs) return;
+        const isAgain = (done.get(orderKey) ?? askedAtMs) !== askedAtMs;
+        if (isAgain) say(`${deed.what} of ${deed.machine?.row.machineId} for ${orderKey} again`);
+        done.set(orderKey, askedAtMs);
+      };
     },
   },
 ];

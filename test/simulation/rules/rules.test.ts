@@ -3,6 +3,7 @@ import { WorkConflict } from '../../../src/domain/errors.ts';
 import { machineId, slot } from '../../../src/domain/ids.ts';
 import type { LadderRow, MachineRow, Process } from '../../../src/domain/machine.ts';
 import { SET_ID_TAG, WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
+import { targetOf } from '../../contracts/requests-of.ts';
 import { newMachine, patch } from '../../doubles/mem-bmdb/tables.ts';
 import { machineRow, PROVIDER, provided } from '../../support/facts.ts';
 import { createPlayedWorld } from '../../support/played-world.ts';
@@ -257,11 +258,17 @@ const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
     await world.bmdb.requests.file({ key: 'k', by: 'ann', reason: 'r', what });
     await pass(15);
   },
-  'an-order-is-carried-out-once': async (forged) => {
+  'an-order-is-carried-out-once: it is not open': (forged) => note(forged, { orderKey: 'k' }),
+  'an-order-is-carried-out-once: twice': async (forged) => {
+    const { world, machine } = forged;
+    const what = { verb: 'reboot', target: targetOf(machine.row), force: false } as const;
+    await world.bmdb.requests.file({ key: 'k', by: 'ann', reason: 'r', what });
     recovering(forged);
-    await note(forged, { orderKey: 'k' });
-    forged.world.clock.increment(1);
-    await note(forged, { orderKey: 'k' });
+    for (let at = 0; at < 2; at += 1) {
+      await note(forged, { orderKey: 'k' });
+      await reboot(forged);
+      world.clock.increment(1);
+    }
   },
   'machines-are-spared': async (forged) => {
     recovering(forged);

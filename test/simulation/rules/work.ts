@@ -5,6 +5,7 @@ import {
   heardAtMs,
   HEARD_WITHIN_MS,
   isAlive,
+  isGivenUp,
   isLadder,
   LADDER,
   liveLeases,
@@ -82,10 +83,14 @@ export const WORK: readonly Rule[] = [
         const now = { atMs, holds: tables.holds, order: orderOf(tables, row, atMs) };
         const may = (process: Process) => whyNot(process, row, now) === null;
         const isDue = may('ShepherdRecovery');
+        // A machine whose start was given up climbs the ladder, and waits between its rungs.
+        const mayStart = may('ShepherdAgentStart') && !isGivenUp(row, atMs);
         if (may('ShepherdDeprovision')) yield [row.machineId, 'due to be given back'];
+        // Whoever switched it off before its agent was started may want it so.
+        if (row.provided?.status === 'Stopped' && !row.agentStarted) continue;
         if (isDue && mayRecover && !isFull(scene.world, machine))
           yield [row.machineId, 'due for recovery'];
-        if (!isDue && may('ShepherdAgentStart')) yield [row.machineId, 'due for its agent'];
+        if (mayStart) yield [row.machineId, 'due for its agent'];
       }
     }),
   },
