@@ -1,8 +1,8 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { root } from '../repo/sources.ts';
 import { isProvided } from '../support/programs.ts';
 
@@ -31,14 +31,21 @@ export const hasPromtool: boolean = isProvided(
   { tested: 'that alerts fire and are silent', by: 'prometheus' },
 );
 
-/** Runs all cases in one process. Answers what promtool printed; empty when all hold. */
+/** Runs all cases in one process, each with the rules of its alert. Answers what promtool printed; empty when all hold. */
 export async function runPromtool(cases: readonly PromCase[]): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'shepherd-rules-'));
   try {
-    const files = (['1m', '1h'] as const).map((step) => {
-      const file = join(directory, `cases-${step}.yml`);
-      const of = cases.filter((each) => each.step === step);
-      writeFileSync(file, stringify(testFile(step, of), { lineWidth: 0 }));
+    const { groups } = parse(readFileSync(RULES, 'utf8')) as { groups: RuleGroup[] };
+    const kinds = Map.groupBy(cases, ({ alert, step }) => `${alert}-${step}`);
+    const files = [...kinds].map(([kind, of]) => {
+      const { alert, step } = of[0]!;
+      const [rules, file] = [join(directory, `${kind}.rules.yml`), join(directory, `${kind}.yml`)];
+      const ofAlert = groups.map((group) => ({
+        ...group,
+        rules: group.rules.filter((rule) => rule.alert === alert),
+      }));
+      writeFileSync(rules, stringify({ groups: ofAlert }, { lineWidth: 0 }));
+      writeFileSync(file, stringify(testFile(step, rules, of), { lineWidth: 0 }));
       return file;
     });
     return await new Promise((resolve, reject) => {
@@ -53,8 +60,12 @@ export async function runPromtool(cases: readonly PromCase[]): Promise<string> {
   }
 }
 
-const testFile = (step: PromCase['step'], cases: readonly PromCase[]) => ({
-  rule_files: [RULES],
+interface RuleGroup {
+  readonly rules: readonly { readonly alert: string }[];
+}
+
+const testFile = (step: PromCase['step'], rules: string, cases: readonly PromCase[]) => ({
+  rule_files: [rules],
   evaluation_interval: step,
   tests: cases.map(({ name, series, alert, at, expected }) => ({
     name,
