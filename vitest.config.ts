@@ -9,6 +9,7 @@ const files = filesByProject();
 /** Files that take half a minute, mostly of waiting: started last, they would run on alone. */
 const SLOW = [
   'actors/balancing/haproxy-vectors',
+  'actors/balancing/killed-haproxy',
   'adapters/bmdb/pg/contract-',
   'adapters/bmdb/pg/locked-rows',
   'adapters/bmdb/embedded/',

@@ -19,7 +19,7 @@ const NIGHT = [
   'test/**/*.browser.test.ts',
   // A whole fleet for each of many faults; the simulation strikes at random in every run.
   'test/actors/crash-isolation.test.ts',
-  'test/actors/balancing/{engine-calls,engine-vectors,haproxy-vectors}.test.ts',
+  'test/actors/balancing/{engine-calls,engine-vectors,haproxy-vectors,killed-haproxy}.test.ts',
   'test/adapters/balancer/haproxy/{at-once,faults,left-behind,together,traffic}.test.ts',
   // Tests of many rows or large files.
   'test/machines/scale.test.ts',

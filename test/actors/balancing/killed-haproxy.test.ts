@@ -1,0 +1,12 @@
+import { describe } from 'vitest';
+import { hasHaproxyFor } from '../../support/haproxy.ts';
+import { haproxyWorld } from './haproxy-world.ts';
+import { strikes } from './kills.ts';
+
+describe.runIf(hasHaproxyFor('daemons that are killed'))(
+  'a daemon that is killed, on the real HAProxy',
+  () => {
+    const lacks = ['fail', 'holdBack'];
+    strikes({ open: () => haproxyWorld(true), lacks, isReal: true });
+  },
+);
