@@ -154,21 +154,6 @@ test('12: without a time the waits double up to half an hour, and begin anew aft
   expect((failure as Throttled).retryAtMs - stand.clock.now()).toBe(60_000);
 });
 
-test.each([
-  [RESOURCE, 500],
-  [RESOURCE, 422],
-  [BACKEND, 500],
-  ['/api/LBaaS/v1/bind.json', 500],
-])('16: when page 2 of %s fails with %d, so does all of it', async (route, code) => {
-  const stand = await createStand({ knobs: { limitMax: 1 } });
-  await stand.build();
-  stand.forget();
-  stand.fake.addFault({ match: { route, page: 2 }, effect: { type: 'status', code } });
-  const failure = await stand.failureOf(stand.balancer.observe(OWNER, { signal }));
-  expect(failure).toMatchObject({ code: code === 422 ? 'remote-failure' : 'unreachable' });
-  expect(stand.writes()).toEqual([]);
-});
-
 test('14: what was created and not tagged is shown, adopted, and not made again', async () => {
   const stand = await createStand();
   await stand.observe();
