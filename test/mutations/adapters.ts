@@ -54,7 +54,7 @@ export const mutations = mutationsOf({
     'a-host-key-may-change-in-between':
       '      if (hostKey[-.equals(key)-]{+ !== undefined+}) return true;\n',
   },
-  'src/adapters/ssh/ssh2-upload.ts test/adapters/ssh/shell.contract.test.ts test/adapters/ssh/sshd-resume.test.ts':
+  'src/adapters/ssh/ssh2-upload.ts test/adapters/ssh/shell.contract.test.ts test/adapters/ssh/sshd-upload.test.ts':
     {
       'a-part-of-another-content-is-continued':
         '[-sha256(content.subarray(0, sizeBytes)) === sum ? sizeBytes : 0-]{+sum === undefined ? 0 : sizeBytes+}',

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import {
   Cancelled,
   CommandFailed,
@@ -39,23 +39,19 @@ const shellWith = (options: Partial<Ssh2ShellOptions> = {}) =>
   createSsh2Shell({ signers: [key], clock: systemClock, log: silentLog, ...options });
 
 let dir: string;
-const ends: (() => Promise<void> | void)[] = [];
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'shepherd-odd-'));
-});
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-  await rm(dir, { recursive: true, force: true });
+  onTestFinished(() => rm(dir, { recursive: true, force: true }));
 });
 const start = async (options: OddServerOptions = {}) => {
   const server = await startOddServer(options);
-  ends.push(server.close);
+  onTestFinished(server.close);
   return server;
 };
 const connect = async (options: OddServerOptions = {}) => {
   const server = await start(options);
   const session = await shellWith().connect(server.target, live);
-  ends.push(session.close);
+  onTestFinished(session.close);
   return { server, session };
 };
 
@@ -107,7 +103,7 @@ describe('keys', () => {
     const keys = Array.from({ length: 5 }, () => parseSshKey(rawKey(), 'key'));
     const server = await start({ onlyKey: blobOf(keys[3]!) });
     const session = await shellWith({ signers: keys }).connect(server.target, live);
-    ends.push(session.close);
+    onTestFinished(session.close);
     expect(server.keysOffered).toEqual(keys.slice(0, 4).map(blobOf));
   });
   test('that are all refused leave no connection behind', async () => {
@@ -133,7 +129,7 @@ describe('the rights of root', () => {
     const server = await start({ exec: endAtOnce });
     const shell = shellWith(sudo ? { sudo } : {});
     const session = await shell.connect({ ...server.target, username }, live);
-    ends.push(session.close);
+    onTestFinished(session.close);
     await session.execute(['cat', 'x'], nothing, live);
     await session.upload('/root/agent', uploadOf(nothing), live).catch(() => undefined);
     expect(server.commands[0]).toBe(command);
@@ -281,7 +277,7 @@ describe('a rude machine', () => {
       socket.resume().end(text);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    ends.push(() => new Promise<void>((resolve) => server.close(() => resolve())));
+    onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())));
     const { port } = server.address() as AddressInfo;
     const attempt = shellWith().connect({ host: '127.0.0.1', port, username: 'root' }, live);
     await expect(attempt).rejects.toBeInstanceOf(kind);

@@ -20,13 +20,16 @@ import type { Sshd } from './sshd.ts';
 /** Against OpenSSH's real server. */
 let stand: ReturnType<typeof createSshdStand>;
 let sshd: Sshd;
+let path: string;
 beforeEach(async () => {
   stand = createSshdStand();
   sshd = await stand.sshd();
+  path = join(sshd.home, 'agent');
 });
 afterEach(() => stand.close());
 
 const MB = 1_000_000;
+const sftpServers = () => sftpServersOf(sshd);
 const agentOn = ({ home }: Sshd) => join(home, 'agent');
 const sizeIn = async ({ home }: Sshd, name: string) => (await stat(join(home, name))).size;
 describe('an upload', () => {
@@ -53,7 +56,6 @@ describe('an upload', () => {
   });
 
   test('replaces a program that is running', async () => {
-    const path = agentOn(sshd);
     await writeFile(path, await readFile('/bin/sleep'), { mode: 0o755 });
     const running = spawn(path, ['1000'], { stdio: 'ignore' });
     stand.later(() => running.kill('SIGKILL'));
@@ -68,43 +70,189 @@ describe('an upload', () => {
   });
 
   test('onto a directory, or into none, is refused', async () => {
-    await mkdir(agentOn(sshd));
+    await mkdir(path);
     const session = await stand.connect(sshd);
-    const onto = session.upload(agentOn(sshd), uploadOf(nothing), live);
+    const onto = session.upload(path, uploadOf(nothing), live);
     await expect(onto).rejects.toBeInstanceOf(UploadFailed);
     await expect(onto).rejects.toThrow(/is a directory/);
     const into = session.upload(join(sshd.home, 'none/agent'), uploadOf(nothing), live);
     await expect(into).rejects.toBeInstanceOf(UploadFailed);
     expect(await namesIn(sshd.home)).toEqual(['agent']);
-    expect(await namesIn(agentOn(sshd))).toEqual([]);
+    expect(await namesIn(path)).toEqual([]);
   });
 
   test('over a slow line arrives', async () => {
     const line = await stand.proxy(sshd, { upBytesPerSecond: 300_000, downBytesPerSecond: 20_000 });
     const file = uploadOf(randomBytes(400_000));
-    await (await stand.connect(line)).upload(agentOn(sshd), file, live);
-    expect((await readFile(agentOn(sshd))).equals(file.content)).toBe(true);
+    await (await stand.connect(line)).upload(path, file, live);
+    expect((await readFile(path)).equals(file.content)).toBe(true);
   });
 
   test('over a line that is too slow ends with its limit, and is resumed by the next', async () => {
     const line = await stand.proxy(sshd, { upBytesPerSecond: 400_000 });
     const file = uploadOf(randomBytes(4 * MB));
     const slow = await stand.connect(line, { limits: { uploadMs: () => 1_500 } });
-    const broken = slow.upload(agentOn(sshd), file, live);
+    const broken = slow.upload(path, file, live);
     await expect(broken).rejects.toBeInstanceOf(TimedOut);
-    await (await stand.connect(sshd)).upload(agentOn(sshd), file, live);
-    expect((await readFile(agentOn(sshd))).equals(file.content)).toBe(true);
+    await (await stand.connect(sshd)).upload(path, file, live);
+    expect((await readFile(path)).equals(file.content)).toBe(true);
     expect(resumes(stand.log)).toHaveLength(1);
   });
 
   test('to a machine that reads no more ends with its limit', async () => {
     const session = await stand.connect(sshd, { limits: { uploadMs: () => 5_000 } });
-    const upload = session.upload(agentOn(sshd), uploadOf(randomBytes(60 * MB)), live);
+    const upload = session.upload(path, uploadOf(randomBytes(60 * MB)), live);
     upload.catch(() => undefined);
-    const sftpServers = () => sftpServersOf(sshd);
     await expect.poll(sftpServers, patient).toHaveLength(1);
     for (const pid of sftpServers()) process.kill(pid, 'SIGSTOP');
     await expect(upload).rejects.toBeInstanceOf(TimedOut);
-    await expect(stat(agentOn(sshd))).rejects.toMatchObject({ code: 'ENOENT' });
+    await expect(stat(path)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});
+
+const partsIn = async () => (await namesIn(sshd.home)).filter((name) => name.includes('.part-'));
+
+/** Breaks off when about so much of the file is there. */
+async function breakOff(file: ReturnType<typeof uploadOf>, afterBytes: number) {
+  const line = await stand.proxy(sshd, { cutAfterBytes: afterBytes });
+  const broken = (await stand.connect(line)).upload(path, file, live);
+  await expect(broken).rejects.toBeInstanceOf(Unreachable);
+  await expect.poll(sftpServers, { ...patient, message: 'the machine has noticed' }).toEqual([]);
+}
+
+describe('an upload that broke off', () => {
+  test('goes on where it ended', async () => {
+    const file = await programOf(12 * MB);
+    await breakOff(file, 8 * MB);
+    expect(await partsIn()).toHaveLength(1);
+    const line = await stand.proxy(sshd, {});
+    const session = await stand.connect(line);
+    await session.upload(path, file, live);
+    expect((await readFile(path)).equals(file.content)).toBe(true);
+    expect(resumes(stand.log)[0]).toBeGreaterThan(4 * MB);
+    expect(line.upBytes(), 'only the rest was sent').toBeLessThan(8 * MB);
+    expect(await namesIn(sshd.home)).toEqual(['agent']);
+    await session.execute([path], nothing, live);
+  });
+
+  test('goes on again and again', async () => {
+    const file = uploadOf(randomBytes(12 * MB));
+    for (let round = 0; round < 3; round += 1) await breakOff(file, 4 * MB);
+    expect(await partsIn(), 'one part, however often').toHaveLength(1);
+    await (await stand.connect(sshd)).upload(path, file, live);
+    expect((await readFile(path)).equals(file.content)).toBe(true);
+    expect(resumes(stand.log)).toHaveLength(3);
+    expect(resumes(stand.log)).toEqual(resumes(stand.log).toSorted((a, b) => a - b));
+  });
+
+  test('begins anew when its part was changed meanwhile', async () => {
+    const file = uploadOf(randomBytes(6 * MB));
+    await breakOff(file, 4 * MB);
+    const part = join(sshd.home, (await partsIn())[0]!);
+    const content = await readFile(part);
+    content[1_000]! ^= 1;
+    await writeFile(part, content);
+    await (await stand.connect(sshd)).upload(path, file, live);
+    expect((await readFile(path)).equals(file.content)).toBe(true);
+    expect(resumes(stand.log)).toEqual([]);
+    expect(await namesIn(sshd.home)).toEqual(['agent']);
+  });
+
+  test('begins anew when its part is longer than it', async () => {
+    const file = uploadOf(randomBytes(MB));
+    const name = `.agent.part-${file.sha256.slice(0, 16)}-of somebody`;
+    await writeFile(
+      join(sshd.home, name),
+      Buffer.concat([file.content, nothing, Buffer.from('x')]),
+    );
+    await (await stand.connect(sshd)).upload(path, file, live);
+    expect((await readFile(path)).equals(file.content)).toBe(true);
+    expect(resumes(stand.log)).toEqual([]);
+  });
+
+  test('is of no use to other content, and is removed', async () => {
+    await breakOff(uploadOf(randomBytes(6 * MB)), 4 * MB);
+    const other = uploadOf(randomBytes(6 * MB));
+    await (await stand.connect(sshd)).upload(path, other, live);
+    expect((await readFile(path)).equals(other.content)).toBe(true);
+    expect(resumes(stand.log)).toEqual([]);
+    expect(await namesIn(sshd.home)).toEqual(['agent']);
+  });
+
+  test('goes on although the machine still holds its part open, and the program can run', async () => {
+    const file = await programOf(12 * MB);
+    const dead = await stand.proxy(sshd, { holdAfterBytes: 6 * MB });
+    const limits = { uploadMs: () => 1_500 };
+    const first = (await stand.connect(dead, { limits })).upload(path, file, live);
+    await expect(first).rejects.toBeInstanceOf(TimedOut);
+    expect(sftpServers(), 'nobody told the machine').toHaveLength(1);
+    const session = await stand.connect(sshd);
+    await session.upload(path, file, live);
+    expect(resumes(stand.log)).toHaveLength(1);
+    expect(sftpServers().length).toBeGreaterThan(0);
+    await session.execute([path], nothing, live);
+    expect((await readFile(path)).equals(file.content)).toBe(true);
+  });
+});
+
+describe('several uploads at once', () => {
+  const outcomes = async (files: readonly ReturnType<typeof uploadOf>[]) => {
+    const sessions = await Promise.all(files.map(() => stand.connect(sshd)));
+    let ended = false;
+    const seen = new Set<string>();
+    const watching = (async () => {
+      while (!ended) {
+        const content = await readFile(path).catch(() => undefined);
+        if (content) seen.add(uploadOf(content).sha256);
+      }
+    })();
+    const results = await Promise.allSettled(
+      sessions.map((session, at) => session.upload(path, files[at]!, live)),
+    );
+    ended = true;
+    await watching;
+    for (const result of results) {
+      if (result.status === 'fulfilled') continue;
+      expect(result.reason).toBeInstanceOf(UploadFailed);
+    }
+    expect(results.some(({ status }) => status === 'fulfilled')).toBe(true);
+    seen.add(uploadOf(await readFile(path)).sha256);
+    const whole = new Set(files.map(({ sha256 }) => sha256));
+    expect(
+      [...seen].filter((sha256) => !whole.has(sha256)),
+      'whoever looks sees no part',
+    ).toEqual([]);
+    expect(await namesIn(sshd.home)).toEqual(['agent']);
+    return results.map(({ status }) => status);
+  };
+
+  test('of the same content do not mix', async () => {
+    const file = await programOf(4 * MB);
+    await outcomes(Array.from({ length: 5 }, () => file));
+    await (await stand.connect(sshd)).execute([path], nothing, live);
+  });
+
+  test('of different contents do not mix', async () => {
+    await outcomes(await Promise.all(Array.from({ length: 5 }, () => programOf(4 * MB))));
+    await (await stand.connect(sshd)).execute([path], nothing, live);
+  });
+
+  test('one that comes later takes over the part of one that is still alive', async () => {
+    const file = await programOf(8 * MB);
+    const slow = await stand.proxy(sshd, { upBytesPerSecond: 3 * MB });
+    const first = (await stand.connect(slow)).upload(path, file, live);
+    first.catch(() => undefined);
+    const sizeOfPart = async () => {
+      const [name] = await partsIn();
+      return name === undefined ? 0 : (await readFile(join(sshd.home, name))).length;
+    };
+    await expect.poll(sizeOfPart, patient).toBeGreaterThan(MB);
+    const session = await stand.connect(sshd);
+    await session.upload(path, file, live);
+    expect(resumes(stand.log)).toHaveLength(1);
+    expect((await readFile(path)).equals(file.content)).toBe(true);
+    await first;
+    expect((await readFile(path)).equals(file.content)).toBe(true);
+    await session.execute([path], nothing, live);
   });
 });
