@@ -1,24 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { providerName } from '../../src/domain/ids.ts';
-import { byProcess } from '../../src/domain/statistics.ts';
-import type { Counts } from '../../src/domain/statistics.ts';
-import { MINUTE, PROVIDER, providedOf } from './bmdb-rows.ts';
+import { MINUTE, NOTHING_COUNTED, PROVIDER, providedOf } from './bmdb-rows.ts';
 import { SIGNAL, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { agentTags, installing } from './bmdb-vectors.ts';
-
-const NOTHING: Counts = {
-  machines: 0,
-  provided: 0,
-  heartbeating: 0,
-  installationPending: 0,
-  installed: 0,
-  installationFailed: 0,
-  pendingAgentStart: 0,
-  pendingRecovery: 0,
-  activeWork: byProcess(() => 0),
-  activeBackoffs: byProcess(() => 0),
-};
 
 /**
  * What is counted as what is told by the tests of `statisticsOf`, which the statements are compared with
@@ -30,7 +15,7 @@ export function inspectionContract(s: Stage): void {
 
   describe('statistics', () => {
     it('count machines by their condition, the fleet and each provider, each part by itself', async () => {
-      expect(await statistics()).toEqual({ fleet: NOTHING, providers: new Map() });
+      expect(await statistics()).toEqual({ fleet: NOTHING_COUNTED, providers: new Map() });
       const at = await now();
       const other = providerName('other');
       await add({ provided: null });
@@ -43,7 +28,7 @@ export function inspectionContract(s: Stage): void {
         provided: providedOf('elsewhere', { provider: other }),
       });
       await add({ provided: providedOf('fresh', { provider: other }) });
-      const conditions = { ...NOTHING, heartbeating: 1, pendingRecovery: 1 };
+      const conditions = { ...NOTHING_COUNTED, heartbeating: 1, pendingRecovery: 1 };
       const metal = {
         ...conditions,
         ...{ machines: 3, provided: 3, installationPending: 2, installationFailed: 1 },
@@ -53,15 +38,15 @@ export function inspectionContract(s: Stage): void {
         fleet: { ...metal, ...rest, machines: 6, provided: 5 },
         providers: new Map([
           [PROVIDER, metal],
-          [other, { ...NOTHING, ...rest, machines: 2, provided: 2 }],
+          [other, { ...NOTHING_COUNTED, ...rest, machines: 2, provided: 2 }],
         ]),
       };
       expect(await statistics()).toEqual(expected);
       // What was not asked for is 0.
       const { inspection } = s.h.bmdb;
       expect((await inspection.statistics(SIGNAL, 'machines')).fleet).toEqual(expected.fleet);
-      expect((await inspection.statistics(SIGNAL, 'work')).fleet).toEqual(NOTHING);
-      expect((await inspection.statistics(SIGNAL, 'backoffs')).fleet).toEqual(NOTHING);
+      expect((await inspection.statistics(SIGNAL, 'work')).fleet).toEqual(NOTHING_COUNTED);
+      expect((await inspection.statistics(SIGNAL, 'backoffs')).fleet).toEqual(NOTHING_COUNTED);
     });
 
     it('count work while its session lives, and waits until they end', async () => {
@@ -72,7 +57,7 @@ export function inspectionContract(s: Stage): void {
       await short.claim('ShepherdAgentStart', second);
       await (await s.session.claim('UnitTest2', first)).fail(STEADY, 'x');
       const before = (await statistics()).fleet;
-      const { activeWork: none } = NOTHING;
+      const { activeWork: none } = NOTHING_COUNTED;
       expect(before.activeWork).toEqual({ ...none, UnitTest1: 2, ShepherdAgentStart: 1 });
       expect(before.activeBackoffs).toEqual({ ...none, UnitTest2: 1 });
       expect(before.pendingAgentStart).toBe(1);

@@ -4,6 +4,8 @@ import { machineId, providerName } from '../../src/domain/ids.ts';
 import type { LadderRow, MachineRow, Provided } from '../../src/domain/machine.ts';
 import { NO_TRAITS } from '../../src/domain/traits.ts';
 import type { StandingRung } from '../../src/domain/recovery/rung-names.ts';
+import { byProcess, type Counts } from '../../src/domain/statistics.ts';
+import { deprovisionAsked, ladderRow } from '../support/facts.ts';
 
 export const MINUTE = 60_000;
 export const PROVIDER = providerName('metal');
@@ -33,28 +35,23 @@ export const startedAt = (atMs: number): Pick<MachineRow, 'agentStarted'> => ({
 });
 
 /** Ann asked then to give it back, and nothing was done about it yet. */
-export const requestedAt = (atMs: number): NonNullable<MachineRow['deprovision']> => ({
-  requestedAtMs: atMs,
-  requestedBy: 'ann',
-  reason: 'no longer needed',
-  drain: null,
-  returnToPool: false,
-  attempts: 0,
-  askedAtMs: null,
-});
+export const requestedAt = (atMs: number): NonNullable<MachineRow['deprovision']> =>
+  deprovisionAsked({ requestedAtMs: atMs, reason: 'no longer needed' });
+
+/** What statistics count where there is nothing. */
+export const NOTHING_COUNTED: Counts = {
+  machines: 0,
+  provided: 0,
+  heartbeating: 0,
+  installationPending: 0,
+  installed: 0,
+  installationFailed: 0,
+  pendingAgentStart: 0,
+  pendingRecovery: 0,
+  activeWork: byProcess(() => 0),
+  activeBackoffs: byProcess(() => 0),
+};
 
 /** On a rung of the ladder, of which nothing else is known. */
-export const ladderOn = (rung: StandingRung, change: Partial<LadderRow> = {}): LadderRow => ({
-  rung,
-  attempts: 1,
-  nextAtMs: null,
-  askedAtMs: null,
-  askedRung: null,
-  orderKey: null,
-  operationRef: null,
-  bootIdBefore: null,
-  hostKeyBefore: null,
-  offSeenAtMs: null,
-  powerOffAskedAtMs: null,
-  ...change,
-});
+export const ladderOn = (rung: StandingRung, change: Partial<LadderRow> = {}): LadderRow =>
+  ladderRow({ rung, attempts: 1, ...change });

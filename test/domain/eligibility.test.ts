@@ -8,57 +8,26 @@ import {
   recoveryRefusal,
   refusal,
 } from '../../src/domain/eligibility.ts';
-import { machineId, providerName, sessionId } from '../../src/domain/ids.ts';
-import type { HoldKind, HoldRow, MachineRow, OrderRow, Process } from '../../src/domain/machine.ts';
+import type { HoldRow, MachineRow, Process } from '../../src/domain/machine.ts';
 import { PROVIDER_STATUSES } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { ladderRow } from '../support/facts.ts';
-import { NO_TRAITS } from '../../src/domain/traits.ts';
+import {
+  deprovisionAsked,
+  hold,
+  ladderRow,
+  liveWork,
+  machineRow,
+  NOW_MS as NOW,
+  orderRow,
+  provided,
+} from '../support/facts.ts';
 
-const NOW = 1_700_000_000_000;
 const MINUTE = 60_000;
 const ago = (minutes: number) => NOW - minutes * MINUTE;
 
-const provided = {
-  provider: providerName('metal'),
-  providerId: 'd1',
-  reservationId: 'r1',
-  address: null,
-  ...NO_TRAITS,
-  location: 'ny',
-  status: 'Running',
-} as const;
-
-const row = (change: Partial<MachineRow> = {}): MachineRow => ({
-  machineId: machineId('00000000-0000-4000-8000-000000000001'),
-  createdAtMs: ago(100),
-  provided,
-  agentStarted: null,
-  heartbeat: null,
-  installation: install(null, null),
-  startAttempt: null,
-  recovery: null,
-  bootTimes: { reboot: [], reinstall: [] },
-  order: null,
-  permit: false,
-  quarantine: null,
-  deprovision: null,
-  missing: null,
-  hostKey: null,
-  members: [],
-  work: [],
-  backoffs: [],
-  ...change,
-});
-const ASKED = {
-  requestedAtMs: NOW,
-  requestedBy: 'ann',
-  reason: 'test',
-  drain: null,
-  returnToPool: false,
-  attempts: 0,
-  askedAtMs: null,
-};
+const row = (change: Partial<MachineRow> = {}): MachineRow =>
+  machineRow({ createdAtMs: ago(100), ...change });
+const ASKED = deprovisionAsked();
 const started = (minutesAgo: number) => ({ atMs: ago(minutesAgo), publicKey: '00', bootId: null });
 const beat = (minutesAgo: number) => ({ atMs: ago(minutesAgo), bootId: null });
 function install(
@@ -74,17 +43,7 @@ function install(
     reportResult: report === null ? null : result,
   };
 }
-const hold = (kind: HoldKind, slotId = 'r1', untilMs: number | null = null): HoldRow => ({
-  provider: provided.provider,
-  slotId,
-  kind,
-  untilMs,
-  setBy: 'ann',
-  reason: 'test',
-});
-const worked = (process: Process) => [
-  { process, sessionId: sessionId('s'), epoch: '1', startedAtMs: NOW },
-];
+const worked = (process: Process) => [liveWork(process)];
 
 const mayStart = (change: Partial<MachineRow>, holds: HoldRow[] = []) =>
   agentStartRefusal(row(change), holds, NOW, DEFAULT_LOSS);
@@ -169,15 +128,7 @@ describe('recovery', () => {
   });
 
   it('is for machines with an order, lost or not, and waits for nothing then', () => {
-    const order: OrderRow = {
-      key: 'one',
-      verb: 'reboot',
-      by: 'ann',
-      reason: 'x',
-      force: false,
-      drain: null,
-      expiresAtMs: NOW + 1,
-    };
+    const order = orderRow({ expiresAtMs: NOW + 1 });
     const wait = { untilMs: NOW + 1, cause: '', lastIntervalSeconds: 60 };
     const waiting: Partial<MachineRow> = {
       recovery: ladderRow({ nextAtMs: NOW + 1 }),
@@ -196,7 +147,7 @@ describe('recovery', () => {
   });
 
   it.each(PROVIDER_STATUSES)('with provider status %s', (status) => {
-    const may = mayRecover({ ...LOST, provided: { ...provided, status } }) === null;
+    const may = mayRecover({ ...LOST, provided: provided({ status }) }) === null;
     expect(may).toBe(['Running', 'Stopped', 'Unknown'].includes(status));
   });
 });
@@ -215,7 +166,7 @@ describe('agent start', () => {
   });
 
   it.each([null, ...PROVIDER_STATUSES])('with provider status %s', (status) => {
-    const may = mayStart({ provided: { ...provided, status } }) === null;
+    const may = mayStart({ provided: provided({ status }) }) === null;
     expect(may).toBe([null, 'Running', 'Unknown'].includes(status));
   });
 });
@@ -257,7 +208,7 @@ describe('giving a machine back', () => {
     for (const change of [
       { quarantine: parked },
       { provided: null },
-      ...PROVIDER_STATUSES.map((status) => ({ provided: { ...provided, status } })),
+      ...PROVIDER_STATUSES.map((status) => ({ provided: provided({ status }) })),
       { installation: install(10, 10) },
       { ...LOST, permit: true },
       { ...LOST, heartbeat: beat(0) },
@@ -283,9 +234,9 @@ describe('what bars a machine', () => {
   it('holds of the right kind, slot and time', () => {
     expect(mayStart({}, [hold('no-start')])).toBe('a hold forbids it');
     expect(mayStart({}, [hold('no-recover'), hold('no-allocate'), hold('preserve')])).toBeNull();
-    expect(mayStart({}, [hold('no-start', 'other')])).toBeNull();
-    expect(mayStart({}, [hold('no-start', 'r1', NOW)])).toBeNull();
-    expect(mayStart({}, [hold('no-start', 'r1', NOW + 1)])).toBe('a hold forbids it');
+    expect(mayStart({}, [{ ...hold('no-start'), slotId: 'other' }])).toBeNull();
+    expect(mayStart({}, [hold('no-start', NOW)])).toBeNull();
+    expect(mayStart({}, [hold('no-start', NOW + 1)])).toBe('a hold forbids it');
     expect(mayRecover(LOST, [hold('no-recover')])).toBe('a hold forbids it');
     const now = { holds: [hold('preserve')], nowMs: NOW, loss: DEFAULT_LOSS };
     expect(refusal('ShepherdReinstall', row(LOST), now)).toBe('a hold forbids it');

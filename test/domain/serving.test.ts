@@ -16,6 +16,7 @@ import {
   deprovisionAsked,
   device,
   hold,
+  ladderRow,
   liveWork,
   machineRow,
   memberRow,
@@ -100,14 +101,7 @@ describe('a machine that a balancer may be sending traffic to', () => {
     [
       'a cool-down comes first',
       'ShepherdRecovery',
-      {
-        ...lost(1),
-        recovery: {
-          ...{ rung: 'rebooting', attempts: 1, nextAtMs: NOW_MS + 1, askedAtMs: null },
-          ...{ askedRung: null, orderKey: null, operationRef: null, bootIdBefore: null },
-          ...{ hostKeyBefore: null, offSeenAtMs: null, powerOffAskedAtMs: null },
-        },
-      },
+      { ...lost(1), recovery: ladderRow({ attempts: 1, nextAtMs: NOW_MS + 1 }) },
       'it cools down after an attempt',
     ],
   ])('%s', (_, process, change, expected) => {

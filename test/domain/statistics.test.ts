@@ -4,7 +4,13 @@ import type { MachineRow } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { byProcess, candidatesOf, statisticsOf } from '../../src/domain/statistics.ts';
 import type { Counts } from '../../src/domain/statistics.ts';
-import { machineRow, MINUTE, providedOf, PROVIDER } from '../contracts/bmdb-rows.ts';
+import {
+  machineRow,
+  MINUTE,
+  NOTHING_COUNTED,
+  providedOf,
+  PROVIDER,
+} from '../contracts/bmdb-rows.ts';
 import { ladderRow, liveWork } from '../support/facts.ts';
 
 const NOW = 1_700_000_000_000;
@@ -27,18 +33,6 @@ const installation = (request: bigint | null, report: bigint | null, result = 'S
     reportResult: report === null ? null : (result as 'Success' | 'Error'),
   },
 });
-const ZERO: Counts = {
-  machines: 0,
-  provided: 0,
-  heartbeating: 0,
-  installationPending: 0,
-  installed: 0,
-  installationFailed: 0,
-  pendingAgentStart: 0,
-  pendingRecovery: 0,
-  activeWork: byProcess(() => 0),
-  activeBackoffs: byProcess(() => 0),
-};
 
 test('nine machines in all conditions are counted', () => {
   const fleet = rows(
@@ -53,7 +47,7 @@ test('nine machines in all conditions are counted', () => {
     { ...started, ...heard(20), ...installation(10n, 10n) },
   );
   const counts = {
-    ...ZERO,
+    ...NOTHING_COUNTED,
     machines: 9,
     provided: 9,
     heartbeating: 3,
@@ -69,7 +63,7 @@ test('nine machines in all conditions are counted', () => {
 });
 
 test('an empty database counts nothing', () => {
-  expect(statisticsOf([], now)).toEqual({ fleet: ZERO, providers: new Map() });
+  expect(statisticsOf([], now)).toEqual({ fleet: NOTHING_COUNTED, providers: new Map() });
 });
 
 describe('counted as they are meant:', () => {
@@ -106,7 +100,7 @@ describe('counted as they are meant:', () => {
     ],
     ['a row that cannot be read', { ...started, unreadable: 'new' }, idle],
   ])('%s', (_, change, expected) => {
-    const fresh = { ...ZERO, machines: 1, provided: 1, pendingAgentStart: 1 };
+    const fresh = { ...NOTHING_COUNTED, machines: 1, provided: 1, pendingAgentStart: 1 };
     expect(fleetOf(change)).toEqual({ ...fresh, ...expected });
   });
 });

@@ -60,7 +60,7 @@ export function scriptedBmdb(nowMs: () => number): ScriptedBmdb {
           signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
           scans.push({
             beganAtMs,
-            answer: (rows = {}) => resolve({ ...EMPTY, ...momentAt(beganAtMs), ...rows }),
+            answer: (rows = {}) => resolve({ ...NOTHING_READ, ...momentAt(beganAtMs), ...rows }),
             fail: reject,
           });
         });
@@ -73,7 +73,8 @@ export function scriptedBmdb(nowMs: () => number): ScriptedBmdb {
           changes.push({
             beganAtMs,
             cursor,
-            answer: (rows = {}) => resolve({ ...EMPTY, gone: [], ...momentAt(beganAtMs), ...rows }),
+            answer: (rows = {}) =>
+              resolve({ ...NOTHING_READ, gone: [], ...momentAt(beganAtMs), ...rows }),
             fail: reject,
             refuse: () => resolve(null),
           });
@@ -149,7 +150,7 @@ export function scriptedBmdb(nowMs: () => number): ScriptedBmdb {
 const momentAt = (atMs: number): ReadingMoment => ({ nowMs: atMs, version: atMs });
 
 /** Without a cursor every read is a scan. */
-const EMPTY: Omit<BmdbSnapshot, keyof ReadingMoment> = {
+export const NOTHING_READ: Omit<BmdbSnapshot, keyof ReadingMoment> = {
   cursor: null,
   machines: [],
   intents: [],

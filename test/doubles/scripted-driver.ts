@@ -16,6 +16,7 @@ import { providerName, witness } from '../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
 import { SET_ID_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { NO_TRAITS } from '../../src/domain/traits.ts';
+import { free as freeListed } from '../support/facts.ts';
 import { recordingLog } from './recording-log.ts';
 import { createSeededRandom, createSimulatedClock } from './simulated-clock.ts';
 
@@ -53,23 +54,11 @@ export const free = (slot: string): DriverMachine => ({
 });
 
 /** Free capacity as a listing of the fleet has it. */
-export const unused = (slot: string, change: Partial<ProviderMachine> = {}): ProviderMachine => ({
-  id: null,
-  reservationId: slot,
-  hostname: null,
-  plan: 'small',
-  ...NO_TRAITS,
-  address: null,
-  remoteUser: 'root',
-  availability: 'KnownUnused',
-  failed: false,
-  status: null,
-  power: 'unknown',
-  tags: {},
-  ownership: 'ours',
-  observedAtMs: 0,
-  ...change,
-});
+export const unused = (slot: string, change: Partial<ProviderMachine> = {}): ProviderMachine =>
+  freeListed({
+    ...{ reservationId: slot, plan: 'small', ...NO_TRAITS, observedAtMs: 0 },
+    ...change,
+  });
 export const order = (change: Partial<FleetCreateRequest> = {}): FleetCreateRequest => ({
   unused: unused('slot-1'),
   hostname: 'one',

@@ -3,20 +3,8 @@ import { expect, test } from 'vitest';
 import { createMirrorRows } from '../../../src/actors/mirror/rows.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { finish } from '../../../src/domain/steps.ts';
+import { NOTHING_READ } from '../../doubles/scripted-bmdb.ts';
 import { machineRow, MACHINE } from '../../support/facts.ts';
-
-const around = {
-  cursor: null,
-  intents: [],
-  holds: [],
-  penalties: [],
-  sessions: [],
-  requests: [],
-  guard: [],
-  pools: [],
-  providerHolds: [],
-  leases: [],
-};
 
 /** A read of one machine: it begins, its snapshot is taken, and later it comes in. */
 interface Read {
@@ -58,7 +46,7 @@ test('whatever the order in which reads begin, see and come in, the newest seen 
         // `now()` of the transaction, which is no order.
         const moment = { nowMs: beganAtMs, version: seenAtMs };
         const machines = row ? [row] : [];
-        const some = { ...around, ...moment, machines };
+        const some = { ...NOTHING_READ, ...moment, machines };
         if (kind === 'scan') finish(rows.takeScan(some, beganAtMs));
         else if (kind === 'reading') rows.takeReading(MACHINE, { ...moment, row }, beganAtMs);
         else rows.takeChanges({ ...some, gone: row ? [] : [MACHINE] }, beganAtMs);

@@ -6,6 +6,7 @@ import { machineId, type MachineId } from '../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 import type { SlotNews } from '../../../src/machines/fleet.ts';
+import { NOTHING_READ } from '../../doubles/scripted-bmdb.ts';
 import { machineRow, PROVIDER, provided } from '../../support/facts.ts';
 
 const BEGAN_MS = 1_700_000_000_000;
@@ -43,19 +44,8 @@ const rowOf = (at: number): MachineRow => ({
 });
 const MACHINES = 5;
 const scan = (count = MACHINES): BmdbSnapshot => ({
-  nowMs: now,
-  version: now,
-  cursor: null,
+  ...{ ...NOTHING_READ, nowMs: now, version: now },
   machines: Array.from({ length: count }, (_, at) => rowOf(at)),
-  intents: [],
-  holds: [],
-  penalties: [],
-  providerHolds: [],
-  leases: [],
-  requests: [],
-  guard: [],
-  pools: [],
-  sessions: [],
 });
 const forever = new AbortController().signal;
 const turn = () => new Promise<void>((resolve) => void setImmediate(resolve));

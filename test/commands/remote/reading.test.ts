@@ -3,9 +3,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openDatabaseDoor } from '../../../src/commands/remote/database-door.ts';
 import type { Door } from '../../../src/commands/remote/door.ts';
 import { providerName, sessionId } from '../../../src/domain/ids.ts';
-import type { LadderRow } from '../../../src/domain/machine.ts';
 import { installationReportCodec } from '../../../src/wire/codec.ts';
 import { KEY, KEY_HEX } from '../../contracts/bmdb-rows.ts';
+import { ladderRow } from '../../support/facts.ts';
 import { takenIn } from '../../support/ingest.ts';
 import { idOf, machineStand, slotName, type MachineStand } from '../machine-stand.ts';
 import { runThrough } from './both-doors.ts';
@@ -187,12 +187,10 @@ describe('one machine', () => {
   test('is shown with everything a person needs', async () => {
     const nowMs = s.clock.now();
     const key = Buffer.from('a host key');
-    const recovery: LadderRow = {
-      ...{ rung: 'rebooting', attempts: 2, nextAtMs: nowMs + 5 * MINUTE },
-      ...{ askedAtMs: nowMs - MINUTE, askedRung: 'rebooting', orderKey: null },
-      ...{ operationRef: 'op-7', bootIdBefore: 'boot-1', hostKeyBefore: null },
-      ...{ offSeenAtMs: null, powerOffAskedAtMs: null },
-    };
+    const recovery = ladderRow({
+      ...{ attempts: 2, nextAtMs: nowMs + 5 * MINUTE, askedAtMs: nowMs - MINUTE },
+      ...{ askedRung: 'rebooting', operationRef: 'op-7', bootIdBefore: 'boot-1' },
+    });
     s.add(1, {
       recovery,
       hostKey: key.toString('base64'),

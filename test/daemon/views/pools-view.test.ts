@@ -8,22 +8,12 @@ import type { Pool } from '../../../src/domain/balancing/pools.ts';
 import { machineId, providerName, sessionId, slot, type Slot } from '../../../src/domain/ids.ts';
 import type { SlotFacts } from '../../../src/domain/machine.ts';
 import { emptyRow } from '../../doubles/mem-bmdb/tables.ts';
+import { memberRow } from '../../support/facts.ts';
 
 const ID = machineId('00000000-0000-4000-8000-000000000001');
 const A = slot('metal', 'a');
 const API = { pool: 'api', balancer: 'edge' };
-const active: MemberRow = {
-  ...API,
-  machineId: ID,
-  state: 'active',
-  sinceMs: 1,
-  deadlineMs: null,
-  how: null,
-  waived: false,
-  refused: false,
-  note: null,
-  sessions: 2,
-};
+const active = memberRow({ ...API, machineId: ID, sinceMs: 1, sessions: 2 });
 
 let facts: Map<Slot, SlotFacts>;
 let rows: PoolRow[];

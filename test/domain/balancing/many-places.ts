@@ -14,7 +14,7 @@ import {
   type Sight,
 } from '../../../src/domain/balancing/sights.ts';
 import type { MachineId } from '../../../src/domain/ids.ts';
-import { SLOT } from '../../support/facts.ts';
+import { memberRow, SLOT } from '../../support/facts.ts';
 import { pool as poolOf } from './pool.ts';
 
 /** A pool at a balancer, and whoever decides there alone. */
@@ -220,10 +220,8 @@ export function createPlaces(
   };
 }
 
-const newRow = ({ pool, balancer }: Place, machineId: MachineId): MemberRow => ({
-  ...{ pool: pool.pool, balancer, machineId, state: 'active', sinceMs: 0, deadlineMs: null },
-  ...{ how: null, waived: false, refused: false, note: null, sessions: null },
-});
+const newRow = ({ pool, balancer }: Place, machineId: MachineId): MemberRow =>
+  memberRow({ pool: pool.pool, balancer, machineId, sinceMs: 0 });
 
 export const placeOf = (
   name: string,

@@ -6,6 +6,7 @@ import {
 import type { MemberRow, Wish } from '../../../src/domain/balancing/members.ts';
 import { newRemembered, type Sight } from '../../../src/domain/balancing/sights.ts';
 import type { MachineId } from '../../../src/domain/ids.ts';
+import { memberRow } from '../../support/facts.ts';
 import { pool } from './pool.ts';
 
 /** One pass over the members of a pool, with as little said as a test needs. */
@@ -14,20 +15,8 @@ export const NOW = 1_700_000_000_000;
 export const NATIVE = { drain: 'native', sessions: true, health: true } as const;
 export const REMOVE = { drain: 'remove', sessions: false, health: false } as const;
 
-export const member = (machineId: MachineId, change: Partial<MemberRow> = {}): MemberRow => ({
-  pool: 'api',
-  balancer: 'edge',
-  machineId,
-  state: 'active',
-  sinceMs: NOW - 600_000,
-  deadlineMs: null,
-  how: null,
-  waived: false,
-  refused: false,
-  note: null,
-  sessions: null,
-  ...change,
-});
+export const member = (machineId: MachineId, change: Partial<MemberRow> = {}): MemberRow =>
+  memberRow({ balancer: 'edge', machineId, sinceMs: NOW - 600_000, ...change });
 export const draining = (machineId: MachineId, deadlineMs = NOW + 30_000): MemberRow =>
   member(machineId, { state: 'draining', deadlineMs, note: 'ann asked for reboot: test' });
 export const sight = (

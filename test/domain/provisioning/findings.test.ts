@@ -4,7 +4,7 @@ import type { MachineRow, ProviderMachine } from '../../../src/domain/machine.ts
 import { machineId, witness } from '../../../src/domain/ids.ts';
 import { isMissingDue } from '../../../src/domain/provisioning/findings.ts';
 import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
-import { reconcile, type ReconcileInput } from '../../../src/domain/provisioning/reconcile.ts';
+import type { ReconcileInput } from '../../../src/domain/provisioning/reconcile.ts';
 import {
   deprovisionAsked,
   device,
@@ -12,11 +12,11 @@ import {
   intentRow,
   machineRow,
   NOW_MS,
-  PROVIDER,
   provided,
   SESSION,
 } from '../../support/facts.ts';
 import { testRows } from '../../support/rows.ts';
+import { judge } from './judge.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -24,20 +24,6 @@ const dead = { sessionAlive: false } as const;
 const witnessed = (change: Partial<ProviderMachine> = {}) =>
   device({ tags: { [WITNESS_TAG]: intentRow().witness }, ...change });
 
-const judge = (change: Partial<ReconcileInput>) =>
-  reconcile({
-    provider: PROVIDER,
-    listed: [],
-    listingComplete: true,
-    nowMs: NOW_MS,
-    machines: [],
-    intents: [],
-    holds: [],
-    penalties: [],
-    machinesMax: 0,
-    chunkSize: 20,
-    ...change,
-  });
 const found = (change: Partial<ReconcileInput>) =>
   judge(change).machines.map(({ case: name, action }) => `${name} ${action}`);
 /** Something else, so that the listing is not empty. */

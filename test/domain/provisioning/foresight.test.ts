@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { foresightOf, TOLD_MAX } from '../../../src/domain/provisioning/foresight.ts';
-import { reconcile } from '../../../src/domain/provisioning/reconcile.ts';
+import { judge } from './judge.ts';
 import { device, free, hold, NOW_MS, penaltyRow, PROVIDER } from '../../support/facts.ts';
 
 const rack = (at: number) => `rack-${String(at).padStart(4, '0')}`;
@@ -8,21 +8,15 @@ const rack = (at: number) => `rack-${String(at).padStart(4, '0')}`;
 /** A provider with so much free capacity, where so many may be created at once. */
 const foreseen = (slots: number, chunkSize: number, orphans = 0) =>
   foresightOf(
-    reconcile({
-      provider: PROVIDER,
+    judge({
       listed: [
         ...Array.from({ length: slots }, (_, at) => free({ reservationId: rack(at) })),
         ...Array.from({ length: orphans }, (_, at) =>
           device({ id: `device-${at}`, reservationId: `other-${at}`, ownership: 'foreign' }),
         ),
       ],
-      listingComplete: true,
-      machines: [],
-      intents: [],
       holds: [{ ...hold('no-allocate'), slotId: rack(0), reason: 'its fan is loud' }],
       penalties: [penaltyRow(NOW_MS + 1, { slotId: rack(1), cause: 'no capacity' })],
-      nowMs: NOW_MS,
-      machinesMax: 0,
       chunkSize,
     }),
   );

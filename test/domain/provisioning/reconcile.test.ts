@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { ProviderMachine } from '../../../src/domain/machine.ts';
 import { providerName, witness } from '../../../src/domain/ids.ts';
 import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
-import { reconcile, type ReconcileInput } from '../../../src/domain/provisioning/reconcile.ts';
+import type { ReconcileInput } from '../../../src/domain/provisioning/reconcile.ts';
 import {
   device,
   free,
@@ -12,32 +12,18 @@ import {
   machineRow,
   NOW_MS,
   penaltyRow,
-  PROVIDER,
   provided,
 } from '../../support/facts.ts';
 import { testRows } from '../../support/rows.ts';
+import { judge } from './judge.ts';
 
 const OTHER = providerName('another');
 const rack = (at: number) => `rack-${String(at).padStart(3, '0')}`;
 const racks = (count: number) =>
   Array.from({ length: count }, (_, at) => free({ reservationId: rack(at) }));
 
-const plan = (change: Partial<ReconcileInput>) =>
-  reconcile({
-    provider: PROVIDER,
-    listed: [],
-    listingComplete: true,
-    machines: [],
-    intents: [],
-    holds: [],
-    penalties: [],
-    nowMs: NOW_MS,
-    machinesMax: 0,
-    chunkSize: 20,
-    ...change,
-  });
 const slotsOf = (change: Partial<ReconcileInput>) =>
-  plan(change).creations.map(({ slotId }) => slotId);
+  judge(change).creations.map(({ slotId }) => slotId);
 
 describe('what a listing entry counts as', () => {
   const knowsDevice = { machines: [machineRow({ provided: provided({ reservationId: null }) })] };
@@ -58,7 +44,7 @@ describe('what a listing entry counts as', () => {
     ['PossiblyUsed, known: used', entry({ availability: 'PossiblyUsed' }), 'used'],
   ];
   testRows(vectors)('judges an entry: %s', (_, machine, kind) => {
-    const { summary } = plan({ ...knowsDevice, listed: [machine] });
+    const { summary } = judge({ ...knowsDevice, listed: [machine] });
     expect({ used: summary.used, free: summary.free }).toEqual({
       used: kind === 'used' ? 1 : 0,
       free: kind === 'free' ? 1 : 0,
@@ -86,7 +72,7 @@ describe('reconcile', () => {
           device({ id: row.provided!.providerId, reservationId: row.provided!.reservationId }),
         ),
       ];
-      const { creations } = plan({ listed, machines, machinesMax: 10, chunkSize: 4 });
+      const { creations } = judge({ listed, machines, machinesMax: 10, chunkSize: 4 });
       expect(creations).toHaveLength(expected);
       for (const { slotId } of creations) {
         const hardware = provided({ providerId: `device-${slotId}`, reservationId: slotId });
@@ -99,14 +85,14 @@ describe('reconcile', () => {
   test('C3: free slots that only the limit keeps from use are counted', () => {
     const listed = racks(5);
     const held = { ...hold('no-allocate'), slotId: listed[0]!.reservationId! };
-    expect(plan({ listed, holds: [held], machinesMax: 2 })).toMatchObject({ leftOut: 2 });
-    expect(plan({ listed, machinesMax: 0 })).toMatchObject({ leftOut: 0 });
-    expect(plan({ listed, machinesMax: 9, chunkSize: 1 })).toMatchObject({ leftOut: 0 });
+    expect(judge({ listed, holds: [held], machinesMax: 2 })).toMatchObject({ leftOut: 2 });
+    expect(judge({ listed, machinesMax: 0 })).toMatchObject({ leftOut: 0 });
+    expect(judge({ listed, machinesMax: 9, chunkSize: 1 })).toMatchObject({ leftOut: 0 });
   });
 
   test('an intent and the device it made count once', () => {
     const witnessed = device({ tags: { [WITNESS_TAG]: intentRow().witness } });
-    const { summary } = plan({ listed: [witnessed], intents: [intentRow()] });
+    const { summary } = judge({ listed: [witnessed], intents: [intentRow()] });
     expect(summary).toMatchObject({ managed: 1, orphan: 0, used: 1 });
   });
 
@@ -115,7 +101,7 @@ describe('reconcile', () => {
       tags: { [WITNESS_TAG]: witness('dddddddd-0000-4000-8000-000000000001') },
     });
     const listed = [orphan, free({ reservationId: 'rack-2' })];
-    const { summary, creations } = plan({ listed, intents: [], machinesMax: 1 });
+    const { summary, creations } = judge({ listed, intents: [], machinesMax: 1 });
     expect(summary).toMatchObject({ managed: 1, orphan: 1 });
     expect(creations).toEqual([]);
   });
@@ -128,20 +114,20 @@ describe('reconcile', () => {
       tags: { [WITNESS_TAG]: intentRow().witness },
     });
     const listed = [foreign, witnessed, free({ reservationId: 'rack-2' })];
-    const { summary, creations } = plan({ listed, machinesMax: 1 });
+    const { summary, creations } = judge({ listed, machinesMax: 1 });
     expect(summary).toMatchObject({ managed: 0, orphan: 0, used: 0, free: 1, failed: 0 });
     expect(creations.map(({ slotId }) => slotId)).toEqual(['rack-2']);
   });
 
   test('a machine counts once, whoever tagged its device', () => {
     for (const ownership of ['ours', 'foreign', 'untagged'] as const) {
-      const { summary } = plan({ listed: [device({ ownership })], machines: [machineRow()] });
+      const { summary } = judge({ listed: [device({ ownership })], machines: [machineRow()] });
       expect(summary).toMatchObject({ managed: 1, orphan: 0 });
     }
   });
 
   test('an untagged device that nothing refers to is an orphan and counts', () => {
-    const { summary } = plan({ listed: [device({ ownership: 'untagged' })] });
+    const { summary } = judge({ listed: [device({ ownership: 'untagged' })] });
     expect(summary).toMatchObject({ managed: 1, orphan: 1, used: 1 });
   });
 
@@ -197,7 +183,7 @@ describe('reconcile', () => {
   test('the shelf shortens no chunk', () => {
     const listed = racks(4);
     const penalties = [penaltyRow(NOW_MS + 1, { slotId: rack(0) })];
-    const { creations, summary } = plan({ listed, penalties, chunkSize: 3 });
+    const { creations, summary } = judge({ listed, penalties, chunkSize: 3 });
     expect(creations.map(({ slotId }) => slotId)).toEqual([rack(1), rack(2), rack(3)]);
     expect(summary.penalised).toBe(1);
   });
@@ -211,15 +197,15 @@ describe('reconcile', () => {
       machineRow(),
       machineRow({ provided: provided({ providerId: 'd2', reservationId: 'r2' }) }),
     ];
-    expect(plan({ listed: racks(3), machines, machinesMax: 1 })).toMatchObject({
+    expect(judge({ listed: racks(3), machines, machinesMax: 1 })).toMatchObject({
       creations: [],
       summary: { managed: 2, max: 1 },
     });
   });
 
   test('rows of other providers are not ours', () => {
-    const foreign = machineRow({ provided: provided({ provider: 'other' as typeof PROVIDER }) });
-    expect(plan({ listed: [free()], machines: [foreign] })).toMatchObject({
+    const foreign = machineRow({ provided: provided({ provider: OTHER }) });
+    expect(judge({ listed: [free()], machines: [foreign] })).toMatchObject({
       creations: [{ slotId: 'rack-1' }],
       summary: { bmdb: 0, managed: 0 },
     });
@@ -244,11 +230,11 @@ describe('reconcile', () => {
           );
           const listed = [...racks(count), ...devices];
           const input = { listed, machines, machinesMax: max, chunkSize };
-          const { creations } = plan(input);
+          const { creations } = judge(input);
           const room = max === 0 ? Infinity : Math.max(0, max - used);
           expect(creations).toHaveLength(Math.min(count, room, chunkSize));
           expect(new Set(creations.map(({ slotId }) => slotId)).size).toBe(creations.length);
-          expect(plan({ ...input, listed: listed.toReversed() }).creations).toEqual(creations);
+          expect(judge({ ...input, listed: listed.toReversed() }).creations).toEqual(creations);
         },
       ),
     );

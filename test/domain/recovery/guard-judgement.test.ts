@@ -17,19 +17,14 @@ import {
   thawedByOperator,
 } from '../../../src/domain/recovery/guard-judgement.ts';
 import type { GuardCounts, Ingest } from '../../../src/domain/recovery/guard-judgement.ts';
+import { noCounts } from '../../../src/domain/recovery/guard-counts.ts';
 import { testRows } from '../../support/rows.ts';
 
 const MINUTE = 60_000;
 const NOW = 1_700_000_000_000;
 const WATCHED = { assessedAtMs: NOW - 5_000 };
 const countsOf = (scope: string, change: Partial<GuardCounts>): GuardCounts => ({
-  scope,
-  machines: 100,
-  started: 100,
-  silent: 0,
-  newlySilent: 0,
-  quiet: 0,
-  unreachable: 0,
+  ...{ ...noCounts(scope), machines: 100, started: 100 },
   ...change,
 });
 const judge = (

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { LadderRow, MachineRow, OrderRow } from '../../../src/domain/machine.ts';
 import {
   askAgainInMs,
+  DEFAULT_LADDER,
   ERASING_LADDER,
   nextStep,
   patienceOf,
@@ -12,7 +13,7 @@ import {
   type LadderStep,
 } from '../../../src/domain/recovery/ladder.ts';
 import { isStanding } from '../../../src/domain/recovery/rungs.ts';
-import { agentStarted, machineRow, NOW_MS } from '../../support/facts.ts';
+import { agentStarted, ladderRow, machineRow, NOW_MS, orderRow } from '../../support/facts.ts';
 import {
   STANDING_RUNGS,
   type Rung,
@@ -34,24 +35,8 @@ const now = (change: Partial<LadderCircumstances> = {}): LadderCircumstances => 
   ...change,
 });
 
-const ladder = (
-  rung: StandingRung,
-  attempts: number,
-  change: Partial<LadderRow> = {},
-): LadderRow => ({
-  rung,
-  attempts,
-  nextAtMs: null,
-  askedAtMs: null,
-  askedRung: null,
-  orderKey: null,
-  operationRef: null,
-  bootIdBefore: null,
-  hostKeyBefore: null,
-  offSeenAtMs: null,
-  powerOffAskedAtMs: null,
-  ...change,
-});
+const ladder = (rung: StandingRung, attempts: number, change: Partial<LadderRow> = {}): LadderRow =>
+  ladderRow({ rung, attempts, ...change });
 /** A request that was made so long ago and ended in a failure. */
 const failed = (rung: StandingRung, attempts: number, agoMs = HOUR): LadderRow =>
   ladder(rung, attempts, {
@@ -67,16 +52,8 @@ const lost = (recovery: LadderRow | null, change: Partial<MachineRow> = {}) =>
   machineRow({ agentStarted: agentStarted(NOW_MS - HOUR), recovery, ...change });
 const givenUp = (recovery: LadderRow | null) =>
   machineRow({ startAttempt: { atMs: NOW_MS - HOUR, count: 6 }, recovery });
-const order = (verb: OrderRow['verb'], change: Partial<OrderRow> = {}): OrderRow => ({
-  key: 'ann-1',
-  verb,
-  by: 'ann',
-  reason: 'because',
-  force: false,
-  drain: null,
-  expiresAtMs: NOW_MS + HOUR,
-  ...change,
-});
+const order = (verb: OrderRow['verb'], change: Partial<OrderRow> = {}): OrderRow =>
+  orderRow({ key: 'ann-1', verb, ...change });
 
 /** `rung attempt`, with what is special; or that a person is needed. */
 const told = (step: LadderStep | LadderEnd): string => {
@@ -419,5 +396,32 @@ describe('an episode, whatever happens in it', () => {
         expect(seen).toEqual([...expected, 'needsHuman']);
       }),
     );
+  });
+});
+
+describe('the end', () => {
+  test('tells the person what was tried', () => {
+    expect(nextStep(lost(failed('reinstalling', 2)), now())).toEqual({
+      end: '2 attempts at reinstalling it did not help; no other means is left',
+    });
+    const policy = { ...ERASING_LADDER, restartingAgent: { attempts: 0, patienceMs: 1 } };
+    expect(nextStep(lost(null), now({ means: NONE, policy }))).toEqual({
+      end:
+        'it does not come back; restarting its agent: the configuration leaves it out; ' +
+        'rebooting it, switching it off and on, reinstalling it: its provider cannot',
+    });
+  });
+
+  test('A1: says that it stopped before disks, and does not speak of what was never tried', () => {
+    expect(nextStep(lost(failed('powerCycling', 2)), now({ policy: DEFAULT_LADDER }))).toEqual({
+      end:
+        '2 attempts at switching it off and on did not help; ' +
+        'reinstalling it: recovery may not erase its disks',
+    });
+    expect(nextStep(lost(failed('powerCycling', 2)), now({ preserved: true }))).toEqual({
+      end:
+        '2 attempts at switching it off and on did not help; ' +
+        'reinstalling it: a hold preserves what is on it',
+    });
   });
 });

@@ -13,6 +13,7 @@ import {
   type GuardStanding,
   type GuardState,
 } from '../../../src/domain/recovery/standing.ts';
+import { noCounts } from '../../../src/domain/recovery/guard-counts.ts';
 import { NOW_MS } from '../../support/facts.ts';
 import { testRows } from '../../support/rows.ts';
 
@@ -23,13 +24,7 @@ const up = (agoMs: number | null, change: Partial<GuardRow> = {}): GuardRow => (
   ...change,
 });
 const counts = (change: Partial<GuardCounts> = {}): GuardCounts => ({
-  scope: 'fleet',
-  machines: 100,
-  started: 100,
-  silent: 0,
-  newlySilent: 0,
-  quiet: 0,
-  unreachable: 0,
+  ...{ ...noCounts('fleet'), machines: 100, started: 100 },
   ...change,
 });
 const frozen = (change: Partial<NonNullable<GuardRow['frozen']>> = {}) => ({

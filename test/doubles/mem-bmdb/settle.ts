@@ -1,12 +1,7 @@
+import { ladderRow } from '../../support/facts.ts';
 import { NotFound } from '../../../src/domain/errors.ts';
 import { installState, serves } from '../../../src/domain/eligibility.ts';
-import type {
-  GuardRow,
-  HoldKind,
-  LadderRow,
-  MachineRow,
-  RequestRow,
-} from '../../../src/domain/machine.ts';
+import type { GuardRow, HoldKind, MachineRow, RequestRow } from '../../../src/domain/machine.ts';
 import { EXPIRED, isOnSlot, isOrder, ORDER_WAIT_MS } from '../../../src/domain/requests.ts';
 import {
   FLEET,
@@ -234,22 +229,8 @@ function release(memory: Memory, machine: MemMachine, forgetHostKey: boolean): v
 function afterRelease({ recovery, startAttempt }: MachineRow) {
   const powerOffAskedAtMs = recovery?.powerOffAskedAtMs ?? null;
   if (powerOffAskedAtMs === null) return { recovery: null, startAttempt: null };
-  return { recovery: { ...NOT_BEGUN, powerOffAskedAtMs }, startAttempt };
+  return { recovery: ladderRow({ rung: 'restartingAgent', powerOffAskedAtMs }), startAttempt };
 }
-
-const NOT_BEGUN: LadderRow = {
-  rung: 'restartingAgent',
-  attempts: 0,
-  nextAtMs: null,
-  askedAtMs: null,
-  askedRung: null,
-  orderKey: null,
-  operationRef: null,
-  bootIdBefore: null,
-  hostKeyBefore: null,
-  offSeenAtMs: null,
-  powerOffAskedAtMs: null,
-};
 
 /** Whoever works under it needs it to the end. */
 function returnPermit(memory: Memory, machine: MemMachine): void {

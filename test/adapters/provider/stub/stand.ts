@@ -21,9 +21,9 @@ import {
   SET_ID_TAG,
   WITNESS_TAG,
 } from '../../../../src/domain/provisioning/provider-tags.ts';
+import { free } from '../../../support/facts.ts';
 import { recordingLog, type RecordingLog } from '../../../doubles/recording-log.ts';
 import { createSimulatedClock, type VirtualClock } from '../../../doubles/simulated-clock.ts';
-import { NO_TRAITS } from '../../../../src/domain/traits.ts';
 
 export const SET_ID = 'shep0-ci000-000000000000000';
 export const PROVISIONING_MS = 60_000;
@@ -142,23 +142,8 @@ export function createStubStand(
 }
 
 /** Free capacity as the core hands it to a driver. */
-export const freeCapacity = (reservationId: string): ProviderMachine => ({
-  id: null,
-  reservationId,
-  hostname: null,
-  plan: 'c3',
-  ...NO_TRAITS,
-  location: 'm1',
-  address: null,
-  remoteUser: 'root',
-  availability: 'KnownUnused',
-  failed: false,
-  status: null,
-  power: 'unknown',
-  tags: {},
-  ownership: 'ours',
-  observedAtMs: 0,
-});
+export const freeCapacity = (reservationId: string): ProviderMachine =>
+  free({ reservationId, plan: 'c3', location: 'm1', observedAtMs: 0 });
 
 /** The error that it rejects with. */
 export async function errorOf(call: Promise<unknown>): Promise<Error> {
