@@ -1,11 +1,19 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createPermitQueue, type PermitQueue } from '../../../src/actors/turns/permit-queue.ts';
 import { machineId, slot, type Slot } from '../../../src/domain/ids.ts';
-import type { LadderRow, MachineRow, OrderRow, SlotFacts } from '../../../src/domain/machine.ts';
+import type { LadderRow, MachineRow, SlotFacts } from '../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, type RecoveryBudget } from '../../../src/domain/policy.ts';
 import { recoveryBar } from '../../../src/domain/recovery/standing.ts';
 import type { GuardStanding, GuardState } from '../../../src/domain/recovery/standing.ts';
-import { agentStarted, machineRow, NOW_MS, slotFacts } from '../../support/facts.ts';
+import {
+  agentStarted,
+  ladderRow,
+  liveWork,
+  machineRow,
+  NOW_MS,
+  orderRow,
+  slotFacts,
+} from '../../support/facts.ts';
 import { settled } from '../../doubles/simulated-clock.ts';
 
 const rack = (at: number) => slot('stub', `rack-${at}`);
@@ -19,6 +27,14 @@ const fleet = (count: number, ...recovering: Slot[]): Map<Slot, SlotFacts> =>
       return [rack(at), slotFacts({ slot: rack(at), row })];
     }),
   );
+/** The same, with another row of one machine. */
+const withRow = (facts: Map<Slot, SlotFacts>, at: number, change: Partial<MachineRow>) => {
+  const known = facts.get(rack(at))!;
+  return facts.set(rack(at), { ...known, row: { ...known.row!, ...change } });
+};
+/** Twenty of them, of which some have other rows. */
+const fleetWith = (changes: Record<number, Partial<MachineRow>> = {}) =>
+  Object.entries(changes).reduce((facts, [at, row]) => withRow(facts, Number(at), row), fleet(20));
 
 const standing = (state: GuardState, scope = 'fleet'): GuardStanding => ({
   scope,
@@ -77,21 +93,8 @@ test('the oldest attempt goes on first, then by machine id, whoever came first',
     [1, 3_000],
     [2, 2_000],
   ] as const) {
-    const facts = tried.get(rack(at))!;
-    const recovery: LadderRow = {
-      attempts: 1,
-      operationRef: null,
-      nextAtMs: null,
-      orderKey: null,
-      offSeenAtMs: null,
-      rung: 'rebooting',
-      askedRung: 'rebooting',
-      bootIdBefore: null,
-      hostKeyBefore: null,
-      powerOffAskedAtMs: null,
-      askedAtMs: NOW_MS - agoMs,
-    };
-    tried.set(rack(at), { ...facts, row: { ...facts.row!, recovery } });
+    const asked = { askedRung: 'rebooting', askedAtMs: NOW_MS - agoMs } as const;
+    withRow(tried, at, { recovery: ladderRow({ attempts: 1, ...asked }) });
   }
   const order = [];
   for (let at = 0; at < 5; at += 1) order.push(...(await offer(tried)));
@@ -99,25 +102,12 @@ test('the oldest attempt goes on first, then by machine id, whoever came first',
 });
 
 describe('what was asked for under a permit that is still held', () => {
-  const ASKED: LadderRow = {
-    attempts: 1,
-    operationRef: null,
-    orderKey: null,
-    bootIdBefore: null,
-    hostKeyBefore: null,
-    rung: 'powerCycling',
-    askedRung: 'powerCycling',
-    askedAtMs: NOW_MS - 60_000,
-    nextAtMs: null,
-    offSeenAtMs: NOW_MS,
-    powerOffAskedAtMs: null,
-  };
-  const under = (change: Partial<LadderRow>, ...recovering: Slot[]) => {
-    const facts = fleet(60, ...recovering);
-    const known = facts.get(rack(1))!;
-    const recovery = { ...ASKED, ...change };
-    return facts.set(rack(1), { ...known, row: { ...known.row!, recovery } });
-  };
+  const ASKED = ladderRow({
+    ...{ rung: 'powerCycling', attempts: 1 },
+    ...{ askedRung: 'powerCycling', askedAtMs: NOW_MS - 60_000, offSeenAtMs: NOW_MS },
+  });
+  const under = (change: Partial<LadderRow>, ...recovering: Slot[]) =>
+    withRow(fleet(60, ...recovering), 1, { recovery: { ...ASKED, ...change } });
   const STATES = ['frozen', 'grace', 'suspicious'] as const;
 
   test.each(STATES)('is brought to its end while it is %s', async (state) => {
@@ -202,19 +192,8 @@ test('the end of an earlier wait does not end the one that came after it', async
 });
 
 describe('the guard', () => {
-  const ORDER: OrderRow = {
-    key: 'order-1',
-    verb: 'reboot',
-    by: 'ann',
-    reason: 'it hangs',
-    force: false,
-    drain: null,
-    expiresAtMs: NOW_MS + 3_600_000,
-  };
-  const ordered = (facts: Map<Slot, SlotFacts>, at: number) => {
-    const known = facts.get(rack(at))!;
-    return facts.set(rack(at), { ...known, row: { ...known.row!, order: ORDER } });
-  };
+  const ordered = (facts: Map<Slot, SlotFacts>, at: number) =>
+    withRow(facts, at, { order: orderRow() });
   /** Who asks: a machine that is lost, one with a permit already, one that an operator ordered. */
   const ASKERS = { lost: fleet(60), held: fleet(60, rack(1)), ordered: ordered(fleet(60), 1) };
   const CASES: readonly (readonly [GuardStanding[], (keyof typeof ASKERS)[]])[] = [
@@ -344,17 +323,10 @@ test('tells how the budget is used, and the most that were held at once', async 
 });
 
 describe('a machine whose next step interrupts nothing', () => {
-  const RESTARTED: LadderRow = {
-    ...{ rung: 'restartingAgent', attempts: 1, askedRung: null, askedAtMs: null, nextAtMs: null },
-    ...{ operationRef: null, orderKey: null, bootIdBefore: null, hostKeyBefore: null },
-    ...{ offSeenAtMs: null, powerOffAskedAtMs: null },
-  };
-  const restarting = (...recovering: Slot[]) => {
-    const facts = fleet(20, ...recovering);
-    const known = facts.get(rack(1))!;
-    const recovery = { ...RESTARTED };
-    return facts.set(rack(1), { ...known, row: { ...known.row!, recovery } });
-  };
+  const restarting = (...recovering: Slot[]) =>
+    withRow(fleet(20, ...recovering), 1, {
+      recovery: ladderRow({ rung: 'restartingAgent', attempts: 1 }),
+    });
 
   test('goes on however full it is, and takes no room', async () => {
     queue.offer(restarting(rack(2)));
@@ -386,12 +358,43 @@ describe('a machine whose next step interrupts nothing', () => {
 });
 
 test('an order goes on where the budget is spent, and only one', async () => {
-  const order = { key: 'k', verb: 'reboot' } as MachineRow['order'];
   const facts = fleet(20, rack(2));
-  for (const at of [1, 3]) {
-    const known = facts.get(rack(at))!;
-    facts.set(rack(at), { ...known, row: { ...known.row!, order } });
-  }
+  for (const at of [1, 3]) withRow(facts, at, { order: orderRow() });
   for (const at of [0, 1, 3]) wait(rack(at));
   expect(await offer(facts)).toEqual([rack(1)]);
+});
+
+describe('machines that were let through and hold no permit yet, or got none', () => {
+  test('what one takes stays taken while it is worked on, until it holds a permit', async () => {
+    wait(rack(1));
+    wait(rack(2));
+    expect(await offer(fleetWith())).toEqual([rack(1)]);
+    const work = [liveWork('ShepherdRecovery')];
+    expect(await offer(fleetWith({ 1: { work } })), 'its machine is looked at').toEqual([]);
+    expect(await offer(fleetWith({ 1: { work } }))).toEqual([]);
+    expect(await offer(fleetWith({ 1: { work, permit: true } }))).toEqual([]);
+    expect(await offer(fleetWith({ 1: { work } })), 'it gave the permit back').toEqual([rack(2)]);
+  });
+
+  test('who got no permit waits for no room any more once it was heard in between', async () => {
+    const recovery = ladderRow({ rung: 'restartingAgent' });
+    queue.offer(fleetWith({ 1: { recovery }, 2: { permit: true } }));
+    queue.missed(rack(1), true);
+    wait(rack(1));
+    expect(await offer(fleetWith({ 1: { recovery }, 2: { permit: true } }))).toEqual([]);
+    const heard = { recovery, heartbeat: { atMs: NOW_MS, bootId: 'boot-1' } };
+    expect(await offer(fleetWith({ 1: heard, 2: { permit: true } }))).toEqual([rack(1)]);
+  });
+
+  test('who could not be switched on and got no permit waits like any other', async () => {
+    const facts = fleetWith({ 1: { recovery: ladderRow({ powerOffAskedAtMs: NOW_MS }) } });
+    standings = [standing('frozen')];
+    wait(rack(1));
+    expect(await offer(facts)).toEqual([rack(1)]);
+    queue.missed(rack(1), true);
+    wait(rack(1));
+    expect(await offer(facts)).toEqual([]);
+    standings = [standing('watching')];
+    expect(await offer(facts)).toEqual([rack(1)]);
+  });
 });
