@@ -80,3 +80,30 @@ export const shuffled = <T>(items: readonly T[]): T[] =>
 
 /** Three significant figures: more would pretend to be known. */
 export const rounded = (value: number): number => Number(value.toPrecision(3));
+
+/** The same for each of several figures. */
+export const allRounded = <T extends object>(figures: { readonly [Name in keyof T]: number }) =>
+  Object.fromEntries(
+    Object.entries<number>(figures).map(([name, value]) => [name, rounded(value)]),
+  ) as Record<keyof T, number>;
+
+/** CPU time of this process, milliseconds. */
+export function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
+/** As many runs as make one measurement; the first ones warm up. */
+const WARM_UP = 3;
+const RUNS = 9;
+
+/** Measures the best of some runs, milliseconds: what the others add is the neighbours'. */
+export const best = (run: () => void) => (): number => {
+  const times: number[] = [];
+  for (let at = 0; at < WARM_UP + RUNS; at += 1) {
+    const beganMs = performance.now();
+    run();
+    if (at >= WARM_UP) times.push(performance.now() - beganMs);
+  }
+  return Math.min(...times);
+};

@@ -1,3 +1,5 @@
+import { getBorderCharacters, table } from 'table';
+
 /** A benchmark that `bench.ts` finds by the name of its file in `suites/`. */
 export interface Suite {
   /** One line for `--help`. */
@@ -22,3 +24,11 @@ export interface Report {
   /** Printed without it. */
   readonly table: string;
 }
+
+/** Rows of a name and a figure, without borders. */
+export const textOf = (rows: readonly (readonly string[])[]): string =>
+  table(rows, { border: getBorderCharacters('void') }).trimEnd();
+
+/** The share of a number of machines or jobs that is asked for. */
+export const scaled = (count: number, { scale }: Pick<SuiteOptions, 'scale'>, least = 1): number =>
+  Math.max(least, Math.round(count * scale));

@@ -1,13 +1,9 @@
-import { machineId } from '../../../src/domain/ids.ts';
 import { createMemoryBalancer } from '../../doubles/memory-balancer.ts';
 import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
-import { pool } from '../../domain/balancing/pool.ts';
-import { createBalancingStand, drop, serve } from '../../support/balancing-stand.ts';
+import { createBalancingStand, drop } from '../../support/balancing-stand.ts';
+import { poolOfThree, served } from './machines.ts';
 
 const MINUTE = 60_000;
-const PORTS = [80, 443, 8_080];
-
-const idOf = (at: number) => machineId(`00000000-0000-4000-8000-${String(at).padStart(12, '0')}`);
 
 /** How often a balancer is looked at, and how many calls change something. A look is lists × pages. */
 interface Counts {
@@ -25,15 +21,9 @@ export async function measureCalls(
     readyAfterMs: 5_000,
     capabilities: { drain: 'remove', sessions: false, health: false },
   });
-  const ports = PORTS.map((external) => ({
-    name: `p${external}`,
-    external,
-    internal: external + 10_000,
-    check: { by: 'tcp' } as const,
-  }));
   const stand = createBalancingStand({
     clock,
-    pools: [pool({ ports, addresses: ['192.0.2.10'] })],
+    pools: [poolOfThree],
     balancers: { edge: memory.balancer },
   });
   let from = 0;
@@ -44,14 +34,14 @@ export async function measureCalls(
     const refreshes = calls.filter(({ operation }) => operation === 'refresh').length;
     return { looks, changes: calls.length - looks - refreshes };
   };
-  const ids = Array.from({ length: machines }, (_, at) => idOf(at));
-  stand.wish(...ids.map((id, at) => serve(id, `10.0.${at >> 8}.${at & 255}`)));
+  const wishes = served(machines);
+  stand.wish(...wishes);
   const life = await stand.life();
   await advance(clock, 5 * MINUTE);
   const setUp = take();
   await advance(clock, 6 * MINUTE);
   const settled = take();
-  stand.wish(drop(ids[0]!));
+  stand.wish(drop(wishes[0]!.machineId));
   await advance(clock, 2 * MINUTE);
   const leave = take();
   await life.stop();

@@ -1,33 +1,18 @@
-import { performance } from 'node:perf_hooks';
 import { desiredOf } from '../../../src/domain/balancing/desired.ts';
 import { stepMembers, type StepInput } from '../../../src/domain/balancing/member-steps.ts';
 import type { MemberRow, Wish } from '../../../src/domain/balancing/members.ts';
 import type { PoolPort } from '../../../src/domain/balancing/pools.ts';
 import { planOf, type PlanInput } from '../../../src/domain/balancing/plan.ts';
 import { newRemembered, sightsOf } from '../../../src/domain/balancing/sights.ts';
-import { machineId, type MachineId } from '../../../src/domain/ids.ts';
+import type { MachineId } from '../../../src/domain/ids.ts';
 import { hashHex, observedOf, pool } from '../../domain/balancing/pool.ts';
-import { SLOT } from '../../support/facts.ts';
+import { memberRow, SLOT } from '../../support/facts.ts';
+import { best } from '../measure.ts';
+import { idOf } from './machines.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
-/** As many runs as make one measurement; the first ones warm up. */
-const WARM_UP = 3;
-const RUNS = 9;
 
-const idOf = (at: number): MachineId =>
-  machineId(`00000000-0000-4000-8000-${String(at).padStart(12, '0')}`);
 const addressOf = (at: number): string => `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`;
-
-/** The best of some runs, milliseconds: what the others add is the neighbours'. */
-const best = (run: () => void) => (): number => {
-  const times: number[] = [];
-  for (let at = 0; at < WARM_UP + RUNS; at += 1) {
-    const beganMs = performance.now();
-    run();
-    if (at >= WARM_UP) times.push(performance.now() - beganMs);
-  }
-  return Math.min(...times);
-};
 
 /** How long a plan takes for a pool of so many ports; of each port some servers are missing, or too many. */
 export function measurePlan(members: number, ports: number): () => number {
@@ -58,7 +43,7 @@ export function measureSteps(members: number): () => number {
   const rows = new Map<MachineId, MemberRow>();
   for (const { machineId: id, address } of placed) {
     wishes.set(id, { want: 'serve', slot: SLOT, machineId: id, address });
-    rows.set(id, rowOf(id));
+    rows.set(id, memberRow({ balancer: 'edge', machineId: id, sinceMs: NOW }));
   }
   const observed = observedOf(objects, () => ({
     server: { mode: 'active', health: 'up', sessions: 3 },
@@ -97,17 +82,3 @@ function fleetOf(members: number, ports = 1) {
   const all = Array.from({ length: ports }, (_, at) => portOf(at));
   return { shape: pool({ ports: all }), placed };
 }
-
-const rowOf = (id: MachineId): MemberRow => ({
-  pool: 'api',
-  balancer: 'edge',
-  machineId: id,
-  state: 'active',
-  sinceMs: NOW,
-  deadlineMs: null,
-  how: null,
-  waived: false,
-  refused: false,
-  note: null,
-  sessions: null,
-});

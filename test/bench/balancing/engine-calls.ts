@@ -1,15 +1,13 @@
 import type { LoadBalancer } from '../../../src/adapters/balancer/port.ts';
-import { machineId } from '../../../src/domain/ids.ts';
 import { startFakengine } from '../../../src/simulator/fakengine/fakengine.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { passWhen } from '../../actors/balancing/vector-world.ts';
-import { pool } from '../../domain/balancing/pool.ts';
-import { createBalancingStand, drop, serve } from '../../support/balancing-stand.ts';
+import { createBalancingStand, drop } from '../../support/balancing-stand.ts';
 import { engineDriver } from '../../support/engine-driver.ts';
+import { PORTS, poolOfThree, served } from './machines.ts';
 
 const MINUTE = 60_000;
 const PAGE = 100;
-const PORTS = [80, 443, 8_080];
 /** Turns of the event loop without a request under way, after which none comes by itself. */
 const QUIET_TURNS = 4;
 
@@ -45,7 +43,6 @@ export interface EngineFigures {
 }
 
 const pagesOf = (rows: number): number => Math.ceil(rows / PAGE) + 1;
-const idOf = (at: number) => machineId(`00000000-0000-4000-8000-${String(at).padStart(12, '0')}`);
 
 /** What a pool of three ports asks of the Engine's emulator, over HTTP, in virtual time. */
 export async function measureEngineCalls(
@@ -109,21 +106,10 @@ export async function measureEngineCalls(
     return counts;
   }
 
-  const ports = PORTS.map((external) => ({
-    name: `p${external}`,
-    external,
-    internal: external + 10_000,
-    check: { by: 'tcp' } as const,
-  }));
   const balancers = { edge: open() };
-  const stand = createBalancingStand({
-    clock,
-    pools: [pool({ ports, addresses: ['192.0.2.10'] })],
-    balancers,
-  });
-  const ids = Array.from({ length: machines }, (_, at) => idOf(at));
-  const served = ids.map((id, at) => serve(id, `10.0.${at >> 8}.${at & 255}`));
-  stand.wish(...served);
+  const stand = createBalancingStand({ clock, pools: [poolOfThree], balancers });
+  const wishes = served(machines);
+  stand.wish(...wishes);
   const builder = await stand.life();
   await pass(5 * MINUTE);
   await builder.stop();
@@ -134,10 +120,10 @@ export async function measureEngineCalls(
   const life = await stand.life();
   await pass(10_000);
   const first = take();
-  stand.wish(drop(ids[0]!));
+  stand.wish(drop(wishes[0]!.machineId));
   await pass(MINUTE);
   const leave = take();
-  stand.wish(served[0]!);
+  stand.wish(wishes[0]!);
   await pass(MINUTE);
   const join = take();
   await pass(6 * MINUTE);

@@ -1,18 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import type { LoadBalancer } from '../../../src/adapters/balancer/port.ts';
-import { machineId } from '../../../src/domain/ids.ts';
 import { startHaproxy } from '../../../src/simulator/haproxy/haproxy-process.ts';
 import { balancerOf, counted, reloadsOf } from '../../adapters/balancer/haproxy/stand.ts';
 import { pool } from '../../domain/balancing/pool.ts';
 import { createBalancingStand, serve } from '../../support/balancing-stand.ts';
 import { freePorts, startServing } from '../../support/serving-machines.ts';
+import { idOf } from './machines.ts';
 
 const PORTS = 3;
 const PATIENCE_MS = 10 * 60_000;
 const LOOK_EVERY_MS = 50;
-
-const idOf = (at: number) => machineId(`00000000-0000-4000-8000-${String(at).padStart(12, '0')}`);
 
 /** What it costs to bring a pool of three ports to the real HAProxy, until all of its machines serve. */
 export interface HaproxyCost {

@@ -3,43 +3,13 @@ import { median, rounded } from '../measure.ts';
 /** Of each figure, one value a round. */
 export type Samples = Map<string, number[]>;
 
-/** What `--json` prints: rates per second, medians over the rounds. */
-export interface Figures {
-  readonly claims: Readonly<Record<'1' | '10' | '50', number>>;
-  readonly cycles: Readonly<Record<'1' | '10' | '50', number>>;
-  readonly agentStartCycles: number;
-  readonly heartbeats: Readonly<Record<'1000' | '10000', number>>;
-  /** Of a claim, with 50 callers. */
-  readonly claimLatencyMs: Quantiles;
-  /** From the commit of a change to the view that tells of it. */
-  readonly mirrorLatencyMs: Quantiles;
-  readonly peers: {
-    readonly graphileWorkerBatched: number;
-    readonly graphileWorkerSingle: number;
-    readonly pgBoss: number;
-    readonly upsertFloor: number;
-  };
-  /** Medians of the ratios of each round, which a noisy machine disturbs least. */
-  readonly ratios: {
-    readonly cyclesAt50ToGraphileBest: number;
-    /** The same question asked fairly: each of its jobs is completed in the database, alone. */
-    readonly cyclesAt50ToGraphileSingle: number;
-    readonly cyclesAt50ToPgBoss: number;
-    readonly cycles50To10: number;
-    readonly heartbeatsToFloor: number;
-  };
-  /** Of one small row each, on one connection: what the disk allows. */
-  readonly commits: number;
-  readonly machine: Readonly<Record<string, string | number>>;
-}
+export type Figures = ReturnType<typeof figuresOf>;
 
-interface Quantiles {
-  readonly p50: number;
-  readonly p99: number;
-}
-
-/** @throws when a figure was not measured. */
-export function figuresOf(samples: Samples, machine: Figures['machine']): Figures {
+/**
+ * What `--json` prints: rates per second, medians over the rounds.
+ * @throws when a figure was not measured.
+ */
+export function figuresOf(samples: Samples, machine: Readonly<Record<string, string | number>>) {
   const all = (name: string): readonly number[] => {
     const values = samples.get(name);
     if (!values) throw new Error(`${name} was not measured`);
@@ -63,7 +33,9 @@ export function figuresOf(samples: Samples, machine: Figures['machine']): Figure
     cycles: byCallers('cycles'),
     agentStartCycles: one('agentStartCycles'),
     heartbeats: { 1000: one('heartbeats 1000'), 10000: one('heartbeats 10000') },
+    /** Of a claim, with 50 callers. */
     claimLatencyMs: quantiles('claimLatencyMs 50'),
+    /** From the commit of a change to the view that tells of it. */
     mirrorLatencyMs: quantiles('mirrorLatencyMs'),
     peers: {
       graphileWorkerBatched: one('graphileWorkerBatched'),
@@ -71,13 +43,16 @@ export function figuresOf(samples: Samples, machine: Figures['machine']): Figure
       pgBoss: one('pgBoss'),
       upsertFloor: one('upsertFloor'),
     },
+    /** Medians of the ratios of each round, which a noisy machine disturbs least. */
     ratios: {
       cyclesAt50ToGraphileBest: ratio(cycles, graphileBest),
+      /** The same question asked fairly: each of its jobs is completed in the database, alone. */
       cyclesAt50ToGraphileSingle: ratio(cycles, all('graphileWorkerSingle')),
       cyclesAt50ToPgBoss: ratio(cycles, all('pgBoss')),
       cycles50To10: ratio(cycles, all('cycles 10')),
       heartbeatsToFloor: ratio(all('heartbeats 10000'), all('upsertFloor')),
     },
+    /** Of one small row each, on one connection: what the disk allows. */
     commits: one('commits'),
     machine,
   };

@@ -1,15 +1,10 @@
-import { rmSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import pg from 'pg';
-import { startEmbeddedPostgres } from '../../../src/adapters/bmdb/embedded/embedded-postgres.ts';
 import { createPgBmdb } from '../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb } from '../../../src/adapters/bmdb/port.ts';
-import { migrate } from '../../../src/adapters/bmdb/schema/migrate.ts';
 import { systemClock, systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../src/domain/policy.ts';
+import { startServer } from '../fleet/database.ts';
 import { loadFleet } from './fleet.ts';
 import type { Fleet, FleetSize } from './fleet.ts';
 
@@ -30,10 +25,7 @@ export interface World {
 }
 
 export async function createWorld(size: FleetSize): Promise<World> {
-  const dataDir = await mkdtemp(path.join(tmpdir(), 'bench-'));
-  const remove = () => rmSync(dataDir, { recursive: true, force: true });
-  process.once('exit', remove);
-  const server = await startEmbeddedPostgres({ dataDir, log: silentLog });
+  const server = await startServer();
   const pools: pg.Pool[] = [];
   const open = (connectionString: string, max: number) => {
     const pool = new pg.Pool({ connectionString, max });
@@ -45,30 +37,27 @@ export async function createWorld(size: FleetSize): Promise<World> {
   };
   const stop = async () => {
     await Promise.all(pools.map((pool) => pool.end()));
-    await server.stop();
-    remove();
-    process.off('exit', remove);
+    await server.close();
   };
   try {
-    await migrate(server.ownerUrl, silentLog, { grantTo: server.role });
-    const sql = open(server.ownerUrl, 4);
-    await sql.query('CREATE DATABASE peers');
-    const peersUrl = server.ownerUrl.replace(/\/[^/]*$/, '/peers');
-    const peers = { url: peersUrl, sql: open(peersUrl, POOL_MAX) };
+    const [{ url, ownerUrl }, theirs] = [await server.database(), await server.database()];
+    const sql = open(ownerUrl, 4);
+    const peers = { url: theirs.ownerUrl, sql: open(theirs.ownerUrl, POOL_MAX) };
     const fleet = await loadFleet(sql, size);
-    const bmdb = openBmdb(server.url);
+    const bmdb = openBmdb(url);
     const close = async () => {
       await bmdb.close();
       await stop();
     };
-    return { fleet, bmdb, sql, peers, ownerUrl: server.ownerUrl, close };
+    return { fleet, bmdb, sql, peers, ownerUrl, close };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-const openBmdb = (url: string): Bmdb =>
+/** That of a daemon. */
+export const openBmdb = (url: string): Bmdb =>
   createPgBmdb({
     url,
     clock: systemClock,

@@ -1,11 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
-import { performance } from 'node:perf_hooks';
 import pg from 'pg';
 import type { InspectionEvent } from 'xstate';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createFakeHost, createFakeShell } from '../../doubles/fake-shell.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../../src/wire/codec.ts';
+import { cpuMs } from '../measure.ts';
 import type { Database, Server } from './database.ts';
 import { startBenchDaemon } from './daemon.ts';
 import { openReaders } from './readers.ts';
@@ -35,8 +34,6 @@ export interface ChartWork {
 
 /** Of the provisioner, always: what is varied is who starts agents. */
 const CREATIONS = 50;
-const POLL_MS = 20;
-const LIMIT_MS = 10 * 60_000;
 
 /**
  * From reservations to started agents by a whole daemon: its intents, claims, notes and ends are
@@ -48,11 +45,11 @@ export async function measureBringUp(options: BringUpOptions): Promise<BroughtUp
   const database = await options.server.database();
   const statements = countStatements(database);
   try {
-    const { user, system } = await bringUp({ ...options, database });
+    const spent = await bringUp({ ...options, database });
     return {
-      machinesPerSecond: machines / (await secondsOf(database)),
+      machinesPerSecond: machines / spent.seconds,
       statementsPerMachine: statements.sent() / machines,
-      cpuMsPerMachine: (user + system) / 1_000 / machines,
+      cpuMsPerMachine: spent.cpuMs / machines,
     };
   } finally {
     statements.stop();
@@ -79,7 +76,7 @@ interface Run extends BringUpOptions {
   readonly inspect?: (event: InspectionEvent) => void;
 }
 
-/** @returns the CPU time from when the daemon ran until all agents were started; it has stopped. */
+/** @returns the CPU time from when the daemon ran until all agents were started, and its seconds; it has stopped. */
 async function bringUp({
   server,
   database,
@@ -87,7 +84,7 @@ async function bringUp({
   parallelism,
   readers = 0,
   inspect,
-}: Run): Promise<NodeJS.CpuUsage> {
+}: Run): Promise<{ readonly cpuMs: number; readonly seconds: number }> {
   const daemon = await startBenchDaemon({
     url: database.url,
     dir: server.dir,
@@ -119,21 +116,10 @@ async function bringUp({
     }),
   });
   const closeReaders = await openReaders({ consoleUrl: daemon.consoleUrl, readers });
-  const usedBefore = process.cpuUsage();
+  const beforeMs = cpuMs();
   try {
-    const startedMs = performance.now();
-    return await database.query(async (sql) => {
-      for (;;) {
-        const { rows } = await sql.query<{ n: number }>(
-          'SELECT count(*)::int AS n FROM machine_agent_started',
-        );
-        if (rows[0]!.n >= machines) return process.cpuUsage(usedBefore);
-        if (performance.now() - startedMs > LIMIT_MS) {
-          throw new Error(`only ${rows[0]!.n} of ${machines} machines came up`);
-        }
-        await pause(POLL_MS);
-      }
-    });
+    const seconds = await database.started(machines);
+    return { cpuMs: cpuMs() - beforeMs, seconds };
   } finally {
     await closeReaders();
     await daemon.stop();
@@ -152,16 +138,6 @@ function countStatements({ url }: Pick<Database, 'url'>) {
   pg.Client.prototype.query = counted as typeof query;
   return { sent: () => sent, stop: () => void (pg.Client.prototype.query = query) };
 }
-
-const secondsOf = ({ query }: Database): Promise<number> =>
-  query(async (sql) => {
-    const { rows } = await sql.query<{ seconds: number }>(
-      `SELECT extract(epoch FROM
-         (SELECT max(agent_started_at) FROM machine_agent_started)
-         - (SELECT min(created_at) FROM provision_intents))::float8 AS seconds`,
-    );
-    return rows[0]!.seconds;
-  });
 
 /** A machine at every address; what runs on it answers as the agent's takeover does. */
 function anyHost() {

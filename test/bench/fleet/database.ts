@@ -2,6 +2,8 @@ import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../../../src/adapters/bmdb/embedded/embedded-postgres.ts';
 import { migrate } from '../../../src/adapters/bmdb/schema/migrate.ts';
@@ -21,6 +23,31 @@ export interface Database {
   readonly ownerUrl: string;
   /** Does something as the owner. */
   query<T>(task: (sql: pg.Pool) => Promise<T>): Promise<T>;
+  /**
+   * Waits until the agents of so many machines run. @returns seconds from the first intent to the last start.
+   * @throws {Error} some of them do not come up.
+   */
+  started(machines: number): Promise<number>;
+}
+
+const POLL_MS = 20;
+const LIMIT_MS = 10 * 60_000;
+/** How many agents were started, and how long after the first intent the last of them was. */
+const STARTED = `
+  SELECT count(*)::int AS n,
+         extract(epoch FROM max(agent_started_at)
+           - (SELECT min(created_at) FROM provision_intents))::float8 AS seconds
+    FROM machine_agent_started`;
+
+async function untilStarted(sql: pg.Pool, machines: number): Promise<number> {
+  const giveUpMs = performance.now() + LIMIT_MS;
+  for (;;) {
+    const { rows } = await sql.query<{ n: number; seconds: number }>(STARTED);
+    const { n, seconds } = rows[0]!;
+    if (n >= machines) return seconds;
+    if (performance.now() > giveUpMs) throw new Error(`only ${n} of ${machines} came up`);
+    await pause(POLL_MS);
+  }
 }
 
 export async function startServer(): Promise<Server> {
@@ -38,7 +65,11 @@ export async function startServer(): Promise<Server> {
       await within(server.ownerUrl, (sql) => sql.query(`CREATE DATABASE ${name}`));
       const ownerUrl = named(server.ownerUrl);
       await migrate(ownerUrl, silentLog, { grantTo: server.role });
-      return { url: named(server.url), ownerUrl, query: (task) => within(ownerUrl, task) };
+      return {
+        ...{ url: named(server.url), ownerUrl },
+        query: (task) => within(ownerUrl, task),
+        started: (machines) => within(ownerUrl, (sql) => untilStarted(sql, machines)),
+      };
     },
     async close() {
       await server.stop();

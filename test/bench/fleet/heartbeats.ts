@@ -1,11 +1,11 @@
-import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import type { ChildProcess } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { createDevCertificates } from '../../../src/adapters/agents/tls-material.ts';
 import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
 import { generateRawKeyPair } from '../../../src/agent/keys.ts';
 import { HEARTBEAT_PATH } from '../../../src/wire/heartbeat.ts';
+import { ask, endChild, startChild } from './children.ts';
 import type { Database, Server } from './database.ts';
 
 export const ECHO_PATH = '/bench.Echo/Echo';
@@ -108,12 +108,18 @@ export async function prepareHeartbeats(options: HeartbeatBenchOptions): Promise
   const connections = Math.max(racing, sized(CONNECTIONS));
   const agents = Math.max(connections, sized(FLEETS.at(-1)!));
   const callers = await enrol(database, { agents, connections, ca: pemOf(caDer) });
-  const children = createChildren();
+  const running: ChildProcess[] = [];
+  const start = (file: string) => {
+    running.push(startChild(file));
+    return running.at(-1)!;
+  };
+  const end = ({ serving, calling }: Served) => [serving, calling].forEach(endChild);
   const serve = async (behind: ServeRequest['behind'], count: number): Promise<Served> => {
-    const serving = children.start('server-child.ts');
-    const port = await ask<number>(serving, { tls: { key, cert }, behind, url: database.url });
+    const serving = start('server-child.ts');
+    const asked: ServeRequest = { tls: { key, cert }, behind, url: database.url };
+    const port = await ask<number>(serving, asked);
     const before = await ask<Spent>(serving, 'spent');
-    const calling = children.start('load-child.ts');
+    const calling = start('load-child.ts');
     const those = callers.slice(0, count);
     const open: LoadRequest = {
       kind: 'open',
@@ -127,7 +133,11 @@ export async function prepareHeartbeats(options: HeartbeatBenchOptions): Promise
   };
   const racers = { ours: await serve('database', racing), echo: await serve('echo', racing) };
   const race = async ({ calling }: Served) => {
-    const answered = await ask<number>(calling, { kind: 'closed', warmMs: spanMs / 2, spanMs });
+    const answered = await ask<number>(calling, {
+      kind: 'closed',
+      warmMs: spanMs / 2,
+      spanMs,
+    } satisfies LoadRequest);
     return answered / (spanMs / 1_000);
   };
   const pace = ({ calling }: Served, fleet: number) =>
@@ -137,7 +147,7 @@ export async function prepareHeartbeats(options: HeartbeatBenchOptions): Promise
       perSecond: fleet / PERIOD_SECONDS,
       warmMs: spanMs / 2,
       spanMs,
-    });
+    } satisfies LoadRequest);
   /** CPU for each heartbeat: of the server, and of the database. */
   const cost = async (behind: ServeRequest['behind']) => {
     const served = await serve(behind, Math.min(connections, sized(SPLIT_CONNECTIONS)));
@@ -146,14 +156,14 @@ export async function prepareHeartbeats(options: HeartbeatBenchOptions): Promise
     const sent = await pace(served, sized(SPLIT_FLEET));
     const after = await ask<Spent>(served.serving, 'spent');
     const spentUs = databaseUs(server) - inDatabase;
-    children.end(served.serving, served.calling);
+    end(served);
     return { server: (after.cpuUs - before.cpuUs) / sent.all, database: spentUs / sent.all };
   };
   return {
     ours: () => race(racers.ours),
     echo: () => race(racers.echo),
     async openLoop(progress) {
-      children.end(racers.echo.serving, racers.echo.calling);
+      end(racers.echo);
       const served = await serve('database', connections);
       let best = { agents: 0, p99Ms: 0 };
       for (const fleet of FLEETS.map(sized)) {
@@ -164,7 +174,7 @@ export async function prepareHeartbeats(options: HeartbeatBenchOptions): Promise
         if (isLate(paced)) break;
         best = { agents: fleet, p99Ms: paced.p99Ms };
       }
-      children.end(served.serving, served.calling);
+      end(served);
       const clear = await cost('nothing, in the clear');
       const bare = await cost('nothing');
       const memory = await cost('memory');
@@ -183,7 +193,7 @@ export async function prepareHeartbeats(options: HeartbeatBenchOptions): Promise
         },
       };
     },
-    close: children.close,
+    close: () => running.forEach(endChild),
   };
 }
 
@@ -201,50 +211,6 @@ const lessOf = (after: Spent, before: Spent): Spent => ({
   cpuUs: after.cpuUs - before.cpuUs,
   memoryKb: after.memoryKb - before.memoryKb,
 });
-
-/** Processes that end with this one. */
-function createChildren() {
-  const running = new Set<ChildProcess>();
-  const end = (...those: readonly ChildProcess[]) => {
-    for (const child of those) {
-      child.removeAllListeners('exit').kill('SIGKILL');
-      running.delete(child);
-    }
-  };
-  const endAll = () => end(...running);
-  process.once('exit', endAll);
-  return {
-    end,
-    start(file: string): ChildProcess {
-      const child = fork(path.join(import.meta.dirname, file));
-      running.add(child);
-      return child;
-    },
-    close() {
-      endAll();
-      process.off('exit', endAll);
-    },
-  };
-}
-
-async function ask<Answer>(
-  child: ChildProcess,
-  request: ServeRequest | LoadRequest | 'spent',
-): Promise<Answer> {
-  const over = new AbortController();
-  try {
-    const answer = once(child, 'message', { signal: over.signal });
-    const ended = once(child, 'exit', { signal: over.signal }).then(([code]) => {
-      throw new Error(`a process of the heartbeats ended with ${String(code)}`);
-    });
-    child.send(request);
-    const [told] = (await Promise.race([answer, ended])) as [Answer];
-    ended.catch(() => undefined);
-    return told;
-  } finally {
-    over.abort();
-  }
-}
 
 const TICK_US = 10_000;
 

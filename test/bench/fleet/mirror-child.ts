@@ -9,7 +9,7 @@ import { openMemAgents, type MemAgentServer } from '../../doubles/mem-agent-serv
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import type { HeartbeatRecord } from '../../../src/domain/heartbeat.ts';
 import { publicKeyOf } from '../bmdb/fleet.ts';
-import { heapInUse } from '../measure.ts';
+import { cpuMs, heapInUse } from '../measure.ts';
 import { startBenchDaemon } from './daemon.ts';
 import type { MirrorRequest, MirrorResult } from './mirror.ts';
 
@@ -127,11 +127,9 @@ async function observe(
 
 /** CPU of this process and time that something took. */
 async function spending(task: () => Promise<void>) {
-  const before = process.cpuUsage();
-  const fromMs = performance.now();
+  const [beforeMs, fromMs] = [cpuMs(), performance.now()];
   await task();
-  const { user, system } = process.cpuUsage(before);
-  return { cpuMs: (user + system) / 1_000, ms: performance.now() - fromMs };
+  return { cpuMs: cpuMs() - beforeMs, ms: performance.now() - fromMs };
 }
 
 /** Heartbeats as evenly as machines with jitter send them, round the fleet. */

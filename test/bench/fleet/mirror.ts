@@ -1,7 +1,6 @@
-import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import path from 'node:path';
 import { loadFleet } from '../bmdb/fleet.ts';
+import { ask, endChild, startChild } from './children.ts';
 import type { Server } from './database.ts';
 
 export interface MirrorRequest {
@@ -28,8 +27,6 @@ export interface MirrorResult {
   readonly loopDelayMaxMs: number;
 }
 
-const CHILD = path.join(import.meta.dirname, 'mirror-child.ts');
-
 /** A daemon in a process of its own mirrors a fleet of started machines and takes their heartbeats. */
 export async function measureMirroring(
   server: Server,
@@ -39,21 +36,12 @@ export async function measureMirroring(
   const database = await server.database();
   if (machines > 0)
     await database.query((sql) => loadFleet(sql, { free: 0, started: machines, others: 0 }));
-  const child = fork(CHILD, { execArgv: ['--max-old-space-size=8192'] });
-  const end = () => child.kill('SIGKILL');
-  process.once('exit', end);
+  const child = startChild('mirror-child.ts', ['--max-old-space-size=8192']);
+  const ended = once(child, 'close');
   try {
-    child.send({ url: database.url, machines, spanMs } satisfies MirrorRequest);
-    const [result] = (await Promise.race([
-      once(child, 'message'),
-      once(child, 'exit').then(([code]) => {
-        throw new Error(`the mirror's process ended with ${String(code)}`);
-      }),
-    ])) as [MirrorResult];
-    await once(child, 'exit');
-    return result;
+    return await ask(child, { url: database.url, machines, spanMs } satisfies MirrorRequest);
   } finally {
-    end();
-    process.off('exit', end);
+    endChild(child);
+    await ended;
   }
 }

@@ -1,6 +1,5 @@
-import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import path from 'node:path';
+import { ask, startChild } from './children.ts';
 
 export interface ReadersRequest {
   readonly consoleUrl: string;
@@ -8,23 +7,12 @@ export interface ReadersRequest {
   readonly readers: number;
 }
 
-const CHILD = path.join(import.meta.dirname, 'readers-child.ts');
-
 /** Opens pages of a console. Once they are open: what closes them. */
 export async function openReaders(request: ReadersRequest): Promise<() => Promise<void>> {
   if (request.readers === 0) return () => Promise.resolve();
-  const child = fork(CHILD);
-  const end = () => child.kill('SIGKILL');
-  process.once('exit', end);
-  child.send(request);
-  await Promise.race([
-    once(child, 'message'),
-    once(child, 'exit').then(([code]) => {
-      throw new Error(`the readers' process ended with ${String(code)}`);
-    }),
-  ]);
+  const child = startChild('readers-child.ts');
+  await ask(child, request);
   return async () => {
-    process.off('exit', end);
     const ended = once(child, 'exit');
     child.disconnect();
     await ended;

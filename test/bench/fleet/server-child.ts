@@ -3,12 +3,11 @@ import type { AddressInfo } from 'node:net';
 import grpc from '@grpc/grpc-js';
 import { startAgentServerThread } from '../../../src/adapters/agents/agent-server-thread.ts';
 import { startAgentServer } from '../../../src/adapters/agents/http2-agent-server.ts';
-import { createPgBmdb } from '../../../src/adapters/bmdb/pg/pg-bmdb.ts';
-import { systemClock, systemRandom } from '../../../src/adapters/clock/system-clock.ts';
+import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { TUNING } from '../../../src/daemon/tuning.ts';
 import type { HeartbeatStore } from '../../../src/domain/heartbeat.ts';
-import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../src/domain/policy.ts';
+import { openBmdb } from '../bmdb/world.ts';
 import { ECHO_PATH, type ServeRequest, type Spent } from './heartbeats.ts';
 
 /**
@@ -61,7 +60,7 @@ async function serveAgents({ tls, behind, url }: ServeRequest): Promise<number> 
   const { address } =
     behind === 'memory'
       ? await startAgentServer({ ...options, store: MEMORY })
-      : await startAgentServerThread({ ...options, module, store: database(url) });
+      : await startAgentServerThread({ ...options, module, store: openBmdb(url).heartbeats });
   return Number(address.split(':').at(-1));
 }
 
@@ -73,17 +72,6 @@ const MEMORY: HeartbeatStore = {
     );
   },
 };
-
-const database = (url: string): HeartbeatStore =>
-  createPgBmdb({
-    url,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    poolMax: 10,
-    loss: DEFAULT_LOSS,
-    budget: DEFAULT_BUDGET,
-  }).heartbeats;
 
 /** The least that answers a unary call with `node:http2`. */
 async function serveBare(server: ReturnType<typeof createServer>): Promise<number> {

@@ -1,12 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import path from 'node:path';
-import { performance } from 'node:perf_hooks';
-import { setTimeout as pause } from 'node:timers/promises';
 import { parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
 import { rawKey } from '../../adapters/ssh/keys.ts';
 import { startBenchDaemon } from './daemon.ts';
-import type { Database, Server } from './database.ts';
+import { cpuMs } from '../measure.ts';
+import type { Server } from './database.ts';
 import { startSshdFleet } from './sshd-fleet.ts';
 import { takeoverAgent } from './takeover-agent.ts';
 
@@ -37,8 +36,6 @@ const AGENT_BYTES = 5_000_000;
 const TARGET_PATH = '/root/agent';
 /** Of the provisioner, always: what is varied is who starts agents. */
 const CREATIONS = 50;
-const POLL_MS = 50;
-const LIMIT_MS = 10 * 60_000;
 
 /** @throws {Error} OpenSSH's server is missing, or does not start. */
 export async function prepareTakeovers(options: TakeoversOptions): Promise<TakeoverStand> {
@@ -93,7 +90,7 @@ export async function prepareTakeovers(options: TakeoversOptions): Promise<Takeo
       });
       try {
         const [daemonMs, allMs] = [cpuMs(), machineCpuMs()];
-        const seconds = await untilTakenOver(database, machines);
+        const seconds = await database.started(machines);
         const daemonCpuMs = (cpuMs() - daemonMs) / machines;
         const sshdTotalMs = (await fleet.cpuMs()) - sshdMs;
         return {
@@ -108,32 +105,6 @@ export async function prepareTakeovers(options: TakeoversOptions): Promise<Takeo
     },
     close: fleet.stop,
   };
-}
-
-/** Answers how many seconds it took. @throws {Error} some were not taken over. */
-const untilTakenOver = ({ query }: Database, machines: number): Promise<number> =>
-  query(async (sql) => {
-    const giveUpMs = performance.now() + LIMIT_MS;
-    for (;;) {
-      const { rows } = await sql.query<{ n: number; seconds: number }>(TAKEN_OVER);
-      const { n, seconds } = rows[0]!;
-      if (n >= machines) return seconds;
-      if (performance.now() > giveUpMs) throw new Error(`only ${n} of ${machines} were taken over`);
-      await pause(POLL_MS);
-    }
-  });
-
-/** How many agents were started, and how long after the first intent the last of them was. */
-const TAKEN_OVER = `
-  SELECT count(*)::int AS n,
-         extract(epoch FROM max(agent_started_at)
-           - (SELECT min(created_at) FROM provision_intents))::float8 AS seconds
-    FROM machine_agent_started`;
-
-/** Of this process, which is the daemon's. */
-function cpuMs(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1_000;
 }
 
 const machineCpuMs = (): number =>

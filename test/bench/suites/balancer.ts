@@ -1,11 +1,10 @@
-import { getBorderCharacters, table } from 'table';
 import { findHaproxy } from '../../../src/simulator/haproxy/haproxy-process.ts';
 import { measureCalls } from '../balancing/calls.ts';
 import { measureEngineCalls, type EngineCalls } from '../balancing/engine-calls.ts';
 import { measureHaproxy, type HaproxyCost } from '../balancing/haproxy.ts';
 import { measurePlan, measureSteps } from '../balancing/decisions.ts';
-import { median } from '../measure.ts';
-import type { Suite, SuiteOptions } from '../suite.ts';
+import { median, rounded } from '../measure.ts';
+import { scaled, textOf, type Suite, type SuiteOptions } from '../suite.ts';
 
 const MEMBERS = 10_000;
 const MACHINES = 100;
@@ -25,7 +24,7 @@ export const suite: Suite = {
     const planMs = rounded(median(rounds.map((each) => each.planMs)));
     const plan3Ms = rounded(median(rounds.map((each) => each.plan3Ms)));
     const stepsMs = rounded(median(rounds.map((each) => each.stepsMs)));
-    const machines = Math.max(2, scaled(MACHINES, options));
+    const machines = scaled(MACHINES, options, 2);
     options.progress(`${machines} machines come to a pool of three ports, and one goes`);
     const calls = await measureCalls(machines);
     options.progress(
@@ -69,7 +68,7 @@ export const suite: Suite = {
         engine: { short, full },
         haproxy,
       },
-      table: table(rows, { border: getBorderCharacters('void') }).trimEnd(),
+      table: textOf(rows),
     };
   },
 };
@@ -86,6 +85,3 @@ async function measured(machines: number, { progress }: SuiteOptions): Promise<H
 const sumOf = ({ pages, polls, fetches, changes }: EngineCalls): number =>
   pages + polls + fetches + changes;
 const both = (short: EngineCalls, full: EngineCalls): string => `${sumOf(short)}, ${sumOf(full)}`;
-const scaled = (count: number, { scale }: SuiteOptions): number =>
-  Math.max(1, Math.round(count * scale));
-const rounded = (value: number): number => Number(value.toPrecision(3));

@@ -10,7 +10,7 @@ import { createPgBoss } from '../bmdb/pg-boss.ts';
 import { POOL_MAX, createWorld } from '../bmdb/world.ts';
 import type { World } from '../bmdb/world.ts';
 import { quantile } from '../measure.ts';
-import type { Report, Suite, SuiteOptions } from '../suite.ts';
+import { scaled as share, type Report, type Suite, type SuiteOptions } from '../suite.ts';
 
 const FREE_MACHINES = 20_000;
 const STARTED_MACHINES = 10_000;
@@ -146,5 +146,4 @@ const step = (name: string, measure: () => Promise<number>): Step => ({
 });
 
 /** At least a batch of heartbeats for each of two connections. */
-const scaled = (count: number, { scale }: SuiteOptions): number =>
-  Math.max(1_000, Math.round(count * scale));
+const scaled = (count: number, options: SuiteOptions): number => share(count, options, 1_000);

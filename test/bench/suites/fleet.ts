@@ -1,11 +1,10 @@
-import { getBorderCharacters, table } from 'table';
 import { countChartWork, measureBringUp, type BroughtUp } from '../fleet/bring-up.ts';
 import { startServer, type Server } from '../fleet/database.ts';
 import { prepareHeartbeats, type OpenLoop } from '../fleet/heartbeats.ts';
-import { measureMirroring } from '../fleet/mirror.ts';
+import { measureMirroring, type MirrorResult } from '../fleet/mirror.ts';
 import { measureUpload } from '../fleet/upload.ts';
-import { median, rounded } from '../measure.ts';
-import type { Report, Suite, SuiteOptions } from '../suite.ts';
+import { allRounded, median, rounded } from '../measure.ts';
+import { scaled, textOf, type Report, type Suite, type SuiteOptions } from '../suite.ts';
 
 /** Agent starts at once, and how many machines make a measurement of some seconds. */
 const BRING_UP = { 1: 1_500, 10: 2_000, 50: 4_000 } as const;
@@ -34,16 +33,8 @@ export const suite: Suite = {
 
 type Table = Record<string, number>;
 
-interface BringUps {
-  readonly bringUp: Table;
-  readonly statementsPerMachine: Table;
-  readonly cpuMsPerMachine: Table;
-  readonly eventsPerMachine: Table;
-  readonly microstepsPerMachine: Table;
-}
-
 /** All by parallelism. */
-async function bringUps(server: Server, options: SuiteOptions): Promise<BringUps> {
+async function bringUps(server: Server, options: SuiteOptions) {
   const samples = new Map<string, BroughtUp[]>();
   for (let round = 1; round <= options.rounds; round += 1) {
     for (const [parallelism, count] of Object.entries(BRING_UP)) {
@@ -100,14 +91,7 @@ async function uploads(options: SuiteOptions) {
   return measured;
 }
 
-interface Mirrored {
-  readonly mirroredSeconds: number;
-  readonly heapKbPerMachine: number;
-  readonly cpuPercent: number;
-  readonly scanCpuSeconds: number;
-  readonly loopDelayP99Ms: number;
-  readonly loopDelayMaxMs: number;
-}
+type Mirrored = Omit<MirrorResult, 'heapKb'> & { readonly heapKbPerMachine: number };
 
 /** Once each: a minute and more, and what counts is whether the cost per machine grows. */
 async function fleets(server: Server, options: SuiteOptions): Promise<Record<string, Mirrored>> {
@@ -115,31 +99,24 @@ async function fleets(server: Server, options: SuiteOptions): Promise<Record<str
   const found: Record<string, Mirrored> = {};
   for (const size of FLEETS) {
     const machines = scaled(size, options);
-    const measured = await measureMirroring(server, machines, WATCHED_SPANS * options.spanMs);
-    const { mirroredSeconds, heapKb, cpuPercent, scanCpuSeconds } = measured;
-    const { loopDelayP99Ms, loopDelayMaxMs } = measured;
-    found[String(size)] = {
-      mirroredSeconds: rounded(mirroredSeconds),
-      heapKbPerMachine: rounded((heapKb - empty.heapKb) / machines),
-      cpuPercent: rounded(cpuPercent),
-      scanCpuSeconds: rounded(scanCpuSeconds),
-      loopDelayP99Ms: rounded(loopDelayP99Ms),
-      loopDelayMaxMs: rounded(loopDelayMaxMs),
-    };
+    const spanMs = WATCHED_SPANS * options.spanMs;
+    const { heapKb, ...measured } = await measureMirroring(server, machines, spanMs);
+    const heapKbPerMachine = (heapKb - empty.heapKb) / machines;
+    found[String(size)] = allRounded<Mirrored>({ ...measured, heapKbPerMachine });
     options.progress(`${machines} machines: ${JSON.stringify(found[String(size)])}`);
   }
   return found;
 }
 
 interface Figures {
-  readonly broughtUp: BringUps;
+  readonly broughtUp: Awaited<ReturnType<typeof bringUps>>;
   readonly fleet: Readonly<Record<string, Mirrored>>;
   readonly upload: Awaited<ReturnType<typeof measureUpload>>;
   readonly race: { readonly ours: number; readonly echo: number; readonly openLoop: OpenLoop };
 }
 
 function reportOf({ broughtUp, fleet, upload, race }: Figures): Report {
-  const { openLoop } = race;
+  const { cpuUsPerHeartbeat, ...openLoop } = race.openLoop;
   const json = {
     ...broughtUp,
     fleet,
@@ -147,14 +124,9 @@ function reportOf({ broughtUp, fleet, upload, race }: Figures): Report {
     heartbeatsPerSecond: rounded(race.ours),
     heartbeatRatio: rounded(race.ours / race.echo),
     openLoop: {
-      agents: openLoop.agents,
-      p99Ms: rounded(openLoop.p99Ms),
-      connections: openLoop.connections,
-      memoryKbPerConnection: rounded(openLoop.memoryKbPerConnection),
-      cpuMsPerHandshake: rounded(openLoop.cpuMsPerHandshake),
-      cpuUsPerHeartbeat: Object.fromEntries(
-        Object.entries(openLoop.cpuUsPerHeartbeat).map(([part, us]) => [part, rounded(us)]),
-      ),
+      ...allRounded<typeof openLoop>(openLoop),
+      ...{ agents: openLoop.agents, connections: openLoop.connections },
+      cpuUsPerHeartbeat: allRounded<typeof cpuUsPerHeartbeat>(cpuUsPerHeartbeat),
     },
     peers: {
       uploadMbPerSecond: rounded(upload.ours),
@@ -191,8 +163,5 @@ function reportOf({ broughtUp, fleet, upload, race }: Figures): Report {
       `${us} µs`,
     ]),
   ];
-  return { json, table: table(rows, { border: getBorderCharacters('void') }).trimEnd() };
+  return { json, table: textOf(rows) };
 }
-
-const scaled = (count: number, { scale }: SuiteOptions): number =>
-  Math.max(1, Math.round(count * scale));

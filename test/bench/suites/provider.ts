@@ -1,9 +1,8 @@
-import { getBorderCharacters, table } from 'table';
 import { measureCallsPerMachine } from '../provider/calls-per-machine.ts';
 import { measureListing } from '../provider/listing.ts';
 import { measureReconcile } from '../provider/reconcile.ts';
-import { median } from '../measure.ts';
-import type { Report, Suite, SuiteOptions } from '../suite.ts';
+import { median, rounded } from '../measure.ts';
+import { scaled, textOf, type Report, type Suite, type SuiteOptions } from '../suite.ts';
 
 const LISTED = 10_000;
 const RECONCILED = [10_000, 100_000];
@@ -16,7 +15,7 @@ export const suite: Suite = {
       measureListing({ devices: scaled(LISTED, options), reservations: scaled(LISTED, options) }),
     );
     const reconcileMs = await reconciles(options);
-    const brought = Math.max(2, scaled(BROUGHT_UP, options));
+    const brought = scaled(BROUGHT_UP, options, 2);
     options.progress(`${brought} machines brought up by a daemon`);
     const calls = await measureCallsPerMachine(brought);
     return reportOf({ listing, reconcileMs, calls });
@@ -71,9 +70,5 @@ function reportOf({ listing, reconcileMs, calls }: Figures): Report {
     ]),
     ['cost per machine of the larger to the smaller', String(json.ratios.costPerMachine)],
   ];
-  return { json, table: table(rows, { border: getBorderCharacters('void') }).trimEnd() };
+  return { json, table: textOf(rows) };
 }
-
-const scaled = (count: number, { scale }: SuiteOptions): number =>
-  Math.max(1, Math.round(count * scale));
-const rounded = (value: number): number => Number(value.toPrecision(3));

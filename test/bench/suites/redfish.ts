@@ -1,5 +1,5 @@
 import { measureRack } from '../redfish/rack.ts';
-import type { Suite } from '../suite.ts';
+import { scaled, type Suite } from '../suite.ts';
 
 const BMCS = 2_000;
 /** The usual one. */
@@ -7,13 +7,13 @@ const PERIOD_S = 300;
 
 export const suite: Suite = {
   summary: 'a rack of 2 000 BMCs, one in twenty dead and one slow: listings, and a round of looks',
-  async run({ scale, progress }) {
+  async run(options) {
     const { listMs, ...rest } = await measureRack(
-      Math.max(20, Math.round(BMCS * scale)),
-      Math.max(60_000, Math.round(PERIOD_S * scale) * 1_000),
+      scaled(BMCS, options, 20),
+      1_000 * scaled(PERIOD_S, options, 60),
     );
     const figures = { ...rest, listMsMost: Math.max(...listMs), listings: listMs.length };
-    progress(`round 1/1: listing ${figures.listMsMost.toFixed(0)} ms at most`);
+    options.progress(`round 1/1: listing ${figures.listMsMost.toFixed(0)} ms at most`);
     return {
       json: figures,
       table: Object.entries(figures)

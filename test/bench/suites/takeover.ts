@@ -1,8 +1,7 @@
-import { getBorderCharacters, table } from 'table';
 import { startServer } from '../fleet/database.ts';
 import { prepareTakeovers, type TakeoverFigures } from '../fleet/takeover.ts';
 import { median, rounded } from '../measure.ts';
-import type { Report, Suite, SuiteOptions } from '../suite.ts';
+import { scaled, textOf, type Report, type Suite, type SuiteOptions } from '../suite.ts';
 
 /** Agent starts at once, and how many machines: 128 at most, as a server takes 16 ports and no more. */
 const MACHINES = { 1: 20, 10: 100, 50: 128 } as const;
@@ -17,7 +16,7 @@ export const suite: Suite = {
   run: async (options) => {
     const server = await startServer();
     try {
-      const machinesMax = Math.max(...PARALLELISMS.map((each) => scaled(each, options)));
+      const machinesMax = scaled(Math.max(...Object.values(MACHINES)), options);
       const stand = await prepareTakeovers({ server, machinesMax });
       try {
         return reportOf(await measured(stand, options));
@@ -39,7 +38,7 @@ async function measured(
   const samples: Samples = { 1: [], 10: [], 50: [] };
   for (let round = 1; round <= options.rounds; round += 1) {
     for (const parallelism of PARALLELISMS) {
-      const figures = await stand.measure(scaled(parallelism, options), parallelism);
+      const figures = await stand.measure(scaled(MACHINES[parallelism], options), parallelism);
       samples[parallelism].push(figures);
       const rate = figures.machinesPerSecond.toFixed(1);
       options.progress(`round ${round}: takeover at ${parallelism}: ${rate} machines/s`);
@@ -71,8 +70,5 @@ function reportOf(samples: Samples): Report {
     ['  CPU of sshd and what it ran', `${json.sshdCpuMs[at]} ms each`],
     ['  of all CPU', `${rounded(json.sshdShare[at] * 100)} %`],
   ]);
-  return { json, table: table(rows, { border: getBorderCharacters('void') }).trimEnd() };
+  return { json, table: textOf(rows) };
 }
-
-const scaled = (parallelism: Parallelism, { scale }: SuiteOptions): number =>
-  Math.max(1, Math.round(MACHINES[parallelism] * scale));
