@@ -127,7 +127,7 @@ export const mutations = mutationsOf({
       'empty-since-is-the-last-time': '[-coalesce(i.empty_since, now()-]{+now(+})',
       'refused-attempt-is-noted': 'n.ours[- AND n.obstacle IS NULL-]',
     },
-  'src/adapters/bmdb/pg/provisioning/intent-begins.ts test/adapters/bmdb/pg/intents.test.ts -t while its intent ends':
+  'src/adapters/bmdb/pg/provisioning/intent-begins.ts test/adapters/bmdb/pg/leases.test.ts -t while its intent ends':
     {
       'attempt-on-a-slot-with-a-machine': "WHEN [-${occupied('n')}-]{+false+} THEN",
       'attempt-on-a-shelved-slot': "[-ELSE ${barred('n')} -]END",
@@ -142,7 +142,7 @@ export const mutations = mutationsOf({
       'intent-that-was-opened-is-in-its-own-way':
         'DO [-UPDATE SET hostname = excluded.hostname WHERE i.witness = excluded.witness-]{+NOTHING+}',
     },
-  'src/adapters/bmdb/pg/provisioning/intent-steps.ts test/adapters/bmdb/pg/intents.test.ts -t was waiting':
+  'src/adapters/bmdb/pg/provisioning/intent-steps.ts test/adapters/bmdb/pg/leases.test.ts -t was waiting':
     {
       'intents-are-not-locked': '[- FOR UPDATE OF i-]',
       'settled-by-anybody': '[-i.session_id = me.session_id AND -]i.state',
@@ -167,7 +167,7 @@ export const mutations = mutationsOf({
       'intent-of-the-living-is-resumed':
         '[-NOT EXISTS (SELECT 1 FROM sessions s\n           WHERE s.session_id = i.session_id AND ${LIVE})-]{+true+}',
     },
-  'src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/intents.test.ts': {
+  'src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/leases.test.ts': {
     'resume-does-not-wait': '[-await q.rows(statements.awaitIntent, { witness });-]',
   },
   'src/adapters/bmdb/pg/provisioning/intent-ends.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t intents':

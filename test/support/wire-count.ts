@@ -1,4 +1,5 @@
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { startRelay, type Relay } from './relay.ts';
 
 /** What clients sent to the database, without connecting and closing. */
 export interface Sent {
@@ -20,51 +21,27 @@ export interface SentStatement {
 }
 
 /** Stands between clients and a PostgreSQL without TLS, and counts the messages that clients send. */
-export interface WireCount {
-  /** The database, through here. */
-  readonly url: string;
+export interface WireCount extends Pick<Relay, 'url' | 'close'> {
   /** What was sent since the last time, or since the start. */
   take(): Sent;
-  /** Breaks all connections. */
-  close(): Promise<void>;
 }
 
 export async function startWireCount(target: string): Promise<WireCount> {
-  const to = new URL(target);
-  const sockets = new Set<Socket>();
   let tally = createTally();
-  const server = createServer((client) => {
-    const upstream = connect(Number(to.port), to.hostname).setNoDelay(true);
-    client.setNoDelay(true);
-    for (const [socket, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(socket);
-      socket.on('error', () => other.destroy());
-      socket.on('close', () => {
-        sockets.delete(socket);
-        other.destroy();
-      });
-      socket.pipe(other);
-    }
+  const { url, close } = await startRelay(target, (client, dial) => {
+    client.pipe(dial()).pipe(client);
     client.on(
       'data',
       messageReader((type, body) => tally.add(client, type, body)),
     );
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const at = { port: String((server.address() as AddressInfo).port) };
   return {
-    url: Object.assign(new URL(target), at).href,
+    url,
+    close,
     take() {
       const { sent } = tally;
       tally = createTally(tally);
       return sent;
-    },
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
     },
   };
 }

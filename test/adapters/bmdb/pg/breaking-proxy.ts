@@ -1,5 +1,5 @@
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { startRelay, type Relay } from '../../../support/relay.ts';
 
 /**
  * What the proxy does with connections, new and old. A COMMIT is that of a transaction, or a prepared
@@ -22,8 +22,7 @@ export type Mood =
 const FRESH = { mood: 'through' as Mood, broken: 0, refused: 0, refusesMax: Infinity };
 
 /** Stands between a client and a database, and breaks connections at chosen moments. */
-export interface BreakingProxy {
-  readonly url: string;
+export interface BreakingProxy extends Pick<Relay, 'url' | 'close'> {
   mood: Mood;
   /** How often a COMMIT was broken. */
   readonly broken: number;
@@ -33,41 +32,28 @@ export interface BreakingProxy {
   refusesMax: number;
   /** Lets everything through, and counts anew. */
   reset(): void;
-  close(): Promise<void>;
 }
 
 export async function startBreakingProxy(target: string): Promise<BreakingProxy> {
-  const to = new URL(target);
-  const sockets = new Set<Socket>();
-  const state = { ...FRESH, breakAll };
-  function breakAll(): void {
-    sockets.forEach((socket) => socket.destroy());
-  }
-  const server = createServer((client) => {
+  const state = { ...FRESH, breakAll: () => relay.breakAll() };
+  const relay = await startRelay(target, (client, dial) => {
     if (state.mood === 'down') {
       state.refused += 1;
       if (state.refused >= state.refusesMax) state.mood = 'through';
       client.destroy();
       return;
     }
-    const upstream = connect(Number(to.port), to.hostname);
-    pair(client, upstream, state);
-    for (const socket of [client, upstream]) {
-      sockets.add(socket);
-      socket.on('close', () => sockets.delete(socket));
-    }
+    pair(client, dial(), state);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = new URL(target);
-  url.port = String((server.address() as AddressInfo).port);
   return {
-    url: url.href,
+    url: relay.url,
+    close: relay.close,
     get mood() {
       return state.mood;
     },
     set mood(mood) {
       state.mood = mood;
-      if (mood === 'down') breakAll();
+      if (mood === 'down') relay.breakAll();
     },
     get broken() {
       return state.broken;
@@ -82,10 +68,6 @@ export async function startBreakingProxy(target: string): Promise<BreakingProxy>
       state.refusesMax = count;
     },
     reset: () => void Object.assign(state, FRESH),
-    close: async () => {
-      breakAll();
-      await new Promise((resolve) => server.close(resolve));
-    },
   };
 }
 
@@ -105,10 +87,6 @@ function pair(client: Socket, upstream: Socket, state: State): void {
   let idle = true;
   /** Set while the answer to a COMMIT is not to be passed on. */
   let onAnswer: (() => void) | undefined;
-  client.on('error', () => upstream.destroy());
-  upstream.on('error', () => client.destroy());
-  client.on('close', () => upstream.destroy());
-  upstream.on('close', () => client.destroy());
   client.on('data', (data) => {
     if (state.mood === 'silent') return;
     const commitsByItself = idle && data.subarray(-SYNC.length).equals(SYNC) && isNamed(data);

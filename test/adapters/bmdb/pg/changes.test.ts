@@ -1,6 +1,6 @@
 import pg from 'pg';
 import type { Observable } from 'rxjs';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { queriesOf } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import type { Queries } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import {
@@ -16,20 +16,15 @@ import type { MachineRow } from '../../../../src/domain/machine.ts';
 import { machineRow } from '../../../contracts/bmdb-rows.ts';
 import { installing } from '../../../contracts/bmdb-vectors.ts';
 import { openOn } from './claim-stand.ts';
-import { insertMachine, openPgBmdb, startOwnPgServer } from './pg-harness.ts';
-import type { PgServer } from './pg-harness.ts';
+import { insertMachine, openPgBmdb, startOwnPgServer, usePgServer } from './pg-harness.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 
 const SIGNAL = new AbortController().signal;
 
-let server: PgServer;
+const server = usePgServer(startOwnPgServer);
 let bmdb: Bmdb;
 const open = (wakes: WakesMode = 'listen'): Bmdb =>
   openPgBmdb({ clock: systemClock, url: server.url, wakes });
-beforeAll(async () => {
-  server = await startOwnPgServer();
-});
-afterAll(() => server.stop());
 beforeEach(async () => {
   await server.clear();
   bmdb = open();

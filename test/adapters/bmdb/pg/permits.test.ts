@@ -1,19 +1,14 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { codeOf } from '../../../../src/domain/errors.ts';
 import { providerName, slot } from '../../../../src/domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../../../src/domain/machine.ts';
 import { countPermits } from '../../../../src/domain/recovery/permits.ts';
 import type { RecoveryBudget } from '../../../../src/domain/policy.ts';
 import { machineRow, MINUTE, providedOf, startedAt } from '../../../contracts/bmdb-rows.ts';
-import { insertMachine, openPgBmdb, startPgServer } from './pg-harness.ts';
-import type { PgServer } from './pg-harness.ts';
+import { insertMachine, openPgBmdb, usePgServer } from './pg-harness.ts';
 
-let server: PgServer;
-beforeAll(async () => {
-  server = await startPgServer();
-});
-afterAll(() => server.stop());
+const server = usePgServer();
 
 const machine = fc.record({
   provider: fc.constantFrom('metal', 'iron'),

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { afterAll, beforeAll } from 'vitest';
 import { migrate } from '../../../../src/adapters/bmdb/schema/migrate.ts';
 import { createPgBmdb, type PgBmdbOptions } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
@@ -34,6 +35,17 @@ export interface PgServer {
 /** On the server that all tests of a run share. */
 export async function startPgServer(): Promise<PgServer> {
   return openServer(await openTestDatabase());
+}
+
+/**
+ * A server for all tests of a file, which it is there for from their first hook on. Whoever wants tables
+ * empty clears them.
+ */
+export function usePgServer(start = startPgServer): PgServer {
+  const server = {} as PgServer;
+  beforeAll(async () => void Object.assign(server, await start()));
+  afterAll(() => server.stop());
+  return server;
 }
 
 /** On a server of its own: see `openTestDatabase` for when it takes one. */

@@ -1,37 +1,20 @@
-import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  it,
-  onTestFinished,
-  vi,
-} from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createMirrorRows } from '../../../../src/actors/mirror/rows.ts';
 import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import { finish } from '../../../../src/domain/steps.ts';
 import { machineRow } from '../../../contracts/bmdb-rows.ts';
-import { insertMachine, openPgBmdb, startPgServer } from './pg-harness.ts';
-import type { PgServer } from './pg-harness.ts';
+import { insertMachine, openPgBmdb, usePgServer } from './pg-harness.ts';
 import { PATIENCE } from '../../../support/patience.ts';
+import { startRelay } from '../../../support/relay.ts';
 
 const SIGNAL = new AbortController().signal;
 const MOVE = `UPDATE machine_provided SET provider_location = $2 WHERE machine_id = $1`;
 
-let server: PgServer;
+const server = usePgServer();
 let bmdb: Bmdb;
 const open = (url: string): Bmdb => openPgBmdb({ url, wakes: 'poll' });
-beforeAll(async () => {
-  server = await startPgServer();
-});
-afterAll(() => server.stop());
 beforeEach(async () => {
   await server.clear();
   bmdb = open(server.url);
@@ -46,19 +29,9 @@ const add = async (): Promise<MachineId> => {
 
 /** Passes everything on, but holds back what follows a BEGIN for reading while `armed`. */
 async function startHoldingProxy(target: string) {
-  const to = new URL(target);
-  const sockets = new Set<Socket>();
   const holding = { armed: false, release: null as (() => void) | null };
-  const proxy = createServer((client) => {
-    const upstream = connect(Number(to.port), to.hostname);
-    for (const [socket, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(socket);
-      socket.on('error', () => other.destroy());
-      socket.on('close', () => other.destroy());
-    }
+  const relay = await startRelay(target, (client, dial) => {
+    const upstream = dial();
     let hasBegun = false;
     client.on('data', (data) => {
       if (!hasBegun || !holding.armed) upstream.write(data);
@@ -67,16 +40,7 @@ async function startHoldingProxy(target: string) {
     });
     upstream.on('data', (data) => client.write(data));
   });
-  proxy.listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  const url = new URL(target);
-  url.port = String((proxy.address() as AddressInfo).port);
-  const close = async () => {
-    for (const socket of sockets) socket.destroy();
-    proxy.close();
-    await once(proxy, 'close');
-  };
-  return { url: url.href, holding, close };
+  return { ...relay, holding };
 }
 
 describe('versions of reads', () => {

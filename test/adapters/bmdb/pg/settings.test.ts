@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { Subject } from 'rxjs';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import { prepareConnection } from '../../../../src/adapters/bmdb/pg/settings.ts';
 import { statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
@@ -59,10 +59,6 @@ beforeAll(async () => {
     }
   }
 });
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 afterAll(() => server.stop());
 
 const READ = `SELECT jsonb_object_agg(name, setting) AS settings FROM pg_settings
@@ -78,7 +74,7 @@ const asDaemon = { clock: systemClock, random: systemRandom, log: silentLog };
 function open(byKeys: boolean) {
   const limits = { poolMax: 1, timeoutMs: 5_000 };
   const db = createDatabase({ ...asDaemon, ...limits, url: server.url, byKeys });
-  cleanups.push(() => db.close());
+  onTestFinished(() => db.close());
   return db;
 }
 
@@ -86,7 +82,7 @@ test('a role may be set to all of this', async () => {
   const client = new pg.Client({ connectionString: server.url });
   client.on('error', () => undefined);
   await client.connect();
-  cleanups.push(() => client.end());
+  onTestFinished(() => client.end());
   const { rows } = await client.query(READ);
   expect(rows[0].settings).toMatchObject({ jit: 'on', TimeZone: 'Asia/Kathmandu' });
 });
@@ -122,7 +118,7 @@ test('C1: the connection for wakes outlives a limit on idle ones', async () => {
   } as const;
   const heard: Wake[] = [];
   createWakes(deps).subscribe((wake) => heard.push(wake));
-  cleanups.push(() => stopped$.next());
+  onTestFinished(() => stopped$.next());
   await vi.waitUntil(() => heard.length > 0, PATIENCE);
   // Idle since later, so whatever ends the one for wakes has done it when this one is ended.
   const plain = new pg.Client({ connectionString: server.url });
@@ -138,7 +134,7 @@ test('C1: the connection for wakes outlives a limit on idle ones', async () => {
 test.each(['on', 'remote_apply', 'local'])('C1: synchronous_commit %s is kept', async (value) => {
   const client = new pg.Client({ connectionString: server.ownerUrl });
   await client.connect();
-  cleanups.push(() => client.end());
+  onTestFinished(() => client.end());
   await client.query(`SET synchronous_commit = ${value}`);
   await prepareConnection(client, null);
   const { rows } = await client.query(`SHOW synchronous_commit`);

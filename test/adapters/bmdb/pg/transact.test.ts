@@ -1,35 +1,26 @@
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  it,
-  onTestFinished,
-  vi,
-} from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Database } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import { statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
-import { codeOf, Locked } from '../../../../src/domain/errors.ts';
+import { codeOf, Locked, NothingToDo } from '../../../../src/domain/errors.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 import { startBreakingProxy } from './breaking-proxy.ts';
 import type { Mood } from './breaking-proxy.ts';
-import { openPgDatabase, startPgServer } from './pg-harness.ts';
-import type { PgServer } from './pg-harness.ts';
+import { openPgDatabase, usePgServer } from './pg-harness.ts';
+import { createMemMetrics } from '../../../doubles/mem-metrics.ts';
+import type { MemMetrics } from '../../../doubles/mem-metrics.ts';
 
-let server: PgServer;
+const server = usePgServer();
 let db: Database;
-beforeAll(async () => {
-  server = await startPgServer();
-});
-afterAll(() => server.stop());
+let metrics: MemMetrics;
 beforeEach(async () => {
   await server.clear();
-  db = openPgDatabase({ url: server.url, poolMax: 2, timeoutMs: 240_000 });
+  metrics = createMemMetrics();
+  db = openPgDatabase({ url: server.url, poolMax: 2, timeoutMs: 240_000, metrics });
 });
 afterEach(() => db.close());
 
+const sql = (text: string) =>
+  statement({ name: text.slice(0, 60), params: {}, columns: {}, text: () => text });
 const addMachine = statement({
   name: 'test-add-machine',
   ...{ params: {}, columns: {} },
@@ -198,11 +189,9 @@ describe('a transaction', () => {
   });
 
   it('tells of a statement that took too long', async () => {
-    const plain = (name: string, text: string) =>
-      statement({ name, params: {}, columns: {}, text: () => text });
     const call = db.transact({ doing: 'test' }, async (q) => {
-      await q.run(plain('test-hurry', 'SET statement_timeout = 1'), {});
-      await q.run(plain('test-dream', 'SELECT FROM pg_sleep(900)'), {});
+      await q.run(sql('SET statement_timeout = 1'), {});
+      await q.run(sql('SELECT FROM pg_sleep(900)'), {});
     });
     await expect(call).rejects.toMatchObject({ code: 'timed-out' });
   });
@@ -216,5 +205,65 @@ describe('a transaction', () => {
       });
     await Promise.all(Array.from({ length: 20 }, increment));
     expect(await db.rows('count', counter, {})).toEqual([{ n: '20' }]);
+  });
+});
+
+const told = (method: string) =>
+  metrics.calls.filter((call) => call.method === method).map(({ args }) => args.join(' '));
+const counted = () => told('transaction');
+/** Once for each transaction, however it ended. */
+const attempts = () => told('transactionAttempts');
+
+describe('what metrics are told', () => {
+  it('a statement that commits by itself is counted as a transaction', async () => {
+    await db.commit({ doing: 'look', processor: 'bmsrv' }, sql('SELECT'), {});
+    await db.commit({ doing: 'look' }, sql('SELECT nothing'), {}).catch(() => undefined);
+    expect(counted()).toEqual(['executed bmsrv', 'executed shepherd', 'failed shepherd']);
+    expect(attempts()).toEqual(['bmsrv 1', 'shepherd 1']);
+  });
+
+  it('a transaction is counted for whom it is made', async () => {
+    await db.transact({ doing: 'look', processor: 'bmsrv' }, (q) => q.rows(sql('SELECT'), {}));
+    await db.transact({ doing: 'look' }, (q) => q.rows(sql('SELECT'), {}));
+    await db.rows('look', sql('SELECT'), {});
+    expect(counted()).toEqual(['executed bmsrv', 'executed shepherd', 'executed shepherd']);
+  });
+
+  it('what it finds out is no failure; what the database refuses is', async () => {
+    const options = { doing: 'try', processor: 'shepherd-recoverer' } as const;
+    const refuse = () => Promise.reject(new NothingToDo('not now'));
+    await expect(db.transact(options, refuse)).rejects.toThrow('not now');
+    expect(counted()).toEqual(['executed shepherd-recoverer']);
+    const broken = db.transact(options, (q) => q.rows(sql('SELECT 1/0'), {}));
+    await expect(broken).rejects.toThrow('division by zero');
+    expect(counted().slice(1)).toEqual([
+      'executed shepherd-recoverer',
+      'failed shepherd-recoverer',
+    ]);
+    await expect(db.rows('try', sql('SELECT 2/0'), {})).rejects.toThrow('division by zero');
+    expect(counted().slice(3)).toEqual(['executed shepherd', 'failed shepherd']);
+  });
+
+  it('each attempt after a conflict is a retry', async () => {
+    const conflict = sql(`DO $$ BEGIN RAISE '' USING ERRCODE = '40001'; END $$`);
+    let tries = 0;
+    await db.transact({ doing: 'try', processor: 'shepherd-initializer' }, async (q) => {
+      tries += 1;
+      if (tries < 3) await q.run(conflict, {});
+    });
+    const [first, ...others] = counted();
+    expect(first).toBe('executed shepherd-initializer');
+    expect(others).toEqual(['retried shepherd-initializer', 'retried shepherd-initializer']);
+    expect(attempts()).toEqual(['shepherd-initializer 3']);
+  });
+
+  it('conflicts without end are given up, once', async () => {
+    const conflict = sql(`DO $$ BEGIN RAISE '' USING ERRCODE = '40P01'; END $$`);
+    const deadlineMs = () => 0;
+    const given = db.transact({ doing: 'try', deadlineMs }, (q) => q.run(conflict, {}));
+    await expect(given).rejects.toThrow('no time left');
+    expect(counted()).toEqual(['executed shepherd', 'failed shepherd']);
+    expect(attempts()).toEqual(['shepherd 1']);
+    expect(told('transactionAmbiguous')).toEqual([]);
   });
 });

@@ -1,9 +1,6 @@
-import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Server, Socket } from 'node:net';
 import { Subject } from 'rxjs';
 import type { Subscription } from 'rxjs';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createWakes } from '../../../../src/adapters/bmdb/pg/wakes.ts';
 import type { Wake } from '../../../../src/adapters/bmdb/port.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
@@ -13,18 +10,14 @@ import {
   settled,
   type VirtualClock,
 } from '../../../doubles/simulated-clock.ts';
-import { PATIENT_MS, startPgServer } from './pg-harness.ts';
-import type { PgServer } from './pg-harness.ts';
+import { PATIENT_MS, usePgServer } from './pg-harness.ts';
 import { PATIENCE } from '../../../support/patience.ts';
+import { startRelay, type Relay } from '../../../support/relay.ts';
 
-let server: PgServer;
-beforeAll(async () => {
-  server = await startPgServer();
-});
-afterAll(() => server.stop());
+const server = usePgServer();
 
 /** Between us and the server: what it loses is gone, and neither side is told. */
-let proxy: Server;
+let proxy: Relay;
 let loses: (data: Buffer) => boolean;
 let connections: number;
 let failures: number;
@@ -32,31 +25,20 @@ let clock: VirtualClock;
 let heard: Wake[];
 let subscription: Subscription;
 
-const join = (client: Socket) => {
-  connections += 1;
-  const to = new URL(server.url);
-  const upstream = connect(Number(to.port), to.hostname);
-  for (const [from, into] of [
-    [client, upstream],
-    [upstream, client],
-  ] as const) {
-    from.on('error', () => into.destroy());
-    from.on('close', () => into.destroy());
-    from.on('data', (data) => loses(data) || into.write(data));
-  }
-};
 beforeEach(async () => {
   [loses, connections, failures, heard] = [() => false, 0, 0, []];
-  proxy = createServer(join).listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
+  proxy = await startRelay(server.url, (client, dial) => {
+    connections += 1;
+    const upstream = dial();
+    client.on('data', (data) => loses(data) || upstream.write(data));
+    upstream.on('data', (data) => loses(data) || client.write(data));
+  });
   clock = createSimulatedClock();
 });
 /** @param timeoutMs for each answer. */
 function listen(timeoutMs: number): void {
-  const url = new URL(server.url);
-  url.port = String((proxy.address() as AddressInfo).port);
   const wakes$ = createWakes({
-    url: url.href,
+    url: proxy.url,
     mode: 'listen',
     clock,
     random: { next: () => 0.5, uuid: () => 'unused' },
@@ -73,8 +55,7 @@ afterEach(async () => {
   await settled();
   expect(clock.pending, 'timers left').toBe(0);
   await vi.waitUntil(async () => (await listening()) === 0, PATIENCE);
-  proxy.close();
-  await once(proxy, 'close');
+  await proxy.close();
 });
 
 const listening = async () => {

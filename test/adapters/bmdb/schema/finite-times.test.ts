@@ -1,12 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startPgServer } from '../pg/pg-harness.ts';
-import type { PgServer } from '../pg/pg-harness.ts';
+import { describe, expect, it } from 'vitest';
+import { usePgServer } from '../pg/pg-harness.ts';
 
-let server: PgServer;
-beforeAll(async () => {
-  server = await startPgServer();
-});
-afterAll(() => server.stop());
+const server = usePgServer();
 
 /** People write SQL too, and `infinity` is no time that a program can count with. */
 describe('times', () => {

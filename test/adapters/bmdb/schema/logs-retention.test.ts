@@ -1,12 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startPgServer } from '../pg/pg-harness.ts';
-import type { PgServer } from '../pg/pg-harness.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { usePgServer } from '../pg/pg-harness.ts';
 
-let server: PgServer;
-beforeAll(async () => {
-  server = await startPgServer();
-});
-afterAll(() => server.stop());
+const server = usePgServer();
 beforeEach(() => server.clear());
 
 const one = async (sql: string, values: unknown[] = []): Promise<number> =>
