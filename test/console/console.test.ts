@@ -1,32 +1,10 @@
 import { request } from 'node:http';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
-import { createPromMetrics } from '../../src/adapters/metrics/prom-metrics.ts';
-import { startConsole } from '../../src/console/console.ts';
-import type { Console, ConsoleDeps } from '../../src/console/console.ts';
 import type { GuardScope, HealthReport } from '../../src/console/port.ts';
+import { openConsole } from './api/console-stand.ts';
 import { AT_MS, machine, scriptedFleet, WATCHING } from './scripted-fleet.ts';
-
-const started: Console[] = [];
-afterEach(async () => {
-  for (const each of started.splice(0)) await each.close();
-});
-
-async function start(deps: Partial<ConsoleDeps> = {}): Promise<Console> {
-  const each = await startConsole({
-    listen: { host: '127.0.0.1', port: 0 },
-    fleet: scriptedFleet(),
-    metrics: createPromMetrics({ version: '0.0.0', schema: '1' }),
-    health: () => ({ checks: { bmdb: { ok: true, detail: 'reachable' } } }),
-    clock: systemClock,
-    log: silentLog,
-    version: '0.0.0',
-    ...deps,
-  });
-  started.push(each);
-  return each;
-}
 
 interface Answer {
   readonly status: number;
@@ -56,7 +34,7 @@ const FLEET = [
 ];
 
 test('a daemon without the role of a console has health and metrics, and nothing else', async () => {
-  const { url } = await start({ isShown: false });
+  const { url } = await openConsole({ isShown: false });
   const statuses = await Promise.all(
     ['livez', 'readyz', 'metrics', '', 'events', 'api/v1/guard'].map(
       async (path) => (await ask(`${url}${path}`)).status,
@@ -67,7 +45,7 @@ test('a daemon without the role of a console has health and metrics, and nothing
 
 test('the guard as JSON: where it stands, who needs a human, and the budget', async () => {
   const fleet = scriptedFleet(...FLEET);
-  const { url } = await start({ fleet });
+  const { url } = await openConsole({ fleet });
   const frozen: GuardScope = {
     scope: 'equinix',
     state: 'frozen',
@@ -97,14 +75,14 @@ test('the guard as JSON: where it stands, who needs a human, and the budget', as
 });
 
 test('A1: the guard as JSON names the providers whose disks recovery may erase', async () => {
-  const { url } = await start({ mayEraseDisks: ['equinix'] });
+  const { url } = await openConsole({ mayEraseDisks: ['equinix'] });
   const { body } = await ask(`${url}api/v1/guard`);
   expect(JSON.parse(body)).toMatchObject({ mayEraseDisks: ['equinix'] });
 });
 
 describe('operations', () => {
   test('metrics', async () => {
-    const { url } = await start();
+    const { url } = await openConsole();
     const { headers, body } = await ask(`${url}metrics`);
     expect(headers['content-type']).toMatch(/^text\/plain; version=/);
     expect(body).toContain('shepherd_build_info{');
@@ -112,7 +90,7 @@ describe('operations', () => {
 
   test('ready follows the checks', async () => {
     let report: HealthReport = { checks: { bmdb: { ok: true, detail: 'reachable' } } };
-    const { url } = await start({ health: () => report });
+    const { url } = await openConsole({ health: () => report });
     expect(await ask(`${url}readyz`)).toMatchObject({ status: 200 });
     report = { checks: { ...report.checks, session: { ok: false, detail: 'expired 3 s ago' } } };
     const unready = await ask(`${url}readyz`);
@@ -127,7 +105,7 @@ describe('operations', () => {
     const bmdb = { ok: true, detail: 'reachable' };
     const metal = { ok: false, degraded: true, detail: 'cannot be listed since noon' } as const;
     const report: HealthReport = { checks: { bmdb, 'provider metal': metal } };
-    const { url } = await start({ health: () => report });
+    const { url } = await openConsole({ health: () => report });
     const { status, body } = await ask(`${url}readyz`);
     expect([status, JSON.parse(body)]).toEqual([200, { ready: true, degraded: true, ...report }]);
   });
@@ -138,7 +116,7 @@ describe('operations', () => {
     const health = () => {
       throw new Error('canary detail');
     };
-    const { url } = await start({ health, log });
+    const { url } = await openConsole({ health, log });
     const { status, body } = await ask(`${url}readyz`);
     expect(status).toBe(500);
     expect(body).not.toContain('canary');
@@ -150,7 +128,7 @@ describe('the door', () => {
   test.each(['/', '/assets/app.js', '/api/v1/machines', '/metrics', '/nothing'])(
     'safe headers on %s',
     async (path) => {
-      const { url } = await start();
+      const { url } = await openConsole();
       const { headers } = await ask(new URL(path, url).href);
       expect(headers['content-security-policy']).toContain("default-src 'none'");
       expect(headers['content-security-policy']).not.toContain('unsafe');
@@ -163,7 +141,7 @@ describe('the door', () => {
   );
 
   test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s is refused', async (method) => {
-    const { url } = await start();
+    const { url } = await openConsole();
     for (const path of ['', 'api/v1/machines', 'events', 'nothing']) {
       expect((await ask(`${url}${path}`, {}, method)).status).toBe(405);
     }
@@ -178,13 +156,13 @@ describe('the door', () => {
     ['[::1]:4243', 200],
     ['fleet.example', 200],
   ])('Host %s: %i', async (host, expected) => {
-    const { url } = await start({ allowedHosts: ['fleet.example'] });
+    const { url } = await openConsole({ allowedHosts: ['fleet.example'] });
     expect((await ask(`${url}api/v1/machines`, { host })).status).toBe(expected);
   });
 
   test('is not opened to the network without a token', async () => {
     for (const host of ['0.0.0.0', '::', '192.0.2.7', '']) {
-      await expect(start({ listen: { host, port: 0 } })).rejects.toMatchObject({
+      await expect(openConsole({ listen: { host, port: 0 } })).rejects.toMatchObject({
         code: 'usage',
         message: expect.stringContaining('token') as string,
       });
@@ -192,7 +170,7 @@ describe('the door', () => {
   });
 
   test('with a token every route asks for it but livez, and readyz, which says then whether and not why', async () => {
-    const { url } = await start({ token: 'sesame' });
+    const { url } = await openConsole({ token: 'sesame' });
     const basic = (password: string) => `Basic ${btoa(`anyone:${password}`)}`;
     for (const path of ['', 'assets/app.js', 'events', 'api/v1/machines', 'metrics']) {
       expect((await ask(`${url}${path}`)).status, path).toBe(401);
@@ -218,7 +196,7 @@ describe('the door', () => {
   });
 
   test('B6: a name that is not listed is told where to list it', async () => {
-    const { url } = await start();
+    const { url } = await openConsole();
     const { status, body } = await ask(`${url}api/v1/machines`, { host: 'fleet.example' });
     expect(status).toBe(421);
     expect(body).toContain('console.allowedHosts');
@@ -227,7 +205,7 @@ describe('the door', () => {
   test('B6: guesses are counted by address, told with 429, and looked at again after a minute', async () => {
     let nowMs = 0;
     const warned: object[] = [];
-    const { url } = await start({
+    const { url } = await openConsole({
       token: 'sesame',
       clock: { ...systemClock, monotonic: () => nowMs },
       log: { ...silentLog, warn: (fields: object) => warned.push(fields) },
@@ -259,9 +237,9 @@ describe('the door', () => {
   });
 
   test('a taken port is one clear mistake', async () => {
-    const { url } = await start();
+    const { url } = await openConsole();
     const port = Number(new URL(url).port);
-    await expect(start({ listen: { host: '127.0.0.1', port } })).rejects.toMatchObject({
+    await expect(openConsole({ listen: { host: '127.0.0.1', port } })).rejects.toMatchObject({
       code: 'usage',
       message: `console: 127.0.0.1:${port} is already in use; choose another with console.listen`,
     });

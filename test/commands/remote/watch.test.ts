@@ -1,27 +1,21 @@
 import { describe, expect, test, vi } from 'vitest';
 import { sleep } from '../../../src/adapters/clock/port.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../src/adapters/log/port.ts';
-import { createPromMetrics } from '../../../src/adapters/metrics/prom-metrics.ts';
 import { openDatabaseDoor } from '../../../src/commands/remote/database-door.ts';
 import type { Door } from '../../../src/commands/remote/door.ts';
 import { eventsIn } from '../../../src/commands/remote/event-stream.ts';
 import { NoConsole } from '../../../src/commands/remote/failures.ts';
 import { openHttpDoor } from '../../../src/commands/remote/http-door.ts';
-import { startConsole, type Console } from '../../../src/console/console.ts';
+import type { Console } from '../../../src/console/console.ts';
 import { slot } from '../../../src/domain/ids.ts';
+import { startScriptedConsole } from '../../console/scripted-console.ts';
 import { machine, scriptedFleet, type ScriptedFleet } from '../../console/scripted-fleet.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { machineStand, slotName } from '../machine-stand.ts';
 import { runThrough, type Ran } from './both-doors.ts';
 
 const open = (fleet: ScriptedFleet, port: number): Promise<Console> =>
-  startConsole({
-    ...{ fleet, listen: { host: '127.0.0.1', port }, clock: systemClock, log: silentLog },
-    metrics: createPromMetrics({ version: '0.0.0', schema: '1' }),
-    health: () => ({ checks: {} }),
-    version: '0.0.0',
-  });
+  startScriptedConsole({ fleet, listen: { host: '127.0.0.1', port } });
 
 interface Line {
   readonly change: string;
@@ -100,16 +94,7 @@ describe('V44: --watch without a terminal', () => {
     const s = machineStand();
     s.add(1);
     const { bmdb, clock, means } = s;
-    const { config, random } = means;
-    const door = openDatabaseDoor({
-      bmdb,
-      clock,
-      config,
-      random,
-      by: 'ann',
-      version: '1',
-      where: '',
-    });
+    const door = openDatabaseDoor({ ...means, bmdb, clock, by: 'ann', version: '1', where: '' });
     const stop = new AbortController();
     const { said, ended } = watching(door, stop);
     const sees = (line: string) =>
@@ -175,16 +160,7 @@ test('a console that was just started names no machine by a beginning', async ()
 test('events --follow tells each once, in their order, and goes on where it stopped', async () => {
   const s = machineStand();
   const { bmdb, clock, means } = s;
-  const { config, random } = means;
-  const inner = openDatabaseDoor({
-    bmdb,
-    clock,
-    config,
-    random,
-    by: 'ann',
-    version: '1',
-    where: '',
-  });
+  const inner = openDatabaseDoor({ ...means, bmdb, clock, by: 'ann', version: '1', where: '' });
   let isAway = false;
   const door: Door = {
     ...inner,

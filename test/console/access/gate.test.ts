@@ -1,6 +1,6 @@
 import Fastify from 'fastify';
 import type { FastifyInstance } from 'fastify';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { openAccess } from '../../../src/console/access/means.ts';
 import { addFailures } from '../../../src/console/api/failures.ts';
@@ -8,14 +8,10 @@ import { addGate } from '../../../src/console/gate.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
 const TOKEN = 'a'.repeat(32);
-const apps: FastifyInstance[] = [];
-afterEach(async () => {
-  for (const app of apps.splice(0)) await app.close();
-});
 
 function gated(token: string | null): FastifyInstance {
   const app = Fastify();
-  apps.push(app);
+  onTestFinished(() => app.close());
   const access = openAccess(token === null ? {} : { token }, {
     ...{ host: '127.0.0.1', hasTls: false, log: silentLog, clock: createSimulatedClock() },
   });

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AxeBuilder } from '@axe-core/playwright';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import type { Page, Route } from 'playwright-core';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createInspection } from '../../../src/adapters/inspector/inspection.ts';
-import { openBrowser, type HeldBrowser } from '../../support/browser.ts';
 import { root } from '../../repo/sources.ts';
 import { daemon, daemonsView, loop } from '../daemons-script.ts';
 import { AT_MS, machine, member, pool, scriptedFleet } from '../scripted-fleet.ts';
@@ -13,7 +12,7 @@ import { guardInsight } from '../scripted-guard.ts';
 import { planView } from '../scripted-plan.ts';
 import { providersView, troubled } from '../scripted-providers.ts';
 import { manned } from './manned.ts';
-import { showPage } from './page-scene.ts';
+import { showPage, useBrowser } from './page-scene.ts';
 
 /** Every page that the router knows, and what else its address can say. */
 const PAGES = [...readFileSync(join(root, 'web/router.tsx'), 'utf8').matchAll(/path: '\/([^']*)'/g)]
@@ -24,11 +23,7 @@ const PAGES = [...readFileSync(join(root, 'web/router.tsx'), 'utf8').matchAll(/p
 const NARROW = { width: 320, height: 256 };
 const WIDE = { width: 1280, height: 800 };
 
-let browser: HeldBrowser;
-beforeAll(async () => {
-  browser = await openBrowser({ viewport: WIDE });
-});
-afterAll(() => browser.close());
+const browser = useBrowser();
 
 const inspector = createInspection({ clock: systemClock });
 afterAll(() => inspector.close());

@@ -1,10 +1,11 @@
 import { AxeBuilder } from '@axe-core/playwright';
 import { expect, test } from 'vitest';
 import type { Request } from 'playwright-core';
-import { openBrowser } from '../../support/browser.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { machine, scriptedFleet } from '../scripted-fleet.ts';
-import { becomes, showPage } from './page-scene.ts';
+import { becomes, showPage, useBrowser } from './page-scene.ts';
+
+const browser = useBrowser();
 
 const ADMIN = { name: 'token:ann', role: 'admin', providers: null, via: 'token', proven: true };
 const PREVIEW = {
@@ -24,147 +25,122 @@ const CHANGED = {
 };
 
 test('a verb that its provider cannot do is grey with the reason; one without an object is not there', async () => {
-  const browser = await openBrowser();
   const slot = 'equinix/0123456789ab';
   const shown = await showPage(browser, scriptedFleet(machine('0123456789ab')));
-  try {
-    const { page, console } = shown;
-    const verbs = [
-      { verb: 'reboot', refusal: 'provider equinix cannot reboot the machine' },
-      { verb: 'hold', refusal: null },
-    ];
-    await page.route('**/api/v1/whoami', (route) => route.fulfill({ json: ADMIN }));
-    await page.route(VERBS, (route) => route.fulfill({ json: { verbs } }));
-    await page.goto(`${console.url}machines/${slot}`);
-    await becomes(page, 'article', /Reboot: provider equinix cannot reboot the machine/);
-    expect(await page.locator('.actions button').allInnerTexts()).toEqual(['Hold', 'Reboot']);
-    expect(await page.locator('.actions button:disabled').allInnerTexts()).toEqual(['Reboot']);
-    expect(
-      (await new AxeBuilder({ page }).include('article > header').analyze()).violations,
-    ).toEqual([]);
-  } finally {
-    await shown.console.close();
-    await browser.close();
-  }
+  const { page, console } = shown;
+  const verbs = [
+    { verb: 'reboot', refusal: 'provider equinix cannot reboot the machine' },
+    { verb: 'hold', refusal: null },
+  ];
+  await page.route('**/api/v1/whoami', (route) => route.fulfill({ json: ADMIN }));
+  await page.route(VERBS, (route) => route.fulfill({ json: { verbs } }));
+  await page.goto(`${console.url}machines/${slot}`);
+  await becomes(page, 'article', /Reboot: provider equinix cannot reboot the machine/);
+  expect(await page.locator('.actions button').allInnerTexts()).toEqual(['Hold', 'Reboot']);
+  expect(await page.locator('.actions button:disabled').allInnerTexts()).toEqual(['Reboot']);
+  expect((await new AxeBuilder({ page }).include('article > header').analyze()).violations).toEqual(
+    [],
+  );
 });
 
 test('V23, V24: what destroys wants the end of the slot typed, is filed once, and shows what changed', async () => {
-  const browser = await openBrowser();
   const slot = 'equinix/0123456789ab';
   const shown = await showPage(browser, scriptedFleet(machine('0123456789ab')));
-  try {
-    const { page, console } = shown;
-    const filed: Request[] = [];
-    let changed = true;
-    await page.route('**/api/v1/whoami', (route) => route.fulfill({ json: ADMIN }));
-    await page.route('**/api/v1/requests*', (route) => {
-      if (route.request().method() === 'GET') return route.fallback();
-      if (route.request().url().includes('dryRun')) return route.fulfill({ json: PREVIEW });
-      filed.push(route.request());
-      if (changed) return route.fulfill({ status: 412, json: CHANGED });
-      return route.fulfill({ status: 202, json: { key: 'k', state: 'open', outcome: null } });
-    });
-    let stands: object = { key: 'k', state: 'open', outcome: null };
-    await page.route('**/api/v1/requests/k', (route) => route.fulfill({ json: stands }));
-    await page.route(VERBS, (route) => route.fulfill({ json: { verbs: [REINSTALL] } }));
-    await page.goto(`${console.url}machines/${slot}`);
-    await page.click('.actions button:has-text("Reinstall")');
-    await becomes(page, '.prospect', /everything on its disks is lost.*a permit/s);
-    expect((await new AxeBuilder({ page }).include('dialog').analyze()).violations).toEqual([]);
-    await page.fill('dialog textarea', 'it is broken');
-    await page.fill('[name=confirmation]', '456789AB');
-    expect(await page.isEnabled('dialog .act')).toBe(false);
-    await page.press('[name=confirmation]', 'Enter');
-    expect(filed).toEqual([]);
-    await page.fill('[name=confirmation]', '456789ab');
-    await page.press('[name=confirmation]', 'Enter');
-    await becomes(page, 'dialog [role=alert]', 'It is Running now, and not as you saw it');
-    expect(filed).toHaveLength(1);
-    await becomes(page, 'dialog .changed', /State.*Reserved · available.*Running · healthy/s);
-    expect(await page.locator('dialog .changed tbody tr').count()).toBe(1);
-    changed = false;
-    await page.click('dialog button:has-text("as it is now")');
-    await page.fill('[name=confirmation]', '456789ab');
-    await page.locator('dialog .act:enabled').waitFor();
-    const click = `const act = document.querySelector('dialog .act'); for (let i = 0; i < 5; i++) act.click()`;
-    await page.evaluate(click);
-    await becomes(page, 'dialog [role=status]', 'It is open.');
-    await expect
-      .poll(
-        () => new Set(filed.slice(1).map((each) => each.headers()['idempotency-key'])).size,
-        PATIENCE,
-      )
-      .toBe(1);
-    expect(filed.at(-1)!.headers()['if-match']).toBe('"b"');
-    await page.route('**/api/v1/requests/k', (route) => route.abort(), { times: 1 });
-    await becomes(page, 'dialog', /How it stands since then cannot be told/);
-    stands = { key: 'k', state: 'done', outcome: 'it was reinstalled' };
-    await becomes(page, 'dialog [role=status]', 'It is done: it was reinstalled');
-    await page.keyboard.press('Escape');
-    await becomes(page, '.actions button:focus', 'Reinstall');
-  } finally {
-    await shown.console.close();
-    await browser.close();
-  }
+  const { page, console } = shown;
+  const filed: Request[] = [];
+  let changed = true;
+  await page.route('**/api/v1/whoami', (route) => route.fulfill({ json: ADMIN }));
+  await page.route('**/api/v1/requests*', (route) => {
+    if (route.request().method() === 'GET') return route.fallback();
+    if (route.request().url().includes('dryRun')) return route.fulfill({ json: PREVIEW });
+    filed.push(route.request());
+    if (changed) return route.fulfill({ status: 412, json: CHANGED });
+    return route.fulfill({ status: 202, json: { key: 'k', state: 'open', outcome: null } });
+  });
+  let stands: object = { key: 'k', state: 'open', outcome: null };
+  await page.route('**/api/v1/requests/k', (route) => route.fulfill({ json: stands }));
+  await page.route(VERBS, (route) => route.fulfill({ json: { verbs: [REINSTALL] } }));
+  await page.goto(`${console.url}machines/${slot}`);
+  await page.click('.actions button:has-text("Reinstall")');
+  await becomes(page, '.prospect', /everything on its disks is lost.*a permit/s);
+  expect((await new AxeBuilder({ page }).include('dialog').analyze()).violations).toEqual([]);
+  await page.fill('dialog textarea', 'it is broken');
+  await page.fill('[name=confirmation]', '456789AB');
+  expect(await page.isEnabled('dialog .act')).toBe(false);
+  await page.press('[name=confirmation]', 'Enter');
+  expect(filed).toEqual([]);
+  await page.fill('[name=confirmation]', '456789ab');
+  await page.press('[name=confirmation]', 'Enter');
+  await becomes(page, 'dialog [role=alert]', 'It is Running now, and not as you saw it');
+  expect(filed).toHaveLength(1);
+  await becomes(page, 'dialog .changed', /State.*Reserved · available.*Running · healthy/s);
+  expect(await page.locator('dialog .changed tbody tr').count()).toBe(1);
+  changed = false;
+  await page.click('dialog button:has-text("as it is now")');
+  await page.fill('[name=confirmation]', '456789ab');
+  await page.locator('dialog .act:enabled').waitFor();
+  const click = `const act = document.querySelector('dialog .act'); for (let i = 0; i < 5; i++) act.click()`;
+  await page.evaluate(click);
+  await becomes(page, 'dialog [role=status]', 'It is open.');
+  await expect
+    .poll(
+      () => new Set(filed.slice(1).map((each) => each.headers()['idempotency-key'])).size,
+      PATIENCE,
+    )
+    .toBe(1);
+  expect(filed.at(-1)!.headers()['if-match']).toBe('"b"');
+  await page.route('**/api/v1/requests/k', (route) => route.abort(), { times: 1 });
+  await becomes(page, 'dialog', /How it stands since then cannot be told/);
+  stands = { key: 'k', state: 'done', outcome: 'it was reinstalled' };
+  await becomes(page, 'dialog [role=status]', 'It is done: it was reinstalled');
+  await page.keyboard.press('Escape');
+  await becomes(page, '.actions button:focus', 'Reinstall');
 });
 
 test('whoever looks again at what changed is told anew, though the machine is as it was then', async () => {
-  const browser = await openBrowser();
   const slot = 'equinix/0123456789ab';
   const shown = await showPage(browser, scriptedFleet(machine('0123456789ab')));
-  try {
-    const { page, console } = shown;
-    let changes = 2;
-    await page.route('**/api/v1/whoami', (route) => route.fulfill({ json: ADMIN }));
-    await page.route('**/api/v1/requests?dryRun*', (route) => {
-      changes -= 1;
-      if (changes >= 0) return route.fulfill({ status: 412, json: CHANGED });
-      return route.fulfill({ json: PREVIEW });
-    });
-    await page.route(VERBS, (route) => route.fulfill({ json: { verbs: [REINSTALL] } }));
-    await page.goto(`${console.url}machines/${slot}`);
-    await page.click('.actions button:has-text("Reinstall")');
-    const again = page.locator('dialog button:has-text("as it is now")');
-    await again.click();
-    await expect.poll(() => changes, PATIENCE).toBe(0);
-    await again.click();
-    await becomes(page, '.prospect', /everything on its disks is lost/);
-  } finally {
-    await shown.console.close();
-    await browser.close();
-  }
+  const { page, console } = shown;
+  let changes = 2;
+  await page.route('**/api/v1/whoami', (route) => route.fulfill({ json: ADMIN }));
+  await page.route('**/api/v1/requests?dryRun*', (route) => {
+    changes -= 1;
+    if (changes >= 0) return route.fulfill({ status: 412, json: CHANGED });
+    return route.fulfill({ json: PREVIEW });
+  });
+  await page.route(VERBS, (route) => route.fulfill({ json: { verbs: [REINSTALL] } }));
+  await page.goto(`${console.url}machines/${slot}`);
+  await page.click('.actions button:has-text("Reinstall")');
+  const again = page.locator('dialog button:has-text("as it is now")');
+  await again.click();
+  await expect.poll(() => changes, PATIENCE).toBe(0);
+  await again.click();
+  await becomes(page, '.prospect', /everything on its disks is lost/);
 });
 
 test('what was asked of several machines is followed until all of it is settled, with what was refused', async () => {
-  const browser = await openBrowser();
   const shown = await showPage(browser, scriptedFleet(machine('a'), machine('b')));
-  try {
-    const { page, console } = shown;
-    const batch = { key: 'b', counts: { open: 2, done: 0, refused: 0 }, refusals: [] as object[] };
-    await page.route('**/api/v1/whoami', (route) => route.fulfill({ json: ADMIN }));
-    await page.route('**/api/v1/requests*', (route) =>
-      route.request().url().includes('dryRun')
-        ? route.fulfill({ json: { ...PREVIEW, count: 2, isDestroying: false } })
-        : route.fulfill({ status: 202, json: batch }),
-    );
-    let settled: object = batch;
-    await page.route('**/api/v1/batches/b', (route) => route.fulfill({ json: settled }));
-    await page.goto(`${console.url}machines`);
-    for (const name of ['a', 'b'])
-      await page.check(`[data-slot="equinix/${name}"] [type=checkbox]`);
-    await page.click('.selection button:has-text("Reboot")');
-    await page.fill('dialog textarea', 'new kernel');
-    await page.fill('[name=confirmation]', '2');
-    await page.locator('dialog .act:enabled').click();
-    await becomes(page, 'dialog [role=status]', '2 open, 0 done, 0 refused');
-    settled = {
-      ...batch,
-      ...{ counts: { open: 0, done: 1, refused: 1 }, refusals: [{ reason: 'held', count: 1 }] },
-    };
-    await becomes(page, 'dialog [role=status]', '0 open, 1 done, 1 refused');
-    await becomes(page, 'dialog .notice[data-tone=bad]', '1: held');
-  } finally {
-    await shown.console.close();
-    await browser.close();
-  }
+  const { page, console } = shown;
+  const batch = { key: 'b', counts: { open: 2, done: 0, refused: 0 }, refusals: [] as object[] };
+  await page.route('**/api/v1/whoami', (route) => route.fulfill({ json: ADMIN }));
+  await page.route('**/api/v1/requests*', (route) =>
+    route.request().url().includes('dryRun')
+      ? route.fulfill({ json: { ...PREVIEW, count: 2, isDestroying: false } })
+      : route.fulfill({ status: 202, json: batch }),
+  );
+  let settled: object = batch;
+  await page.route('**/api/v1/batches/b', (route) => route.fulfill({ json: settled }));
+  await page.goto(`${console.url}machines`);
+  for (const name of ['a', 'b']) await page.check(`[data-slot="equinix/${name}"] [type=checkbox]`);
+  await page.click('.selection button:has-text("Reboot")');
+  await page.fill('dialog textarea', 'new kernel');
+  await page.fill('[name=confirmation]', '2');
+  await page.locator('dialog .act:enabled').click();
+  await becomes(page, 'dialog [role=status]', '2 open, 0 done, 0 refused');
+  settled = {
+    ...batch,
+    ...{ counts: { open: 0, done: 1, refused: 1 }, refusals: [{ reason: 'held', count: 1 }] },
+  };
+  await becomes(page, 'dialog [role=status]', '0 open, 1 done, 1 refused');
+  await becomes(page, 'dialog .notice[data-tone=bad]', '1: held');
 });

@@ -1,29 +1,17 @@
 import { text as textOf } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { webhookJob } from '../../../src/actors/webhooks/deliverer.ts';
 import type { Lease } from '../../../src/adapters/bmdb/port.ts';
-import type { Console } from '../../../src/console/console.ts';
-import { openBrowser, type HeldBrowser } from '../../support/browser.ts';
 import { scriptedFleet } from '../scripted-fleet.ts';
 import { manned } from './manned.ts';
-import { becomes, showPage } from './page-scene.ts';
+import { becomes, showPage, useBrowser } from './page-scene.ts';
 
-let browser: HeldBrowser;
-beforeAll(async () => {
-  browser = await openBrowser({ viewport: { width: 1280, height: 800 } });
-});
-afterAll(() => browser.close());
-let console: Console | null = null;
-afterEach(async () => {
-  await browser.context.clearCookies();
-  await console?.close();
-  console = null;
-});
+const browser = useBrowser();
+afterEach(() => browser.context.clearCookies());
 
 async function show(path: string) {
   const world = manned();
   const shown = await showPage(browser, scriptedFleet(), { more: world.more });
-  console = shown.console;
   await world.logIn(shown.page, shown.console.url);
   await shown.page.goto(`${shown.console.url}${path}`);
   return { ...world, ...shown };
@@ -156,7 +144,6 @@ test('settings tell how webhooks stand and what failed, and an admin replays, te
 test('settings: who may only look is told so, and logging out leads to the login', async () => {
   const world = manned();
   const shown = await showPage(browser, scriptedFleet(), { more: world.more, path: 'settings' });
-  console = shown.console;
   const { page } = shown;
   await becomes(page, '.you', /anonymous.*viewer.*nobody has logged in/s);
   await becomes(page, '.tokens', 'Tokens are seen by operators and admins.');

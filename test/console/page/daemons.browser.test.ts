@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Unreachable } from '../../../src/domain/errors.ts';
-import { openBrowser, type HeldBrowser } from '../../support/browser.ts';
 import { daemon, daemonsView, loop, OTHER, SELF } from '../daemons-script.ts';
 import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
-import { becomes, showPage } from './page-scene.ts';
+import { becomes, showPage, useBrowser } from './page-scene.ts';
 
-let browser: HeldBrowser;
-beforeAll(async () => {
-  browser = await openBrowser({ viewport: { width: 1280, height: 800 } });
-});
-afterAll(() => browser.close());
+const browser = useBrowser();
 
 test('daemons: each with its work and console, loops with what went wrong, those that ended', async () => {
   const { about } = daemon();
@@ -36,29 +31,25 @@ test('daemons: each with its work and console, loops with what went wrong, those
   );
   const fleet = scriptedFleet(machine('a'));
   const shown = await showPage(browser, fleet, { path: 'daemons', more: { daemons } });
-  try {
-    const { page, done } = shown;
-    await becomes(page, `.sessions [data-session="${SELF}"]`, /rack1.*answers you/s);
-    await becomes(page, `.sessions [data-session="${SELF}"]`, 'ShepherdRecovery on 2 machines');
-    const other = page.locator(`.sessions [data-session="${OTHER}"]`);
-    expect(await other.locator('a').getAttribute('href')).toBe('https://two.example.org/');
-    expect(await page.locator(`[data-session="${SELF}"] a`).count()).toBe(0);
-    expect(await page.locator(`[data-session="${local}"] a`).count()).toBe(0);
-    await becomes(page, '.notice', 'Daemons of several versions run: 9.9.8, 9.9.9');
-    await becomes(page, '.loops [data-loop=rows]', /every 5s.*well/s);
-    await becomes(page, '.loops [data-late]', /listing lab.*late.*failed 2 times.*<img src=x/s);
-    await becomes(page, '[data-loop="provisioner rack"]', 'done by rack2');
-    await becomes(page, `.ended [data-session="${gone}"]`, /rack1.*1m 0\ds ago/s);
-    await page.keyboard.press('g');
-    await page.keyboard.press('f');
-    await page.locator('.headline').waitFor();
-    await page.keyboard.press('g');
-    await page.keyboard.press('d');
-    await becomes(page, 'h1', 'Daemons');
-    await done();
-  } finally {
-    await shown.console.close();
-  }
+  const { page, done } = shown;
+  await becomes(page, `.sessions [data-session="${SELF}"]`, /rack1.*answers you/s);
+  await becomes(page, `.sessions [data-session="${SELF}"]`, 'ShepherdRecovery on 2 machines');
+  const other = page.locator(`.sessions [data-session="${OTHER}"]`);
+  expect(await other.locator('a').getAttribute('href')).toBe('https://two.example.org/');
+  expect(await page.locator(`[data-session="${SELF}"] a`).count()).toBe(0);
+  expect(await page.locator(`[data-session="${local}"] a`).count()).toBe(0);
+  await becomes(page, '.notice', 'Daemons of several versions run: 9.9.8, 9.9.9');
+  await becomes(page, '.loops [data-loop=rows]', /every 5s.*well/s);
+  await becomes(page, '.loops [data-late]', /listing lab.*late.*failed 2 times.*<img src=x/s);
+  await becomes(page, '[data-loop="provisioner rack"]', 'done by rack2');
+  await becomes(page, `.ended [data-session="${gone}"]`, /rack1.*1m 0\ds ago/s);
+  await page.keyboard.press('g');
+  await page.keyboard.press('f');
+  await page.locator('.headline').waitFor();
+  await page.keyboard.press('g');
+  await page.keyboard.press('d');
+  await becomes(page, 'h1', 'Daemons');
+  await done();
 });
 
 test('daemons: what cannot be read is said, and can be asked for again', async () => {

@@ -1,30 +1,18 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { AxeBuilder } from '@axe-core/playwright';
 import type { Page } from 'playwright-core';
-import type { Console, ConsoleDeps } from '../../../src/console/console.ts';
+import type { ConsoleDeps } from '../../../src/console/console.ts';
 import type { FleetView, GuardScope } from '../../../src/console/port.ts';
-import { openBrowser, type HeldBrowser } from '../../support/browser.ts';
 import { AT_MS, machine, member, pool, scriptedFleet, WATCHING } from '../scripted-fleet.ts';
 import { seriesView } from '../scripted-series.ts';
 import { manned } from './manned.ts';
 import { PATIENCE } from '../../support/patience.ts';
-import { becomes, consoleOf, showPage } from './page-scene.ts';
+import { becomes, consoleOf, showPage, useBrowser } from './page-scene.ts';
 
-let browser: HeldBrowser;
-beforeAll(async () => {
-  browser = await openBrowser({ viewport: { width: 1280, height: 800 } });
-});
-afterAll(() => browser.close());
+const browser = useBrowser();
 
-const started: Console[] = [];
-afterEach(async () => {
-  for (const each of started.splice(0)) await each.close();
-});
-async function show(fleet: FleetView, path = '', more: Partial<ConsoleDeps> = {}) {
-  const shown = await showPage(browser, fleet, { path, more });
-  started.push(shown.console);
-  return shown;
-}
+const show = (fleet: FleetView, path = '', more: Partial<ConsoleDeps> = {}) =>
+  showPage(browser, fleet, { path, more });
 
 const textOf = (page: Page, selector: string) => page.locator(selector).first().innerText();
 
@@ -163,12 +151,11 @@ test('V11: a connection that is lost is said with the age of what is shown, and 
   const fleet = scriptedFleet(machine('a'), machine('b'));
   const { page, console } = await show(fleet);
   await page.evaluate('window.sameDocument = true');
-  started.pop();
   await console.close();
   await becomes(page, '.link', 'Not connected');
   await becomes(page, '.notice', /connection to Shepherd is lost.*\ds old/);
   fleet.set(machine('a').slot, { state: 'Running', substate: 'healthy' });
-  started.push(await consoleOf(fleet, Number(new URL(console.url).port)));
+  await consoleOf(fleet, Number(new URL(console.url).port));
   await becomes(page, '.link', 'Live');
   await becomes(page, '.headline', /^1\s*healthy · 1\s*free of 2/);
   expect(await page.locator('.notice').count()).toBe(0);
@@ -181,9 +168,9 @@ test('a page that came from another version than the one that answers says so, u
   const { page, console } = await show(fleet, 'machines');
   await becomes(page, '.version', '9.9.9');
   expect(await page.locator('.notice').count()).toBe(0);
-  await started.pop()!.close();
+  await console.close();
   const { port } = new URL(console.url);
-  started.push(await consoleOf(fleet, Number(port), { version: '10.0.0' }));
+  await consoleOf(fleet, Number(port), { version: '10.0.0' });
   await becomes(page, '.notice', 'Shepherd 10.0.0 answers, and this page came from 9.9.9');
   await page.locator('.notice button').click();
   await becomes(page, '.version', '10.0.0');

@@ -1,10 +1,11 @@
 import type { Request } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { openBrowser } from '../../support/browser.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { AT_MS, machine, scriptedFleet, WATCHING } from '../scripted-fleet.ts';
 import { guardInsight } from '../scripted-guard.ts';
-import { becomes, showPage } from './page-scene.ts';
+import { becomes, showPage, useBrowser } from './page-scene.ts';
+
+const browser = useBrowser();
 
 const OPERATOR = { name: 'token:ann', role: 'operator', via: 'token', proven: true };
 const PREVIEW = {
@@ -13,7 +14,6 @@ const PREVIEW = {
 };
 
 test('V28: the guard page shows scopes, rules and who waits; whoever acts for a provider thaws it, and not the fleet', async () => {
-  const browser = await openBrowser();
   const fleet = scriptedFleet(machine('a'), machine('b'));
   const frozen = { scope: 'equinix', state: 'frozen', reason: '6 of 10 fell silent' } as const;
   const end = { ends: 'It ends by itself.', endsAtMs: AT_MS + 300_000 };
@@ -23,55 +23,46 @@ test('V28: the guard page shows scopes, rules and who waits; whoever acts for a 
   ];
   fleet.guard({ state: 'frozen', scopes });
   const shown = await showPage(browser, fleet, { more: { guard: guardInsight() } });
-  try {
-    const { page, isClean } = shown;
-    const filed: Request[] = [];
-    await page.route('**/api/v1/whoami', (route) =>
-      route.fulfill({ json: { ...OPERATOR, providers: ['equinix'] } }),
-    );
-    await page.route('**/api/v1/requests*', (route) => {
-      if (route.request().url().includes('dryRun')) return route.fulfill({ json: PREVIEW });
-      filed.push(route.request());
-      return route.fulfill({ status: 202, json: { key: 'k', state: 'open', outcome: null } });
-    });
-    await page.route('**/api/v1/requests/k', (route) =>
-      route.fulfill({ json: { key: 'k', state: 'done', outcome: 'it was thawed' } }),
-    );
-    await page.reload();
-    await becomes(page, '.link', 'Live');
-    await page.keyboard.press('g');
-    await page.keyboard.press('g');
-    await becomes(page, 'h1', 'Guard');
-    await becomes(page, '.guard-sentence', /^Recovery is frozen$/);
-    const rows = '.scopes tbody';
-    await becomes(page, `${rows} [data-scope=fleet]`, /watching.*it pauses with 16 more late/s);
-    await becomes(page, `${rows} [data-scope=equinix]`, /frozen.*guard.*6 of 10/s);
-    await becomes(page, `${rows} .reason`, /6 of 10 fell silent.*ends by itself.*in 4m 5\ds/s);
-    await becomes(page, '.rules [data-stops]', /Provider equinix.*newly silent.*now/s);
-    await becomes(
-      page,
-      '.waiting-machines [data-slot="equinix/a"]',
-      '1 of 2 for a permit of fleet',
-    );
-    await becomes(page, '.waiting-machines [data-slot="equinix/b"]', 'is <b>frozen</b>');
-    const freezeFleet = page.locator('[data-scope=fleet] button');
-    expect([await freezeFleet.textContent(), await freezeFleet.isEnabled()]).toEqual([
-      'Freeze recovery',
-      false,
-    ]);
-    await page.click('[data-scope=equinix] button:has-text("Thaw")');
-    await becomes(page, '.prospect', 'recovery goes on');
-    await becomes(page, 'dialog button:focus', 'Cancel');
-    await page.fill('dialog textarea', 'the switch is back');
-    await page.click('dialog .act');
-    await becomes(page, 'dialog [role=status]', 'It is done: it was thawed');
-    await expect.poll(() => filed.length, PATIENCE).toBe(1);
-    expect(filed[0]!.postDataJSON()).toEqual({
-      ...{ verb: 'thaw', scope: 'equinix', reason: 'the switch is back' },
-    });
-    isClean();
-  } finally {
-    await shown.console.close();
-    await browser.close();
-  }
+  const { page, isClean } = shown;
+  const filed: Request[] = [];
+  await page.route('**/api/v1/whoami', (route) =>
+    route.fulfill({ json: { ...OPERATOR, providers: ['equinix'] } }),
+  );
+  await page.route('**/api/v1/requests*', (route) => {
+    if (route.request().url().includes('dryRun')) return route.fulfill({ json: PREVIEW });
+    filed.push(route.request());
+    return route.fulfill({ status: 202, json: { key: 'k', state: 'open', outcome: null } });
+  });
+  await page.route('**/api/v1/requests/k', (route) =>
+    route.fulfill({ json: { key: 'k', state: 'done', outcome: 'it was thawed' } }),
+  );
+  await page.reload();
+  await becomes(page, '.link', 'Live');
+  await page.keyboard.press('g');
+  await page.keyboard.press('g');
+  await becomes(page, 'h1', 'Guard');
+  await becomes(page, '.guard-sentence', /^Recovery is frozen$/);
+  const rows = '.scopes tbody';
+  await becomes(page, `${rows} [data-scope=fleet]`, /watching.*it pauses with 16 more late/s);
+  await becomes(page, `${rows} [data-scope=equinix]`, /frozen.*guard.*6 of 10/s);
+  await becomes(page, `${rows} .reason`, /6 of 10 fell silent.*ends by itself.*in 4m 5\ds/s);
+  await becomes(page, '.rules [data-stops]', /Provider equinix.*newly silent.*now/s);
+  await becomes(page, '.waiting-machines [data-slot="equinix/a"]', '1 of 2 for a permit of fleet');
+  await becomes(page, '.waiting-machines [data-slot="equinix/b"]', 'is <b>frozen</b>');
+  const freezeFleet = page.locator('[data-scope=fleet] button');
+  expect([await freezeFleet.textContent(), await freezeFleet.isEnabled()]).toEqual([
+    'Freeze recovery',
+    false,
+  ]);
+  await page.click('[data-scope=equinix] button:has-text("Thaw")');
+  await becomes(page, '.prospect', 'recovery goes on');
+  await becomes(page, 'dialog button:focus', 'Cancel');
+  await page.fill('dialog textarea', 'the switch is back');
+  await page.click('dialog .act');
+  await becomes(page, 'dialog [role=status]', 'It is done: it was thawed');
+  await expect.poll(() => filed.length, PATIENCE).toBe(1);
+  expect(filed[0]!.postDataJSON()).toEqual({
+    ...{ verb: 'thaw', scope: 'equinix', reason: 'the switch is back' },
+  });
+  isClean();
 });

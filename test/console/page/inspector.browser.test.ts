@@ -1,5 +1,5 @@
 import { AxeBuilder } from '@axe-core/playwright';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Page } from 'playwright-core';
 import { createInspection } from '../../../src/adapters/inspector/inspection.ts';
 import { systemClock, systemRandom } from '../../../src/adapters/clock/system-clock.ts';
@@ -7,18 +7,13 @@ import { digestOf, makeToken } from '../../../src/console/access/secrets.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 import { createMemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts';
 import { FIRST, startCast } from '../../adapters/inspector/cast.ts';
-import { openBrowser, type HeldBrowser } from '../../support/browser.ts';
 import { machine, scriptedFleet } from '../scripted-fleet.ts';
-import { becomes, showPage } from './page-scene.ts';
+import { becomes, showPage, useBrowser } from './page-scene.ts';
 
 const POLICIES = { random: systemRandom, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET };
 const ADMIN = { owner: 'ann', name: 'ann', role: 'admin', providers: null } as const;
 
-let browser: HeldBrowser;
-beforeAll(async () => {
-  browser = await openBrowser({ viewport: { width: 1280, height: 900 } });
-});
-afterAll(() => browser.close());
+const browser = useBrowser({ viewport: { width: 1280, height: 900 } });
 
 const lit = (page: Page, chart: string) =>
   page

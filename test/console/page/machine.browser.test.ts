@@ -2,12 +2,13 @@ import { expect, test } from 'vitest';
 import type { LiveMachine, MachineInsight, ShownPlace } from '../../../src/console/insight.ts';
 import type { MachineHistory } from '../../../src/console/history.ts';
 import type { SlotLine } from '../../../src/domain/history/fold.ts';
-import { openBrowser } from '../../support/browser.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { liveWork, machineRow, slotFacts } from '../../support/facts.ts';
 import { daemon, daemonsView, OTHER } from '../daemons-script.ts';
 import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
-import { becomes, consoleOf, SCRIPTED_INSIGHT, showPage } from './page-scene.ts';
+import { becomes, consoleOf, SCRIPTED_INSIGHT, showPage, useBrowser } from './page-scene.ts';
+
+const browser = useBrowser();
 
 const ID = '33333333-3333-4333-8333-333333333333';
 const BEFORE = '44444444-4444-4444-8444-444444444444';
@@ -36,7 +37,6 @@ const history: MachineHistory = {
 };
 
 test('V34: the machine page has its history, folded but for failures, ladder, hardware, earlier tenants and who works on it', async () => {
-  const browser = await openBrowser();
   const fleet = scriptedFleet(
     machine('a', { state: 'Recovering', substate: 'rebooting', machineId: ID }),
   );
@@ -65,37 +65,32 @@ test('V34: the machine page has its history, folded but for failures, ladder, ha
     { ...fleet, facts },
     { path: 'machines/equinix/a', more: { history, daemons, insight } },
   );
-  try {
-    const { page, done } = shown;
-    const rows = page.locator('.history tbody tr');
-    await becomes(page, '.history [data-kind=heardAgain]', '3 times');
-    expect(await rows.count()).toBe(4);
-    await becomes(page, '.history [data-failure]', '<img src=x onerror="alert(1)">');
-    expect(await page.locator('.history [data-failure]').count()).toBe(2);
-    await becomes(page, '.history [data-kind=held]', /ann.*its fan is loud/s);
-    await page.click('.history button');
-    await becomes(page, '.history [data-kind=created]', '15m');
-    expect(await page.locator('.history button').count()).toBe(0);
-    await becomes(page, '.tenants', BEFORE);
-    expect(await page.locator('.tenants tbody tr').count()).toBe(1);
-    await becomes(page, '.ladder [aria-current]', /rebooting.*here.*2 of 3.*15m/s);
-    await becomes(page, '.ladder', /cool-down ends in [45]m.*3 of 5 for a permit of location am6/s);
-    await becomes(page, '.ladder [data-rung=reinstalling]', 'may not erase its disks');
-    // Arrows to other states pass there: it says where the clock leads.
-    await becomes(page, '[data-chart=life] text.timer', /^silent in \d/);
-    from = silent;
-    await becomes(page, '[data-told=timer]', /it stays where it is.*in \dm/);
-    expect(await page.locator('[data-chart=life] text.timer').count(), 'it leads nowhere').toBe(0);
-    await becomes(page, '.hardware', /manufacturer ACME.*vendor <b>CPU<\/b>.*cores 8/s);
-    await becomes(page, '.asked', 'Nobody asked anything of it.');
-    await becomes(page, '.ladder [data-work]', /ShepherdRecovery.*rack2/s);
-    const link = page.locator('.ladder [data-work] a');
-    expect(await link.getAttribute('href')).toBe('https://two.example.org/');
-    await done();
-  } finally {
-    await shown.console.close();
-    await browser.close();
-  }
+  const { page, done } = shown;
+  const rows = page.locator('.history tbody tr');
+  await becomes(page, '.history [data-kind=heardAgain]', '3 times');
+  expect(await rows.count()).toBe(4);
+  await becomes(page, '.history [data-failure]', '<img src=x onerror="alert(1)">');
+  expect(await page.locator('.history [data-failure]').count()).toBe(2);
+  await becomes(page, '.history [data-kind=held]', /ann.*its fan is loud/s);
+  await page.click('.history button');
+  await becomes(page, '.history [data-kind=created]', '15m');
+  expect(await page.locator('.history button').count()).toBe(0);
+  await becomes(page, '.tenants', BEFORE);
+  expect(await page.locator('.tenants tbody tr').count()).toBe(1);
+  await becomes(page, '.ladder [aria-current]', /rebooting.*here.*2 of 3.*15m/s);
+  await becomes(page, '.ladder', /cool-down ends in [45]m.*3 of 5 for a permit of location am6/s);
+  await becomes(page, '.ladder [data-rung=reinstalling]', 'may not erase its disks');
+  // Arrows to other states pass there: it says where the clock leads.
+  await becomes(page, '[data-chart=life] text.timer', /^silent in \d/);
+  from = silent;
+  await becomes(page, '[data-told=timer]', /it stays where it is.*in \dm/);
+  expect(await page.locator('[data-chart=life] text.timer').count(), 'it leads nowhere').toBe(0);
+  await becomes(page, '.hardware', /manufacturer ACME.*vendor <b>CPU<\/b>.*cores 8/s);
+  await becomes(page, '.asked', 'Nobody asked anything of it.');
+  await becomes(page, '.ladder [data-work]', /ShepherdRecovery.*rack2/s);
+  const link = page.locator('.ladder [data-work] a');
+  expect(await link.getAttribute('href')).toBe('https://two.example.org/');
+  await done();
 });
 
 test('V15, V16: a recovery lights each rung in order; timer and sentence are right as soon as the machine changes, without being asked for again and again', async () => {
@@ -122,43 +117,37 @@ test('V15, V16: a recovery lights each rung in order; timer and sentence are rig
   const one = machine('a', { state: 'Recovering', substate: 'restartingAgent', machineId: ID });
   const fleet = scriptedFleet(one);
   const console = await consoleOf(fleet, 0, { insight });
-  const browser = await openBrowser();
-  try {
-    const { page, complaints } = await browser.newPage();
-    await page.clock.install();
-    await page.goto(`${console.url}machines/equinix/a`);
-    await page.locator('[data-chart=recovery] text.timer').waitFor();
-    await page.clock.pauseAt((await page.evaluate<number>('Date.now()')) + 1_000);
-    const shown = async () => {
-      // Less than any pause between two looks, in all.
-      await page.clock.runFor(1);
-      const texts = (selector: string) => page.locator(selector).allTextContents();
-      const lit = page.locator('[data-chart=recovery] [data-lit]').last();
-      return [
-        await lit.getAttribute('data-state'),
-        ...(await texts('[data-chart=recovery] text.timer')),
-        ...(await texts('.sentence')),
-      ];
-    };
-    const settles = () => {
-      const seconds = (endsAtMs - AT_MS) / 1_000;
-      const timer = new RegExp(
-        `^in (${[seconds - 1, seconds].map((each) => `${Math.floor(each / 60)}m ${String(each % 60).padStart(2, '0')}s`).join('|')})$`,
-      );
-      const expected = [at, expect.stringMatching(timer), `It is in ${at} until ${endsAtMs}.`];
-      return expect.poll(shown, PATIENCE).toEqual(expected);
-    };
-    for (at of STEPS) {
-      endsAtMs += 77_000;
-      fleet.set(one.slot, { substate: at.split('.')[0]! });
-      await settles();
-    }
+  const { page, complaints } = await browser.newPage();
+  await page.clock.install();
+  await page.goto(`${console.url}machines/equinix/a`);
+  await page.locator('[data-chart=recovery] text.timer').waitFor();
+  await page.clock.pauseAt((await page.evaluate<number>('Date.now()')) + 1_000);
+  const shown = async () => {
+    // Less than any pause between two looks, in all.
+    await page.clock.runFor(1);
+    const texts = (selector: string) => page.locator(selector).allTextContents();
+    const lit = page.locator('[data-chart=recovery] [data-lit]').last();
+    return [
+      await lit.getAttribute('data-state'),
+      ...(await texts('[data-chart=recovery] text.timer')),
+      ...(await texts('.sentence')),
+    ];
+  };
+  const settles = () => {
+    const seconds = (endsAtMs - AT_MS) / 1_000;
+    const timer = new RegExp(
+      `^in (${[seconds - 1, seconds].map((each) => `${Math.floor(each / 60)}m ${String(each % 60).padStart(2, '0')}s`).join('|')})$`,
+    );
+    const expected = [at, expect.stringMatching(timer), `It is in ${at} until ${endsAtMs}.`];
+    return expect.poll(shown, PATIENCE).toEqual(expected);
+  };
+  for (at of STEPS) {
     endsAtMs += 77_000;
-    fleet.set(one.slot, { address: '192.0.2.9' });
+    fleet.set(one.slot, { substate: at.split('.')[0]! });
     await settles();
-    expect(complaints).toEqual([]);
-  } finally {
-    await browser.close();
-    await console.close();
   }
+  endsAtMs += 77_000;
+  fleet.set(one.slot, { address: '192.0.2.9' });
+  await settles();
+  expect(complaints).toEqual([]);
 });

@@ -1,29 +1,17 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Page } from 'playwright-core';
-import type { Console, ConsoleDeps } from '../../../src/console/console.ts';
+import type { ConsoleDeps } from '../../../src/console/console.ts';
 import type { FleetView } from '../../../src/console/port.ts';
-import { openBrowser, type HeldBrowser } from '../../support/browser.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
 import { guardInsight } from '../scripted-guard.ts';
 import { manned } from './manned.ts';
-import { becomes, consoleOf, showPage } from './page-scene.ts';
+import { becomes, consoleOf, showPage, useBrowser } from './page-scene.ts';
 
-let browser: HeldBrowser;
-beforeAll(async () => {
-  browser = await openBrowser({ viewport: { width: 1280, height: 800 } });
-});
-afterAll(() => browser.close());
+const browser = useBrowser();
 
-const started: Console[] = [];
-afterEach(async () => {
-  for (const each of started.splice(0)) await each.close();
-});
-async function show(fleet: FleetView, path: string, more: Partial<ConsoleDeps> = {}) {
-  const shown = await showPage(browser, fleet, { path, more });
-  started.push(shown.console);
-  return shown;
-}
+const show = (fleet: FleetView, path: string, more: Partial<ConsoleDeps> = {}) =>
+  showPage(browser, fleet, { path, more });
 
 const SLOT = `e => e.getAttribute('data-slot')`;
 const slotsShown = (page: Page): Promise<unknown> =>
@@ -124,7 +112,6 @@ test('says what is wrong with a filter and what is known, while the connection s
 test('says why the console refuses the stream of a page, and that it is not the connection', async () => {
   const { page, complaints } = await browser.newPage();
   const shown = await consoleOf(scriptedFleet(machine('a')));
-  started.push(shown);
   await page.goto(`${shown.url}machines?sort=age`);
   await becomes(page, '.notice', /does not send what this page shows: .*sort/);
   await becomes(page, '.link', 'Refused');

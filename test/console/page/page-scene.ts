@@ -1,8 +1,6 @@
 import type { Page } from 'playwright-core';
-import { expect } from 'vitest';
-import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../src/adapters/log/port.ts';
-import { startConsole, type Console, type ConsoleDeps } from '../../../src/console/console.ts';
+import { afterAll, beforeAll, expect } from 'vitest';
+import type { Console, ConsoleDeps } from '../../../src/console/console.ts';
 import type { FilingMeans } from '../../../src/console/api/filing/port.ts';
 import type { LiveMachine, MachineInsight } from '../../../src/console/insight.ts';
 import type { FleetView } from '../../../src/console/port.ts';
@@ -11,7 +9,8 @@ import { ladderStanding } from '../../../src/domain/explanation/ladder-standing.
 import { DEFAULT_LADDER } from '../../../src/domain/recovery/ladder.ts';
 import { ladderRow, machineRow } from '../../support/facts.ts';
 import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
-import type { HeldBrowser } from '../../support/browser.ts';
+import { openBrowser, type BrowserOptions, type HeldBrowser } from '../../support/browser.ts';
+import { openConsole } from '../api/console-stand.ts';
 import { AT_MS } from '../scripted-fleet.ts';
 
 const EXPLAINED: Explanation = {
@@ -49,19 +48,29 @@ export const SCRIPTED_INSIGHT: MachineInsight = {
   }),
 };
 
-/** A console of this fleet, on a port of its own unless one is named. */
+/** One browser for all tests of a file, each of which opens its own pages. */
+export function useBrowser(options: BrowserOptions = { viewport: { width: 1280, height: 800 } }) {
+  let browser: HeldBrowser;
+  beforeAll(async () => void (browser = await openBrowser(options)));
+  afterAll(() => browser.close());
+  return {
+    newPage: () => browser.newPage(),
+    get context() {
+      return browser.context;
+    },
+  };
+}
+
+/** A console of this fleet, on a port of its own unless one is named; closed when the test has ended. */
 export const consoleOf = (
   fleet: FleetView,
   port = 0,
   more: Partial<ConsoleDeps> = {},
 ): Promise<Console> =>
-  startConsole({
+  openConsole({
     listen: { host: '127.0.0.1', port },
     fleet,
     metrics: { expose: async () => ({ contentType: 'text/plain', body: '' }) },
-    health: () => ({ checks: { bmdb: { ok: true, detail: 'reachable' } } }),
-    clock: systemClock,
-    log: silentLog,
     version: '9.9.9',
     insight: SCRIPTED_INSIGHT,
     filing: {
@@ -85,9 +94,9 @@ export interface Shown {
   done(): Promise<void>;
 }
 
-/** The page of this fleet, live. Whoever asks closes the console. */
+/** The page of this fleet, live. */
 export async function showPage(
-  browser: HeldBrowser,
+  browser: Pick<HeldBrowser, 'newPage'>,
   fleet: FleetView,
   { path = '', more = {} }: { readonly path?: string; readonly more?: Partial<ConsoleDeps> } = {},
 ): Promise<Shown> {

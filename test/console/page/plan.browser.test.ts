@@ -1,34 +1,29 @@
 import { test } from 'vitest';
-import { openBrowser } from '../../support/browser.ts';
 import { machine, scriptedFleet } from '../scripted-fleet.ts';
 import { planView } from '../scripted-plan.ts';
-import { becomes, showPage } from './page-scene.ts';
+import { becomes, showPage, useBrowser } from './page-scene.ts';
+
+const browser = useBrowser();
 
 test('V34: the plan page tells what would be done and why, and what others say stays text', async () => {
-  const browser = await openBrowser();
   const more = { plan: planView() };
   const shown = await showPage(browser, scriptedFleet(machine('a')), { path: 'plan', more });
-  try {
-    const { page, done } = shown;
-    const work = '.work-plan';
-    await becomes(
-      page,
-      `${work} [data-slot="equinix/a"]`,
-      /silent.*restart.*in (1m|59s).*no-recover/s,
-    );
-    await becomes(page, work, 'and 59 more');
-    await becomes(page, work, 'Nothing is to do.');
-    const provider = '.provider-plan';
-    await becomes(page, provider, /this daemon.*may erase.*7 of 20 machines disagree/s);
-    await becomes(page, provider, /3 managed \(limit 4\).*3 free left alone: maxMachines/s);
-    await becomes(page, `${provider} [data-slot="equinix/d"]`, /create.*it is free/s);
-    await becomes(page, `${provider} [data-case=orphan]`, '<img src=x onerror="alert(1)">');
-    await becomes(page, '.pool-plan', /paused by ann: maintenance.*all is as desired/s);
-    await becomes(page, '.pool-plan [data-member]', /equinix\/a.*active → draining/s);
-    await becomes(page, '.pool-plan', /Pool api at core.*Only the daemon that tends/s);
-    await done();
-  } finally {
-    await shown.console.close();
-    await browser.close();
-  }
+  const { page, done } = shown;
+  const work = '.work-plan';
+  await becomes(
+    page,
+    `${work} [data-slot="equinix/a"]`,
+    /silent.*restart.*in (1m|59s).*no-recover/s,
+  );
+  await becomes(page, work, 'and 59 more');
+  await becomes(page, work, 'Nothing is to do.');
+  const provider = '.provider-plan';
+  await becomes(page, provider, /this daemon.*may erase.*7 of 20 machines disagree/s);
+  await becomes(page, provider, /3 managed \(limit 4\).*3 free left alone: maxMachines/s);
+  await becomes(page, `${provider} [data-slot="equinix/d"]`, /create.*it is free/s);
+  await becomes(page, `${provider} [data-case=orphan]`, '<img src=x onerror="alert(1)">');
+  await becomes(page, '.pool-plan', /paused by ann: maintenance.*all is as desired/s);
+  await becomes(page, '.pool-plan [data-member]', /equinix\/a.*active → draining/s);
+  await becomes(page, '.pool-plan', /Pool api at core.*Only the daemon that tends/s);
+  await done();
 });

@@ -7,6 +7,7 @@ import type { Console } from '../../../src/console/console.ts';
 import { openBrowser, type HeldBrowser } from '../../support/browser.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { asked, OWN_PAGE } from '../access/stand.ts';
+import { startScriptedConsole } from '../scripted-console.ts';
 import { machine, scriptedFleet } from '../scripted-fleet.ts';
 import { manned } from './manned.ts';
 import { becomes, consoleOf } from './page-scene.ts';
@@ -19,7 +20,7 @@ let counted = 0;
 beforeAll(async () => {
   browser = await openBrowser();
   const meters = { ...silentMetrics, streams: (count: number) => void (counted = count) };
-  shown = await consoleOf(scriptedFleet(machine('a')), 0, { meters });
+  shown = await startScriptedConsole({ fleet: scriptedFleet(machine('a')), meters });
 });
 afterAll(async () => {
   await browser.close();

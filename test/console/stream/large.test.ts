@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../src/adapters/log/port.ts';
-import { createPromMetrics } from '../../../src/adapters/metrics/prom-metrics.ts';
-import { startConsole, type Console } from '../../../src/console/console.ts';
+import type { Console } from '../../../src/console/console.ts';
 import { largeFleet } from '../../bench/console/large-fleet.ts';
 import { readStream } from '../api/stream-reader.ts';
+import { startScriptedConsole } from '../scripted-console.ts';
 
 const MACHINES = 100_000;
 const WINDOW = 100;
@@ -12,17 +10,10 @@ const WINDOW = 100;
 const RECEIVED_MAX = 300_000 - 220_000;
 const MESSAGE_MAX = 256 * 1024;
 
-const consoleOf = ({ fleet }: Pick<ReturnType<typeof largeFleet>, 'fleet'>) =>
-  startConsole({
-    ...{ listen: { host: '127.0.0.1', port: 0 }, fleet, clock: systemClock, log: silentLog },
-    metrics: createPromMetrics({ version: '0.0.0', schema: '1' }),
-    ...{ health: () => ({ checks: {} }), version: '0.0.0' },
-  });
-
 const large = largeFleet(MACHINES);
 let shown: Console;
 beforeAll(async () => {
-  shown = await consoleOf(large);
+  shown = await startScriptedConsole({ fleet: large.fleet });
 });
 afterAll(() => shown.close());
 
@@ -68,7 +59,7 @@ test('V3: what is typed is counted right among 100,000, key by key, and as they 
 
 test('V5: twenty windows show what is so when a storm of 10,000 is over', async () => {
   const { fleet, turn } = largeFleet(10_000);
-  const stormy = await consoleOf({ fleet });
+  const stormy = await startScriptedConsole({ fleet });
   const sorts = ['slot', '-slot', 'state', '-since'];
   const readers = await Promise.all(
     Array.from({ length: 20 }, (_, at) =>
