@@ -9,6 +9,7 @@ import { insertMachine, startPgServer } from '../adapters/bmdb/pg/pg-harness.ts'
 import type { PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
 import { machineRow, MINUTE, providedOf, startedAt } from '../contracts/bmdb-rows.ts';
 import { testRows } from '../support/rows.ts';
+import { metalIn } from '../config/examples.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'shepherd-show-'));
 const file = join(dir, 'shepherd.yaml');
@@ -33,20 +34,7 @@ afterAll(async () => {
 
 const configFor = ({ username, host, pathname }: URL) => ({
   database: { url: `postgresql://${username}:\${DB_PASSWORD}@${host}${pathname}` },
-  providers: {
-    metal: {
-      driver: 'equinix',
-      token: '${METAL_TOKEN}',
-      username: 'test',
-      projectId: '3fa85f64-5717-4562-b3fc-2c963f66afa6',
-      instanceSetId: 'tests-shell-000000000000001',
-      devicePrefix: 'shepherd-db-',
-      sshKeyLabel: 'shepherd-db',
-    },
-  },
-  ssh: { keyPath: join(dir, 'ssh-key') },
-  agentServer: { listen: '127.0.0.1:0', devCertificates: { dir: join(dir, 'certificates') } },
-  console: { listen: '127.0.0.1:0' },
+  ...metalIn(dir),
 });
 
 async function addMachines(): Promise<void> {

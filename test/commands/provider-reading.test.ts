@@ -2,10 +2,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createPgBmdb } from '../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../src/adapters/log/port.ts';
 import type { ReadOptions } from '../../src/commands/provider/open-providers.ts';
 import { plan } from '../../src/commands/provider/plan.ts';
 import { providerStatus } from '../../src/commands/provider/status.ts';
@@ -17,12 +15,14 @@ import { openDatabaseDoor } from '../../src/commands/remote/database-door.ts';
 import { UsageError } from '../../src/domain/errors.ts';
 import { runThrough } from './remote/both-doors.ts';
 import { providerName } from '../../src/domain/ids.ts';
-import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { startFakequinix } from '../../src/simulator/fakequinix/fakequinix.ts';
 import type { Fakequinix } from '../../src/simulator/fakequinix/options.ts';
-import { startPgServer, type PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
+import { openPgBmdb, startPgServer, type PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
+import { metalIn } from '../config/examples.ts';
+import { providedOf } from '../contracts/bmdb-rows.ts';
 
 const METAL = providerName('metal');
+const BARN = providerName('barn');
 const dir = mkdtempSync(join(tmpdir(), 'shepherd-looks-'));
 const file = join(dir, 'shepherd.yaml');
 
@@ -31,15 +31,7 @@ let bmdb: Bmdb;
 let fake: Fakequinix;
 beforeAll(async () => {
   server = await startPgServer();
-  bmdb = createPgBmdb({
-    url: server.url,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    loss: DEFAULT_LOSS,
-    budget: DEFAULT_BUDGET,
-    wakes: 'poll',
-  });
+  bmdb = openPgBmdb({ url: server.url, clock: systemClock, wakes: 'poll' });
   vi.stubEnv('DB_PASSWORD', new URL(server.url).password);
 });
 afterAll(async () => {
@@ -61,27 +53,20 @@ beforeEach(async () => {
 afterEach(() => fake.close());
 
 function writeConfig(baseUrl: string, more: object = {}, metal: object = {}) {
+  const { providers, ...around } = metalIn(dir);
   const { username, host, pathname } = new URL(server.url);
   const config = {
     database: { url: `postgresql://${username}:\${DB_PASSWORD}@${host}${pathname}` },
+    ...around,
     providers: {
       metal: {
-        driver: 'equinix',
-        baseUrl,
-        token: '${METAL_TOKEN}',
-        username: 'test',
-        apiRate: '0s',
-        projectId: fake.projectId,
-        instanceSetId: 'tests-looks-000000000000001',
-        devicePrefix: 'shepherd-looks-',
-        sshKeyLabel: 'shepherd-looks',
+        ...{ ...providers.metal, baseUrl, apiRate: '0s', projectId: fake.projectId },
+        ...{ devicePrefix: 'shepherd-looks-', sshKeyLabel: 'shepherd-looks' },
         ...metal,
       },
       ...more,
     },
     provisioner: { maxMachines: 3 },
-    ssh: { keyPath: join(dir, 'ssh-key') },
-    agentServer: { listen: '127.0.0.1:0', devCertificates: { dir: join(dir, 'certificates') } },
   };
   writeFileSync(file, JSON.stringify(config));
 }
@@ -92,6 +77,7 @@ const reading = (): ReadOptions => ({
   version: 'test',
   signal: AbortSignal.timeout(240_000),
 });
+const swept = (change: object = {}) => sweep({ ...reading(), remove: false, ...change });
 const slotIds = () =>
   fake
     .reservations()
@@ -190,36 +176,28 @@ test('a hold that has ended is not shown as one in force', async () => {
 });
 
 test('records of providers that are not configured are told, and stay', async () => {
-  const run = (change: object = {}) =>
-    sweep({
-      ...{ file, json: false, remove: false, version: 'test' },
-      signal: AbortSignal.timeout(240_000),
-      ...change,
-    });
-  expect(await run()).toBe('there are no records of providers that are not configured');
+  expect(await swept()).toBe('there are no records of providers that are not configured');
   await server.sql.query(
     `INSERT INTO provider_records (provider, key, value, version)
      VALUES ('metal', 'a', '1', 'v'), ('old-rack', 'a', '1', 'v'), ('old-rack', 'b', '1', 'v'),
        ('barn', 'a', '1', 'v')`,
   );
-  const told = await run();
+  const told = await swept();
   expect(told.split('\n').slice(1, -1)).toEqual(['  barn      1', '  old-rack  2']);
   expect(told).not.toContain('metal');
-  expect(JSON.parse(await run({ json: true }))).toEqual({
+  expect(JSON.parse(await swept({ json: true }))).toEqual({
     unconfigured: [
       { provider: 'barn', records: 1 },
       { provider: 'old-rack', records: 2 },
     ],
   });
-  await expect(run({ remove: true })).rejects.toThrow('--remove is for one provider; name it');
+  await expect(swept({ remove: true })).rejects.toThrow('--remove is for one provider; name it');
   const { rows } = await server.sql.query('SELECT 1 FROM provider_records');
   expect(rows).toHaveLength(4);
 });
 
 describe('leftovers', () => {
-  const sweeping = { file, provider: 'metal', json: false, remove: false, version: 'test' };
-  const run = (change: object = {}) =>
-    sweep({ ...sweeping, signal: AbortSignal.timeout(240_000), ...change });
+  const run = (change: object = {}) => swept({ provider: 'metal', ...change });
   const HOUR_MS = 3_600_000;
 
   /** An account on which our key was put twice, three hours ago. */
@@ -363,4 +341,54 @@ test('holds of a kind are asked to be ended', async () => {
     code: 0,
   });
   expect(await filed()).toMatchObject([{ verb: 'clear-provider', by: 'ann', provider: METAL }]);
+});
+
+describe('records of a provider that is not configured', () => {
+  const run = (change: object = {}) => swept({ provider: 'barn', ...change });
+  const left = async () =>
+    (
+      await server.sql.query<{ name: string }>(
+        `SELECT provider || ' ' || key AS name FROM provider_records ORDER BY 1`,
+      )
+    ).rows.map(({ name }) => name);
+  const all = ['barn a', 'barn b', 'metal a'];
+  beforeEach(async () => {
+    await server.sql.query(
+      `INSERT INTO provider_records (provider, key, value, version)
+       VALUES ('barn', 'a', '{"token":"planted"}', 'v'), ('barn', 'b', '1', 'v'),
+         ('metal', 'a', '1', 'v')`,
+    );
+  });
+
+  test('are told by their keys, and stay', async () => {
+    const told = await run();
+    expect(told.split('\n').slice(1)).toEqual(['  a', '  b']);
+    expect(told).not.toContain('planted');
+    expect(JSON.parse(await run({ json: true }))).toEqual({
+      ...{ provider: 'barn', configured: false, records: ['a', 'b'], removed: 0 },
+    });
+    expect(await left()).toEqual(all);
+  });
+
+  test('are removed once their number is agreed to, and nobody else is touched', async () => {
+    await expect(run({ remove: true })).rejects.toThrow('confirm with --expect-count 2');
+    await expect(run({ remove: true, expectCount: 3 })).rejects.toThrow('not 3; nothing was done');
+    expect(await left()).toEqual(all);
+    expect(await run({ remove: true, expectCount: 2 })).toContain('2 of 2 records removed');
+    expect(await left()).toEqual(['metal a']);
+    await expect(run()).rejects.toThrow(UsageError);
+  });
+
+  test('stay while a daemon works with it, or machines of it are known', async () => {
+    const host = { component: 'shepherd', runtimeInfo: 'host test', intervalMs: 60_000 };
+    const daemon = await bmdb.openSession(host);
+    const lease = await daemon.lease('provisioner/barn');
+    await expect(run({ remove: true, expectCount: 2 })).rejects.toThrow('a daemon works with');
+    await lease!.release();
+    const { witness } = await daemon.intents.open({ provider: BARN, slotId: 's', hostname: 'm' });
+    await daemon.intents.adopt(witness, providedOf('x', { provider: BARN, reservationId: 's' }));
+    await expect(run({ remove: true, expectCount: 2 })).rejects.toThrow('1 machines of barn');
+    await daemon.close();
+    expect(await left()).toEqual(all);
+  });
 });

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { ConfigInput } from '../../src/config.ts';
 
 export const TOKEN = 'canary-token-value';
@@ -22,6 +23,22 @@ export const minimal = () =>
     ssh: { keyPath: 'ssh.key' },
     agentServer: { devCertificates: { dir: 'certificates' } },
   }) satisfies ConfigInput;
+
+/** All but the database, in a directory of the test; the token is `METAL_TOKEN` of the environment. */
+export const metalIn = (dir: string) =>
+  ({
+    providers: {
+      metal: {
+        ...minimal().providers.equinix,
+        token: '${METAL_TOKEN}',
+        instanceSetId: 'tests-shell-000000000000001',
+        devicePrefix: 'shepherd-db-',
+      },
+    },
+    ssh: { keyPath: join(dir, 'ssh-key') },
+    agentServer: { listen: '127.0.0.1:0', devCertificates: { dir: join(dir, 'certificates') } },
+    console: { listen: '127.0.0.1:0' },
+  }) satisfies Partial<ConfigInput>;
 
 /** `minimal` with one value replaced or added, by dotted path; `undefined` removes it. */
 export function withValue(path: string, value: unknown, input: unknown = minimal()): unknown {

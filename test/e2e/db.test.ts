@@ -8,6 +8,7 @@ import type { EmbeddedPostgres } from '../../src/adapters/bmdb/embedded/embedded
 import { migrate } from '../../src/adapters/bmdb/schema/migrate.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { shepherd } from './commands.ts';
+import { metalIn } from '../config/examples.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'shepherd-db-'));
 let server: EmbeddedPostgres;
@@ -51,23 +52,7 @@ const writtenUrl = (role: string, name: string) => {
 let files = 0;
 function configWith(databaseSection: object): string {
   const path = join(dir, `shepherd-${files++}.yaml`);
-  const config = {
-    database: databaseSection,
-    providers: {
-      metal: {
-        driver: 'equinix',
-        token: '${METAL_TOKEN}',
-        username: 'test',
-        projectId: '3fa85f64-5717-4562-b3fc-2c963f66afa6',
-        instanceSetId: 'tests-shell-000000000000001',
-        devicePrefix: 'shepherd-db-',
-        sshKeyLabel: 'shepherd-db',
-      },
-    },
-    ssh: { keyPath: join(dir, 'ssh-key') },
-    agentServer: { listen: '127.0.0.1:0', devCertificates: { dir: join(dir, 'certificates') } },
-    console: { listen: '127.0.0.1:0' },
-  };
+  const config = { database: databaseSection, ...metalIn(dir) };
   writeFileSync(path, JSON.stringify(config));
   return path;
 }
