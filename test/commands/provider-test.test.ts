@@ -7,7 +7,7 @@ import { silentLog } from '../../src/adapters/log/port.ts';
 import { providerTest, type ProviderTestOptions } from '../../src/commands/provider-test.ts';
 import type { ConformanceReport } from '../../src/conformance/step.ts';
 import { UsageError } from '../../src/domain/errors.ts';
-import { runFor, runTest, STUB, stubWith, TEST_SET } from '../conformance/stand.ts';
+import { runFor, runTest, STUB, stubWith, TEST_SET, USUAL } from '../conformance/stand.ts';
 import { shepherd } from '../e2e/commands.ts';
 
 let dir: string;
@@ -23,15 +23,8 @@ function configFile(config: object): string {
 }
 
 const OPTIONS: ProviderTestOptions = {
-  provider: 'stub',
-  setId: TEST_SET,
-  destroyExisting: false,
-  pause: false,
-  only: ['open'],
-  allowDestructive: false,
-  timeoutMs: 60_000,
-  format: 'json',
-  version: '0.0.0',
+  ...USUAL,
+  ...{ provider: 'stub', only: ['open'], allowDestructive: false },
 };
 
 /** Which provider was tested. */

@@ -114,7 +114,7 @@ export async function runTest(
   return { exitCode, report: JSON.parse(text) as ConformanceReport };
 }
 
-const USUAL: ProviderTestOptions = {
+export const USUAL: ProviderTestOptions = {
   provider: 'tested',
   setId: TEST_SET,
   destroyExisting: false,
