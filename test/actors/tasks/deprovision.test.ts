@@ -1,12 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { fromPromise } from 'xstate';
-import { deprovisionServices } from '../../../src/actors/tasks/deprovision.ts';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../src/domain/errors.ts';
-import type { MachineView } from '../../../src/domain/view.ts';
 import { slot } from '../../../src/domain/ids.ts';
-import { deprovision } from '../../../src/machines/deprovision.ts';
-import type { Job, TaskResult } from '../../../src/machines/task.ts';
 import {
   deprovisionAsked,
   device,
@@ -19,6 +14,7 @@ import { fleetOf, machine as deviceOf, scripted } from '../../doubles/scripted-d
 import { scriptedProvider } from '../../doubles/scripted-provider.ts';
 import { createTaskStand, type TaskStand } from '../../support/task-stand.ts';
 import { advance } from '../../doubles/simulated-clock.ts';
+import { runDeprovision } from './run-deprovision.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -53,19 +49,7 @@ beforeEach(async () => {
   await stand.openSession();
 });
 
-const begin = (): Promise<TaskResult> => {
-  const services = deprovisionServices({
-    ...stand.deps(),
-    providers: new Map([[PROVIDER, provider]]),
-    random: stand.random,
-    holds: stand.holds,
-    nowMs: stand.clock.now,
-    pollMs: 10_000,
-    agentPath: '/root/agent',
-  });
-  const reread = fromPromise<MachineView | null, Job>(async () => null);
-  return stand.runTask('deprovision', deprovision.provide({ actors: { ...services, reread } }));
-};
+const begin = () => runDeprovision(stand, provider);
 const asked = (change = {}) => stand.given({ deprovision: deprovisionAsked(change) });
 const isThere = () => stand.bmdb.tables.machines.has(MACHINE);
 

@@ -1,12 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { fromPromise } from 'xstate';
-import { deprovisionServices } from '../../../src/actors/tasks/deprovision.ts';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { Denied, ProviderError } from '../../../src/domain/errors.ts';
 import type { ProviderMachine } from '../../../src/domain/machine.ts';
-import type { MachineView } from '../../../src/domain/view.ts';
-import { deprovision } from '../../../src/machines/deprovision.ts';
-import type { Job, TaskResult } from '../../../src/machines/task.ts';
+import type { TaskResult } from '../../../src/machines/task.ts';
 import {
   agentStarted,
   deprovisionAsked,
@@ -19,6 +15,7 @@ import {
 import { scriptedProvider } from '../../doubles/scripted-provider.ts';
 import { createTaskStand, type TaskStand } from '../../support/task-stand.ts';
 import { advance } from '../../doubles/simulated-clock.ts';
+import { runDeprovision } from './run-deprovision.ts';
 
 const MINUTE = 60_000;
 let stand: TaskStand;
@@ -48,19 +45,7 @@ beforeEach(async () => {
   await stand.openSession();
 });
 
-const begin = (): Promise<TaskResult> => {
-  const services = deprovisionServices({
-    ...stand.deps(),
-    providers: new Map([[PROVIDER, provider]]),
-    random: stand.random,
-    holds: stand.holds,
-    nowMs: stand.clock.now,
-    pollMs: 10_000,
-    agentPath: '/root/agent',
-  });
-  const reread = fromPromise<MachineView | null, Job>(async () => null);
-  return stand.runTask('deprovision', deprovision.provide({ actors: { ...services, reread } }));
-};
+const begin = () => runDeprovision(stand, provider);
 const given = (change = {}) =>
   stand.given({
     deprovision: deprovisionAsked({ reason: 'moved out' }),
