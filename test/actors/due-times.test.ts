@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createDueTimes } from '../../src/actors/due-times.ts';
 import { advance, createSimulatedClock } from '../doubles/simulated-clock.ts';
+import { testRows } from '../support/rows.ts';
 
 function turning() {
   const clock = createSimulatedClock();
@@ -12,32 +13,18 @@ function turning() {
   return { clock, dueTimes, fired };
 }
 
-test('fires once, when due', async () => {
+testRows([
+  ['fires once, when due', [100], 101],
+  ['a later due time replaces the earlier one', [100, 500], 501],
+  ['an earlier due time replaces the later one', [500, 100], 101],
+] as const)('%s', async (_, dueMs, firesMs) => {
   const { clock, dueTimes, fired } = turning();
-  dueTimes.set('a', 100);
-  await advance(clock, 100);
+  for (const atMs of dueMs) dueTimes.set('a', atMs);
+  await advance(clock, firesMs - 1);
   expect(fired).toEqual([]);
   await advance(clock, 10_000);
-  expect(fired).toEqual([{ key: 'a', atMs: 101 }]);
+  expect(fired).toEqual([{ key: 'a', atMs: firesMs }]);
   expect(clock.pending).toBe(0);
-});
-
-test('a later due time replaces the earlier one', async () => {
-  const { clock, dueTimes, fired } = turning();
-  dueTimes.set('a', 100);
-  dueTimes.set('a', 500);
-  await advance(clock, 400);
-  expect(fired).toEqual([]);
-  await advance(clock, 200);
-  expect(fired).toEqual([{ key: 'a', atMs: 501 }]);
-});
-
-test('an earlier due time replaces the later one', async () => {
-  const { clock, dueTimes, fired } = turning();
-  dueTimes.set('a', 500);
-  dueTimes.set('a', 100);
-  await advance(clock, 1_000);
-  expect(fired).toEqual([{ key: 'a', atMs: 101 }]);
 });
 
 test('a forgotten key does not fire, and may come back', async () => {
