@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { ProviderError } from '../../../../src/domain/errors.ts';
+import { testRows } from '../../../support/rows.ts';
 import { failureOf, startRack } from './stand.ts';
 
+const USUAL = 'ForceRestart';
 const RESET = '/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset';
 
 test('vector 8: a graceful reboot where only a forced one is allowed says so', async () => {
@@ -21,30 +23,27 @@ test('vector 9: where there is nothing to force a reboot by, nothing is sent', a
   expect(rack.resets()).toEqual([]);
 });
 
-test('vector 10: what is allowed is read where only an action info tells it', async () => {
-  const rack = await startRack({ fish: { profile: 'openbmc' } });
+type Fault = Parameters<Awaited<ReturnType<typeof startRack>>['fault']>;
+const ofReset = (values: string[] | null): Fault => [
+  { type: 'allowableValues', of: 'reset', values },
+];
+const NO_INFO: Fault = [
+  { type: 'status', code: 404 },
+  { match: { route: '/redfish/v1/Systems/{system}/ResetActionInfo' } },
+];
+testRows([
+  [
+    'vector 10: what an action info allows, and nothing else tells it',
+    ...(['openbmc', ofReset(['On', 'ForceOff', 'PowerCycle']), 'force', 'PowerCycle'] as const),
+  ],
+  ['the usual, where nothing tells what is allowed', 'generic', ofReset(null), 'graceful', USUAL],
+  ['the usual, where the list of what is allowed is not there', 'openbmc', NO_INFO, 'force', USUAL],
+] as const)('sends %s', async (_, profile, fault, mode, expected) => {
+  const rack = await startRack({ fish: { profile } });
   await rack.boot();
-  const values = ['On', 'ForceOff', 'PowerCycle'];
-  await rack.fault({ type: 'allowableValues', of: 'reset', values });
-  await rack.reboot('force');
-  expect(rack.resets()).toEqual(['PowerCycle']);
-});
-
-test('where nothing tells what is allowed, the usual types are', async () => {
-  const rack = await startRack();
-  await rack.boot();
-  await rack.fault({ type: 'allowableValues', of: 'reset', values: null });
-  await rack.reboot();
-  expect(rack.resets()).toEqual(['ForceRestart']);
-});
-
-test('where the list of what is allowed is not there, the usual types are, and nothing is gone', async () => {
-  const rack = await startRack({ fish: { profile: 'openbmc' } });
-  await rack.boot();
-  const route = '/redfish/v1/Systems/{system}/ResetActionInfo';
-  await rack.fault({ type: 'status', code: 404 }, { match: { route } });
-  await rack.reboot('force');
-  expect(rack.resets()).toEqual(['ForceRestart']);
+  await rack.fault(...fault);
+  await rack.reboot(mode);
+  expect(rack.resets()).toEqual([expected]);
 });
 
 test('a reset that is not there is no machine that is gone', async () => {
@@ -74,22 +73,17 @@ test.each(['graceful', 'force'] as const)(
   },
 );
 
-test('vector 15: a reboot whose answer is lost and that happened succeeds', async () => {
-  const rack = await startRack();
-  await rack.boot();
-  await rack.fault({ type: 'drop', phase: 'after' }, { match: { route: RESET } });
-  expect((await rack.reboot('force')).operationRef).toMatch(/^ForceRestart/);
-  expect(rack.resets()).toEqual(['ForceRestart']);
-});
-
-test('vector 15: by a clock of the BMC that is hours off, too', async () => {
-  const rack = await startRack();
-  await rack.fault({ type: 'clock', offMs: -7 * 3_600_000 });
-  await rack.boot();
-  await rack.fault({ type: 'drop', phase: 'after' }, { match: { route: RESET } });
-  await rack.reboot('force');
-  expect(rack.resets()).toEqual(['ForceRestart']);
-});
+testRows([0, -7])(
+  'vector 15: a reboot whose answer is lost and that happened succeeds, by a clock %i h off',
+  async (hours) => {
+    const rack = await startRack();
+    await rack.fault({ type: 'clock', offMs: hours * 3_600_000 });
+    await rack.boot();
+    await rack.fault({ type: 'drop', phase: 'after' }, { match: { route: RESET } });
+    expect((await rack.reboot('force')).operationRef).toMatch(/^ForceRestart/);
+    expect(rack.resets()).toEqual(['ForceRestart']);
+  },
+);
 
 test('vector 15: a reboot whose answer is lost and that did not happen is told as unknown, and not repeated', async () => {
   const rack = await startRack();
