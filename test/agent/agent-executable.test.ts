@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createDevCertificates } from '../../src/adapters/agents/tls-material.ts';
 import { machineId } from '../../src/domain/ids.ts';
 import { takeoverInitCodec } from '../../src/wire/codec.ts';
@@ -15,7 +15,6 @@ import { PATIENCE } from '../support/patience.ts';
 import { createTestMachine, ends, runs } from './machine-fixture.ts';
 
 const SCRIPT = join(import.meta.dirname, '../../scripts/build-agent.ts');
-const cleanUps: (() => Promise<void> | void)[] = [];
 
 /** Builds it as `npm run build:agent` does, in a directory of its own, temporary files included. */
 async function buildExecutable(): Promise<Buffer> {
@@ -39,9 +38,6 @@ describe('agent as one executable', () => {
   beforeAll(async () => {
     program = await buildExecutable();
   });
-  afterEach(async () => {
-    for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-  });
 
   test('C7: built elsewhere it is the same, byte for byte', async () => {
     expect((await buildExecutable()).equals(program)).toBe(true);
@@ -51,9 +47,9 @@ describe('agent as one executable', () => {
     const store = createMemHeartbeatStore();
     const tls = await createDevCertificates({ names: [] });
     const { server } = await startTestServer({ store, heartbeatIntervalSeconds: 1 }, tls);
-    cleanUps.push(() => server.close(100));
+    onTestFinished(() => server.close(100));
     const machine = createTestMachine(program, { isExecutable: true });
-    cleanUps.push(machine.dispose);
+    onTestFinished(machine.dispose);
     const id = machineId(randomUUID());
     const init = {
       machineId: id,

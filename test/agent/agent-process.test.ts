@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { AgentServer } from '../../src/adapters/agents/port.ts';
 import { createDevCertificates } from '../../src/adapters/agents/tls-material.ts';
 import type { TlsMaterial } from '../../src/adapters/agents/tls-material.ts';
@@ -32,17 +32,16 @@ describe('agent program', () => {
   let tls: TlsMaterial;
   let machine: TestMachine;
   let id: MachineId;
-  const cleanUps: (() => Promise<void>)[] = [];
 
   const startServer = async (listen = { host: '127.0.0.1', port: 0 }) => {
     const options = { store, listen, heartbeatIntervalSeconds: 1 };
     ({ server } = await startTestServer(options, tls));
     const { close } = server;
-    cleanUps.push(() => close(100));
+    onTestFinished(() => close(100));
   };
   const newMachine = (options: TestMachineOptions = {}) => {
     machine = createTestMachine(program.content, options);
-    cleanUps.push(machine.dispose);
+    onTestFinished(machine.dispose);
   };
   const init = () => ({
     machineId: id,
@@ -71,9 +70,6 @@ describe('agent program', () => {
     tls = await createDevCertificates({ names: [] });
     await startServer();
     newMachine();
-  });
-  afterEach(async () => {
-    for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
   });
 
   test('answers, detaches and reports, with its hardware in the second heartbeat', async () => {

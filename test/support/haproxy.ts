@@ -1,4 +1,4 @@
-import { afterEach } from 'vitest';
+import { onTestFinished } from 'vitest';
 import {
   findHaproxy,
   type Haproxy,
@@ -15,15 +15,9 @@ import { isProvided } from './programs.ts';
 export const hasHaproxyFor = (tested: string): boolean =>
   isProvided(findHaproxy(), { tested, by: 'haproxy' });
 
-/** Starts an HAProxy for one test of the suite it is called in; it is stopped after the test. */
-export function useHaproxy(): (options?: HaproxyOptions) => Promise<Haproxy> {
-  const running: Haproxy[] = [];
-  afterEach(async () => {
-    await Promise.all(running.splice(0).map((each) => each.stop()));
-  });
-  return async (options) => {
-    const started = await startHaproxy(options);
-    running.push(started);
-    return started;
-  };
+/** Starts an HAProxy for the test that asks; it is stopped when the test has ended. */
+export async function startTestHaproxy(options?: HaproxyOptions): Promise<Haproxy> {
+  const started = await startHaproxy(options);
+  onTestFinished(() => started.stop());
+  return started;
 }

@@ -1,19 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
-import { afterEach, test } from 'vitest';
+import { onTestFinished, test } from 'vitest';
 import { generateRawKeyPair } from '../../../src/agent/keys.ts';
 import { machineId } from '../../../src/domain/ids.ts';
 import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
 import { createClients, startTestServer } from './test-server.ts';
 
 const GRACE_BEYOND_ANY_TEST_MS = 3_600_000;
-
-const cleanUps: (() => void | Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
 
 /** A cable to `target`: once it is pulled nothing comes through, not even that an end has gone. */
 async function layCable(target: string) {
@@ -28,7 +22,7 @@ async function layCable(target: string) {
     far.on('data', (bytes) => pulled || near.write(bytes));
   });
   await new Promise<void>((resolve) => entrance.listen(0, '127.0.0.1', resolve));
-  cleanUps.push(() => {
+  onTestFinished(() => {
     for (const end of ends) end.destroy();
     entrance.close();
   });
@@ -45,7 +39,7 @@ test.for([{ inThread: false }, { inThread: true }])(
     const { server, trust } = await startTestServer({ store }, undefined, inThread);
     const cable = await layCable(server.address);
     const clients = createClients(cable.address, trust);
-    cleanUps.push(clients.close);
+    onTestFinished(clients.close);
     const client = await clients.of(key);
     await client.heartbeat({ machineId: machine }, AbortSignal.timeout(240_000));
 

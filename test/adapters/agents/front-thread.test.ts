@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { MessageChannel } from 'node:worker_threads';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { runFrontThread } from '../../../src/adapters/agents/front-thread.ts';
 import type { FromThread, ToThread } from '../../../src/adapters/agents/thread-messages.ts';
 import { createDevCertificates } from '../../../src/adapters/agents/tls-material.ts';
@@ -15,10 +15,6 @@ import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
 import { generateRawKeyPair } from '../../../src/agent/keys.ts';
 import { createClients, startTestServer } from './test-server.ts';
 
-const cleanUps: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
 const material = () => createDevCertificates({ names: [] });
 
 describe('keys of an agent server in a thread of its own', () => {
@@ -36,7 +32,7 @@ describe('keys of an agent server in a thread of its own', () => {
   const start = async () => {
     const [old, fresh] = await Promise.all([material(), material()]);
     const { server } = await startTestServer({ store: createMemHeartbeatStore() }, old, true);
-    cleanUps.push(() => server.close(100));
+    onTestFinished(() => server.close(100));
     return { old, fresh, server };
   };
 
@@ -61,7 +57,7 @@ describe('keys of an agent server in a thread of its own', () => {
 
 test('B2: strangers cause only so many lines for debugging, and the others come through', async () => {
   const { port1: daemon, port2: thread } = new MessageChannel();
-  cleanUps.push(() => daemon.close());
+  onTestFinished(() => daemon.close());
   const told: FromThread[] = [];
   daemon.on('message', (message: FromThread) => void told.push(message));
   const { key, cert } = await material();
@@ -97,7 +93,7 @@ test('B2: strangers cause only so many lines for debugging, and the others come 
 
 test('heartbeats that come soon after each other are one message to the daemon, and one back', async () => {
   const { port1: daemon, port2: thread } = new MessageChannel();
-  cleanUps.push(() => daemon.close());
+  onTestFinished(() => daemon.close());
   const clock = createSimulatedClock();
   const told: FromThread[] = [];
   const records = () => told.flatMap((each) => (each.kind === 'record' ? [each.batch.length] : []));
@@ -124,7 +120,7 @@ test('heartbeats that come soon after each other are one message to the daemon, 
   await expect.poll(() => told.map(({ kind }) => kind)).toEqual(['listening']);
   const { address } = told[0] as Extract<FromThread, { kind: 'listening' }>;
   const clients = createClients(address, new X509Certificate(caDer).toString());
-  cleanUps.push(clients.close);
+  onTestFinished(clients.close);
   const agents = Array.from({ length: 20 }, () => ({
     key: generateRawKeyPair(),
     machine: randomUUID(),

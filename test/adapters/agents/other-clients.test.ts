@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import grpc from '@grpc/grpc-js';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
 import { generateRawKeyPair } from '../../../src/agent/keys.ts';
 import { readUuid, machineId } from '../../../src/domain/ids.ts';
@@ -15,7 +15,6 @@ import { startTestServer } from './test-server.ts';
 
 /** What agents in other languages send that ours does not, by a client that is not ours. */
 describe('C7: clients of other programs', () => {
-  const cleanUps: (() => unknown)[] = [];
   const start = async () => {
     const store = createMemHeartbeatStore();
     const { server, trust } = await startTestServer({ store });
@@ -29,10 +28,10 @@ describe('C7: clients of other programs', () => {
         Buffer,
       ]),
     );
-    cleanUps.push(() => server.close(200));
+    onTestFinished(() => server.close(200));
     const call = (request: Uint8Array, options: grpc.ClientOptions = {}) => {
       const client = new grpc.Client(server.address, credentials, options);
-      cleanUps.push(() => client.close());
+      onTestFinished(() => client.close());
       const same = (message: Buffer) => message;
       return new Promise<number>((resolve) =>
         client.makeUnaryRequest(HEARTBEAT_PATH, same, same, Buffer.from(request), (error) =>
@@ -45,14 +44,11 @@ describe('C7: clients of other programs', () => {
       trust,
       identity: { key: privateKey, cert: certificate },
     });
-    cleanUps.push(() => session.destroy());
+    onTestFinished(() => session.destroy());
     const report = (hardwareReport: HardwareReport) =>
       call(heartbeatRequestCodec.encode({ machineId: machine, hardwareReport }));
     return { machine, stored, session, call, report };
   };
-  afterEach(async () => {
-    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-  });
 
   test('a compressed request is told which encoding is read, and the next call is served', async () => {
     const { machine, stored, session, call } = await start();

@@ -1,7 +1,7 @@
 import { X509Certificate, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect as connectTls } from 'node:tls';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { startAgentServer } from '../../../src/adapters/agents/http2-agent-server.ts';
 import { createMemAgentServer } from '../../doubles/mem-agent-server.ts';
 import type { AgentServer } from '../../../src/adapters/agents/port.ts';
@@ -29,7 +29,6 @@ describe('certificate of the agent server', () => {
   let server: AgentServer;
   let old: TlsMaterial;
   let fresh: TlsMaterial;
-  const cleanUps: (() => void | Promise<void>)[] = [];
 
   /** What a new connection is shown. */
   const shown = async (tls: TlsMaterial, maxVersion: 'TLSv1.2' | 'TLSv1.3' = 'TLSv1.3') => {
@@ -37,7 +36,7 @@ describe('certificate of the agent server', () => {
     const ca = [new X509Certificate(tls.caDer).toString()];
     const options = { host: host!, port: Number(port), ca, maxVersion, ALPNProtocols: ['h2'] };
     const socket = connectTls(options).on('error', () => undefined);
-    cleanUps.push(() => void socket.destroy());
+    onTestFinished(() => void socket.destroy());
     await once(socket, 'secureConnect');
     return socket.getPeerCertificate().fingerprint256;
   };
@@ -54,15 +53,12 @@ describe('certificate of the agent server', () => {
       createDevCertificates({ names: [] }),
     ]);
     ({ server } = await startTestServer({ store }, old));
-    cleanUps.push(() => server.close(100));
-  });
-  afterEach(async () => {
-    for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
+    onTestFinished(() => server.close(100));
   });
 
   test('is another for new connections; those that are open live on', async () => {
     const clients = createClients(server.address, new X509Certificate(old.caDer).toString());
-    cleanUps.push(clients.close);
+    onTestFinished(clients.close);
     const agent = startAgent();
     const client = await clients.of(agent.key);
     await client.heartbeat(agent.request, signal);
@@ -80,7 +76,7 @@ describe('certificate of the agent server', () => {
       code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
     });
     const clients = createClients(server.address, new X509Certificate(fresh.caDer).toString());
-    cleanUps.push(clients.close);
+    onTestFinished(clients.close);
     const agent = startAgent();
     await (await clients.of(agent.key)).heartbeat(agent.request, signal);
     expect(agent.stored.heartbeats).toBe(1);
@@ -114,7 +110,7 @@ describe('certificate of the agent server', () => {
         clock,
         log: { ...silentLog, info: say, error: say },
       });
-      cleanUps.push(() => renewal.stop());
+      onTestFinished(() => renewal.stop());
       return { renewal, clock, said, presented };
     };
     const settle = () => new Promise((resolve) => setImmediate(resolve));

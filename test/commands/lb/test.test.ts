@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { balancerTest, type BalancerTestOptions } from '../../../src/commands/lb/test.ts';
 import { takeFreePort } from '../../../src/simulator/hosts/free-port.ts';
-import { hasHaproxyFor, useHaproxy } from '../../support/haproxy.ts';
+import type { Haproxy } from '../../../src/simulator/haproxy/haproxy-process.ts';
+import { hasHaproxyFor, startTestHaproxy } from '../../support/haproxy.ts';
 
 let dir: string;
 beforeEach(async () => {
@@ -27,13 +28,12 @@ async function runTest(section: object, more: Partial<BalancerTestOptions> = {})
 }
 
 describe.runIf(hasHaproxyFor('shepherd lb test'))('at HAProxy', () => {
-  const start = useHaproxy();
-  const edgeOf = ({ masterSocket, poolsDir, baseFile }: Awaited<ReturnType<typeof start>>) => ({
+  const edgeOf = ({ masterSocket, poolsDir, baseFile }: Haproxy) => ({
     edge: { driver: 'haproxy', masterSocket, poolsDir, baseFiles: [baseFile] },
   });
 
   test('a driver passes, by its own name as well, and nothing is left', async () => {
-    const haproxy = await start();
+    const haproxy = await startTestHaproxy();
     const { code, text } = await runTest(edgeOf(haproxy), { balancer: 'haproxy' });
     expect(text).toMatch(/^Testing balancer edge \(driver haproxy\) with a pool of its own, own-/);
     expect(text).toMatch(/\nPassed: 11 passed, 0 failed, 0 skipped, 0 not-run, in /);
@@ -42,7 +42,7 @@ describe.runIf(hasHaproxyFor('shepherd lb test'))('at HAProxy', () => {
   });
 
   test('one that cannot be reached fails, and says why', async () => {
-    const haproxy = await start();
+    const haproxy = await startTestHaproxy();
     await haproxy.halt();
     const { code, text } = await runTest(edgeOf(haproxy), { format: 'json', only: ['creation'] });
     expect(code).toBe(1);

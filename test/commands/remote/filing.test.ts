@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import type { Door, Question, Reply } from '../../../src/commands/remote/door.ts';
 import { NoConsole } from '../../../src/commands/remote/failures.ts';
@@ -134,19 +134,16 @@ describe('an order that is filed', () => {
   });
 });
 
-const closing: (() => void)[] = [];
-afterEach(() => closing.splice(0).forEach((close) => close()));
-
 async function consoleOf(
   answer: (at: number, sent: IncomingMessage, back: ServerResponse) => Promise<void>,
 ) {
   let count = 0;
   const server = createServer((sent, back) => void answer((count += 1), sent, back));
   await once(server.listen(0, '127.0.0.1'), 'listening');
-  closing.push(
-    () => server.close(),
-    () => server.closeAllConnections(),
-  );
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   return openHttpDoor({ url, token: null, version: '0.0.0', advice: 'see to it' });
 }

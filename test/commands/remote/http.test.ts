@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createSeededRandom } from '../../doubles/simulated-clock.ts';
 import { digestOf, makeToken } from '../../../src/console/access/secrets.ts';
@@ -13,13 +13,9 @@ import { machine, scriptedFleet } from '../../console/scripted-fleet.ts';
 import { machineStand } from '../machine-stand.ts';
 import { runThrough } from './both-doors.ts';
 
-const doors: Door[] = [];
-afterEach(async () => {
-  for (const door of doors.splice(0)) await door.close();
-});
 const doorTo = (url: string, token: string | null) => {
   const door = openHttpDoor({ url, token, version: '0.0.0', advice: 'see to its daemon' });
-  doors.push(door);
+  onTestFinished(() => door.close());
   return door;
 };
 const run = (door: Door, ...args: string[]) =>

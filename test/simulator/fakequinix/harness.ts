@@ -1,15 +1,10 @@
-import { afterEach } from 'vitest';
+import { onTestFinished } from 'vitest';
 import type { MachineHooks, SimulatedDevice } from '../../../src/simulator/hooks.ts';
 import type { Fakequinix, FakequinixOptions } from '../../../src/simulator/fakequinix/options.ts';
 import { startFakequinix } from '../../../src/simulator/fakequinix/fakequinix.ts';
 
 /** After this long a new device is active. */
 export const ACTIVE_MS = 245_000;
-
-const started: Fakequinix[] = [];
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((one) => one.close()));
-});
 
 /** An emulator with a manual clock and 6 reservations, closed after the test. */
 export async function start(options: Partial<FakequinixOptions> = {}): Promise<Fakequinix> {
@@ -20,7 +15,7 @@ export async function start(options: Partial<FakequinixOptions> = {}): Promise<F
     reservations: 6,
     ...options,
   });
-  started.push(fakequinix);
+  onTestFinished(() => fakequinix.close());
   return fakequinix;
 }
 

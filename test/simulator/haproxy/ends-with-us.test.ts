@@ -15,20 +15,16 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { HaproxyOptions } from '../../../src/simulator/haproxy/haproxy-process.ts';
 import { isActive, readServers } from '../../../src/simulator/haproxy/status.ts';
 import { takeFreePort } from '../../../src/simulator/hosts/free-port.ts';
-import { hasHaproxyFor, useHaproxy } from '../../support/haproxy.ts';
+import { hasHaproxyFor, startTestHaproxy } from '../../support/haproxy.ts';
 
 let dir: string;
-const cleanups: (() => unknown)[] = [];
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'shepherd-haproxy-test-'));
-});
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-  rmSync(dir, { recursive: true, force: true });
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
 });
 
 /** Processes that were started with our directory among their arguments. */
@@ -48,7 +44,7 @@ const allEnded = () => vi.waitFor(() => expect(processes()).toEqual([]), 20_000)
 async function writePool(): Promise<number> {
   const server = createServer((_request, response) => response.end('well'));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  cleanups.push(() => server.close());
+  onTestFinished(() => void server.close());
   const external = await takeFreePort(new Set());
   const { port } = server.address() as AddressInfo;
   const lines = [
@@ -62,8 +58,7 @@ async function writePool(): Promise<number> {
 }
 
 describe.runIf(hasHaproxyFor('the HAProxy of simulated fleets'))('in a directory of ours', () => {
-  const use = useHaproxy();
-  const start = (options: HaproxyOptions = {}) => use({ dir, ...options });
+  const start = (options: HaproxyOptions = {}) => startTestHaproxy({ dir, ...options });
 
   test('it serves what it finds there, and leaves the files and nothing else', async () => {
     const port = await writePool();

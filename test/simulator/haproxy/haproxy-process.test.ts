@@ -4,17 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ask, findHaproxy, startHaproxy } from '../../../src/simulator/haproxy/haproxy-process.ts';
-import { hasHaproxyFor, useHaproxy } from '../../support/haproxy.ts';
+import { hasHaproxyFor, startTestHaproxy } from '../../support/haproxy.ts';
 
 const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`);
 
 describe.runIf(hasHaproxyFor('the HAProxy of tests and simulation'))(
   'an HAProxy of its own',
   () => {
-    const start = useHaproxy();
-
     test('has a worker when it is started, and another after a restart', async () => {
-      const haproxy = await start();
+      const haproxy = await startTestHaproxy();
       const before = haproxy.pid();
       expect(await ask(haproxy.masterSocket, 'show proc')).toContain(String(before));
       await haproxy.restart();
@@ -39,7 +37,7 @@ describe.runIf(hasHaproxyFor('the HAProxy of tests and simulation'))(
     });
 
     test('does not come back with files that it cannot load', async () => {
-      const haproxy = await start();
+      const haproxy = await startTestHaproxy();
       await writeFile(`${haproxy.poolsDir}/bad.cfg`, 'nonsense\n');
       await expect(haproxy.restart()).rejects.toThrow('haproxy does not start');
     });

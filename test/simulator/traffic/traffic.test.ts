@@ -1,16 +1,11 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { afterEach, expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import {
   startTraffic,
   type Traffic,
   type TrafficFigures,
 } from '../../../src/simulator/traffic/traffic.ts';
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 /** A service, and what can be done to its connections. */
 async function serve(port = 0) {
@@ -28,7 +23,7 @@ async function serve(port = 0) {
     server.close();
     for (const socket of sockets.keys()) socket.destroy();
   };
-  cleanups.push(close);
+  onTestFinished(close);
   return {
     port: (server.address() as AddressInfo).port,
     close,
@@ -46,7 +41,7 @@ function send(port: number, more: { perSecond?: number; held?: number; hold?: nu
     holdMs: [hold, hold],
     chance: () => 0.5,
   });
-  cleanups.push(() => traffic.stop());
+  onTestFinished(async () => void (await traffic.stop()));
   return traffic;
 }
 const seen = (traffic: Traffic, question: (figures: TrafficFigures) => boolean) =>
@@ -83,7 +78,7 @@ test('a connection that ends instead of an answer counts as cut, too', async () 
     else request.socket.destroy();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  cleanups.push(() => server.close());
+  onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;
   const traffic = send(port, { perSecond: 1, held: 1, hold: 60_000 });
   await seen(traffic, ({ cut }) => cut === 2);
@@ -111,7 +106,7 @@ test('answers that are not whole, or not 200, are no answers', async () => {
     response.end();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  cleanups.push(() => server.close());
+  onTestFinished(() => void server.close());
   const traffic = send((server.address() as AddressInfo).port, { held: 0 });
   await seen(traffic, ({ refused }) => refused > 5);
   const { answered, failures } = await traffic.stop();

@@ -1,12 +1,12 @@
 import { appendFile, readFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
 import type { Ref } from '../../../../src/domain/balancing/objects.ts';
 import type { Haproxy } from '../../../../src/simulator/haproxy/haproxy-process.ts';
 import { startTraffic } from '../../../../src/simulator/traffic/traffic.ts';
-import { hasHaproxyFor, useHaproxy } from '../../../support/haproxy.ts';
+import { hasHaproxyFor, startTestHaproxy } from '../../../support/haproxy.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 import {
   backend,
@@ -27,18 +27,12 @@ const MANY = 60;
 
 /** Calls that are made in one turn share what each would need for itself. */
 describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAProxy', () => {
-  const start = useHaproxy();
-  const ends: (() => Promise<unknown>)[] = [];
-  afterEach(async () => {
-    for (const end of ends.splice(0).toReversed()) await end();
-  });
-
   async function stand() {
-    const haproxy = await start();
+    const haproxy = await startTestHaproxy();
     const { program, checks } = await counted(haproxy);
     const { masterSocket, told } = await counting(haproxy);
     const balancer = balancerOf(haproxy, { program, masterSocket });
-    ends.push(() => balancer.close());
+    onTestFinished(() => balancer.close());
     const number = await freePort();
     return { haproxy, balancer, checks, told, number, file: join(haproxy.poolsDir, 'api.eu.cfg') };
   }
@@ -54,7 +48,7 @@ describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAPro
       socket.pipe(beyond).pipe(socket);
     });
     await new Promise<void>((resolve) => door.listen(masterSocket, resolve));
-    ends.push(() => new Promise((resolve) => door.close(resolve)));
+    onTestFinished(() => new Promise<void>((resolve) => door.close(() => resolve())));
     return { masterSocket, told: () => count };
   }
   const modesOf = async (balancer: LoadBalancer) => {
@@ -99,7 +93,7 @@ describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAPro
   test('what has connections is cut though many go at once, and who stays keeps his', async () => {
     const { balancer, number } = await stand();
     const machines = await Promise.all(['m1', 'm2', 'm3', 'm4'].map(startMachine));
-    for (const machine of machines) ends.push(() => machine.stop());
+    for (const machine of machines) onTestFinished(() => machine.stop());
     const { servers } = await makePort(balancer, 'http', { number, machines });
     await all(servers, (ref) => balancer.setMember!(ref, 'active', OWNER, live()));
     const to = { host: '127.0.0.1', port: number };
@@ -127,7 +121,7 @@ describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAPro
     const { balancer, haproxy } = await stand();
     const blocker = createServer();
     await new Promise<void>((resolve) => blocker.listen(0, '127.0.0.1', resolve));
-    ends.push(() => new Promise((resolve) => blocker.close(resolve)));
+    onTestFinished(() => new Promise<void>((resolve) => blocker.close(() => resolve())));
     const taken = (blocker.address() as { port: number }).port;
     const above = await balancer.create(backend('http'), null, OWNER, live());
     const front = await balancer.create(frontend('http'), above, OWNER, live());

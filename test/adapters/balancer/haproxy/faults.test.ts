@@ -1,12 +1,12 @@
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { explain, FleetError } from '../../../../src/domain/errors.ts';
 import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
 import { ask, type Haproxy } from '../../../../src/simulator/haproxy/haproxy-process.ts';
 import { callOnce } from '../../../../src/simulator/traffic/call.ts';
-import { hasHaproxyFor, useHaproxy } from '../../../support/haproxy.ts';
+import { hasHaproxyFor, startTestHaproxy } from '../../../support/haproxy.ts';
 import {
   backend,
   balancerOf,
@@ -31,22 +31,16 @@ const codeOf = (call: Promise<unknown>): Promise<string> =>
   );
 
 describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', () => {
-  const start = useHaproxy();
-  const ends: (() => Promise<unknown>)[] = [];
-  afterEach(async () => {
-    for (const end of ends.splice(0).toReversed()) await end();
-  });
-
   async function stand() {
-    const haproxy = await start();
+    const haproxy = await startTestHaproxy();
     const balancer = balancerOf(haproxy);
-    ends.push(() => balancer.close());
+    onTestFinished(() => balancer.close());
     return { haproxy, balancer, file: join(haproxy.poolsDir, 'api.eu.cfg') };
   }
   async function serving() {
     const made = await stand();
     const machine = await startMachine('m1');
-    ends.push(() => machine.stop());
+    onTestFinished(() => machine.stop());
     const number = await freePort();
     const refs = await makePort(made.balancer, 'http', { number, machines: [machine] });
     await made.balancer.setMember!(refs.servers[0]!, 'active', OWNER, live());
@@ -55,7 +49,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
   const occupy = async (): Promise<number> => {
     const blocker: Server = createServer();
     await new Promise<void>((resolve) => blocker.listen(0, '127.0.0.1', resolve));
-    ends.push(() => new Promise((resolve) => blocker.close(resolve)));
+    onTestFinished(() => new Promise<void>((resolve) => blocker.close(() => resolve())));
     return (blocker.address() as { port: number }).port;
   };
   const differing = async (balancer: LoadBalancer) =>
@@ -266,7 +260,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
   test('while HAProxy does not run nothing is written, and the socket is named', async () => {
     const { balancer: patient, haproxy } = await stand();
     const balancer = balancerOf(haproxy, { clock: hurried });
-    ends.push(() => balancer.close());
+    onTestFinished(() => balancer.close());
     await haproxy.halt();
     const ending = new AbortController();
     const look = codeOf(patient.observe(OWNER, { signal: ending.signal }));
@@ -301,11 +295,11 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
   test('directories and programs that are not there are named', async () => {
     const { haproxy } = await stand();
     const nowhere = balancerOf(haproxy, { poolsDir: join(haproxy.dir, 'nowhere') });
-    ends.push(() => nowhere.close());
+    onTestFinished(() => nowhere.close());
     const call = nowhere.create(backend('http'), null, OWNER, live());
     await expect(call).rejects.toThrow('nowhere is not there: make it');
     const without = balancerOf(haproxy, { program: '/nonexistent/haproxy' });
-    ends.push(() => without.close());
+    onTestFinished(() => without.close());
     const other = without.create(backend('http'), null, OWNER, live());
     await expect(other).rejects.toThrow('/nonexistent/haproxy cannot be started');
   });

@@ -1,11 +1,11 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
 import { parse, render } from '../../../../src/adapters/balancer/haproxy/pool-file.ts';
 import { ask } from '../../../../src/simulator/haproxy/haproxy-process.ts';
 import { callOnce } from '../../../../src/simulator/traffic/call.ts';
-import { hasHaproxyFor, useHaproxy } from '../../../support/haproxy.ts';
+import { hasHaproxyFor, startTestHaproxy } from '../../../support/haproxy.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 import {
   backend,
@@ -21,18 +21,12 @@ import {
 
 /** What a daemon that ended, or a hand in the files, leaves to the next one. */
 describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HAProxy', () => {
-  const start = useHaproxy();
-  const ends: (() => Promise<unknown>)[] = [];
-  afterEach(async () => {
-    for (const end of ends.splice(0).toReversed()) await end();
-  });
-
   async function stand() {
-    const haproxy = await start();
+    const haproxy = await startTestHaproxy();
     const balancer = balancerOf(haproxy);
-    ends.push(() => balancer.close());
+    onTestFinished(() => balancer.close());
     const machine = await startMachine('m1');
-    ends.push(() => machine.stop());
+    onTestFinished(() => machine.stop());
     const number = await freePort();
     const made = await makePort(balancer, 'http', { number, machines: [machine] });
     await balancer.setMember!(made.servers[0]!, 'active', OWNER, live());

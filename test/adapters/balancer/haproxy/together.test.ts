@@ -1,28 +1,19 @@
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { ask } from '../../../../src/simulator/haproxy/haproxy-process.ts';
-import { hasHaproxyFor, useHaproxy } from '../../../support/haproxy.ts';
+import { hasHaproxyFor, startTestHaproxy } from '../../../support/haproxy.ts';
 import { backend, balancerOf, freePort, live, makePort, OTHER, OWNER } from './stand.ts';
 
 /** Each has a memory of its own, as it is of two processes: daemons, or a daemon and a command. */
 describe.runIf(hasHaproxyFor('two processes at one HAProxy'))(
   'two processes at one HAProxy',
   () => {
-    const start = useHaproxy();
-    const ends: (() => Promise<unknown>)[] = [];
-    afterEach(async () => {
-      for (const end of ends.splice(0).toReversed()) await end();
-    });
-
     async function stand() {
-      const haproxy = await start();
+      const haproxy = await startTestHaproxy();
       const [one, other] = [balancerOf(haproxy), balancerOf(haproxy)];
-      ends.push(
-        () => one.close(),
-        () => other.close(),
-      );
+      for (const each of [one, other]) onTestFinished(() => each.close());
       return { haproxy, one, other };
     }
 

@@ -1,13 +1,13 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
 import type { Ref, ServerMode } from '../../../../src/domain/balancing/objects.ts';
 import type { Haproxy } from '../../../../src/simulator/haproxy/haproxy-process.ts';
 import { ask } from '../../../../src/simulator/haproxy/haproxy-process.ts';
 import { callOnce } from '../../../../src/simulator/traffic/call.ts';
 import { startTraffic } from '../../../../src/simulator/traffic/traffic.ts';
-import { hasHaproxyFor, useHaproxy } from '../../../support/haproxy.ts';
+import { hasHaproxyFor, startTestHaproxy } from '../../../support/haproxy.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 import {
   backend,
@@ -27,20 +27,14 @@ import {
 
 /** What the driver says of HAProxy is compared with what clients find. */
 describe.runIf(hasHaproxyFor('traffic through HAProxy'))('traffic through HAProxy', () => {
-  const start = useHaproxy();
-  const ends: (() => Promise<unknown>)[] = [];
-  afterEach(async () => {
-    for (const end of ends.splice(0).toReversed()) await end();
-  });
-
   async function stand(count: number) {
-    const haproxy = await start();
+    const haproxy = await startTestHaproxy();
     const balancer = balancerOf(haproxy);
-    ends.push(() => balancer.close());
+    onTestFinished(() => balancer.close());
     const machines: Machine[] = [];
     for (let at = 1; at <= count; at += 1) {
       const machine = await startMachine(`m${at}`);
-      ends.push(() => machine.stop());
+      onTestFinished(() => machine.stop());
       machines.push(machine);
     }
     const number = await freePort();

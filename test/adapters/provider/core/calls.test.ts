@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type {
   CallOptions,
   FleetProvider,
@@ -16,15 +16,11 @@ import {
   scripted,
 } from '../../../doubles/scripted-driver.ts';
 
-const opened: FleetProvider[] = [];
 const open: typeof fleetOf = (...args) => {
   const stand = fleetOf(...args);
-  opened.push(stand.fleet);
+  onTestFinished(() => stand.fleet.stop());
   return stand;
 };
-afterEach(async () => {
-  for (const fleet of opened.splice(0)) await fleet.stop();
-});
 
 /** What a call was rejected with. */
 const rejection = async (call: Promise<unknown>): Promise<ProviderError> => {

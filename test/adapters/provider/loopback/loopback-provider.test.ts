@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { createFleetProvider } from '../../../../src/adapters/provider/core/fleet-provider.ts';
@@ -29,13 +29,9 @@ const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 const NOTHING = new Uint8Array(0);
 
 let directory: string;
-const opened: FleetProvider[] = [];
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'shepherd-loopback-'));
-});
-afterEach(async () => {
-  for (const fleet of opened.splice(0)) await fleet.stop();
-  rmSync(directory, { recursive: true });
+  onTestFinished(() => rmSync(directory, { recursive: true }));
 });
 
 const newKey = () => {
@@ -65,7 +61,7 @@ function provide(initCommand = ''): { fleet: FleetProvider; driven: Provider } {
     { ...options, image: null, initCommand, publicKey: key.publicLine },
     all,
   );
-  opened.push(fleet);
+  onTestFinished(() => fleet.stop());
   return { fleet, driven };
 }
 const only = async (fleet: FleetProvider): Promise<ProviderMachine> => {

@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import type { DriverContext, Provider } from '../../../../src/adapters/provider/port.ts';
 import { staticDriver } from '../../../../src/adapters/provider/static/driver.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
@@ -23,16 +23,12 @@ let directory: string;
 let path: string;
 let clock: VirtualClock;
 let network: MemoryNetwork;
-const open: (() => Promise<void>)[] = [];
 beforeEach(() => {
   clock = createSimulatedClock();
   network = createMemoryNetwork(clock);
   directory = mkdtempSync(join(tmpdir(), 'shepherd-static-'));
   path = join(directory, 'machines.json');
-});
-afterEach(async () => {
-  for (const close of open.splice(0).toReversed()) await run(close());
-  rmSync(directory, { recursive: true });
+  onTestFinished(() => rmSync(directory, { recursive: true }));
 });
 
 const entry = (id: string, change: object = {}) => ({
@@ -50,7 +46,7 @@ function provide(settings: object = {}, change: Partial<DriverContext> = {}): Pr
     .settings(around)
     .parse({ inventory: 'file:machines.json', ...settings }) as never;
   const provider = staticDriver.open(own, driverContext('rack', { clock, network, ...change }));
-  open.push(() => provider.stop());
+  onTestFinished(() => run(provider.stop()));
   return provider;
 }
 const run = <T>(task: Promise<T>): Promise<T> => runOut(clock, task);

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import type { Provider } from '../../../../src/adapters/provider/port.ts';
 import { createStubDriver } from '../../../../src/adapters/provider/stub/driver.ts';
@@ -16,14 +16,10 @@ const faultsOf = (given: object) =>
   (stubSettings().safeParse(given).error?.issues ?? []).map(({ path }) => path.join('.'));
 
 const driver = createStubDriver();
-const opened: Provider[] = [];
-afterEach(async () => {
-  for (const provider of opened.splice(0)) await provider.stop();
-});
 
 function open(given: object = {}, name = 'stub'): Provider {
   const provider = driver.open(settings(given), driverContext(name, { clock: systemClock }));
-  opened.push(provider);
+  onTestFinished(() => provider.stop());
   return provider;
 }
 const idsOf = async (provider: Provider) =>
