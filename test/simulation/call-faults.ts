@@ -17,6 +17,7 @@ import type { Interceptor, PortCall } from './intercept.ts';
  * comes after `forMs`, so that a read shows what was so then. `delayed`: done after `forMs`.
  * `conflict`: others were faster again and again, and nothing was done. `doubled`: of a notification.
  * The caller dies: `dies-before` it is done, `dies-after` it and before the answer, or `dies-answered`.
+ * `pauses`: it is done, and the caller stands still before the answer comes.
  */
 export type CallEffect =
   | 'refused'
@@ -26,7 +27,7 @@ export type CallEffect =
   | 'delayed'
   | 'conflict'
   | Notice;
-type Notice = 'doubled' | 'dies-before' | 'dies-after' | 'dies-answered';
+type Notice = 'doubled' | 'dies-before' | 'dies-after' | 'dies-answered' | 'pauses';
 
 export interface CallFault {
   readonly effect: CallEffect;
@@ -40,13 +41,14 @@ export interface CallFault {
   readonly untilMs?: number;
   /** Of `late` and `delayed`. */
   readonly forMs?: number;
-  /** Kills the caller. Used by the `dies-…` effects. */
+  /** Kills the caller, or lets it stand still. Used by the `dies-…` effects and `pauses`. */
   readonly die?: () => void;
 }
 
 /** The faults of one daemon's calls of its ports. */
 export interface CallFaults extends Required<Interceptor> {
-  add(fault: CallFault): void;
+  /** @returns a function that takes the fault back. */
+  add(fault: CallFault): () => void;
   clear(): void;
 }
 
@@ -89,7 +91,7 @@ export function createCallFaults(
     }
     if (effect === 'delayed') await sleep(clock, forMs);
     const result = await run();
-    if (effect === 'dies-after') die!();
+    if (effect === 'dies-after' || effect === 'pauses') die!();
     if (effect === 'dies-answered') clock.setTimeout(die!, 0);
     if (effect === 'late') await sleep(clock, forMs);
     if (effect === 'late' || effect === 'delayed') requireInTime(call);
@@ -103,8 +105,11 @@ export function createCallFaults(
   }
 
   return {
-    add: (fault) =>
-      void faults.push({ fault, left: fault.times ?? Infinity, skip: fault.skip ?? 0 }),
+    add(fault) {
+      const added = { fault, left: fault.times ?? Infinity, skip: fault.skip ?? 0 };
+      faults.push(added);
+      return () => void (added.left = 0);
+    },
     clear: () => void (faults = []),
     async around(call, run) {
       const once = async () => {

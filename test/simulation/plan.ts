@@ -34,6 +34,8 @@ const CALM_MS = 20 * 60_000;
 const BRING_UP_MS = 3 * 60_000;
 /** After each of these a machine is silent until something is done. */
 const SILENCING = ['agent-dies', 'machine-hangs', 'machine-dies', 'rack-fails'] as const;
+/** After each of these a daemon may go on with what is no longer its own. */
+const STALLING = ['daemon-paused', 'daemon-dies-in-a-call', 'daemon-cut-off'] as const;
 /** Between two strikes of a slow night: as long as a silence counts as new. */
 const SLOW_MS = 10 * 60_000;
 const HOUR_MS = 3_600_000;
@@ -98,7 +100,7 @@ function storm(swarm: Random, kinds: readonly StrikeKind[], hours: number): Draw
   });
 }
 
-/** Consecutive seeds have each kind of order, and each way to fall silent, in its turn. */
+/** Consecutive seeds have each kind of order, each way to fall silent, and each trouble of daemons in its turn. */
 function slowNight(
   seed: number,
   swarm: Random,
@@ -108,7 +110,9 @@ function slowNight(
   const turn = Math.floor(seed / 2);
   const some = () => kinds[Math.floor(swarm.next() * kinds.length)]!;
   const silencing = SILENCING[turn % SILENCING.length]!;
-  const chosen = [OPERATOR_KINDS[turn % OPERATOR_KINDS.length]!, silencing, some(), some(), some()];
+  const ordering = OPERATOR_KINDS[turn % OPERATOR_KINDS.length]!;
+  const stalling = STALLING[turn % STALLING.length]!;
+  const chosen = [ordering, silencing, stalling, some(), some()];
   const count = Math.max(1, Math.floor((hours * HOUR_MS - CALM_MS) / SLOW_MS));
   return Array.from({ length: count }, (_, at) => ({
     kind: chosen[at % chosen.length]!,

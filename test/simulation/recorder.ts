@@ -314,6 +314,13 @@ export const timeOf = (ms: number): string => {
   return `${Math.floor(seconds / 3_600)}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
 };
 
+/** When a line of a story begins, by the time at its head. */
+export const secondsOf = (line: string): number =>
+  line
+    .split(' ', 1)[0]!
+    .split(':')
+    .reduce((sum, part) => 60 * sum + Number(part), 0);
+
 /** Ids and plain values alone: signals, functions and large rows say nothing in a trace. */
 function plain(value: unknown): string {
   if (Array.isArray(value)) return value.map(plain).join(' ').slice(0, 500);

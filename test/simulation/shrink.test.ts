@@ -63,6 +63,7 @@ it('tells a story with what struck, the machine that is named, and the rule', ()
       '0:10:01 call-lost: daemon-1 bmdb.scan',
       `0:20:00   ${one} on stub/1: fellSilent`,
       `0:20:00   ${other} on stub/2: fellSilent`,
+      '1:00:01 call-lost: daemon-1 bmdb.scan',
     ],
   });
   expect(lines).toEqual([

@@ -10,7 +10,7 @@ import { createCallFaults, type CallFaults } from './call-faults.ts';
 import { heal, leftOver } from './healing.ts';
 import { inTurn, interceptPort, type Interceptor } from './intercept.ts';
 import { streamOf, type Plan, type Strike } from './plan.ts';
-import { createRecorder, timeOf, type Recorder } from './recorder.ts';
+import { createRecorder, secondsOf, timeOf, type Recorder } from './recorder.ts';
 import { watchRules } from './rules/index.ts';
 import { gatherFacts, type Facts } from './sometimes.ts';
 import { STRIKES } from './strikes.ts';
@@ -174,11 +174,6 @@ function storyOf({ world, recorder, clock }: Simulation): string[] {
     const about = machineId ? `${machineId} on ${slot}` : slot;
     return `${timeOf(atMs - startMs)}   ${about}: ${kind} by ${actor}: ${reason}`;
   });
-  const secondsOf = (line: string) =>
-    line
-      .split(' ', 1)[0]!
-      .split(':')
-      .reduce((sum, part) => 60 * sum + Number(part), 0);
   return [...recorder.story, ...told].toSorted((a, b) => secondsOf(a) - secondsOf(b));
 }
 

@@ -1,12 +1,12 @@
 import type { Outcome } from './simulation.ts';
-import { timeOf } from './recorder.ts';
+import { secondsOf, timeOf } from './recorder.ts';
 
 const LINES_MAX = 60;
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
 /**
  * A run as a person reads it: what struck, what happened to the machines that broken rules name, and
- * which rules broke. A line that only repeats the one before is counted.
+ * which rules broke, up to the first of them. A line that only repeats the one before is counted.
  */
 export function tellStory({
   plan,
@@ -14,8 +14,11 @@ export function tellStory({
   story,
 }: Pick<Outcome, 'plan' | 'violations' | 'story'>): string[] {
   const named = new Set(violations.flatMap(({ detail }) => detail.match(UUID) ?? []));
+  const untilMs = violations[0]?.atMs ?? Infinity;
   const about = story.filter(
-    (line) => !isOfSlot(line) || named.size === 0 || [...named].some((id) => line.includes(id)),
+    (line) =>
+      secondsOf(line) * 1_000 <= untilMs &&
+      (!isOfSlot(line) || named.size === 0 || [...named].some((id) => line.includes(id))),
   );
   const told: { readonly line: string; times: number }[] = [];
   for (const line of about) {

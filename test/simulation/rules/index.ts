@@ -1,4 +1,5 @@
 import type { Step } from '../recorder.ts';
+import { BALANCING } from './balancing.ts';
 import { COST } from './cost.ts';
 import { DAEMONS } from './daemons.ts';
 import { DEEDS } from './deeds.ts';
@@ -13,6 +14,7 @@ import { WORK } from './work.ts';
 /** Every rule by which a run is judged. A new rule is a new entry of one of these lists. */
 export const RULES: readonly Rule[] = [
   ...WORK,
+  ...BALANCING,
   ...DEEDS,
   ...GUARD,
   ...LISTINGS,

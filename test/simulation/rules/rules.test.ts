@@ -5,7 +5,7 @@ import type { LadderRow, MachineRow, Process } from '../../../src/domain/machine
 import { SET_ID_TAG, WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { targetOf } from '../../contracts/requests-of.ts';
 import { newMachine, patch } from '../../doubles/mem-bmdb/tables.ts';
-import { machineRow, PROVIDER, provided } from '../../support/facts.ts';
+import { machineRow, memberRow, PROVIDER, provided } from '../../support/facts.ts';
 import { createPlayedWorld } from '../../support/played-world.ts';
 import { createRecorder } from '../recorder.ts';
 import { RULES, watchRules } from './index.ts';
@@ -13,7 +13,7 @@ import { MINUTE } from './rule.ts';
 
 /** A world in which a test does by hand what daemons must not do. */
 async function forge() {
-  const world = createPlayedWorld({ locations: { hall: 4 }, seed: 1 });
+  const world = createPlayedWorld({ locations: { hall: 4 }, seed: 1, hasPool: true });
   const { clock, bmdb, provider } = world;
   const { tables } = bmdb;
   const recorder = createRecorder(world);
@@ -117,6 +117,12 @@ const create = ({ ask, slotId }: Forged) => {
 };
 const reboot = ({ ask, device }: Forged, by = 'a') =>
   ask(by, 'provider.rebootMachine', [device.id]);
+
+/** The machine has a server at the balancer, and one more with each call. */
+function serverOf({ balancer }: Forged['world'], { machineId: id, provided: at }: MachineRow) {
+  const spec = { kind: 'server', name: `${id}.http`, address: at!.address!, number: 80 } as const;
+  balancer!.put({ spec });
+}
 
 /** Heartbeats are taken in from now on; the agents of three machines are heard for so long. */
 async function silentFleet({ tables, heard, machine, daemon, pass }: Forged, minutes: number) {
@@ -269,6 +275,16 @@ const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
       await reboot(forged);
       world.clock.increment(1);
     }
+  },
+  'let-go-gets-no-traffic': ({ ask, row, world, machine }) => {
+    serverOf(world, machine.row);
+    const members = [memberRow({ machineId: machine.row.machineId, state: 'drained' })];
+    return ask('a', 'bmdb.session.balancing.write', [], () => row({ members }));
+  },
+  'no-twins': async ({ world, machine, daemon, pass }) => {
+    daemon('a', healthy);
+    for (let at = 0; at < 2; at += 1) serverOf(world, machine.row);
+    await pass(45);
   },
   'machines-are-spared': async (forged) => {
     recovering(forged);

@@ -1,3 +1,4 @@
+import type { SimulatedDaemon } from '../simulation.ts';
 import {
   between,
   daemonOf,
@@ -32,6 +33,13 @@ export const DEADLY: readonly string[] = [
   'shell.ssh.execute',
   'balancer',
 ];
+/** Calls after which something is done to a machine, or made: a daemon that stood still meanwhile must not do it. */
+const FATEFUL = [
+  'bmdb.session.claim',
+  'bmdb.work.note',
+  'bmdb.work.note',
+  'bmdb.session.intents.open',
+] as const;
 const POINTS = ['dies-before', 'dies-after', 'dies-answered'] as const;
 
 /** Daemons and their ways to the world. */
@@ -73,13 +81,30 @@ export const DAEMONS = {
   },
   'daemon-paused': {
     perHour: 0.7,
-    draw: lasting(SECOND, 5 * MINUTE),
-    strike(simulation, numbers) {
-      const { played, name } = daemonOf(simulation, numbers);
-      if (!played) return null;
-      played.pause();
-      simulation.later(() => played.resume(), numbers['forMs']!);
-      return `${name} stands still for ${minutes(numbers['forMs']!)}`;
+    draw: lasting(SECOND, 5 * MINUTE, 'isMidst', 'path'),
+    strike(simulation, { isMidst, path: at, forMs, ...numbers }) {
+      const pause = ({ played }: SimulatedDaemon) => {
+        played?.pause();
+        simulation.later(() => played?.resume(), forMs!);
+      };
+      if (isMidst! < 0.25) {
+        const daemon = daemonOf(simulation, numbers);
+        if (!daemon.played) return null;
+        pause(daemon);
+        return `${daemon.name} stands still for ${minutes(forMs!)}`;
+      }
+      // Whatever it was about to do next, it does after the pause.
+      const path = pick(FATEFUL, at!);
+      const stopAll = simulation.daemons.map((daemon) =>
+        daemon.faults.add({
+          ...{ effect: 'pauses', path, times: 1 },
+          die() {
+            for (const stop of stopAll) stop();
+            pause(daemon);
+          },
+        }),
+      );
+      return `who makes the next call ${path} stands still for ${minutes(forMs!)}`;
     },
   },
   'daemon-cut-off': {
