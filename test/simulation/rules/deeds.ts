@@ -36,11 +36,18 @@ const CALLS: Readonly<Record<string, Deed['what']>> = {
 const RUNGS = { reboot: 'rebooting', off: 'powerCycling', reinstall: 'reinstalling' } as const;
 const interrupts = (what: Deed['what']): what is keyof typeof RUNGS => what in RUNGS;
 
+const isStopped = (arg: unknown): boolean =>
+  arg instanceof AbortSignal
+    ? arg.aborted
+    : typeof arg === 'object' && arg !== null && 'signal' in arg && isStopped(arg.signal);
+
 /** The deed that a step begins; null: it begins none. */
 export function deedOf(step: Step, { world }: Scene): Deed | null {
   if (step.kind !== 'call') return null;
   const { call } = step;
   const { path, args } = call;
+  // Drivers and shells send nothing for whoever was stopped before.
+  if (args.some(isStopped)) return null;
   const of = (what: Deed['what'], deviceId: string | null): Deed => {
     const machines = [...world.bmdb.tables.machines.values()];
     const machine = machines.find(({ row }) => row.provided?.providerId === deviceId) ?? null;
