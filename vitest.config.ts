@@ -54,8 +54,8 @@ export default defineConfig({
     isolate: false,
     restoreMocks: true,
     sequence: { sequencer: SlowFirst },
-    // Most tests wait for databases and machines more than they compute: more workers than cores.
-    maxWorkers: Math.max(4, 3 * availableParallelism()),
+    // Some tests wait for databases and machines: more workers than cores. Each loads all modules once.
+    maxWorkers: Math.max(4, 2 * availableParallelism()),
     expect: { poll: PATIENCE },
     testTimeout: TEST_LIMIT_MS,
     hookTimeout: TEST_LIMIT_MS,
