@@ -275,8 +275,9 @@ export const DEEDS: readonly Rule[] = [
           if (value && values.indexOf(value) < at) tell(`${what} ${value} twice`);
         }
       }
-      return ({ kind }) => {
-        if (kind !== 'write') return;
+      return (step) => {
+        const isAbout = changesOf(step, 'machine').length + changesOf(step, 'intent').length > 0;
+        if (step.kind !== 'look' && !isAbout) return;
         const devices = world.provider.account.world.devices();
         const known = [...tables.machines.values()].map(({ row }) => row.provided?.providerId);
         twice(
