@@ -36,6 +36,7 @@ const KEPT_LINES = 1000;
 /** Forgets lines that are both older than 90 days and not among the machine's last 1000. */
 export function trimHistory(memory: Memory): Pick<Swept, 'history'> {
   const limitMs = memory.now() - KEPT_MS;
+  if ((memory.history[0]?.atMs ?? limitMs) >= limitMs) return { history: 0 };
   const newer = new Map<string, number>();
   const kept = memory.history
     .toReversed()

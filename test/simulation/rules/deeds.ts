@@ -94,6 +94,7 @@ export const DEEDS: readonly Rule[] = [
       /** Connecting to a machine and uploading files also need a lease. */
       function touched(step: Step) {
         if (step.kind !== 'call' || !SHELL.includes(step.call.path)) return;
+        if (step.call.args.some(isStopped)) return;
         const { by, host, path } = step.call;
         // A provider may show the address of one machine for another, which its key tells apart.
         const pinned = path === 'shell.connect' ? (step.call.args[0] as ShellTarget).hostKey : null;
@@ -275,8 +276,9 @@ export const DEEDS: readonly Rule[] = [
           if (value && values.indexOf(value) < at) tell(`${what} ${value} twice`);
         }
       }
-      return ({ kind }) => {
-        if (kind !== 'write') return;
+      return (step) => {
+        const isAbout = changesOf(step, 'machine').length + changesOf(step, 'intent').length > 0;
+        if (step.kind !== 'look' && !isAbout) return;
         const devices = world.provider.account.world.devices();
         const known = [...tables.machines.values()].map(({ row }) => row.provided?.providerId);
         twice(

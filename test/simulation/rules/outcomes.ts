@@ -120,6 +120,8 @@ export const OUTCOMES: readonly Rule[] = [
         for (const [call, process] of open) {
           // The connections of a process end when it dies.
           if (processOf(call.by) !== process) open.delete(call);
+          // Who stands still closes nothing.
+          else if (scene.recorder.steadySinceMs(call.by) === Infinity) continue;
           else if (!isWorkedOn(scene, call.host)) {
             names.set(`${call.by} to ${call.host}`, 'is connected without any work');
           }
