@@ -26,7 +26,6 @@ test('a simulated fleet comes up, and what falls silent comes back by the mildes
     await becomesTrue(() => hostOf(dead).agents > 0, 'the dead agent is restarted');
     await becomesTrue(() => hostOf(hung).seen.boots > 1, 'the machine that hangs is rebooted');
     await becomesTrue(() => healthy(daemon) === MACHINES, 'all machines run again');
-    expect(hostOf(dead).bootId, 'its machine was in good health').toBe(victims[0]!.bootId);
     expect(hostOf(hung).bootId, 'it was rebooted').not.toBe(victims[1]!.bootId);
 
     const after = await daemon.bmdb.scan(signal());
@@ -42,6 +41,12 @@ test('a simulated fleet comes up, and what falls silent comes back by the mildes
       expect(fresh.work, 'nobody holds it').toEqual([]);
       expect(fresh.permit, 'its permit was given back').toBe(false);
     }
+    // On a slow computer the agent may be up too late, and its machine is rebooted in the end.
+    const { machineId } = rowOf(after, dead);
+    const lines = await daemon.bmdb.inspection.events({ machineId, limit: 100 }, signal());
+    const asked = lines.filter(({ kind }) => kind === 'recoveryAsked');
+    const [first] = asked.toSorted((a, b) => Number(a.seq) - Number(b.seq));
+    expect(first?.reason, 'the mildest means came first').toBe('restartingAgent');
     const untouched = hosts.list().find((host) => host.deviceId === bystander.deviceId)!;
     expect(untouched.bootId, 'a healthy machine was left alone').toBe(bystander.bootId);
     expect(fakequinix.devices()).toHaveLength(MACHINES);
