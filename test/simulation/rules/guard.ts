@@ -200,7 +200,7 @@ export const GUARD: readonly Rule[] = [
         look(step);
         const deed = deedOf(step, scene);
         const { orderKey = null, askedAtMs = null } = deed?.machine?.row.recovery ?? {};
-        if (!deed || !['stop', 'reboot', 'off'].includes(deed.what)) return;
+        if (!deed || !['stop', 'reboot', 'off', 'reinstall'].includes(deed.what)) return;
         if (!orderKey || !askedAtMs) return;
         const isAgain = (done.get(orderKey) ?? askedAtMs) !== askedAtMs;
         if (isAgain) say(`${deed.what} of ${deed.machine?.row.machineId} for ${orderKey} again`);

@@ -33,7 +33,7 @@ export const DEADLY: readonly string[] = [
   'shell.ssh.execute',
   'balancer',
 ];
-/** Calls after which something is done to a machine, or made: a daemon that stood still meanwhile must not do it. */
+/** A daemon acts on machines right after these calls. If it stood still meanwhile, it must not act any more. */
 const FATEFUL = [
   'bmdb.session.claim',
   'bmdb.work.note',

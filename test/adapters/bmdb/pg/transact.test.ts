@@ -217,7 +217,7 @@ const attempts = () => told('transactionAttempts');
 describe('what metrics are told', () => {
   it('a statement that commits by itself is counted as a transaction', async () => {
     await db.commit({ doing: 'look', processor: 'bmsrv' }, sql('SELECT'), {});
-    await db.commit({ doing: 'look' }, sql('SELECT nothing'), {}).catch(() => undefined);
+    await expect(db.commit({ doing: 'look' }, sql('SELECT nothing'), {})).rejects.toThrow();
     expect(counted()).toEqual(['executed bmsrv', 'executed shepherd', 'failed shepherd']);
     expect(attempts()).toEqual(['bmsrv 1', 'shepherd 1']);
   });
