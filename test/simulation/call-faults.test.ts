@@ -12,7 +12,7 @@ async function callWith(fault: Omit<CallFault, 'path'>, call: Partial<PortCall> 
   const path = call.path ?? 'bmdb.session.settle';
   const told: string[] = [];
   const tell = (what: string) => void told.push(`${what} ${clock.monotonic()}`);
-  faults.add({ times: 2, forMs: 700, ...fault, path, die: () => tell('dies') });
+  faults.add({ times: 2, forMs: 700, ...fault, path, strikeCaller: () => tell('dies') });
   const around = faults.around({ path, args: [], ...call }, async () => tell('done'));
   void around.then(
     () => tell('answered'),

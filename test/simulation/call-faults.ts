@@ -42,7 +42,7 @@ export interface CallFault {
   /** Of `late` and `delayed`. */
   readonly forMs?: number;
   /** Kills the caller, or lets it stand still. Used by the `dies-…` effects and `pauses`. */
-  readonly die?: () => void;
+  readonly strikeCaller?: () => void;
 }
 
 /** The faults of one daemon's calls of its ports. */
@@ -79,20 +79,20 @@ export function createCallFaults(
   }
 
   async function spoilt(fault: CallFault, call: PortCall, run: () => Promise<unknown>) {
-    const { effect, forMs = 1_000, die } = fault;
+    const { effect, forMs = 1_000, strikeCaller } = fault;
     if (effect === 'refused' || effect === 'read-only') throw refusalOf(call, effect);
     if (effect === 'conflict') {
       await sleep(clock, CONFLICTS_MS);
       throw new RetryExhausted(`${call.path}: conflicts, says the simulation`);
     }
     if (effect === 'dies-before') {
-      die!();
+      strikeCaller!();
       return NEVER;
     }
     if (effect === 'delayed') await sleep(clock, forMs);
     const result = await run();
-    if (effect === 'dies-after' || effect === 'pauses') die!();
-    if (effect === 'dies-answered') clock.setTimeout(die!, 0);
+    if (effect === 'dies-after' || effect === 'pauses') strikeCaller!();
+    if (effect === 'dies-answered') clock.setTimeout(strikeCaller!, 0);
     if (effect === 'late') await sleep(clock, forMs);
     if (effect === 'late' || effect === 'delayed') requireInTime(call);
     if (effect !== 'lost') return result;

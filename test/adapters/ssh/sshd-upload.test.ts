@@ -195,6 +195,10 @@ describe('an upload that broke off', () => {
   });
 });
 
+function unlessMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
+}
+
 describe('several uploads at once', () => {
   const outcomes = async (files: readonly ReturnType<typeof uploadOf>[]) => {
     const sessions = await Promise.all(files.map(() => stand.connect(sshd)));
@@ -202,7 +206,7 @@ describe('several uploads at once', () => {
     const seen = new Set<string>();
     const watching = (async () => {
       while (!ended) {
-        const content = await readFile(path).catch(() => undefined);
+        const content = await readFile(path).catch(unlessMissing);
         if (content) seen.add(uploadOf(content).sha256);
       }
     })();

@@ -23,7 +23,7 @@ async function forge() {
     ...{ world, recorder },
     daemons: () => [...daemons].map(([name, daemon]) => ({ name, played: daemon as never })),
   };
-  recorder.listen(watchRules(scene, (rule) => said.push(rule)));
+  recorder.listen(watchRules(scene, (rule, detail) => said.push(`${rule}: ${detail}`)));
   const [slotId] = provider.reservationIds();
   const id = machineId('eeeeeeee-0000-4000-8000-000000000001');
   const device = provider.account.world.add({
@@ -118,6 +118,30 @@ const create = ({ ask, slotId }: Forged) => {
 const reboot = ({ ask, device }: Forged, by = 'a') =>
   ask(by, 'provider.rebootMachine', [device.id]);
 
+/** Work fails again and again, and each failure stores the next wait, seconds; `share` of the last one is kept. */
+function fails(failures: { waits: number[]; share?: number; process?: Process }) {
+  const { waits, share = 1, process = 'ShepherdAgentStart' } = failures;
+  return async ({ ask, row, tables }: Forged) => {
+    for (const lastIntervalSeconds of waits) {
+      const untilMs = tables.now() + lastIntervalSeconds * 1_000 * share;
+      await ask('a', 'bmdb.work.fail', [], () =>
+        row({ backoffs: [{ process, cause: '', lastIntervalSeconds, untilMs }] }),
+      );
+    }
+  };
+}
+
+/** One more device on each of these slots, all with the witness `w`. */
+function crowd({ world, pass }: Forged, ...slots: readonly string[]) {
+  for (const reservationId of slots) {
+    world.provider.account.world.add({
+      ...{ reservationId, hostname: 'b', initCommand: '', publicKey: '', fate: 'up' },
+      ...{ tags: { [WITNESS_TAG]: 'w' }, isUp: true },
+    });
+  }
+  return pass(2);
+}
+
 /** The machine has a server at the balancer, and one more with each call. */
 function serverOf({ balancer }: Forged['world'], { machineId: id, provided: at }: MachineRow) {
   const spec = { kind: 'server', name: `${id}.http`, address: at!.address!, number: 80 } as const;
@@ -139,7 +163,7 @@ async function silentFleet({ tables, heard, machine, daemon, pass }: Forged, min
   }
 }
 
-/** Each act breaks the rule whose id stands before the colon. */
+/** Each act breaks the rule whose id stands before the colon; after it, what the rule then says. */
 const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
   'claim-is-allowed: nothing is wrong': (forged) => {
     forged.heard(MINUTE);
@@ -150,24 +174,33 @@ const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
     forged.hold('no-recover');
     return claims(forged, () => forged.lease('ShepherdRecovery'));
   },
-  'work-is-begun': ({ pass, daemon }) => {
+  'work-is-begun: due for its agent': ({ pass, daemon }) => {
     daemon('a', { state: 'Provisioned', substate: 'waiting' });
+    return pass(20);
+  },
+  'work-is-begun: due for recovery': (forged) => silentFleet(forged, 20),
+  'work-is-begun: due to be given back': ({ pass, daemon, row, tables }) => {
+    daemon('a', { state: 'Provisioned', substate: 'waiting' });
+    const wish = { requestedAtMs: tables.now(), requestedBy: 'ann', reason: '', drain: null };
+    row({ deprovision: { ...wish, returnToPool: true, attempts: 0, askedAtMs: null } });
     return pass(20);
   },
   'work-ends': ({ lease, pass }) => {
     lease('ShepherdAgentStart');
     return pass(25);
   },
-  'waits-grow': ({ ask, row, tables }) =>
-    ask('a', 'bmdb.work.fail', [], () => {
-      const wait = { process: 'ShepherdAgentStart', cause: '', lastIntervalSeconds: 300 } as const;
-      row({ backoffs: [{ ...wait, untilMs: tables.now() + 30_000 }] });
-    }),
-  'ladder-is-climbed: two rungs at once': (forged) => {
+  'waits-grow: and ends after 0.1 times that': fails({ waits: [300], share: 0.1 }),
+  'waits-grow: waits 20000 s, which is too long': fails({ waits: [20_000] }),
+  'waits-grow: waits 11 s after its first failure': fails({ waits: [11] }),
+  'waits-grow: waits 350 s after 400 s': fails({ waits: [300, 400, 350] }),
+  'waits-grow: it starts over though nothing was heard': fails({
+    ...{ process: 'ShepherdRecovery', waits: [60, 120, 60] },
+  }),
+  'ladder-is-climbed: after 0 attempts at rebooting': (forged) => {
     recovering(forged);
     return note(forged, { rung: 'powerCycling', askedRung: 'powerCycling' });
   },
-  'ladder-is-climbed: too often': (forged) => {
+  'ladder-is-climbed: attempt 4': (forged) => {
     recovering(forged);
     forged.ladder({ attempts: 3, askedAtMs: 1 });
     forged.recorder.look();
@@ -177,16 +210,16 @@ const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
     ask('a', 'bmdb.work.fail', [], () =>
       row({ quarantine: { kind: 'needsHuman', reason: '', untilMs: null } }),
     ),
-  'deed-under-lease: nobody has it': reboot,
-  'deed-under-lease: another has it': (forged) => {
+  'deed-under-lease: by a, which it does not hold': reboot,
+  'deed-under-lease: by b, which it does not hold': (forged) => {
     recovering(forged);
     return reboot(forged, 'b');
   },
-  'deed-is-noted: it is not': (forged) => {
+  'deed-is-noted: it is not noted': (forged) => {
     recovering(forged);
     return reboot(forged);
   },
-  'deed-is-noted: two for one note': async (forged) => {
+  'deed-is-noted: for the second time': async (forged) => {
     recovering(forged);
     forged.ladder({});
     await reboot(forged);
@@ -264,8 +297,8 @@ const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
     await world.bmdb.requests.file({ key: 'k', by: 'ann', reason: 'r', what });
     await pass(15);
   },
-  'an-order-is-carried-out-once: it is not open': (forged) => note(forged, { orderKey: 'k' }),
-  'an-order-is-carried-out-once: twice': async (forged) => {
+  'an-order-is-carried-out-once: k is not open': (forged) => note(forged, { orderKey: 'k' }),
+  'an-order-is-carried-out-once: for k again': async (forged) => {
     const { world, machine } = forged;
     const what = { verb: 'reboot', target: targetOf(machine.row), force: false } as const;
     await world.bmdb.requests.file({ key: 'k', by: 'ann', reason: 'r', what });
@@ -368,9 +401,12 @@ const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
     await forged.pass(10);
     await claims(forged, () => forged.lease('ShepherdAgentStart'));
   },
-  'devices-are-known': ({ row, ask }) =>
+  'devices-are-known: is unknown': ({ row, ask }) =>
     ask('a', 'bmdb.session.poke', [], () => row({ provided: null })),
-  'devices-are-known: two machines have one device': ({ tables, machine, ask }) => {
+  'devices-are-known: slot': (forged) => crowd(forged, forged.slotId),
+  'devices-are-known: witness w': (forged) =>
+    crowd(forged, ...forged.world.provider.reservationIds().slice(1, 3)),
+  'devices-are-known: device of a machine': ({ tables, machine, ask }) => {
     const other = machineId('eeeeeeee-0000-4000-8000-000000000002');
     return ask('a', 'bmdb.session.poke', [], () =>
       tables.machines.set(other, newMachine({ ...machine.row, machineId: other })),
@@ -383,7 +419,10 @@ const ruleOf = (title: string) => title.split(':', 1)[0]!;
 test.each(Object.entries(LIES))('%s is told', async (title, act) => {
   const forged = await forge();
   await act(forged);
-  expect(forged.said).toContain(ruleOf(title));
+  const [rule, why = ''] = title.split(': ');
+  const said = forged.said.filter((line) => line.startsWith(`${rule}: `));
+  expect(said.join('\n')).toContain(why);
+  expect(said).not.toEqual([]);
 });
 
 test('each rule tells some forged record, and has a sentence', () => {

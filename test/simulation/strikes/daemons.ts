@@ -64,8 +64,8 @@ export const DAEMONS = {
       const daemon = daemonOf(simulation, numbers);
       const path = pick(DEADLY, at!);
       const effect = pick(POINTS, point!);
-      const die = () => daemon.kill(forMs!);
-      daemon.faults.add({ effect, path, times: 1, skip: skip!, die });
+      const strikeCaller = () => daemon.kill(forMs!);
+      daemon.faults.add({ effect, path, times: 1, skip: skip!, strikeCaller });
       return `${daemon.name} ${effect} in its next call ${path} but ${skip}`;
     },
   },
@@ -98,7 +98,7 @@ export const DAEMONS = {
       const stopAll = simulation.daemons.map((daemon) =>
         daemon.faults.add({
           ...{ effect: 'pauses', path, times: 1 },
-          die() {
+          strikeCaller() {
             for (const stop of stopAll) stop();
             pause(daemon);
           },
