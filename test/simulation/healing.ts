@@ -37,7 +37,7 @@ export async function heal(simulation: Simulation, pass: (ms: number) => Promise
   for (const { id } of unfinished) if (hardware.device(id)?.upAtMs === null) hardware.remove(id);
   for (let round = 1; round <= ROUNDS_MAX && leftOver(simulation).length > 0; round += 1) {
     await decideAll(simulation, round);
-    await pass(20 * MINUTE);
+    for (let at = 0; at < 20 && leftOver(simulation).length > 0; at += 1) await pass(MINUTE);
   }
 }
 
