@@ -40,8 +40,21 @@ const TWICE: Omit<Violation, 'detail' | 'atMs'> = {
   rule: 'same-trace',
   sentence: 'the same plan leaves the same trace',
 };
+const ENDS: Omit<Violation, 'detail' | 'atMs'> = {
+  rule: 'run-ends',
+  sentence: 'a run is played to its end',
+};
 
-async function judge({ plan, isTwice, shrinks, stopsAtFirst }: Job): Promise<Judged> {
+/** A run that breaks off is a violation like any other, and takes no other run with it. */
+const judge = (job: Job): Promise<Judged> =>
+  play(job).catch((error: unknown): Judged => {
+    const detail = error instanceof Error ? String(error.stack) : String(error);
+    const violations = [{ ...ENDS, detail, atMs: 0 }];
+    const nothing = { trace: '', struck: {}, hours: 0, situations: [], cpuMs: 0, shrunk: null };
+    return { plan: job.plan, violations, ...nothing };
+  });
+
+async function play({ plan, isTwice, shrinks, stopsAtFirst }: Job): Promise<Judged> {
   const began = process.threadCpuUsage();
   const { story, tally, ...outcome } = await runPlan(plan, { stopsAtFirst });
   const used = process.threadCpuUsage(began);

@@ -42,6 +42,22 @@ export function ordersContract(s: Stage): void {
     work.note({ kind: 'recoveryAsked', rung: RUNG[verb], bootId: 'boot-1', order: key });
 
   describe('an order', () => {
+    it('F7: that was asked for is known after a release, so that it interrupts its machine once', async () => {
+      const id = await addWell();
+      const key = await order(id, 'reinstall');
+      await asked(await claim(id, 'reinstall'), 'reinstall', key);
+      const { recovery } = await read(id);
+      const target = targetOf(await read(id));
+      const release = requestFor({ verb: 'release', target, forgetHostKey: false });
+      await s.h.bmdb.requests.file(release);
+      await s.session.settle(release.key);
+      expect(recovery).toMatchObject({ orderKey: key, askedRung: 'reinstalling' });
+      expect((await read(id)).recovery).toEqual({
+        ...recovery,
+        ...{ rung: 'restartingAgent', attempts: 0, nextAtMs: null },
+      });
+    });
+
     it('is read with its machine until it is settled', async () => {
       const id = await addWell();
       const target = targetOf(await read(id));

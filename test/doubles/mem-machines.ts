@@ -234,8 +234,10 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
   const find = (address: string) => byAddress.get(address)!;
   const rise = (address: string, remedy: Remedy) => {
     const shown = hosts.get(`${address}:22`)!;
+    // Its address may be another one when it is up.
+    const host = find(address);
     shown.treat(remedy);
-    later(() => void find(address).on(), shown.bootMs ?? bootMs);
+    later(() => void host.on(), shown.bootMs ?? bootMs);
   };
 
   return {

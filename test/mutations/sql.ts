@@ -109,6 +109,8 @@ export const mutations = mutationsOf({
     },
   'src/adapters/bmdb/pg/people/settle-effects.ts test/adapters/bmdb/pg/race-guards.test.ts -t not lifted':
     { 'a-conflict-is-lifted': "${machine}[- AND kind <> 'conflict'-]`" },
+  'src/adapters/bmdb/pg/people/settle-effects.ts test/adapters/bmdb/pg/contract-requests.test.ts -t release':
+    { 'release-forgets-what-an-order-did': "AND y.state = '[-open-]{+done+}'" },
   'src/adapters/bmdb/pg/provisioning/intent-begins.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t intents':
     {
       'hold-of-another-provider-bars': 'WHERE [-h.provider = ${at}.provider AND -]h.slot_id',

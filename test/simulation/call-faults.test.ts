@@ -13,7 +13,10 @@ async function callWith(fault: Omit<CallFault, 'path'>, call: Partial<PortCall> 
   const told: string[] = [];
   const tell = (what: string) => void told.push(`${what} ${clock.monotonic()}`);
   faults.add({ times: 2, forMs: 700, ...fault, path, strikeCaller: () => tell('dies') });
-  const around = faults.around({ path, args: [], ...call }, async () => tell('done'));
+  const around = faults.around({ path, args: [], ...call }, async () => {
+    tell('done');
+    return { close: () => tell('closed') };
+  });
   void around.then(
     () => tell('answered'),
     (error: unknown) => tell(codeOf(error)),
@@ -30,6 +33,7 @@ test('a call goes wrong as its port would have it', async () => {
     'read-only': await callWith({ effect: 'read-only' }),
     'lost with its commit': await callWith({ effect: 'lost' }),
     'lost without one': await callWith({ effect: 'lost' }, { path: 'bmdb.session.poke' }),
+    'a connection, lost': await callWith({ effect: 'lost' }, { path: 'shell.connect' }),
     late: await callWith({ effect: 'late' }),
     delayed: await callWith({ effect: 'delayed' }),
     conflict: await callWith({ effect: 'conflict' }),
@@ -56,6 +60,7 @@ test('a call goes wrong as its port would have it', async () => {
     'read-only': 'unreachable 0',
     'lost with its commit': 'done 0, ambiguous-commit 0',
     'lost without one': 'done 0, unreachable 0',
+    'a connection, lost': 'done 0, closed 0, unreachable 0',
     late: 'done 0, answered 700',
     delayed: 'done 700, answered 700',
     conflict: 'retry-exhausted 12000',

@@ -218,15 +218,21 @@ function applyToMachine(
 
 /** Ends a quarantine, and all that led to it. */
 function release(memory: Memory, machine: MemMachine, forgetHostKey: boolean): void {
-  patch(machine, { quarantine: null, backoffs: [], ...afterRelease(machine.row) });
+  patch(machine, { quarantine: null, backoffs: [], ...afterRelease(memory, machine.row) });
   machine.coolDownSeconds = null;
   machine.unreachableSinceMs = null;
   if (forgetHostKey) patch(machine, { hostKey: null });
   returnPermit(memory, machine);
 }
 
-/** That the power was asked off is no attempt: whoever takes the machine next switches it on first. */
-function afterRelease({ recovery, startAttempt }: MachineRow) {
+/**
+ * That the power was asked off is no attempt: whoever takes the machine next switches it on first. Nor is
+ * what was done for an order that is open, or it would be done a second time.
+ */
+function afterRelease({ requests }: Memory, { recovery, startAttempt }: MachineRow) {
+  const isOrdered = recovery && requests.get(recovery.orderKey ?? '')?.state === 'open';
+  const start = { rung: 'restartingAgent', attempts: 0, nextAtMs: null } as const;
+  if (isOrdered) return { recovery: { ...recovery, ...start }, startAttempt };
   const powerOffAskedAtMs = recovery?.powerOffAskedAtMs ?? null;
   if (powerOffAskedAtMs === null) return { recovery: null, startAttempt: null };
   return { recovery: ladderRow({ rung: 'restartingAgent', powerOffAskedAtMs }), startAttempt };

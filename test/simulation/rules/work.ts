@@ -83,8 +83,9 @@ export const WORK: readonly Rule[] = [
         const now = { atMs, holds: tables.holds, order: orderOf(tables, row, atMs) };
         const may = (process: Process) => whyNot(process, row, now) === null;
         const isDue = may('ShepherdRecovery');
-        // A machine whose start was given up climbs the ladder, and waits between its rungs.
-        const mayStart = may('ShepherdAgentStart') && !isGivenUp(row, atMs);
+        // A machine whose start was given up climbs the ladder, and waits between its rungs; and what a
+        // person ordered comes first, even where a freeze keeps it waiting.
+        const mayStart = may('ShepherdAgentStart') && !isGivenUp(row, atMs) && now.order === null;
         if (may('ShepherdDeprovision')) yield [row.machineId, 'due to be given back'];
         // Whoever switched it off before its agent was started may want it so.
         if (row.provided?.status === 'Stopped' && !row.agentStarted) continue;

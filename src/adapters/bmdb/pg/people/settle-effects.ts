@@ -16,6 +16,10 @@ import { statement } from '../statement.ts';
 const MACHINE = { machine: 'uuid' } as const;
 const GROUP = exclusionGroup('ShepherdRecovery');
 
+/** The row of a ladder notes what was done for an order that is still open. */
+const IS_ORDERED = `EXISTS (SELECT 1 FROM operator_intents y
+  WHERE y.idempotency_key = machine_recovery.order_key AND y.state = 'open')`;
+
 /** Deletes a tag of one machine. */
 const drop = <const Table extends string>(table: Table) =>
   statement({
@@ -134,6 +138,15 @@ export const statements = {
        WHERE machine_id = ${machine} AND next_at IS NOT NULL`,
   }),
   /** That the power was asked off is no attempt: whoever takes the machine next switches it on first. */
+  resetOrdered: statement({
+    name: 'settle-reset-ordered-ladder',
+    params: MACHINE,
+    columns: {},
+    text: ({ machine }) =>
+      `UPDATE machine_recovery SET rung = 'restartingAgent', attempts = 0, next_at = NULL,
+         cool_down_seconds = NULL
+       WHERE machine_id = ${machine} AND ${IS_ORDERED}`,
+  }),
   resetLadder: statement({
     name: 'settle-reset-ladder',
     params: MACHINE,
@@ -142,14 +155,15 @@ export const statements = {
       `UPDATE machine_recovery SET rung = 'restartingAgent', attempts = 0, next_at = NULL,
          cool_down_seconds = NULL, asked_at = NULL, asked_rung = NULL, order_key = NULL,
          operation_ref = NULL, boot_id_before = NULL, host_key_before = NULL, off_seen_at = NULL
-       WHERE machine_id = ${machine} AND power_off_asked_at IS NOT NULL`,
+       WHERE machine_id = ${machine} AND power_off_asked_at IS NOT NULL AND NOT ${IS_ORDERED}`,
   }),
   dropLadder: statement({
     name: 'settle-drop-ladder',
     params: MACHINE,
     columns: {},
     text: ({ machine }) =>
-      `DELETE FROM machine_recovery WHERE machine_id = ${machine} AND power_off_asked_at IS NULL`,
+      `DELETE FROM machine_recovery
+       WHERE machine_id = ${machine} AND power_off_asked_at IS NULL AND NOT ${IS_ORDERED}`,
   }),
   /** One whose power is owed comes to the ladder as before. */
   dropAttempt: statement({
@@ -289,10 +303,14 @@ async function withdraw(
   return true;
 }
 
-/** Ends a quarantine, and all that led to it. */
+/**
+ * Ends a quarantine, and all that led to it. What was done for an order that is open stays noted: whoever
+ * takes the machine next would do it a second time.
+ */
 async function release(q: Queries, machine: string, forgetHostKey: boolean): Promise<void> {
   const { dropBackoffs, dropAttempt, dropLadder, dropQuarantine, dropHostKey } = statements;
-  const drops = [dropBackoffs, dropLadder, statements.resetLadder, dropAttempt, dropQuarantine];
+  const { resetOrdered, resetLadder } = statements;
+  const drops = [dropBackoffs, dropLadder, resetOrdered, resetLadder, dropAttempt, dropQuarantine];
   for (const each of forgetHostKey ? [...drops, dropHostKey] : drops) {
     await q.run(each, { machine });
   }
