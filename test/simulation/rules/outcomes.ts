@@ -70,12 +70,14 @@ export const OUTCOMES: readonly Rule[] = [
       const off = new Set<string>();
       const left = tooLong(20 * MINUTE, say);
       return (step) => {
-        const deed = deedOf(step, scene);
-        if (deed?.what === 'off' && deed.deviceId) off.add(deed.deviceId);
+        const { what = null, deviceId = null } = deedOf(step, scene) ?? {};
+        // Somebody else may have switched it off before.
+        const { world } = scene.world.provider.account;
+        if (what === 'off' && deviceId && world.device(deviceId)?.power === 'on') off.add(deviceId);
         if (step.kind !== 'look' || off.size === 0) return;
         const now = new Map<string, string>();
         for (const id of off) {
-          const device = scene.world.provider.account.world.device(id);
+          const device = world.device(id);
           if (!device || device.power === 'on') off.delete(id);
           else if (isSteady(scene, step.atMs, 5 * MINUTE)) now.set(id, 'is switched off by us');
         }

@@ -7,6 +7,7 @@ import {
   isAlive,
   isGivenUp,
   isLadder,
+  isQuarantined,
   LADDER,
   liveLeases,
   orderOf,
@@ -86,7 +87,10 @@ export const WORK: readonly Rule[] = [
         // A machine whose start was given up climbs the ladder, and waits between its rungs; and what a
         // person ordered comes first, even where a freeze keeps it waiting.
         const mayStart = may('ShepherdAgentStart') && !isGivenUp(row, atMs) && now.order === null;
-        if (may('ShepherdDeprovision')) yield [row.machineId, 'due to be given back'];
+        // One that a person has quarantined since is left alone.
+        if (may('ShepherdDeprovision') && !isQuarantined(row, atMs)) {
+          yield [row.machineId, 'due to be given back'];
+        }
         // Whoever switched it off before its agent was started may want it so.
         if (row.provided?.status === 'Stopped' && !row.agentStarted) continue;
         if (isDue && mayRecover && !isFull(scene.world, machine))
