@@ -12,7 +12,7 @@ export interface SeedBudget {
 
 /** Situations that fewer than two of the eight runs of `ci` reach. */
 const RARE = new Set([
-  ...['quarantined', 'penalised', 'recovered-elsewhere', 'needs-human', 'draining', 'end-lost'],
+  ...['quarantined', 'penalised', 'needs-human', 'draining', 'end-lost'],
   ...[
     'backoff-grows',
     'creation-resumed',

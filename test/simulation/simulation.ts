@@ -210,9 +210,10 @@ interface DaemonDeps extends Pick<Simulation, 'plan' | 'clock' | 'world' | 'reco
 
 function superviseDaemon(deps: DaemonDeps): SimulatedDaemon & { begin(): Promise<void> } {
   const { name, plan, clock, world, recorder, report, delays } = deps;
-  const faults = createCallFaults(clock, (fault, call) =>
-    recorder.strike(`call-${fault.effect}`, `${name} ${call.path}`),
-  );
+  const faults = createCallFaults(clock, ({ effect }, call) => {
+    recorder.strike(`call-${effect}`, `${name} ${call.path}`);
+    deps.facts.spoilt(effect, call);
+  });
   const [recording, spoiling] = [recorder.of(name), inTurn(deps.facts.of(name), delays, faults)];
   // What reaches a port is recorded, at the moment in which it does.
   const wrap = <Port extends object>(port: Port, portName: string): Port =>

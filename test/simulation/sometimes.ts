@@ -15,6 +15,8 @@ export interface Facts {
   of(daemon: string): Interceptor;
   /** A daemon begins a life. */
   follow(played: PlayedDaemon): void;
+  /** A fault struck a call. */
+  spoilt(effect: string, call: PortCall): void;
   /** A daemon is about to be killed. */
   killed(daemon: string): void;
   end(): Tally;
@@ -83,6 +85,7 @@ export function gatherFacts({ clock, bmdb }: PlayedWorld): Facts {
       });
       subscriptions.push(shown$);
     },
+    spoilt: (effect: string, { path }: PortCall) => add(`spoilt ${path} ${effect}`),
     killed(daemon) {
       for (const { sessionId } of tables.work) {
         const { runtimeInfo } = tables.sessions.get(sessionId) ?? {};
@@ -144,10 +147,6 @@ const TABLE: Readonly<Record<string, readonly [sentence: string, facts: RegExp]>
     'a machine rests between two attempts to recover it',
     /^state Recovering coolingDown/,
   ],
-  'recovered-elsewhere': [
-    'a daemon sees another one recover a machine',
-    /^state Recovering elsewhere/,
-  ],
   'needs-human': ['a machine needs a person', /^state Quarantined needsHuman/],
   conflict: ['two claims of one slot contradict each other', /^state Quarantined conflict/],
   quarantined: ['an operator quarantines a machine', /^state Quarantined byOperator/],
@@ -208,7 +207,10 @@ const TABLE: Readonly<Record<string, readonly [sentence: string, facts: RegExp]>
     'a claim comes too late',
     /^call bmdb.session.claim (nothing-to-do|work-conflict)/,
   ],
-  'end-lost': ['the answer to the end of work is lost', /^call bmdb.work.\w+ ambiguous-commit/],
+  'end-lost': [
+    'the answer to the end of work is lost',
+    /^spoilt bmdb.work.(finish|fail|cancel) lost/,
+  ],
   'start-fails': ['an agent start fails', /^work ShepherdAgentStart Failed/],
   'recovery-fails': ['a recovery fails', /^work ShepherdRecovery Failed/],
   'backoff-grows': ['a pause grows to four times its beginning', /^a pause of four times/],
