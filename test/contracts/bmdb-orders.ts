@@ -42,16 +42,21 @@ export function ordersContract(s: Stage): void {
     work.note({ kind: 'recoveryAsked', rung: RUNG[verb], bootId: 'boot-1', order: key });
 
   describe('an order', () => {
-    it('F7: that was asked for is known after a release, so that it interrupts its machine once', async () => {
+    it.each([
+      ['reinstall', 'reinstalling'],
+      // Its power is owed, too.
+      ['reboot', 'powerCycling'],
+    ] as const)('F7: %s by %s is not forgotten by a release', async (verb, rung) => {
       const id = await addWell();
-      const key = await order(id, 'reinstall');
-      await asked(await claim(id, 'reinstall'), 'reinstall', key);
+      const key = await order(id, verb);
+      const work = await claim(id, verb);
+      await work.note({ kind: 'recoveryAsked', rung, bootId: 'boot-1', order: key });
       const { recovery } = await read(id);
       const target = targetOf(await read(id));
       const release = requestFor({ verb: 'release', target, forgetHostKey: false });
       await s.h.bmdb.requests.file(release);
       await s.session.settle(release.key);
-      expect(recovery).toMatchObject({ orderKey: key, askedRung: 'reinstalling' });
+      expect(recovery).toMatchObject({ orderKey: key, askedRung: rung });
       expect((await read(id)).recovery).toEqual({
         ...recovery,
         ...{ rung: 'restartingAgent', attempts: 0, nextAtMs: null },

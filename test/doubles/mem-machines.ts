@@ -234,7 +234,7 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
   const find = (address: string) => byAddress.get(address)!;
   const rise = (address: string, remedy: Remedy) => {
     const shown = hosts.get(`${address}:22`)!;
-    // Its address may be another one when it is up.
+    // It may have moved to another address before it is up.
     const host = find(address);
     shown.treat(remedy);
     later(() => void host.on(), shown.bootMs ?? bootMs);

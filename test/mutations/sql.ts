@@ -110,7 +110,11 @@ export const mutations = mutationsOf({
   'src/adapters/bmdb/pg/people/settle-effects.ts test/adapters/bmdb/pg/race-guards.test.ts -t not lifted':
     { 'a-conflict-is-lifted': "${machine}[- AND kind <> 'conflict'-]`" },
   'src/adapters/bmdb/pg/people/settle-effects.ts test/adapters/bmdb/pg/contract-requests.test.ts -t release':
-    { 'release-forgets-what-an-order-did': "AND y.state = '[-open-]{+done+}'" },
+    {
+      'release-forgets-what-an-order-did': "AND y.state = '[-open-]{+done+}'",
+      'release-forgets-an-order-whose-power-is-owed':
+        'power_off_asked_at IS NOT NULL[- AND NOT ${IS_ORDERED}-]',
+    },
   'src/adapters/bmdb/pg/provisioning/intent-begins.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t intents':
     {
       'hold-of-another-provider-bars': 'WHERE [-h.provider = ${at}.provider AND -]h.slot_id',

@@ -96,7 +96,7 @@ export function createCallFaults(
     if (effect === 'late') await sleep(clock, forMs);
     if (effect === 'late' || effect === 'delayed') requireInTime(call);
     if (effect !== 'lost') return result;
-    // Nobody has a connection whose beginning was not heard of.
+    // The caller never gets this connection, so it cannot close it.
     if (call.path === 'shell.connect') (result as { close(): void }).close();
     // The adapter asks what the call did, and gives up when the database stays silent.
     if (isEnd(call) || isClaim(call)) {

@@ -226,8 +226,8 @@ function release(memory: Memory, machine: MemMachine, forgetHostKey: boolean): v
 }
 
 /**
- * That the power was asked off is no attempt: whoever takes the machine next switches it on first. Nor is
- * what was done for an order that is open, or it would be done a second time.
+ * A release does not forget what was done for an open order: it would be done a second time. Nor does it
+ * forget that the machine was to be switched off: the next daemon must switch it on first.
  */
 function afterRelease({ requests }: Memory, { recovery, startAttempt }: MachineRow) {
   const isOrdered = recovery && requests.get(recovery.orderKey ?? '')?.state === 'open';

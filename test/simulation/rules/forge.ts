@@ -8,7 +8,7 @@ import { createRecorder } from '../recorder.ts';
 import { watchRules } from './index.ts';
 import { MINUTE } from './rule.ts';
 
-/** A world in which a test does by hand what daemons must not do. */
+/** A world in which a test does what daemons must never do. */
 export async function forge() {
   const world = createPlayedWorld({ locations: { hall: 4 }, seed: 1, hasPool: true });
   const { clock, bmdb, provider } = world;

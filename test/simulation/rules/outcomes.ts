@@ -71,7 +71,7 @@ export const OUTCOMES: readonly Rule[] = [
       const left = tooLong(20 * MINUTE, say);
       return (step) => {
         const { what = null, deviceId = null } = deedOf(step, scene) ?? {};
-        // Somebody else may have switched it off before.
+        // It counts only if it was on: somebody else may have switched it off.
         const { world } = scene.world.provider.account;
         if (what === 'off' && deviceId && world.device(deviceId)?.power === 'on') off.add(deviceId);
         if (step.kind !== 'look' || off.size === 0) return;

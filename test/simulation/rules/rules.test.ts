@@ -73,7 +73,7 @@ async function silentFleet({ tables, heard, machine, daemon, pass }: Forged, min
   }
 }
 
-/** Each act breaks the rule whose id stands before the colon; after it, what the rule then says. */
+/** The title of each act: the rule that it breaks, a colon, and words that the rule must say. */
 const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
   'claim-is-allowed: nothing is wrong': (forged) => {
     forged.heard(MINUTE);

@@ -84,10 +84,10 @@ export const WORK: readonly Rule[] = [
         const now = { atMs, holds: tables.holds, order: orderOf(tables, row, atMs) };
         const may = (process: Process) => whyNot(process, row, now) === null;
         const isDue = may('ShepherdRecovery');
-        // A machine whose start was given up climbs the ladder, and waits between its rungs; and what a
-        // person ordered comes first, even where a freeze keeps it waiting.
+        // A machine whose start was given up climbs the ladder, and waits between its rungs. An open order
+        // comes before the start, even if a freeze delays the order.
         const mayStart = may('ShepherdAgentStart') && !isGivenUp(row, atMs) && now.order === null;
-        // One that a person has quarantined since is left alone.
+        // A machine that was quarantined after that is left alone.
         if (may('ShepherdDeprovision') && !isQuarantined(row, atMs)) {
           yield [row.machineId, 'due to be given back'];
         }

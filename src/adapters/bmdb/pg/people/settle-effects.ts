@@ -16,7 +16,7 @@ import { statement } from '../statement.ts';
 const MACHINE = { machine: 'uuid' } as const;
 const GROUP = exclusionGroup('ShepherdRecovery');
 
-/** The row of a ladder notes what was done for an order that is still open. */
+/** The ladder's row notes what was done for an order, and that order is still open. */
 const IS_ORDERED = `EXISTS (SELECT 1 FROM operator_intents y
   WHERE y.idempotency_key = machine_recovery.order_key AND y.state = 'open')`;
 
@@ -304,8 +304,8 @@ async function withdraw(
 }
 
 /**
- * Ends a quarantine, and all that led to it. What was done for an order that is open stays noted: whoever
- * takes the machine next would do it a second time.
+ * Ends a quarantine, and forgets all that led to it. What was done for an open order stays noted.
+ * Without that note, the next daemon would carry out the order a second time.
  */
 async function release(q: Queries, machine: string, forgetHostKey: boolean): Promise<void> {
   const { dropBackoffs, dropAttempt, dropLadder, dropQuarantine, dropHostKey } = statements;
