@@ -13,7 +13,7 @@ const here = fileURLToPath(import.meta.url);
 /** Sources in a checkout; what the build made of them in a published package. */
 function mainModule() {
   const source = join(dirname(here), '../src/main.ts');
-  const built = join(dirname(here), '../dist/main.js');
+  const built = join(dirname(here), '../dist/src/main.js');
   return pathToFileURL(existsSync(source) ? source : built).href;
 }
 

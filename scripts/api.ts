@@ -1,5 +1,5 @@
 /**
- * Writes `src/console/api/openapi.json`: the description of the console's API, made of the schemas of
+ * Writes `generated/openapi.json`: the description of the console's API, made of the schemas of
  * its routes; and adds to `promised.txt` beside it what is new, so that it is promised from then on. With
  * `--check` it changes nothing and exits 1 when a file is another.
  */
@@ -9,7 +9,7 @@ import { format, resolveConfig } from 'prettier';
 import { describeApi } from '../src/console/api/api.ts';
 import { promisesOf, type Description } from './api-promises.ts';
 
-const folder = join(import.meta.dirname, '..', 'src/console/api');
+const folder = join(import.meta.dirname, '..', 'generated');
 const FILE = join(folder, 'openapi.json');
 const PROMISED = join(folder, 'promised.txt');
 

@@ -8,13 +8,14 @@ import { join } from 'node:path';
 import { buildAgent } from '../src/agent-bundle.ts';
 
 const root = join(import.meta.dirname, '..');
-const source = join(root, 'src');
 const dist = join(root, 'dist');
 
 /** Everything but TypeScript, whose JavaScript the compiler writes. */
 function copyAssets(): number {
-  const files = globSync('**/*.*', { cwd: source }).filter((file) => !/(?<!\.d)\.ts$/.test(file));
-  for (const file of files) cpSync(join(source, file), join(dist, file));
+  const files = globSync('{src,emulators}/**/*.*', { cwd: root }).filter(
+    (file) => !/(?<!\.d)\.ts$/.test(file),
+  );
+  for (const file of files) cpSync(join(root, file), join(dist, file));
   return files.length;
 }
 
@@ -22,5 +23,5 @@ rmSync(dist, { recursive: true, force: true });
 const compiler = join(root, 'node_modules', '.bin', 'tsc');
 execFileSync(compiler, ['-p', join(root, 'tsconfig.build.json')], { stdio: 'inherit' });
 const assets = copyAssets();
-const agent = await buildAgent({ outFile: join(dist, 'agent', 'shepherd-agent') });
+const agent = await buildAgent({ outFile: join(dist, 'src', 'agent', 'shepherd-agent') });
 console.log(`dist: ${assets} assets, agent of ${agent.content.length} bytes (${agent.sha256})`);

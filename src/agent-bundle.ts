@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { build as Build } from 'esbuild';
 import { Malformed, NotFound } from './domain/errors.ts';
@@ -92,7 +93,7 @@ function writeProgram(path: string, { content }: AgentProgram): void {
 }
 
 function readVersion(): string {
-  const path = join(import.meta.dirname, '..', 'package.json');
+  const path = findPackageJSON(import.meta.url)!;
   const { version } = JSON.parse(readFileSync(path, 'utf8')) as { version: string };
   return version;
 }

@@ -1,10 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { findPackageJSON } from 'node:module';
 
 /** The version of this program. */
 export const programVersion = (): string =>
-  (
-    JSON.parse(readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8')) as {
-      version: string;
-    }
-  ).version;
+  (JSON.parse(readFileSync(findPackageJSON(import.meta.url)!, 'utf8')) as { version: string })
+    .version;

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, posix } from 'node:path';
+import { findPackageJSON } from 'node:module';
+import { dirname, join, posix } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { Marked } from 'marked';
 
-/** Beside the program, for sources and for what is published: both lie equally deep. */
-const FOLDER = join(import.meta.dirname, '../../docs');
+const FOLDER = join(dirname(findPackageJSON(import.meta.url)!), 'docs');
 const RUNBOOKS = 'runbooks/';
 
 const STYLE = `:root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif }

@@ -1,11 +1,11 @@
-import { join } from 'node:path';
+import { findPackageJSON } from 'node:module';
+import { dirname } from 'node:path';
 import { brotliCompressSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Log } from '../adapters/log/port.ts';
 import { readBuiltPage, type PageFile } from './page/built.ts';
 
-/** Of the project: the same for sources and for what is published, which lie equally deep. */
-const ROOT = join(import.meta.dirname, '../..');
+const ROOT = dirname(findPackageJSON(import.meta.url)!);
 
 /** Addresses that the page itself draws. All of them are the same document. */
 const ADDRESSES = [

@@ -59,7 +59,7 @@ export async function layoutDocuments(): Promise<Map<string, string>> {
   const documents = new Map<string, string>();
   for (const sketch of sketches()) {
     const layout = await layoutOf(sketch);
-    documents.set(`src/console/charts/${sketch.id}.json`, textOf(layout));
+    documents.set(`generated/charts/${sketch.id}.json`, textOf(layout));
   }
   return documents;
 }

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { startFakequinix } from '../../src/simulator/fakequinix/fakequinix.ts';
-import type { Fakequinix, FakequinixOptions } from '../../src/simulator/fakequinix/options.ts';
+import { startFakequinix } from '../../emulators/equinix/fakequinix.ts';
+import type { Fakequinix, FakequinixOptions } from '../../emulators/equinix/options.ts';
 
 /** @throws {Error} the Debian package that brings the file is not installed. */
 export function requireFile(path: string, packageName: string): void {

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { startFakelatitude } from '../../src/simulator/fakelatitude/fakelatitude.ts';
+import { startFakelatitude } from '../../emulators/latitude/fakelatitude.ts';
 import { runProgram } from './debian-client.ts';
 
 const PROGRAM = join(dirname(fileURLToPath(import.meta.url)), 'kitsu/servers.mjs');

@@ -2,8 +2,8 @@ import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeAll, expect, test } from 'vitest';
-import type { Fakequinix } from '../../src/simulator/fakequinix/options.ts';
-import { parseWorld } from '../../src/simulator/fakequinix/world.ts';
+import type { Fakequinix } from '../../emulators/equinix/options.ts';
+import { parseWorld } from '../../emulators/equinix/world.ts';
 import { requireFile, runProgram, startService } from './debian-client.ts';
 
 /** The service's own Go client, packngo, as Debian has it: with the tests that it was judged by. */

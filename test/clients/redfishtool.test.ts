@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { startFakefish } from '../../src/simulator/fakefish/fakefish.ts';
-import type { ProfileName } from '../../src/simulator/fakefish/profiles.ts';
+import { startFakefish } from '../../emulators/redfish/fakefish.ts';
+import type { ProfileName } from '../../emulators/redfish/profiles.ts';
 import { requireFile, runProgram } from './debian-client.ts';
 
 /** The standard body's own client, as Debian has it. */

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { startFakefish } from '../../src/simulator/fakefish/fakefish.ts';
-import { PROFILE_NAMES, PROFILES } from '../../src/simulator/fakefish/profiles.ts';
+import { startFakefish } from '../../emulators/redfish/fakefish.ts';
+import { PROFILE_NAMES, PROFILES } from '../../emulators/redfish/profiles.ts';
 import { requireFile, runProgram } from './debian-client.ts';
 
 /** OpenStack's library for Redfish, as Debian has it. */

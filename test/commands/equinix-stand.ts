@@ -8,9 +8,9 @@ import {
   type VirtualClock,
 } from '../doubles/simulated-clock.ts';
 import { addEquinixCommands } from '../../src/commands/equinix-program.ts';
-import { startFakequinix } from '../../src/simulator/fakequinix/fakequinix.ts';
-import type { Fakequinix, FakequinixOptions } from '../../src/simulator/fakequinix/options.ts';
-import { parseWorld } from '../../src/simulator/fakequinix/world.ts';
+import { startFakequinix } from '../../emulators/equinix/fakequinix.ts';
+import type { Fakequinix, FakequinixOptions } from '../../emulators/equinix/options.ts';
+import { parseWorld } from '../../emulators/equinix/world.ts';
 
 export const SOURCE = '9d1c0000-0000-4000-8000-000000000001';
 export const TARGET = '77b20000-0000-4000-8000-000000000002';

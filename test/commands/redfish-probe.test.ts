@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { probe, probeText } from '../../src/commands/redfish-probe.ts';
-import { realClock } from '../../src/simulator/fakequinix/time/clock.ts';
-import { type Fish, ROOT, startFish } from '../simulator/fakefish/harness.ts';
+import { realClock } from '../../emulators/equinix/time/clock.ts';
+import { type Fish, ROOT, startFish } from '../emulators/redfish/harness.ts';
 
 const TIMEOUT_MS = 10_000;
 

@@ -5,8 +5,8 @@ import { anexiaDriver } from '../../src/adapters/balancer/anexia/driver.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { runBalancerConformance } from '../../src/conformance/balancer/run.ts';
 import { BALANCER_STEPS } from '../../src/conformance/balancer/steps.ts';
-import type { FaultRule } from '../../src/simulator/fakengine/fault-rules.ts';
-import { startFakengine } from '../../src/simulator/fakengine/fakengine.ts';
+import type { FaultRule } from '../../emulators/anexia/fault-rules.ts';
+import { startFakengine } from '../../emulators/anexia/fakengine.ts';
 
 /** What the test of a driver waits for is over soon here; the emulator keeps its own time. */
 const clock: Clock = {

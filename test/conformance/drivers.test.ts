@@ -6,13 +6,13 @@ import { hetznerRobotDriver } from '../../src/adapters/provider/hetzner-robot/dr
 import type { Driver } from '../../src/adapters/provider/port.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { loadOrCreateSshKey } from '../../src/adapters/ssh/key-file.ts';
-import { startFakefish } from '../../src/simulator/fakefish/fakefish.ts';
-import { inventoryOf } from '../../src/simulator/fakefish/machines/inventory.ts';
-import { createFishMachines } from '../../src/simulator/fakefish/machines/machines.ts';
-import { startFakelatitude } from '../../src/simulator/fakelatitude/fakelatitude.ts';
-import { startFakequinix } from '../../src/simulator/fakequinix/fakequinix.ts';
-import { startFakerobot } from '../../src/simulator/fakerobot/fakerobot.ts';
-import { takeFreePort } from '../../src/simulator/hosts/free-port.ts';
+import { startFakefish } from '../../emulators/redfish/fakefish.ts';
+import { inventoryOf } from '../../emulators/redfish/machines/inventory.ts';
+import { createFishMachines } from '../../emulators/redfish/machines/machines.ts';
+import { startFakelatitude } from '../../emulators/latitude/fakelatitude.ts';
+import { startFakequinix } from '../../emulators/equinix/fakequinix.ts';
+import { startFakerobot } from '../../emulators/hetzner-robot/fakerobot.ts';
+import { takeFreePort } from '../../src/adapters/network/free-port.ts';
 import { createScaledClock } from './scaled-clock.ts';
 import {
   outcomes,

@@ -14,8 +14,8 @@ import {
 } from '../../src/commands/provider-test.ts';
 import type { ConformanceReport, StepResult } from '../../src/conformance/step.ts';
 import type { Patience } from '../../src/conformance/subject.ts';
-import type { SimulatedHosts } from '../../src/simulator/hosts/options.ts';
-import { createSimulatedHosts } from '../../src/simulator/hosts/simulated-hosts.ts';
+import type { SimulatedHosts } from '../../emulators/hosts/options.ts';
+import { createSimulatedHosts } from '../../emulators/hosts/simulated-hosts.ts';
 
 export const TEST_SET = 'zzzzz-zzzzz-zzzzzzcloudtest';
 

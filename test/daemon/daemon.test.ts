@@ -11,8 +11,8 @@ import {
   parseSimConfig,
   simInput,
   type SimWorld,
-} from '../../src/commands/sim-world.ts';
-import { SIM_TUNING } from '../../src/commands/sim.ts';
+} from '../../emulators/sim/world.ts';
+import { SIM_TUNING } from '../../emulators/sim/sim.ts';
 import { startDaemon } from '../../src/daemon/daemon.ts';
 import { realPorts } from '../../src/daemon/real-ports.ts';
 import type { HeartbeatStore } from '../../src/domain/heartbeat.ts';

@@ -127,6 +127,8 @@ test('the image is built without history, tests and what was built before', () =
     'package-lock.json',
     'scripts',
     'src',
+    'emulators',
+    'generated',
     'web',
     'tsconfig.build.json',
   ];

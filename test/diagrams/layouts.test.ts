@@ -18,7 +18,7 @@ import { testRows } from '../support/rows.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const read = (id: string): ChartLayout =>
-  JSON.parse(readFileSync(join(ROOT, `src/console/charts/${id}.json`), 'utf8')) as ChartLayout;
+  JSON.parse(readFileSync(join(ROOT, `generated/charts/${id}.json`), 'utf8')) as ChartLayout;
 
 /** By the definitions of transitions, and not by the graph that the layouts are made from. */
 function transitionsOf(node: AnyStateNode): (readonly [AnyStateNode, AnyStateNode])[] {
@@ -47,7 +47,7 @@ describe('V17: layouts of charts', () => {
   });
 
   testRows(CHART_IDS)('%s is fresh, small, and holds its states within its bounds', (id) => {
-    const path = `src/console/charts/${id}.json`;
+    const path = `generated/charts/${id}.json`;
     const text = readFileSync(join(ROOT, path), 'utf8');
     expect(text).toBe(fresh.get(path));
     expect(text.length).toBeLessThan(20_000);

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { startFakequinix } from '../../src/simulator/fakequinix/fakequinix.ts';
+import { startFakequinix } from '../../emulators/equinix/fakequinix.ts';
 import { issue } from '../support/certificates.ts';
 import { shepherd } from './commands.ts';
 import { WAIT } from './simulated-fleet.ts';

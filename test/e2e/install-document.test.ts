@@ -8,10 +8,10 @@ import { parse, stringify } from 'yaml';
 import { startEmbeddedPostgres } from '../../src/adapters/bmdb/embedded/embedded-postgres.ts';
 import type { EmbeddedPostgres } from '../../src/adapters/bmdb/embedded/embedded-postgres.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
-import { openSimWorld, simInput, type EquinixWorld } from '../../src/commands/sim-world.ts';
+import { openSimWorld, simInput, type EquinixWorld } from '../../emulators/sim/world.ts';
 import type { ConfigInput } from '../../src/config.ts';
 import { CONSOLE, runPromtool } from '../deploy/promtool.ts';
-import { blocksOf, ROOT } from '../simulator/fakequinix/document.ts';
+import { blocksOf, ROOT } from '../emulators/equinix/document.ts';
 import { shepherd } from './commands.ts';
 import { WAIT } from './simulated-fleet.ts';
 

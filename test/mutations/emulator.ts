@@ -2,13 +2,13 @@ import { mutationsOf } from './mutation.ts';
 
 /** What the emulator of Equinix Metal answers and our client sends, against the published fields. */
 export const mutations = mutationsOf({
-  'src/simulator/fakequinix/api/account-views.ts test/simulator/fakequinix/published.test.ts': {
+  'emulators/equinix/api/account-views.ts test/emulators/equinix/published.test.ts': {
     'emulator-creator-without-short-id': '[-    short_id: userId.slice(0, 8),\n-]',
     'emulator-user-without-default-organization':
       '[-        default_organization_id: organizationId,\n-]',
     'emulator-project-without-payment-method': '[-payment_method-]{+paid_by+}: link(',
   },
-  'src/simulator/fakequinix/api/views.ts test/simulator/fakequinix/published.test.ts': {
+  'emulators/equinix/api/views.ts test/emulators/equinix/published.test.ts': {
     'emulator-creator-with-all-of-a-user': 'account.[-userLite-]{+user+}(organizationIdOf(device))',
     'emulator-device-without-ports': 'network_ports: [-networkPortsOf(device.id, href)-]{+[]+},',
     'emulator-device-without-switch':
@@ -16,22 +16,22 @@ export const mutations = mutationsOf({
     'emulator-times-in-milliseconds':
       '        updated_at: [-time(device.updatedAtMs)-]{+device.updatedAtMs+},',
   },
-  'src/simulator/fakequinix/api/catalogue-views.ts test/simulator/fakequinix/published.test.ts': {
+  'emulators/equinix/api/catalogue-views.ts test/emulators/equinix/published.test.ts': {
     'emulator-plan-with-an-href': "slug: plan.slug,{+\n        href: '/plans/x',+}",
     'emulator-price-as-a-number': 'pricing: [-{ hour: hourPrice }-]{+hourPrice+},',
     'emulator-facility-without-a-postcode': "[-          zip_code: '00000',\n-]",
   },
-  'src/simulator/fakequinix/api/network-ports.ts test/simulator/fakequinix/published.test.ts': {
+  'emulators/equinix/api/network-ports.ts test/emulators/equinix/published.test.ts': {
     'emulator-port-of-an-unknown-type': "type: '[-NetworkPort-]{+Port+}',",
   },
-  'src/simulator/fakequinix/api/expansion.ts test/simulator/fakequinix/published.test.ts': {
+  'emulators/equinix/api/expansion.ts test/emulators/equinix/published.test.ts': {
     'emulator-excluded-stays-open':
       '  return open ? {+{ href: ref.href } : +}expand(ref.open(), wanted ?? NOTHING, unwanted)[- : { href: ref.href }-];',
   },
-  'src/simulator/fakequinix/api/capacity-routes.ts test/simulator/fakequinix/published.test.ts': {
+  'emulators/equinix/api/capacity-routes.ts test/emulators/equinix/published.test.ts': {
     'emulator-quantity-as-a-number': 'quantity: [-String-]{+Number+}(quantity)',
   },
-  'src/simulator/fakequinix/api/api-error.ts test/simulator/fakequinix/published.test.ts': {
+  'emulators/equinix/api/api-error.ts test/emulators/equinix/published.test.ts': {
     'emulator-unknown-keys-of-a-project-are-a-server-error':
       "new ApiError([-404-]{+410+}, ['Not found'])",
   },

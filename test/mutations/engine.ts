@@ -86,12 +86,12 @@ export const mutations = mutationsOf({
     'engine-untyped-not-json': 'untypedIsJson: [-true-]{+false+}',
     'engine-fields-untold': '[-...fields.map(([field, told]) => `${field}: ${textOf(told)}`),-]',
   },
-  'src/simulator/fakengine/object-routes.ts test/simulator/fakengine': {
+  'emulators/anexia/object-routes.ts test/emulators/anexia': {
     'fakengine-bare-filters-taken': '[-!isBare &&-]',
     'fakengine-destroys-what-is-used': 'knobs.blockedStatus > [-0-]{+999+} && isReferred',
     'fakengine-state-need-not-be-0': "[-state !== '0'-]{+false+}",
   },
-  'src/simulator/fakengine/resource-routes.ts test/simulator/fakengine': {
+  'emulators/anexia/resource-routes.ts test/emulators/anexia': {
     'fakengine-tags-side-by-side': 'if (tagging > [-0-]{+9+}) {',
     'fakengine-null-as-tag-body': "if (body [-!== ''-]{+=== undefined+}) throw",
     'fakengine-unknown-tag-is-empty': '[-tag !== undefined && found.length === 0-]{+false+}',

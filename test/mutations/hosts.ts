@@ -2,7 +2,7 @@ import { mutationsOf } from './mutation.ts';
 
 /** The one pretended host, and whoever shows it. */
 export const mutations = mutationsOf({
-  'src/simulator/hosts/host.ts test/simulator/hosts/host.test.ts': {
+  'emulators/hosts/host.ts test/emulators/hosts/host.test.ts': {
     'a-reboot-keeps-the-boot-id': 'bootId {+??+}= id;',
     'a-boot-has-the-id-of-the-last-one': '[-if (next !== bootId) -]return next;',
     'the-agent-outlives-the-power': '[-if (mayRun) await programs.end();-]',
@@ -20,7 +20,7 @@ export const mutations = mutationsOf({
     'the-end-of-the-simulator-ends-programs':
       'await [-service?.close-]{+programs.end+}();\n        await door.close();',
   },
-  'src/simulator/hosts/disk.ts test/simulator/hosts/first-boot.test.ts test/simulator/hosts/host.test.ts':
+  'emulators/hosts/disk.ts test/emulators/hosts/first-boot.test.ts test/emulators/hosts/host.test.ts':
     {
       'run-outlives-a-reboot':
         '[-await rm(join(root, VOLATILE), { recursive: true, force: true });-]',
@@ -28,10 +28,10 @@ export const mutations = mutationsOf({
         '[-if (path.startsWith(`${VOLATILE}/`)) files.delete(path)-];',
       'files-of-the-first-boot-are-for-all': '[-await chmod(file, mode | 0o600);-]',
     },
-  'src/simulator/hosts/keys.ts test/adapters/provider/loopback/loopback-provider.test.ts': {
+  'emulators/hosts/keys.ts test/adapters/provider/loopback/loopback-provider.test.ts': {
     'any-key-lets-in': 'if (!key) return [-false-]{+true+};',
   },
-  'src/simulator/hosts/simulated-hosts.ts test/simulator/hosts/simulated-hosts.test.ts -t keeps host key':
+  'emulators/hosts/simulated-hosts.ts test/emulators/hosts/simulated-hosts.test.ts -t keeps host key':
     {
       'a-new-system-has-the-old-host-key':
         'const [-hostKey = generateHostKey-]{+{ hostKey } = find(deviceId).system+}();',

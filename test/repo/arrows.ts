@@ -17,8 +17,8 @@ interface Limits {
 
 const inside = (room: string) => new RegExp(`^src/${room}(/|\\.ts$)`);
 
-const LIMITS: readonly Limits[] = ROOMS.map(({ name, may, packages }) => ({
-  files: inside(name),
+const LIMITS: readonly Limits[] = ROOMS.map(({ name, may, packages, files }) => ({
+  files: files ?? inside(name),
   ours: may.map(({ files }) => files),
   ...(packages && { packages }),
 }));
@@ -77,16 +77,24 @@ export type Violation = string;
 export function importViolations({ path, text }: Source): Violation[] {
   const limits = limitsOf(path);
   return importsOf(path, text)
-    .filter(({ target }) => !mayImport(limits, path, target))
+    .filter((each) => !mayImport(limits, path, each))
     .map(({ target, offset }) => `${path}:${lineOf(text, offset)} imports ${target}`);
 }
 
-function mayImport(limits: Limits | undefined, path: string, target: string): boolean {
+/** Nothing that the product loads at its start is of the pretended world. */
+const isLoadedWithProduct = (path: string, resolved: string, isLazy: boolean) =>
+  path.startsWith('src/') &&
+  resolved.startsWith('emulators/') &&
+  !(path === 'src/main.ts' && isLazy);
+
+function mayImport(limits: Limits | undefined, path: string, { target, isLazy }: Import): boolean {
   const own = target.startsWith('.');
   const resolved = own ? posix.join(posix.dirname(path), target) : target;
   if (resolved.startsWith('test/')) return false;
   if (![ACTORS, PG].every((room) => mayImportInside(room, path, resolved))) return false;
   if (limits?.files.test(resolved)) return true;
+  const isArrow = limits?.ours.some((allowed) => allowed.test(resolved));
+  if (!isArrow && isLoadedWithProduct(path, resolved, isLazy)) return false;
   if (UNIMPORTED.some((files) => files.test(resolved))) return false;
   if (!limits) return true;
   if (!own) return limits.packages?.includes(target) ?? true;
@@ -96,21 +104,23 @@ function mayImport(limits: Limits | undefined, path: string, target: string): bo
 interface Import {
   readonly target: string;
   readonly offset: number;
+  /** Loaded when it is needed. */
+  readonly isLazy: boolean;
 }
 
 /** Static, dynamic and type imports, and re-exports. */
 function importsOf(path: string, text: string): Import[] {
   const found: Import[] = [];
-  const see = (source: { type: string; value?: unknown; start: number } | null) => {
+  const see = (source: { type: string; value?: unknown; start: number } | null, isLazy = false) => {
     if (source && typeof source.value === 'string') {
-      found.push({ target: source.value, offset: source.start });
+      found.push({ target: source.value, offset: source.start, isLazy });
     }
   };
   new Visitor({
     ImportDeclaration: (node) => see(node.source),
     ExportAllDeclaration: (node) => see(node.source),
     ExportNamedDeclaration: (node) => see(node.source),
-    ImportExpression: (node) => see(node.source),
+    ImportExpression: (node) => see(node.source, true),
     TSImportType: (node) => see(node.source),
   }).visit(parse(path, text));
   return found;

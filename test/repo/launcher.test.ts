@@ -24,8 +24,8 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-function program(folder: 'src' | 'dist', file: string, code: string) {
-  mkdirSync(join(directory, folder));
+function program(folder: 'src' | 'dist/src', file: string, code: string) {
+  mkdirSync(join(directory, folder), { recursive: true });
   writeFileSync(join(directory, folder, file), code);
   writeFileSync(join(directory, 'package.json'), '{"type":"module"}');
 }
@@ -58,7 +58,7 @@ const saidPid = async (child: ChildProcess) =>
   Number(String((await once(child.stdout!, 'data'))[0]));
 
 test('a checkout runs its sources, a package what was built', async () => {
-  program('dist', 'main.js', "console.log('built', process.argv[2])");
+  program('dist/src', 'main.js', "console.log('built', process.argv[2])");
   expect(await finish(launch(['x']))).toMatchObject({ code: 0, stdout: 'built x\n' });
   program('src', 'main.ts', "const from: string = 'sources'; console.log(from);");
   expect(await finish(launch([]))).toMatchObject({ code: 0, stdout: 'sources\n' });

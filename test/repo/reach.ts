@@ -5,7 +5,7 @@ import { lineOf, type Source } from './sources.ts';
 /** What reaches for time, chance or the world past the ports, so that virtual time would not hold. */
 
 /** Rooms that play or touch the world: nothing here is checked. */
-const WORLDLY = /^src\/(adapters|simulator|agent)\//;
+const WORLDLY = /^(src\/(adapters|agent)|emulators)\//;
 
 /**
  * Rooms that see the world by ports alone; the others may read files and listen, as programs, the

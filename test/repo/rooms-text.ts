@@ -1,4 +1,4 @@
-import { COMPOSITION, ROOMS } from './rooms.ts';
+import { COMPOSITION, PRETENDED_COMPOSITION, ROOMS } from './rooms.ts';
 import type { LargeRoom, Room } from './rooms.ts';
 
 /** A table of Markdown; the formatter aligns it. */
@@ -15,13 +15,17 @@ const HEAD = ['room', 'holds', 'may import'];
 
 /** The table of rooms in docs/ARCHITECTURE.md. */
 export function roomTable(rooms: readonly Room[] = ROOMS): string {
-  const rest = COMPOSITION.map((each) => `\`${each}\``).join(', ');
+  const rest = [...COMPOSITION, ...PRETENDED_COMPOSITION].map((each) => `\`${each}\``).join(', ');
   return table(HEAD, [
-    ...rooms.map((room) => [`\`src/${room.name}/\``, room.holds, importsOf(room)]),
+    ...rooms.map((room) => [
+      `\`${room.path ?? `src/${room.name}/`}\``,
+      room.holds,
+      importsOf(room),
+    ]),
     [
       'everything else',
       `${rest}: where adapters meet statecharts`,
-      'everything; nothing imports `main.ts`',
+      'everything; nothing imports `main.ts`, and of `src/` it alone imports `emulators/`',
     ],
   ]);
 }

@@ -10,9 +10,13 @@ export interface Arrow {
   readonly from?: RegExp;
 }
 
-/** A folder of `src/`. It may always import itself. */
+/** A folder. It may always import itself. */
 export interface Room {
   readonly name: string;
+  /** Which files are in it, when it is not the folder of `src/` with its name. */
+  readonly files?: RegExp;
+  /** How the table of rooms calls it, when it is not that folder. */
+  readonly path?: string;
   readonly holds: string;
   readonly may: readonly Arrow[];
   /** What else the table of rooms says about imports. */
@@ -49,13 +53,19 @@ const HTTP: Arrow = {
   files: /^src\/adapters\/http\//,
   from: /^src\/adapters\/webhooks\//,
 };
-/** A pretended machine is one and the same, whoever shows it: a driver, or the simulator. */
+/** A pretended machine is one and the same, whoever shows it: a driver, or an emulator. */
 const PRETENDED_HOSTS: Arrow = {
-  to: 'simulator',
+  to: 'emulators',
   label: 'hosts/',
   says: 'the pretended hosts for drivers that pretend',
-  files: /^src\/simulator\/hosts\//,
+  files: /^emulators\/hosts\//,
   from: /^src\/adapters\/provider\/(loopback|stub)\//,
+};
+const FREE_PORTS: Arrow = {
+  to: 'adapters',
+  label: 'free-port.ts',
+  says: 'the search for a free port',
+  files: /^src\/adapters\/network\/free-port\.ts$/,
 };
 const DRIVERS: Arrow = {
   to: 'adapters',
@@ -109,21 +119,25 @@ export const ROOMS: readonly Room[] = [
     may: [],
   },
   { name: 'agent', holds: 'the program that runs on a machine', may: [wire], isProgram: true },
-  {
-    name: 'simulator',
-    holds: "a provider's API, and machines that are real SSH servers",
-    may: [domain, wire],
-  },
   { name: 'config', holds: 'the schema of the configuration', may: [domain, settings, DRIVERS] },
   {
     name: 'settings',
     holds: 'the kinds of settings: durations, secrets, texts, and how each is checked',
     may: [domain],
   },
+  {
+    name: 'emulators',
+    path: 'emulators/',
+    files: /^emulators\/(?!(commands|sim)\/)/,
+    holds: 'the pretended world: APIs of providers, BMCs, machines that are real SSH servers',
+    may: [domain, wire, FREE_PORTS],
+  },
 ];
 
 /** Where adapters meet statecharts: these may import everything, but nothing imports `main.ts`. */
 export const COMPOSITION = ['main.ts', 'commands/', 'daemon/', 'diagrams/', 'agent-bundle.ts'];
+/** The same of the pretended world. */
+export const PRETENDED_COMPOSITION = ['emulators/commands/', 'emulators/sim/'];
 
 /** A folder of a large room. */
 export interface InnerRoom {

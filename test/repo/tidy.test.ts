@@ -24,7 +24,8 @@ const BANNED: readonly (readonly [RegExp, RegExp | null])[] = [
   [/\/(home|Users|work)\/[a-z]/, null],
 ];
 
-const code = () => sources('{src,test,scripts,bin,web}/**/*.{ts,tsx,mjs,js,sql,html,css}', '*.ts');
+const code = () =>
+  sources('{src,emulators,test,scripts,bin,web}/**/*.{ts,tsx,mjs,js,sql,html,css}', '*.ts');
 const texts = () => [...code(), ...sources('*.md', 'docs/**/*.md', '.ci/*', 'proto/**/*.proto')];
 
 function bannedWords({ path, text }: Source): string[] {
@@ -53,7 +54,7 @@ test('a banned word is found, with its line', () => {
 
 test('modules are named after what they hold', () => {
   const vague = /\/(utils?|helpers?|manager|common|misc)(\/|\.tsx?$)/;
-  const names = sources('{src,test,scripts,web}/**/*.{ts,tsx}').map(({ path }) => path);
+  const names = sources('{src,emulators,test,scripts,web}/**/*.{ts,tsx}').map(({ path }) => path);
   expect(names.filter((path) => vague.test(path))).toEqual([]);
   expect(names.filter((path) => !/^[a-z0-9./-]+$/.test(path))).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { createAnexiaBalancer } from '../../src/adapters/balancer/anexia/anexia-
 import { createThrottle } from '../../src/adapters/balancer/anexia/throttle.ts';
 import type { BalancerContext, LoadBalancer } from '../../src/adapters/balancer/port.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
-import type { Fakengine } from '../../src/simulator/fakengine/options.ts';
+import type { Fakengine } from '../../emulators/anexia/options.ts';
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
 
 /** The Engine's driver at its emulator, as one daemon opens it: it remembers nothing of others. */

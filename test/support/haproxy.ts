@@ -3,8 +3,8 @@ import {
   findHaproxy,
   type Haproxy,
   startHaproxy,
-} from '../../src/simulator/haproxy/haproxy-process.ts';
-import type { HaproxyOptions } from '../../src/simulator/haproxy/haproxy-process.ts';
+} from '../../emulators/haproxy/haproxy-process.ts';
+import type { HaproxyOptions } from '../../emulators/haproxy/haproxy-process.ts';
 import { isProvided } from './programs.ts';
 
 /**

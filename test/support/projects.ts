@@ -36,7 +36,7 @@ const NIGHT = [
   'test/repo/install.test.ts',
 ];
 /** Emulators on sockets. A fault in an emulator also breaks the tests of its driver. */
-const NIGHT_IF_REAL = ['test/{conformance,simulator}/**'];
+const NIGHT_IF_REAL = ['test/{conformance,emulators}/**'];
 
 /** Modules that reach the outside world, and the names of each that do not. */
 const DOORS: Readonly<Record<string, RegExp>> = {
@@ -58,7 +58,7 @@ const DOORS: Readonly<Record<string, RegExp>> = {
   ssh2: /^$/,
   ws: /^$/,
 };
-/** Functions of `src/` that open a way to the world when they are called. */
+/** Functions that open a way to the world when they are called. */
 const STARTERS: readonly ((file: string, name: string) => boolean)[] = [
   (_file, name) => name === 'systemClock',
   (file) => file === 'src/adapters/balancer/haproxy/files.ts',
@@ -66,7 +66,7 @@ const STARTERS: readonly ((file: string, name: string) => boolean)[] = [
   (file) => file === 'src/commands/pager.ts',
   (file) => file === 'src/commands/provider-test.ts',
   (file) => file === 'src/commands/remote/http-door.ts',
-  (file, name) => /^src\/(simulator|console)\//.test(file) && name.startsWith('start'),
+  (file, name) => /^(emulators|src\/console)\//.test(file) && name.startsWith('start'),
 ];
 /** HTTP servers and clients over this network open no socket. */
 const NETWORK_IN_MEMORY = 'test/doubles/memory-network.ts';

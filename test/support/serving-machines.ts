@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { takeFreePort } from '../../src/simulator/hosts/free-port.ts';
-import { takeFreeAddress } from '../../src/simulator/hosts/serving/addresses.ts';
+import { takeFreePort } from '../../src/adapters/network/free-port.ts';
+import { takeFreeAddress } from '../../emulators/hosts/serving/addresses.ts';
 
 /** A machine that answers on all of the ports with its address. */
 export interface ServingMachine {

@@ -44,7 +44,7 @@ export async function serveChartPage(): Promise<ChartPage> {
     bundleOf({ contents: ENTRY, loader: 'tsx' }),
     styleOf(),
   ]);
-  const charts = (id: string) => join(ROOT, `src/console/charts/${id}.json`);
+  const charts = (id: string) => join(ROOT, `generated/charts/${id}.json`);
   const { readFile } = await import('node:fs/promises');
   let live: LiveMachine | null = null;
   let toldAtMs = 0;

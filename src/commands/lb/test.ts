@@ -19,7 +19,7 @@ import { chooseBalancerSteps, runBalancerConformance } from '../../conformance/b
 import { openBalancer } from '../../daemon/balancers.ts';
 import { canonicalAddress } from '../../domain/balancing/addresses.ts';
 import { UsageError } from '../../domain/errors.ts';
-import { takeFreePort } from '../../simulator/hosts/free-port.ts';
+import { takeFreePort } from '../../adapters/network/free-port.ts';
 import type { ReportFormat } from '../provider-test.ts';
 import { watchForEnd } from '../signals.ts';
 

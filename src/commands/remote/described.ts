@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { findPackageJSON } from 'node:module';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
 
 /** What a console answered, for a command to go on with. */
@@ -22,7 +23,7 @@ interface Response {
   readonly content?: Readonly<Record<string, { readonly schema: Schema }>>;
 }
 
-const FILE = join(import.meta.dirname, '..', '..', 'console', 'api', 'openapi.json');
+const FILE = join(dirname(findPackageJSON(import.meta.url)!), 'generated/openapi.json');
 
 /** Whether an answer is as this version's description of the API has it. */
 export function isAsDescribed({ method, path, status, answer }: Taken): boolean {

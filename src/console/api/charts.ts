@@ -1,3 +1,5 @@
+import { findPackageJSON } from 'node:module';
+import { dirname, join } from 'node:path';
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { ARROW_KINDS, CHART_IDS, type ChartId, type ChartLayout } from '../charts/layout.ts';
@@ -39,13 +41,14 @@ const ChartSchema = named(
   }),
 );
 
+const CHARTS = join(dirname(findPackageJSON(import.meta.url)!), 'generated/charts');
 const layouts = new Map<ChartId, Promise<ChartLayout>>();
 
 /** Read once: it cannot change while the program runs. */
 function layoutOf(id: ChartId): Promise<ChartLayout> {
   let layout = layouts.get(id);
   if (!layout) {
-    const file = new URL(`../charts/${id}.json`, import.meta.url);
+    const file = join(CHARTS, `${id}.json`);
     layout = readFile(file, 'utf8').then((json) => JSON.parse(json) as ChartLayout);
     layouts.set(id, layout);
   }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Api } from './kit.ts';
 
-/** `openapi.json`: what the API is made of. The same stands beside this file. */
+/** `openapi.json`: what the API is made of. The same stands in `generated/`. */
 export function addOpenApi(api: Api): void {
   let document: string | null = null;
   api.get(

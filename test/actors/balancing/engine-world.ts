@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import type { ObjectKind } from '../../../src/domain/balancing/objects.ts';
-import { startFakengine } from '../../../src/simulator/fakengine/fakengine.ts';
-import type { FaultRule } from '../../../src/simulator/fakengine/fault-rules.ts';
-import type { Fakengine, FakengineOptions } from '../../../src/simulator/fakengine/options.ts';
+import { startFakengine } from '../../../emulators/anexia/fakengine.ts';
+import type { FaultRule } from '../../../emulators/anexia/fault-rules.ts';
+import type { Fakengine, FakengineOptions } from '../../../emulators/anexia/options.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { pool } from '../../domain/balancing/pool.ts';
 import { engineDriver } from '../../support/engine-driver.ts';

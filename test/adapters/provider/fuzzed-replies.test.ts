@@ -17,7 +17,7 @@ import { latitudeDriver } from '../../../src/adapters/provider/latitude/driver.t
 import type { Driver, FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { redfishDriver } from '../../../src/adapters/provider/redfish/driver.ts';
 import { isProviderError } from '../../../src/domain/errors.ts';
-import { issueCertificate } from '../../../src/simulator/fakefish/certificate.ts';
+import { issueCertificate } from '../../../emulators/redfish/certificate.ts';
 import { createMemMetrics } from '../../doubles/mem-metrics.ts';
 import { recordingLog } from '../../doubles/recording-log.ts';
 import { driverContext, INSTANCE_SET_ID, publicKeyLine } from './driver-stand.ts';

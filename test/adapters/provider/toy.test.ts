@@ -38,7 +38,15 @@ const named = (name: string): string => {
 let copy: string;
 beforeAll(() => {
   copy = mkdtempSync(join(tmpdir(), 'shepherd-toy-'));
-  for (const part of ['src', 'bin', 'proto', 'package.json', 'tsconfig.json']) {
+  for (const part of [
+    'src',
+    'emulators',
+    'generated',
+    'bin',
+    'proto',
+    'package.json',
+    'tsconfig.json',
+  ]) {
     cpSync(join(root, part), join(copy, part), { recursive: true });
   }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));

@@ -5,8 +5,8 @@ import type { Socket } from 'node:net';
 import ssh2 from 'ssh2';
 import type { Algorithms, AuthContext, Connection, ServerChannel, SFTPWrapper } from 'ssh2';
 import { silentLog } from '../../../src/adapters/log/port.ts';
-import { generateHostKey, publicBlobOf } from '../../../src/simulator/hosts/keys.ts';
-import { listenSsh } from '../../../src/simulator/hosts/ssh-server.ts';
+import { generateHostKey, publicBlobOf } from '../../../emulators/hosts/keys.ts';
+import { listenSsh } from '../../../emulators/hosts/ssh-server.ts';
 
 const { STATUS_CODE } = ssh2.utils.sftp;
 

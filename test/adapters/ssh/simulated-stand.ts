@@ -5,7 +5,7 @@ import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
 import { createSsh2Shell } from '../../../src/adapters/ssh/ssh2-shell.ts';
-import { createSimulatedHosts } from '../../../src/simulator/hosts/simulated-hosts.ts';
+import { createSimulatedHosts } from '../../../emulators/hosts/simulated-hosts.ts';
 import { rawKey } from './keys.ts';
 import { LIMIT_MS, type ShellStand } from '../../contracts/shell.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';

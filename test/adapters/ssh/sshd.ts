@@ -7,12 +7,8 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import ssh2 from 'ssh2';
 import { encodeOpensshKey } from '../../../src/adapters/ssh/openssh-key.ts';
-import { takeFreePort } from '../../../src/simulator/hosts/free-port.ts';
-import {
-  bootIdVariable,
-  killAll,
-  processesByMachine,
-} from '../../../src/simulator/hosts/processes.ts';
+import { takeFreePort } from '../../../src/adapters/network/free-port.ts';
+import { bootIdVariable, killAll, processesByMachine } from '../../../emulators/hosts/processes.ts';
 import { rawKey } from './keys.ts';
 
 const SSHD = '/usr/sbin/sshd';

@@ -1,5 +1,5 @@
 import type { LoadBalancer } from '../../../src/adapters/balancer/port.ts';
-import { startFakengine } from '../../../src/simulator/fakengine/fakengine.ts';
+import { startFakengine } from '../../../emulators/anexia/fakengine.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { passWhen } from '../../actors/balancing/vector-world.ts';
 import { createBalancingStand, drop } from '../../support/balancing-stand.ts';

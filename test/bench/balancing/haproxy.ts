@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import type { LoadBalancer } from '../../../src/adapters/balancer/port.ts';
-import { startHaproxy } from '../../../src/simulator/haproxy/haproxy-process.ts';
+import { startHaproxy } from '../../../emulators/haproxy/haproxy-process.ts';
 import { balancerOf, counted, reloadsOf } from '../../adapters/balancer/haproxy/stand.ts';
 import { pool } from '../../domain/balancing/pool.ts';
 import { createBalancingStand, serve } from '../../support/balancing-stand.ts';

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { silentLog } from '../../../src/adapters/log/port.ts';
-import { openSimWorld, simConfig } from '../../../src/commands/sim-world.ts';
+import { openSimWorld, simConfig } from '../../../emulators/sim/world.ts';
 import { startDaemon } from '../../../src/daemon/daemon.ts';
 import { realPorts } from '../../../src/daemon/real-ports.ts';
 

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { startFakequinix } from '../../../src/simulator/fakequinix/fakequinix.ts';
-import { parseWorld } from '../../../src/simulator/fakequinix/world.ts';
+import { startFakequinix } from '../../../emulators/equinix/fakequinix.ts';
+import { parseWorld } from '../../../emulators/equinix/world.ts';
 
 const run = promisify(execFile);
 const LISTER = join(import.meta.dirname, 'lister.ts');

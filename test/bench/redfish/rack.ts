@@ -9,7 +9,7 @@ import { createMemoryRecords } from '../../../src/adapters/provider/core/memory-
 import { redfishDriver } from '../../../src/adapters/provider/redfish/driver.ts';
 import type { Settings } from '../../../src/adapters/provider/redfish/settings.ts';
 import { providerName } from '../../../src/domain/ids.ts';
-import { startFakefish } from '../../../src/simulator/fakefish/fakefish.ts';
+import { startFakefish } from '../../../emulators/redfish/fakefish.ts';
 import { heapInUse } from '../measure.ts';
 
 const SLOW_MS = 2_000;

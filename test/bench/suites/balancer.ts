@@ -1,4 +1,4 @@
-import { findHaproxy } from '../../../src/simulator/haproxy/haproxy-process.ts';
+import { findHaproxy } from '../../../emulators/haproxy/haproxy-process.ts';
 import { measureCalls } from '../balancing/calls.ts';
 import { measureEngineCalls, type EngineCalls } from '../balancing/engine-calls.ts';
 import { measureHaproxy, type HaproxyCost } from '../balancing/haproxy.ts';

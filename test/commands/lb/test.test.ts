@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { balancerTest, type BalancerTestOptions } from '../../../src/commands/lb/test.ts';
-import { takeFreePort } from '../../../src/simulator/hosts/free-port.ts';
-import type { Haproxy } from '../../../src/simulator/haproxy/haproxy-process.ts';
+import { takeFreePort } from '../../../src/adapters/network/free-port.ts';
+import type { Haproxy } from '../../../emulators/haproxy/haproxy-process.ts';
 import { hasHaproxyFor, startTestHaproxy } from '../../support/haproxy.ts';
 
 let dir: string;

@@ -283,9 +283,9 @@ test('E5: refuses changes to a neighbour on another port, whom the browser sends
 
 /** All that the description of the API has, but to log in and out. */
 function changingRoutes(): (readonly [method: string, path: string])[] {
-  const { paths } = JSON.parse(
-    readFileSync(join(root, 'src/console/api/openapi.json'), 'utf8'),
-  ) as { readonly paths: Readonly<Record<string, object>> };
+  const { paths } = JSON.parse(readFileSync(join(root, 'generated/openapi.json'), 'utf8')) as {
+    readonly paths: Readonly<Record<string, object>>;
+  };
   return Object.entries(paths).flatMap(([path, operations]) =>
     Object.keys(operations)
       .filter((method) => method !== 'get' && !/\/log(in|out)$/.test(path))

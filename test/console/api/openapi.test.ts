@@ -12,7 +12,7 @@ import { promisesOf, type Description } from '../../../scripts/api-promises.ts';
 import { root } from '../../repo/sources.ts';
 import { testRows } from '../../support/rows.ts';
 
-const FILE = join(root, 'src/console/api/openapi.json');
+const FILE = join(root, 'generated/openapi.json');
 
 test('V37: openapi.json is what the routes say', async () => {
   const made = await format(await describeApi(), {
@@ -55,7 +55,7 @@ test('V37: every route of the API stands in its description', async () => {
 
 const described = () => JSON.parse(readFileSync(FILE, 'utf8')) as Description;
 const promised = () => {
-  const text = readFileSync(join(root, 'src/console/api/promised.txt'), 'utf8');
+  const text = readFileSync(join(root, 'generated/promised.txt'), 'utf8');
   return text.split('\n').filter(Boolean);
 };
 

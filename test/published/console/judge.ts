@@ -21,7 +21,7 @@ type Operations = Readonly<
   Record<string, { readonly responses: Readonly<Record<string, Described>> }>
 >;
 
-const DESCRIPTION = 'src/console/api/openapi.json';
+const DESCRIPTION = 'generated/openapi.json';
 const PREFIX = '/api/v1/';
 
 /** What the published description of the API has against answers; none: nothing. */

@@ -1,12 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Exchange } from '../../../src/simulator/fakequinix/http/exchanges.ts';
-import {
-  clientOf,
-  createDevice,
-  createOn,
-  KEY,
-  start,
-} from '../../simulator/fakequinix/harness.ts';
+import type { Exchange } from '../../../emulators/equinix/http/exchanges.ts';
+import { clientOf, createDevice, createOn, KEY, start } from '../../emulators/equinix/harness.ts';
 import { allowances } from './allowances.ts';
 import { takeTally } from './court.ts';
 import { inputs } from './inputs.ts';

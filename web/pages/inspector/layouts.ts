@@ -3,7 +3,7 @@ import { INSIDE_CHARTS, type ChartLayout } from '../../../src/console/charts/lay
 import { pathsOf, type ActorThen } from './story.ts';
 
 /** All of them come with the page: a recording is read without a daemon. */
-const files = import.meta.glob<ChartLayout>('../../../src/console/charts/*.json', {
+const files = import.meta.glob<ChartLayout>('../../../generated/charts/*.json', {
   eager: true,
   import: 'default',
 });

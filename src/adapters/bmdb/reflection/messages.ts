@@ -1,12 +1,12 @@
-import { fileURLToPath } from 'node:url';
+import { findPackageJSON } from 'node:module';
+import { dirname, join } from 'node:path';
 import protobuf from 'protobufjs';
 import textformat from 'protobufjs/ext/textformat.js';
 import type { InspectedMachine } from '../port.ts';
 import { REDACTED, redact } from './secrets.ts';
 import type { Fields } from './secrets.ts';
 
-/** `proto/` is published beside the program; both lie equally deep. */
-const SCHEMAS = fileURLToPath(new URL('../../../../proto/', import.meta.url));
+const SCHEMAS = join(dirname(findPackageJSON(import.meta.url)!), 'proto/');
 const FILES = ['cloud/bmaas/server/api/callback.proto'];
 
 /** Columns that hold serialized messages, and which. */

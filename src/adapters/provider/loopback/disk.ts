@@ -1,8 +1,8 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { INSTANCE_SECRET_PATH } from '../../../domain/provisioning/provider-tags.ts';
-import { BOOT_ID_PATH } from '../../../simulator/hosts/disk.ts';
-import type { HostDisk } from '../../../simulator/hosts/host.ts';
+import { BOOT_ID_PATH } from '../../../../emulators/hosts/disk.ts';
+import type { HostDisk } from '../../../../emulators/hosts/host.ts';
 
 /**
  * Stands in for the few paths that must not be this host's own. Wherever a command names one of

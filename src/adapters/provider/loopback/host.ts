@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { ProviderError } from '../../../domain/errors.ts';
-import { runOnChannel } from '../../../simulator/hosts/exec-channel.ts';
+import { runOnChannel } from '../../../../emulators/hosts/exec-channel.ts';
 import {
   createHost,
   type Host,
   type HostDoor,
   type HostSystem,
-} from '../../../simulator/hosts/host.ts';
-import { generateHostKey, isAuthorized, readKey } from '../../../simulator/hosts/keys.ts';
-import { listenSsh, type SshServer, type Visit } from '../../../simulator/hosts/ssh-server.ts';
+} from '../../../../emulators/hosts/host.ts';
+import { generateHostKey, isAuthorized, readKey } from '../../../../emulators/hosts/keys.ts';
+import { listenSsh, type SshServer, type Visit } from '../../../../emulators/hosts/ssh-server.ts';
 import type { Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { ReinstallRequest } from '../port.ts';

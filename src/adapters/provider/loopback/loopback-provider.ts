@@ -10,7 +10,7 @@ import type {
   OperationRef,
   Provider,
 } from '../port.ts';
-import { publicBlobOf } from '../../../simulator/hosts/keys.ts';
+import { publicBlobOf } from '../../../../emulators/hosts/keys.ts';
 import { createLoopbackHost } from './host.ts';
 import { createStateFile, type HostState } from './state.ts';
 

@@ -1,6 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { bootIdVariable, killAll, processesByMachine } from '../../../simulator/hosts/processes.ts';
+import {
+  bootIdVariable,
+  killAll,
+  processesByMachine,
+} from '../../../../emulators/hosts/processes.ts';
 
 /** What runs on the machine: each command in a process group of its own. */
 export interface Processes {

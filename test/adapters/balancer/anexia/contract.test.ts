@@ -1,5 +1,5 @@
 import { describe } from 'vitest';
-import { startFakengine } from '../../../../src/simulator/fakengine/fakengine.ts';
+import { startFakengine } from '../../../../emulators/anexia/fakengine.ts';
 import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
 import { createSimulatedClock, driven } from '../../../doubles/simulated-clock.ts';
 import { balancerContract } from '../../../contracts/balancer.ts';

@@ -8,8 +8,8 @@ import type {
   Ref,
   Spec,
 } from '../../../../src/domain/balancing/objects.ts';
-import { startFakengine } from '../../../../src/simulator/fakengine/fakengine.ts';
-import type { Fakengine, FakengineOptions } from '../../../../src/simulator/fakengine/options.ts';
+import { startFakengine } from '../../../../emulators/anexia/fakengine.ts';
+import type { Fakengine, FakengineOptions } from '../../../../emulators/anexia/options.ts';
 import { createMemoryNetwork, type MemoryNetwork } from '../../../doubles/memory-network.ts';
 import {
   createSimulatedClock,

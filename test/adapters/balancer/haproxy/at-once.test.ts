@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
 import type { Ref } from '../../../../src/domain/balancing/objects.ts';
-import type { Haproxy } from '../../../../src/simulator/haproxy/haproxy-process.ts';
-import { startTraffic } from '../../../../src/simulator/traffic/traffic.ts';
+import type { Haproxy } from '../../../../emulators/haproxy/haproxy-process.ts';
+import { startTraffic } from '../../../../emulators/haproxy/traffic/traffic.ts';
 import { hasHaproxyFor, startTestHaproxy } from '../../../support/haproxy.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 import {

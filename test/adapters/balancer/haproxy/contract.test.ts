@@ -1,6 +1,6 @@
 import { describe } from 'vitest';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
-import { startHaproxy } from '../../../../src/simulator/haproxy/haproxy-process.ts';
+import { startHaproxy } from '../../../../emulators/haproxy/haproxy-process.ts';
 import { balancerContract } from '../../../contracts/balancer.ts';
 import { hasHaproxyFor } from '../../../support/haproxy.ts';
 import { balancerOf, freePort, OTHER, OWNER } from './stand.ts';

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { explain, FleetError } from '../../../../src/domain/errors.ts';
 import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
-import { ask, type Haproxy } from '../../../../src/simulator/haproxy/haproxy-process.ts';
-import { callOnce } from '../../../../src/simulator/traffic/call.ts';
+import { ask, type Haproxy } from '../../../../emulators/haproxy/haproxy-process.ts';
+import { callOnce } from '../../../../emulators/haproxy/traffic/call.ts';
 import { hasHaproxyFor, startTestHaproxy } from '../../../support/haproxy.ts';
 import {
   backend,

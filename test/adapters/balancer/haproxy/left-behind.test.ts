@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
 import { parse, render } from '../../../../src/adapters/balancer/haproxy/pool-file.ts';
-import { ask } from '../../../../src/simulator/haproxy/haproxy-process.ts';
-import { callOnce } from '../../../../src/simulator/traffic/call.ts';
+import { ask } from '../../../../emulators/haproxy/haproxy-process.ts';
+import { callOnce } from '../../../../emulators/haproxy/traffic/call.ts';
 import { hasHaproxyFor, startTestHaproxy } from '../../../support/haproxy.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 import {

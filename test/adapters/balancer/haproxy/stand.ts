@@ -13,8 +13,8 @@ import type {
   Ref,
   Spec,
 } from '../../../../src/domain/balancing/objects.ts';
-import { ask, type Haproxy } from '../../../../src/simulator/haproxy/haproxy-process.ts';
-import { takeFreePort } from '../../../../src/simulator/hosts/free-port.ts';
+import { ask, type Haproxy } from '../../../../emulators/haproxy/haproxy-process.ts';
+import { takeFreePort } from '../../../../src/adapters/network/free-port.ts';
 
 export const OWNER: PoolRef = { pool: 'api', uid: 'uid-1', suffix: 'api.eu' };
 export const OTHER: PoolRef = { pool: 'web', uid: 'uid-2', suffix: 'web.eu' };

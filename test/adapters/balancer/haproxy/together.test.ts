@@ -2,7 +2,7 @@ import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ask } from '../../../../src/simulator/haproxy/haproxy-process.ts';
+import { ask } from '../../../../emulators/haproxy/haproxy-process.ts';
 import { hasHaproxyFor, startTestHaproxy } from '../../../support/haproxy.ts';
 import { backend, balancerOf, freePort, live, makePort, OTHER, OWNER } from './stand.ts';
 

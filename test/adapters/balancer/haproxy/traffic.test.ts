@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
 import type { Ref, ServerMode } from '../../../../src/domain/balancing/objects.ts';
-import type { Haproxy } from '../../../../src/simulator/haproxy/haproxy-process.ts';
-import { ask } from '../../../../src/simulator/haproxy/haproxy-process.ts';
-import { callOnce } from '../../../../src/simulator/traffic/call.ts';
-import { startTraffic } from '../../../../src/simulator/traffic/traffic.ts';
+import type { Haproxy } from '../../../../emulators/haproxy/haproxy-process.ts';
+import { ask } from '../../../../emulators/haproxy/haproxy-process.ts';
+import { callOnce } from '../../../../emulators/haproxy/traffic/call.ts';
+import { startTraffic } from '../../../../emulators/haproxy/traffic/traffic.ts';
 import { hasHaproxyFor, startTestHaproxy } from '../../../support/haproxy.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 import {

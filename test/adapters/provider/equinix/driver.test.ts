@@ -9,7 +9,7 @@ import {
 import {
   DEFAULT_OPERATING_SYSTEM,
   standardCatalogue,
-} from '../../../../src/simulator/fakequinix/state/catalogue.ts';
+} from '../../../../emulators/equinix/state/catalogue.ts';
 import { callOf, driverContext, publicKeyLine } from '../driver-stand.ts';
 import { answer, GIVEN, recordingDeps, startScriptedApi, TOKEN } from './setup.ts';
 

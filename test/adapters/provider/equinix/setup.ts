@@ -21,11 +21,8 @@ import {
 } from '../../../../src/adapters/provider/equinix/equinix-provider.ts';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
-import { startFakequinix } from '../../../../src/simulator/fakequinix/fakequinix.ts';
-import type {
-  Fakequinix,
-  FakequinixOptions,
-} from '../../../../src/simulator/fakequinix/options.ts';
+import { startFakequinix } from '../../../../emulators/equinix/fakequinix.ts';
+import type { Fakequinix, FakequinixOptions } from '../../../../emulators/equinix/options.ts';
 import { INSTANCE_SET_ID, publicKeyLine } from '../driver-stand.ts';
 
 export const TOKEN = 'token-that-must-never-be-seen';

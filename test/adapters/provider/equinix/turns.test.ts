@@ -7,7 +7,7 @@ import type { Driver, FleetCall, FleetProvider } from '../../../../src/adapters/
 import { openProvider } from '../../../../src/daemon/providers.ts';
 import { NothingToDo } from '../../../../src/domain/errors.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
-import type { FakequinixOptions } from '../../../../src/simulator/fakequinix/options.ts';
+import type { FakequinixOptions } from '../../../../emulators/equinix/options.ts';
 import { createSeededRandom, driven, runOut } from '../../../doubles/simulated-clock.ts';
 import { INSTANCE_SET_ID, live, publicKeyLine } from '../driver-stand.ts';
 import { OURS, startStand } from './stand.ts';

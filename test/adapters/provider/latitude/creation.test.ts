@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { FleetCreateRequest } from '../../../../src/adapters/provider/port.ts';
 import { explain } from '../../../../src/domain/errors.ts';
-import type { FaultRule } from '../../../../src/simulator/fakelatitude/fault-rules.ts';
+import type { FaultRule } from '../../../../emulators/latitude/fault-rules.ts';
 import {
   faultAt,
   live,

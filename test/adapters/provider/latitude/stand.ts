@@ -14,9 +14,9 @@ import type {
 } from '../../../../src/adapters/provider/port.ts';
 import { providerName, type Witness, witness } from '../../../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
-import type { FaultRule } from '../../../../src/simulator/fakelatitude/fault-rules.ts';
-import { startFakelatitude } from '../../../../src/simulator/fakelatitude/fakelatitude.ts';
-import type { FakelatitudeOptions } from '../../../../src/simulator/fakelatitude/options.ts';
+import type { FaultRule } from '../../../../emulators/latitude/fault-rules.ts';
+import { startFakelatitude } from '../../../../emulators/latitude/fakelatitude.ts';
+import type { FakelatitudeOptions } from '../../../../emulators/latitude/options.ts';
 import { recordingLog } from '../../../doubles/recording-log.ts';
 import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
 import { immortal, type Life, mortal } from '../../../doubles/life.ts';

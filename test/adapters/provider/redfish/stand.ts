@@ -8,19 +8,19 @@ import type {
 import type { Clock } from '../../../../src/adapters/clock/port.ts';
 import { redfishDriver } from '../../../../src/adapters/provider/redfish/driver.ts';
 import type { Settings } from '../../../../src/adapters/provider/redfish/settings.ts';
-import { listenAt } from '../../../../src/simulator/listen.ts';
+import { listenAt } from '../../../../emulators/kit/listen.ts';
 import {
   createFishMachines,
   type FishMachinesOptions,
-} from '../../../../src/simulator/fakefish/machines/machines.ts';
-import { startFakefish } from '../../../../src/simulator/fakefish/fakefish.ts';
-import type { FaultRule } from '../../../../src/simulator/fakefish/fault-rules.ts';
+} from '../../../../emulators/redfish/machines/machines.ts';
+import { startFakefish } from '../../../../emulators/redfish/fakefish.ts';
+import type { FaultRule } from '../../../../emulators/redfish/fault-rules.ts';
 import type {
   BmcSnapshot,
   Fakefish,
   FakefishOptions,
   SystemSnapshot,
-} from '../../../../src/simulator/fakefish/options.ts';
+} from '../../../../emulators/redfish/options.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { explain, isProviderError } from '../../../../src/domain/errors.ts';
 import { createMemMetrics } from '../../../doubles/mem-metrics.ts';

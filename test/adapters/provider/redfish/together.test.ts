@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { explain } from '../../../../src/domain/errors.ts';
-import type { FaultRule } from '../../../../src/simulator/fakefish/fault-rules.ts';
+import type { FaultRule } from '../../../../emulators/redfish/fault-rules.ts';
 import { startRack } from './stand.ts';
 
 test('two daemons on one rack: one request at a time and one session of each, however much is asked', async () => {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { ServerChannel } from 'ssh2';
-import { isAuthorized, readKey } from '../../../../simulator/hosts/keys.ts';
-import type { Visit } from '../../../../simulator/hosts/ssh-server.ts';
+import { isAuthorized, readKey } from '../../../../../emulators/hosts/keys.ts';
+import type { Visit } from '../../../../../emulators/hosts/ssh-server.ts';
 import { type Clock, sleep } from '../../../clock/port.ts';
 import type { Log } from '../../../log/port.ts';
 import type { Faults, Occasion } from '../faults.ts';

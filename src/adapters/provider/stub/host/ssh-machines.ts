@@ -1,7 +1,7 @@
-import { createMemoryDisk, type MemoryDisk } from '../../../../simulator/hosts/disk.ts';
-import { createHost, type Host, type HostSystem } from '../../../../simulator/hosts/host.ts';
-import { generateHostKey, publicBlobOf } from '../../../../simulator/hosts/keys.ts';
-import { listenSsh, type SshServer } from '../../../../simulator/hosts/ssh-server.ts';
+import { createMemoryDisk, type MemoryDisk } from '../../../../../emulators/hosts/disk.ts';
+import { createHost, type Host, type HostSystem } from '../../../../../emulators/hosts/host.ts';
+import { generateHostKey, publicBlobOf } from '../../../../../emulators/hosts/keys.ts';
+import { listenSsh, type SshServer } from '../../../../../emulators/hosts/ssh-server.ts';
 import type { StubDevice, StubMachines } from '../device.ts';
 import { type ConnectionDeps, visitOf } from './connection.ts';
 import type { Job } from './runner.ts';

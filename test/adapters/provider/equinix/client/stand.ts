@@ -16,11 +16,8 @@ import type { DeviceOrder } from '../../../../../src/adapters/provider/equinix/c
 import { ApiError } from '../../../../../src/adapters/http/errors.ts';
 import type { EquinixConfig } from '../../../../../src/adapters/provider/equinix/settings.ts';
 import { witness } from '../../../../../src/domain/ids.ts';
-import { startFakequinix } from '../../../../../src/simulator/fakequinix/fakequinix.ts';
-import type {
-  Fakequinix,
-  FakequinixOptions,
-} from '../../../../../src/simulator/fakequinix/options.ts';
+import { startFakequinix } from '../../../../../emulators/equinix/fakequinix.ts';
+import type { Fakequinix, FakequinixOptions } from '../../../../../emulators/equinix/options.ts';
 import { configFor } from '../setup.ts';
 import { publicKeyLine } from '../../driver-stand.ts';
 

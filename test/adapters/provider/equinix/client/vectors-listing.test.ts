@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Device } from '../../../../../src/adapters/provider/equinix/client/schema.ts';
 import type { EquinixConfig } from '../../../../../src/adapters/provider/equinix/settings.ts';
-import type { World } from '../../../../../src/simulator/fakequinix/world.ts';
+import type { World } from '../../../../../emulators/equinix/world.ts';
 import { createStand, live, type Stand } from './stand.ts';
 
 let stand: Stand;

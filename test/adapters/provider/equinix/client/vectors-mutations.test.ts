@@ -1,6 +1,6 @@
 import { settled } from '../../../../doubles/simulated-clock.ts';
 import { beforeEach, expect, test } from 'vitest';
-import type { World } from '../../../../../src/simulator/fakequinix/world.ts';
+import type { World } from '../../../../../emulators/equinix/world.ts';
 import { createStand, live, type Stand } from './stand.ts';
 import { publicKeyLine } from '../../driver-stand.ts';
 

@@ -8,7 +8,7 @@ import { toProviderMachine } from '../../../../../src/adapters/provider/core/ent
 import { providerName } from '../../../../../src/domain/ids.ts';
 import type { ProviderRecord } from '../../../../../src/domain/provisioning/records.ts';
 import { SET_ID_TAG, WITNESS_TAG } from '../../../../../src/domain/provisioning/provider-tags.ts';
-import type { SimulatedDevice } from '../../../../../src/simulator/hooks.ts';
+import type { SimulatedDevice } from '../../../../../emulators/kit/hooks.ts';
 import { type Life, mortal } from '../../../../doubles/life.ts';
 import { createSeededRandom } from '../../../../doubles/simulated-clock.ts';
 import { INSTANCE_SET_ID, publicKeyLine } from '../../driver-stand.ts';

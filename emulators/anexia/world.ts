@@ -1,0 +1,109 @@
+import type { Generator } from '../equinix/time/random.ts';
+import { type Kind, KINDS, LINKS, STATES } from './kinds.ts';
+
+/** Something the Engine knows. Nothing is a timer: what state it is in follows from the time. */
+export interface Thing {
+  readonly id: string;
+  /** Null: of a kind that only the list of resources shows. */
+  readonly kind: Kind | 'loadbalancer' | null;
+  readonly typeId: string | null;
+  readonly name: string;
+  fields: Readonly<Record<string, unknown>>;
+  readonly createdAtMs: number;
+  updatedAtMs: number;
+  /** Infinity: while it is there. */
+  destroyedAtMs: number;
+  readonly tags: { readonly name: string; readonly atMs: number; removedAtMs: number }[];
+  /** What the deployment under way began as, when it ends, and how. */
+  deployment: { readonly during: string; readonly endsAtMs: number; readonly after: string };
+  /** So many more deployments fail. */
+  failures: number;
+  /** Put there by hand: undefined: not; null: it shows no state. */
+  forcedState: string | null | undefined;
+}
+
+export interface World {
+  readonly things: Map<string, Thing>;
+  readonly now: () => number;
+  readonly ids: Generator;
+}
+
+/** How the next deployment of something ends. */
+export interface Doom {
+  readonly neverDeploys?: boolean;
+  readonly failures?: number;
+}
+
+/** What is gone is remembered for so long, for lists that lag. */
+const REMEMBERED_MS = 10 * 60_000;
+
+export function addThing(
+  { things, now, ids }: World,
+  one: Pick<Thing, 'kind' | 'typeId' | 'name' | 'fields'>,
+  { stateDelayMs, doom = {} }: { readonly stateDelayMs: number; readonly doom?: Doom },
+): Thing {
+  const failures = doom.failures ?? 0;
+  const thing: Thing = {
+    ...one,
+    id: ids.hex(32),
+    createdAtMs: now(),
+    updatedAtMs: now(),
+    destroyedAtMs: Infinity,
+    tags: [],
+    deployment: {
+      during: '4',
+      endsAtMs: doom.neverDeploys ? Infinity : now() + stateDelayMs,
+      after: failures > 0 ? '2' : '3',
+    },
+    failures: Math.max(0, failures - 1),
+    forcedState: undefined,
+  };
+  things.set(thing.id, thing);
+  return thing;
+}
+
+export function changeThing(
+  { now }: World,
+  thing: Thing,
+  fields: Thing['fields'],
+  stateDelayMs: number,
+): void {
+  thing.fields = fields;
+  thing.updatedAtMs = now();
+  thing.forcedState = undefined;
+  const after = thing.failures > 0 ? '2' : '1';
+  thing.failures = Math.max(0, thing.failures - 1);
+  thing.deployment = { during: '0', endsAtMs: now() + stateDelayMs, after };
+}
+
+export function destroyThing({ things, now }: World, thing: Thing): void {
+  thing.destroyedAtMs = now();
+  for (const [id, one] of things) {
+    if (one.destroyedAtMs + REMEMBERED_MS < now()) things.delete(id);
+  }
+}
+
+/** Null: it shows none. */
+export function stateOf(thing: Thing, nowMs: number): string | null {
+  if (thing.forcedState !== undefined) return thing.forcedState;
+  const { during, endsAtMs, after } = thing.deployment;
+  return nowMs < endsAtMs ? during : after;
+}
+
+export const titleOf = (state: string): string => STATES[state]?.title ?? `State${state}`;
+
+export const isThere = (thing: Thing, atMs: number): boolean =>
+  thing.createdAtMs <= atMs && thing.destroyedAtMs > atMs;
+
+/** The tags that it had at a time. */
+export const tagsAt = (thing: Thing, atMs: number): string[] =>
+  thing.tags.filter((tag) => tag.atMs <= atMs && tag.removedAtMs > atMs).map(({ name }) => name);
+
+/** Whether something refers to it. */
+export const isReferred = ({ things, now }: World, { id }: Thing): boolean =>
+  [...things.values()].some(
+    (one) =>
+      isThere(one, now()) &&
+      KINDS.some((kind) => one.kind === kind) &&
+      Object.keys(LINKS[one.kind as Kind]).some((field) => one.fields[field] === id),
+  );

@@ -1,0 +1,48 @@
+import type { MachineHooks } from '../../kit/hooks.ts';
+import type { FakequinixLog } from '../options.ts';
+
+/** Calls the hooks, for one device one after another; an error is logged and changes nothing. */
+export interface Machines {
+  /** False: devices are paper only. */
+  readonly exist: boolean;
+  /** Queues a call. `fn` may change the device when the hook answered. */
+  tell(deviceId: string, what: string, fn: (hooks: MachineHooks) => Promise<void>): void;
+  /** Resolves when nothing runs or waits. */
+  settled(): Promise<void>;
+  /** Calls that have not begun never will. */
+  stop(): void;
+}
+
+export function createMachines(hooks: MachineHooks | undefined, log: FakequinixLog): Machines {
+  const queues = new Map<string, Promise<void>>();
+  let stopped = false;
+  const call = async (
+    deviceId: string,
+    what: string,
+    fn: (hooks: MachineHooks) => Promise<void>,
+  ) => {
+    if (stopped || !hooks) return;
+    try {
+      await fn(hooks);
+    } catch (err) {
+      log.error({ device: deviceId, hook: what, err }, 'a hook of the simulated machine failed');
+    }
+  };
+  return {
+    exist: hooks !== undefined,
+    tell: (deviceId, what, fn) => {
+      const before = queues.get(deviceId) ?? Promise.resolve();
+      const mine = before.then(() => call(deviceId, what, fn));
+      queues.set(deviceId, mine);
+      void mine.then(() => {
+        if (queues.get(deviceId) === mine) queues.delete(deviceId);
+      });
+    },
+    settled: async () => {
+      while (queues.size > 0) await Promise.all(queues.values());
+    },
+    stop: () => {
+      stopped = true;
+    },
+  };
+}

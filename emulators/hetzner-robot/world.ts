@@ -1,0 +1,145 @@
+import type { Generator } from '../equinix/time/random.ts';
+
+export const RESET_TYPES = ['sw', 'hw', 'power', 'power_long', 'man'] as const;
+export type ResetType = (typeof RESET_TYPES)[number];
+
+/** A key of the account. Unique by its value, not by its name. */
+export interface AccountKey {
+  name: string;
+  /** MD5 of the wire form, lower-case hexadecimal pairs with colons. */
+  readonly fingerprint: string;
+  /** Such as `ED25519`. */
+  readonly type: string;
+  readonly sizeBits: number;
+  /** As in `authorized_keys`, without a comment. */
+  readonly data: string;
+  readonly createdMs: number;
+}
+
+export type BootKind = 'rescue' | 'linux';
+
+/** What a machine boots from the network, once. */
+export interface BootConfig {
+  readonly kind: BootKind;
+  /** `os` of rescue, `dist` of linux. */
+  readonly system: string;
+  readonly lang: string;
+  readonly keys: readonly AccountKey[];
+  readonly password: string;
+  /** OpenSSH PEM: what the rescue system will show. */
+  readonly hostKey: string;
+  readonly armedMs: number;
+  /** Null until the machine has booted it. */
+  bootedMs: number | null;
+}
+
+export interface DriveSeed {
+  /** Such as `nvme0n1`. */
+  readonly name: string;
+  /** Such as `eui.002538…`. */
+  readonly wwn: string;
+  readonly sizeGb: number;
+}
+
+/** A machine as the account shows it. */
+export interface Server {
+  readonly number: number;
+  name: string;
+  /** The same, but for a while after a change that comes late. */
+  shownName: string;
+  readonly product: string;
+  readonly dc: string;
+  readonly traffic: string;
+  status: string;
+  cancelled: boolean;
+  readonly paidUntil: string;
+  /** Where it is reached; null: it has no IPv4 address. */
+  ip: string | null;
+  readonly ipv6Net: string;
+  /** What reverse DNS says of `ip`. */
+  ptr: string | null;
+  /** Null: it cannot be reset from outside. */
+  readonly resetTypes: readonly ResetType[] | null;
+  /** Whether a rescue system can be armed. */
+  readonly hasRescue: boolean;
+  readonly drives: readonly DriveSeed[];
+  /** What is on its drives at first. */
+  readonly first: 'stranger' | 'nothing';
+  boot: BootConfig | null;
+  readonly lastBoot: Record<BootKind, BootConfig | null>;
+}
+
+/** What a test wants otherwise than usual. */
+export type ServerSeed = Partial<
+  Pick<
+    Server,
+    | 'name'
+    | 'product'
+    | 'dc'
+    | 'status'
+    | 'cancelled'
+    | 'ipv6Net'
+    | 'resetTypes'
+    | 'hasRescue'
+    | 'drives'
+    | 'first'
+  > & {
+    /** False: it has IPv6 alone, and nobody reaches it here. */
+    readonly hasIpv4: boolean;
+  }
+>;
+
+const FIRST_NUMBER = 321;
+const PLACES = ['FSN1-DC14', 'FSN1-DC15', 'NBG1-DC3', 'HEL1-DC2'];
+const PRODUCTS = ['EX44', 'AX41-NVMe', 'Server Auction'];
+const DRIVE_GB = 512;
+
+export interface Genesis {
+  readonly servers: number | readonly ServerSeed[];
+  readonly ids: Generator;
+  readonly freePrefix: string;
+}
+
+export function createWorld({ servers, ids, freePrefix }: Genesis): Server[] {
+  const seeds = typeof servers === 'number' ? Array.from({ length: servers }, () => ({})) : servers;
+  return seeds.map((seed: ServerSeed, n) => {
+    const number = FIRST_NUMBER + n;
+    const { hasIpv4: _hasIpv4, ...rest } = seed;
+    const name = seed.name ?? `${freePrefix}${number}`;
+    return {
+      number,
+      product: PRODUCTS[n % PRODUCTS.length]!,
+      dc: PLACES[n % PLACES.length]!,
+      traffic: 'unlimited',
+      status: 'ready',
+      cancelled: false,
+      paidUntil: '2027-01-31',
+      ip: null,
+      ptr: null,
+      ipv6Net: `2a01:4f8:${ids.hex(3)}:${ids.hex(4)}::`,
+      resetTypes: ['sw', 'hw', 'man'],
+      hasRescue: true,
+      drives: [0, 1].map((drive) => ({
+        name: `nvme${drive}n1`,
+        wwn: `eui.${ids.hex(16)}`,
+        sizeGb: DRIVE_GB,
+      })),
+      first: 'stranger',
+      boot: null,
+      lastBoot: { rescue: null, linux: null },
+      ...rest,
+      name,
+      shownName: name,
+    };
+  });
+}
+
+/** A rescue system that nobody booted in this time is not booted any more. */
+export const ARMED_MS = 60 * 60_000;
+
+/** What is armed now. */
+export function armed(server: Server, nowMs: number): BootConfig | null {
+  const { boot } = server;
+  if (boot && boot.bootedMs === null && nowMs - boot.armedMs >= ARMED_MS) server.boot = null;
+  return server.boot;
+}

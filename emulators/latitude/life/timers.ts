@@ -1,0 +1,40 @@
+import type { FakeClock } from '../../equinix/time/clock.ts';
+
+/** What a server waits for: the next step of its life, or its removal. */
+type Kind = 'phase' | 'removal';
+
+export interface Timers {
+  /** One of each kind for each server; a later one takes the place of the former. */
+  set(id: string, kind: Kind, delayMs: number, due: () => void): void;
+  clear(id: string, kind: Kind): void;
+  close(): void;
+}
+
+/** The runtime's timers cannot wait for longer, so a long wait is taken in steps. */
+const STEP_MS = 2 ** 31 - 1;
+
+export function createTimers(clock: FakeClock): Timers {
+  const timers = new Map<string, unknown>();
+  const nameOf = (id: string, kind: Kind) => `${kind} ${id}`;
+  const clear = (name: string) => {
+    clock.clearTimeout(timers.get(name));
+    timers.delete(name);
+  };
+  const set = (name: string, delayMs: number, due: () => void) => {
+    clear(name);
+    const stepMs = Math.min(STEP_MS, Math.max(0, delayMs));
+    const next = () => {
+      timers.delete(name);
+      if (delayMs > stepMs) set(name, delayMs - stepMs, due);
+      else due();
+    };
+    timers.set(name, clock.setTimeout(next, stepMs));
+  };
+  return {
+    set: (id, kind, delayMs, due) => set(nameOf(id, kind), delayMs, due),
+    clear: (id, kind) => clear(nameOf(id, kind)),
+    close() {
+      for (const name of timers.keys()) clear(name);
+    },
+  };
+}

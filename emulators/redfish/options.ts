@@ -1,0 +1,123 @@
+import type { JournalEntry } from '../equinix/http/journal.ts';
+import type { FakeClock, ManualClock } from '../equinix/time/clock.ts';
+import type { FakequinixLog } from '../equinix/options.ts';
+import type { ListenAt } from '../kit/listen.ts';
+import type { Credentials } from './core.ts';
+import type { Fault, FaultRule } from './fault-rules.ts';
+import type { Boot, Timings } from './power.ts';
+import type { ProfileName, ResetType } from './profiles.ts';
+import type { Override, PowerState } from './world.ts';
+
+/**
+ * Is told what happens to the machines behind the BMCs. Calls for one system come one after another;
+ * an error is logged and changes nothing. Without hooks a system is paper only.
+ */
+export interface SystemHooks {
+  /** The emulator starts, and this system is one of its own. Before everything else. */
+  assign?(system: SystemIdentity): Promise<void>;
+  /** Power is gone, or the machine was reset: everything that ran on it is dead. */
+  down(system: string): Promise<void>;
+  /** POST has ended and this is booted. Resolves when it runs, or when it is not there. */
+  boot(system: string, boot: Boot, machine: BootedMachine): Promise<BootEnd>;
+  /** Whether what runs heeds a graceful shutdown or restart. When absent: always. */
+  heeds?(system: string): boolean;
+  /** Resolves when nothing goes on by itself, but for what waits for the emulator's time. */
+  settled?(): Promise<void>;
+  /** The emulator ends. */
+  close?(): void;
+}
+
+/** `nothing`: there is nothing to boot, and the machine stays where it is. */
+export type BootEnd = 'nothing' | undefined;
+
+/** What software that was booted can do with its machine. */
+export interface BootedMachine {
+  /** Resets the machine, as a reboot does. Without effect once it is off or was reset. */
+  restart(): void;
+  /** The emulator's time. */
+  readonly clock: FakeClock;
+  /** How long an installation takes. */
+  readonly installMs: number;
+}
+
+/** By what a system is known. */
+export interface SystemIdentity {
+  /** Unique among all BMCs, such as `system-1`. */
+  readonly name: string;
+  readonly serial: string;
+  readonly uuid: string;
+  readonly mac: string;
+}
+
+export interface FakefishOptions {
+  /** Of the first BMC; the others have the next ports, and the last one is the admin API's. 0: free ones. */
+  readonly listen: ListenAt;
+  readonly profile?: ProfileName;
+  /** Default 1. */
+  readonly systems?: number;
+  /** Default: one for each system. */
+  readonly bmcs?: number;
+  /** Default 1. Of ids, serial numbers and chance; passwords and tokens are random always. */
+  readonly seed?: number;
+  /** `fast`: everything a hundred times as fast. Default `real`. */
+  readonly pace?: 'real' | 'fast';
+  readonly timings?: Partial<Timings>;
+  readonly faults?: readonly FaultRule[];
+  /** Default: the real one. A manual one is moved by `advance` only. */
+  readonly clock?: FakeClock | ManualClock;
+  readonly hooks?: SystemHooks;
+  /** Systems are on, and have booted their disks, when the emulator has started. Default false. */
+  readonly startsOn?: boolean;
+  readonly log?: FakequinixLog;
+}
+
+/** What a test wants to know of a system. */
+export interface SystemSnapshot extends SystemIdentity {
+  readonly path: string;
+  readonly power: PowerState;
+  readonly progress: string;
+  readonly assetTag: string;
+  readonly boot: Override;
+  readonly media: readonly { readonly id: string; readonly image: string | null }[];
+}
+
+export interface BmcSnapshot {
+  readonly name: string;
+  readonly url: string;
+  readonly certSha256: string;
+  readonly sessions: number;
+  /** The most at any time. */
+  readonly sessionsMost: number;
+  /** The most requests at the same time. */
+  readonly requestsMost: number;
+  readonly systems: readonly SystemSnapshot[];
+}
+
+export interface FishEntry extends JournalEntry {
+  readonly bmc: string;
+  /** How the request showed who it is. */
+  readonly auth: 'none' | 'basic' | 'session';
+}
+
+export interface Fakefish {
+  readonly adminUrl: string;
+  readonly adminToken: string;
+  readonly credentials: Credentials;
+  bmcs(): readonly BmcSnapshot[];
+  /** The journal's entries after `seq`, oldest first, of all BMCs. */
+  requests(afterSeq?: number): readonly FishEntry[];
+  /** Resolves when it is in force. @throws {ZodError} for a rule that cannot be understood. */
+  addFault(rule: FaultRule): Promise<Fault>;
+  faults(): readonly Fault[];
+  /** Answers whether the fault existed. */
+  removeFault(id: string): Promise<boolean>;
+  clearFaults(): Promise<void>;
+  /** What the host, or somebody at its button, does; no request is made. @throws {Error} unknown. */
+  reset(system: string, type: ResetType): void;
+  /** Epoch ms. */
+  now(): number;
+  /** Moves a manual clock, and waits for the hooks at each step. @throws {Error} it is not manual. */
+  advance(ms: number): Promise<void>;
+  /** Ends all timers and sockets at once. Idempotent. */
+  close(): Promise<void>;
+}

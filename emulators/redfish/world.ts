@@ -1,0 +1,176 @@
+import type { Generator } from '../equinix/time/random.ts';
+import { hasManySystems, type Profile } from './profiles.ts';
+
+export type PowerState = 'On' | 'Off' | 'PoweringOn' | 'PoweringOff';
+
+/** `Disabled` counts whatever the target says. */
+export interface Override {
+  enabled: 'Disabled' | 'Once' | 'Continuous';
+  target: string;
+  mode: 'UEFI' | 'Legacy';
+  httpBootUri: string | null;
+}
+
+export interface Media {
+  readonly id: string;
+  readonly types: readonly string[];
+  image: string | null;
+  inserted: boolean;
+  writeProtected: boolean;
+  /** An image that was ejected and is shown all the same. */
+  stale: string | null;
+}
+
+export interface LogLine {
+  readonly id: string;
+  readonly atMs: number;
+  readonly severity: 'OK' | 'Warning' | 'Critical';
+  readonly text: string;
+}
+
+export interface System {
+  /** Unique among all BMCs, such as `system-1`. */
+  readonly name: string;
+  /** Of its resource. */
+  readonly id: string;
+  readonly serial: string;
+  readonly uuid: string;
+  readonly mac: string;
+  assetTag: string;
+  power: PowerState;
+  /** What the power state was since when; the last is the present one. */
+  readonly powerHistory: { readonly atMs: number; readonly state: PowerState }[];
+  /** How far the boot came, and since when. */
+  progress: { readonly state: string; readonly atMs: number };
+  lastResetMs: number;
+  readonly boot: Override;
+  /** What the next boot takes on, where the system itself does not show it yet. */
+  pendingBoot: Override | null;
+  /** The same object in all systems of a BMC that has its media at the manager. */
+  readonly media: readonly Media[];
+  /** Oldest first; the oldest are forgotten. */
+  readonly log: LogLine[];
+  /** `On` is refused until then. */
+  onConflictUntilMs: number;
+}
+
+export interface Session {
+  readonly id: string;
+  readonly token: string;
+  readonly createdMs: number;
+  usedMs: number;
+}
+
+export interface Task {
+  readonly id: string;
+  readonly startedMs: number;
+  /** Infinity: never. */
+  readonly endsMs: number;
+  /** It is not found any more from then on. */
+  readonly vanishesMs: number;
+  readonly retryAfterS: number;
+}
+
+export interface Bmc {
+  /** Such as `bmc-1`. */
+  readonly name: string;
+  readonly uuid: string;
+  readonly systems: readonly System[];
+  readonly sessions: Map<string, Session>;
+  readonly tasks: Map<string, Task>;
+  sessionTimeoutS: number;
+  /** Counts up; ids of sessions and tasks come from it. */
+  lastId: number;
+  failedLogins: number;
+  lockedUntilMs: number;
+  /** Until the first time nobody answers, until the second only the root does. */
+  restart: { readonly deafUntilMs: number; readonly doneAtMs: number } | null;
+  /** Nothing can be read of it until it restarts. */
+  isHanging: boolean;
+  inFlight: number;
+  inFlightMax: number;
+  sessionsMost: number;
+}
+
+export interface Genesis {
+  readonly profile: Profile;
+  readonly systems: number;
+  readonly bmcs: number;
+  readonly ids: Generator;
+  readonly nowMs: number;
+}
+
+/** The systems are dealt out evenly. @throws {RangeError} the profile cannot have so many on a BMC. */
+export function createWorld({ profile, systems, bmcs, ids, nowMs }: Genesis): readonly Bmc[] {
+  if (bmcs > systems) throw new RangeError('there cannot be more BMCs than systems');
+  if (bmcs < systems && !hasManySystems(profile)) {
+    throw new RangeError('a BMC of this profile has one system: leave --bmcs out');
+  }
+  let dealt = 0;
+  return Array.from({ length: bmcs }, (_, n) => {
+    const share = Math.floor(((n + 1) * systems) / bmcs) - Math.floor((n * systems) / bmcs);
+    const media = profile.mediaAt === 'Managers' ? mediaOf(profile) : null;
+    const own = Array.from({ length: share }, (_none, k) =>
+      systemOf({ profile, ids, nowMs, media, name: `system-${++dealt}`, number: k + 1 }),
+    );
+    return {
+      name: `bmc-${n + 1}`,
+      uuid: ids.uuid(),
+      systems: own,
+      sessions: new Map(),
+      tasks: new Map(),
+      sessionTimeoutS: profile.sessionTimeoutS,
+      lastId: 0,
+      failedLogins: 0,
+      lockedUntilMs: 0,
+      restart: null,
+      isHanging: false,
+      inFlight: 0,
+      inFlightMax: 0,
+      sessionsMost: 0,
+    };
+  });
+}
+
+interface NewSystem extends Pick<Genesis, 'profile' | 'ids' | 'nowMs'> {
+  readonly media: readonly Media[] | null;
+  readonly name: string;
+  readonly number: number;
+}
+
+function systemOf({ profile, ids, nowMs, media, name, number }: NewSystem): System {
+  return {
+    name,
+    id: profile.systemId.replace('%', String(number)),
+    serial: ids.hex(10).toUpperCase(),
+    uuid: ids.uuid(),
+    mac: `02:${ids.hex(10).match(/../g)!.join(':')}`,
+    assetTag: '',
+    power: 'Off',
+    powerHistory: [{ atMs: nowMs, state: 'Off' }],
+    progress: { state: 'None', atMs: nowMs },
+    lastResetMs: nowMs,
+    boot: { enabled: 'Disabled', target: 'None', mode: 'UEFI', httpBootUri: null },
+    pendingBoot: null,
+    media: media ?? mediaOf(profile),
+    log: [],
+    onConflictUntilMs: 0,
+  };
+}
+
+const LOG_LINES_MAX = 100;
+
+export function note(system: System, line: Omit<LogLine, 'id'>): void {
+  const id = Number(system.log.at(-1)?.id ?? 0) + 1;
+  system.log.push({ ...line, id: String(id) });
+  if (system.log.length > LOG_LINES_MAX) system.log.shift();
+}
+
+const mediaOf = ({ mediaDevices }: Profile): Media[] =>
+  mediaDevices.map((device) => ({ ...device, ...EMPTY_MEDIA }));
+
+const EMPTY_MEDIA = { image: null, inserted: false, writeProtected: true, stale: null };
+
+export function eject(media: Media): void {
+  Object.assign(media, EMPTY_MEDIA);
+}

@@ -1,0 +1,27 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import type { ConfigInput } from '../../src/config.ts';
+import { simInput, type ConfiguredWorld } from './world.ts';
+
+/**
+ * Writes the configuration of a simulated fleet's daemon into the fleet's directory, for the commands
+ * that look at it while it runs. Answers with the file.
+ */
+export function writeSimConfig(world: ConfiguredWorld, overrides: Partial<ConfigInput>): string {
+  const written = { ...simInput(world, (secret) => `file:${fileOf(secret)}`), ...overrides };
+  const file = join(world.dir, 'shepherd.yaml');
+  for (const [name, secret] of Object.entries(world.provider.secrets)) {
+    write(join(world.dir, fileOf(name)), secret);
+  }
+  write(file, stringify(written));
+  return file;
+}
+
+const fileOf = (secret: string): string => secret.toLowerCase();
+
+/** Made anew, so that the mode is that of this file and not of one that was there. */
+function write(path: string, text: string): void {
+  rmSync(path, { force: true });
+  writeFileSync(path, text, { mode: 0o600, flag: 'wx' });
+}

@@ -1,0 +1,142 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Log } from '../../src/adapters/log/port.ts';
+import type { ConfigInput } from '../../src/config.ts';
+import { startFakengine } from '../anexia/fakengine.ts';
+import type { Fakengine } from '../anexia/options.ts';
+import { findHaproxy, startHaproxy, type Haproxy } from '../haproxy/haproxy-process.ts';
+import { isPortFree, takeFreePort } from '../../src/adapters/network/free-port.ts';
+import { hasLoopbackNetwork } from '../hosts/serving/addresses.ts';
+
+/** How the pool is to be, beyond what is usual. */
+export interface PoolWishes {
+  /** What balances it; absent: HAProxy where it is installed, else the emulator. */
+  readonly by?: 'haproxy' | 'engine';
+  /** Members that are interrupted by plan at once. */
+  readonly atOnce?: number;
+  /** Of the emulator: from a change until it is deployed. */
+  readonly stateDelayMs?: number;
+}
+
+/** The pool of a simulated fleet, and what balances it. */
+export interface SimPool {
+  /** At which port each machine serves. */
+  readonly internalPort: number;
+  /** Where clients come in; of the emulator, which leads nobody anywhere, nowhere. */
+  readonly clients: { readonly host: string; readonly port: number };
+  /** Parts of the daemon's configuration. */
+  readonly input: Required<Pick<ConfigInput, 'balancers' | 'pools'>>;
+  /** Null: the other one balances it. */
+  readonly haproxy: Haproxy | null;
+  readonly engine: Fakengine | null;
+  close(): Promise<void>;
+  /** Kills it, without waiting. */
+  abandon(): void;
+}
+
+/** Why there can be no pool here, and what to do about it. */
+export interface NoPool {
+  readonly missing: string;
+}
+
+export const NO_HAPROXY = 'HAProxy is not installed (Debian: apt-get install haproxy)';
+export const SIM_POOL = 'web';
+export const SIM_BALANCER = 'balancer';
+export const SIM_PORT = 'http';
+const LOOPBACK = '127.0.0.1';
+/** For documentation (RFC 5737): nobody is there. */
+const NOWHERE = '192.0.2.10';
+
+type PoolOptions = PoolWishes & { readonly dir: string; readonly log: Log };
+
+/** Starts a balancer below `dir`; the next run with the same directory has the same ports. */
+export async function openSimPool(options: PoolOptions): Promise<SimPool | NoPool> {
+  const { dir, by = findHaproxy() === null ? 'engine' : 'haproxy' } = options;
+  if (by === 'haproxy' && findHaproxy() === null) return { missing: NO_HAPROXY };
+  if (!(await hasLoopbackNetwork())) {
+    return { missing: 'machines need addresses of 127.0.0.0/8, which this system does not have' };
+  }
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  return by === 'haproxy' ? openOnHaproxy(options) : openOnEngine(options);
+}
+
+async function openOnHaproxy(options: PoolOptions): Promise<SimPool> {
+  const { dir, log } = options;
+  const clients = { host: LOOPBACK, port: await keptPoolPort('external-port', options) };
+  const internalPort = await keptPoolPort('internal-port', options);
+  const haproxy = await startHaproxy({
+    dir,
+    onDeath: (words) => log.error({ words }, 'HAProxy ended by itself'),
+  });
+  const { masterSocket, poolsDir, baseFile, program } = haproxy;
+  const settings = { driver: 'haproxy', masterSocket, poolsDir, baseFiles: [baseFile], program };
+  return {
+    clients,
+    internalPort,
+    input: inputOf(settings, clients, internalPort, options),
+    haproxy,
+    engine: null,
+    close: () => haproxy.stop(),
+    abandon: () => haproxy.abandon(),
+  };
+}
+
+async function openOnEngine(options: PoolOptions): Promise<SimPool> {
+  const { dir, stateDelayMs = 500 } = options;
+  const clients = { host: NOWHERE, port: 80 };
+  const internalPort = await keptPoolPort('internal-port', options);
+  const listen = { host: LOOPBACK, port: 0 };
+  const engine = await startFakengine({ listen, stateDelayMs });
+  const tokenFile = join(dir, 'token');
+  // Made anew, so that the mode is that of this file and not of one that was there.
+  rmSync(tokenFile, { force: true });
+  writeFileSync(tokenFile, engine.tokens.api, { mode: 0o600, flag: 'wx' });
+  const settings = {
+    driver: 'anexia',
+    baseUrl: engine.url,
+    token: `file:${tokenFile}`,
+    loadBalancer: engine.loadBalancers[0]!,
+  };
+  return {
+    clients,
+    internalPort,
+    input: inputOf(settings, clients, internalPort, options),
+    haproxy: null,
+    engine,
+    close: () => engine.close(),
+    abandon: () => undefined,
+  };
+}
+
+const inputOf = (
+  settings: NonNullable<SimPool['input']['balancers']>[string],
+  { host, port: external }: SimPool['clients'],
+  internal: number,
+  { atOnce = 1 }: PoolWishes,
+): SimPool['input'] => ({
+  balancers: { [SIM_BALANCER]: settings },
+  pools: {
+    [SIM_POOL]: {
+      balancers: [SIM_BALANCER],
+      addresses: [host],
+      ports: { [SIM_PORT]: { external, internal } },
+      select: {},
+      drain: { atOnce },
+    },
+  },
+});
+
+const keptPoolPort = (name: string, { dir, log }: PoolOptions): Promise<number> =>
+  keptPort(join(dir, name), (port) =>
+    log.warn({ port }, 'a port of the pool was taken; it has a new one'),
+  );
+
+/** The port that the file names, while it is free; else a new one, which is written there. */
+export async function keptPort(file: string, onTaken: (port: number) => void): Promise<number> {
+  const known = existsSync(file) ? Number(readFileSync(file, 'utf8')) : null;
+  if (known !== null && (await isPortFree(known))) return known;
+  if (known !== null) onTaken(known);
+  const port = await takeFreePort(new Set());
+  writeFileSync(file, String(port), { mode: 0o600 });
+  return port;
+}

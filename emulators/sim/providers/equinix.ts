@@ -1,0 +1,100 @@
+import { join } from 'node:path';
+import { startFakequinix } from '../../equinix/fakequinix.ts';
+import type { Fakequinix } from '../../equinix/options.ts';
+import type { World } from '../../equinix/world.ts';
+import type { SimulatedHosts } from '../../hosts/options.ts';
+import {
+  holdsOthers,
+  LOOPBACK,
+  MACHINES,
+  SIM_SET,
+  type SimKind,
+  type SimProvider,
+  type SimProviderOptions,
+} from './provider.ts';
+
+/** Devices on reservations of an emulator of the API of Equinix Metal. */
+export interface EquinixProvider extends SimProvider {
+  readonly fakequinix: Fakequinix;
+}
+
+export const equinixKind: SimKind<EquinixProvider> = {
+  onePort: false,
+  isKept: true,
+  async start({ dir, machines, perLocation, hosts, log }: SimProviderOptions) {
+    const fakequinix = await startFakequinix({
+      listen: LOOPBACK,
+      profile: 'fast',
+      reservations: machines ?? MACHINES,
+      ...(perLocation !== undefined && { world: racks(machines ?? MACHINES, perLocation) }),
+      stateFile: join(dir, 'fakequinix.json'),
+      hooks: hosts,
+      log: log.child({ component: 'fakequinix' }),
+    });
+    const held = fakequinix.reservations().length;
+    if (machines !== undefined && held !== machines) {
+      await fakequinix.close();
+      throw holdsOthers(dir, held, machines);
+    }
+    return equinixProvider(fakequinix, hosts);
+  },
+};
+
+export const equinixProvider = (
+  fakequinix: Fakequinix,
+  hosts: Pick<SimulatedHosts, 'list'>,
+): EquinixProvider => ({
+  fakequinix,
+  name: 'equinix',
+  get machines() {
+    return fakequinix.reservations().length;
+  },
+  secrets: { TOKEN: fakequinix.tokens.project },
+  section: (refer) => ({
+    driver: 'equinix',
+    baseUrl: fakequinix.url,
+    token: refer('TOKEN'),
+    username: 'simulation',
+    projectId: fakequinix.projectId,
+    devicePrefix: 'shepherd-sim-',
+    sshKeyLabel: 'shepherd-sim',
+    instanceSetId: SIM_SET,
+    callsPerSecond: 0,
+    // Nothing on simulated disks is anybody's.
+    recoveryMayEraseDisks: true,
+    apiRate: '5ms',
+    reservationCacheTimeout: '1s',
+    sshPortFromCustomdata: true,
+    probeGap: '200ms',
+    settle: '2s',
+  }),
+  devices: () =>
+    fakequinix
+      .devices()
+      .map(({ id, tags }) => ({
+        id,
+        isOf: (witness) => tags.some((tag) => tag.endsWith(witness)),
+      })),
+  // A device is its own claim.
+  claims: () => [],
+  installs: () => hosts.list().map(({ seen }) => 1 + seen.installs),
+  requests: () => fakequinix.requests(),
+  slotOf: (deviceId) =>
+    fakequinix.devices().find(({ id }) => id === deviceId)?.reservationId ?? deviceId,
+  close: () => fakequinix.close(),
+});
+
+/** A world whose reservations stand in locations `rack1`, `rack2` … */
+function racks(machines: number, perLocation: number): World {
+  const codes = Array.from(
+    { length: Math.ceil(machines / perLocation) },
+    (_, at) => `rack${at + 1}`,
+  );
+  return {
+    facilities: codes.map((code) => ({ code, metro: 'fr' })),
+    reservations: codes.map((facility, at) => ({
+      facility,
+      count: Math.min(perLocation, machines - at * perLocation),
+    })),
+  };
+}

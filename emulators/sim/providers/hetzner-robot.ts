@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import {
+  classifyName,
+  machineIdOf,
+  serverOfSlot,
+  type Prefixes,
+} from '../../../src/adapters/provider/hetzner-robot/names.ts';
+import { CLASS_NAMES } from '../../../src/adapters/provider/hetzner-robot/client/api.ts';
+import { startFakerobot } from '../../hetzner-robot/fakerobot.ts';
+import { LOOPBACK, MACHINES, SIM_SET, type SimKind, type SimProviderOptions } from './provider.ts';
+
+const PREFIXES: Prefixes = { namePrefix: 'shepherd-sim-', freePrefix: 'free-' };
+const IMAGE = 'Debian-1301-trixie-amd64-base.tar.gz';
+
+const claimed = z.object({ witness: z.uuid() });
+
+/** An hour of the vendor's would be an hour of whoever looks on. */
+const LIMITS = Object.fromEntries(CLASS_NAMES.map((name) => [name, 1_000_000]));
+
+/** Dedicated servers of an account of an emulator of the Robot web service. */
+export const hetznerRobotKind: SimKind = {
+  onePort: true,
+  isKept: false,
+  async start({ machines = MACHINES, hosts, sshPort, log }: SimProviderOptions) {
+    const fake = await startFakerobot({
+      listen: LOOPBACK,
+      servers: machines,
+      freePrefix: PREFIXES.freePrefix,
+      profile: 'fast',
+      sshPort,
+      limits: LIMITS,
+      hosts,
+      log: log.child({ component: 'fakerobot' }),
+    });
+    const { user, password } = fake.credentials;
+    return {
+      name: 'hetzner-robot',
+      machines,
+      secrets: { PASSWORD: password },
+      section: (refer) => ({
+        driver: 'hetzner-robot',
+        baseUrl: fake.url,
+        user,
+        password: refer('PASSWORD'),
+        ...PREFIXES,
+        sshKeyName: 'shepherd-sim',
+        sshPort: fake.sshPort,
+        image: IMAGE,
+        instanceSetId: SIM_SET,
+        callsPerSecond: 0,
+        recoveryMayEraseDisks: true,
+        listCache: '1s',
+        rescueTimeout: '1m',
+        installTimeout: '2m',
+        limits: LIMITS,
+      }),
+      devices: () =>
+        fake.servers().flatMap(({ number, name }) => {
+          const told = classifyName(name, PREFIXES);
+          if (told.kind === 'leaving') return [{ id: name, isOf: () => false }];
+          if (told.kind !== 'ours') return [];
+          const isOf = (witness: string) => witness === told.witness;
+          return [{ id: machineIdOf(number, told.witness), isOf }];
+        }),
+      claims: (records) =>
+        records.flatMap(({ key, value }) => {
+          const claim = claimed.safeParse(value);
+          const server = serverOfSlot(key);
+          if (server === null) return [];
+          if (!claim.success) return [{ id: `record ${key}`, isOf: () => false }];
+          const isOf = (witness: string) => witness === claim.data.witness;
+          return [{ id: machineIdOf(server, claim.data.witness), isOf }];
+        }),
+      installs: () => fake.servers().map(({ installs }) => installs),
+      requests: () => fake.requests(),
+      play: fake.play,
+      slotOf: (deviceId) => deviceId,
+      close: () => fake.close(),
+    };
+  },
+};

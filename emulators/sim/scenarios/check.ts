@@ -1,0 +1,187 @@
+import { DEFAULT_BUDGET, groupBudget, ORDERS_KEPT } from '../../../src/domain/policy.ts';
+import type { EquinixWorld } from '../world.ts';
+import type { Outcome, ScenarioName, ScenarioReport, Stage } from './scenario.ts';
+
+import type { Deeds } from './truth.ts';
+import type { PermitPeaks } from './audit.ts';
+
+/** How far the daemon's own clock of a freeze may be from the database's, seconds. */
+const FREEZE_TOLERANCE = 3;
+
+/** All that is known of a scenario that is over. */
+interface Evidence {
+  readonly deeds: Deeds;
+  /** As the log of the database has it, by rung. */
+  readonly asked: Readonly<Record<string, number>>;
+  readonly agentStarts: number;
+  readonly peaks: PermitPeaks;
+  readonly frozenSeconds: number;
+  readonly needHuman: ReadonlySet<string>;
+  readonly noticed: ReadonlyMap<string, string>;
+}
+
+export interface Verdict {
+  readonly report: ScenarioReport;
+  /** Empty: what was promised holds. */
+  readonly broken: readonly string[];
+}
+
+/** What every scenario must keep, besides its own promise. */
+export interface Surroundings {
+  readonly name: ScenarioName;
+  readonly stage: Stage;
+  /** When the scenario began, epoch milliseconds. */
+  readonly beganAtMs: number;
+  readonly violations: EquinixWorld['fakequinix']['violations'];
+  /** Devices seen in another state than Running since the fault began. */
+  readonly left: ReadonlyMap<string, string>;
+  /** `frozenSeconds` of the daemon when the fault began. */
+  readonly frozenBefore: number;
+}
+
+/**
+ * Puts together what the machines, their provider, the database and the daemon say; whatever they
+ * do not agree on is broken.
+ */
+export async function judge(around: Surroundings, outcome: Outcome): Promise<Verdict> {
+  const evidence = await gather(around.stage);
+  const { deeds, peaks, frozenSeconds, needHuman } = evidence;
+  const { machines, shown } = around.stage;
+  const report: ScenarioReport = {
+    scenario: around.name,
+    machines,
+    running: shown('Running').size,
+    restarts: deeds.seen.stops,
+    reboots: deeds.actions['reboot'] ?? 0,
+    powerCycles: deeds.actions['power_off'] ?? 0,
+    reinstalls: deeds.actions['reinstall'] ?? 0,
+    needsHuman: needHuman.size,
+    maxRecovering: peaks.fleet,
+    budget: outcome.budget,
+    frozenSeconds: Math.round(frozenSeconds * 10) / 10,
+    beganAt: new Date(around.beganAtMs).toISOString(),
+    ...outcome.figures,
+  };
+  const broken = [
+    ...outcome.broken,
+    ...promises(report, outcome),
+    ...disagreements(report, evidence, around),
+    ...bystanders(evidence, around, outcome),
+    ...around.violations().map((text) => `the provider's world is inconsistent: ${text}`),
+  ];
+  return { report, broken };
+}
+
+async function gather({ truth, audit, mark }: Stage): Promise<Evidence> {
+  return {
+    deeds: truth.deeds(),
+    asked: await audit.asked(mark),
+    agentStarts: await audit.agentStarts(mark),
+    peaks: await audit.permits(mark),
+    frozenSeconds: await audit.frozenSeconds(mark),
+    needHuman: await audit.quarantined('needsHuman'),
+    noticed: await audit.noticed(mark),
+  };
+}
+
+/** What the issue of each scenario comes down to in figures. */
+function promises(report: ScenarioReport, { struck, budget }: Outcome): string[] {
+  const { scenario, machines, running, reboots, powerCycles, reinstalls, restarts } = report;
+  const lasting = scenario === 'rack' || scenario === 'flap';
+  const lost = lasting ? struck.length : 0;
+  const ordered = scenario === 'rolling' ? machines : 0;
+  const severe = reboots - ordered + powerCycles + reinstalls;
+  return [
+    ...unless(running === machines - lost, `${running} of ${machines} machines run`),
+    ...unless(report.needsHuman === lost, `${report.needsHuman} machines need a human`),
+    ...unless(reboots >= ordered, `${reboots} of ${ordered} machines were rebooted`),
+    ...unless(
+      lasting || severe <= 0,
+      `${severe} reboots, power cycles and reinstallations that nobody ordered`,
+    ),
+    ...unless(scenario !== 'storm' || restarts === 0, `${restarts} agents were restarted`),
+    ...unless(scenario !== 'storm' || report.frozenSeconds > 0, 'recovery was never frozen'),
+    ...unless(
+      report.maxRecovering <= budget,
+      `${report.maxRecovering} machines were recovering at once, and the budget is ${budget}`,
+    ),
+    // Else what counts permits is blind: these cannot be rebooted without one.
+    ...unless(
+      report.maxRecovering >= (scenario === 'rack' ? budget : lasting || ordered > 0 ? 1 : 0),
+      `${report.maxRecovering} machines were recovering at once, and ${budget} could have been`,
+    ),
+  ];
+}
+
+function disagreements(
+  report: ScenarioReport,
+  { deeds, asked, agentStarts, peaks, frozenSeconds }: Evidence,
+  { stage, frozenBefore }: Surroundings,
+): string[] {
+  const { seen } = deeds;
+  const { scenario } = report;
+  const frozenHere = stage.daemon.guard().frozenSeconds - frozenBefore;
+  const agents = stage.hosts.list().filter((host) => host.agents > 0).length;
+  const perLocation = [...peaks.byLocation].filter(
+    ([location, most]) =>
+      most >
+      groupBudget(DEFAULT_BUDGET, sizeOf(stage, location)) +
+        (scenario === 'rolling' ? ORDERS_KEPT : 0),
+  );
+  return [
+    ...same('restarts', { machines: seen.stops, log: asked['restartingAgent'] ?? 0 }),
+    ...same('reboots', { provider: report.reboots, log: asked['rebooting'] ?? 0 }),
+    ...same('power cycles', { provider: report.powerCycles, log: asked['powerCycling'] ?? 0 }),
+    ...same('reinstallations', {
+      provider: report.reinstalls,
+      machines: seen.installs,
+      log: asked['reinstalling'] ?? 0,
+    }),
+    ...same('agents that run', { machines: agents, daemon: report.running }),
+    ...same('agents started', { machines: seen.programs, log: agentStarts }),
+    ...same('machines that need a human', {
+      daemon: stage.shown('Quarantined', 'needsHuman').size,
+      database: report.needsHuman,
+    }),
+    ...same('boots', { machines: seen.boots, provider: bootsCaused(stage, deeds) }),
+    ...unless(
+      Math.abs(frozenHere - frozenSeconds) <= FREEZE_TOLERANCE,
+      `frozen for ${frozenSeconds} s by the database, ${frozenHere} s by the daemon`,
+    ),
+    ...perLocation.map(([location, most]) => `${most} recovering at once in ${location}`),
+  ];
+}
+
+/** Boots that the provider was asked for, of machines that have power. */
+function bootsCaused({ hosts }: Stage, { actionsOf }: Deeds): number {
+  const powered = hosts.list().filter(({ powerless }) => !powerless);
+  const count = (id: string, type: string) => actionsOf.get(id)?.[type] ?? 0;
+  return powered.reduce(
+    (sum, { deviceId: id }) =>
+      sum + count(id, 'reboot') + count(id, 'power_on') + count(id, 'reinstall'),
+    0,
+  );
+}
+
+const sizeOf = ({ daemon }: Stage, location: string): number =>
+  [...daemon.board.entries.values()].filter(({ view }) => view.location === location).length;
+
+/** Machines that the fault did not strike: nothing was done to them, and nothing written of them. */
+function bystanders({ noticed }: Evidence, { left }: Surroundings, { struck }: Outcome): string[] {
+  const victims = new Set(struck);
+  const others = (found: ReadonlyMap<string, string>) =>
+    [...found].filter(([device]) => !victims.has(device));
+  return [
+    ...others(noticed).map(([device, line]) => `bystander ${device}: ${line}`),
+    ...others(left).map(([device, state]) => `bystander ${device} was ${state}`),
+  ];
+}
+
+const unless = (holds: boolean, text: string): string[] => (holds ? [] : [text]);
+
+/** All sources must tell the same number. */
+function same(what: string, told: Readonly<Record<string, number>>): string[] {
+  const numbers = new Set(Object.values(told));
+  const text = Object.entries(told).map(([who, number]) => `${number} by the ${who}`);
+  return unless(numbers.size === 1, `${what}: ${text.join(', ')}`);
+}

@@ -1,0 +1,192 @@
+import { isActive, readServers } from '../../haproxy/status.ts';
+import { startTraffic, type TrafficFigures } from '../../haproxy/traffic/traffic.ts';
+import { runVerb } from '../../../src/commands/machine/verb.ts';
+import { ORDERS_KEPT } from '../../../src/domain/policy.ts';
+import { budgetOfAll, type Outcome, type Scenario, type Stage } from './scenario.ts';
+import { devicesOf } from './truth.ts';
+import { servedOutOfTurn } from './turns.ts';
+
+/** New connections; at least so many must have been made for the figures to mean something. */
+const PER_SECOND = 60;
+const PER_SECOND_MIN = 50;
+const HELD = 20;
+/** A client keeps its connection so long, which is shorter than the grace of a drain. */
+const HOLD_MS = [1_000, 5_000] as const;
+const AT_ONCE = 3;
+const SETTLED_MS = 90_000;
+const ROLLED_MS = 400_000;
+/** There is traffic for so long before the orders and after the last machine is back. */
+const AROUND_MS = 2_000;
+const SAMPLE_MS = 100;
+
+/** Every machine is interrupted by plan, and clients must not notice. */
+export const rolling = ({ drain }: { readonly drain: boolean }): Scenario => ({
+  machinesMin: 4,
+  machinesUsual: 12,
+  summary: `an operator reboots all machines under live traffic${drain ? '' : ', none is drained'}`,
+  figures: {
+    requestsPerSecond: 'new connections per second',
+    requests: 'requests on new connections',
+    refused: 'refused',
+    ended: 'held connections that their clients ended',
+    cut: 'held connections that were cut',
+    outOfTurn: 'requests to machines that were let go',
+    minActiveSeen: 'members that got traffic, at least',
+    seconds: 'seconds',
+  },
+  pool: { by: 'haproxy', atOnce: AT_ONCE },
+  perLocation: (machines) => machines,
+  profile: () => ({ recoverer: {} }),
+  play: (stage) => play(stage, drain),
+});
+
+async function play(stage: Stage, drain: boolean): Promise<Outcome> {
+  const { machines, hosts, until, pass, now } = stage;
+  const outcome = (broken: readonly string[], figures: Readonly<Record<string, number>> = {}) => ({
+    struck: devicesOf(hosts.list()),
+    budget: budgetOfAll(machines) + ORDERS_KEPT,
+    broken,
+    figures,
+  });
+  const isWhole = async () => (await activeNow(stage)) === machines;
+  if (!(await until(isWhole, SETTLED_MS))) {
+    return outcome([`${await activeNow(stage)} of ${machines} machines became members`]);
+  }
+  const boots = bootIds(stage);
+  const watched = watch(stage);
+  try {
+    const beganAt = now();
+    await pass(AROUND_MS);
+    const { refusals, keys } = await orderReboots(stage, drain);
+    const lacking = () =>
+      [...bootIds(stage)].flatMap(([id, boot]) => (boots.get(id) === boot ? [id] : []));
+    const isOver = async () =>
+      lacking().length === 0 && stage.healthy() === machines && (await isWhole());
+    const inTime = refusals.length > 0 || (await until(isOver, ROLLED_MS));
+    const seconds = rounded((now() - beganAt) / 1_000);
+    await pass(AROUND_MS);
+    const { traffic, minActiveSeen, outOfTurn } = await watched.end();
+    const { requests, refused, ended, cut } = traffic;
+    const perSecond = rounded(traffic.perSecond);
+    const figures = { refused, cut, minActiveSeen, outOfTurn, requests, ended, seconds };
+    return outcome(
+      [
+        ...refusals,
+        ...unless(inTime, `${await activeNow(stage)} of ${machines} are members again`),
+        ...(await ordersOf(lacking(), keys, stage)),
+        ...unless(perSecond >= PER_SECOND_MIN, `only ${perSecond} new connections per second`),
+        ...unless(ended > 0, 'no held connection was ended by its client'),
+        ...unless(
+          minActiveSeen >= machines - AT_ONCE,
+          `${minActiveSeen} members got traffic at some time, ${AT_ONCE} may be out at once`,
+        ),
+        ...unless(outOfTurn === 0, `${outOfTurn} requests reached machines that were let go`),
+        ...complaintsOf(traffic),
+      ],
+      { ...figures, requestsPerSecond: perSecond },
+    );
+  } finally {
+    await watched.end();
+  }
+}
+
+/** Members that HAProxy itself sends new connections to. */
+const activeNow = async (stage: Stage): Promise<number> =>
+  (await readServers(stage.pool().haproxy!)).filter(isActive).length;
+
+const bootIds = ({ hosts }: Stage): Map<string, string | undefined> =>
+  new Map(hosts.list().map(({ deviceId, bootId }) => [deviceId, bootId]));
+
+interface Ordered {
+  /** What was not filed, and why. */
+  readonly refusals: readonly string[];
+  /** Of each order, by its slot. */
+  readonly keys: ReadonlyMap<string, string>;
+}
+
+/** As `shepherd machine reboot --all` does. */
+async function orderReboots({ machines, means }: Stage, drain: boolean): Promise<Ordered> {
+  const { text, exitCode } = await runVerb(
+    {
+      wish: () => ({ verb: 'reboot', force: false, ...(!drain && { drain: 'skip' as const }) }),
+      selector: { all: true },
+      expectCount: machines,
+      dryRun: false,
+      yes: true,
+      by: 'sim',
+      reason: 'scenario rolling',
+      json: true,
+    },
+    means,
+  );
+  const refusals = exitCode === 0 ? [] : [`the orders were not taken: ${text}`];
+  const { requests } = JSON.parse(text) as {
+    readonly requests: readonly { readonly slot: string; readonly key: string }[];
+  };
+  return { refusals, keys: new Map(requests.map(({ slot, key }) => [slot, key])) };
+}
+
+/** Of machines that were not rebooted: what became of their orders. */
+export async function ordersOf(
+  devices: readonly string[],
+  keys: ReadonlyMap<string, string>,
+  { daemon, means }: Stage,
+): Promise<string[]> {
+  if (devices.length === 0) return [];
+  const states = await means.bmdb.requests.read([...keys.values()], means.signal);
+  const { machines } = daemon.fleet.snapshot();
+  return devices.map((device) => {
+    const slot = machines.find(({ providerId }) => providerId === device)?.slot ?? 'no slot';
+    const order = states.find(({ key }) => key === keys.get(slot));
+    const end = order ? `${order.state}: ${order.outcome ?? 'nothing was told yet'}` : 'not filed';
+    return `${slot} (device ${device}) was not rebooted; its order is ${end}`;
+  });
+}
+
+interface Seen {
+  readonly traffic: TrafficFigures;
+  readonly minActiveSeen: number;
+  readonly outOfTurn: number;
+}
+
+/** Sends traffic, and looks at machines and balancer meanwhile. */
+function watch(stage: Stage): { end(): Promise<Seen> } {
+  const served: Parameters<typeof servedOutOfTurn>[0][number][] = [];
+  const endRequests = stage.hosts.watchRequests((request) => served.push(request));
+  const traffic = startTraffic({
+    to: stage.pool().clients,
+    perSecond: PER_SECOND,
+    held: HELD,
+    holdMs: HOLD_MS,
+    chance: stage.means.random.next,
+  });
+  let isOver = false;
+  let minActiveSeen = Number.POSITIVE_INFINITY;
+  const sampling = (async () => {
+    while (!isOver) {
+      minActiveSeen = Math.min(minActiveSeen, await activeNow(stage));
+      await stage.pass(SAMPLE_MS);
+    }
+  })();
+  // Told when it is ended; the scenario may fail before.
+  sampling.catch(() => undefined);
+  const end = async (): Promise<Seen> => {
+    isOver = true;
+    const figures = await traffic.stop();
+    endRequests();
+    await sampling;
+    const outOfTurn = servedOutOfTurn(served, await stage.audit.memberships()).length;
+    return { traffic: figures, minActiveSeen, outOfTurn };
+  };
+  let ending: Promise<Seen> | undefined;
+  return { end: () => (ending ??= end()) };
+}
+
+const complaintsOf = ({ refused, cut, failures }: TrafficFigures): string[] => [
+  ...unless(refused === 0, `${refused} requests were refused`),
+  ...unless(cut === 0, `${cut} held connections were cut`),
+  ...[...failures].map(([what, count]) => `${count} × ${what}`),
+];
+
+const unless = (holds: boolean, text: string): string[] => (holds ? [] : [text]);
+const rounded = (value: number): number => Math.round(value * 10) / 10;

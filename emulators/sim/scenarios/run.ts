@@ -1,0 +1,183 @@
+import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
+import { createDaemonLog } from '../../../src/adapters/log/pino-log.ts';
+import type { Log } from '../../../src/adapters/log/port.ts';
+import { RemoteFailure, UsageError } from '../../../src/domain/errors.ts';
+import { watchForEnd } from '../../../src/commands/signals.ts';
+import type { EquinixWorld } from '../world.ts';
+import { createLiveLine, type LiveLine } from '../../../src/commands/terminal.ts';
+import { toTable } from '../../../src/commands/text-table.ts';
+import { judge, type Verdict } from './check.ts';
+import { deadAgent } from './dead-agent.ts';
+import { flap } from './flap.ts';
+import { rack } from './rack.ts';
+import type { Scenario, ScenarioName, ScenarioReport, Stage } from './scenario.ts';
+import { withStage } from './stage.ts';
+import { rolling } from './rolling.ts';
+import { storm } from './storm.ts';
+import { headlineText } from '../../../src/domain/headline.ts';
+
+const PLAYS: Readonly<Record<ScenarioName, Scenario>> = {
+  storm,
+  rack,
+  flap,
+  'dead-agent': deadAgent,
+  rolling: rolling({ drain: true }),
+};
+const MACHINES = 40;
+/** What the daemon gave up waiting for may still come true, and is to be counted then. */
+const AGREE_MS = 10_000;
+
+export interface ScenarioOptions {
+  readonly scenario: ScenarioName;
+  readonly machines?: number;
+  /** False: machines are interrupted without waiting until their balancers let them go. */
+  readonly drain: boolean;
+  readonly json: boolean;
+  readonly consolePort: number;
+  /** Of the whole scenario, bring-up included. */
+  readonly timeoutMs: number;
+  readonly version: string;
+}
+
+/**
+ * `shepherd sim --scenario`: plays a fault to a simulated fleet and its daemon, and tells whether
+ * what is promised of it holds.
+ * @throws {UsageError} too few machines to show it. @throws {RemoteFailure} it does not hold: what
+ *   was broken; or it was not over in time.
+ */
+export async function playScenario(options: ScenarioOptions): Promise<void> {
+  const { scenario: name, json, drain } = options;
+  if (!drain && name !== 'rolling') throw new UsageError('--no-drain is for --scenario rolling');
+  const scenario = drain ? PLAYS[name] : rolling({ drain });
+  const machines = options.machines ?? scenario.machinesUsual ?? MACHINES;
+  if (machines < scenario.machinesMin) {
+    throw new UsageError(
+      `${name} needs at least ${scenario.machinesMin} machines; give --machines ${scenario.machinesMin} or more`,
+    );
+  }
+  const live = createLiveLine(process.stderr, systemClock);
+  const log = createDaemonLog(
+    {
+      level: json ? 'error' : 'info',
+      format: 'auto',
+      write: live.write,
+      isTerminal: process.stderr.isTTY ?? false,
+    },
+    systemClock,
+  );
+  const verdict = await withEnds(options.timeoutMs, (ends) =>
+    withStage({ ...options, ...ends, machines, scenario, log }, (stage) =>
+      playOn(name, scenario, stage, { live, log, world: ends.world }),
+    ),
+  ).finally(() => {
+    log.close();
+    live.end();
+  });
+  process.stdout.write(json ? `${JSON.stringify(verdict.report)}\n` : textOf(scenario, verdict));
+  if (verdict.broken.length > 0) {
+    throw new RemoteFailure(`${name} broke its promise:\n  ${verdict.broken.join('\n  ')}`);
+  }
+}
+
+interface Ending {
+  readonly signal: AbortSignal;
+  readonly onWorld: (world: EquinixWorld) => void;
+  readonly world: () => EquinixWorld;
+}
+
+/** A signal to stop, or the end of the time, ends what is waited for. */
+async function withEnds<T>(timeoutMs: number, use: (ends: Ending) => Promise<T>): Promise<T> {
+  const ending = new AbortController();
+  const end = (why: string) => ending.abort(new RemoteFailure(why));
+  let world: EquinixWorld | undefined;
+  const late = systemClock.setTimeout(
+    () => end(`it was not over within ${timeoutMs / 1_000} s; give --timeout more`),
+    timeoutMs,
+  );
+  const release = watchForEnd(systemClock, {
+    stop: () => end('stopped before it was over'),
+    abandon: () => world?.abandon(),
+  });
+  try {
+    return await use({
+      signal: ending.signal,
+      onWorld: (opened) => (world = opened),
+      world: () => world!,
+    });
+  } finally {
+    systemClock.clearTimeout(late);
+    release();
+  }
+}
+
+interface Around {
+  readonly live: LiveLine;
+  readonly log: Log;
+  readonly world: () => EquinixWorld;
+}
+
+async function playOn(
+  name: ScenarioName,
+  scenario: Scenario,
+  empty: Omit<Stage, 'mark'>,
+  { live, log, world }: Around,
+): Promise<Verdict> {
+  const { daemon, audit, truth, machines } = empty;
+  const left = new Map<string, string>();
+  let begun = false;
+  const shown = daemon.fleet.changes$.subscribe(({ headline, upserts }) => {
+    live.set(headlineText(headline));
+    if (!begun) return;
+    for (const { providerId, state } of upserts) {
+      if (state !== 'Running' && providerId !== null) left.set(providerId, state);
+    }
+  });
+  try {
+    const startedAt = empty.now();
+    await empty.until(() => isUp(empty), Number.POSITIVE_INFINITY);
+    const seconds = Math.round((empty.now() - startedAt) / 100) / 10;
+    log.info({ machines, seconds, scenario: name }, `all machines run; ${scenario.summary}`);
+    const mark = await audit.mark();
+    truth.begin();
+    begun = true;
+    const beganAtMs = systemClock.now();
+    const frozenBefore = daemon.guard().frozenSeconds;
+    const stage: Stage = { ...empty, mark };
+    const outcome = await scenario.play(stage);
+    const { violations } = world().fakequinix;
+    const around = { name, stage, beganAtMs, violations, left, frozenBefore };
+    let verdict = await judge(around, outcome);
+    const agree = async () => (verdict = await judge(around, outcome)).broken.length === 0;
+    await stage.until(agree, AGREE_MS);
+    return verdict;
+  } finally {
+    shown.unsubscribe();
+  }
+}
+
+/** All report in time, and silence would mean something. */
+const isUp = ({ machines, healthy, daemon }: Omit<Stage, 'mark'>): boolean =>
+  healthy() === machines && daemon.guard().state === 'watching';
+
+function textOf({ summary, figures = {} }: Scenario, { report, broken }: Verdict): string {
+  const { scenario, machines } = report;
+  const outcome = broken.length === 0 ? 'what is promised holds' : 'the promise is broken';
+  const told: Readonly<Record<string, unknown>> = { ...report };
+  const rows = [...ROWS, ...Object.entries(figures)].map(([key, label]) => [
+    label,
+    String(told[key]),
+  ]);
+  return `${scenario}: ${machines} machines, ${summary}; ${outcome}.\n${toTable(rows)}\n`;
+}
+
+const ROWS: readonly (readonly [keyof ScenarioReport, string])[] = [
+  ['running', 'machines that run'],
+  ['restarts', 'agents restarted'],
+  ['reboots', 'reboots'],
+  ['powerCycles', 'power cycles'],
+  ['reinstalls', 'reinstallations'],
+  ['needsHuman', 'need a human'],
+  ['maxRecovering', 'recovering at once, at most'],
+  ['budget', 'recovery budget'],
+  ['frozenSeconds', 'seconds frozen'],
+];

@@ -1,0 +1,318 @@
+import { asyncScheduler, filter, firstValueFrom, map, merge, of, raceWith, timer } from 'rxjs';
+import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
+import { createDaemonLog } from '../../src/adapters/log/pino-log.ts';
+import type { Log } from '../../src/adapters/log/port.ts';
+import type { ConfigInput } from '../../src/config.ts';
+import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
+import { realPorts } from '../../src/daemon/real-ports.ts';
+import { withTimeLimit } from '../../src/daemon/time-limit.ts';
+import { RemoteFailure, UsageError } from '../../src/domain/errors.ts';
+import { headlineText } from '../../src/domain/headline.ts';
+import { providerName, slot } from '../../src/domain/ids.ts';
+import { startChaos } from './chaos.ts';
+import { claimedName } from '../../src/commands/access-program.ts';
+import { loginLink } from '../../src/commands/access/login-link.ts';
+import { trySimContext, type SimContext } from '../../src/commands/remote/sim-context.ts';
+import { watchForEnd } from '../../src/commands/signals.ts';
+import { writeSimConfig } from './config-file.ts';
+import { NO_HAPROXY } from './pool.ts';
+import { SIM_KINDS } from './providers/kinds.ts';
+import type { SimProviderName } from './providers/names.ts';
+import type { SimKind } from './providers/provider.ts';
+import { usedRedfishKind } from './providers/redfish-used.ts';
+import { openWorldOn, simConfig, type SimWorld } from './world.ts';
+import { createLiveLine, type LiveLine } from '../../src/commands/terminal.ts';
+
+export interface SimOptions {
+  readonly provider: SimProviderName;
+  /** The machines of `redfish` run a system already, and are taken in as they are. */
+  readonly adopt: boolean;
+  /** Without it, as many as the data directory holds, else 12. */
+  readonly machines?: number;
+  readonly chaos: boolean;
+  readonly exitWhenRunning: boolean;
+  readonly json: boolean;
+  /** Agents are no processes of their own: for many machines. */
+  readonly light?: boolean;
+  readonly dataDir?: string;
+  readonly consolePort: number;
+  readonly inspectPort?: number;
+  /** With `exitWhenRunning`: gives up after this. */
+  readonly timeoutMs: number;
+  readonly version: string;
+}
+
+/** What one run came to; the line that `--json` prints. */
+export interface SimReport {
+  readonly machines: number;
+  readonly running: number;
+  readonly seconds: number;
+  readonly devicesCreated: number;
+  readonly recoveries: number;
+  /** What was made or claimed, and no machine and no open intent refers to. */
+  readonly leaked: number;
+}
+
+const CHAOS_MEAN_MS = 8_000;
+/** The daemon's inner periods, as quick as the simulated world. */
+export const SIM_TUNING = {
+  ladderResetMs: 20_000,
+  askAgainMs: 10_000,
+  assessMs: 1_000,
+  setbackMaxMs: 2_000,
+  sweepMs: 2_000,
+  scanGapMs: 100,
+  sessionRetryMs: 200,
+};
+
+/**
+ * `shepherd sim`: a simulated fleet and a daemon that keeps it alive, until a signal or until all
+ * machines run. @throws {RemoteFailure} they did not all run in time.
+ */
+export async function sim(options: SimOptions): Promise<void> {
+  const live = createLiveLine(process.stderr, systemClock);
+  const log = createDaemonLog(
+    {
+      level: options.json ? 'warn' : 'info',
+      format: 'auto',
+      write: live.write,
+      isTerminal: process.stderr.isTTY ?? false,
+    },
+    systemClock,
+  );
+  const stopping = new AbortController();
+  let world: SimWorld | undefined;
+  const release = watchForEnd(systemClock, {
+    stop: () => stopping.abort(),
+    abandon: () => world?.abandon(),
+  });
+  try {
+    world = await openWorldOn(kindOf(options), { ...options, pool: { isNeeded: false }, log });
+    await simIn(world, options, { live, log, stopping: stopping.signal });
+  } finally {
+    log.close();
+    live.end();
+    await world?.close();
+    release();
+  }
+}
+
+/** @throws {UsageError} machines of this provider are made, and cannot be there before. */
+function kindOf({ provider, adopt }: SimOptions): SimKind {
+  if (!adopt) return SIM_KINDS[provider];
+  if (provider === 'redfish') return usedRedfishKind;
+  throw new UsageError('--adopt is for --provider redfish');
+}
+
+async function simIn(
+  world: SimWorld,
+  options: SimOptions,
+  around: Pick<Scene, 'live' | 'log' | 'stopping'>,
+): Promise<void> {
+  const startedAt = systemClock.monotonic();
+  const openedMs = systemClock.now();
+  const configFile = writeSimConfig(world, overridesOf(options));
+  const { version } = options;
+  const daemon = await startDaemon({
+    config: simConfig(world, overridesOf(options)),
+    ports: await realPorts({ version, log: around.log }),
+    version,
+    tuning: SIM_TUNING,
+    consoleOption: '--console-port',
+  });
+  try {
+    await watch(options, { ...around, world, daemon, configFile, startedAt, openedMs });
+  } finally {
+    around.live.end();
+    await daemon.stop();
+  }
+}
+
+const overridesOf = ({ consolePort, inspectPort }: SimOptions): Partial<ConfigInput> => ({
+  console: { listen: `127.0.0.1:${consolePort}` },
+  ...(inspectPort !== undefined && { inspect: { port: inspectPort, console: true } }),
+});
+
+interface Scene {
+  readonly world: SimWorld;
+  readonly daemon: Daemon;
+  /** For commands. */
+  readonly configFile: string;
+  readonly live: LiveLine;
+  readonly log: Log;
+  readonly startedAt: number;
+  /** Wall clock (which the database on this machine shares) at the start, epoch ms. */
+  readonly openedMs: number;
+  readonly stopping: AbortSignal;
+}
+
+async function watch(options: SimOptions, scene: Scene): Promise<void> {
+  const { daemon, live, log, world, stopping } = scene;
+  const { machines } = world;
+  const context = options.json ? null : await contextOf(scene);
+  if (!options.json) greet(scene, options, { link: await simLink(scene), context });
+  const shown = daemon.fleet.changes$.subscribe(({ headline }) =>
+    live.set(`${headlineText(headline)} · ${daemon.consoleUrl}`),
+  );
+  try {
+    const inTime = await allRunning(options, scene);
+    if (inTime) log.info({ seconds: secondsOf(scene) }, `${machines} of ${machines} Running`);
+    if (inTime && !options.exitWhenRunning) {
+      const chaos = options.chaos ? startChaosIn(world, log) : null;
+      await Promise.race([aborted(stopping), daemon.stopped]);
+      chaos?.stop();
+    }
+    if (!options.exitWhenRunning && !(options.json && stopping.aborted)) return;
+    const report = await reportOf(scene);
+    process.stdout.write(options.json ? `${JSON.stringify(report)}\n` : sentenceOf(report));
+    if (!inTime && !stopping.aborted) {
+      throw new RemoteFailure(
+        `only ${report.running} of ${machines} machines run after ${report.seconds} s`,
+      );
+    }
+  } finally {
+    shown.unsubscribe();
+    await context?.remove();
+  }
+}
+
+/** Since the start, to a tenth. */
+const secondsOf = ({ startedAt }: Scene): number =>
+  Math.round((systemClock.monotonic() - startedAt) / 100) / 10;
+
+/** Whoever started the simulation may do everything in it. */
+const simLink = ({ daemon }: Scene): Promise<string> =>
+  loginLink(daemon.bmdb, daemon.consoleUrl, {
+    ...{ name: claimedName(), role: 'admin', providers: null },
+  });
+
+/** Commands in another terminal find the fleet by it. */
+const contextOf = ({ daemon, log }: Scene): Promise<SimContext | null> =>
+  trySimContext(
+    { bmdb: daemon.bmdb, url: daemon.consoleUrl, owner: claimedName(), pid: process.pid },
+    (text) => log.warn({}, text),
+  );
+
+interface Ways {
+  readonly link: string;
+  readonly context: SimContext | null;
+}
+
+function greet(
+  { world, daemon, configFile }: Scene,
+  { chaos }: SimOptions,
+  { link, context }: Ways,
+): void {
+  const { machines } = world;
+  const { consoleUrl, inspectorUrl } = daemon;
+  const lines = [
+    `Simulating ${machines} machines on ${world.provider.name}${chaos ? ', some of which will die' : ''}. Ctrl-C ends it.`,
+    `Console:   ${consoleUrl}`,
+    `Log in:    ${link} (once, within ten minutes; later: shepherd ui)`,
+    ...commandLines(context, configFile),
+    ...clientsLines(world),
+    ...(inspectorUrl ? [`Inspector: ${inspectorUrl}`] : []),
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function commandLines(context: SimContext | null, configFile: string): string[] {
+  const emergency = `           or past the console: shepherd machines --config '${configFile}'`;
+  if (context === null) return [`Commands:  SHEPHERD_CONFIG='${configFile}' shepherd machines`];
+  const flag = context.isCurrent ? '' : ` --context ${context.name}`;
+  return [`Commands:  shepherd machines${flag}   (in another terminal)`, emergency];
+}
+
+function clientsLines({ pool }: SimWorld): string[] {
+  if (pool === null) return [];
+  if ('missing' in pool) return [`Clients:   nothing leads them to the machines: ${pool.missing}`];
+  const { host, port } = pool.clients;
+  if (pool.haproxy)
+    return [`Clients:   http://${host}:${port}/ (HAProxy leads them to machines that run)`];
+  return [
+    `Balancer:  an emulator of the Anexia Engine, which leads no clients anywhere: ${NO_HAPROXY}`,
+  ];
+}
+
+/** Runs, and has reported to this daemon: a heartbeat of an earlier run proves nothing. */
+const isHealthy = ({ daemon, world, openedMs }: Scene): boolean => {
+  const running = [...daemon.board.entries.values()].filter(
+    ({ state, substate, view }) =>
+      state === 'Running' && substate === 'healthy' && (view.lastHeartbeatAtMs ?? 0) > openedMs,
+  );
+  return running.length >= world.machines;
+};
+
+/** True when all machines run and have reported; false when time is over or a signal came. */
+const allRunning = (options: SimOptions, scene: Scene): Promise<boolean> =>
+  firstValueFrom(
+    merge(of(null), scene.daemon.fleet.changes$).pipe(
+      filter(() => isHealthy(scene)),
+      map(() => true),
+      raceWith(
+        merge(
+          aborted(scene.stopping),
+          scene.daemon.stopped,
+          options.exitWhenRunning ? timer(options.timeoutMs, asyncScheduler) : [],
+        ).pipe(map(() => false)),
+      ),
+    ),
+  );
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+
+function startChaosIn({ hosts, provider }: SimWorld, log: Log) {
+  const chaosLog = log.child({ component: 'chaos' });
+  return startChaos({
+    hosts,
+    chance: systemRandom.next,
+    meanMs: CHAOS_MEAN_MS,
+    onFault: ({ kind, deviceId }) =>
+      chaosLog.warn({ slot: slot(provider.name, provider.slotOf(deviceId)) }, kind),
+    onError: (err) => chaosLog.error({ err }, 'a fault could not be made'),
+  });
+}
+
+/** The last look at the database may take so long. */
+const SCAN_MS = 10_000;
+
+/** Ids of what was made or claimed, and that neither a machine nor an open creation refers to. */
+export async function leakedIn(
+  { provider }: Pick<SimWorld, 'provider'>,
+  { bmdb }: Pick<Daemon, 'bmdb'>,
+): Promise<readonly string[]> {
+  const records = await recordsIn(provider, bmdb);
+  const made = [...provider.devices(records), ...provider.claims(records)];
+  // Read after them: whatever was made until then was recorded before that.
+  const rows = await withTimeLimit(systemClock, SCAN_MS, bmdb.scan);
+  const known = new Set(rows.machines.map((row) => row.provided?.providerId));
+  const witnesses = rows.intents.map((intent) => intent.witness as string);
+  const leaked = made.filter(({ id, isOf }) => !known.has(id) && !witnesses.some(isOf));
+  return [...new Set(leaked.map(({ id }) => id))];
+}
+
+const recordsIn = ({ name }: SimWorld['provider'], bmdb: Daemon['bmdb']) =>
+  withTimeLimit(systemClock, SCAN_MS, (signal) => bmdb.records.all(providerName(name), signal));
+
+async function reportOf(scene: Scene): Promise<SimReport> {
+  const { daemon, world } = scene;
+  const { machines, provider } = world;
+  const leaked = await leakedIn(world, daemon);
+  const records = await recordsIn(provider, daemon.bmdb);
+  return {
+    machines,
+    running: daemon.board.counts().Running ?? 0,
+    seconds: secondsOf(scene),
+    devicesCreated: provider.devices(records).length,
+    recoveries: daemon.board.recoveries(),
+    leaked: leaked.length,
+  };
+}
+
+const sentenceOf = (report: SimReport): string =>
+  `${report.running} of ${report.machines} machines run after ${report.seconds} s; ` +
+  `${report.devicesCreated} devices, ${report.recoveries} recoveries, ${report.leaked} leaked.\n`;

@@ -1,0 +1,247 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { takeOwnership } from '../../src/adapters/bmdb/embedded/data-directory.ts';
+import { systemRandom } from '../../src/adapters/clock/system-clock.ts';
+import type { Log } from '../../src/adapters/log/port.ts';
+import { loadOrCreateSshKey } from '../../src/adapters/ssh/key-file.ts';
+import { parseConfig, type Config, type ConfigInput } from '../../src/config.ts';
+import { UsageError } from '../../src/domain/errors.ts';
+import type { Fakequinix } from '../equinix/options.ts';
+import { hasLoopbackNetwork } from '../hosts/serving/addresses.ts';
+import { abandonMachines } from '../hosts/processes.ts';
+import { createSimulatedHosts } from '../hosts/simulated-hosts.ts';
+import { makeOwnDirectory } from '../kit/private-path.ts';
+import { equinixKind } from './providers/equinix.ts';
+import type { SimKind, SimProvider } from './providers/provider.ts';
+import { keptPort, openSimPool, type NoPool, type PoolWishes, type SimPool } from './pool.ts';
+import type { SimulatedHosts } from '../hosts/options.ts';
+
+/** The hardware that a simulated fleet runs on: a provider's API and the machines behind it. */
+export interface SimWorld {
+  readonly dir: string;
+  readonly machines: number;
+  readonly provider: SimProvider;
+  readonly hosts: SimulatedHosts;
+  /** Of all machines whose provider tells no other. */
+  readonly sshPort: number;
+  /** Where the daemon listens for agents; 0: on any port, as nobody comes back to it. */
+  readonly agentPort: number;
+  /** What leads clients to the machines, or why nothing does; null: nobody asked for it. */
+  readonly pool: SimPool | NoPool | null;
+  /** Ends the API, the machines and everything that runs on them; removes a throw-away directory. */
+  close(): Promise<void>;
+  /** Kills what runs on the machines, and nothing more: for an end in the same instant. */
+  abandon(): void;
+}
+
+/** A world on an emulator of Equinix Metal. */
+export interface EquinixWorld extends SimWorld {
+  readonly fakequinix: Fakequinix;
+}
+
+export interface SimWorldOptions {
+  /** Without it, as many as the directory holds, else 12. */
+  readonly machines?: number | undefined;
+  /** Kept, and continued by the next run; without one a temporary directory is used and removed. */
+  readonly dataDir?: string;
+  /** Agents are no processes of their own. */
+  readonly light?: boolean;
+  /** The machines stand in locations of this many each; without it, as the provider's default is. */
+  readonly perLocation?: number;
+  /** Each machine has a disk of so many bytes that agents can install to; else none. */
+  readonly diskBytes?: number;
+  /** Machines serve, and a balancer leads clients to them; without it, nobody does. */
+  readonly pool?: PoolWishes & {
+    /** Else there is none where none can be. */ readonly isNeeded: boolean;
+  };
+  readonly log: Log;
+}
+
+/** As {@link openWorldOn}, on Equinix Metal. */
+export async function openSimWorld(options: SimWorldOptions): Promise<EquinixWorld> {
+  const world = await openWorldOn(equinixKind, options);
+  return { ...world, fakequinix: world.provider.fakequinix };
+}
+
+/**
+ * @throws {UsageError} another living process uses the directory, another user may write there, or
+ *   it holds another number of machines than was asked for; or the emulator keeps nothing in one.
+ */
+export async function openWorldOn<Provider extends SimProvider>(
+  kind: SimKind<Provider>,
+  options: SimWorldOptions,
+): Promise<SimWorld & { readonly provider: Provider }> {
+  if (options.dataDir !== undefined && !kind.isKept) {
+    throw new UsageError('this emulator forgets what it holds: leave --data-dir out');
+  }
+  const throwaway = options.dataDir === undefined;
+  const dir = resolve(options.dataDir ?? mkdtempSync(join(tmpdir(), 'shepherd-sim-')));
+  makeOwnDirectory(dir);
+  const owner = join(dir, 'owner');
+  await takeOwnership(dir, owner);
+  const leave = () => rmSync(throwaway ? dir : owner, { recursive: true, force: true });
+  try {
+    const agentPort = throwaway ? 0 : await keptAgentPort(dir, options.log);
+    const opened = await poolIn(dir, options);
+    const pool = poolOf({ pool: opened });
+    const { provider, hosts, sshPort } = await startWorld(kind, dir, options, pool).catch(
+      async (error: unknown) => {
+        await pool?.close();
+        throw error;
+      },
+    );
+    return {
+      dir,
+      machines: provider.machines,
+      provider,
+      hosts,
+      sshPort,
+      agentPort,
+      pool: opened,
+      async close() {
+        await provider.close();
+        await hosts.close();
+        await pool?.close();
+        leave();
+      },
+      abandon() {
+        pool?.abandon();
+        abandonMachines(dir);
+        leave();
+      },
+    };
+  } catch (error) {
+    leave();
+    throw error;
+  }
+}
+
+/** Agents of an earlier run know the port that they were told then, so it stays while it can. */
+const keptAgentPort = (dir: string, log: Log): Promise<number> =>
+  keptPort(join(dir, 'agent-port'), (port) =>
+    log.warn({ port }, 'the port of the agent server was taken: agents are started anew'),
+  );
+
+/** @throws {UsageError} it is needed, and this computer lacks something. */
+async function poolIn(
+  dir: string,
+  { pool, log }: SimWorldOptions,
+): Promise<SimPool | NoPool | null> {
+  if (!pool) return null;
+  const opened = await openSimPool({ dir: join(dir, 'pool'), ...pool, log });
+  if (pool.isNeeded && 'missing' in opened) throw new UsageError(opened.missing);
+  return opened;
+}
+
+/** Null: there is none. */
+export const poolOf = ({ pool }: Pick<SimWorld, 'pool'>): SimPool | null =>
+  pool === null || 'missing' in pool ? null : pool;
+
+async function startWorld<Provider extends SimProvider>(
+  kind: SimKind<Provider>,
+  dir: string,
+  options: SimWorldOptions,
+  pool: SimPool | null,
+) {
+  const { machines, log, light = false, perLocation, diskBytes } = options;
+  const sshPort = kind.onePort ? await onePort(dir, log) : 22;
+  const { publicLine } = await loadOrCreateSshKey(sshKeyPath(dir));
+  let provider: Provider | null = null;
+  const hosts = createSimulatedHosts({
+    dir: join(dir, 'machines'),
+    log: log.child({ component: 'machines' }),
+    random: systemRandom,
+    light,
+    ...(diskBytes !== undefined && { diskBytes }),
+    ...(pool && { serving: { port: pool.internalPort } }),
+    ...(kind.onePort && { sshPort }),
+    play: (deviceId, argv) => provider?.play?.(deviceId, argv),
+    // Whoever logs in runs programs as we do: nobody but the daemon of this fleet.
+    admitted: [publicLine],
+  });
+  try {
+    const started = { dir, machines, perLocation, hosts, sshPort, publicLine, log };
+    provider = await kind.start(started);
+    return { provider, hosts, sshPort };
+  } catch (error) {
+    await hosts.close();
+    throw error;
+  }
+}
+
+/** @throws {UsageError} machines cannot have addresses of their own here. */
+async function onePort(dir: string, log: Log): Promise<number> {
+  if (!(await hasLoopbackNetwork())) {
+    throw new UsageError('machines need addresses of 127.0.0.0/8, which this system does not have');
+  }
+  return keptPort(join(dir, 'ssh-port'), (port) =>
+    log.warn({ port }, 'the port of SSH was taken: machines have a new one'),
+  );
+}
+
+const sshKeyPath = (dir: string) => join(dir, 'ssh-key');
+
+/** Name of the provider in a fleet on Equinix Metal. */
+export const SIM_PROVIDER = 'equinix';
+
+/** The configuration of a daemon for this world, with times as quick as the world's. */
+export const simConfig = (world: ConfiguredWorld, overrides: Partial<ConfigInput>): Config =>
+  parseSimConfig(world, { ...simInput(world), ...overrides });
+
+/** What of a world its daemon must be told. */
+export type ConfiguredWorld = Pick<SimWorld, 'dir' | 'provider' | 'machines'> &
+  Partial<Pick<SimWorld, 'agentPort' | 'pool' | 'sshPort'>>;
+
+/** As {@link parseConfig}; may refer to secrets of the world's provider, and to what `env` holds. */
+export function parseSimConfig(
+  { dir, provider }: ConfiguredWorld,
+  input: ConfigInput,
+  env: Readonly<Record<string, string>> = {},
+): Config {
+  const secrets = Object.entries(provider.secrets).map(([name, value]) => [PREFIX + name, value]);
+  const known = Object.fromEntries(secrets) as Record<string, string>;
+  return parseConfig(input, { env: { ...known, ...env }, baseDirectory: dir });
+}
+
+const PREFIX = 'SHEPHERD_SIM_';
+const inEnvironment = (secret: string): string => `\${${PREFIX}${secret}}`;
+
+/** The same as {@link simConfig}, as it would be written. */
+export const simInput = (
+  { dir, provider, machines, agentPort = 0, pool = null, sshPort = 22 }: ConfiguredWorld,
+  refer: (secret: string) => string = inEnvironment,
+) =>
+  ({
+    database: { embedded: { dataDir: join(dir, 'postgres') } },
+    session: { interval: '5s' },
+    providers: { [provider.name]: provider.section(refer) },
+    provisioner: {
+      maxMachines: machines,
+      reconcilerRate: '1s',
+      deviceCreationRate: '20ms',
+      reservationChunkSize: 20,
+      concurrentCreations: 20,
+      penalty: '10s',
+    },
+    agent: { heartbeatPeriod: '1s', heartbeatDeadline: '5s', firstHeartbeatDeadline: '20s' },
+    ssh: { keyPath: sshKeyPath(dir), port: sshPort },
+    agentServer: {
+      listen: `127.0.0.1:${agentPort}`,
+      devCertificates: { dir: join(dir, 'certificates') },
+    },
+    initializer: { backoff: QUICK_BACKOFF },
+    recoverer: { backoff: QUICK_BACKOFF, ladder: QUICK_LADDER, pollInterval: '250ms' },
+    guard: { newFor: '30s', calmFor: '10s' },
+    mirror: { scanInterval: '5s', listInterval: '1s' },
+    console: { listen: '127.0.0.1:4243' },
+    ...poolOf({ pool })?.input,
+  }) satisfies ConfigInput;
+
+const QUICK_LADDER = {
+  restartingAgent: { patience: '5s' },
+  rebooting: { patience: '20s' },
+  powerCycling: { patience: '20s' },
+  reinstalling: { patience: '60s' },
+};
+const QUICK_BACKOFF = { initial: '1s', exponent: 1.2, maximum: '10s' };

@@ -1,0 +1,39 @@
+import { execFile } from 'node:child_process';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { takeFreePort } from '../../../src/adapters/network/free-port.ts';
+
+/** Instead of chance these, in turn; lower than any that chance gives to other tests. */
+const ports =
+  (...all: number[]) =>
+  () =>
+    all.shift()!;
+
+/** What another process finds when it claims the port that this one took. */
+const CLAIM = `
+  const server = require('node:net').createServer();
+  server.once('error', ({ code }) => console.log(code));
+  server.listen('\\0shepherd-port-' + process.argv[1], () => { console.log('free'); server.close(); });
+`;
+const claimedElsewhere = async (port: number) => {
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', CLAIM, String(port)]);
+  return stdout.trim();
+};
+
+test('a port that was taken is given to nobody else, though nobody listens there', async () => {
+  expect(await claimedElsewhere(9_001)).toBe('free');
+  expect(await takeFreePort(new Set(), ports(9_001))).toBe(9_001);
+  expect(await claimedElsewhere(9_001)).toBe('EADDRINUSE');
+  const second = await takeFreePort(new Set(), ports(9_001, 9_002));
+  expect(second, 'to another simulator of this process').toBe(9_002);
+});
+
+test('a port where somebody listens is not taken', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  expect(await takeFreePort(new Set(), ports(port, 9_003))).toBe(9_003);
+  server.close();
+});

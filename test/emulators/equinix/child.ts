@@ -1,0 +1,11 @@
+import { startFakequinix } from '../../../emulators/equinix/fakequinix.ts';
+
+/** A Fakequinix in its own process, for a test that kills it. Prints one JSON line. */
+const fakequinix = await startFakequinix({
+  listen: { host: '127.0.0.1', port: 0 },
+  profile: 'real',
+  reservations: 20,
+  stateFile: process.argv[2]!,
+});
+const { url, tokens, projectId } = fakequinix;
+console.log(JSON.stringify({ url, token: tokens.user, projectId }));

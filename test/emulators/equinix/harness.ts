@@ -1,0 +1,126 @@
+import { onTestFinished } from 'vitest';
+import type { MachineHooks, SimulatedDevice } from '../../../emulators/kit/hooks.ts';
+import type { Fakequinix, FakequinixOptions } from '../../../emulators/equinix/options.ts';
+import { startFakequinix } from '../../../emulators/equinix/fakequinix.ts';
+
+/** After this long a new device is active. */
+export const ACTIVE_MS = 245_000;
+
+/** An emulator with a manual clock and 6 reservations, closed after the test. */
+export async function start(options: Partial<FakequinixOptions> = {}): Promise<Fakequinix> {
+  const fakequinix = await startFakequinix({
+    listen: { host: '127.0.0.1', port: 0 },
+    profile: 'real',
+    clock: 'manual',
+    reservations: 6,
+    ...options,
+  });
+  onTestFinished(() => fakequinix.close());
+  return fakequinix;
+}
+
+/** Machines that exist in what is told of them alone. */
+export function hooksOf(
+  tell: (call: keyof MachineHooks, device: Partial<SimulatedDevice>) => void,
+): MachineHooks {
+  const told = (call: keyof MachineHooks) => async () => tell(call, {});
+  return {
+    assign: async (device) => {
+      tell('assign', device);
+      return { address: '127.0.0.1', sshPort: 2201 };
+    },
+    up: told('up'),
+    down: told('down'),
+    reinstalled: told('reinstalled'),
+    gone: told('gone'),
+  };
+}
+
+export interface Reply {
+  readonly status: number;
+  /** The parsed body; undefined when it was empty. */
+  readonly body: Json;
+  readonly headers: Headers;
+}
+/** Whatever the server sent, for a test to look into. */
+export type Json = { readonly [field: string]: Json } & ReadonlyArray<Json>;
+export type Client = (
+  method: string,
+  path: string,
+  body?: unknown,
+  init?: RequestInit,
+) => Promise<Reply>;
+
+/** Calls below the base URL; with a null token none is sent. */
+export const clientOf =
+  (fakequinix: Fakequinix, token: string | null = fakequinix.tokens.user): Client =>
+  (method, path, body, init) =>
+    send(
+      `${fakequinix.url}${path}`,
+      method,
+      { ...(token === null ? {} : { 'x-auth-token': token }) },
+      body,
+      init,
+    );
+
+/** Calls below the admin URL. */
+export const adminOf =
+  (fakequinix: Fakequinix): Client =>
+  (method, path, body, init) =>
+    send(
+      `${fakequinix.adminUrl}${path}`,
+      method,
+      { 'x-fake-admin': fakequinix.tokens.admin },
+      body,
+      init,
+    );
+
+async function send(
+  url: string,
+  method: string,
+  headers: Record<string, string>,
+  body: unknown,
+  init: RequestInit = {},
+): Promise<Reply> {
+  const response = await fetch(url, {
+    method,
+    redirect: 'manual',
+    headers: { ...headers, 'content-type': 'application/json', accept: 'application/json' },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    ...init,
+  });
+  const text = await response.text();
+  const parsed: unknown = text === '' ? undefined : JSON.parse(text);
+  return { status: response.status, body: parsed as Json, headers: response.headers };
+}
+
+/** A string somewhere in a body. @throws {Error} when it is something else. */
+export function text(value: unknown): string {
+  if (typeof value !== 'string') throw new Error(`not a string: ${JSON.stringify(value)}`);
+  return value;
+}
+
+/** A create body on the n-th reservation. */
+export const createOn = (fakequinix: Fakequinix, index = 0, more: object = {}) => ({
+  hostname: `machine-${index}`,
+  plan: 'm3.large.x86',
+  operating_system: 'ubuntu_22_04',
+  hardware_reservation_id: fakequinix.reservations()[index]!.id,
+  ...more,
+});
+
+/** Creates a device on the n-th reservation and answers its id. */
+export async function createDevice(fakequinix: Fakequinix, index = 0, more: object = {}) {
+  const reply = await clientOf(fakequinix)(
+    'POST',
+    `/projects/${fakequinix.projectId}/devices`,
+    createOn(fakequinix, index, more),
+  );
+  if (reply.status !== 201) throw new Error(`create answered ${reply.status}`);
+  return text(reply.body['id']);
+}
+
+export const KEY =
+  'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBNnNDXDDGMDZnOIYQPMsFKg6zBcqkxYdqyCqlYqPZpG fleet';
+export const OTHER_KEY =
+  'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHmvNk5xmS0xUj0qXVyVmgGvEXRtDUIcvDhJJB1b0Zqk other';

@@ -1,0 +1,217 @@
+import { createServer } from 'node:net';
+import { expect, onTestFinished } from 'vitest';
+import type { FakeClock } from '../../emulators/equinix/time/clock.ts';
+import { createManualClock } from '../../emulators/equinix/time/clock.ts';
+import { startFakengine } from '../../emulators/anexia/fakengine.ts';
+import { testRows } from '../support/rows.ts';
+import { startFish } from './redfish/harness.ts';
+import { startLatitude } from './latitude/harness.ts';
+import { createOn, clientOf as quinixOf, start as startQuinix } from './equinix/harness.ts';
+import { nameOf, rename } from './hetzner-robot/fault-steps.ts';
+import { SERVER, startRobot } from './hetzner-robot/harness.ts';
+
+/** What all emulators have in common, as a test needs it. */
+interface Emulator {
+  readonly fake: {
+    addFault(rule: never): unknown;
+    requests(): readonly {
+      readonly status: number | null;
+      readonly fate: string;
+      readonly executed: boolean;
+    }[];
+    faults(): readonly unknown[];
+    close(): Promise<void>;
+  };
+  readonly url: string;
+  /** A look, and the change that `isChanged` tells of; each answers the status. */
+  read(signal?: AbortSignal): Promise<{ readonly status: number }>;
+  change(): Promise<{ readonly status: number }>;
+  isChanged(): boolean | Promise<boolean>;
+  /** Ids of its world, which the seed decides. */
+  readonly ids: unknown;
+  /** What lets somebody in. */
+  readonly secrets: readonly string[];
+  /** The method of the change, which rules name. */
+  readonly method: string;
+}
+interface Options {
+  readonly clock: FakeClock;
+  readonly seed?: number;
+}
+
+const EMULATORS: Readonly<Record<string, (options: Options) => Promise<Emulator>>> = {
+  fakequinix: async (options) => {
+    const fake = await startQuinix(options);
+    const call = quinixOf(fake);
+    const path = `/projects/${fake.projectId}/devices`;
+    const onDemand = { hardware_reservation_id: '', metro: 'fr' };
+    return {
+      ...{ fake, url: fake.url, method: 'POST', ids: [fake.projectId, fake.reservations()] },
+      secrets: Object.values(fake.tokens),
+      read: (signal) => call('GET', '/user', undefined, signal ? { signal } : {}),
+      change: () => call('POST', path, createOn(fake, 0, onDemand)),
+      isChanged: () => fake.devices().length > 0,
+    };
+  },
+  fakelatitude: async (options) => {
+    const { fake, ask, create } = await startLatitude(options);
+    return {
+      ...{ fake, url: fake.url, method: 'POST', ids: fake.project },
+      secrets: [fake.token, fake.otherToken],
+      read: (signal) => ask('GET', '/servers', { unjudged: true, ...(signal && { signal }) }),
+      change: () => create('a', {}, { unjudged: true }),
+      isChanged: () => fake.servers().length > 0,
+    };
+  },
+  fakefish: async (options) => {
+    const { fake, ask, path } = await startFish(options);
+    const [bmc] = fake.bmcs();
+    return {
+      ...{ fake, url: bmc!.url, method: 'PATCH' },
+      ids: bmc!.systems.map(({ serial, mac }) => [serial, mac]),
+      secrets: [],
+      read: (signal) => ask('GET', path, signal ? { signal } : {}),
+      change: () => ask('PATCH', path, { body: { AssetTag: 'rack-7' } }),
+      isChanged: async () => (await ask('GET', path)).body['AssetTag'] === 'rack-7',
+    };
+  },
+  fakerobot: async (options) => {
+    const robot = await startRobot(options);
+    const { fake, ask } = robot;
+    return {
+      ...{ fake, url: fake.url, method: 'POST', ids: robot.machine().wwns },
+      secrets: [],
+      read: (signal) => ask('GET', `/server/${SERVER}`, signal ? { signal } : {}),
+      change: () => rename(robot),
+      isChanged: async () => (await nameOf(robot)) === 'shep-a',
+    };
+  },
+  fakengine: async (options) => {
+    const fake = await startFakengine({ listen: { host: '127.0.0.1', port: 0 }, ...options });
+    onTestFinished(() => fake.close());
+    const headers = {
+      authorization: `Token ${fake.tokens.api}`,
+      'content-type': 'application/json',
+    };
+    const ask = async (init: RequestInit) => {
+      const reply = await fetch(`${fake.url}/api/LBaaS/v1/backend.json`, { headers, ...init });
+      return { status: reply.status, text: await reply.text() };
+    };
+    const body = JSON.stringify({ name: 'a', mode: 'tcp', load_balancer: fake.loadBalancers[0] });
+    return {
+      ...{ fake, url: fake.url, method: 'POST', ids: fake.loadBalancers },
+      secrets: [fake.tokens.api],
+      read: (signal) => ask(signal ? { signal } : {}),
+      change: () => ask({ method: 'POST', body }),
+      isChanged: () => fake.objects().length > 0,
+    };
+  },
+};
+
+/** An effect on a change: the status of its answer, null if there is none, and whether it was made. */
+const SPOILT: readonly (readonly [effect: object, status: number | null, isChanged: boolean])[] = [
+  [{ type: 'status', code: 503 }, 503, false],
+  [{ type: 'status', code: 502, executed: true }, 502, true],
+  [{ type: 'drop', phase: 'before' }, null, false],
+  [{ type: 'drop', phase: 'after' }, null, true],
+];
+
+const rows = Object.entries(EMULATORS);
+type Start = (typeof rows)[number][1];
+const started = (start: Start, seed?: number) =>
+  start({ clock: createManualClock(Date.UTC(2026, 0, 1)), ...(seed && { seed }) });
+
+testRows(
+  rows.flatMap(([name, start]) => SPOILT.map((spoilt) => [name, ...spoilt, start] as const)),
+)(
+  '%s: spoils a change by %j, with %j; made: %j',
+  async (_name, effect, status, isChanged, start) => {
+    const { fake, method, change, isChanged: look } = await started(start);
+    await fake.addFault({ match: { method }, times: 1, effect } as never);
+    const reply = await change().catch(() => ({ status: null }));
+    expect(reply.status).toBe(status);
+    const fate = status === null ? 'dropped' : 'replied';
+    expect(fake.requests().at(-1)).toMatchObject({ status, fate, executed: isChanged });
+    expect(await look()).toBe(isChanged);
+    expect((await change()).status).toBeLessThan(300);
+  },
+);
+
+testRows(rows)('%s: sends a body that is no JSON', async (_name, start) => {
+  const { fake, read } = await started(start);
+  for (const kind of ['truncated', 'html'] as const) {
+    await fake.addFault({ times: 1, effect: { type: 'garbage', kind } } as never);
+    const parsed = read().then((reply) => ('text' in reply ? JSON.parse(String(reply.text)) : 0));
+    await expect(parsed).rejects.toThrow(SyntaxError);
+    expect(fake.requests().at(-1)).toMatchObject({ status: 200 });
+  }
+  expect((await read()).status).toBe(200);
+});
+
+testRows(rows)('%s: delays an answer on its own clock', async (_name, start) => {
+  const clock = createManualClock(0);
+  const { fake, read } = await start({ clock });
+  await fake.addFault({ times: 1, effect: { type: 'latency', ms: 500 } } as never);
+  let isOver = false;
+  const reply = read().finally(() => (isOver = true));
+  await expect.poll(() => fake.requests().some(({ status }) => status === null)).toBe(true);
+  clock.stepTowards(499);
+  expect(await Promise.race([read().then(() => isOver), reply.then(() => true)])).toBe(false);
+  clock.stepTowards(500);
+  expect((await reply).status).toBe(200);
+});
+
+testRows(rows)('%s: hangs until the client leaves', async (_name, start) => {
+  const { fake, read } = await started(start);
+  await fake.addFault({ times: 1, effect: { type: 'hang', phase: 'before' } } as never);
+  const patience = new AbortController();
+  const asked = expect(read(patience.signal)).rejects.toThrow(/abort/);
+  await expect.poll(() => fake.requests().at(-1)?.fate).toBe('hung');
+  patience.abort();
+  await asked;
+  expect((await read()).status).toBe(200);
+});
+
+testRows(rows)('%s: ends while a request hangs and another waits', async (_name, start) => {
+  const { fake, read, change, method, url } = await started(start);
+  await fake.addFault({
+    match: { method: 'GET' },
+    effect: { type: 'hang', phase: 'before' },
+  } as never);
+  await fake.addFault({ match: { method }, effect: { type: 'latency', ms: 1_000 } } as never);
+  const ends = Promise.allSettled([read(), change()]);
+  await expect.poll(() => fake.requests().length).toBe(2);
+  await Promise.all([fake.close(), fake.close()]);
+  expect((await ends).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  const next = createServer();
+  await new Promise<void>((resolve) => {
+    next.listen(Number(new URL(url).port), '127.0.0.1', resolve);
+  });
+  await new Promise((resolve) => next.close(resolve));
+});
+
+testRows(rows)('%s: refuses rules that could never strike', async (_name, start) => {
+  const { fake } = await started(start);
+  for (const [rule, message] of [
+    [{ effect: { type: 'unheard' } }, /effect/],
+    [{ match: { route: '/nowhere' }, effect: { type: 'status', code: 500 } }, /no route \/nowhere/],
+  ] as const) {
+    await expect((async () => fake.addFault(rule as never))()).rejects.toThrow(message);
+  }
+  expect(fake.faults()).toEqual([]);
+});
+
+testRows(rows)(
+  '%s: makes the same ids of the same seed, and never the same secrets',
+  async (_name, start) => {
+    const [one, again, other] = [
+      await started(start, 7),
+      await started(start, 7),
+      await started(start, 8),
+    ];
+    expect(again.ids).toEqual(one.ids);
+    expect(other.ids).not.toEqual(one.ids);
+    const secrets = [...one.secrets, ...again.secrets];
+    expect(new Set(secrets).size).toBe(secrets.length);
+  },
+);

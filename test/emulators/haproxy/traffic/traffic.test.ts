@@ -1,0 +1,128 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import {
+  startTraffic,
+  type Traffic,
+  type TrafficFigures,
+} from '../../../../emulators/haproxy/traffic/traffic.ts';
+
+/** A service, and what can be done to its connections. */
+async function serve(port = 0) {
+  const sockets = new Map<Socket, number>();
+  const server: Server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
+    sockets.set(request.socket, (sockets.get(request.socket) ?? 0) + 1);
+    response.end('well\n');
+  });
+  server.on('connection', (socket) => {
+    sockets.set(socket, 0);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const close = () => {
+    server.close();
+    for (const socket of sockets.keys()) socket.destroy();
+  };
+  onTestFinished(close);
+  return {
+    port: (server.address() as AddressInfo).port,
+    close,
+    /** Connections that have carried more than one request. */
+    held: () => [...sockets].filter(([, count]) => count > 1).map(([socket]) => socket),
+  };
+}
+
+function send(port: number, more: { perSecond?: number; held?: number; hold?: number } = {}) {
+  const { perSecond = 100, held = 4, hold = 400 } = more;
+  const traffic = startTraffic({
+    to: { host: '127.0.0.1', port },
+    perSecond,
+    held,
+    holdMs: [hold, hold],
+    chance: () => 0.5,
+  });
+  onTestFinished(async () => void (await traffic.stop()));
+  return traffic;
+}
+const seen = (traffic: Traffic, question: (figures: TrafficFigures) => boolean) =>
+  vi.waitFor(() => expect(question(traffic.figures())).toBe(true), 30_000);
+
+test('clients that find a server are answered, and end what they held by themselves', async () => {
+  const traffic = send((await serve()).port);
+  await seen(traffic, ({ answered, ended }) => answered >= 50 && ended >= 8);
+  const { requests, answered, refused, cut, failures } = await traffic.stop();
+  expect({ refused, cut, failures }).toEqual({ refused: 0, cut: 0, failures: new Map() });
+  expect(answered).toBe(requests);
+});
+
+test('a connection that somebody else ends counts as cut, each once', async () => {
+  const service = await serve();
+  const traffic = send(service.port, { perSecond: 1, held: 3, hold: 60_000 });
+  await vi.waitFor(() => expect(service.held()).toHaveLength(3), 30_000);
+  for (const socket of service.held()) socket.resetAndDestroy();
+  await seen(traffic, ({ cut }) => cut === 3);
+  await vi.waitFor(() => expect(service.held()).toHaveLength(3), 30_000);
+  for (const socket of service.held().slice(0, 1)) socket.end();
+  await seen(traffic, ({ cut }) => cut === 4);
+  await vi.waitFor(() => expect(service.held()).toHaveLength(3), 30_000);
+  const { ended, refused, cut } = await traffic.stop();
+  expect({ refused, cut, ended }).toEqual({ refused: 0, cut: 4, ended: 3 });
+});
+
+test('a connection that ends instead of an answer counts as cut, too', async () => {
+  const asked = new Map<Socket, number>();
+  const server = createServer((request, response) => {
+    const count = (asked.get(request.socket) ?? 0) + 1;
+    asked.set(request.socket, count);
+    if (count < 3) response.end('well\n');
+    else request.socket.destroy();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const traffic = send(port, { perSecond: 1, held: 1, hold: 60_000 });
+  await seen(traffic, ({ cut }) => cut === 2);
+  const { failures, refused } = await traffic.stop();
+  expect({ refused, failures: [...failures] }).toEqual({
+    refused: 0,
+    failures: [['cut: ECONNRESET', 2]],
+  });
+});
+
+test('who finds nobody is refused, on new connections and on held ones', async () => {
+  const { port, close } = await serve();
+  const traffic = send(port, { held: 2 });
+  await seen(traffic, ({ answered }) => answered > 0);
+  close();
+  await seen(traffic, ({ refused }) => refused > 20);
+  const { failures, refused, requests, answered } = await traffic.stop();
+  expect([...failures.keys()].join()).toMatch(/refused: ECONNREFUSED/);
+  expect(requests).toBe(refused + answered);
+});
+
+test('answers that are not whole, or not 200, are no answers', async () => {
+  const server = createServer((_request, response) => {
+    response.statusCode = 503;
+    response.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const traffic = send((server.address() as AddressInfo).port, { held: 0 });
+  await seen(traffic, ({ refused }) => refused > 5);
+  const { answered, failures } = await traffic.stop();
+  expect({ answered, why: [...failures.keys()] }).toEqual({
+    answered: 0,
+    why: ['refused: answered with 503'],
+  });
+});
+
+test('the rate is kept over a stall, within bounds', async () => {
+  const traffic = send((await serve()).port, { perSecond: 200, held: 0 });
+  await seen(traffic, ({ answered }) => answered > 10);
+  const until = performance.now() + 300;
+  while (performance.now() < until); // The computer is busy with something else.
+  await seen(traffic, ({ answered }) => answered > 100);
+  const { perSecond, refused } = await traffic.stop();
+  expect(refused).toBe(0);
+  expect(perSecond).toBeLessThanOrEqual(205);
+});

@@ -1,0 +1,161 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { text } from 'node:stream/consumers';
+import ssh2 from 'ssh2';
+import { onTestFinished } from 'vitest';
+import { startFakerobot } from '../../../emulators/hetzner-robot/fakerobot.ts';
+import type { FaultRule } from '../../../emulators/hetzner-robot/fault-rules.ts';
+import type { Fakerobot, FakerobotOptions } from '../../../emulators/hetzner-robot/options.ts';
+import { createManualClock } from '../../../emulators/equinix/time/clock.ts';
+import { generateHostKey, publicBlobOf } from '../../../emulators/hosts/keys.ts';
+
+export const START_MS = Date.UTC(2026, 0, 1);
+export const SERVER = 321;
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly text: string;
+  /** Undefined when it is no JSON. */
+  readonly body: unknown;
+}
+
+export interface Asked {
+  /** A text is sent as it is. */
+  readonly form?: string | Readonly<Record<string, string>>;
+  readonly headers?: OutgoingHttpHeaders;
+  readonly auth?: 'none' | 'right' | 'wrong';
+  readonly signal?: AbortSignal;
+}
+
+/** An emulator in time that stands still, and a client of it. */
+export async function startRobot(options: Partial<FakerobotOptions> = {}) {
+  const fake = await startFakerobot({
+    listen: { host: '127.0.0.1', port: 0 },
+    clock: createManualClock(START_MS),
+    ...options,
+  });
+  onTestFinished(() => fake.close());
+  return { fake, ...clientOf(fake) };
+}
+
+export function clientOf(fake: Fakerobot) {
+  async function ask(method: string, path: string, asked: Asked = {}): Promise<Reply> {
+    const { form, headers, auth = 'right', signal } = asked;
+    const sent = typeof form === 'object' ? new URLSearchParams(form).toString() : form;
+    const { user, password } = fake.credentials;
+    const login = `${user}:${auth === 'right' ? password : 'wrong'}`;
+    const outgoing = request(`${fake.url}${path}`, {
+      method,
+      agent: false,
+      headers: {
+        ...(auth !== 'none' && { authorization: `Basic ${Buffer.from(login).toString('base64')}` }),
+        ...(sent !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
+        ...headers,
+      },
+      ...(signal && { signal }),
+    });
+    outgoing.end(sent);
+    const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
+    const received = await text(incoming);
+    const status = incoming.statusCode ?? 0;
+    return { status, headers: incoming.headers, text: received, body: parsed(received) };
+  }
+  const get = async (path: string) => (await ask('GET', path)).body;
+  const post = (path: string, form: string | Readonly<Record<string, string>>) =>
+    ask('POST', path, { form });
+  const fault = (effect: FaultRule['effect'], rest: Omit<FaultRule, 'effect'> = {}) =>
+    fake.addFault({ ...rest, effect });
+  const addKey = async (key: SshKey, name = 'ours') => {
+    const reply = await post('/key', { name, data: key.line });
+    return (reply.body as { key: { fingerprint: string } }).key.fingerprint;
+  };
+  /** Armed with a new key, and booted. */
+  const rescue = async (key = newKey(), number = SERVER) => {
+    const fingerprint = await addKey(key);
+    await post(`/boot/${number}/rescue`, { os: 'linux', 'authorized_key[]': fingerprint });
+    await post(`/reset/${number}`, { type: 'hw' });
+    await fake.advance(180_000);
+    return key;
+  };
+  const machine = (number = SERVER) => fake.servers().find((one) => one.number === number)!;
+  const shell = (key: SshKey, line: string, stdin = '', number = SERVER) =>
+    runOver({ host: machine(number).address!, port: fake.sshPort }, key, line, stdin);
+  return { ask, get, post, fault, addKey, rescue, machine, shell };
+}
+
+export type Robot = Awaited<ReturnType<typeof startRobot>>;
+
+const parsed = (value: string): unknown => {
+  try {
+    return JSON.parse(value);
+  } catch {
+    return undefined;
+  }
+};
+
+/** The code of a refusal. */
+export const codeOf = ({ status, body }: Reply): readonly [number, string | undefined] => [
+  status,
+  (body as { error?: { code?: string } } | undefined)?.error?.code,
+];
+
+export interface SshKey {
+  readonly pem: string;
+  /** As in `authorized_keys`. */
+  readonly line: string;
+}
+
+export function newKey(comment = ''): SshKey {
+  const pem = generateHostKey();
+  const blob = publicBlobOf(pem).toString('base64');
+  return { pem, line: ['ssh-ed25519', blob, comment].join(' ').trim() };
+}
+
+export interface Ran {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly code: number | null;
+  /** Base64 of the wire form. */
+  readonly hostKey: string;
+}
+
+/** One command over SSH, as root. @throws what the client says. */
+export function runOver(
+  at: { readonly host: string; readonly port: number },
+  key: SshKey,
+  line: string,
+  stdin = '',
+): Promise<Ran> {
+  return new Promise((resolve, reject) => {
+    const client = new ssh2.Client();
+    let hostKey = '';
+    client.on('error', reject);
+    client.on('close', () => reject(new Error('the connection was cut')));
+    client.on('ready', () =>
+      client.exec(line, (error, channel) => {
+        if (error) return reject(error);
+        let code: number | null = null;
+        const outputs = Promise.all([text(channel), text(channel.stderr)]);
+        channel.on('exit', (status: number | null) => (code = status));
+        channel.on('close', () => {
+          void outputs.then(([stdout, stderr]) => {
+            resolve({ stdout, stderr, code, hostKey });
+            client.end();
+          }, reject);
+        });
+        channel.end(stdin);
+      }),
+    );
+    client.connect({
+      ...at,
+      username: 'root',
+      privateKey: key.pem,
+      hostVerifier: (blob: Buffer) => {
+        hostKey = blob.toString('base64');
+        return true;
+      },
+    });
+  });
+}

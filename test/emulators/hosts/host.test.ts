@@ -1,0 +1,186 @@
+import { beforeEach, expect, test } from 'vitest';
+import { INSTANCE_SECRET_PATH } from '../../../src/domain/provisioning/provider-tags.ts';
+import { BOOT_ID_PATH, createMemoryDisk } from '../../../emulators/hosts/disk.ts';
+import type { MemoryDisk } from '../../../emulators/hosts/disk.ts';
+import { createHost } from '../../../emulators/hosts/host.ts';
+import type { Host, HostParts, HostSystem } from '../../../emulators/hosts/host.ts';
+import { recordingLog } from '../../doubles/recording-log.ts';
+
+const SCRIPT = `#!/bin/sh\nprintf %s first > ${INSTANCE_SECRET_PATH}\necho volatile > /run/note\n`;
+const SYSTEM: HostSystem = { hostKey: 'key 1', authorizedKeys: ['ann'], userdata: SCRIPT };
+
+let disk: MemoryDisk;
+let host: Host<HostSystem>;
+/** What the parts were told, in order. */
+let told: string[];
+let saved: HostSystem[];
+let bootIds: string[];
+beforeEach(() => {
+  told = [];
+  saved = [];
+  bootIds = ['boot 1', 'boot 2', 'boot 3', 'boot 4'];
+  host = newHost();
+});
+
+function newHost(
+  system: HostSystem = SYSTEM,
+  parts: Partial<HostParts<HostSystem>> = {},
+): Host<HostSystem> {
+  disk = createMemoryDisk(recordingLog());
+  return createHost(system, {
+    disk,
+    newBootId: () => bootIds.shift()!,
+    programs: {
+      end: async () => told.push('programs end'),
+      freeze: (on) => void told.push(`programs ${on ? 'freeze' : 'go on'}`),
+      discard: async () => void told.push('orphans end'),
+      resume: async () => void told.push('agent resumes'),
+    },
+    door: {
+      open: async () => void told.push('door opens'),
+      close: async () => void told.push('door closes'),
+      freeze: (on) => void told.push(`door ${on ? 'freezes' : 'thaws'}`),
+    },
+    save: async (change) => void saved.push(change),
+    ...parts,
+  });
+}
+const since = async (work: () => Promise<unknown>): Promise<string[]> => {
+  told.length = 0;
+  await work();
+  return [...told];
+};
+
+test('the first boot plays the script, opens the door, and what ran before runs again', async () => {
+  expect(host.state()).toMatchObject({ up: false, bootId: undefined });
+  expect(await since(() => host.on())).toEqual(['orphans end', 'door opens', 'agent resumes']);
+  expect(host.state()).toMatchObject({ up: true, bootId: 'boot 1', seen: { boots: 1 } });
+  expect(disk.files.get(INSTANCE_SECRET_PATH)).toBe('first');
+  expect(disk.files.get(BOOT_ID_PATH)).toBe('boot 1\n');
+  expect(saved.at(-1)).toMatchObject({ initialized: true });
+  expect(await since(() => host.on()), 'it is on').toEqual([]);
+});
+
+test('a reboot ends what runs, and changes the boot id; disk and host key stay', async () => {
+  await host.on();
+  disk.files.set('/root/file', 'kept');
+  disk.files.set(INSTANCE_SECRET_PATH, 'changed by hand');
+  expect(await since(() => host.reboot())).toEqual(['door closes', 'programs end', 'door opens']);
+  expect(host.state()).toMatchObject({ up: true, bootId: 'boot 2' });
+  expect(host.system()).toMatchObject({ hostKey: 'key 1' });
+  expect(disk.files.get('/root/file')).toBe('kept');
+  expect(disk.files.get('/run/note'), 'memory').toBeUndefined();
+  expect(disk.files.get(INSTANCE_SECRET_PATH), 'no first boot').toBe('changed by hand');
+});
+
+test('a host that is off is not rebooted, nor opened', async () => {
+  expect(await since(() => host.reboot())).toEqual([]);
+  await host.on();
+  expect(await since(() => host.off())).toEqual(['door closes', 'programs end']);
+  expect(await since(() => host.off())).toEqual(['door closes']);
+  expect(host.state().up).toBe(false);
+});
+
+test('off at once ends what an earlier process left', async () => {
+  expect(await since(() => host.off())).toEqual(['door closes', 'orphans end', 'programs end']);
+  expect(await since(() => host.on()), 'nothing of it comes back').toEqual(['door opens']);
+});
+
+test('an installation is an empty disk, a new host key, and another first boot', async () => {
+  await host.on();
+  disk.files.set('/root/file', 'old');
+  const userdata = `#!/bin/sh\nprintf %s second > ${INSTANCE_SECRET_PATH}\n`;
+  await host.install({ hostKey: 'key 2', authorizedKeys: ['ben'], userdata });
+  expect(host.state()).toMatchObject({ up: false, bootId: undefined, seen: { installs: 1 } });
+  expect(disk.files.size).toBe(0);
+  await host.on();
+  expect(host.system()).toMatchObject({ hostKey: 'key 2', authorizedKeys: ['ben'] });
+  expect(disk.files.get(INSTANCE_SECRET_PATH)).toBe('second');
+  expect(disk.files.get('/root/file')).toBeUndefined();
+});
+
+test('a boot has another id than the one before, even if chance says so', async () => {
+  bootIds = ['same', 'same', 'same', 'other'];
+  await host.on();
+  await host.reboot();
+  expect(host.state().bootId).toBe('other');
+});
+
+test('a host that an earlier process left on goes on in its boot', async () => {
+  host = newHost({ ...SYSTEM, initialized: true }, { bootId: 'boot 0' });
+  await host.wake();
+  expect(host.state()).toMatchObject({ up: true, bootId: 'boot 0' });
+  expect(disk.files.get(INSTANCE_SECRET_PATH), 'no first boot').toBeUndefined();
+  host = newHost(SYSTEM, { bootId: 'boot 0' });
+  await host.on();
+  expect(host.state().bootId).not.toBe('boot 0');
+});
+
+test('without power nothing switches it on; with it again it boots, if it was on', async () => {
+  await host.on();
+  await host.losePower(true);
+  await host.on();
+  expect(host.state()).toMatchObject({ up: false, powerless: true });
+  await host.losePower(false);
+  expect(host.state()).toMatchObject({ up: true, powerless: false, bootId: 'boot 3' });
+  await host.off();
+  await host.losePower(true);
+  await host.losePower(false);
+  expect(host.state().up).toBe(false);
+});
+
+test('it hangs until that is taken back, or until it is off', async () => {
+  expect(await since(() => host.hang(true)), 'off').toEqual([]);
+  await host.on();
+  expect(await since(() => host.hang(true))).toEqual(['door freezes', 'programs freeze']);
+  expect(await since(() => host.hang(true))).toEqual([]);
+  expect(await since(() => host.hang(false))).toEqual(['door thaws', 'programs go on']);
+  await host.hang(true);
+  const ends = ['door closes', 'programs end', 'door thaws', 'programs go on'];
+  expect(await since(() => host.off())).toEqual(ends);
+  expect(host.state().hanging).toBe(false);
+});
+
+test('refused SSH lasts over a reboot; the key alone leaves the door open', async () => {
+  await host.on();
+  expect(await since(() => host.refuse('connection'))).toEqual(['door closes']);
+  expect(await since(() => host.reboot())).toEqual(['door closes', 'programs end']);
+  expect(await since(() => host.refuse('key'))).toEqual(['door opens']);
+  expect(host.state().refusing).toBe('key');
+  await host.off();
+  expect(await since(() => host.refuse(undefined)), 'off').toEqual([]);
+});
+
+test('a lost agent is all that ends', async () => {
+  await host.on();
+  expect(await since(() => host.loseAgent())).toEqual(['programs end']);
+  expect(host.state()).toMatchObject({ up: true, bootId: 'boot 1' });
+});
+
+test('closed it leaves its programs alone, and is neither on nor changed again', async () => {
+  await host.on();
+  expect(await since(() => host.close())).toEqual(['door closes']);
+  expect(await since(() => host.on())).toEqual([]);
+  saved.length = 0;
+  await host.update({ authorizedKeys: [] });
+  expect(saved).toEqual([]);
+});
+
+test('a host that is gone stays off', async () => {
+  await host.on();
+  await host.remove();
+  await host.on();
+  expect(host.state().up).toBe(false);
+});
+
+test('its calls run one after another, also after one that failed', async () => {
+  const failing = host.inTurn(async () => {
+    throw new Error('once');
+  });
+  const order: string[] = [];
+  const on = host.on().then(() => order.push('on'));
+  const off = host.off().then(() => order.push('off'));
+  await expect(failing).rejects.toThrow('once');
+  await Promise.all([on, off]);
+  expect([order, host.state().up]).toEqual([['on', 'off'], false]);
+});
