@@ -4,9 +4,12 @@ import { isSameSecret } from '../kit/same-secret.ts';
 import { ApiError } from './api-error.ts';
 import type { FaultRule } from './fault-rules.ts';
 import { knobsSchema } from './knobs.ts';
-import type { Fakengine } from './options.ts';
+import type { AnexiaEmulator } from './options.ts';
 
-export type Controls = Omit<Fakengine, 'url' | 'adminUrl' | 'tokens' | 'loadBalancers' | 'close'>;
+export type Controls = Omit<
+  AnexiaEmulator,
+  'url' | 'adminUrl' | 'tokens' | 'loadBalancers' | 'close'
+>;
 
 export interface AdminDeps {
   readonly controls: Controls;

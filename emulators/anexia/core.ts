@@ -1,7 +1,7 @@
 import type { FaultBook } from '../kit/fault-book.ts';
-import type { FakeClock } from '../equinix/time/clock.ts';
-import type { Generator } from '../equinix/time/random.ts';
-import type { FakequinixLog } from '../equinix/options.ts';
+import type { EmulatorClock } from '../kit/clock.ts';
+import type { Generator } from '../kit/random.ts';
+import type { EmulatorLog } from '../kit/log.ts';
 import type { FaultEffect, FaultMatch } from './fault-rules.ts';
 import type { Knobs } from './knobs.ts';
 import type { Kind } from './kinds.ts';
@@ -22,7 +22,7 @@ export type Faults = FaultBook<FaultMatch, FaultEffect, Subject>;
 /** What every part of the emulator shares. */
 export interface Core {
   readonly world: World;
-  readonly clock: FakeClock;
+  readonly clock: EmulatorClock;
   readonly chance: Generator;
   readonly faults: Faults;
   /** The object stays the same. */
@@ -31,7 +31,7 @@ export interface Core {
   readonly token: string;
   readonly adminToken: string;
   readonly complaints: Complaint[];
-  readonly log: FakequinixLog;
+  readonly log: EmulatorLog;
 }
 
 /** One request as a handler sees it. */

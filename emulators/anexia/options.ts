@@ -1,12 +1,12 @@
-import type { FakeClock } from '../equinix/time/clock.ts';
-import type { JournalEntry } from '../equinix/http/journal.ts';
-import type { FakequinixLog } from '../equinix/options.ts';
+import type { EmulatorClock } from '../kit/clock.ts';
+import type { JournalEntry } from '../kit/journal.ts';
+import type { EmulatorLog } from '../kit/log.ts';
 import type { ListenAt } from '../kit/listen.ts';
 import type { Fault, FaultRule } from './fault-rules.ts';
 import type { Kind } from './kinds.ts';
 import type { GivenKnobs, Knobs } from './knobs.ts';
 
-export interface FakengineOptions {
+export interface AnexiaEmulatorOptions {
   /** Loopback only is the caller's business; port 0 takes a free one. */
   readonly listen: ListenAt;
   /** From a creation or a change until it is deployed, milliseconds. Default 0. */
@@ -18,8 +18,8 @@ export interface FakengineOptions {
   readonly faults?: readonly FaultRule[];
   readonly knobs?: GivenKnobs;
   /** Default: the real one. */
-  readonly clock?: FakeClock;
-  readonly log?: FakequinixLog;
+  readonly clock?: EmulatorClock;
+  readonly log?: EmulatorLog;
 }
 
 /** What a test wants to know of an object. */
@@ -41,7 +41,7 @@ export interface Complaint {
   readonly text: string;
 }
 
-export interface Fakengine {
+export interface AnexiaEmulator {
   /** Base of the API, without a trailing slash. */
   readonly url: string;
   readonly adminUrl: string;

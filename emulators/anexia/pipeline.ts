@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Fate, Journal, OpenEntry } from '../equinix/http/journal.ts';
-import { httpDate, sendOutcome, type Outcome } from '../equinix/http/outcome.ts';
+import type { Fate, Journal, OpenEntry } from '../kit/journal.ts';
+import { httpDate, sendOutcome, type Outcome } from '../kit/outcome.ts';
 import { createRateLimiter, type Verdict } from '../equinix/faults/rate-limit.ts';
 import { isSameSecret } from '../kit/same-secret.ts';
 import { comesBefore, createWaits, spoil } from '../kit/wire-faults.ts';

@@ -1,7 +1,7 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { createHostCheck } from '../../src/domain/host-header.ts';
 import { ADMIN_PATH } from '../kit/admin.ts';
-import { httpDate } from '../equinix/http/outcome.ts';
+import { httpDate } from '../kit/outcome.ts';
 import { type AdminDeps, adminRoutes } from './admin-routes.ts';
 import { ApiError, errorBody } from './api-error.ts';
 import type { Core, Route } from './core.ts';
@@ -66,7 +66,8 @@ export function createServer(deps: ServerDeps): FastifyInstance {
   return app;
 }
 
-const WRONG_NAME = 'Fakengine does not answer under this name: use localhost or its address';
+const WRONG_NAME =
+  'The emulator of the Anexia Engine does not answer under this name: use localhost or its address';
 
 function answerTo(error: unknown): Pick<ApiError, 'status' | 'message' | 'validation'> {
   if (error instanceof ApiError) return error;

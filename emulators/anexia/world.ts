@@ -1,4 +1,4 @@
-import type { Generator } from '../equinix/time/random.ts';
+import type { Generator } from '../kit/random.ts';
 import { type Kind, KINDS, LINKS, STATES } from './kinds.ts';
 
 /** Something the Engine knows. Nothing is a timer: what state it is in follows from the time. */

@@ -2,16 +2,16 @@ import { z } from 'zod';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createPinoLog } from '../../src/adapters/log/pino-log.ts';
 import { UsageError } from '../../src/domain/errors.ts';
-import { startFakefish } from '../redfish/fakefish.ts';
+import { startRedfishEmulator } from '../redfish/emulator.ts';
 import type { FaultRule } from '../redfish/fault-rules.ts';
-import type { FakefishOptions } from '../redfish/options.ts';
-import { createManualClock, realClock } from '../equinix/time/clock.ts';
+import type { RedfishEmulatorOptions } from '../redfish/options.ts';
+import { createManualClock, realClock } from '../kit/clock.ts';
 import { ListenError } from '../kit/listen.ts';
 import { complaintsOf, readFaultFile } from './fault-file.ts';
 import { watchForEnd } from '../../src/commands/signals.ts';
 
 export interface FakefishCommand extends Required<
-  Pick<FakefishOptions, 'listen' | 'profile' | 'systems' | 'seed' | 'pace'>
+  Pick<RedfishEmulatorOptions, 'listen' | 'profile' | 'systems' | 'seed' | 'pace'>
 > {
   readonly bmcs?: number;
   readonly clock: 'real' | 'manual';
@@ -27,7 +27,7 @@ export async function fakefish(command: FakefishCommand): Promise<void> {
     (stop) => void watchForEnd(systemClock, { stop, abandon: () => undefined }),
   );
   const faults = faultsFile === undefined ? [] : readFaultFile<FaultRule>(faultsFile);
-  const fake = await startFakefish({
+  const fake = await startRedfishEmulator({
     ...options,
     faults,
     clock: clock === 'manual' ? createManualClock(realClock.now()) : realClock,

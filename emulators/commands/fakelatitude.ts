@@ -4,18 +4,18 @@ import { z } from 'zod';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createPinoLog } from '../../src/adapters/log/pino-log.ts';
 import { UsageError } from '../../src/domain/errors.ts';
-import { startFakelatitude } from '../latitude/fakelatitude.ts';
+import { startLatitudeEmulator } from '../latitude/emulator.ts';
 import type { FaultRule } from '../latitude/fault-rules.ts';
-import type { FakelatitudeOptions } from '../latitude/options.ts';
+import type { LatitudeEmulatorOptions } from '../latitude/options.ts';
 import { SITES } from '../latitude/state/catalogue.ts';
 import type { Stock } from '../latitude/state/world.ts';
-import { createManualClock, realClock } from '../equinix/time/clock.ts';
+import { createManualClock, realClock } from '../kit/clock.ts';
 import { ListenError } from '../kit/listen.ts';
 import { complaintsOf, readFaultFile } from './fault-file.ts';
 import { watchForEnd } from '../../src/commands/signals.ts';
 
 export interface FakelatitudeCommand extends Required<
-  Pick<FakelatitudeOptions, 'listen' | 'plans' | 'seed' | 'profile'>
+  Pick<LatitudeEmulatorOptions, 'listen' | 'plans' | 'seed' | 'profile'>
 > {
   readonly clock: 'real' | 'manual';
   /** How many of each plan there are at each site, YAML or JSON. */
@@ -33,7 +33,7 @@ export async function fakelatitude(command: FakelatitudeCommand): Promise<void> 
   );
   const faults = faultsFile === undefined ? [] : readFaultFile<FaultRule>(faultsFile);
   const stock = stockFile === undefined ? {} : { stock: readStock(stockFile, options.plans) };
-  const fake = await startFakelatitude({
+  const fake = await startLatitudeEmulator({
     ...options,
     ...stock,
     faults,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createPinoLog } from '../../src/adapters/log/pino-log.ts';
 import { UsageError } from '../../src/domain/errors.ts';
-import { startFakengine } from '../anexia/fakengine.ts';
+import { startAnexiaEmulator } from '../anexia/emulator.ts';
 import type { FaultRule } from '../anexia/fault-rules.ts';
 import type { GivenKnobs } from '../anexia/knobs.ts';
 import { ListenError } from '../kit/listen.ts';
@@ -26,7 +26,7 @@ export async function fakengine({ faultsFile, ...options }: FakengineCommand): P
     (stop) => void watchForEnd(systemClock, { stop, abandon: () => undefined }),
   );
   const faults = faultsFile === undefined ? [] : readFaultFile<FaultRule>(faultsFile);
-  const fake = await startFakengine({
+  const fake = await startAnexiaEmulator({
     ...options,
     faults,
     log: log.child({ component: 'fakengine' }),

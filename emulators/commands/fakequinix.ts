@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { createPinoLog } from '../../src/adapters/log/pino-log.ts';
 import { UsageError } from '../../src/domain/errors.ts';
-import { startFakequinix } from '../equinix/fakequinix.ts';
+import { startEquinixEmulator } from '../equinix/emulator.ts';
 import { ListenError, StateFileError } from '../equinix/options.ts';
 import { WorldError } from '../equinix/world.ts';
 import { createSimulatedHosts } from '../hosts/simulated-hosts.ts';
@@ -44,7 +44,7 @@ export async function fakequinix(command: FakequinixCommand): Promise<void> {
   const abandon = () => void (dir !== null && abandonMachines(dir));
   const stopping = new Promise<void>((stop) => void watchForEnd(systemClock, { stop, abandon }));
   try {
-    const fake = await startFakequinix({
+    const fake = await startEquinixEmulator({
       ...options,
       log: log.child({ component: 'fakequinix' }),
       ...(worldFile !== undefined && { worldFile }),

@@ -2,16 +2,16 @@ import { z } from 'zod';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createPinoLog } from '../../src/adapters/log/pino-log.ts';
 import { UsageError } from '../../src/domain/errors.ts';
-import { createManualClock, realClock } from '../equinix/time/clock.ts';
-import { startFakerobot } from '../hetzner-robot/fakerobot.ts';
+import { createManualClock, realClock } from '../kit/clock.ts';
+import { startRobotEmulator } from '../hetzner-robot/emulator.ts';
 import type { FaultRule } from '../hetzner-robot/fault-rules.ts';
-import type { FakerobotOptions } from '../hetzner-robot/options.ts';
+import type { RobotEmulatorOptions } from '../hetzner-robot/options.ts';
 import { ListenError } from '../kit/listen.ts';
 import { complaintsOf, readFaultFile } from './fault-file.ts';
 import { watchForEnd } from '../../src/commands/signals.ts';
 
 export interface FakerobotCommand extends Required<
-  Pick<FakerobotOptions, 'listen' | 'profile' | 'seed' | 'sshPort' | 'freePrefix'>
+  Pick<RobotEmulatorOptions, 'listen' | 'profile' | 'seed' | 'sshPort' | 'freePrefix'>
 > {
   readonly servers: number;
   readonly clock: 'real' | 'manual';
@@ -27,7 +27,7 @@ export async function fakerobot(command: FakerobotCommand): Promise<void> {
     (stop) => void watchForEnd(systemClock, { stop, abandon: () => undefined }),
   );
   const faults = faultsFile === undefined ? [] : readFaultFile<FaultRule>(faultsFile);
-  const fake = await startFakerobot({
+  const fake = await startRobotEmulator({
     ...options,
     faults,
     clock: clock === 'manual' ? createManualClock(realClock.now()) : realClock,

@@ -1,10 +1,10 @@
 import { requireRoute } from '../kit/rule-form.ts';
 import { parseFaultRule, type Fault } from './fault-rules.ts';
 import type { Foundation } from './foundation.ts';
-import type { Journal } from './http/journal.ts';
+import type { Journal } from '../kit/journal.ts';
 import type { Lifecycle } from './lifecycle/lifecycle.ts';
 import type { Machines } from './lifecycle/machines.ts';
-import type { Fakequinix } from './options.ts';
+import type { EquinixEmulator } from './options.ts';
 import type { State, Token } from './state/state.ts';
 import { createState } from './state/genesis.ts';
 import { violationsOf } from './state/invariants.ts';
@@ -14,7 +14,7 @@ import type { World } from './world.ts';
 
 /** The emulator seen from the inside: what a library user may read and do. */
 export type Controls = Omit<
-  Fakequinix,
+  EquinixEmulator,
   'url' | 'adminUrl' | 'tokens' | 'projectId' | 'organizationId' | 'close'
 >;
 
@@ -96,7 +96,7 @@ export async function reset(deps: ControlsDeps, world: World): Promise<Account> 
   return accountOf(core.state);
 }
 
-export type Account = Pick<Fakequinix, 'tokens' | 'projectId' | 'organizationId'>;
+export type Account = Pick<EquinixEmulator, 'tokens' | 'projectId' | 'organizationId'>;
 
 /**
  * The first project, its organisation, and the first token of each scope there. Empty strings for

@@ -1,11 +1,12 @@
-import type { Generator } from './time/random.ts';
-import type { Change, FakequinixLog } from './options.ts';
+import type { Generator } from '../kit/random.ts';
+import type { Change } from './options.ts';
+import type { EmulatorLog } from '../kit/log.ts';
 import type { Knobs } from './state/knobs.ts';
 import type { Scheduler } from './time/scheduler.ts';
 import type { Device, State } from './state/state.ts';
 import type { Timings } from './time/timings.ts';
 
-/** What every part of the emulator shares. One per emulator, built by `startFakequinix`. */
+/** What every part of the emulator shares. One per emulator, built by `startEquinixEmulator`. */
 export interface Core {
   readonly state: State;
   /** The objects stay the same; what is in them follows the state. */
@@ -20,7 +21,7 @@ export interface Core {
   /** Epoch ms; never goes back. */
   readonly now: () => number;
   readonly scheduler: Scheduler;
-  readonly log: FakequinixLog;
+  readonly log: EmulatorLog;
   /** Something changed: store it, and tell who listens. */
   readonly changed: (change?: Omit<Change, 'atMs'>) => void;
   /** Grows with every change. */

@@ -1,13 +1,19 @@
 import { EventEmitter } from 'node:events';
 import type { Core } from './core.ts';
-import type { Change, FakequinixLog, FakequinixOptions } from './options.ts';
+import type { Change, EquinixEmulatorOptions } from './options.ts';
+import type { EmulatorLog } from '../kit/log.ts';
 import type { Device, State } from './state/state.ts';
-import { createManualClock, realClock, type FakeClock, type ManualClock } from './time/clock.ts';
+import {
+  createManualClock,
+  realClock,
+  type EmulatorClock,
+  type ManualClock,
+} from '../kit/clock.ts';
 import { createFaults, type Faults } from './faults/faults.ts';
 import { createState } from './state/genesis.ts';
 import { replaceDerivedTokens } from './state/secrets.ts';
 import { DEFAULT_KNOBS } from './state/knobs.ts';
-import { createGenerator, type Generator } from './time/random.ts';
+import { createGenerator, type Generator } from '../kit/random.ts';
 import { createScheduler } from './time/scheduler.ts';
 import { createStateFile, noStateFile, readStateFile, type StateFile } from './state/state-file.ts';
 import { deserialise, serialise } from './state/state-text.ts';
@@ -19,7 +25,7 @@ const MANUAL_START_MS = Date.parse('2026-08-01T10:00:00Z');
 /** Keeps the stream of chance apart from that of ids. */
 const CHANCE_SALT = 0x9e3779b9;
 
-const silentLog: FakequinixLog = {
+const silentLog: EmulatorLog = {
   debug: () => undefined,
   info: () => undefined,
   warn: () => undefined,
@@ -29,12 +35,12 @@ const silentLog: FakequinixLog = {
 /** The emulator without its server: state, time, chance, faults. */
 export interface Foundation {
   readonly core: Core;
-  readonly clock: FakeClock;
+  readonly clock: EmulatorClock;
   /** The same clock when it is manual. */
   readonly manual: ManualClock | undefined;
   readonly file: StateFile;
   /** Settings of the options, for worlds that say nothing else. */
-  readonly settings: Pick<FakequinixOptions, 'knobs' | 'timings'>;
+  readonly settings: Pick<EquinixEmulatorOptions, 'knobs' | 'timings'>;
   readonly faults: Faults;
   /** States that devices were put into by hand. */
   readonly forcedStates: Set<string>;
@@ -45,7 +51,7 @@ export interface Foundation {
  * Continues from the state file, or begins with the world.
  * @throws {WorldError} for an unusable world file. @throws {Error} for an unusable state file.
  */
-export async function layFoundation(options: FakequinixOptions): Promise<Foundation> {
+export async function layFoundation(options: EquinixEmulatorOptions): Promise<Foundation> {
   const log = options.log ?? silentLog;
   const seed = options.seed ?? 1;
   const ids = createGenerator(seed);
@@ -96,9 +102,9 @@ export async function layFoundation(options: FakequinixOptions): Promise<Foundat
 }
 
 function clockOf(
-  wanted: 'real' | 'manual' | FakeClock,
+  wanted: 'real' | 'manual' | EmulatorClock,
   startMs: number,
-): { clock: FakeClock; manual: ManualClock | undefined } {
+): { clock: EmulatorClock; manual: ManualClock | undefined } {
   if (wanted === 'real') return { clock: realClock, manual: undefined };
   if (wanted !== 'manual') return { clock: wanted, manual: undefined };
   const manual = createManualClock(startMs);
@@ -106,7 +112,7 @@ function clockOf(
 }
 
 /** The clock's time, shifted and held so that it never shows less than it did before. */
-function forwardOnly(clock: FakeClock, storedMs: number): () => number {
+function forwardOnly(clock: EmulatorClock, storedMs: number): () => number {
   const shiftMs = Math.max(0, storedMs - clock.now());
   let lastMs = storedMs;
   return () => (lastMs = Math.max(lastMs, clock.now() + shiftMs));
@@ -141,7 +147,7 @@ function snapshot(state: State, ids: Generator, chance: Generator, now: () => nu
   return serialise(state);
 }
 
-const worldOf = async ({ world, worldFile }: FakequinixOptions): Promise<World> =>
+const worldOf = async ({ world, worldFile }: EquinixEmulatorOptions): Promise<World> =>
   world ?? (worldFile === undefined ? {} : await readWorldFile(worldFile));
 
 function doomOf(faults: Faults, device: Device): Device['doom'] {

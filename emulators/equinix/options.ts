@@ -1,23 +1,16 @@
 import type { EventEmitter } from 'node:events';
+import type { EmulatorLog } from '../kit/log.ts';
 import type { MachineHooks } from '../kit/hooks.ts';
 import type { ListenAt } from '../kit/listen.ts';
-import type { FakeClock } from './time/clock.ts';
+import type { EmulatorClock } from '../kit/clock.ts';
 import type { Fault, FaultRule } from './fault-rules.ts';
-import type { JournalEntry } from './http/journal.ts';
+import type { JournalEntry } from '../kit/journal.ts';
 import type { Device, DeviceState, Reservation } from './state/state.ts';
 import type { Knobs } from './state/knobs.ts';
 import type { Timings } from './time/timings.ts';
 import type { World } from './world.ts';
 
-/** Structurally the daemon's log port; constant messages, everything variable in the fields. */
-export interface FakequinixLog {
-  debug(fields: object, message: string): void;
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
-
-export interface FakequinixOptions {
+export interface EquinixEmulatorOptions {
   /** Loopback only is the caller's business; port 0 takes a free one. */
   readonly listen: ListenAt;
   /** `fast`: every time of the lifecycle divided by 100. */
@@ -36,14 +29,14 @@ export interface FakequinixOptions {
   readonly seed?: number;
   /** Default `/metal/v1`. */
   readonly basePath?: string;
-  /** Default `real`. `manual` stands still until {@link Fakequinix.advance}. */
-  readonly clock?: 'real' | 'manual' | FakeClock;
+  /** Default `real`. `manual` stands still until {@link EquinixEmulator.advance}. */
+  readonly clock?: 'real' | 'manual' | EmulatorClock;
   readonly hooks?: MachineHooks;
   /** They win over those of a world or a state file. */
   readonly knobs?: Partial<Knobs>;
   /** Milliseconds, taken as they are whatever the profile. */
   readonly timings?: Partial<Timings>;
-  readonly log?: FakequinixLog;
+  readonly log?: EmulatorLog;
 }
 
 /** One step of a device's or reservation's life. */
@@ -69,7 +62,7 @@ export interface DeviceSnapshot {
   readonly createdAtMs: number;
 }
 
-export interface Fakequinix {
+export interface EquinixEmulator {
   /** API base with the base path and without a trailing slash. */
   readonly url: string;
   readonly adminUrl: string;

@@ -2,11 +2,11 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { createHostCheck } from '../../src/domain/host-header.ts';
 import { ADMIN_PATH } from '../kit/admin.ts';
 import type { Route } from './api/call.ts';
-import type { FakequinixLog } from './options.ts';
+import type { EmulatorLog } from '../kit/log.ts';
 import type { Pipeline } from './http/pipeline.ts';
 import { ApiError, notFound } from './api/api-error.ts';
 import { errorAnswer } from './http/admin-body.ts';
-import { httpDate } from './http/outcome.ts';
+import { httpDate } from '../kit/outcome.ts';
 import type { AdminDeps } from './http/admin-deps.ts';
 import { adminRoutes } from './http/admin-routes.ts';
 
@@ -18,12 +18,13 @@ export interface ServerDeps {
   readonly routes: readonly Route[];
   readonly pipeline: Pipeline;
   readonly admin: AdminDeps;
-  readonly log: FakequinixLog;
+  readonly log: EmulatorLog;
   /** What it listens on. */
   readonly host: string;
 }
 
-const WRONG_NAME = 'Fakequinix does not answer under this name: use localhost or its address';
+const WRONG_NAME =
+  'The emulator of Equinix does not answer under this name: use localhost or its address';
 
 /** The HTTP server, not yet listening. Closing it ends every connection at once. */
 export function createServer({

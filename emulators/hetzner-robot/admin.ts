@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { AdminError, createControlsServer } from '../kit/admin.ts';
-import type { Fakerobot } from './options.ts';
+import type { RobotEmulator } from './options.ts';
 import { RESET_TYPES } from './world.ts';
 
 export type Controls = Omit<
-  Fakerobot,
+  RobotEmulator,
   'url' | 'adminUrl' | 'adminToken' | 'credentials' | 'sshPort' | 'close'
 >;
 
@@ -19,7 +19,7 @@ interface OfServer {
 /** The emulator's own controls, on a port of their own, for whoever holds the token. */
 export const createAdmin = (controls: Controls, token: string, host: string): FastifyInstance =>
   createControlsServer({
-    name: 'Fakerobot',
+    name: 'The emulator of the Hetzner Robot',
     ...{ controls, token, host },
     routes(app) {
       app.get('/state', async () => ({ servers: controls.servers(), used: controls.used() }));

@@ -1,6 +1,6 @@
 import type { Activity } from '../redfish/machines/activity.ts';
-import type { Journal } from '../equinix/http/journal.ts';
-import type { ManualClock } from '../equinix/time/clock.ts';
+import type { Journal } from '../kit/journal.ts';
+import type { ManualClock } from '../kit/clock.ts';
 import type { Controls } from './admin.ts';
 import { BLOCKED_MS } from './api/logins.ts';
 import type { Core } from './core.ts';

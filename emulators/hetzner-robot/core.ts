@@ -1,6 +1,6 @@
-import type { FakeClock } from '../equinix/time/clock.ts';
-import type { FakequinixLog } from '../equinix/options.ts';
-import type { Generator } from '../equinix/time/random.ts';
+import type { EmulatorClock } from '../kit/clock.ts';
+import type { EmulatorLog } from '../kit/log.ts';
+import type { Generator } from '../kit/random.ts';
 import type { EffectOf, EffectType, Faults, Subject } from './fault-rules.ts';
 import type { Limits } from './api/limits.ts';
 import type { Machine } from './machine/machine.ts';
@@ -18,7 +18,7 @@ export interface Core {
   readonly machines: ReadonlyMap<number, Machine>;
   /** By fingerprint. */
   readonly keys: Map<string, AccountKey>;
-  readonly clock: FakeClock;
+  readonly clock: EmulatorClock;
   readonly timings: Timings;
   /** How many times faster than the real thing. */
   readonly pace: number;
@@ -29,7 +29,7 @@ export interface Core {
   readonly ids: Generator;
   /** Names are cut to so many characters. */
   readonly nameLength: number;
-  readonly log: FakequinixLog;
+  readonly log: EmulatorLog;
 }
 
 /** One request as a handler sees it. */

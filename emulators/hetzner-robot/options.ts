@@ -1,6 +1,6 @@
-import type { JournalEntry } from '../equinix/http/journal.ts';
-import type { FakequinixLog } from '../equinix/options.ts';
-import type { FakeClock, ManualClock } from '../equinix/time/clock.ts';
+import type { JournalEntry } from '../kit/journal.ts';
+import type { EmulatorLog } from '../kit/log.ts';
+import type { EmulatorClock, ManualClock } from '../kit/clock.ts';
 import type { Play, Played } from '../hosts/commands.ts';
 import type { ListenAt } from '../kit/listen.ts';
 import type { Credentials } from './core.ts';
@@ -10,7 +10,7 @@ import type { MachineState } from './machine/machine.ts';
 import type { Timings } from './machine/timings.ts';
 import type { BootKind, ResetType, ServerSeed } from './world.ts';
 
-export interface FakerobotOptions {
+export interface RobotEmulatorOptions {
   /** Of the API; the admin API takes the next port. 0: free ones. */
   readonly listen: ListenAt;
   /** How many, or what each of them has otherwise than usual. Default 1. */
@@ -28,16 +28,16 @@ export interface FakerobotOptions {
   readonly seed?: number;
   readonly faults?: readonly FaultRule[];
   /** Default: the real one. A manual one is moved by `advance` only. */
-  readonly clock?: FakeClock | ManualClock;
+  readonly clock?: EmulatorClock | ManualClock;
   /** The port of SSH on every machine, each of which has an address of its own. 0: a free one. */
   readonly sshPort?: number;
   /** Play the systems that are installed. Default: the emulator does. */
-  readonly hosts?: FakerobotHosts;
-  readonly log?: FakequinixLog;
+  readonly hosts?: RobotEmulatorHosts;
+  readonly log?: EmulatorLog;
 }
 
 /** Such as simulated hosts, which have processes and agents. */
-export interface FakerobotHosts extends DiskHosts {
+export interface RobotEmulatorHosts extends DiskHosts {
   /** Where the machine will be, for its life. All of them have one port. */
   assign(device: {
     readonly id: string;
@@ -59,7 +59,7 @@ export interface ServerSnapshot extends MachineState {
   readonly wwns: readonly string[];
 }
 
-export interface Fakerobot {
+export interface RobotEmulator {
   /** Of the API, without a slash at its end. */
   readonly url: string;
   readonly adminUrl: string;

@@ -1,4 +1,4 @@
-import type { Generator } from '../equinix/time/random.ts';
+import type { Generator } from '../kit/random.ts';
 
 export const RESET_TYPES = ['sw', 'hw', 'power', 'power_long', 'man'] as const;
 export type ResetType = (typeof RESET_TYPES)[number];

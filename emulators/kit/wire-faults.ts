@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Outcome } from '../equinix/http/outcome.ts';
-import type { FakeClock } from '../equinix/time/clock.ts';
+import type { Outcome } from './outcome.ts';
+import type { EmulatorClock } from './clock.ts';
 
 /** `before` anything is done, `after` it was done, or when half of the answer is sent. */
 const phase = z.enum(['before', 'after', 'midBody']);
@@ -24,6 +24,8 @@ export const SPOILING_EFFECTS = [
   }),
 ] as const;
 export type SpoilingEffect = z.output<(typeof SPOILING_EFFECTS)[number]>;
+/** How a body is spoiled. */
+export type Garbage = Extract<SpoilingEffect, { type: 'garbage' }>['kind'];
 
 /** These, and an answer that is only late. */
 export const WIRE_EFFECTS = [
@@ -58,7 +60,7 @@ export function spoil(
 }
 
 /** The waits of latencies, which end with the emulator. */
-export function createWaits(clock: FakeClock) {
+export function createWaits(clock: EmulatorClock) {
   const waits = new Set<unknown>();
   return {
     wait: (delayMs: number): Promise<void> =>

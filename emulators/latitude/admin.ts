@@ -9,7 +9,7 @@ const stockBody = z.strictObject({ plan: z.string(), site: z.string(), count: z.
 /** The emulator's own controls, on a port of their own, for whoever holds the token. */
 export const createAdmin = (controls: Controls, token: string, host: string): FastifyInstance =>
   createControlsServer({
-    name: 'Fakelatitude',
+    name: 'The emulator of Latitude.sh',
     ...{ controls, token, host },
     routes(app) {
       app.get('/state', async () => ({

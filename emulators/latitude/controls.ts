@@ -1,16 +1,16 @@
-import type { Journal } from '../equinix/http/journal.ts';
-import type { ManualClock } from '../equinix/time/clock.ts';
+import type { Journal } from '../kit/journal.ts';
+import type { ManualClock } from '../kit/clock.ts';
 import { addStranger } from './api/server-create.ts';
 import type { Core } from './core.ts';
 import { AT_ONCE, type Fault, type FaultEffect, isAtOnce, parseFaultRule } from './fault-rules.ts';
 import type { Life } from './life/life.ts';
 import { paperAddress } from './life/server-machines.ts';
-import type { Fakelatitude, ServerSnapshot } from './options.ts';
+import type { LatitudeEmulator, ServerSnapshot } from './options.ts';
 import { changeKnobs } from './state/knobs.ts';
 import { isThere, type Server, subjectOf } from './state/world.ts';
 
 export type Controls = Omit<
-  Fakelatitude,
+  LatitudeEmulator,
   'url' | 'token' | 'otherToken' | 'project' | 'adminUrl' | 'adminToken' | 'close'
 >;
 

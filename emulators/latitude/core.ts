@@ -1,6 +1,6 @@
-import type { FakequinixLog } from '../equinix/options.ts';
-import type { FakeClock } from '../equinix/time/clock.ts';
-import type { Generator } from '../equinix/time/random.ts';
+import type { EmulatorLog } from '../kit/log.ts';
+import type { EmulatorClock } from '../kit/clock.ts';
+import type { Generator } from '../kit/random.ts';
 import type { MachineHooks } from '../kit/hooks.ts';
 import type { EffectOf, EffectType, Faults, Subject } from './fault-rules.ts';
 import type { Timings } from './life/timings.ts';
@@ -17,7 +17,7 @@ export interface Limits {
 /** What every part of the emulator shares. */
 export interface Core {
   readonly world: World;
-  readonly clock: FakeClock;
+  readonly clock: EmulatorClock;
   readonly chance: Generator;
   readonly faults: Faults;
   /** The object stays the same. */
@@ -25,7 +25,7 @@ export interface Core {
   readonly timings: Timings;
   readonly limits: Limits;
   readonly hooks: MachineHooks | undefined;
-  readonly log: FakequinixLog;
+  readonly log: EmulatorLog;
 }
 
 /** One request as a handler sees it. */

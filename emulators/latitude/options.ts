@@ -1,6 +1,6 @@
-import type { JournalEntry } from '../equinix/http/journal.ts';
-import type { FakequinixLog } from '../equinix/options.ts';
-import type { FakeClock, ManualClock } from '../equinix/time/clock.ts';
+import type { JournalEntry } from '../kit/journal.ts';
+import type { EmulatorLog } from '../kit/log.ts';
+import type { EmulatorClock, ManualClock } from '../kit/clock.ts';
 import type { MachineHooks } from '../kit/hooks.ts';
 import type { ListenAt } from '../kit/listen.ts';
 import type { Limits } from './core.ts';
@@ -9,7 +9,7 @@ import type { Timings } from './life/timings.ts';
 import type { GivenKnobs, Knobs } from './state/knobs.ts';
 import type { Billing, Stock } from './state/world.ts';
 
-export interface FakelatitudeOptions {
+export interface LatitudeEmulatorOptions {
   /** Of the API; the admin API has the next port. 0: free ones. */
   readonly listen: ListenAt;
   /** Slugs. */
@@ -28,10 +28,10 @@ export interface FakelatitudeOptions {
   readonly knobs?: GivenKnobs;
   readonly faults?: readonly FaultRule[];
   /** Default: the real one. A manual one is moved by `advance` only. */
-  readonly clock?: FakeClock | ManualClock;
+  readonly clock?: EmulatorClock | ManualClock;
   /** Without them servers are paper only. */
   readonly hooks?: MachineHooks;
-  readonly log?: FakequinixLog;
+  readonly log?: EmulatorLog;
 }
 
 /** What a test wants to know of a server. */
@@ -72,7 +72,7 @@ export interface TeamSnapshot {
   }[];
 }
 
-export interface Fakelatitude {
+export interface LatitudeEmulator {
   /** Base of the API, without a trailing slash. */
   readonly url: string;
   /** Of the first team. */

@@ -1,17 +1,17 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { createControlsServer, orRefuse } from '../kit/admin.ts';
-import type { Fakefish } from './options.ts';
+import type { RedfishEmulator } from './options.ts';
 import { RESET_TYPES } from './profiles.ts';
 
-export type Controls = Omit<Fakefish, 'adminUrl' | 'adminToken' | 'credentials' | 'close'>;
+export type Controls = Omit<RedfishEmulator, 'adminUrl' | 'adminToken' | 'credentials' | 'close'>;
 
 const resetBody = z.strictObject({ ResetType: z.enum(RESET_TYPES) });
 
 /** The emulator's own controls, on a port of their own, for whoever holds the token. */
 export const createAdmin = (controls: Controls, token: string, host: string): FastifyInstance =>
   createControlsServer({
-    name: 'Fakefish',
+    name: 'The emulator of Redfish',
     ...{ controls, token, host },
     routes(app) {
       app.get('/state', async () => ({ bmcs: controls.bmcs() }));

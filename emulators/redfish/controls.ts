@@ -1,4 +1,4 @@
-import type { ManualClock } from '../equinix/time/clock.ts';
+import type { ManualClock } from '../kit/clock.ts';
 import type { Controls } from './admin.ts';
 import { type Certificate, issueCertificate } from './certificate.ts';
 import type { Core } from './core.ts';

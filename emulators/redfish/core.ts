@@ -1,5 +1,5 @@
-import type { FakeClock } from '../equinix/time/clock.ts';
-import type { FakequinixLog } from '../equinix/options.ts';
+import type { EmulatorClock } from '../kit/clock.ts';
+import type { EmulatorLog } from '../kit/log.ts';
 import type { EffectOf, EffectType, Faults } from './fault-rules.ts';
 import type { SystemHooks } from './options.ts';
 import type { Power, Timings } from './power.ts';
@@ -15,14 +15,14 @@ export interface Credentials {
 export interface Core {
   readonly profile: Profile;
   readonly bmcs: readonly Bmc[];
-  readonly clock: FakeClock;
+  readonly clock: EmulatorClock;
   readonly timings: Timings;
   /** How many times faster than the real thing. */
   readonly pace: number;
   readonly faults: Faults;
   readonly credentials: Credentials;
   readonly hooks: SystemHooks | undefined;
-  readonly log: FakequinixLog;
+  readonly log: EmulatorLog;
 }
 
 /** One request as a handler sees it. */

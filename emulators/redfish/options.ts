@@ -1,6 +1,6 @@
-import type { JournalEntry } from '../equinix/http/journal.ts';
-import type { FakeClock, ManualClock } from '../equinix/time/clock.ts';
-import type { FakequinixLog } from '../equinix/options.ts';
+import type { JournalEntry } from '../kit/journal.ts';
+import type { EmulatorClock, ManualClock } from '../kit/clock.ts';
+import type { EmulatorLog } from '../kit/log.ts';
 import type { ListenAt } from '../kit/listen.ts';
 import type { Credentials } from './core.ts';
 import type { Fault, FaultRule } from './fault-rules.ts';
@@ -35,7 +35,7 @@ export interface BootedMachine {
   /** Resets the machine, as a reboot does. Without effect once it is off or was reset. */
   restart(): void;
   /** The emulator's time. */
-  readonly clock: FakeClock;
+  readonly clock: EmulatorClock;
   /** How long an installation takes. */
   readonly installMs: number;
 }
@@ -49,7 +49,7 @@ export interface SystemIdentity {
   readonly mac: string;
 }
 
-export interface FakefishOptions {
+export interface RedfishEmulatorOptions {
   /** Of the first BMC; the others have the next ports, and the last one is the admin API's. 0: free ones. */
   readonly listen: ListenAt;
   readonly profile?: ProfileName;
@@ -64,11 +64,11 @@ export interface FakefishOptions {
   readonly timings?: Partial<Timings>;
   readonly faults?: readonly FaultRule[];
   /** Default: the real one. A manual one is moved by `advance` only. */
-  readonly clock?: FakeClock | ManualClock;
+  readonly clock?: EmulatorClock | ManualClock;
   readonly hooks?: SystemHooks;
   /** Systems are on, and have booted their disks, when the emulator has started. Default false. */
   readonly startsOn?: boolean;
-  readonly log?: FakequinixLog;
+  readonly log?: EmulatorLog;
 }
 
 /** What a test wants to know of a system. */
@@ -99,7 +99,7 @@ export interface FishEntry extends JournalEntry {
   readonly auth: 'none' | 'basic' | 'session';
 }
 
-export interface Fakefish {
+export interface RedfishEmulator {
   readonly adminUrl: string;
   readonly adminToken: string;
   readonly credentials: Credentials;

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Fate, type Journal, maskSecrets, type OpenEntry } from '../equinix/http/journal.ts';
-import { httpDate, type Outcome, sendOutcome } from '../equinix/http/outcome.ts';
+import { type Fate, type Journal, maskSecrets, type OpenEntry } from '../kit/journal.ts';
+import { httpDate, type Outcome, sendOutcome } from '../kit/outcome.ts';
 import { comesBefore, createWaits, spoil } from '../kit/wire-faults.ts';
 import { checkAccess, schemeOf } from './access.ts';
 import type { Answer, Call, Core, Resource } from './core.ts';

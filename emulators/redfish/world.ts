@@ -1,4 +1,4 @@
-import type { Generator } from '../equinix/time/random.ts';
+import type { Generator } from '../kit/random.ts';
 import { hasManySystems, type Profile } from './profiles.ts';
 
 export type PowerState = 'On' | 'Off' | 'PoweringOn' | 'PoweringOff';

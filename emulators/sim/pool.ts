@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import type { Log } from '../../src/adapters/log/port.ts';
 import type { ConfigInput } from '../../src/config.ts';
-import { startFakengine } from '../anexia/fakengine.ts';
-import type { Fakengine } from '../anexia/options.ts';
+import { startAnexiaEmulator } from '../anexia/emulator.ts';
+import type { AnexiaEmulator } from '../anexia/options.ts';
 import { findHaproxy, startHaproxy, type Haproxy } from '../haproxy/haproxy-process.ts';
 import { isPortFree, takeFreePort } from '../../src/adapters/network/free-port.ts';
 import { hasLoopbackNetwork } from '../hosts/serving/addresses.ts';
@@ -28,7 +28,7 @@ export interface SimPool {
   readonly input: Required<Pick<ConfigInput, 'balancers' | 'pools'>>;
   /** Null: the other one balances it. */
   readonly haproxy: Haproxy | null;
-  readonly engine: Fakengine | null;
+  readonly engine: AnexiaEmulator | null;
   close(): Promise<void>;
   /** Kills it, without waiting. */
   abandon(): void;
@@ -86,7 +86,7 @@ async function openOnEngine(options: PoolOptions): Promise<SimPool> {
   const clients = { host: NOWHERE, port: 80 };
   const internalPort = await keptPoolPort('internal-port', options);
   const listen = { host: LOOPBACK, port: 0 };
-  const engine = await startFakengine({ listen, stateDelayMs });
+  const engine = await startAnexiaEmulator({ listen, stateDelayMs });
   const tokenFile = join(dir, 'token');
   // Made anew, so that the mode is that of this file and not of one that was there.
   rmSync(tokenFile, { force: true });

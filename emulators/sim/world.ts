@@ -7,7 +7,7 @@ import type { Log } from '../../src/adapters/log/port.ts';
 import { loadOrCreateSshKey } from '../../src/adapters/ssh/key-file.ts';
 import { parseConfig, type Config, type ConfigInput } from '../../src/config.ts';
 import { UsageError } from '../../src/domain/errors.ts';
-import type { Fakequinix } from '../equinix/options.ts';
+import type { EquinixEmulator } from '../equinix/options.ts';
 import { hasLoopbackNetwork } from '../hosts/serving/addresses.ts';
 import { abandonMachines } from '../hosts/processes.ts';
 import { createSimulatedHosts } from '../hosts/simulated-hosts.ts';
@@ -37,7 +37,7 @@ export interface SimWorld {
 
 /** A world on an emulator of Equinix Metal. */
 export interface EquinixWorld extends SimWorld {
-  readonly fakequinix: Fakequinix;
+  readonly fakequinix: EquinixEmulator;
 }
 
 export interface SimWorldOptions {

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { startFakequinix } from '../../emulators/equinix/fakequinix.ts';
-import type { Fakequinix, FakequinixOptions } from '../../emulators/equinix/options.ts';
+import { startEquinixEmulator } from '../../emulators/equinix/emulator.ts';
+import type { EquinixEmulator, EquinixEmulatorOptions } from '../../emulators/equinix/options.ts';
 
 /** @throws {Error} the Debian package that brings the file is not installed. */
 export function requireFile(path: string, packageName: string): void {
@@ -25,5 +25,5 @@ export async function runProgram(
 }
 
 /** An emulator as a program of its own would find it: time runs, a hundred times as fast. */
-export const startService = (options: Partial<FakequinixOptions>): Promise<Fakequinix> =>
-  startFakequinix({ listen: { host: '127.0.0.1', port: 0 }, profile: 'fast', ...options });
+export const startService = (options: Partial<EquinixEmulatorOptions>): Promise<EquinixEmulator> =>
+  startEquinixEmulator({ listen: { host: '127.0.0.1', port: 0 }, profile: 'fast', ...options });

@@ -1,13 +1,13 @@
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { startFakelatitude } from '../../emulators/latitude/fakelatitude.ts';
+import { startLatitudeEmulator } from '../../emulators/latitude/emulator.ts';
 import { runProgram } from './debian-client.ts';
 
 const PROGRAM = join(dirname(fileURLToPath(import.meta.url)), 'kitsu/servers.mjs');
 
 test('a client of JSON:API that knows nothing of the service works with Fakelatitude', async () => {
-  const fake = await startFakelatitude({ listen: { host: '127.0.0.1', port: 0 } });
+  const fake = await startLatitudeEmulator({ listen: { host: '127.0.0.1', port: 0 } });
   onTestFinished(() => fake.close());
   const printed = await runProgram(process.execPath, [PROGRAM, fake.url, fake.project], {
     LATITUDE_TOKEN: fake.token,

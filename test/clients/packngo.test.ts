@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeAll, expect, test } from 'vitest';
-import type { Fakequinix } from '../../emulators/equinix/options.ts';
+import type { EquinixEmulator } from '../../emulators/equinix/options.ts';
 import { parseWorld } from '../../emulators/equinix/world.ts';
 import { requireFile, runProgram, startService } from './debian-client.ts';
 
@@ -30,7 +30,7 @@ beforeAll(async () => {
   await go('test', '-c', '-o', join(BUILT, 'acceptance'), CLIENT);
 });
 
-let fake: Fakequinix | undefined;
+let fake: EquinixEmulator | undefined;
 afterEach(async () => {
   await fake?.close();
   expect(fake?.violations()).toEqual([]);

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { startFakefish } from '../../emulators/redfish/fakefish.ts';
+import { startRedfishEmulator } from '../../emulators/redfish/emulator.ts';
 import type { ProfileName } from '../../emulators/redfish/profiles.ts';
 import { requireFile, runProgram } from './debian-client.ts';
 
@@ -9,7 +9,7 @@ const TOOL = '/usr/bin/redfishtool';
 async function startTool(profile: ProfileName) {
   requireFile(TOOL, 'redfishtool');
   const listen = { host: '127.0.0.1', port: 0 };
-  const fake = await startFakefish({ listen, profile, pace: 'fast' });
+  const fake = await startRedfishEmulator({ listen, profile, pace: 'fast' });
   onTestFinished(() => fake.close());
   const { username, password } = fake.credentials;
   const host = new URL(fake.bmcs()[0]!.url).host;

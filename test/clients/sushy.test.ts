@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { startFakefish } from '../../emulators/redfish/fakefish.ts';
+import { startRedfishEmulator } from '../../emulators/redfish/emulator.ts';
 import { PROFILE_NAMES, PROFILES } from '../../emulators/redfish/profiles.ts';
 import { requireFile, runProgram } from './debian-client.ts';
 
@@ -33,7 +33,7 @@ test('a program written with sushy switches, boots and equips a machine of every
   const rack = await Promise.all(
     PROFILE_NAMES.map(async (profile) => {
       const at = { listen: { host: '127.0.0.1', port: 0 }, profile } as const;
-      const fake = await startFakefish({ ...at, pace: 'fast' });
+      const fake = await startRedfishEmulator({ ...at, pace: 'fast' });
       onTestFinished(() => fake.close());
       const [bmc] = fake.bmcs();
       const ca = join(directory, `${profile}.pem`);

@@ -8,8 +8,8 @@ import {
   type VirtualClock,
 } from '../doubles/simulated-clock.ts';
 import { addEquinixCommands } from '../../src/commands/equinix-program.ts';
-import { startFakequinix } from '../../emulators/equinix/fakequinix.ts';
-import type { Fakequinix, FakequinixOptions } from '../../emulators/equinix/options.ts';
+import { startEquinixEmulator } from '../../emulators/equinix/emulator.ts';
+import type { EquinixEmulator, EquinixEmulatorOptions } from '../../emulators/equinix/options.ts';
 import { parseWorld } from '../../emulators/equinix/world.ts';
 
 export const SOURCE = '9d1c0000-0000-4000-8000-000000000001';
@@ -33,7 +33,7 @@ export interface Ran {
 
 /** An account with two projects, and a terminal. */
 export interface OperatorStand {
-  readonly fake: Fakequinix;
+  readonly fake: EquinixEmulator;
   readonly clock: VirtualClock;
   readonly network: MemoryNetwork;
   /**
@@ -58,7 +58,7 @@ export interface OperatorStand {
 
 export async function startOperatorStand(
   world: object,
-  options: Partial<FakequinixOptions> = {},
+  options: Partial<EquinixEmulatorOptions> = {},
   /** What a BMDB knows. */
   machinesOf: () => Promise<ReadonlyMap<string, string>> = async () => new Map(),
 ): Promise<OperatorStand> {
@@ -68,7 +68,7 @@ export async function startOperatorStand(
   ];
   const clock = createSimulatedClock(Date.parse('2026-08-01T10:00:00Z'));
   const network = createMemoryNetwork(clock);
-  const fake = await startFakequinix({
+  const fake = await startEquinixEmulator({
     listen: { host: '127.0.0.1', port: 0, network },
     clock,
     profile: 'fast',

@@ -9,14 +9,14 @@ import { plan } from '../../src/commands/provider/plan.ts';
 import { providerStatus } from '../../src/commands/provider/status.ts';
 import { sweep } from '../../src/commands/provider/sweep.ts';
 import { loadOrCreateSshKey } from '../../src/adapters/ssh/key-file.ts';
-import { createManualClock } from '../../emulators/equinix/time/clock.ts';
+import { createManualClock } from '../../emulators/kit/clock.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openDatabaseDoor } from '../../src/commands/remote/database-door.ts';
 import { UsageError } from '../../src/domain/errors.ts';
 import { runThrough } from './remote/both-doors.ts';
 import { providerName } from '../../src/domain/ids.ts';
-import { startFakequinix } from '../../emulators/equinix/fakequinix.ts';
-import type { Fakequinix } from '../../emulators/equinix/options.ts';
+import { startEquinixEmulator } from '../../emulators/equinix/emulator.ts';
+import type { EquinixEmulator } from '../../emulators/equinix/options.ts';
 import { openPgBmdb, startPgServer, type PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
 import { metalIn } from '../config/examples.ts';
 import { providedOf } from '../contracts/bmdb-rows.ts';
@@ -28,7 +28,7 @@ const file = join(dir, 'shepherd.yaml');
 
 let server: PgServer;
 let bmdb: Bmdb;
-let fake: Fakequinix;
+let fake: EquinixEmulator;
 beforeAll(async () => {
   server = await startPgServer();
   bmdb = openPgBmdb({ url: server.url, clock: systemClock, wakes: 'poll' });
@@ -42,7 +42,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   await server.clear();
-  fake = await startFakequinix({
+  fake = await startEquinixEmulator({
     listen: { host: '127.0.0.1', port: 0 },
     profile: 'fast',
     reservations: 5,
@@ -204,7 +204,7 @@ describe('leftovers', () => {
   async function account(): Promise<() => Promise<string[]>> {
     await fake.close();
     const clock = createManualClock(Date.now() - 3 * HOUR_MS);
-    fake = await startFakequinix({
+    fake = await startEquinixEmulator({
       listen: { host: '127.0.0.1', port: 0 },
       profile: 'fast',
       reservations: 1,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { probe, probeText } from '../../src/commands/redfish-probe.ts';
-import { realClock } from '../../emulators/equinix/time/clock.ts';
+import { realClock } from '../../emulators/kit/clock.ts';
 import { type Fish, ROOT, startFish } from '../emulators/redfish/harness.ts';
 
 const TIMEOUT_MS = 10_000;

@@ -6,7 +6,7 @@ import { silentLog } from '../../src/adapters/log/port.ts';
 import { runBalancerConformance } from '../../src/conformance/balancer/run.ts';
 import { BALANCER_STEPS } from '../../src/conformance/balancer/steps.ts';
 import type { FaultRule } from '../../emulators/anexia/fault-rules.ts';
-import { startFakengine } from '../../emulators/anexia/fakengine.ts';
+import { startAnexiaEmulator } from '../../emulators/anexia/emulator.ts';
 
 /** What the test of a driver waits for is over soon here; the emulator keeps its own time. */
 const clock: Clock = {
@@ -17,9 +17,9 @@ const STEPS = BALANCER_STEPS.filter(({ id }) =>
   ['nothing', 'creation', 'destruction'].includes(id),
 );
 
-let fake: Awaited<ReturnType<typeof startFakengine>>;
+let fake: Awaited<ReturnType<typeof startAnexiaEmulator>>;
 beforeAll(async () => {
-  fake = await startFakengine({ listen: { host: '127.0.0.1', port: 0 } });
+  fake = await startAnexiaEmulator({ listen: { host: '127.0.0.1', port: 0 } });
 });
 afterAll(() => fake.close());
 

@@ -6,12 +6,12 @@ import { hetznerRobotDriver } from '../../src/adapters/provider/hetzner-robot/dr
 import type { Driver } from '../../src/adapters/provider/port.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { loadOrCreateSshKey } from '../../src/adapters/ssh/key-file.ts';
-import { startFakefish } from '../../emulators/redfish/fakefish.ts';
+import { startRedfishEmulator } from '../../emulators/redfish/emulator.ts';
 import { inventoryOf } from '../../emulators/redfish/machines/inventory.ts';
 import { createFishMachines } from '../../emulators/redfish/machines/machines.ts';
-import { startFakelatitude } from '../../emulators/latitude/fakelatitude.ts';
-import { startFakequinix } from '../../emulators/equinix/fakequinix.ts';
-import { startFakerobot } from '../../emulators/hetzner-robot/fakerobot.ts';
+import { startLatitudeEmulator } from '../../emulators/latitude/emulator.ts';
+import { startEquinixEmulator } from '../../emulators/equinix/emulator.ts';
+import { startRobotEmulator } from '../../emulators/hetzner-robot/emulator.ts';
 import { takeFreePort } from '../../src/adapters/network/free-port.ts';
 import { createScaledClock } from './scaled-clock.ts';
 import {
@@ -35,7 +35,7 @@ const BY_SECRET = 'the machine showed its instance secret';
 
 test('equinix passes every step, with machines behind its emulator', async () => {
   const hosts = startHosts({ throwaway: true });
-  const fake = await startFakequinix({
+  const fake = await startEquinixEmulator({
     ...{ listen, profile: 'fast', reservations: 3, hooks: hosts, log: silentLog },
   });
   onTestFinished(() => fake.close());
@@ -56,7 +56,7 @@ test('equinix passes every step, with machines behind its emulator', async () =>
 test('latitude passes every step, with machines behind its emulator', async () => {
   const sshPort = await takeFreePort(new Set());
   const hosts = startHosts({ throwaway: true, sshPort });
-  const fake = await startFakelatitude({
+  const fake = await startLatitudeEmulator({
     ...{ listen, profile: 'fast', hooks: hosts, log: silentLog },
     timings: { startingMs: 20, flashMs: 20, deployingMs: 200, erasingMs: 50, rebootUpMs: 200 },
   });
@@ -79,7 +79,7 @@ test('latitude passes every step, with machines behind its emulator', async () =
 test('hetzner-robot passes every step, with machines behind its emulator', async () => {
   // Each probe asks anew, for the hours of a test in seconds.
   const limits = Object.fromEntries(CLASS_NAMES.map((name) => [name, 10_000]));
-  const fake = await startFakerobot({
+  const fake = await startRobotEmulator({
     ...{ listen, profile: 'fast', limits },
     servers: [1, 2].map(() => ({ resetTypes: ['sw', 'hw', 'power', 'power_long', 'man'] })),
     timings: { postMs: 50, rescueBootMs: 400, installMs: 200, diskBootMs: 300, gracefulMs: 50 },
@@ -141,7 +141,7 @@ test('redfish passes with a machine of a rack that is there already, power and a
   const { publicLine } = await loadOrCreateSshKey(ssh.keyPath);
   const hosts = startHosts();
   const machines = createFishMachines({ hosts, installed: [publicLine], log: silentLog });
-  const fake = await startFakefish({
+  const fake = await startRedfishEmulator({
     ...{ listen, profile: 'idrac9', pace: 'fast', hooks: machines.hooks },
   });
   onTestFinished(() => fake.close());
@@ -165,7 +165,7 @@ test('redfish passes every step with a rack that it installs, and leaves it as i
   const seedUrl = `http://127.0.0.1:${port}`;
   const hosts = startHosts({ light: true });
   const machines = createFishMachines({ hosts, seedUrl, log: silentLog });
-  const fake = await startFakefish({
+  const fake = await startRedfishEmulator({
     ...{ listen, systems: 3, hooks: machines.hooks },
     timings: { offMs: 20, onMs: 20, gracefulMs: 50, postMs: 50, installMs: 100 },
   });

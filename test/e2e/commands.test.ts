@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { startFakequinix } from '../../emulators/equinix/fakequinix.ts';
+import { startEquinixEmulator } from '../../emulators/equinix/emulator.ts';
 import { issue } from '../support/certificates.ts';
 import { shepherd } from './commands.ts';
 import { WAIT } from './simulated-fleet.ts';
@@ -10,9 +10,9 @@ import { WAIT } from './simulated-fleet.ts';
 const dir = mkdtempSync(join(tmpdir(), 'shepherd-commands-'));
 /** Temporary files of the processes started here, so that what they leave can be seen. */
 const scratch = join(dir, 'tmp');
-let fakequinix: Awaited<ReturnType<typeof startFakequinix>>;
+let fakequinix: Awaited<ReturnType<typeof startEquinixEmulator>>;
 beforeAll(async () => {
-  fakequinix = await startFakequinix({
+  fakequinix = await startEquinixEmulator({
     listen: { host: '127.0.0.1', port: 0 },
     profile: 'fast',
     reservations: 1,

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 import { expect, onTestFinished } from 'vitest';
-import type { FakeClock } from '../../emulators/equinix/time/clock.ts';
-import { createManualClock } from '../../emulators/equinix/time/clock.ts';
-import { startFakengine } from '../../emulators/anexia/fakengine.ts';
+import type { EmulatorClock } from '../../emulators/kit/clock.ts';
+import { createManualClock } from '../../emulators/kit/clock.ts';
+import { startAnexiaEmulator } from '../../emulators/anexia/emulator.ts';
 import { testRows } from '../support/rows.ts';
 import { startFish } from './redfish/harness.ts';
 import { startLatitude } from './latitude/harness.ts';
@@ -35,7 +35,7 @@ interface Emulator {
   readonly method: string;
 }
 interface Options {
-  readonly clock: FakeClock;
+  readonly clock: EmulatorClock;
   readonly seed?: number;
 }
 
@@ -87,7 +87,7 @@ const EMULATORS: Readonly<Record<string, (options: Options) => Promise<Emulator>
     };
   },
   fakengine: async (options) => {
-    const fake = await startFakengine({ listen: { host: '127.0.0.1', port: 0 }, ...options });
+    const fake = await startAnexiaEmulator({ listen: { host: '127.0.0.1', port: 0 }, ...options });
     onTestFinished(() => fake.close());
     const headers = {
       authorization: `Token ${fake.tokens.api}`,

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { loadSshKey, parseSshKey } from '../../src/adapters/ssh/key-file.ts';
 import { openSimWorld } from '../../emulators/sim/world.ts';
-import { createGenerator } from '../../emulators/equinix/time/random.ts';
+import { createGenerator } from '../../emulators/kit/random.ts';
 import { createSimulatedHosts } from '../../emulators/hosts/simulated-hosts.ts';
 import { rawKey } from '../adapters/ssh/keys.ts';
 import { adminOf, clientOf, start, text } from './equinix/harness.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Exchange } from '../../emulators/equinix/http/exchanges.ts';
+import type { Exchange } from '../../emulators/equinix/exchanges.ts';
 
 const FILE = join(tmpdir(), `published-children-${process.pid}`);
 

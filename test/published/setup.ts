@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterAll, afterEach, inject } from 'vitest';
-import type { Exchange } from '../../emulators/equinix/http/exchanges.ts';
+import type { Exchange } from '../../emulators/equinix/exchanges.ts';
 import { takeExchangesOfChildren } from './children.ts';
 import type * as Court from './equinix/court.ts';
 import { textOfTally } from './tally.ts';

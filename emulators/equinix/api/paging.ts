@@ -1,4 +1,4 @@
-import type { Generator } from '../time/random.ts';
+import type { Generator } from '../../kit/random.ts';
 
 /** Query parameters by name; a repeated one is joined with commas. */
 export type Query = ReadonlyMap<string, string>;

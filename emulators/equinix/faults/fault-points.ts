@@ -1,11 +1,11 @@
 import type { Api } from '../api/api.ts';
 import type { Disturbance } from '../api/call.ts';
-import type { FakeClock } from '../time/clock.ts';
+import type { EmulatorClock } from '../../kit/clock.ts';
 import type { FaultEffect } from '../fault-rules.ts';
 import type { EffectOf, Faults, FaultSubject } from './faults.ts';
-import type { OpenEntry } from '../http/journal.ts';
-import type { Outcome } from '../http/outcome.ts';
-import { createGenerator, type Generator } from '../time/random.ts';
+import type { OpenEntry } from '../../kit/journal.ts';
+import type { Outcome } from '../../kit/outcome.ts';
+import { createGenerator, type Generator } from '../../kit/random.ts';
 import { createRateLimiter, type Verdict } from './rate-limit.ts';
 import { isProvisionable } from '../state/state.ts';
 
@@ -40,7 +40,7 @@ const UNDISTURBED: Disturbance = { staleDeviceMs: 0, staleReservationMs: 0 };
 export function createFaultPoints(
   { core, lifecycle }: Api,
   faults: Faults,
-  clock: FakeClock,
+  clock: EmulatorClock,
 ): FaultPoints {
   const limiter = createRateLimiter(core.now);
   const waits = new Set<unknown>();

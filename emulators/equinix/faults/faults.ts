@@ -5,7 +5,7 @@ import {
   type Strike as StrikeOf,
 } from '../../kit/fault-book.ts';
 import type { State } from '../state/state.ts';
-import type { Generator as Chance } from '../time/random.ts';
+import type { Generator as Chance } from '../../kit/random.ts';
 import {
   parseFaultRule,
   type Fault,

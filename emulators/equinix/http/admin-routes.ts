@@ -11,7 +11,7 @@ import { given, knobsSchema } from '../state/knobs.ts';
 import { serialise } from '../state/state-text.ts';
 import { parseWorld, WorldError, type World } from '../world.ts';
 import { bodyOf } from './admin-body.ts';
-import { maskSecrets } from './journal.ts';
+import { maskSecrets } from '../../kit/journal.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import { adminWorldRoutes } from './admin-world.ts';
 

@@ -1,16 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Api } from '../api/api.ts';
 import type { Answer, Route } from '../api/call.ts';
-import type { FakeClock } from '../time/clock.ts';
+import type { EmulatorClock } from '../../kit/clock.ts';
 import type { Faults, FaultSubject } from '../faults/faults.ts';
-import type { Fate, Journal, OpenEntry } from './journal.ts';
+import type { Fate, Journal, OpenEntry } from '../../kit/journal.ts';
 import type { Token } from '../state/state.ts';
 import { authenticate } from '../api/access.ts';
 import { ApiError, errorBody, forbidden } from '../api/api-error.ts';
 import { createFaultPoints, type Hit } from '../faults/fault-points.ts';
-import { exchanges, type Exchange } from './exchanges.ts';
-import { maskSecrets } from './journal.ts';
-import { httpDate, sendOutcome, textOf, type Outcome } from './outcome.ts';
+import { exchanges, type Exchange } from '../exchanges.ts';
+import { maskSecrets } from '../../kit/journal.ts';
+import { httpDate, sendOutcome, textOf, type Outcome } from '../../kit/outcome.ts';
 import { inputOf, paramsOf, pathOf, queryOf, readableBody, tokenOf } from './request.ts';
 
 /** The way of one request: journal, access, faults, handler, state file, answer. */
@@ -26,7 +26,7 @@ export interface PipelineDeps {
   readonly api: Api;
   readonly faults: Faults;
   readonly journal: Journal;
-  readonly clock: FakeClock;
+  readonly clock: EmulatorClock;
   readonly basePath: string;
   readonly forcedStates: ReadonlySet<string>;
   /** Resolves when the state is stored. */

@@ -1,5 +1,5 @@
 import type { MachineHooks } from '../../kit/hooks.ts';
-import type { FakequinixLog } from '../options.ts';
+import type { EmulatorLog } from '../../kit/log.ts';
 
 /** Calls the hooks, for one device one after another; an error is logged and changes nothing. */
 export interface Machines {
@@ -13,7 +13,7 @@ export interface Machines {
   stop(): void;
 }
 
-export function createMachines(hooks: MachineHooks | undefined, log: FakequinixLog): Machines {
+export function createMachines(hooks: MachineHooks | undefined, log: EmulatorLog): Machines {
   const queues = new Map<string, Promise<void>>();
   let stopped = false;
   const call = async (

@@ -1,4 +1,4 @@
-import type { Generator } from '../time/random.ts';
+import type { Generator } from '../../kit/random.ts';
 import type { Device, Project, Reservation, State, Token } from './state.ts';
 import { additionsOf, DEFAULT_ORGANIZATIONS, DEFAULT_PROJECTS, type World } from '../world.ts';
 import {

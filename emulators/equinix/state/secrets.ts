@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { FakequinixLog } from '../options.ts';
+import type { EmulatorLog } from '../../kit/log.ts';
 import type { State } from './state.ts';
 
 /**
@@ -16,7 +16,7 @@ export const newPassword = (): string => randomBytes(5).toString('hex');
 const DERIVED = /^(user|project|readonly)-[0-9a-f]{32}$/;
 
 /** A state that an earlier release kept may hold tokens that anybody can compute: they end. */
-export function replaceDerivedTokens(state: State, log: FakequinixLog): void {
+export function replaceDerivedTokens(state: State, log: EmulatorLog): void {
   if (state.tokensAreRandom) return;
   log.warn({}, 'the tokens of an earlier release could be guessed; there are new ones');
   state.tokens = state.tokens.map((token) => {

@@ -1,6 +1,6 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { readOwnFile } from '../../kit/private-path.ts';
-import type { FakequinixLog } from '../options.ts';
+import type { EmulatorLog } from '../../kit/log.ts';
 
 /** Keeps the state on disk. */
 export interface StateFile {
@@ -42,7 +42,7 @@ export const noStateFile: StateFile = {
 export function createStateFile(
   path: string,
   serialise: () => string,
-  log: FakequinixLog,
+  log: EmulatorLog,
   { smallMaxLength, gapMs }: StateFilePace = PACE,
 ): StateFile {
   let running: Promise<void> | undefined;

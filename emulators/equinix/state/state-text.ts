@@ -26,7 +26,7 @@ export function serialise(state: State): string {
 export function deserialise(text: string, path: string): State {
   const raw: unknown = parseJson(text, path);
   if (typeof raw !== 'object' || raw === null || !('version' in raw) || raw.version !== VERSION) {
-    throw new StateFileError(`${path} is not a Fakequinix state file of version ${VERSION}`);
+    throw new StateFileError(`${path} is not a state file of the emulator, version ${VERSION}`);
   }
   const { version: _version, ...rest } = raw as Record<string, unknown>;
   const listOf = <T>(name: string): T[] => {

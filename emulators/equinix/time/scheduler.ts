@@ -1,5 +1,5 @@
 import TinyQueue from 'tinyqueue';
-import type { FakeClock } from './clock.ts';
+import type { EmulatorClock } from '../../kit/clock.ts';
 import type { State, Timer, TimerKind } from '../state/state.ts';
 
 /** Timers that live in the state, so that they survive a restart. Every call costs O(log n). */
@@ -21,7 +21,7 @@ const STEP_MS = 3_600_000;
 /** Earliest first; of those due together, the one that was set first. */
 export const byDueTime = (a: Timer, b: Timer) => a.dueAtMs - b.dueAtMs || a.id - b.id;
 
-export function createScheduler(state: State, clock: FakeClock, now: () => number): Scheduler {
+export function createScheduler(state: State, clock: EmulatorClock, now: () => number): Scheduler {
   let armed: unknown;
   let armedForMs = Infinity;
   let run: ((timer: Timer) => void) | undefined;

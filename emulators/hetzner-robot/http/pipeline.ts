@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Fate, Journal, OpenEntry } from '../../equinix/http/journal.ts';
-import { httpDate, type Outcome, sendOutcome } from '../../equinix/http/outcome.ts';
+import type { Fate, Journal, OpenEntry } from '../../kit/journal.ts';
+import { httpDate, type Outcome, sendOutcome } from '../../kit/outcome.ts';
 import { comesBefore, createWaits, spoil } from '../../kit/wire-faults.ts';
 import { parseForm } from '../api/form.ts';
 import { createLogins } from '../api/logins.ts';

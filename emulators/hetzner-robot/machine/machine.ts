@@ -1,6 +1,6 @@
 import type { Activity } from '../../redfish/machines/activity.ts';
-import type { FakeClock } from '../../equinix/time/clock.ts';
-import type { FakequinixLog } from '../../equinix/options.ts';
+import type { EmulatorClock } from '../../kit/clock.ts';
+import type { EmulatorLog } from '../../kit/log.ts';
 import type { Play, Played } from '../../hosts/commands.ts';
 import { createDoor } from '../../hosts/door.ts';
 import type { HostDoor } from '../../hosts/host.ts';
@@ -63,12 +63,12 @@ export interface Machine {
 }
 
 export interface MachineDeps {
-  readonly clock: FakeClock;
+  readonly clock: EmulatorClock;
   readonly timings: Timings;
   readonly pace: number;
   readonly faults: Faults;
   readonly activity: Activity;
-  readonly log: FakequinixLog;
+  readonly log: EmulatorLog;
   readonly uuid: () => string;
   /** Where SSH answers; null: nobody reaches it. */
   readonly place: { readonly address: string; readonly port: number } | null;

@@ -1,6 +1,6 @@
 import { quote } from 'shell-quote';
 import type { AuthContext } from 'ssh2';
-import type { FakequinixLog } from '../../equinix/options.ts';
+import type { EmulatorLog } from '../../kit/log.ts';
 import type { Play } from '../../hosts/commands.ts';
 import { runOnChannel } from '../../hosts/exec-channel.ts';
 import { isAuthorized, readKey } from '../../hosts/keys.ts';
@@ -21,7 +21,7 @@ export interface System {
 }
 
 export interface SystemDeps {
-  readonly log: FakequinixLog;
+  readonly log: EmulatorLog;
   /** Counts what goes on by itself until it ends. */
   run(work: () => Promise<void>): void;
   /** No command ends any more. */
@@ -40,7 +40,7 @@ export const visitOf = ({ host }: System, deps: SystemDeps): Visit => ({
     runOnChannel(line, channel, async () => playLine(line, host, deps), deps.log),
 });
 
-function keysOf({ files }: Host, log: FakequinixLog) {
+function keysOf({ files }: Host, log: EmulatorLog) {
   if (files.find(AUTHORIZED_KEYS_PATH)?.kind !== 'file') return [];
   return linesOf(files.read(AUTHORIZED_KEYS_PATH))
     .filter((line) => line.trim() !== '' && !line.startsWith('#'))

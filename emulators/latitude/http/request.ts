@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { maskSecrets } from '../../equinix/http/journal.ts';
+import { maskSecrets } from '../../kit/journal.ts';
 import { ApiError } from '../api/api-error.ts';
 
 const TYPES = /^application\/(vnd\.api\+)?json\s*(;|$)/;

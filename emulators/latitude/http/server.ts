@@ -1,13 +1,14 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { createHostCheck } from '../../../src/domain/host-header.ts';
-import { httpDate } from '../../equinix/http/outcome.ts';
+import { httpDate } from '../../kit/outcome.ts';
 import { ApiError, errorBody, refusal } from '../api/api-error.ts';
 import type { Core, Route } from '../core.ts';
 import { DOCUMENT_TYPE, type Pipeline } from './pipeline.ts';
 
 const BODY_MAX_BYTES = 1024 * 1024;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
-const WRONG_NAME = 'Fakelatitude does not answer under this name: use localhost or its address';
+const WRONG_NAME =
+  'The emulator of Latitude.sh does not answer under this name: use localhost or its address';
 
 /** The HTTP server of the API, not yet listening. Closing it ends every connection at once. */
 export function createServer(

@@ -1,4 +1,4 @@
-import type { FakeClock } from '../../equinix/time/clock.ts';
+import type { EmulatorClock } from '../../kit/clock.ts';
 
 /** What a server waits for: the next step of its life, or its removal. */
 type Kind = 'phase' | 'removal';
@@ -13,7 +13,7 @@ export interface Timers {
 /** The runtime's timers cannot wait for longer, so a long wait is taken in steps. */
 const STEP_MS = 2 ** 31 - 1;
 
-export function createTimers(clock: FakeClock): Timers {
+export function createTimers(clock: EmulatorClock): Timers {
   const timers = new Map<string, unknown>();
   const nameOf = (id: string, kind: Kind) => `${kind} ${id}`;
   const clear = (name: string) => {

@@ -1,4 +1,4 @@
-import type { Generator } from '../../equinix/time/random.ts';
+import type { Generator } from '../../kit/random.ts';
 
 export const SERVER_ID = /^sv_[A-Za-z0-9]+$/;
 const LETTERS = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz0123456789';

@@ -1,4 +1,4 @@
-import type { Generator } from '../../equinix/time/random.ts';
+import type { Generator } from '../../kit/random.ts';
 import { DEFAULT_STOCK, OPERATING_SYSTEMS, type OperatingSystem, SITES } from './catalogue.ts';
 import { newId } from './ids.ts';
 

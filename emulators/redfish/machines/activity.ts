@@ -1,11 +1,11 @@
-import type { FakeClock } from '../../equinix/time/clock.ts';
+import type { EmulatorClock } from '../../kit/clock.ts';
 
 /** What goes on by itself, so that whoever moves a clock by hand can wait for it. */
 export interface Activity {
   /** Runs it; it counts until it ends, but not while it waits for time. */
   run(work: () => Promise<void>): void;
   /** @throws the signal's reason. */
-  wait(clock: FakeClock, delayMs: number, signal: AbortSignal): Promise<void>;
+  wait(clock: EmulatorClock, delayMs: number, signal: AbortSignal): Promise<void>;
   /** Waits for other work that counts by itself: the one who waits does not count. */
   apart<T>(work: Promise<T>): Promise<T>;
   settled(): Promise<void>;

@@ -1,5 +1,5 @@
 import type { SimulatedHosts } from '../../hosts/options.ts';
-import type { Fakefish } from '../options.ts';
+import type { RedfishEmulator } from '../options.ts';
 
 /** An entry of the inventory that the driver `redfish` reads. */
 export interface InventoryLine {
@@ -20,7 +20,7 @@ export interface InventoryLine {
  * @param withHostKeys for machines that are never installed anew.
  */
 export function inventoryOf(
-  fake: Pick<Fakefish, 'bmcs'>,
+  fake: Pick<RedfishEmulator, 'bmcs'>,
   hosts: Pick<SimulatedHosts, 'list'>,
   withHostKeys: boolean,
 ): InventoryLine[] {

@@ -1,6 +1,6 @@
 import type { Network } from '../../kit/listen.ts';
 import type { SimulatedHosts } from '../../hosts/options.ts';
-import type { FakequinixLog } from '../../equinix/options.ts';
+import type { EmulatorLog } from '../../kit/log.ts';
 import type { BootedMachine, BootEnd, SystemHooks, SystemIdentity } from '../options.ts';
 import type { Boot } from '../power.ts';
 import { createActivity } from './activity.ts';
@@ -18,7 +18,7 @@ export interface FishMachinesOptions {
   readonly installed?: readonly string[];
   /** How often an installer asks for its seed while nobody answers, every ten seconds of its time. Default 12. */
   readonly seedAttempts?: number;
-  readonly log: FakequinixLog;
+  readonly log: EmulatorLog;
   /** On which seed servers are; TCP if absent. */
   readonly network?: Network;
 }
@@ -46,7 +46,7 @@ const SEED_ATTEMPTS = 12;
 const SEED_GAP_MS = 10_000;
 
 /**
- * Machines behind the systems of a Fakefish: they boot their disks, and the installer that virtual
+ * Machines behind the systems of a RedfishEmulator: they boot their disks, and the installer that virtual
  * media, HTTP or the network give them, which fetches its seed, installs, reports and reboots.
  */
 export function createFishMachines(options: FishMachinesOptions): FishMachines {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { startFakequinix } from '../../equinix/fakequinix.ts';
-import type { Fakequinix } from '../../equinix/options.ts';
+import { startEquinixEmulator } from '../../equinix/emulator.ts';
+import type { EquinixEmulator } from '../../equinix/options.ts';
 import type { World } from '../../equinix/world.ts';
 import type { SimulatedHosts } from '../../hosts/options.ts';
 import {
@@ -15,14 +15,14 @@ import {
 
 /** Devices on reservations of an emulator of the API of Equinix Metal. */
 export interface EquinixProvider extends SimProvider {
-  readonly fakequinix: Fakequinix;
+  readonly fakequinix: EquinixEmulator;
 }
 
 export const equinixKind: SimKind<EquinixProvider> = {
   onePort: false,
   isKept: true,
   async start({ dir, machines, perLocation, hosts, log }: SimProviderOptions) {
-    const fakequinix = await startFakequinix({
+    const fakequinix = await startEquinixEmulator({
       listen: LOOPBACK,
       profile: 'fast',
       reservations: machines ?? MACHINES,
@@ -41,7 +41,7 @@ export const equinixKind: SimKind<EquinixProvider> = {
 };
 
 export const equinixProvider = (
-  fakequinix: Fakequinix,
+  fakequinix: EquinixEmulator,
   hosts: Pick<SimulatedHosts, 'list'>,
 ): EquinixProvider => ({
   fakequinix,

@@ -6,7 +6,7 @@ import {
   type Prefixes,
 } from '../../../src/adapters/provider/hetzner-robot/names.ts';
 import { CLASS_NAMES } from '../../../src/adapters/provider/hetzner-robot/client/api.ts';
-import { startFakerobot } from '../../hetzner-robot/fakerobot.ts';
+import { startRobotEmulator } from '../../hetzner-robot/emulator.ts';
 import { LOOPBACK, MACHINES, SIM_SET, type SimKind, type SimProviderOptions } from './provider.ts';
 
 const PREFIXES: Prefixes = { namePrefix: 'shepherd-sim-', freePrefix: 'free-' };
@@ -22,7 +22,7 @@ export const hetznerRobotKind: SimKind = {
   onePort: true,
   isKept: false,
   async start({ machines = MACHINES, hosts, sshPort, log }: SimProviderOptions) {
-    const fake = await startFakerobot({
+    const fake = await startRobotEmulator({
       listen: LOOPBACK,
       servers: machines,
       freePrefix: PREFIXES.freePrefix,

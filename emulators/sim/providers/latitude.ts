@@ -1,5 +1,5 @@
 import { claimOf } from '../../../src/adapters/provider/latitude/record.ts';
-import { startFakelatitude } from '../../latitude/fakelatitude.ts';
+import { startLatitudeEmulator } from '../../latitude/emulator.ts';
 import { LOOPBACK, MACHINES, SIM_SET, type SimKind, type SimProviderOptions } from './provider.ts';
 
 const PLAN = 'c3-small-x86';
@@ -11,7 +11,7 @@ export const latitudeKind: SimKind = {
   onePort: true,
   isKept: false,
   async start({ machines = MACHINES, hosts, log }: SimProviderOptions) {
-    const fake = await startFakelatitude({
+    const fake = await startLatitudeEmulator({
       listen: LOOPBACK,
       plans: [PLAN],
       stock: { [PLAN]: { [SITE]: machines } },

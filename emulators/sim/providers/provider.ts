@@ -2,7 +2,7 @@ import type { Log } from '../../../src/adapters/log/port.ts';
 import type { ConfigInput } from '../../../src/config.ts';
 import { UsageError } from '../../../src/domain/errors.ts';
 import type { ProviderRecord } from '../../../src/domain/provisioning/records.ts';
-import type { JournalEntry } from '../../equinix/http/journal.ts';
+import type { JournalEntry } from '../../kit/journal.ts';
 import type { Play } from '../../hosts/commands.ts';
 import type { SimulatedHosts } from '../../hosts/options.ts';
 

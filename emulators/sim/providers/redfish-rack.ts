@@ -1,20 +1,20 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startFakefish } from '../../redfish/fakefish.ts';
+import { startRedfishEmulator } from '../../redfish/emulator.ts';
 import { inventoryOf } from '../../redfish/machines/inventory.ts';
 import { createFishMachines, type FishMachines } from '../../redfish/machines/machines.ts';
-import type { Fakefish, SystemSnapshot } from '../../redfish/options.ts';
+import type { RedfishEmulator, SystemSnapshot } from '../../redfish/options.ts';
 import { LOOPBACK, SIM_SET, type SimProvider, type SimProviderOptions } from './provider.ts';
 
 /** Below the directory of the fleet. */
 export const INVENTORY = 'inventory.json';
 
 export interface RedfishProvider extends SimProvider {
-  readonly fakefish: Fakefish;
+  readonly fakefish: RedfishEmulator;
 }
 
 export interface Rack {
-  readonly fakefish: Fakefish;
+  readonly fakefish: RedfishEmulator;
   readonly machines: FishMachines;
   readonly systems: readonly SystemSnapshot[];
 }
@@ -38,7 +38,7 @@ export async function startRack(
     ...{ hosts, log, seedAttempts: SEED_ATTEMPTS },
     ...(isUsed && { installed: [publicLine] }),
   });
-  const fakefish = await startFakefish({
+  const fakefish = await startRedfishEmulator({
     listen: LOOPBACK,
     systems,
     pace: 'fast',

@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import type { ObjectKind } from '../../../src/domain/balancing/objects.ts';
-import { startFakengine } from '../../../emulators/anexia/fakengine.ts';
+import { startAnexiaEmulator } from '../../../emulators/anexia/emulator.ts';
 import type { FaultRule } from '../../../emulators/anexia/fault-rules.ts';
-import type { Fakengine, FakengineOptions } from '../../../emulators/anexia/options.ts';
+import type { AnexiaEmulator, AnexiaEmulatorOptions } from '../../../emulators/anexia/options.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { pool } from '../../domain/balancing/pool.ts';
 import { engineDriver } from '../../support/engine-driver.ts';
@@ -19,16 +19,18 @@ const OPERATIONS: Readonly<Record<string, string>> = {
 const QUIET_TURNS = 4;
 
 /** The Engine's driver and its emulator, over real HTTP, as a world of the vectors. */
-export async function engineWorld(options: Partial<FakengineOptions> = {}): Promise<VectorWorld> {
+export async function engineWorld(
+  options: Partial<AnexiaEmulatorOptions> = {},
+): Promise<VectorWorld> {
   const clock = createSimulatedClock();
   let inFlight = 0;
   const metrics = {
     request: () => undefined,
     inFlight: (_: unknown, by: number) => void (inFlight += by),
   };
-  const dial = (fake: Fakengine) => engineDriver(fake, { clock, metrics });
+  const dial = (fake: AnexiaEmulator) => engineDriver(fake, { clock, metrics });
   const open = async (faults: readonly FaultRule[] = []) => {
-    const fake = await startFakengine({
+    const fake = await startAnexiaEmulator({
       listen: { host: '127.0.0.1', port: 0 },
       clock: { now: clock.now, setTimeout, clearTimeout: (id) => clearTimeout(id as never) },
       faults,

@@ -1,5 +1,5 @@
 import type { LoadBalancer } from '../../../src/adapters/balancer/port.ts';
-import { startFakengine } from '../../../emulators/anexia/fakengine.ts';
+import { startAnexiaEmulator } from '../../../emulators/anexia/emulator.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { passWhen } from '../../actors/balancing/vector-world.ts';
 import { createBalancingStand, drop } from '../../support/balancing-stand.ts';
@@ -50,7 +50,7 @@ export async function measureEngineCalls(
   rows: 'short' | 'full',
 ): Promise<EngineFigures> {
   const clock = createSimulatedClock();
-  const fake = await startFakengine({
+  const fake = await startAnexiaEmulator({
     listen: { host: '127.0.0.1', port: 0 },
     clock: { now: clock.now, setTimeout, clearTimeout: (id) => clearTimeout(id as never) },
     stateDelayMs: 3_000,

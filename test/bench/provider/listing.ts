@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { startFakequinix } from '../../../emulators/equinix/fakequinix.ts';
+import { startEquinixEmulator } from '../../../emulators/equinix/emulator.ts';
 import { parseWorld } from '../../../emulators/equinix/world.ts';
 
 const run = promisify(execFile);
@@ -23,7 +23,7 @@ export async function measureListing(size: {
   readonly devices: number;
   readonly reservations: number;
 }): Promise<ListingFigures> {
-  const fake = await startFakequinix({
+  const fake = await startEquinixEmulator({
     listen: { host: '127.0.0.1', port: 0 },
     profile: 'fast',
     world: worldOf(size),

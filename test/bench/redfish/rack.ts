@@ -9,7 +9,7 @@ import { createMemoryRecords } from '../../../src/adapters/provider/core/memory-
 import { redfishDriver } from '../../../src/adapters/provider/redfish/driver.ts';
 import type { Settings } from '../../../src/adapters/provider/redfish/settings.ts';
 import { providerName } from '../../../src/domain/ids.ts';
-import { startFakefish } from '../../../emulators/redfish/fakefish.ts';
+import { startRedfishEmulator } from '../../../emulators/redfish/emulator.ts';
 import { heapInUse } from '../measure.ts';
 
 const SLOW_MS = 2_000;
@@ -18,7 +18,7 @@ const SLOW_MS = 2_000;
 export async function measureRack(bmcs: number, periodMs: number) {
   const dead = Math.max(1, Math.round(bmcs / 20));
   const slow = dead;
-  const fake = await startFakefish({
+  const fake = await startRedfishEmulator({
     listen: { host: '127.0.0.1', port: 0 },
     systems: bmcs - dead,
     faults: Array.from({ length: slow }, (_, n) => ({

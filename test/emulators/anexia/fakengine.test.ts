@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createManualClock } from '../../../emulators/equinix/time/clock.ts';
-import { startFakengine } from '../../../emulators/anexia/fakengine.ts';
-import type { FakengineOptions } from '../../../emulators/anexia/options.ts';
+import { createManualClock } from '../../../emulators/kit/clock.ts';
+import { startAnexiaEmulator } from '../../../emulators/anexia/emulator.ts';
+import type { AnexiaEmulatorOptions } from '../../../emulators/anexia/options.ts';
 
 import { testRows } from '../../support/rows.ts';
 
@@ -14,8 +14,8 @@ interface Reply {
   readonly headers: Headers;
 }
 
-async function start(options: Partial<FakengineOptions> = {}) {
-  const fake = await startFakengine({ listen: { host: '127.0.0.1', port: 0 }, ...options });
+async function start(options: Partial<AnexiaEmulatorOptions> = {}) {
+  const fake = await startAnexiaEmulator({ listen: { host: '127.0.0.1', port: 0 }, ...options });
   onTestFinished(() => fake.close());
   const [lb = '', other = ''] = fake.loadBalancers;
   const usual = {

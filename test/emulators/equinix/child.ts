@@ -1,7 +1,7 @@
-import { startFakequinix } from '../../../emulators/equinix/fakequinix.ts';
+import { startEquinixEmulator } from '../../../emulators/equinix/emulator.ts';
 
-/** A Fakequinix in its own process, for a test that kills it. Prints one JSON line. */
-const fakequinix = await startFakequinix({
+/** An emulator of Equinix in its own process, for a test that kills it. Prints one JSON line. */
+const fakequinix = await startEquinixEmulator({
   listen: { host: '127.0.0.1', port: 0 },
   profile: 'real',
   reservations: 20,

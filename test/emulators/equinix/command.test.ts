@@ -48,7 +48,7 @@ refuses(
     [['--seed', '-1'], /--seed /],
     [['--listen', '0.0.0.0:0'], /--listen .*loopback/],
     [['--world', '%wrong.yaml%'], /reservations\[0\]\.plan: unknown plan "none"/],
-    [['--state', '%wrong.json%'], /is not a Fakequinix state file/],
+    [['--state', '%wrong.json%'], /is not a state file of the emulator/],
   ],
   { 'wrong.yaml': 'reservations: [{ plan: none }]\n', 'wrong.json': '{}' },
 );

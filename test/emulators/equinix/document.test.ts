@@ -7,7 +7,7 @@ import { differences } from './document.ts';
 
 const blocks = testEmulatorDocument({
   path: 'docs/fakequinix.md',
-  module: 'equinix/fakequinix.ts',
+  module: 'equinix/emulator.ts',
   shell: { env: judgedChild, mayComplain: /^\{"level.*\n/gm },
 });
 

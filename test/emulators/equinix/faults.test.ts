@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { FaultRule } from '../../../emulators/equinix/fault-rules.ts';
-import type { Fakequinix } from '../../../emulators/equinix/options.ts';
+import type { EquinixEmulator } from '../../../emulators/equinix/options.ts';
 import { parseWorld } from '../../../emulators/equinix/world.ts';
 import { testRows } from '../../support/rows.ts';
 import { ACTIVE_MS, adminOf, clientOf, createDevice, createOn, KEY, start } from './harness.ts';
@@ -8,18 +8,18 @@ import { ACTIVE_MS, adminOf, clientOf, createDevice, createOn, KEY, start } from
 type Effect = FaultRule['effect'];
 const LAG_MS = 10_000;
 const creates = { method: 'POST', route: '/projects/{p}/devices' };
-const create = (fake: Fakequinix, index = 0, more: object = {}, init: RequestInit = {}) =>
+const create = (fake: EquinixEmulator, index = 0, more: object = {}, init: RequestInit = {}) =>
   clientOf(fake)('POST', `/projects/${fake.projectId}/devices`, createOn(fake, index, more), init);
-const raw = (fake: Fakequinix, path = '/user') =>
+const raw = (fake: EquinixEmulator, path = '/user') =>
   fetch(`${fake.url}${path}`, {
     headers: { 'x-auth-token': fake.tokens.user },
     redirect: 'manual',
   });
-const statusOf = async (fake: Fakequinix, path = '/user') => (await raw(fake, path)).status;
-const last = (fake: Fakequinix) => fake.requests().at(-1)!;
+const statusOf = async (fake: EquinixEmulator, path = '/user') => (await raw(fake, path)).status;
+const last = (fake: EquinixEmulator) => fake.requests().at(-1)!;
 /** The first letters of all host names: those of strangers are `stranger-`. */
-const hosts = (fake: Fakequinix) => fake.devices().map((one) => one.hostname.slice(0, 9));
-const reservationPath = (fake: Fakequinix, index = 0) =>
+const hosts = (fake: EquinixEmulator) => fake.devices().map((one) => one.hostname.slice(0, 9));
+const reservationPath = (fake: EquinixEmulator, index = 0) =>
   `/hardware-reservations/${fake.reservations()[index]!.id}`;
 
 const limit = { type: 'rateLimit', limit: 0, windowMs: 7_000 } as const;

@@ -1,14 +1,19 @@
 import { onTestFinished } from 'vitest';
 import type { MachineHooks, SimulatedDevice } from '../../../emulators/kit/hooks.ts';
-import type { Fakequinix, FakequinixOptions } from '../../../emulators/equinix/options.ts';
-import { startFakequinix } from '../../../emulators/equinix/fakequinix.ts';
+import type {
+  EquinixEmulator,
+  EquinixEmulatorOptions,
+} from '../../../emulators/equinix/options.ts';
+import { startEquinixEmulator } from '../../../emulators/equinix/emulator.ts';
 
 /** After this long a new device is active. */
 export const ACTIVE_MS = 245_000;
 
 /** An emulator with a manual clock and 6 reservations, closed after the test. */
-export async function start(options: Partial<FakequinixOptions> = {}): Promise<Fakequinix> {
-  const fakequinix = await startFakequinix({
+export async function start(
+  options: Partial<EquinixEmulatorOptions> = {},
+): Promise<EquinixEmulator> {
+  const fakequinix = await startEquinixEmulator({
     listen: { host: '127.0.0.1', port: 0 },
     profile: 'real',
     clock: 'manual',
@@ -53,7 +58,7 @@ export type Client = (
 
 /** Calls below the base URL; with a null token none is sent. */
 export const clientOf =
-  (fakequinix: Fakequinix, token: string | null = fakequinix.tokens.user): Client =>
+  (fakequinix: EquinixEmulator, token: string | null = fakequinix.tokens.user): Client =>
   (method, path, body, init) =>
     send(
       `${fakequinix.url}${path}`,
@@ -65,7 +70,7 @@ export const clientOf =
 
 /** Calls below the admin URL. */
 export const adminOf =
-  (fakequinix: Fakequinix): Client =>
+  (fakequinix: EquinixEmulator): Client =>
   (method, path, body, init) =>
     send(
       `${fakequinix.adminUrl}${path}`,
@@ -101,7 +106,7 @@ export function text(value: unknown): string {
 }
 
 /** A create body on the n-th reservation. */
-export const createOn = (fakequinix: Fakequinix, index = 0, more: object = {}) => ({
+export const createOn = (fakequinix: EquinixEmulator, index = 0, more: object = {}) => ({
   hostname: `machine-${index}`,
   plan: 'm3.large.x86',
   operating_system: 'ubuntu_22_04',
@@ -110,7 +115,7 @@ export const createOn = (fakequinix: Fakequinix, index = 0, more: object = {}) =
 });
 
 /** Creates a device on the n-th reservation and answers its id. */
-export async function createDevice(fakequinix: Fakequinix, index = 0, more: object = {}) {
+export async function createDevice(fakequinix: EquinixEmulator, index = 0, more: object = {}) {
   const reply = await clientOf(fakequinix)(
     'POST',
     `/projects/${fakequinix.projectId}/devices`,

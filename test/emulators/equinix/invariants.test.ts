@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createDevice, createState } from '../../../emulators/equinix/state/genesis.ts';
 import { violationsOf } from '../../../emulators/equinix/state/invariants.ts';
 import type { Device } from '../../../emulators/equinix/state/state.ts';
-import { createGenerator } from '../../../emulators/equinix/time/random.ts';
+import { createGenerator } from '../../../emulators/kit/random.ts';
 import { testRows } from '../../support/rows.ts';
 
 const NOW = 1_000_000;

@@ -4,16 +4,19 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import type { FaultRule } from '../../../emulators/equinix/fault-rules.ts';
-import type { Fakequinix, FakequinixOptions } from '../../../emulators/equinix/options.ts';
+import type {
+  EquinixEmulator,
+  EquinixEmulatorOptions,
+} from '../../../emulators/equinix/options.ts';
 import { testRows } from '../../support/rows.ts';
 import { ACTIVE_MS, clientOf, createDevice, hooksOf, start } from './harness.ts';
 
 const SECOND = 1_000;
-const stateOf = async (fake: Fakequinix, id: string) => {
+const stateOf = async (fake: EquinixEmulator, id: string) => {
   const reply = await clientOf(fake)('GET', `/devices/${id}`);
   return reply.status === 200 ? String(reply.body['state']) : reply.status;
 };
-const act = (fake: Fakequinix, id: string, type: string, more: object = {}) =>
+const act = (fake: EquinixEmulator, id: string, type: string, more: object = {}) =>
   type === 'delete'
     ? clientOf(fake)('DELETE', `/devices/${id}`)
     : clientOf(fake)('POST', `/devices/${id}/actions`, { type, ...more });
@@ -22,7 +25,7 @@ const act = (fake: Fakequinix, id: string, type: string, more: object = {}) =>
 type Step = readonly [ask: string | null, ms: number, state: string | number, told?: string];
 type Story = [
   what: string,
-  options: Partial<FakequinixOptions>,
+  options: Partial<EquinixEmulatorOptions>,
   steps: readonly Step[],
   more?: {
     readonly order?: object;

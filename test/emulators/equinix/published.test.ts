@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Exchange } from '../../../emulators/equinix/http/exchanges.ts';
+import type { Exchange } from '../../../emulators/equinix/exchanges.ts';
 import { parseWorld } from '../../../emulators/equinix/world.ts';
 import { emptyTally, judge, type Tally } from '../../published/equinix/judge.ts';
 import { resources } from '../../published/equinix/resources.ts';

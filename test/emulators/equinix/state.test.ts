@@ -9,7 +9,7 @@ import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { PLAIN_ORDER } from '../../../emulators/equinix/state/device-order.ts';
 import { createStateFile } from '../../../emulators/equinix/state/state-file.ts';
-import { createManualClock } from '../../../emulators/equinix/time/clock.ts';
+import { createManualClock } from '../../../emulators/kit/clock.ts';
 import { judgedChild } from '../../published/children.ts';
 import { ACTIVE_MS, adminOf, clientOf, createDevice, createOn, KEY, start } from './harness.ts';
 

@@ -8,7 +8,7 @@ import { ROOT } from '../equinix/document.ts';
 import { startRobot } from './harness.ts';
 
 const path = 'docs/fakerobot.md';
-const blocks = testEmulatorDocument({ path, module: 'hetzner-robot/fakerobot.ts' });
+const blocks = testEmulatorDocument({ path, module: 'hetzner-robot/emulator.ts' });
 
 test('the rules that are shown can be used', async () => {
   const [example] = blocks.filter(({ language }) => language === 'yaml');

@@ -4,10 +4,13 @@ import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { text } from 'node:stream/consumers';
 import ssh2 from 'ssh2';
 import { onTestFinished } from 'vitest';
-import { startFakerobot } from '../../../emulators/hetzner-robot/fakerobot.ts';
+import { startRobotEmulator } from '../../../emulators/hetzner-robot/emulator.ts';
 import type { FaultRule } from '../../../emulators/hetzner-robot/fault-rules.ts';
-import type { Fakerobot, FakerobotOptions } from '../../../emulators/hetzner-robot/options.ts';
-import { createManualClock } from '../../../emulators/equinix/time/clock.ts';
+import type {
+  RobotEmulator,
+  RobotEmulatorOptions,
+} from '../../../emulators/hetzner-robot/options.ts';
+import { createManualClock } from '../../../emulators/kit/clock.ts';
 import { generateHostKey, publicBlobOf } from '../../../emulators/hosts/keys.ts';
 
 export const START_MS = Date.UTC(2026, 0, 1);
@@ -30,8 +33,8 @@ export interface Asked {
 }
 
 /** An emulator in time that stands still, and a client of it. */
-export async function startRobot(options: Partial<FakerobotOptions> = {}) {
-  const fake = await startFakerobot({
+export async function startRobot(options: Partial<RobotEmulatorOptions> = {}) {
+  const fake = await startRobotEmulator({
     listen: { host: '127.0.0.1', port: 0 },
     clock: createManualClock(START_MS),
     ...options,
@@ -40,7 +43,7 @@ export async function startRobot(options: Partial<FakerobotOptions> = {}) {
   return { fake, ...clientOf(fake) };
 }
 
-export function clientOf(fake: Fakerobot) {
+export function clientOf(fake: RobotEmulator) {
   async function ask(method: string, path: string, asked: Asked = {}): Promise<Reply> {
     const { form, headers, auth = 'right', signal } = asked;
     const sent = typeof form === 'object' ? new URLSearchParams(form).toString() : form;

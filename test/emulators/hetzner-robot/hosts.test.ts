@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { startFakerobot } from '../../../emulators/hetzner-robot/fakerobot.ts';
-import type { Fakerobot } from '../../../emulators/hetzner-robot/options.ts';
-import { createManualClock } from '../../../emulators/equinix/time/clock.ts';
+import { startRobotEmulator } from '../../../emulators/hetzner-robot/emulator.ts';
+import type { RobotEmulator } from '../../../emulators/hetzner-robot/options.ts';
+import { createManualClock } from '../../../emulators/kit/clock.ts';
 import { takeFreePort } from '../../../src/adapters/network/free-port.ts';
 import { createSimulatedHosts } from '../../../emulators/hosts/simulated-hosts.ts';
-import { createGenerator } from '../../../emulators/equinix/time/random.ts';
+import { createGenerator } from '../../../emulators/kit/random.ts';
 import { install, INSTALL_MS } from './fault-steps.ts';
 import { clientOf, newKey, SERVER, START_MS } from './harness.ts';
 
@@ -19,7 +19,7 @@ async function startWithHosts() {
   const dir = mkdtempSync(join(tmpdir(), 'fakerobot-hosts-'));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   const sshPort = await takeFreePort(new Set());
-  let fake: Fakerobot | undefined = undefined as Fakerobot | undefined;
+  let fake: RobotEmulator | undefined = undefined as RobotEmulator | undefined;
   const hosts = createSimulatedHosts({
     dir,
     log,
@@ -30,7 +30,12 @@ async function startWithHosts() {
   });
   onTestFinished(() => hosts.close());
   const clock = createManualClock(START_MS);
-  fake = await startFakerobot({ listen: { host: '127.0.0.1', port: 0 }, clock, sshPort, hosts });
+  fake = await startRobotEmulator({
+    listen: { host: '127.0.0.1', port: 0 },
+    clock,
+    sshPort,
+    hosts,
+  });
   onTestFinished(() => fake.close());
   return { fake, hosts, ...clientOf(fake) };
 }

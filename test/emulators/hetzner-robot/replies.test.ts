@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startFakerobot } from '../../../emulators/hetzner-robot/fakerobot.ts';
-import type { Fakerobot } from '../../../emulators/hetzner-robot/options.ts';
-import { createManualClock } from '../../../emulators/equinix/time/clock.ts';
+import { startRobotEmulator } from '../../../emulators/hetzner-robot/emulator.ts';
+import type { RobotEmulator } from '../../../emulators/hetzner-robot/options.ts';
+import { createManualClock } from '../../../emulators/kit/clock.ts';
 import { faultsOf, type Fields, FIELDS } from './field-table.ts';
 import { clientOf, newKey, type Robot, SERVER, START_MS, startRobot } from './harness.ts';
 import { testRows } from '../../support/rows.ts';
@@ -132,10 +132,10 @@ const REFUSALS: readonly Refusal[] = [
 ];
 
 /** An account without keys, whose second server cannot be reset; what is refused changes nothing. */
-let fakeBare: Fakerobot;
+let fakeBare: RobotEmulator;
 let bare: ReturnType<typeof clientOf>;
 beforeAll(async () => {
-  fakeBare = await startFakerobot({
+  fakeBare = await startRobotEmulator({
     listen: { host: '127.0.0.1', port: 0 },
     clock: createManualClock(START_MS),
     servers: [{}, { resetTypes: null, hasRescue: false }],

@@ -10,7 +10,7 @@ import { ROOT } from '../equinix/document.ts';
 import { startLatitude } from './harness.ts';
 
 const path = 'docs/fakelatitude.md';
-const blocks = testEmulatorDocument({ path, module: 'latitude/fakelatitude.ts' });
+const blocks = testEmulatorDocument({ path, module: 'latitude/emulator.ts' });
 
 test('the stock and the rules that are shown can be used', async () => {
   const [stock, rules] = blocks.filter(({ language }) => language === 'yaml');

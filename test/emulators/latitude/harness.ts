@@ -1,8 +1,11 @@
 import { onTestFinished } from 'vitest';
-import { startFakelatitude } from '../../../emulators/latitude/fakelatitude.ts';
+import { startLatitudeEmulator } from '../../../emulators/latitude/emulator.ts';
 import type { FaultRule } from '../../../emulators/latitude/fault-rules.ts';
-import type { Fakelatitude, FakelatitudeOptions } from '../../../emulators/latitude/options.ts';
-import { createManualClock } from '../../../emulators/equinix/time/clock.ts';
+import type {
+  LatitudeEmulator,
+  LatitudeEmulatorOptions,
+} from '../../../emulators/latitude/options.ts';
+import { createManualClock } from '../../../emulators/kit/clock.ts';
 import { judge } from './field-table.ts';
 
 export const START_MS = Date.UTC(2026, 0, 1);
@@ -41,8 +44,8 @@ export interface Asked {
 }
 
 /** An emulator in time that stands still, and a client of it. */
-export async function startLatitude(options: Partial<FakelatitudeOptions> = {}) {
-  const fake = await startFakelatitude({
+export async function startLatitude(options: Partial<LatitudeEmulatorOptions> = {}) {
+  const fake = await startLatitudeEmulator({
     listen: { host: '127.0.0.1', port: 0 },
     clock: createManualClock(START_MS),
     ...options,
@@ -57,7 +60,7 @@ export const PLACE = {
   operating_system: 'ubuntu_24_04_x64_lts',
 };
 
-export function clientOf(fake: Fakelatitude) {
+export function clientOf(fake: LatitudeEmulator) {
   async function ask(method: string, path: string, asked: Asked = {}): Promise<Reply> {
     const { body, token = fake.token, headers, signal, unjudged } = asked;
     const sent = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);

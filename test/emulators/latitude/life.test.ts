@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { realClock } from '../../../emulators/equinix/time/clock.ts';
+import { realClock } from '../../../emulators/kit/clock.ts';
 import { testRows } from '../../support/rows.ts';
 import { MINUTE, SECOND, startLatitude } from './harness.ts';
 

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import { expect, onTestFinished, test } from 'vitest';
-import type { FakelatitudeOptions } from '../../../emulators/latitude/options.ts';
+import type { LatitudeEmulatorOptions } from '../../../emulators/latitude/options.ts';
 import { createStand, key, live, nothing } from '../hosts/stand.ts';
 import { MINUTE, SECOND, startLatitude } from './harness.ts';
 
@@ -18,7 +18,7 @@ const firstBoot = (secret: string) => {
 };
 
 /** An emulator whose servers are simulated machines, and a key of the project. */
-async function startWithMachines(options: Partial<FakelatitudeOptions> = {}) {
+async function startWithMachines(options: Partial<LatitudeEmulatorOptions> = {}) {
   const stand = await createStand();
   onTestFinished(() => stand.close());
   const latitude = await startLatitude({ hooks: stand.hosts(), ...options });

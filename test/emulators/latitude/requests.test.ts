@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { FakelatitudeOptions } from '../../../emulators/latitude/options.ts';
+import type { LatitudeEmulatorOptions } from '../../../emulators/latitude/options.ts';
 import { generateHostKey, publicBlobOf } from '../../../emulators/hosts/keys.ts';
 import { testRows } from '../../support/rows.ts';
 import { MINUTE, PLACE, type Reply, SECOND, startLatitude } from './harness.ts';
@@ -8,7 +8,7 @@ const LINE = `ssh-ed25519 ${publicBlobOf(generateHostKey()).toString('base64')}`
 const MANY = { limits: { reads: 10_000, writes: 10_000 } };
 
 /** Servers that run, that are off, locked and being deployed, a key and user data. */
-async function furnished(options: Partial<FakelatitudeOptions> = {}) {
+async function furnished(options: Partial<LatitudeEmulatorOptions> = {}) {
   const latitude = await startLatitude({ ...MANY, ...options });
   const { fake, ask, post, create, record, running, act } = latitude;
   const key = { project: fake.project, name: 'fleet', public_key: LINE };

@@ -4,11 +4,14 @@ import { request } from 'node:https';
 import { text } from 'node:stream/consumers';
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { onTestFinished } from 'vitest';
-import { startFakefish } from '../../../emulators/redfish/fakefish.ts';
+import { startRedfishEmulator } from '../../../emulators/redfish/emulator.ts';
 import type { Network } from '../../../src/adapters/network/port.ts';
 import type { FaultRule } from '../../../emulators/redfish/fault-rules.ts';
-import type { Fakefish, FakefishOptions } from '../../../emulators/redfish/options.ts';
-import { createManualClock } from '../../../emulators/equinix/time/clock.ts';
+import type {
+  RedfishEmulator,
+  RedfishEmulatorOptions,
+} from '../../../emulators/redfish/options.ts';
+import { createManualClock } from '../../../emulators/kit/clock.ts';
 
 export const START_MS = Date.UTC(2026, 0, 1);
 export const ROOT = '/redfish/v1';
@@ -42,8 +45,8 @@ const json = (value: string): Record<string, unknown> => {
 };
 
 /** An emulator in time that stands still, and a client of it. */
-export async function startFish(options: Partial<FakefishOptions> = {}) {
-  const fake = await startFakefish({
+export async function startFish(options: Partial<RedfishEmulatorOptions> = {}) {
+  const fake = await startRedfishEmulator({
     listen: { host: '127.0.0.1', port: 0 },
     clock: createManualClock(START_MS),
     ...options,
@@ -53,7 +56,7 @@ export async function startFish(options: Partial<FakefishOptions> = {}) {
 }
 
 /** @param network over which the BMCs are reached; TLS if absent. */
-export function clientOf(fake: Fakefish, network?: Network) {
+export function clientOf(fake: RedfishEmulator, network?: Network) {
   const { username, password } = fake.credentials;
   const basic = (secret: string) =>
     `Basic ${Buffer.from(`${username}:${secret}`).toString('base64')}`;

@@ -11,7 +11,7 @@ import { silentLog } from '../../../src/adapters/log/port.ts';
 import { createSsh2Shell } from '../../../src/adapters/ssh/ssh2-shell.ts';
 import { inventoryOf } from '../../../emulators/redfish/machines/inventory.ts';
 import { createFishMachines } from '../../../emulators/redfish/machines/machines.ts';
-import type { FakefishOptions } from '../../../emulators/redfish/options.ts';
+import type { RedfishEmulatorOptions } from '../../../emulators/redfish/options.ts';
 import { createSimulatedHosts } from '../../../emulators/hosts/simulated-hosts.ts';
 import { key, live, nothing } from '../hosts/stand.ts';
 import { startFish } from './harness.ts';
@@ -21,7 +21,7 @@ export async function startRack({
   installed = false,
   seedUrl,
   ...options
-}: Partial<FakefishOptions> & { installed?: boolean; seedUrl?: string } = {}) {
+}: Partial<RedfishEmulatorOptions> & { installed?: boolean; seedUrl?: string } = {}) {
   const dir = await mkdtemp(join(tmpdir(), 'shepherd-rack-'));
   const hosts = createSimulatedHosts({
     dir,

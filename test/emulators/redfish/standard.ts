@@ -1,5 +1,5 @@
 /**
- * What the standard's schemas (DMTF DSP8010) say of the resources that Fakefish serves: the properties that a resource
+ * What the standard's schemas (DMTF DSP8010) say of the resources that the emulator of Redfish serves: the properties that a resource
  * may have, in the versions that it names, and of which kind their values are. `!` marks what must be there. Kinds: `text`,
  * `boolean`, `count`, `time`, `link`, `links`; `x?` may be null; `a|b` is one of a list; `[…]` is an array;
  * an object is looked into. A schema allows no other property, but annotations and `Oem`.

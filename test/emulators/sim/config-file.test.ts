@@ -6,7 +6,7 @@ import { writeSimConfig } from '../../../emulators/sim/config-file.ts';
 import { equinixProvider } from '../../../emulators/sim/providers/equinix.ts';
 import { simConfig } from '../../../emulators/sim/world.ts';
 import { loadConfig } from '../../../src/config.ts';
-import type { Fakequinix } from '../../../emulators/equinix/options.ts';
+import type { EquinixEmulator } from '../../../emulators/equinix/options.ts';
 
 type World = Parameters<typeof writeSimConfig>[0];
 
@@ -18,7 +18,7 @@ test('what the simulation writes for commands is the configuration of its daemon
       projectId: '00000000-0000-4000-8000-000000000001',
       tokens: { project: 'hush' },
     };
-    const provider = equinixProvider(fakequinix as unknown as Fakequinix, { list: () => [] });
+    const provider = equinixProvider(fakequinix as unknown as EquinixEmulator, { list: () => [] });
     const world: World = { dir, machines: 3, provider };
     const overrides = { console: { listen: '127.0.0.1:0' } };
     const file = writeSimConfig(world, overrides);

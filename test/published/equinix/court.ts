@@ -1,4 +1,4 @@
-import type { Exchange } from '../../../emulators/equinix/http/exchanges.ts';
+import type { Exchange } from '../../../emulators/equinix/exchanges.ts';
 import { emptyTally, judge, type Tally } from './judge.ts';
 
 /** Violations shown of one test; the rest is counted. */

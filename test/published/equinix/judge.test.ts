@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Exchange } from '../../../emulators/equinix/http/exchanges.ts';
+import type { Exchange } from '../../../emulators/equinix/exchanges.ts';
 import { clientOf, createDevice, createOn, KEY, start } from '../../emulators/equinix/harness.ts';
 import { allowances } from './allowances.ts';
 import { takeTally } from './court.ts';

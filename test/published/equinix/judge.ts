@@ -1,4 +1,4 @@
-import type { Exchange } from '../../../emulators/equinix/http/exchanges.ts';
+import type { Exchange } from '../../../emulators/equinix/exchanges.ts';
 import {
   undeclaredOperations,
   undeclaredQuery,

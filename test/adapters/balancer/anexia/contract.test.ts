@@ -1,5 +1,5 @@
 import { describe } from 'vitest';
-import { startFakengine } from '../../../../emulators/anexia/fakengine.ts';
+import { startAnexiaEmulator } from '../../../../emulators/anexia/emulator.ts';
 import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
 import { createSimulatedClock, driven } from '../../../doubles/simulated-clock.ts';
 import { balancerContract } from '../../../contracts/balancer.ts';
@@ -11,7 +11,7 @@ describe.each(['short', 'full'] as const)(
     balancerContract(async () => {
       const clock = createSimulatedClock();
       const network = createMemoryNetwork(clock);
-      const fake = await startFakengine({
+      const fake = await startAnexiaEmulator({
         listen: { host: '127.0.0.1', port: 0, network },
         clock,
         knobs: { rows },

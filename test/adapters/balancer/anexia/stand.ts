@@ -8,8 +8,11 @@ import type {
   Ref,
   Spec,
 } from '../../../../src/domain/balancing/objects.ts';
-import { startFakengine } from '../../../../emulators/anexia/fakengine.ts';
-import type { Fakengine, FakengineOptions } from '../../../../emulators/anexia/options.ts';
+import { startAnexiaEmulator } from '../../../../emulators/anexia/emulator.ts';
+import type {
+  AnexiaEmulator,
+  AnexiaEmulatorOptions,
+} from '../../../../emulators/anexia/options.ts';
 import { createMemoryNetwork, type MemoryNetwork } from '../../../doubles/memory-network.ts';
 import {
   createSimulatedClock,
@@ -87,7 +90,7 @@ export function desiredOf(servers: readonly string[] = ['m1', 'm2']): readonly W
 }
 
 export interface Stand {
-  readonly fake: Fakengine;
+  readonly fake: AnexiaEmulator;
   readonly clock: VirtualClock;
   readonly network: MemoryNetwork;
   readonly balancer: LoadBalancer;
@@ -114,10 +117,10 @@ export interface Stand {
   inFlight(): number;
 }
 
-export async function createStand(options: Partial<FakengineOptions> = {}): Promise<Stand> {
+export async function createStand(options: Partial<AnexiaEmulatorOptions> = {}): Promise<Stand> {
   const clock = createSimulatedClock(Date.parse('2026-08-01T10:00:00Z'));
   const network = createMemoryNetwork(clock);
-  const fake = await startFakengine({
+  const fake = await startAnexiaEmulator({
     listen: { host: '127.0.0.1', port: 0, network },
     clock,
     ...options,

@@ -21,8 +21,11 @@ import {
 } from '../../../../src/adapters/provider/equinix/equinix-provider.ts';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
-import { startFakequinix } from '../../../../emulators/equinix/fakequinix.ts';
-import type { Fakequinix, FakequinixOptions } from '../../../../emulators/equinix/options.ts';
+import { startEquinixEmulator } from '../../../../emulators/equinix/emulator.ts';
+import type {
+  EquinixEmulator,
+  EquinixEmulatorOptions,
+} from '../../../../emulators/equinix/options.ts';
 import { INSTANCE_SET_ID, publicKeyLine } from '../driver-stand.ts';
 
 export const TOKEN = 'token-that-must-never-be-seen';
@@ -116,9 +119,9 @@ export function bareFleetOver(config: EquinixConfig, deps: EquinixProviderDeps):
 /** The emulator, in the time and the network of a test. */
 export const startEmulator = (
   { clock, network }: Recorded,
-  change: Partial<FakequinixOptions>,
-): Promise<Fakequinix> =>
-  startFakequinix({
+  change: Partial<EquinixEmulatorOptions>,
+): Promise<EquinixEmulator> =>
+  startEquinixEmulator({
     ...{ listen: { host: '127.0.0.1', port: 0, network }, clock, profile: 'fast' },
     timings: { queuedMs: 5, provisioningMs: 40, addressesMs: 10 },
     ...change,
@@ -126,7 +129,10 @@ export const startEmulator = (
 
 /** What anybody with access to the project can do to a device. */
 export async function setTags(
-  { fake, deps }: { readonly fake: Pick<Fakequinix, 'url' | 'tokens'>; readonly deps: Recorded },
+  {
+    fake,
+    deps,
+  }: { readonly fake: Pick<EquinixEmulator, 'url' | 'tokens'>; readonly deps: Recorded },
   id: string,
   tags: readonly string[],
 ): Promise<void> {

@@ -5,7 +5,7 @@ import { providerName } from '../../../../src/domain/ids.ts';
 import type { EquinixConfig } from '../../../../src/adapters/provider/equinix/settings.ts';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
-import type { FakequinixOptions } from '../../../../emulators/equinix/options.ts';
+import type { EquinixEmulatorOptions } from '../../../../emulators/equinix/options.ts';
 import { parseWorld } from '../../../../emulators/equinix/world.ts';
 import { driven, runOut } from '../../../doubles/simulated-clock.ts';
 import { type Life, mortal } from '../../../doubles/life.ts';
@@ -24,7 +24,7 @@ export async function startStand(
   {
     config = {},
     fakequinix = {},
-  }: { config?: Partial<EquinixConfig>; fakequinix?: Partial<FakequinixOptions> } = {},
+  }: { config?: Partial<EquinixConfig>; fakequinix?: Partial<EquinixEmulatorOptions> } = {},
 ) {
   const deps = recordingDeps();
   const { clock, network } = deps;

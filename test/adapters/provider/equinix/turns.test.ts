@@ -7,7 +7,7 @@ import type { Driver, FleetCall, FleetProvider } from '../../../../src/adapters/
 import { openProvider } from '../../../../src/daemon/providers.ts';
 import { NothingToDo } from '../../../../src/domain/errors.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
-import type { FakequinixOptions } from '../../../../emulators/equinix/options.ts';
+import type { EquinixEmulatorOptions } from '../../../../emulators/equinix/options.ts';
 import { createSeededRandom, driven, runOut } from '../../../doubles/simulated-clock.ts';
 import { INSTANCE_SET_ID, live, publicKeyLine } from '../driver-stand.ts';
 import { OURS, startStand } from './stand.ts';
@@ -22,7 +22,7 @@ const LIMIT_MS = 15_000;
 /** Three daemons, with the settings that a provider has when nothing is said of them. */
 async function start(
   hostnames: readonly string[] = ['x'],
-  fakequinix: Partial<FakequinixOptions> = {},
+  fakequinix: Partial<EquinixEmulatorOptions> = {},
 ) {
   const devices = hostnames.map((name) => ({ hostname: `shepherd-ci-${name}`, tags: OURS }));
   const stand = await startStand({ devices }, { fakequinix });

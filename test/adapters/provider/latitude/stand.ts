@@ -15,8 +15,8 @@ import type {
 import { providerName, type Witness, witness } from '../../../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
 import type { FaultRule } from '../../../../emulators/latitude/fault-rules.ts';
-import { startFakelatitude } from '../../../../emulators/latitude/fakelatitude.ts';
-import type { FakelatitudeOptions } from '../../../../emulators/latitude/options.ts';
+import { startLatitudeEmulator } from '../../../../emulators/latitude/emulator.ts';
+import type { LatitudeEmulatorOptions } from '../../../../emulators/latitude/options.ts';
 import { recordingLog } from '../../../doubles/recording-log.ts';
 import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
 import { immortal, type Life, mortal } from '../../../doubles/life.ts';
@@ -57,11 +57,14 @@ export function faultAt(line: string, effect: FaultRule['effect']): FaultRule {
 }
 
 /** The emulator and the driver, both in the same virtual time. */
-export async function startStand(options: Partial<FakelatitudeOptions> = {}, usual: object = {}) {
+export async function startStand(
+  options: Partial<LatitudeEmulatorOptions> = {},
+  usual: object = {},
+) {
   const clock = createSimulatedClock();
   const network = createMemoryNetwork(clock);
   const listen = { host: '127.0.0.1', port: 0, network };
-  const fake = await startFakelatitude({ listen, clock, ...options });
+  const fake = await startLatitudeEmulator({ listen, clock, ...options });
   const log = recordingLog();
   const stops: (() => Promise<void>)[] = [];
   onTestFinished(async () => {

@@ -13,12 +13,12 @@ import {
   createFishMachines,
   type FishMachinesOptions,
 } from '../../../../emulators/redfish/machines/machines.ts';
-import { startFakefish } from '../../../../emulators/redfish/fakefish.ts';
+import { startRedfishEmulator } from '../../../../emulators/redfish/emulator.ts';
 import type { FaultRule } from '../../../../emulators/redfish/fault-rules.ts';
 import type {
   BmcSnapshot,
-  Fakefish,
-  FakefishOptions,
+  RedfishEmulator,
+  RedfishEmulatorOptions,
   SystemSnapshot,
 } from '../../../../emulators/redfish/options.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
@@ -32,7 +32,7 @@ import { driverContext } from '../driver-stand.ts';
 const START_MS = Date.parse('2026-08-01T10:00:00Z');
 
 export interface RackOptions {
-  readonly fish?: Partial<FakefishOptions>;
+  readonly fish?: Partial<RedfishEmulatorOptions>;
   /** Over TLS, in the time of this clock. */
   readonly wire?: Clock;
   /** Of the configuration, as it is written. */
@@ -48,7 +48,10 @@ export interface RackOptions {
 }
 
 /** An entry for each system of the emulator. */
-export const entriesOf = (fake: Fakefish, change: RackOptions['entry'] = () => ({})): object[] =>
+export const entriesOf = (
+  fake: RedfishEmulator,
+  change: RackOptions['entry'] = () => ({}),
+): object[] =>
   fake
     .bmcs()
     .flatMap((bmc) =>
@@ -73,7 +76,12 @@ export async function startRack(options: RackOptions = {}) {
   const { hooks } = options.machines
     ? createFishMachines({ ...options.machines, log: silentLog, ...(network && { network }) })
     : {};
-  const fake = await startFakefish({ listen, clock, ...(hooks && { hooks }), ...options.fish });
+  const fake = await startRedfishEmulator({
+    listen,
+    clock,
+    ...(hooks && { hooks }),
+    ...options.fish,
+  });
   /** What the page of the inventory answers. */
   const page = {
     text: JSON.stringify([...entriesOf(fake, options.entry), ...(options.others ?? [])]),

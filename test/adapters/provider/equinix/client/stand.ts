@@ -16,8 +16,11 @@ import type { DeviceOrder } from '../../../../../src/adapters/provider/equinix/c
 import { ApiError } from '../../../../../src/adapters/http/errors.ts';
 import type { EquinixConfig } from '../../../../../src/adapters/provider/equinix/settings.ts';
 import { witness } from '../../../../../src/domain/ids.ts';
-import { startFakequinix } from '../../../../../emulators/equinix/fakequinix.ts';
-import type { Fakequinix, FakequinixOptions } from '../../../../../emulators/equinix/options.ts';
+import { startEquinixEmulator } from '../../../../../emulators/equinix/emulator.ts';
+import type {
+  EquinixEmulator,
+  EquinixEmulatorOptions,
+} from '../../../../../emulators/equinix/options.ts';
 import { configFor } from '../setup.ts';
 import { publicKeyLine } from '../../driver-stand.ts';
 
@@ -25,11 +28,11 @@ export const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
 export const KEY_LABEL = 'shepherd-ci';
 export const live = new AbortController().signal;
 
-type Entry = ReturnType<Fakequinix['requests']>[number];
+type Entry = ReturnType<EquinixEmulator['requests']>[number];
 
 /** A client and an emulator on one clock that moves only when both have nothing else to do. */
 export interface Stand {
-  readonly fake: Fakequinix;
+  readonly fake: EquinixEmulator;
   readonly client: EquinixClient;
   readonly clock: VirtualClock;
   readonly network: MemoryNetwork;
@@ -53,7 +56,7 @@ export interface Stand {
 }
 
 export interface StandOptions {
-  readonly fake?: Partial<FakequinixOptions>;
+  readonly fake?: Partial<EquinixEmulatorOptions>;
   readonly config?: Partial<EquinixConfig>;
   readonly daemons?: () => number;
 }
@@ -61,7 +64,7 @@ export interface StandOptions {
 export async function createStand(options: StandOptions = {}): Promise<Stand> {
   const clock = createSimulatedClock(Date.parse('2026-08-01T10:00:00Z'));
   const network = createMemoryNetwork(clock);
-  const fake = await startFakequinix({
+  const fake = await startEquinixEmulator({
     listen: { host: '127.0.0.1', port: 0, network },
     profile: 'real',
     reservations: 2,

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createFaultBook } from '../kit/fault-book.ts';
-import { createJournal } from '../equinix/http/journal.ts';
-import { type ManualClock, realClock } from '../equinix/time/clock.ts';
-import { createGenerator } from '../equinix/time/random.ts';
+import { createJournal } from '../kit/journal.ts';
+import { type ManualClock, realClock } from '../kit/clock.ts';
+import { createGenerator } from '../kit/random.ts';
 import { listen } from '../kit/listen.ts';
 import { ADMIN_PATH } from '../kit/admin.ts';
 import { createAdmin } from './admin.ts';
@@ -11,7 +11,7 @@ import { type Controls, createControls } from './controls.ts';
 import type { Core } from './core.ts';
 import { type Door, openDoor } from './door.ts';
 import type { FaultEffect, FaultMatch, Subject } from './fault-rules.ts';
-import type { Fakefish, FakefishOptions } from './options.ts';
+import type { RedfishEmulator, RedfishEmulatorOptions } from './options.ts';
 import { createPipeline, type FishJournal } from './pipeline.ts';
 import { createPower, type Power, REAL_TIMINGS, type Timings } from './power.ts';
 import { PROFILES } from './profiles.ts';
@@ -29,7 +29,9 @@ const nothing = () => undefined;
  * @throws {ZodError} a rule that cannot be understood. @throws {RangeError} the profile cannot have so
  *   many systems on so many BMCs. @throws {ListenError} an address cannot be listened on.
  */
-export async function startFakefish(options: FakefishOptions): Promise<Fakefish> {
+export async function startRedfishEmulator(
+  options: RedfishEmulatorOptions,
+): Promise<RedfishEmulator> {
   const core = coreOf(options);
   const power = createPower(core);
   const journal: FishJournal = createJournal({ requestCount: 0 });
@@ -80,7 +82,11 @@ export async function startFakefish(options: FakefishOptions): Promise<Fakefish>
   }
 }
 
-async function startSystems(core: Core, power: Power, { startsOn = false }: FakefishOptions) {
+async function startSystems(
+  core: Core,
+  power: Power,
+  { startsOn = false }: RedfishEmulatorOptions,
+) {
   for (const bmc of core.bmcs) {
     for (const system of bmc.systems) {
       const { name, serial, uuid, mac } = system;
@@ -93,7 +99,7 @@ async function startSystems(core: Core, power: Power, { startsOn = false }: Fake
 
 const isManual = (clock: Core['clock']): clock is ManualClock => 'stepTowards' in clock;
 
-function coreOf(options: FakefishOptions): Core {
+function coreOf(options: RedfishEmulatorOptions): Core {
   const { clock = realClock, seed = 1, systems = 1, log, hooks } = options;
   const profile = PROFILES[options.profile ?? 'generic'];
   const pace = options.pace === 'fast' ? FAST : 1;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createActivity } from '../redfish/machines/activity.ts';
-import { createJournal } from '../equinix/http/journal.ts';
-import { type ManualClock, realClock } from '../equinix/time/clock.ts';
-import { createGenerator } from '../equinix/time/random.ts';
+import { createJournal } from '../kit/journal.ts';
+import { type ManualClock, realClock } from '../kit/clock.ts';
+import { createGenerator } from '../kit/random.ts';
 import { createFaultBook } from '../kit/fault-book.ts';
 import { takeFreePort } from '../../src/adapters/network/free-port.ts';
 import { takeFreeAddress } from '../hosts/serving/addresses.ts';
@@ -19,7 +19,7 @@ import { createPipeline } from './http/pipeline.ts';
 import { createRouter } from './http/server.ts';
 import { createMachine, type Machine } from './machine/machine.ts';
 import { REAL_TIMINGS, type Timings } from './machine/timings.ts';
-import type { Fakerobot, FakerobotOptions } from './options.ts';
+import type { RobotEmulator, RobotEmulatorOptions } from './options.ts';
 import { createWorld, type Server } from './world.ts';
 
 const FAST = 100;
@@ -32,7 +32,7 @@ const nothing = () => undefined;
  * @throws {ZodError} a rule that cannot be understood. @throws {ListenError} an address cannot be
  *   listened on. @throws {Error} this system has no addresses 127.0.0.0/8 for the machines.
  */
-export async function startFakerobot(options: FakerobotOptions): Promise<Fakerobot> {
+export async function startRobotEmulator(options: RobotEmulatorOptions): Promise<RobotEmulator> {
   const activity = createActivity();
   const { core, machines, sshPort } = await coreOf(options, activity);
   const journal = createJournal({ requestCount: 0 });
@@ -80,7 +80,7 @@ export async function startFakerobot(options: FakerobotOptions): Promise<Fakerob
 const isManual = (clock: Core['clock']): clock is ManualClock => 'stepTowards' in clock;
 
 async function coreOf(
-  options: FakerobotOptions,
+  options: RobotEmulatorOptions,
   activity: ReturnType<typeof createActivity>,
 ): Promise<{ core: Core; machines: ReadonlyMap<number, Machine>; sshPort: number }> {
   const { clock = realClock, seed = 1, servers: wanted = 1, freePrefix = 'free-', hosts } = options;
@@ -135,7 +135,7 @@ interface Place {
 /** Every machine has an address of its own, and all have one port. */
 async function placesOf(
   servers: readonly Server[],
-  { servers: seeds, sshPort = 0, hosts }: FakerobotOptions,
+  { servers: seeds, sshPort = 0, hosts }: RobotEmulatorOptions,
 ): Promise<ReadonlyMap<number, Place>> {
   const places = new Map<number, Place>();
   const addresses = new Set<string>();

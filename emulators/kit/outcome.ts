@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { EffectOf } from '../faults/faults.ts';
+import type { Garbage } from './wire-faults.ts';
 
 /** What goes back to the client, if anything does. */
 export interface Outcome {
@@ -11,7 +11,7 @@ export interface Outcome {
   readonly fate?: 'dropped' | 'hung';
   /** With a fate: half of the body goes out first. */
   readonly halfSent?: boolean;
-  readonly garbage?: EffectOf<'garbage'>['kind'];
+  readonly garbage?: Garbage;
   /** A fault rule made this answer, or spoiled it. */
   readonly isInjected?: boolean;
 }
@@ -67,12 +67,7 @@ function sendHalf(
   reply.raw.write(text.slice(0, Math.floor(text.length / 2)) || '{', sent);
 }
 
-function sendGarbage(
-  kind: EffectOf<'garbage'>['kind'],
-  status: number,
-  text: string,
-  reply: FastifyReply,
-): void {
+function sendGarbage(kind: Garbage, status: number, text: string, reply: FastifyReply): void {
   const html = '<!DOCTYPE html><html><body><h1>Service temporarily unavailable</h1></body></html>';
   if (kind === 'redirect') void reply.code(status).send();
   else if (kind === 'html') void reply.code(status).type('text/html').send(html);

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createFaultBook } from '../kit/fault-book.ts';
-import { createJournal } from '../equinix/http/journal.ts';
-import { type ManualClock, realClock } from '../equinix/time/clock.ts';
-import { createGenerator } from '../equinix/time/random.ts';
+import { createJournal } from '../kit/journal.ts';
+import { type ManualClock, realClock } from '../kit/clock.ts';
+import { createGenerator } from '../kit/random.ts';
 import { listen } from '../kit/listen.ts';
 import { ADMIN_PATH } from '../kit/admin.ts';
 import { createAdmin } from './admin.ts';
@@ -17,7 +17,7 @@ import { createPipeline } from './http/pipeline.ts';
 import { createServer } from './http/server.ts';
 import { createLife } from './life/life.ts';
 import { FAST_DIVISOR, timingsOf } from './life/timings.ts';
-import type { Fakelatitude, FakelatitudeOptions } from './options.ts';
+import type { LatitudeEmulator, LatitudeEmulatorOptions } from './options.ts';
 import { DEFAULT_PLANS } from './state/catalogue.ts';
 import { changeKnobs, DEFAULT_KNOBS } from './state/knobs.ts';
 import { createWorld } from './state/world.ts';
@@ -34,7 +34,9 @@ const newToken = () => `ak_${randomUUID().replaceAll('-', '')}`;
  * @throws {ZodError} a rule or a knob that cannot be understood. @throws {ListenError} an address
  *   cannot be listened on.
  */
-export async function startFakelatitude(options: FakelatitudeOptions): Promise<Fakelatitude> {
+export async function startLatitudeEmulator(
+  options: LatitudeEmulatorOptions,
+): Promise<LatitudeEmulator> {
   const core = coreOf(options);
   const { world } = core;
   const life = createLife(core);
@@ -82,7 +84,7 @@ export async function startFakelatitude(options: FakelatitudeOptions): Promise<F
 
 const isManual = (clock: Core['clock']): clock is ManualClock => 'stepTowards' in clock;
 
-function coreOf(options: FakelatitudeOptions): Core {
+function coreOf(options: LatitudeEmulatorOptions): Core {
   const { clock = realClock, seed = 1, plans = DEFAULT_PLANS, knobs = {}, log } = options;
   const divisor = options.profile === 'fast' ? FAST_DIVISOR : 1;
   const chance = createGenerator(seed ^ CHANCE_SALT);

@@ -1,6 +1,6 @@
 import { ADMIN_PATH } from '../kit/admin.ts';
 import { listen } from '../kit/listen.ts';
-import { type Fakequinix, type FakequinixOptions } from './options.ts';
+import { type EquinixEmulator, type EquinixEmulatorOptions } from './options.ts';
 import { accountRoutes } from './api/account-routes.ts';
 import { createApi } from './api/api.ts';
 import { capacityRoutes } from './api/capacity-routes.ts';
@@ -8,7 +8,7 @@ import { accountOf, createControls, reset } from './controls.ts';
 import { createDeviceMachines } from './lifecycle/device-machine.ts';
 import { deviceRoutes } from './api/device-routes.ts';
 import { layFoundation } from './foundation.ts';
-import { createJournal } from './http/journal.ts';
+import { createJournal } from '../kit/journal.ts';
 import { eventRoutes } from './api/event-routes.ts';
 import { keyRoutes } from './api/key-routes.ts';
 import { createLifecycle } from './lifecycle/lifecycle.ts';
@@ -31,7 +31,9 @@ const ROUTES = [
  * @throws {WorldError} when the world file cannot be used. @throws {StateFileError} when the state
  * file is not one. @throws {ListenError} when the address cannot be listened on.
  */
-export async function startFakequinix(options: FakequinixOptions): Promise<Fakequinix> {
+export async function startEquinixEmulator(
+  options: EquinixEmulatorOptions,
+): Promise<EquinixEmulator> {
   const foundation = await layFoundation(options);
   const { core, file, events } = foundation;
   const basePath = normalPath(options.basePath ?? '/metal/v1');

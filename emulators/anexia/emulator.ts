@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { ADMIN_PATH } from '../kit/admin.ts';
 import { createFaultBook } from '../kit/fault-book.ts';
 import { listen } from '../kit/listen.ts';
-import { createJournal, type Journal } from '../equinix/http/journal.ts';
-import { realClock } from '../equinix/time/clock.ts';
-import { createGenerator } from '../equinix/time/random.ts';
+import { createJournal, type Journal } from '../kit/journal.ts';
+import { realClock } from '../kit/clock.ts';
+import { createGenerator } from '../kit/random.ts';
 import type { Controls } from './admin-routes.ts';
 import type { Core, Subject } from './core.ts';
 import {
@@ -16,7 +16,7 @@ import {
 } from './fault-rules.ts';
 import { changeKnobs, DEFAULT_KNOBS } from './knobs.ts';
 import { objectRoutes } from './object-routes.ts';
-import type { Fakengine, FakengineOptions } from './options.ts';
+import type { AnexiaEmulator, AnexiaEmulatorOptions } from './options.ts';
 import { createPipeline } from './pipeline.ts';
 import { resourceRoutes } from './resource-routes.ts';
 import { createServer } from './server.ts';
@@ -33,7 +33,7 @@ const nothing = () => undefined;
  * @throws {ZodError} a rule that cannot be understood. @throws {ListenError} the address cannot be
  *   listened on.
  */
-export async function startFakengine(options: FakengineOptions): Promise<Fakengine> {
+export async function startAnexiaEmulator(options: AnexiaEmulatorOptions): Promise<AnexiaEmulator> {
   const core = coreOf(options);
   const routes = [...objectRoutes(core), ...resourceRoutes(core)];
   const journal = createJournal({ requestCount: 0 });
@@ -67,7 +67,7 @@ export async function startFakengine(options: FakengineOptions): Promise<Fakengi
   };
 }
 
-function coreOf(options: FakengineOptions): Core {
+function coreOf(options: AnexiaEmulatorOptions): Core {
   const { clock = realClock, seed = 1, stateDelayMs = 0, knobs = {}, log } = options;
   const chance = createGenerator(seed ^ CHANCE_SALT);
   const store = { faults: [], faultCount: 0 };

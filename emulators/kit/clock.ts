@@ -1,5 +1,5 @@
 /** The emulator's time. Structurally the same as the daemon's clock, so one can drive both. */
-export interface FakeClock {
+export interface EmulatorClock {
   /** Epoch milliseconds. */
   now(): number;
   setTimeout(fn: () => void, timeoutMs: number): unknown;
@@ -7,7 +7,7 @@ export interface FakeClock {
 }
 
 /** A clock that stands still until it is stepped. */
-export interface ManualClock extends FakeClock {
+export interface ManualClock extends EmulatorClock {
   /**
    * Moves to the next timer due at or before `targetMs` and fires it; without one, moves to the
    * target. Answers whether a timer fired.
@@ -15,7 +15,7 @@ export interface ManualClock extends FakeClock {
   stepTowards(targetMs: number): boolean;
 }
 
-export const realClock: FakeClock = {
+export const realClock: EmulatorClock = {
   now: () => Date.now(),
   setTimeout: (fn, timeoutMs) => setTimeout(fn, timeoutMs),
   clearTimeout: (id) => clearTimeout(id as NodeJS.Timeout),
