@@ -1,32 +1,78 @@
 import { randomUUID } from 'node:crypto';
-import { ADMIN_PATH } from '../kit/admin.ts';
-import { createFaultBook } from '../kit/fault-book.ts';
-import { listen } from '../kit/listen.ts';
-import { createJournal, type Journal } from '../kit/journal.ts';
-import { realClock } from '../kit/clock.ts';
-import { createGenerator } from '../kit/random.ts';
-import type { Controls } from './admin-routes.ts';
-import type { Core, Subject } from './core.ts';
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { orRefuse } from '../kit/admin.ts';
 import {
+  baseOf,
+  createKnobs,
+  type Emulator,
+  type EmulatorOptions,
+  type Knobs,
+  startEmulator,
+} from '../kit/emulator.ts';
+import {
+  apiOf,
+  type Complaint,
+  DEFAULT_KNOBS,
   type Fault,
-  type FaultEffect,
-  type FaultMatch,
-  ONCE,
-  parseFaultRule,
-} from './fault-rules.ts';
-import { changeKnobs, DEFAULT_KNOBS } from './knobs.ts';
+  type FaultRule,
+  FAULTS,
+  KNOBS,
+  type KnobValues,
+} from './api.ts';
+import type { Kind } from './kinds.ts';
 import { objectRoutes } from './object-routes.ts';
-import type { AnexiaEmulator, AnexiaEmulatorOptions } from './options.ts';
-import { createPipeline } from './pipeline.ts';
 import { resourceRoutes } from './resource-routes.ts';
-import { createServer } from './server.ts';
-import { addThing, isThere, stateOf, tagsAt, type Thing } from './world.ts';
+import { addThing, isThere, stateOf, tagsAt, type Thing, type World } from './world.ts';
 
+export interface AnexiaEmulatorOptions extends EmulatorOptions<FaultRule> {
+  /** From a creation or a change until it is deployed, milliseconds. Default 0. */
+  readonly stateDelayMs?: number;
+  /** How many load balancers there are. Default 2. */
+  readonly loadBalancers?: number;
+  readonly knobs?: Partial<KnobValues>;
+}
+
+/** What a test wants to know of an object. */
+export interface ObjectSnapshot {
+  readonly id: string;
+  /** Null: a resource of another kind. */
+  readonly kind: Kind | null;
+  readonly name: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** `0` to `4`. */
+  readonly state: string;
+  readonly tags: readonly string[];
+}
+
+/** What the owner of this emulator sees and does beyond what all have in common. */
+interface Inside {
+  /** In the order of their creation; destroyed ones are gone. */
+  objects(): readonly ObjectSnapshot[];
+  complaints(): readonly Complaint[];
+  setKnobs(knobs: Partial<KnobValues>): KnobValues;
+  /** Puts an object into a state at once; null: it shows none. @throws {Error} it is unknown. */
+  setState(id: string, state: string | null): void;
+  /** Changes fields without anybody asking. @throws {Error} it is unknown. */
+  setFields(id: string, fields: Readonly<Record<string, unknown>>): void;
+  /** A resource of a kind that the API has no routes for. Answers its id. */
+  addResource(resource: z.output<typeof resourceBody>): string;
+}
+
+export interface AnexiaEmulator extends Emulator<FaultRule, Fault>, Inside {
+  /** For `Authorization: Token …`. */
+  readonly token: string;
+  /** Ids. */
+  readonly loadBalancers: readonly string[];
+}
+
+const resourceBody = z.strictObject({
+  name: z.string(),
+  typeId: z.string(),
+  tags: z.array(z.string()),
+});
 /** Of load balancers: no list of ours is to take one for its own. */
 const LOAD_BALANCER_TYPE = '00000000000000000000000000000001';
-/** Keeps the stream of chance apart from that of ids. */
-const CHANCE_SALT = 0x9e3779b9;
-const nothing = () => undefined;
 
 /**
  * Starts an emulator of the part of the Anexia Engine that load balancers need.
@@ -34,64 +80,28 @@ const nothing = () => undefined;
  *   listened on.
  */
 export async function startAnexiaEmulator(options: AnexiaEmulatorOptions): Promise<AnexiaEmulator> {
-  const core = coreOf(options);
-  const routes = [...objectRoutes(core), ...resourceRoutes(core)];
-  const journal = createJournal({ requestCount: 0 });
-  const controls = controlsOf(
-    core,
-    journal,
-    routes.map(({ path }) => path),
-  );
-  options.faults?.forEach((rule) => controls.addFault(rule));
+  const base = baseOf(options, FAULTS);
+  const { clock, ids } = base;
+  const world: World = { things: new Map(), now: clock.now, ids };
+  const knobs = createKnobs(KNOBS, { ...DEFAULT_KNOBS }, options.knobs);
+  const complaints: Complaint[] = [];
+  const token = `token-${randomUUID()}`;
+  const core = { world, clock, knobs: knobs.values, stateDelayMs: options.stateDelayMs ?? 0 };
   const loadBalancers = Array.from({ length: options.loadBalancers ?? 2 }, (_, n) => {
     const one = { kind: 'loadbalancer', typeId: LOAD_BALANCER_TYPE, fields: {} } as const;
-    return addThing(core.world, { ...one, name: `lb-${n + 1}` }, { stateDelayMs: 0 }).id;
+    return addThing(world, { ...one, name: `lb-${n + 1}` }, { stateDelayMs: 0 }).id;
   });
-  const pipeline = createPipeline(core, journal);
-  const { host } = options.listen;
-  const admin = { controls, adminToken: core.adminToken };
-  const app = createServer({ core, routes, pipeline, admin, host });
-  const url = await listen(app, options.listen);
-  let closing: Promise<void> | undefined;
-  return {
-    url,
-    adminUrl: `${url}${ADMIN_PATH}`,
-    tokens: { api: core.token, admin: core.adminToken },
-    loadBalancers,
-    ...controls,
-    close() {
-      pipeline.close();
-      closing ??= app.close();
-      return closing;
-    },
-  };
+  const inside = insideOf(world, knobs, complaints);
+  const routes = [...objectRoutes(core), ...resourceRoutes(core)];
+  const emulator = await startEmulator(base, options, {
+    form: FAULTS,
+    api: apiOf({ routes, world, token, complaints }),
+    admin: (app) => addAdmin(app, inside, knobs),
+  });
+  return { ...emulator, ...inside, token, loadBalancers };
 }
 
-function coreOf(options: AnexiaEmulatorOptions): Core {
-  const { clock = realClock, seed = 1, stateDelayMs = 0, knobs = {}, log } = options;
-  const chance = createGenerator(seed ^ CHANCE_SALT);
-  const store = { faults: [], faultCount: 0 };
-  return {
-    world: { things: new Map(), now: clock.now, ids: createGenerator(seed) },
-    clock,
-    chance,
-    faults: createFaultBook<FaultMatch, FaultEffect, Subject>({
-      store,
-      chance,
-      changed: nothing,
-      once: ONCE,
-    }),
-    knobs: changeKnobs({ ...DEFAULT_KNOBS }, knobs),
-    stateDelayMs,
-    token: `token-${randomUUID()}`,
-    adminToken: `admin-${randomUUID()}`,
-    complaints: [],
-    log: log ?? { debug: nothing, info: nothing, warn: nothing, error: nothing },
-  };
-}
-
-function controlsOf(core: Core, journal: Journal, routes: readonly string[]): Controls {
-  const { world, faults } = core;
+function insideOf(world: World, knobs: Knobs<KnobValues>, complaints: Complaint[]): Inside {
   const find = (id: string): Thing => {
     const thing = world.things.get(id);
     if (!thing || !isThere(thing, world.now())) throw new Error(`there is no object ${id}`);
@@ -100,23 +110,17 @@ function controlsOf(core: Core, journal: Journal, routes: readonly string[]): Co
   const there = () => [...world.things.values()].filter((one) => isThere(one, world.now()));
   return {
     objects: () =>
-      there()
-        .filter(({ kind }) => kind !== 'loadbalancer')
-        .map((one) => ({
-          id: one.id,
-          kind: one.kind === 'loadbalancer' ? null : one.kind,
-          name: one.name,
-          fields: one.fields,
-          state: stateOf(one, world.now()) ?? '',
-          tags: tagsAt(one, world.now()),
-        })),
-    requests: (afterSeq = 0) => journal.since(afterSeq),
-    complaints: () => [...core.complaints],
-    addFault: (rule): Fault => ({ ...faults.add(parseFaultRule(rule, routes)) }),
-    faults: faults.list,
-    removeFault: faults.remove,
-    clearFaults: faults.clear,
-    setKnobs: (knobs) => ({ ...changeKnobs(core.knobs, knobs) }),
+      there().flatMap(({ kind, ...one }) =>
+        kind === 'loadbalancer'
+          ? []
+          : {
+              ...{ id: one.id, kind, name: one.name, fields: one.fields },
+              state: stateOf(one, world.now()) ?? '',
+              tags: tagsAt(one, world.now()),
+            },
+      ),
+    complaints: () => [...complaints],
+    setKnobs: knobs.set,
     setState: (id, state) => void (find(id).forcedState = state),
     setFields(id, fields) {
       const thing = find(id);
@@ -130,4 +134,26 @@ function controlsOf(core: Core, journal: Journal, routes: readonly string[]): Co
       return thing.id;
     },
   };
+}
+
+const stateBody = z.strictObject({ state: z.string().nullable() });
+const fieldsBody = z.strictObject({ fields: z.record(z.string(), z.unknown()) });
+
+function addAdmin(app: FastifyInstance, inside: Inside, knobs: Knobs<KnobValues>): void {
+  knobs.addRoutes(app);
+  app.get('/state', async () => ({ objects: inside.objects(), complaints: inside.complaints() }));
+  app.post<{ Params: { id: string } }>('/objects/:id/state', async ({ params, body }) => {
+    const { state } = stateBody.parse(body);
+    orRefuse(404, () => inside.setState(params.id, state));
+    return {};
+  });
+  app.patch<{ Params: { id: string } }>('/objects/:id', async ({ params, body }) => {
+    const { fields } = fieldsBody.parse(body);
+    orRefuse(404, () => inside.setFields(params.id, fields));
+    return {};
+  });
+  app.post('/resources', async ({ body }, reply) => {
+    void reply.code(201);
+    return { identifier: inside.addResource(resourceBody.parse(body)) };
+  });
 }

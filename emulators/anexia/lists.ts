@@ -1,12 +1,11 @@
-import { ApiError } from './api-error.ts';
-import type { Knobs } from './knobs.ts';
+import { type KnobValues, refusal } from './api.ts';
 
-/** The page that a query asks for. @throws {ApiError} 400: it is none. */
-export function pagingOf(query: ReadonlyMap<string, string>, { limitMax }: Knobs) {
+/** The page that a query asks for. @throws {Refusal} 400: it is none. */
+export function pagingOf(query: ReadonlyMap<string, string>, { limitMax }: KnobValues) {
   const number = (name: string, usual: number) => {
     const text = query.get(name);
     if (text === undefined) return usual;
-    if (!/^[1-9]\d{0,8}$/.test(text)) throw new ApiError(400, `${name} must be a number from 1`);
+    if (!/^[1-9]\d{0,8}$/.test(text)) throw refusal(400, `${name} must be a number from 1`);
     return Number(text);
   };
   return { page: number('page', 1), limit: Math.min(limitMax, number('limit', 10)) };
@@ -16,7 +15,7 @@ export function pagingOf(query: ReadonlyMap<string, string>, { limitMax }: Knobs
 export function pageView<T>(
   all: readonly T[],
   { page, limit }: { readonly page: number; readonly limit: number },
-  { listForm }: Knobs,
+  { listForm }: KnobValues,
 ): unknown {
   const data = all.slice((page - 1) * limit, page * limit);
   if (listForm === 'array') return data;

@@ -1,14 +1,22 @@
+import type { Answer, Route } from '../kit/api.ts';
+import { type Call, refusal } from './api.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
-import { ApiError } from './api-error.ts';
-import type { Answer, Call, Core, Route } from './core.ts';
 import { BODIES, FILTERS, type Kind, KINDS, LINKS, TYPE_IDS } from './kinds.ts';
 import { filtersOf, pageView, pagingOf } from './lists.ts';
 import { objectView } from './views.ts';
-import { addThing, changeThing, destroyThing, isReferred, isThere, type Thing } from './world.ts';
+import {
+  type Core,
+  addThing,
+  changeThing,
+  destroyThing,
+  isReferred,
+  isThere,
+  type Thing,
+} from './world.ts';
 
 /** The routes of the four kinds, and of the load balancer. */
-export const objectRoutes = (core: Core): readonly Route[] => [
+export const objectRoutes = (core: Core): readonly Route<Call>[] => [
   {
     method: 'GET',
     path: '/api/LBaaS/v1/loadbalancer.json/{id}',
@@ -20,33 +28,26 @@ export const objectRoutes = (core: Core): readonly Route[] => [
 
 const ok = (body: unknown): Answer => ({ status: 200, body });
 
-function routesOf(core: Core, kind: Kind): Route[] {
+function routesOf(core: Core, kind: Kind): Route<Call>[] {
   const { world, knobs } = core;
   const path = `/api/LBaaS/v1/${kind}.json`;
   const view = (thing: Thing) => objectView(world, thing, knobs);
   return [
-    { method: 'GET', path, kind, handle: (call) => ok(list(core, kind, call)) },
-    { method: 'POST', path, kind, handle: (call) => ok(view(create(core, kind, call))) },
+    { method: 'GET', path, handle: (call) => ok(list(core, kind, call)) },
+    { method: 'POST', path, handle: (call) => ok(view(create(core, kind, call))) },
     {
       method: 'GET',
       path: `${path}/{id}`,
-      kind,
       handle: ({ params }) => ok(view(find(core, kind, params))),
     },
-    {
-      method: 'PUT',
-      path: `${path}/{id}`,
-      kind,
-      handle: (call) => ok(view(update(core, kind, call))),
-    },
+    { method: 'PUT', path: `${path}/{id}`, handle: (call) => ok(view(update(core, kind, call))) },
     {
       method: 'DELETE',
       path: `${path}/{id}`,
-      kind,
       handle: ({ params }) => {
         const thing = find(core, kind, params);
         if (knobs.blockedStatus > 0 && isReferred(world, thing)) {
-          throw new ApiError(knobs.blockedStatus, `${kind} is in use`);
+          throw refusal(knobs.blockedStatus, `${kind} is in use`);
         }
         destroyThing(world, thing);
         return ok({});
@@ -55,7 +56,7 @@ function routesOf(core: Core, kind: Kind): Route[] {
   ];
 }
 
-/** @throws {ApiError} 404. */
+/** @throws {Refusal} 404. */
 function find(
   { world }: Core,
   kind: Thing['kind'],
@@ -63,7 +64,7 @@ function find(
 ): Thing {
   const thing = world.things.get(id);
   if (thing?.kind === kind && isThere(thing, world.now())) return thing;
-  throw new ApiError(404, 'Not Found');
+  throw refusal(404, 'Not Found');
 }
 
 function list({ world, knobs }: Core, kind: Kind, call: Call): unknown {
@@ -103,15 +104,15 @@ function update(core: Core, kind: Kind, { params, body, doom }: Call): Thing {
     ...(identifier !== thing.id && { identifier: 'must be that of the path' }),
     ...(state !== '0' && { state: 'must be "0"' }),
   };
-  if (!isDeepStrictEqual(wrong, {})) throw new ApiError(422, 'Validation failed', wrong);
+  if (!isDeepStrictEqual(wrong, {})) throw refusal(422, 'Validation failed', wrong);
   const { name, ...fields } = checked(core, kind, rest);
-  if (name !== thing.name) throw new ApiError(422, 'Validation failed', { name: 'cannot change' });
+  if (name !== thing.name) throw refusal(422, 'Validation failed', { name: 'cannot change' });
   if (doom.failures > 0) thing.failures = doom.failures;
   changeThing(core.world, thing, fields, core.stateDelayMs);
   return thing;
 }
 
-/** @throws {ApiError} 422 with each field that is wrong, unknown, or refers to nothing. */
+/** @throws {Refusal} 422 with each field that is wrong, unknown, or refers to nothing. */
 function checked({ world }: Core, kind: Kind, body: unknown) {
   const schema: z.ZodType<{ name: string } & Record<string, unknown>> = BODIES[kind];
   const parsed = schema.safeParse(recordOf(body));
@@ -120,11 +121,7 @@ function checked({ world }: Core, kind: Kind, body: unknown) {
       path.join('.') || 'body',
       message,
     ]);
-    throw new ApiError(
-      422,
-      'Validation failed',
-      Object.fromEntries(wrong) as Record<string, string>,
-    );
+    throw refusal(422, 'Validation failed', Object.fromEntries(wrong) as Record<string, string>);
   }
   const dangling = Object.entries(LINKS[kind])
     .filter(([field]) => parsed.data[field] !== undefined)
@@ -134,12 +131,12 @@ function checked({ world }: Core, kind: Kind, body: unknown) {
     });
   if (dangling.length === 0) return parsed.data;
   const wrong = dangling.map(([field, to]) => [field, `there is no such ${to}`]);
-  throw new ApiError(422, 'Validation failed', Object.fromEntries(wrong) as Record<string, string>);
+  throw refusal(422, 'Validation failed', Object.fromEntries(wrong) as Record<string, string>);
 }
 
 function recordOf(body: unknown): Record<string, unknown> {
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) {
     return body as Record<string, unknown>;
   }
-  throw new ApiError(400, 'The body must be an object');
+  throw refusal(400, 'The body must be an object');
 }

@@ -1,27 +1,27 @@
-import { ApiError } from './api-error.ts';
-import type { Call, Core, Route } from './core.ts';
+import type { Route } from '../kit/api.ts';
+import { type Call, refusal } from './api.ts';
 import { pageView, pagingOf } from './lists.ts';
 import { resourceView } from './views.ts';
-import { isThere, tagsAt, type Thing } from './world.ts';
+import { type Core, isThere, tagsAt, type Thing } from './world.ts';
 
 const PATH = '/api/core/v1/resource.json';
 
 /** The routes of resources and their tags. */
-export function resourceRoutes(core: Core): readonly Route[] {
+export function resourceRoutes(core: Core): readonly Route<Call>[] {
   const { world, knobs } = core;
   let tagging = 0;
 
-  /** @throws {ApiError} 404. */
+  /** @throws {Refusal} 404. */
   function find({ id = '' }: Readonly<Record<string, string>>): Thing {
     const thing = world.things.get(id);
     if (thing && isThere(thing, world.now())) return thing;
-    throw new ApiError(404, 'Not Found');
+    throw refusal(404, 'Not Found');
   }
 
   function search({ query, listsAtMs, complain }: Call): unknown {
     const tag = query.get('tag_name');
     const stray = [...query.keys()].find((name) => !['tag_name', 'page', 'limit'].includes(name));
-    if (stray !== undefined) throw new ApiError(400, `there is no parameter ${stray}`);
+    if (stray !== undefined) throw refusal(400, `there is no parameter ${stray}`);
     if (tag?.includes(',')) complain('only one tag can be searched');
     const paging = pagingOf(query, knobs);
     const found = [...world.things.values()].filter(
@@ -29,7 +29,7 @@ export function resourceRoutes(core: Core): readonly Route[] {
         isThere(thing, listsAtMs) && (tag === undefined || tagsAt(thing, listsAtMs).includes(tag)),
     );
     if (tag !== undefined && found.length === 0) {
-      throw new ApiError(422, 'Validation failed', { tag_name: 'there is no such tag' });
+      throw refusal(422, 'Validation failed', { tag_name: 'there is no such tag' });
     }
     return pageView(
       found.map((thing) => resourceView(thing, listsAtMs, true)),
@@ -41,10 +41,10 @@ export function resourceRoutes(core: Core): readonly Route[] {
   /** One at a time; the real service is not up to more, and so this one refuses it. */
   async function tag({ params, body, complain }: Call) {
     const thing = find(params);
-    if (body !== '') throw new ApiError(400, 'The body must be an empty text');
+    if (body !== '') throw refusal(400, 'The body must be an empty text');
     if (tagging > 0) {
       complain('a resource was tagged while another one was');
-      throw new ApiError(409, 'Conflict');
+      throw refusal(409, 'Conflict');
     }
     tagging++;
     try {
@@ -54,7 +54,7 @@ export function resourceRoutes(core: Core): readonly Route[] {
     }
     const name = params['tag'] ?? '';
     if (tagsAt(thing, world.now()).includes(name)) {
-      throw new ApiError(422, 'Validation failed', { tag: 'the resource has it already' });
+      throw refusal(422, 'Validation failed', { tag: 'the resource has it already' });
     }
     thing.tags.push({ name, atMs: world.now(), removedAtMs: Infinity });
     return { status: 200, body: resourceView(thing, world.now(), false) };
@@ -65,7 +65,7 @@ export function resourceRoutes(core: Core): readonly Route[] {
     const found = thing.tags.find(
       ({ name, removedAtMs }) => name === params['tag'] && removedAtMs === Infinity,
     );
-    if (!found) throw new ApiError(404, 'Not Found');
+    if (!found) throw refusal(404, 'Not Found');
     found.removedAtMs = world.now();
     return { status: 204 };
   }

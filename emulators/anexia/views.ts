@@ -1,10 +1,10 @@
 import { type Kind, LINKS } from './kinds.ts';
-import type { Knobs } from './knobs.ts';
+import type { KnobValues } from './api.ts';
 import { STATES } from './kinds.ts';
 import { stateOf, tagsAt, type Thing, titleOf, type World } from './world.ts';
 
 /** One object as its own route shows it: links are objects. */
-export function objectView(world: World, thing: Thing, knobs: Knobs): Record<string, unknown> {
+export function objectView(world: World, thing: Thing, knobs: KnobValues): Record<string, unknown> {
   const links = LINKS[thing.kind as Kind] ?? {};
   const fields = Object.entries(thing.fields).map(([field, value]) => [
     field,
@@ -24,7 +24,7 @@ function linkView({ things }: World, id: string) {
   return { identifier: id, name: things.get(id)?.name ?? '' };
 }
 
-function stateView(id: string | null, { stateForm }: Knobs) {
+function stateView(id: string | null, { stateForm }: KnobValues) {
   if (id === null) return {};
   if (stateForm === 'bare') return { state: id };
   const { type = 2 } = STATES[id] ?? {};

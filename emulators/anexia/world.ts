@@ -1,3 +1,5 @@
+import type { EmulatorClock } from '../kit/clock.ts';
+import type { KnobValues } from './api.ts';
 import type { Generator } from '../kit/random.ts';
 import { type Kind, KINDS, LINKS, STATES } from './kinds.ts';
 
@@ -22,6 +24,15 @@ export interface Thing {
   forcedState: string | null | undefined;
 }
 
+/** What every route shares. */
+export interface Core {
+  readonly world: World;
+  readonly clock: EmulatorClock;
+  /** The object stays the same. */
+  readonly knobs: KnobValues;
+  readonly stateDelayMs: number;
+}
+
 export interface World {
   readonly things: Map<string, Thing>;
   readonly now: () => number;
@@ -30,6 +41,8 @@ export interface World {
 
 /** How the next deployment of something ends. */
 export interface Doom {
+  /** Two are made. */
+  readonly twin?: boolean;
   readonly neverDeploys?: boolean;
   readonly failures?: number;
 }
@@ -84,7 +97,10 @@ export function destroyThing({ things, now }: World, thing: Thing): void {
 }
 
 /** Null: it shows none. */
-export function stateOf(thing: Thing, nowMs: number): string | null {
+export function stateOf(
+  thing: Pick<Thing, 'forcedState' | 'deployment'>,
+  nowMs: number,
+): string | null {
   if (thing.forcedState !== undefined) return thing.forcedState;
   const { during, endsAtMs, after } = thing.deployment;
   return nowMs < endsAtMs ? during : after;
@@ -96,7 +112,7 @@ export const isThere = (thing: Thing, atMs: number): boolean =>
   thing.createdAtMs <= atMs && thing.destroyedAtMs > atMs;
 
 /** The tags that it had at a time. */
-export const tagsAt = (thing: Thing, atMs: number): string[] =>
+export const tagsAt = (thing: Pick<Thing, 'tags'>, atMs: number): string[] =>
   thing.tags.filter((tag) => tag.atMs <= atMs && tag.removedAtMs > atMs).map(({ name }) => name);
 
 /** Whether something refers to it. */

@@ -3,8 +3,8 @@ import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createPinoLog } from '../../src/adapters/log/pino-log.ts';
 import { UsageError } from '../../src/domain/errors.ts';
 import { startAnexiaEmulator } from '../anexia/emulator.ts';
-import type { FaultRule } from '../anexia/fault-rules.ts';
-import type { GivenKnobs } from '../anexia/knobs.ts';
+import type { FaultRule } from '../anexia/api.ts';
+import type { KnobValues } from '../anexia/api.ts';
 import { ListenError } from '../kit/listen.ts';
 import { complaintsOf, readFaultFile } from './fault-file.ts';
 import { watchForEnd } from '../../src/commands/signals.ts';
@@ -16,7 +16,7 @@ export interface FakengineCommand {
   readonly faultsFile?: string;
   readonly seed: number;
   readonly loadBalancers: number;
-  readonly knobs: GivenKnobs;
+  readonly knobs: Partial<KnobValues>;
 }
 
 /** `shepherd fakengine`: the emulator alone. One JSON line on standard output, then until a signal. */
@@ -35,8 +35,8 @@ export async function fakengine({ faultsFile, ...options }: FakengineCommand): P
     if (error instanceof z.ZodError) throw new UsageError(`${faultsFile}: ${complaintsOf(error)}`);
     throw error;
   });
-  const { url, adminUrl, tokens, loadBalancers } = fake;
-  process.stdout.write(`${JSON.stringify({ url, adminUrl, tokens, loadBalancers })}\n`);
+  const { url, adminUrl, token, adminToken, loadBalancers } = fake;
+  process.stdout.write(`${JSON.stringify({ url, adminUrl, token, adminToken, loadBalancers })}\n`);
   await stopping;
   await fake.close();
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { AdminError, createControlsServer } from '../kit/admin.ts';
+import { AdminError, createAdmin } from '../kit/admin.ts';
 import type { RobotEmulator } from './options.ts';
 import { RESET_TYPES } from './world.ts';
 
@@ -17,8 +17,12 @@ interface OfServer {
 }
 
 /** The emulator's own controls, on a port of their own, for whoever holds the token. */
-export const createAdmin = (controls: Controls, token: string, host: string): FastifyInstance =>
-  createControlsServer({
+export const createControlsAdmin = (
+  controls: Controls,
+  token: string,
+  host: string,
+): FastifyInstance =>
+  createAdmin({
     name: 'The emulator of the Hetzner Robot',
     ...{ controls, token, host },
     routes(app) {

@@ -8,7 +8,7 @@ import { takeFreePort } from '../../src/adapters/network/free-port.ts';
 import { takeFreeAddress } from '../hosts/serving/addresses.ts';
 import { listen } from '../kit/listen.ts';
 import { ADMIN_PATH } from '../kit/admin.ts';
-import { createAdmin } from './admin.ts';
+import { createControlsAdmin } from './admin.ts';
 import { createLimits } from './api/limits.ts';
 import { ROUTES } from './api/routes.ts';
 import { createControls } from './controls.ts';
@@ -48,7 +48,7 @@ export async function startRobotEmulator(options: RobotEmulatorOptions): Promise
     const adminToken = `admin-${randomUUID()}`;
     try {
       for (const rule of options.faults ?? []) await controls.addFault(rule);
-      const admin = createAdmin(controls, adminToken, host);
+      const admin = createControlsAdmin(controls, adminToken, host);
       const url = await listen(admin, { host, port: port === 0 ? 0 : port + 1 });
       let closing: Promise<void> | undefined;
       const close = async () => {

@@ -43,9 +43,14 @@ export interface AdminDeps<Rule> {
 }
 
 /** An emulator's own controls, on a port of their own, for whoever holds the token. */
-export function createControlsServer<Rule>(deps: AdminDeps<Rule>): FastifyInstance {
+export function createAdmin<Rule>(deps: AdminDeps<Rule>): FastifyInstance {
   const { name, controls, token, host, routes } = deps;
   const app = fastify({ forceCloseConnections: true });
+  // `curl` says that it sends JSON also where it sends nothing.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'string' }, async (_request: unknown, body: string) =>
+    body.trim() === '' ? undefined : readJson(body),
+  );
   const isOwnName = createHostCheck([host]);
   const wrongName = `${name} does not answer under this name: use localhost or its address`;
   app.addHook('onRequest', async ({ headers, url }) => {
@@ -64,6 +69,15 @@ export function createControlsServer<Rule>(deps: AdminDeps<Rule>): FastifyInstan
   };
   void app.register(all, { prefix: ADMIN_PATH });
   return app;
+}
+
+/** @throws {AdminError} 400. */
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new AdminError(400, 'the body is not JSON');
+  }
 }
 
 const statusOf = (error: unknown): number | undefined =>

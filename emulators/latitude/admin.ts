@@ -1,14 +1,18 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { createControlsServer, orRefuse } from '../kit/admin.ts';
+import { createAdmin, orRefuse } from '../kit/admin.ts';
 import type { Controls } from './controls.ts';
 import type { GivenKnobs } from './state/knobs.ts';
 
 const stockBody = z.strictObject({ plan: z.string(), site: z.string(), count: z.int().min(0) });
 
 /** The emulator's own controls, on a port of their own, for whoever holds the token. */
-export const createAdmin = (controls: Controls, token: string, host: string): FastifyInstance =>
-  createControlsServer({
+export const createControlsAdmin = (
+  controls: Controls,
+  token: string,
+  host: string,
+): FastifyInstance =>
+  createAdmin({
     name: 'The emulator of Latitude.sh',
     ...{ controls, token, host },
     routes(app) {

@@ -5,7 +5,7 @@ import { type ManualClock, realClock } from '../kit/clock.ts';
 import { createGenerator } from '../kit/random.ts';
 import { listen } from '../kit/listen.ts';
 import { ADMIN_PATH } from '../kit/admin.ts';
-import { createAdmin } from './admin.ts';
+import { createControlsAdmin } from './admin.ts';
 import { catalogueRoutes } from './api/catalogue-routes.ts';
 import { projectThingRoutes } from './api/project-things.ts';
 import { orderRoutes } from './api/server-orders.ts';
@@ -55,7 +55,7 @@ export async function startLatitudeEmulator(
   const { host, port } = options.listen;
   const app = createServer(core, routes, pipeline, host);
   const adminToken = `admin-${randomUUID()}`;
-  const admin = createAdmin(controls, adminToken, host);
+  const admin = createControlsAdmin(controls, adminToken, host);
   const url = await listen(app, options.listen);
   const adminUrl = await listen(admin, {
     ...options.listen,

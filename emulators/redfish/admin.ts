@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { createControlsServer, orRefuse } from '../kit/admin.ts';
+import { createAdmin, orRefuse } from '../kit/admin.ts';
 import type { RedfishEmulator } from './options.ts';
 import { RESET_TYPES } from './profiles.ts';
 
@@ -9,8 +9,12 @@ export type Controls = Omit<RedfishEmulator, 'adminUrl' | 'adminToken' | 'creden
 const resetBody = z.strictObject({ ResetType: z.enum(RESET_TYPES) });
 
 /** The emulator's own controls, on a port of their own, for whoever holds the token. */
-export const createAdmin = (controls: Controls, token: string, host: string): FastifyInstance =>
-  createControlsServer({
+export const createControlsAdmin = (
+  controls: Controls,
+  token: string,
+  host: string,
+): FastifyInstance =>
+  createAdmin({
     name: 'The emulator of Redfish',
     ...{ controls, token, host },
     routes(app) {

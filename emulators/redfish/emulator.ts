@@ -5,7 +5,7 @@ import { type ManualClock, realClock } from '../kit/clock.ts';
 import { createGenerator } from '../kit/random.ts';
 import { listen } from '../kit/listen.ts';
 import { ADMIN_PATH } from '../kit/admin.ts';
-import { createAdmin } from './admin.ts';
+import { createControlsAdmin } from './admin.ts';
 import { issueCertificate } from './certificate.ts';
 import { type Controls, createControls } from './controls.ts';
 import type { Core } from './core.ts';
@@ -59,7 +59,7 @@ export async function startRedfishEmulator(
     const manual = isManual(core.clock) ? core.clock : null;
     const controls: Controls = createControls({ core, power, journal, doors, routes, manual });
     for (const rule of options.faults ?? []) await controls.addFault(rule);
-    const admin = createAdmin(controls, adminToken, where.host);
+    const admin = createControlsAdmin(controls, adminToken, where.host);
     const url = await listen(admin, { ...where, port: portOf(core.bmcs.length) });
     let closing: Promise<void> | undefined;
     const close = async () => {

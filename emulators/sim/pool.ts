@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Log } from '../../src/adapters/log/port.ts';
 import type { ConfigInput } from '../../src/config.ts';
 import { startAnexiaEmulator } from '../anexia/emulator.ts';
-import type { AnexiaEmulator } from '../anexia/options.ts';
+import type { AnexiaEmulator } from '../anexia/emulator.ts';
 import { findHaproxy, startHaproxy, type Haproxy } from '../haproxy/haproxy-process.ts';
 import { isPortFree, takeFreePort } from '../../src/adapters/network/free-port.ts';
 import { hasLoopbackNetwork } from '../hosts/serving/addresses.ts';
@@ -90,7 +90,7 @@ async function openOnEngine(options: PoolOptions): Promise<SimPool> {
   const tokenFile = join(dir, 'token');
   // Made anew, so that the mode is that of this file and not of one that was there.
   rmSync(tokenFile, { force: true });
-  writeFileSync(tokenFile, engine.tokens.api, { mode: 0o600, flag: 'wx' });
+  writeFileSync(tokenFile, engine.token, { mode: 0o600, flag: 'wx' });
   const settings = {
     driver: 'anexia',
     baseUrl: engine.url,

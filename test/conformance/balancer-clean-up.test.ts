@@ -5,7 +5,7 @@ import { anexiaDriver } from '../../src/adapters/balancer/anexia/driver.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { runBalancerConformance } from '../../src/conformance/balancer/run.ts';
 import { BALANCER_STEPS } from '../../src/conformance/balancer/steps.ts';
-import type { FaultRule } from '../../emulators/anexia/fault-rules.ts';
+import type { FaultRule } from '../../emulators/anexia/api.ts';
 import { startAnexiaEmulator } from '../../emulators/anexia/emulator.ts';
 
 /** What the test of a driver waits for is over soon here; the emulator keeps its own time. */
@@ -31,7 +31,7 @@ async function run(faults: readonly FaultRule[], end: (requests: number) => bool
   for (const fault of faults) fake.addFault(fault);
   const settings = {
     baseUrl: fake.url,
-    token: { reference: `token-${runs}`, read: () => fake.tokens.api },
+    token: { reference: `token-${runs}`, read: () => fake.token },
     loadBalancer: fake.loadBalancers[0]!,
     pageSize: 100,
     allowInsecureHttp: false,

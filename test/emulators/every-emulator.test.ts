@@ -89,10 +89,7 @@ const EMULATORS: Readonly<Record<string, (options: Options) => Promise<Emulator>
   fakengine: async (options) => {
     const fake = await startAnexiaEmulator({ listen: { host: '127.0.0.1', port: 0 }, ...options });
     onTestFinished(() => fake.close());
-    const headers = {
-      authorization: `Token ${fake.tokens.api}`,
-      'content-type': 'application/json',
-    };
+    const headers = { authorization: `Token ${fake.token}`, 'content-type': 'application/json' };
     const ask = async (init: RequestInit) => {
       const reply = await fetch(`${fake.url}/api/LBaaS/v1/backend.json`, { headers, ...init });
       return { status: reply.status, text: await reply.text() };
@@ -100,7 +97,7 @@ const EMULATORS: Readonly<Record<string, (options: Options) => Promise<Emulator>
     const body = JSON.stringify({ name: 'a', mode: 'tcp', load_balancer: fake.loadBalancers[0] });
     return {
       ...{ fake, url: fake.url, method: 'POST', ids: fake.loadBalancers },
-      secrets: [fake.tokens.api],
+      secrets: [fake.token],
       read: (signal) => ask(signal ? { signal } : {}),
       change: () => ask({ method: 'POST', body }),
       isChanged: () => fake.objects().length > 0,

@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import type { ObjectKind } from '../../../src/domain/balancing/objects.ts';
 import { startAnexiaEmulator } from '../../../emulators/anexia/emulator.ts';
-import type { FaultRule } from '../../../emulators/anexia/fault-rules.ts';
-import type { AnexiaEmulator, AnexiaEmulatorOptions } from '../../../emulators/anexia/options.ts';
+import type { FaultRule } from '../../../emulators/anexia/api.ts';
+import type { AnexiaEmulator, AnexiaEmulatorOptions } from '../../../emulators/anexia/emulator.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { pool } from '../../domain/balancing/pool.ts';
 import { engineDriver } from '../../support/engine-driver.ts';
@@ -56,7 +56,7 @@ export async function engineWorld(
   const call = async (method: string, path: string, body?: unknown): Promise<string> => {
     ours += 1;
     const headers = {
-      authorization: `Token ${fake.tokens.api}`,
+      authorization: `Token ${fake.token}`,
       'content-type': 'application/json',
       'user-agent': 'somebody else',
     };

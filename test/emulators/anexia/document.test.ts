@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { startAnexiaEmulator } from '../../../emulators/anexia/emulator.ts';
-import type { FaultRule } from '../../../emulators/anexia/fault-rules.ts';
+import type { FaultRule } from '../../../emulators/anexia/api.ts';
 import { testEmulatorDocument } from '../emulator-document.ts';
 
 const blocks = testEmulatorDocument({ path: 'docs/fakengine.md', module: 'anexia/emulator.ts' });

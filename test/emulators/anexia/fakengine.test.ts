@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createManualClock } from '../../../emulators/kit/clock.ts';
 import { startAnexiaEmulator } from '../../../emulators/anexia/emulator.ts';
-import type { AnexiaEmulatorOptions } from '../../../emulators/anexia/options.ts';
+import type { AnexiaEmulatorOptions } from '../../../emulators/anexia/emulator.ts';
 
 import { testRows } from '../../support/rows.ts';
 
@@ -19,7 +19,7 @@ async function start(options: Partial<AnexiaEmulatorOptions> = {}) {
   onTestFinished(() => fake.close());
   const [lb = '', other = ''] = fake.loadBalancers;
   const usual = {
-    authorization: `Token ${fake.tokens.api}`,
+    authorization: `Token ${fake.token}`,
     'content-type': 'application/json',
     'user-agent': 'test',
   };
@@ -45,7 +45,7 @@ async function start(options: Partial<AnexiaEmulatorOptions> = {}) {
     };
   }
   const admin = (method: string, path: string, body?: unknown) =>
-    call(method, `${fake.adminUrl}${path}`, body, { 'x-fake-admin': fake.tokens.admin });
+    call(method, `${fake.adminUrl}${path}`, body, { 'x-fake-admin': fake.adminToken });
   const backend = { name: 'http.api.eu', mode: 'tcp', load_balancer: lb };
   const make = async (kind: string, body: object) =>
     String((await call('POST', `${LBAAS}/${kind}.json`, body)).body['identifier']);
@@ -116,7 +116,7 @@ testRows(ANSWERS)('answers %s with %i', async (ask, status, shown, body, headers
   expect(reply.status).toBe(status);
   const { error } = reply.body as { error?: { validation?: object } };
   if (status >= 400) {
-    expect(reply.body).toMatchObject({ error: { code: status }, debug: { source: 'fakengine' } });
+    expect(reply.body).toMatchObject({ error: { code: status }, debug: { source: 'emulator' } });
     expect(reply.body).toMatchObject(shown ?? {});
     expect(Object.keys(error?.validation ?? {}).length).toBeLessThan(2);
   } else if (shown)
@@ -277,9 +277,9 @@ test('strike by page, by name and by object, and are told in the journal', async
 test('the admin routes are for whoever has the token, and do what the methods do', async () => {
   const { fake, call, admin, make, backend } = await start();
   const id = await make('backend', backend);
-  expect((await call('GET', `${fake.adminUrl}/objects`)).status).toBe(401);
+  expect((await call('GET', `${fake.adminUrl}/state`)).status).toBe(401);
   expect((await call('GET', `${fake.adminUrl}/healthz`)).body).toEqual({ status: 'ok' });
-  expect((await admin('GET', '/objects')).body).toEqual({ objects: fake.objects() });
+  expect((await admin('GET', '/state')).body).toMatchObject({ objects: fake.objects() });
   await admin('POST', `/objects/${id}/state`, { state: '2' });
   await admin('PATCH', `/objects/${id}`, { fields: { mode: 'http' } });
   expect(fake.objects()).toMatchObject([{ state: '2', fields: { mode: 'http' } }]);
@@ -301,7 +301,7 @@ test('the admin routes are for whoever has the token, and do what the methods do
   expect((await admin('DELETE', '/faults/fault-1')).status).toBe(204);
   expect((await admin('DELETE', '/faults/fault-1')).status).toBe(404);
   expect((await admin('DELETE', '/faults')).status).toBe(204);
-  expect((await admin('GET', '/complaints')).body).toEqual({ complaints: [] });
+  expect((await admin('GET', '/state')).body).toMatchObject({ complaints: [] });
   const { requests } = (await admin('GET', '/requests?since=0')).body as { requests: unknown[] };
   expect(requests).toMatchObject([
     {

@@ -207,14 +207,14 @@ test('a token that is refused is told at once, and shown nowhere', async () => {
   const stand = await createStand();
   const { fake } = stand;
   const body = {
-    error: { message: `denied for ${fake.tokens.api}`, validation: { token: fake.tokens.api } },
+    error: { message: `denied for ${fake.token}`, validation: { token: fake.token } },
   };
   fake.addFault({ effect: { type: 'status', code: 403, body } });
   const failure = await stand.failureOf(stand.balancer.observe(OWNER, { signal }));
   expect(failure).toBeInstanceOf(Denied);
   const told = `${failure.message} ${(failure.cause as Error).message} ${stand.lines.join()}`;
   expect(told).toContain('denied for [redacted]');
-  expect(told).not.toContain(fake.tokens.api.slice(6));
+  expect(told).not.toContain(fake.token.slice(6));
 });
 
 test('what the service says of a refusal is told, field by field', async () => {
@@ -312,7 +312,7 @@ describe('the driver', () => {
   test('a pause is of all balancers of an account, and of no other account', async () => {
     const stand = await createStand();
     const { network } = stand;
-    const env = { ANEXIA_TOKEN: stand.fake.tokens.api, OTHER: stand.fake.tokens.api };
+    const env = { ANEXIA_TOKEN: stand.fake.token, OTHER: stand.fake.token };
     const [one, other, stranger] = [
       { loadBalancer: stand.fake.loadBalancers[0]! },
       { loadBalancer: stand.fake.loadBalancers[1]! },

@@ -51,7 +51,7 @@ describe('what was read before', () => {
     const { stand, server, refs } = await settled();
     const path = `${stand.fake.url}/api/LBaaS/v1/server.json/${server.id}`;
     const headers = {
-      authorization: `Token ${stand.fake.tokens.api}`,
+      authorization: `Token ${stand.fake.token}`,
       'content-type': 'application/json',
       'user-agent': 'somebody else',
     };

@@ -12,7 +12,7 @@ import { startAnexiaEmulator } from '../../../../emulators/anexia/emulator.ts';
 import type {
   AnexiaEmulator,
   AnexiaEmulatorOptions,
-} from '../../../../emulators/anexia/options.ts';
+} from '../../../../emulators/anexia/emulator.ts';
 import { createMemoryNetwork, type MemoryNetwork } from '../../../doubles/memory-network.ts';
 import {
   createSimulatedClock,

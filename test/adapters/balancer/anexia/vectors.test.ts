@@ -253,7 +253,7 @@ function apiOf({ fake, network }: Stand) {
     const response = await network.fetch(`${fake.url}${path}`, {
       method,
       headers: {
-        authorization: `Token ${fake.tokens.api}`,
+        authorization: `Token ${fake.token}`,
         'content-type': 'application/json',
         'user-agent': 'test',
       },

@@ -1,0 +1,162 @@
+import { z } from 'zod';
+import { type EmulatedApi, jsonOf, type Occasion, Refusal, type Route } from '../kit/api.ts';
+import { type FaultEffectOf, faultForm, type FaultOf, type FaultRuleOf } from '../kit/faults.ts';
+import { isSameSecret } from '../kit/same-secret.ts';
+import { type Kind, KINDS } from './kinds.ts';
+import type { Doom, World } from './world.ts';
+
+export const FAULTS = faultForm({
+  match: {
+    kind: z.enum(KINDS).optional(),
+    /** Of the object: in the body of a creation, or by the id of the path. */
+    name: z.string().optional(),
+    id: z.string().optional(),
+    /** Of a list. */
+    page: z.int().min(1).optional(),
+  },
+  effects: [
+    /** A creation makes two of it; the answer names the second. */
+    z.strictObject({ type: z.literal('twin') }),
+    /** What is made stays NewlyCreated. */
+    z.strictObject({ type: z.literal('neverDeploys') }),
+    /** What is made or changed ends in DeploymentError, for so many deployments; 1 when absent. */
+    z.strictObject({ type: z.literal('deploymentError'), deployments: z.int().min(1).optional() }),
+    /** Lists show the objects and tags of so long ago. */
+    z.strictObject({ type: z.literal('lag'), lagMs: z.number().positive() }),
+  ],
+  once: ['twin', 'neverDeploys', 'deploymentError'],
+});
+export type FaultRule = FaultRuleOf<typeof FAULTS>;
+export type Fault = FaultOf<typeof FAULTS>;
+type Effect = FaultEffectOf<typeof FAULTS>;
+
+/** How the service behaves where nobody has seen it behave, or where it was seen to behave in several ways. */
+export const KNOBS = {
+  /** In which of its forms a list comes. */
+  listForm: z.enum(['paged', 'wrapped', 'array']),
+  /** Whether the rows of a list of one kind hold only identifier and name, or everything. */
+  rows: z.enum(['short', 'full']),
+  /** In which form an object shows its state: `text` is older; `bare` is the id alone. */
+  stateForm: z.enum(['title', 'text', 'bare']),
+  /** Most entries of a page, whatever is asked for. */
+  limitMax: z.int().min(1),
+  /** The answer when an object is destroyed that others refer to; 0 lets it happen. */
+  blockedStatus: z.int().min(0).max(599),
+  /** How long the tagging of a resource takes; another one meanwhile is a conflict. */
+  taggingMs: z.number().min(0),
+};
+export type KnobValues = z.output<z.ZodObject<typeof KNOBS>>;
+export const DEFAULT_KNOBS: KnobValues = {
+  listForm: 'paged',
+  rows: 'short',
+  stateForm: 'title',
+  limitMax: 1000,
+  blockedStatus: 422,
+  taggingMs: 1,
+};
+
+export const errorBody = (status: number, message: string, validation: object = {}): object => ({
+  error: { code: status, message, validation },
+  debug: { source: 'emulator' },
+});
+/** A refusal that the client sees. */
+export const refusal = (
+  status: number,
+  message: string,
+  validation: Readonly<Record<string, string>> = {},
+) => new Refusal(status, errorBody(status, message, validation));
+
+/** One request as a handler sees it. */
+export interface Call {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: ReadonlyMap<string, string>;
+  /** As it came, without the question mark. */
+  readonly rawQuery: string;
+  /** Parsed; undefined when nothing was sent. */
+  readonly body: unknown;
+  /** Lists show what was there then, epoch ms. */
+  readonly listsAtMs: number;
+  /** The effects of faults that strike a creation or a change. */
+  readonly doom: Required<Doom>;
+  /** The sender may have meant something else. */
+  complain(text: string): void;
+}
+
+/** A request that the real service may understand otherwise than its sender. */
+export interface Complaint {
+  /** Of the journal. */
+  readonly seq: number;
+  readonly text: string;
+}
+
+export interface ApiParts {
+  readonly routes: readonly Route<Call>[];
+  readonly world: World;
+  readonly token: string;
+  readonly complaints: Complaint[];
+}
+
+/** What is special about requests to the Engine. */
+export const apiOf = ({
+  routes,
+  world,
+  token,
+  complaints,
+}: ApiParts): EmulatedApi<Call, Effect> => ({
+  name: 'The emulator of the Anexia Engine',
+  routes,
+  errorBody,
+  subject: ({ route, params: { id }, query, entry: { body } }) => {
+    const thing = id === undefined ? undefined : world.things.get(id);
+    const told = typeof body === 'object' && body !== null && 'name' in body ? body.name : null;
+    return {
+      kind: kindIn(route) ?? thing?.kind,
+      name: thing?.name ?? (typeof told === 'string' ? told : undefined),
+      id,
+      page: query.has('page') ? Number(query.get('page')) : undefined,
+    };
+  },
+  admit({ method, headers }) {
+    const shown = /^Token (\S+)$/.exec(headers.authorization ?? '')?.[1];
+    if (shown === undefined) throw refusal(401, 'Authorization: Token … is missing');
+    if (!isSameSecret(shown, token)) throw refusal(403, 'Permission denied');
+    if (!headers['user-agent']) throw refusal(400, 'User-Agent is missing');
+    if (method === 'GET' && !/application\/json|\*\/\*/.test(headers.accept ?? '')) {
+      throw refusal(406, 'Accept must be application/json');
+    }
+  },
+  call(occasion) {
+    const { method, params, query, rawQuery, entry } = occasion;
+    const isList = method === 'GET' && !occasion.route.endsWith('}');
+    const lags = isList ? occasion.strikeAll(['lag']) : [];
+    return {
+      ...{ params, query, rawQuery },
+      body: bodyOf(occasion),
+      listsAtMs: world.now() - Math.max(0, ...lags.map(({ lagMs }) => lagMs)),
+      doom: doomOf(occasion),
+      complain: (text) => void complaints.push({ seq: entry.seq, text }),
+    };
+  },
+});
+
+const kindIn = (route: string): Kind | undefined =>
+  KINDS.find((kind) => route.startsWith(`/api/LBaaS/v1/${kind}.json`));
+
+/** @throws {Refusal} 400, 415. */
+function bodyOf(occasion: Occasion<Effect>): unknown {
+  const isWrite = ['POST', 'PUT'].includes(occasion.method);
+  if (isWrite && occasion.text.trim() === '') throw refusal(400, 'The body is missing');
+  return jsonOf(occasion, errorBody);
+}
+
+function doomOf({ method, route, strikeAll }: Occasion<Effect>): Required<Doom> {
+  const writes = kindIn(route) !== undefined && ['POST', 'PUT'].includes(method);
+  const effects = writes ? strikeAll(['twin', 'neverDeploys', 'deploymentError']) : [];
+  const has = (type: Effect['type']) => effects.some((one) => one.type === type);
+  const fails = effects.filter((one) => one.type === 'deploymentError');
+  return {
+    twin: has('twin'),
+    neverDeploys: has('neverDeploys'),
+    failures: Math.max(0, ...fails.map(({ deployments = 1 }) => deployments)),
+  };
+}

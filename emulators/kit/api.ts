@@ -1,0 +1,386 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { createHostCheck } from '../../src/domain/host-header.ts';
+import type { EmulatorClock } from './clock.ts';
+import type { FaultBook } from './fault-book.ts';
+import type { CommonEffect, CommonMatch, Subject } from './faults.ts';
+import { type Fate, type Journal, maskSecrets, type OpenEntry } from './journal.ts';
+import type { EmulatorLog } from './log.ts';
+import { httpDate, type Outcome, sendOutcome } from './outcome.ts';
+import type { Generator } from './random.ts';
+import {
+  comesBefore,
+  createRateLimiter,
+  createWaits,
+  latencyOf,
+  spoil,
+  type Verdict,
+} from './wire.ts';
+
+const BODY_MAX_BYTES = 1024 * 1024;
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+
+/** What a handler answers. */
+export interface Answer {
+  readonly status: number;
+  /** Text goes out as it is, everything else as JSON. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** One method of one path. */
+export interface Route<Call> {
+  /** `*`: every method; the handler looks at it. */
+  readonly method: (typeof METHODS)[number] | '*';
+  /** Below the base of the API; placeholders in braces. */
+  readonly path: string;
+  readonly handle: (call: Call) => Answer | Promise<Answer>;
+}
+
+/** A refusal that the client sees. */
+export class Refusal extends Error {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers: Readonly<Record<string, string>>;
+  constructor(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}) {
+    super(`answered with ${status}`);
+    this.status = status;
+    this.body = body;
+    this.headers = headers;
+  }
+}
+
+type EffectOf<Effect, T> = Extract<Effect, { type: T }>;
+
+/** One request as hooks and handlers see it. */
+export interface Occasion<Effect extends { readonly type: string }> {
+  readonly method: string;
+  /** As it came, below the base of the API. */
+  readonly path: string;
+  /** Of the route that fits; else as `path`. */
+  readonly route: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: ReadonlyMap<string, string>;
+  /** As it came, without the question mark. */
+  readonly rawQuery: string;
+  readonly headers: IncomingHttpHeaders;
+  /** The body as it came; empty for none. */
+  readonly text: string;
+  /** In the journal. */
+  readonly entry: OpenEntry;
+  readonly raw: IncomingMessage;
+  /** What fault rules look at. */
+  readonly subject: Subject;
+  /** The first fault of this type that strikes the request, or another subject; of those that `fits` takes. */
+  strike<T extends Effect['type']>(
+    type: T,
+    fits?: (effect: EffectOf<Effect, T>) => boolean,
+    subject?: Subject,
+  ): EffectOf<Effect, T> | undefined;
+  /** All faults of these types that strike it. */
+  strikeAll<T extends Effect['type']>(
+    types: readonly T[],
+    fits?: (effect: EffectOf<Effect, T>) => boolean,
+  ): EffectOf<Effect, T>[];
+}
+
+/** An API that is emulated: its routes, and what is special about its requests. */
+export interface EmulatedApi<Call, Effect extends { readonly type: string }> {
+  /** As people call it, at the start of a sentence. */
+  readonly name: string;
+  /** Path in front of all routes, such as `/metal/v1`. */
+  readonly base?: string;
+  readonly routes: readonly Route<Call>[];
+  /** Refuses an unknown host name, unless the listener is no HTTP server of this API's own. */
+  readonly host?: string;
+  /** What rules may look for in a request, besides method and route. */
+  subject?(occasion: Omit<Occasion<Effect>, 'subject'>): Readonly<Record<string, unknown>>;
+  /** A copy of a request's body without secrets, for the journal. */
+  masked?(body: unknown, text: string): unknown;
+  /** More for the journal's entry. */
+  noted?(request: Pick<Occasion<Effect>, 'headers' | 'raw'>): object;
+  /** Before anything else, also before faults: an answer, or nothing. */
+  arrive?(occasion: Occasion<Effect>): Outcome | undefined | Promise<Outcome | undefined>;
+  /** Logins and limits. @throws {Refusal} */
+  admit?(occasion: Occasion<Effect>): void | Promise<void>;
+  /** What handlers get. @throws {Refusal} */
+  call(occasion: Occasion<Effect>): Call;
+  /** `X-RateLimit-…` tell how much a rule of `rateLimit` leaves. Default false: only `Retry-After`. */
+  readonly tellsRate?: boolean;
+  /** Whose requests a rule of `rateLimit` counts together. Default: everybody's. */
+  login?(occasion: Occasion<Effect>): string;
+  /** An error in the API's own form. */
+  errorBody(status: number, message: string): unknown;
+  /** Headers of every answer. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** After each request. */
+  told?(occasion: Occasion<Effect>, outcome: Outcome): void;
+}
+
+/** What the way of a request needs of the emulator. */
+export interface ApiDeps<Match extends CommonMatch, Effect extends { readonly type: string }> {
+  readonly clock: EmulatorClock;
+  readonly chance: Pick<Generator, 'next'>;
+  readonly faults: FaultBook<Match, Effect, Subject>;
+  readonly journal: Journal;
+  readonly log: EmulatorLog;
+}
+
+/** The HTTP server of an API, not yet listening. Closing it ends every connection at once. */
+export function createApi<
+  Call,
+  Match extends CommonMatch,
+  Effect extends { readonly type: string },
+>(
+  api: EmulatedApi<Call, CommonEffect | Effect>,
+  deps: ApiDeps<Match, CommonEffect | Effect>,
+): FastifyInstance {
+  const { clock, log } = deps;
+  const way = createWay(api, deps);
+  const app = fastify({
+    bodyLimit: BODY_MAX_BYTES,
+    exposeHeadRoutes: false,
+    forceCloseConnections: true,
+    return503OnClosing: false,
+    routerOptions: { ignoreTrailingSlash: true },
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body));
+  const { host, name, base = '' } = api;
+  if (host !== undefined) {
+    const isOwnName = createHostCheck([host]);
+    const wrongName = `${name} does not answer under this name: use localhost or its address`;
+    app.addHook('onRequest', async ({ headers }) => {
+      if (!isOwnName(headers.host)) throw new Refusal(421, api.errorBody(421, wrongName));
+    });
+  }
+  // What is refused before it comes to a route: a name, a body that is too large, a path that is none.
+  app.setErrorHandler((error, request, reply) => {
+    const { status, body } = refusalOf(api, error, log);
+    const usual = { 'x-request-id': request.id, date: httpDate(clock.now()) };
+    sendOutcome({ status, body, ...withHeaders(api) }, request, reply, usual);
+  });
+  app.setNotFoundHandler((request, reply) => way.run(undefined, request, reply));
+  for (const path of new Set(api.routes.map((route) => route.path))) {
+    const url = `${base}${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
+    const here = api.routes.filter((route) => route.path === path);
+    const routeOf = (method: string) =>
+      here.find((route) => route.method === method || route.method === '*');
+    app.route({
+      method: [...METHODS],
+      url,
+      handler: (request, reply) =>
+        way.run({ path, handle: routeOf(request.method)?.handle }, request, reply),
+    });
+  }
+  app.addHook('onClose', async () => way.close());
+  return app;
+}
+
+const withHeaders = ({ headers }: { readonly headers?: Readonly<Record<string, string>> }) =>
+  headers && { headers };
+
+function refusalOf(
+  api: Pick<EmulatedApi<never, never>, 'errorBody'>,
+  error: unknown,
+  log: EmulatorLog,
+): Outcome {
+  if (error instanceof Refusal) {
+    return { status: error.status, headers: error.headers, body: error.body };
+  }
+  const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
+  if (status >= 400 && status < 500) {
+    return { status, body: api.errorBody(status, (error as Error).message) };
+  }
+  log.error({ err: error }, 'a request failed');
+  return { status: 500, body: api.errorBody(500, 'Internal error') };
+}
+
+interface Found<Call> {
+  readonly path: string;
+  /** Absent: the path has no such method. */
+  readonly handle: Route<Call>['handle'] | undefined;
+}
+
+/** The way of one request: journal, faults, login, limits, handler, answer. */
+function createWay<Call, Match extends CommonMatch, Effect extends { readonly type: string }>(
+  api: EmulatedApi<Call, CommonEffect | Effect>,
+  { clock, chance, journal, log, ...deps }: ApiDeps<Match, CommonEffect | Effect>,
+) {
+  type Any = CommonEffect | Effect;
+  /** Of what all emulators have in common. */
+  const faults = deps.faults as unknown as FaultBook<CommonMatch, CommonEffect, Subject>;
+  const limiter = createRateLimiter(clock.now);
+  const waits = createWaits(clock);
+  const mark = (entry: OpenEntry, ...ids: readonly string[]) => {
+    entry.faults = [...entry.faults, ...ids];
+  };
+  /** A hung request is in the air until its client leaves. */
+  const end = (entry: OpenEntry, fate: Fate) => {
+    entry.fate = fate;
+    if (fate !== 'hung') entry.doneAtMs = clock.now();
+  };
+
+  function open(found: Found<Call> | undefined, request: FastifyRequest, reply: FastifyReply) {
+    const [wholePath = '', ...more] = request.url.split('?');
+    const rawQuery = more.join('?');
+    const { base = '' } = api;
+    const path = wholePath.startsWith(base) ? wholePath.slice(base.length) : wholePath;
+    const text = typeof request.body === 'string' ? request.body : '';
+    const query = new URLSearchParams(rawQuery);
+    const known = {
+      method: request.method,
+      path,
+      route: found?.path ?? path,
+      params: request.params as Readonly<Record<string, string>>,
+      query: new Map(query),
+      rawQuery,
+      headers: request.headers,
+      text,
+      raw: request.raw,
+    };
+    type Fits = (effect: CommonEffect) => boolean;
+    const strikers = {
+      strike(type: CommonEffect['type'], fits?: Fits, subject?: Subject) {
+        const hit = faults.strikeOne([type], subject ?? occasion.subject, fits);
+        if (hit) mark(entry, hit.id);
+        return hit?.effect;
+      },
+      strikeAll(types: readonly CommonEffect['type'][], fits?: Fits) {
+        const hits = faults.strike(types, occasion.subject, fits);
+        mark(entry, ...hits.map(({ id }) => id));
+        return hits.map(({ effect }) => effect);
+      },
+    } as unknown as Pick<Occasion<Any>, 'strike' | 'strikeAll'>;
+    const entry = journal.open({
+      atMs: clock.now(),
+      method: known.method,
+      route: known.route,
+      path,
+      query: Object.fromEntries(query),
+      body: (api.masked ?? maskSecrets)(jsonOrText(text), text),
+      ...api.noted?.(known),
+    });
+    const unseen = { ...known, ...strikers, entry };
+    const { method, route } = known;
+    const occasion: Occasion<Any> = {
+      ...unseen,
+      subject: { method, route, ...api.subject?.(unseen) },
+    };
+    reply.raw.once('close', () => {
+      if (entry.fate === 'open') end(entry, 'clientGone');
+      entry.doneAtMs ??= clock.now();
+    });
+    return occasion;
+  }
+
+  /** What comes before anything is done; nothing lets the request pass. */
+  async function before(occasion: Occasion<Any>): Promise<Outcome | undefined> {
+    const { entry, subject } = occasion;
+    for (const hit of faults.strike(['latency'], subject)) {
+      mark(entry, hit.id);
+      await waits.wait(latencyOf(hit.effect, chance.next()));
+    }
+    const hit = faults.strikeOne(['drop', 'hang', 'status'], subject, comesBefore);
+    if (!hit) return undefined;
+    mark(entry, hit.id);
+    return spoil(hit.effect, { status: 200 }, api.errorBody);
+  }
+
+  /** Counts for every rule of `rateLimit`; the headers of the answer tell how much is left. */
+  function limit(occasion: Occasion<Any>) {
+    const verdicts: Verdict[] = [];
+    const login = api.login?.(occasion) ?? '';
+    faults.strike(['rateLimit'], occasion.subject, undefined, ({ id, effect }) => {
+      const verdict = limiter.count(id, login, effect, api.tellsRate);
+      verdicts.push(verdict);
+      return verdict.refused;
+    });
+    const refused = verdicts.filter((one) => one.refused);
+    mark(occasion.entry, ...refused.map(({ id }) => id));
+    const headers: Record<string, string> = Object.assign(
+      {},
+      ...[...verdicts, ...refused].map((one) => one.headers),
+    );
+    return { isRefused: refused.length > 0, headers };
+  }
+
+  async function act(found: Found<Call> | undefined, occasion: Occasion<Any>): Promise<Outcome> {
+    await api.admit?.(occasion);
+    const { isRefused, headers } = limit(occasion);
+    if (isRefused) {
+      const body = api.errorBody(429, 'Too many requests');
+      return { status: 429, headers, body, isInjected: true };
+    }
+    if (!found) throw new Refusal(404, api.errorBody(404, 'Not found'));
+    if (!found.handle) throw new Refusal(405, api.errorBody(405, 'Method not allowed'));
+    const answer = await found.handle(api.call(occasion));
+    occasion.entry.executed = true;
+    return { ...answer, headers: { ...headers, ...answer.headers } };
+  }
+
+  /** A refusal may be lost or spoiled on its way as well. */
+  function after({ entry, subject }: Occasion<Any>, answer: Outcome): Outcome {
+    const added = faults.strike(['headers'], subject);
+    const types = ['drop', 'hang', 'status', 'garbage'] as const;
+    const hit = faults.strikeOne(types, subject, (effect) => !comesBefore(effect));
+    mark(entry, ...added.map(({ id }) => id), ...(hit ? [hit.id] : []));
+    const headers = Object.assign({}, answer.headers, ...added.map((one) => one.effect.headers));
+    const genuine = { ...answer, headers };
+    return hit ? spoil(hit.effect, genuine, api.errorBody) : genuine;
+  }
+
+  async function serve(found: Found<Call> | undefined, occasion: Occasion<Any>): Promise<Outcome> {
+    const early = (await api.arrive?.(occasion)) ?? (await before(occasion));
+    if (early) return early;
+    const answer = await act(found, occasion).catch((error: unknown) => refusalOf(api, error, log));
+    return after(occasion, answer);
+  }
+
+  return {
+    async run(found: Found<Call> | undefined, request: FastifyRequest, reply: FastifyReply) {
+      const occasion = open(found, request, reply);
+      const { entry } = occasion;
+      const outcome = await serve(found, occasion).catch((error: unknown) =>
+        refusalOf(api, error, log),
+      );
+      api.told?.(occasion, outcome);
+      if (outcome.fate === undefined) entry.status = outcome.status;
+      if (entry.fate === 'open') end(entry, outcome.fate ?? 'replied');
+      const usual = { 'x-request-id': `fake-${entry.seq}`, date: httpDate(clock.now()) };
+      const headers = { ...api.headers, ...outcome.headers };
+      sendOutcome({ ...outcome, headers }, request, reply, usual);
+    },
+    /** Ends the waits of latencies. */
+    close: waits.close,
+  };
+}
+
+function jsonOrText(text: string): unknown {
+  if (text.trim() === '') return null;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return '(not JSON)';
+  }
+}
+
+/**
+ * The body of a request as JSON; undefined when nothing was sent.
+ * @param types Content types that are read. @throws {Refusal} 400, 415.
+ */
+export function jsonOf(
+  { text, headers }: Pick<Occasion<never>, 'text' | 'headers'>,
+  errorBody: EmulatedApi<never, never>['errorBody'],
+  types = /^application\/json\s*(;|$)/,
+): unknown {
+  if (text.trim() === '') return undefined;
+  if (!types.test(headers['content-type'] ?? '')) {
+    throw new Refusal(415, errorBody(415, 'The content type must be application/json'));
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Refusal(400, errorBody(400, 'The body is not JSON'));
+  }
+}

@@ -1,0 +1,231 @@
+import { randomUUID } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { ADMIN_PATH, createAdmin } from './admin.ts';
+import { createApi, type EmulatedApi } from './api.ts';
+import { type EmulatorClock, type ManualClock, realClock } from './clock.ts';
+import type { FaultBook, Rule } from './fault-book.ts';
+import {
+  type CommonEffect,
+  type CommonMatch,
+  createFaults,
+  type FaultForm,
+  type FaultStore,
+  type Known,
+  type Subject,
+} from './faults.ts';
+import { createJournal, type Journal, type JournalEntry } from './journal.ts';
+import { listen, type ListenAt } from './listen.ts';
+import { type EmulatorLog, silentLog } from './log.ts';
+import { createGenerator, type Generator } from './random.ts';
+
+/** What every emulator can be told at its start. */
+export interface EmulatorOptions<FaultRule> {
+  /** Loopback only is the caller's business; port 0 takes free ones. The admin routes have the next port. */
+  readonly listen: ListenAt;
+  /** Of ids and chance, not of secrets: same seed, clock and requests, same ids and faults. Default 1. */
+  readonly seed?: number;
+  /** Default: the real one. A manual one stands still until it is advanced. */
+  readonly clock?: EmulatorClock | ManualClock;
+  readonly faults?: readonly FaultRule[];
+  /** Default: nothing is told. */
+  readonly log?: EmulatorLog;
+}
+
+/** What every emulator lets its owner see and do. */
+export interface Emulator<FaultRule, Fault, Entry = JournalEntry> {
+  /** Base of the API, without a trailing slash. */
+  readonly url: string;
+  readonly adminUrl: string;
+  /** For `X-Fake-Admin`. */
+  readonly adminToken: string;
+  /** The journal's entries after `seq`, oldest first. */
+  requests(afterSeq?: number): readonly Entry[];
+  /** A rule with a known id replaces that one. @throws {z.ZodError} it cannot be understood, or never strikes. */
+  addFault(rule: FaultRule): Fault;
+  faults(): readonly Fault[];
+  /** Answers whether the fault existed. */
+  removeFault(id: string): boolean;
+  clearFaults(): void;
+  /** Milliseconds of its own clock. */
+  now(): number;
+  /** Moves a manual clock, and waits for what was due. Rejects where the clock is not manual. */
+  advance(ms: number): Promise<void>;
+  /** Ends all timers and sockets at once. Idempotent. */
+  close(): Promise<void>;
+}
+
+type Typed = { readonly type: string };
+
+/** What the parts of an emulator share. */
+export interface Base<Match extends CommonMatch, Effect extends Typed> {
+  readonly clock: EmulatorClock;
+  /** Decides by chance; apart from `ids`, so that faults do not change what is made. */
+  readonly chance: Generator;
+  readonly ids: Generator;
+  readonly faults: FaultBook<Match, Effect, Subject>;
+  readonly journal: Journal;
+  readonly log: EmulatorLog;
+}
+
+/** Keeps the stream of chance apart from that of ids. */
+const CHANCE_SALT = 0x9e3779b9;
+
+/** @param kept Where rules and the number of requests are kept, if they outlive the process. */
+export function baseOf<Match extends CommonMatch, Effect extends Typed, Input>(
+  {
+    clock = realClock,
+    seed = 1,
+    log = silentLog,
+  }: Omit<EmulatorOptions<Input>, 'listen' | 'faults'>,
+  form: FaultForm<Match, Effect, Input>,
+  kept?: {
+    readonly store: FaultStore<Match, Effect> & { requestCount: number };
+    readonly changed: () => void;
+  },
+): Base<Match, Effect> {
+  const chance = createGenerator(seed ^ CHANCE_SALT);
+  return {
+    clock,
+    chance,
+    ids: createGenerator(seed),
+    faults: createFaults(form, chance, kept),
+    journal: createJournal(kept?.store ?? { requestCount: 0 }),
+    log,
+  };
+}
+
+/** What is special about an emulator. */
+export interface Parts<Call, Match extends CommonMatch, Effect extends Typed, Input> {
+  readonly form: FaultForm<Match, Effect, Input>;
+  readonly api: EmulatedApi<Call, Effect | CommonEffect>;
+  /** Of the fields of rules: the values that there are. Routes are known anyway. */
+  readonly known?: () => Known;
+  /** Adds the admin routes of this emulator alone. */
+  admin?(app: FastifyInstance): void;
+  /** A rule came into force. */
+  ruled?(rule: Rule<Match, Effect>): void;
+  /** Resolves when what was due is done, for a clock that is advanced. */
+  settled?(): Promise<void>;
+  close?(): void | Promise<void>;
+}
+
+/**
+ * Serves an API and, on the next port, the admin routes.
+ * @throws {z.ZodError} a rule cannot be understood. @throws {ListenError} an address cannot be listened on.
+ */
+export async function startEmulator<Call, Match extends CommonMatch, Effect extends Typed, Input>(
+  base: Base<Match, Effect | CommonEffect>,
+  options: EmulatorOptions<Input>,
+  parts: Parts<Call, Match, Effect | CommonEffect, Input>,
+): Promise<Emulator<Input, Readonly<Rule<Match, Effect | CommonEffect>>>> {
+  const { api } = parts;
+  const controls = controlsOf(base, parts);
+  options.faults?.forEach((rule) => controls.addFault(rule));
+  const { host, port } = options.listen;
+  const adminToken = `admin-${randomUUID()}`;
+  const app = createApi<Call, Match, Effect>({ host, ...api }, base);
+  const admin = createAdmin({
+    ...{ name: api.name, controls, token: adminToken, host },
+    routes: (scope) => parts.admin?.(scope),
+  });
+  const url = await listen(app, options.listen);
+  const adminAt = { ...options.listen, port: port === 0 ? 0 : port + 1 };
+  const adminUrl = await listen(admin, adminAt).catch(async (error: unknown) => {
+    await app.close();
+    throw error;
+  });
+  let closing: Promise<void> | undefined;
+  const close = async () => {
+    await parts.close?.();
+    await Promise.all([app.close(), admin.close()]);
+  };
+  return {
+    url: `${url}${api.base ?? ''}`,
+    adminUrl: `${adminUrl}${ADMIN_PATH}`,
+    adminToken,
+    ...controls,
+    close: () => (closing ??= close()),
+  };
+}
+
+/** An emulator seen from the inside: journal, faults and clock. */
+export function controlsOf<Call, Match extends CommonMatch, Effect extends Typed, Input>(
+  { clock, faults, journal }: Base<Match, Effect | CommonEffect>,
+  { form, api, known, ruled, settled }: Parts<Call, Match, Effect | CommonEffect, Input>,
+): Omit<
+  Emulator<Input, Readonly<Rule<Match, Effect | CommonEffect>>>,
+  'url' | 'adminUrl' | 'adminToken' | 'close'
+> {
+  const route = api.routes.map(({ path }) => path);
+  return {
+    requests: (afterSeq = 0) => journal.since(afterSeq),
+    addFault(input) {
+      const rule = faults.add(form.parse(input, { route, ...known?.() }));
+      ruled?.(rule);
+      return { ...rule };
+    },
+    faults: faults.list,
+    removeFault: faults.remove,
+    clearFaults: faults.clear,
+    now: clock.now,
+    async advance(ms) {
+      if (!('stepTowards' in clock)) {
+        throw new Error('the clock is not manual: it cannot be advanced');
+      }
+      const manual = clock as ManualClock;
+      const targetMs = manual.now() + ms;
+      while (manual.stepTowards(targetMs)) await settled?.();
+      await settled?.();
+    },
+  };
+}
+
+/** How a service behaves where it was seen to behave in several ways, or where nobody saw it. */
+export interface Knobs<Values extends object> {
+  /** The object stays the same. */
+  readonly values: Values;
+  /** Changes those that are given. @throws {z.ZodError} */
+  set(changes: Partial<Values>): Values;
+  /** `GET` and `PATCH /knobs` of the admin routes. */
+  addRoutes(app: FastifyInstance): void;
+}
+
+/** @param shape One optional field for each; `values` has what counts where nothing was said. */
+export function createKnobs<Values extends object>(
+  shape: z.ZodRawShape,
+  values: Values,
+  given: Partial<Values> = {},
+): Knobs<Values> {
+  const schema = z.strictObject(shape).partial();
+  const set = (changes: Partial<Values>): Values => {
+    const changed = Object.entries(schema.parse(changes)).filter(
+      ([, value]) => value !== undefined,
+    );
+    return { ...Object.assign(values, Object.fromEntries(changed)) };
+  };
+  set(given);
+  return {
+    values,
+    set,
+    addRoutes(app) {
+      app.get('/knobs', async () => values);
+      app.patch('/knobs', async ({ body }) => set(body as Partial<Values>));
+    },
+  };
+}
+
+/** `fast`: a hundred times as fast as the real thing. */
+export type Profile = 'real' | 'fast';
+export const paceOf = (profile: Profile = 'real'): number => (profile === 'fast' ? 100 : 1);
+
+/** Durations, milliseconds, at the pace of a profile; `given` ones are taken as they are. */
+export function timingsOf<Timings extends object>(
+  real: Timings,
+  profile: Profile | undefined,
+  given: Partial<Timings> = {},
+): Timings {
+  const pace = paceOf(profile);
+  const scaled = Object.entries(real).map(([name, ms]) => [name, Number(ms) / pace]);
+  return { ...(Object.fromEntries(scaled) as Timings), ...given };
+}

@@ -1,0 +1,206 @@
+import { z } from 'zod';
+import { createFaultBook, type FaultBook, type Rule, shapeOf } from './fault-book.ts';
+import type { Generator } from './random.ts';
+
+const ms = z.number().min(0);
+/** `before` anything is done, `after` it was done, or when half of the answer is sent. */
+const phase = z.enum(['before', 'after', 'midBody']);
+
+/** What every rule may look for, besides fields of the emulator's own. */
+const COMMON_MATCH = {
+  method: z.string().optional(),
+  /** Path with placeholders, such as `/servers/{id}`. */
+  route: z.string().optional(),
+  /** Only the n-th occasion that fits, counted from 1. */
+  nth: z.int().min(1).optional(),
+  /** Every n-th occasion that fits. */
+  every: z.int().min(1).optional(),
+  probability: z.number().min(0).max(1).optional(),
+};
+export type CommonMatch = z.output<z.ZodObject<typeof COMMON_MATCH>>;
+
+/** What may become of any answer, whatever was asked for. */
+const COMMON_EFFECTS = [
+  z
+    .strictObject({
+      type: z.literal('latency'),
+      ms: ms.optional(),
+      minMs: ms.optional(),
+      maxMs: ms.optional(),
+    })
+    .refine(
+      ({ ms, minMs, maxMs }) =>
+        ms === undefined
+          ? minMs !== undefined && maxMs !== undefined && minMs <= maxMs
+          : minMs === undefined && maxMs === undefined,
+      'give either ms, or minMs and maxMs in this order',
+    ),
+  z.strictObject({
+    type: z.literal('status'),
+    code: z.int().min(100).max(599),
+    /** Text is sent as it is, null as an empty body, everything else as JSON. */
+    body: z.unknown().optional(),
+    headers: z.record(z.string(), z.string()).optional(),
+    /** True: the change is applied, and then denied. Default false. */
+    executed: z.boolean().optional(),
+  }),
+  z.strictObject({ type: z.literal('drop'), phase }),
+  z.strictObject({ type: z.literal('hang'), phase }),
+  z.strictObject({
+    type: z.literal('garbage'),
+    kind: z.enum(['truncated', 'notJson', 'wrongType', 'html', 'redirect']),
+  }),
+  /** Added to the genuine answer. */
+  z.strictObject({ type: z.literal('headers'), headers: z.record(z.string(), z.string()) }),
+  /** More requests of one login in a window are answered with 429. */
+  z.strictObject({
+    type: z.literal('rateLimit'),
+    limit: z.int().min(0),
+    windowMs: z.number().positive(),
+    retryAfter: z.enum(['seconds', 'date', 'none']).optional(),
+  }),
+] as const;
+const commonEffect = z.discriminatedUnion('type', COMMON_EFFECTS);
+export type CommonEffect = z.output<typeof commonEffect>;
+
+type Typed = { readonly type: string };
+type EffectType = z.ZodType<Typed>;
+
+/** What an emulator adds to what all of them have. */
+export interface OwnFaults<Shape extends z.ZodRawShape, Effects extends readonly EffectType[]> {
+  /** What else rules may look for. */
+  readonly match: Shape;
+  readonly effects: Effects;
+  /** Types that mean one single occasion when `times` is absent. */
+  readonly once?: readonly Effects[number]['_zod']['output']['type'][];
+  /** Types that happen to more, or less, than a request: what alone their rules may look for. */
+  readonly matchedBy?: Readonly<Partial<Record<string, readonly string[]>>>;
+}
+
+/** The rules of an emulator: how one is written, and how it is checked. */
+export interface FaultForm<Match, Effect extends Typed, Input> {
+  /**
+   * @param known of a field of `match`: the values that there are. A rule that names another one would
+   *   never strike, and a test of it always pass.
+   * @throws {z.ZodError} for a rule that cannot be understood, or could never strike.
+   */
+  parse(input: Input, known: Known): AskedRule<Match, Effect>;
+  readonly once: ReadonlySet<string>;
+  /** All types of effects, in the order in which documents list them. */
+  readonly types: readonly string[];
+}
+export type Known = Readonly<Record<string, readonly unknown[]>>;
+interface AskedRule<Match, Effect> {
+  readonly id?: string | undefined;
+  readonly match?: Match | undefined;
+  readonly times?: number | undefined;
+  readonly effect: Effect;
+}
+
+type MatchOf<Shape extends z.ZodRawShape> = CommonMatch & z.output<z.ZodObject<Shape>>;
+interface InputOf<Shape extends z.ZodRawShape, Effects extends readonly EffectType[]> {
+  readonly id?: string | undefined;
+  readonly match?: (CommonMatch & z.input<z.ZodObject<Shape>>) | undefined;
+  /** How often it happens before the rule is spent; without it there is no end. */
+  readonly times?: number | undefined;
+  readonly effect: z.input<typeof commonEffect> | z.input<Effects[number]>;
+}
+
+/** The form of an emulator's rules: what all of them know, and what it adds. */
+export function faultForm<
+  const Shape extends z.ZodRawShape,
+  const Effects extends readonly EffectType[],
+>({
+  match,
+  effects,
+  once = [],
+  matchedBy = {},
+}: OwnFaults<Shape, Effects>): FaultForm<
+  MatchOf<Shape>,
+  CommonEffect | z.output<Effects[number]>,
+  InputOf<Shape, Effects>
+> {
+  const effect = z.discriminatedUnion('type', [...COMMON_EFFECTS, ...effects] as never);
+  const schema = z.strictObject({
+    id: z.string().min(1).optional(),
+    match: z.strictObject({ ...COMMON_MATCH, ...match }).optional(),
+    times: z.int().min(1).optional(),
+    effect,
+  }) as unknown as z.ZodType<
+    AskedRule<MatchOf<Shape>, CommonEffect | z.output<Effects[number]>>,
+    InputOf<Shape, Effects>
+  >;
+  return {
+    once: new Set(once),
+    types: [...COMMON_EFFECTS, ...(effects as unknown as typeof COMMON_EFFECTS)].map(
+      ({ shape }) => shape.type.value,
+    ),
+    parse(input, known) {
+      const rule = schema.parse(input);
+      const asked = Object.entries(rule.match ?? {}).filter(([, value]) => value !== undefined);
+      for (const [name, value] of asked) {
+        if (isKnown(name, value, known[name])) continue;
+        const all = [...new Set(known[name]?.map(String))].toSorted().join(', ');
+        refuseMatch(rule, name, `no ${name} ${String(value)}; there are ${all}`);
+      }
+      const { type } = rule.effect;
+      const allowed = matchedBy[type];
+      const [wrong] = asked.find(([name]) => allowed?.includes(name) === false) ?? [];
+      if (wrong !== undefined && allowed !== undefined) {
+        const by = allowed.length === 0 ? 'nothing' : `${allowed.join(' and ')} alone`;
+        refuseMatch(rule, wrong, `${type} does not happen to a request: match by ${by}`);
+      }
+      return rule;
+    },
+  };
+}
+
+function isKnown(name: string, value: unknown, values: readonly unknown[] | undefined): boolean {
+  if (values === undefined) return true;
+  if (name !== 'route') return values.includes(value);
+  return values.some((one) => shapeOf(String(one)) === shapeOf(String(value)));
+}
+
+/** Refuses a field of what a rule looks for. @throws {z.ZodError} always. */
+export function refuseMatch({ match }: { match?: unknown }, key: string, message: string): never {
+  throw new z.ZodError([{ code: 'custom', path: ['match', key], message, input: match }]);
+}
+
+/** Of the form of an emulator: what a test asks for, a rule in force, its effects. */
+export type FaultRuleOf<Form> =
+  Form extends FaultForm<infer _M, infer _E, infer Input> ? Input : never;
+export type FaultOf<Form> =
+  Form extends FaultForm<infer Match, infer Effect, infer _I>
+    ? Readonly<Rule<Match & CommonMatch, Effect>>
+    : never;
+export type FaultEffectOf<Form> =
+  Form extends FaultForm<infer _M, infer Effect, infer _I> ? Effect : never;
+
+/** What rules look at, besides fields of the emulator's own. */
+export interface Subject {
+  readonly method: string;
+  /** With placeholders. */
+  readonly route: string;
+  readonly [field: string]: unknown;
+}
+
+/** Where the rules are kept, with their counters. */
+export interface FaultStore<Match extends CommonMatch, Effect> {
+  faults: Rule<Match, Effect>[];
+  faultCount: number;
+}
+
+/** The rules in force. */
+export const createFaults = <Match extends CommonMatch, Effect extends Typed, Input>(
+  form: FaultForm<Match, Effect, Input>,
+  chance: Pick<Generator, 'next'>,
+  {
+    store = { faults: [], faultCount: 0 },
+    changed = () => undefined,
+  }: {
+    readonly store?: FaultStore<Match, Effect>;
+    /** Called after each change of the rules or their counters. */
+    readonly changed?: () => void;
+  } = {},
+): FaultBook<Match, Effect, Subject> =>
+  createFaultBook<Match, Effect, Subject>({ store, chance, changed, once: form.once });

@@ -1,0 +1,102 @@
+import type { CommonEffect } from './faults.ts';
+import type { EmulatorClock } from './clock.ts';
+import type { Outcome } from './outcome.ts';
+
+type EffectOf<T extends CommonEffect['type']> = Extract<CommonEffect, { type: T }>;
+export type Spoiling = EffectOf<'status' | 'drop' | 'hang' | 'garbage'>;
+/** How a body is spoiled. */
+export type Garbage = EffectOf<'garbage'>['kind'];
+
+/** Whether the effect strikes before anything is done. */
+export const comesBefore = (effect: Spoiling): boolean =>
+  (effect.type === 'status' && effect.executed !== true) ||
+  ((effect.type === 'drop' || effect.type === 'hang') && effect.phase === 'before');
+
+/** What the effect makes of the answer. */
+export function spoil(
+  effect: Spoiling,
+  answer: Outcome,
+  errorBody: (status: number, message: string) => unknown,
+): Outcome {
+  const isInjected = true;
+  if (effect.type === 'drop' || effect.type === 'hang') {
+    const fate = effect.type === 'hang' ? 'hung' : 'dropped';
+    return { ...answer, fate, halfSent: effect.phase === 'midBody', isInjected };
+  }
+  if (effect.type === 'garbage') {
+    const isRedirect = effect.kind === 'redirect';
+    const headers = isRedirect ? { ...answer.headers, location: '/elsewhere' } : answer.headers;
+    const status = isRedirect ? 302 : answer.status;
+    return { ...answer, status, ...(headers && { headers }), garbage: effect.kind, isInjected };
+  }
+  const { code, body = errorBody(code, `Injected status ${code}`), headers = {} } = effect;
+  return { status: code, headers, ...(body !== null && { body }), isInjected };
+}
+
+/** How long a latency lasts. @param chance uniform in [0, 1). */
+export function latencyOf({ ms, minMs, maxMs }: EffectOf<'latency'>, chance: number): number {
+  const least = minMs ?? ms ?? 0;
+  return least + chance * Math.max(0, (maxMs ?? least) - least);
+}
+
+/** The waits of latencies, which end with the emulator. */
+export function createWaits(clock: EmulatorClock) {
+  const waits = new Set<unknown>();
+  return {
+    wait: (delayMs: number): Promise<void> =>
+      new Promise((resolve) => {
+        const timer = clock.setTimeout(() => {
+          waits.delete(timer);
+          resolve();
+        }, delayMs);
+        waits.add(timer);
+      }),
+    close() {
+      for (const timer of waits) clock.clearTimeout(timer);
+      waits.clear();
+    },
+  };
+}
+
+/** What a rule of `rateLimit` says of one request. */
+export interface Verdict {
+  /** Of the rule. */
+  readonly id: string;
+  readonly refused: boolean;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Counts requests per rule and login in fixed windows. */
+export function createRateLimiter(now: () => number) {
+  const windows = new Map<string, { endMs: number; count: number }>();
+  return {
+    count(ruleId: string, login: string, rule: EffectOf<'rateLimit'>, tellsRate = false): Verdict {
+      const key = `${ruleId} ${login}`;
+      const open = windows.get(key);
+      const current =
+        open && open.endMs > now() ? open : { endMs: now() + rule.windowMs, count: 0 };
+      windows.set(key, current);
+      const refused = current.count >= rule.limit;
+      if (!refused) current.count++;
+      const left = tellsRate ? leftOf(rule, current) : {};
+      const end = refused ? endOf(rule, current.endMs, now()) : {};
+      return { id: ruleId, refused, headers: { ...left, ...end } };
+    },
+  };
+}
+
+const leftOf = (
+  { limit }: EffectOf<'rateLimit'>,
+  { endMs, count }: { readonly endMs: number; readonly count: number },
+) => ({
+  'x-ratelimit-limit': String(limit),
+  'x-ratelimit-remaining': String(limit - count),
+  'x-ratelimit-reset': String(Math.ceil(endMs / 1_000)),
+});
+
+function endOf({ retryAfter }: EffectOf<'rateLimit'>, endMs: number, nowMs: number) {
+  if (retryAfter === 'none') return {};
+  const asDate = new Date(Math.ceil(endMs / 1_000) * 1_000).toUTCString();
+  const asSeconds = String(Math.ceil((endMs - nowMs) / 1_000));
+  return { 'retry-after': retryAfter === 'date' ? asDate : asSeconds };
+}
