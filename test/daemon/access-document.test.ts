@@ -11,7 +11,7 @@ import { env, minimal } from '../config/examples.ts';
 import { createBrowser } from '../console/access/browser.ts';
 import { CLIENT, openIdentityProvider } from '../console/access/identity-provider.ts';
 import { openStand } from '../console/access/stand.ts';
-import { blocksOf } from '../emulators/equinix/document.ts';
+import { blocksOf } from '../support/document-blocks.ts';
 import { issue } from '../support/certificates.ts';
 
 const ORIGIN = 'https://shepherd.example.org';

@@ -11,7 +11,7 @@ import { silentLog } from '../../src/adapters/log/port.ts';
 import { openSimWorld, simInput, type EquinixWorld } from '../../emulators/sim/world.ts';
 import type { ConfigInput } from '../../src/config.ts';
 import { CONSOLE, runPromtool } from '../deploy/promtool.ts';
-import { blocksOf, ROOT } from '../emulators/equinix/document.ts';
+import { blocksOf, ROOT } from '../support/document-blocks.ts';
 import { shepherd } from './commands.ts';
 import { WAIT } from './simulated-fleet.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { blocksOf, looksLike, ROOT, type Block } from '../emulators/equinix/document.ts';
+import { blocksOf, looksLike, ROOT, type Block } from '../support/document-blocks.ts';
 import { withCommandedFleet, type CommandedFleet } from './machine-fleet.ts';
 import { RUNBOOK_COMMANDS } from './runbook-commands.ts';
 import { testRows } from '../support/rows.ts';

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { blocksOf, ROOT } from '../emulators/equinix/document.ts';
+import { blocksOf, ROOT } from '../support/document-blocks.ts';
 
 /** What runbooks have somebody run at three in the morning, each once. */
 export const RUNBOOK_COMMANDS: readonly string[] = [

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { blocksOf } from '../emulators/equinix/document.ts';
+import { blocksOf } from '../support/document-blocks.ts';
 import { shepherd } from './commands.ts';
 
 const blocks = blocksOf('docs/static-machines.md');

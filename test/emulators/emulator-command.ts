@@ -8,14 +8,14 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, expect, onTestFinished } from 'vitest';
 import { testRows } from '../support/rows.ts';
-import { ROOT } from './equinix/document.ts';
+import { ROOT } from '../support/document-blocks.ts';
 
 type Child = ChildProcessByStdio<null, Readable, Readable>;
 type Answer = readonly [status: number, body: unknown];
 
-/** Starts an emulator by its command for the tests of one file, and stops it after them. */
-export function emulatorCommand(name: string, env: NodeJS.ProcessEnv = {}) {
-  const directory = mkdtempSync(join(tmpdir(), `${name}-command-`));
+/** Starts emulators by their command for the tests of one file, and stops them after each. */
+export function emulatorCommand(env: NodeJS.ProcessEnv = {}) {
+  const directory = mkdtempSync(join(tmpdir(), 'emulate-'));
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
   const file = (called: string, content: string): string => {
     const path = join(directory, called);
@@ -23,7 +23,7 @@ export function emulatorCommand(name: string, env: NodeJS.ProcessEnv = {}) {
     return path;
   };
   const run = (...args: readonly string[]): Child => {
-    const child = spawn(process.execPath, [join(ROOT, 'bin/shepherd.mjs'), name, ...args], {
+    const child = spawn(process.execPath, [join(ROOT, 'bin/shepherd.mjs'), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...env },
     });
@@ -32,9 +32,10 @@ export function emulatorCommand(name: string, env: NodeJS.ProcessEnv = {}) {
   };
   return {
     file,
-    /** Starts it. Answers its one line, and how to end it with a signal, which it must do with 0. */
+    run,
+    /** Starts one. Answers its one line, and how to end it with a signal, which it must do with 0. */
     async begin<Line>(...args: readonly string[]) {
-      const child = run(...args);
+      const child = run('emulate', ...args);
       child.stderr.resume();
       const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
       const end = async () => {
@@ -53,6 +54,7 @@ export function emulatorCommand(name: string, env: NodeJS.ProcessEnv = {}) {
         'tells in a word that %j is a mistake, with exit code 2',
         async (args, message) => {
           const child = run(
+            'emulate',
             ...args.map((arg) => {
               const called = /^%(.*)%$/.exec(arg)?.[1];
               return called === undefined ? arg : file(called, files[called]!);

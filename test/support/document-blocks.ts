@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-export const ROOT = join(import.meta.dirname, '../../..');
+export const ROOT = join(import.meta.dirname, '../..');
 
 /** A fenced block of the document, and the line it begins on. */
 export interface Block {
@@ -10,8 +10,8 @@ export interface Block {
   readonly line: number;
 }
 
-/** The fenced blocks of `docs/fakequinix.md`, in order. */
-export function blocksOf(path = 'docs/fakequinix.md'): Block[] {
+/** The fenced blocks of a document, in order. */
+export function blocksOf(path: string): Block[] {
   const document = readFileSync(join(ROOT, path), 'utf8');
   return [...document.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].map(
     ({ 1: language, 2: text, index }) => ({

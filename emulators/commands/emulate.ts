@@ -1,0 +1,127 @@
+import { readFileSync } from 'node:fs';
+import { type Command, Option } from 'commander';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
+import { createPinoLog } from '../../src/adapters/log/pino-log.ts';
+import { durationMs, listenAddress, wholeNumber } from '../../src/commands/option-readers.ts';
+import { watchForEnd } from '../../src/commands/signals.ts';
+import { UsageError } from '../../src/domain/errors.ts';
+import { anexia } from '../anexia/command.ts';
+import { equinix } from '../equinix/command.ts';
+import { hetznerRobot } from '../hetzner-robot/command.ts';
+import { createManualClock, realClock } from '../kit/clock.ts';
+import type { CommonOptions, EmulatorCommand } from '../kit/command.ts';
+import { ListenError } from '../kit/listen.ts';
+import { latitude } from '../latitude/command.ts';
+import { redfish } from '../redfish/command.ts';
+
+/** A new emulator is one line here. */
+const EMULATORS: readonly EmulatorCommand[] = [equinix, redfish, hetznerRobot, latitude, anexia];
+
+/** What each emulator was once called, as a command of its own. */
+const FORMER_NAMES: Readonly<Record<string, string>> = {
+  fakequinix: 'equinix',
+  fakefish: 'redfish',
+  fakerobot: 'hetzner-robot',
+  fakelatitude: 'latitude',
+  fakengine: 'anexia',
+};
+
+interface Given {
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly seed: number;
+  readonly clock: 'real' | 'manual';
+  readonly profile: 'real' | 'fast';
+  readonly faults?: string;
+}
+
+/** `shepherd emulate NAME`, and a word for whoever types what it was called before. */
+export function addEmulate(cli: Command): void {
+  const emulate = cli
+    .command('emulate')
+    .description('an emulated API alone, on this computer; prints one JSON line');
+  for (const emulator of EMULATORS) addEmulator(emulate, emulator);
+  for (const [former, name] of Object.entries(FORMER_NAMES)) {
+    cli
+      .command(former, { hidden: true })
+      .allowUnknownOption()
+      .allowExcessArguments()
+      .helpOption(false)
+      .action(() => {
+        throw new UsageError(
+          `${former} is now: shepherd emulate ${name} (--help tells its options)`,
+        );
+      });
+  }
+}
+
+function addEmulator(parent: Command, emulator: EmulatorCommand): void {
+  const command = parent
+    .command(emulator.name)
+    .description(emulator.description)
+    .addOption(
+      new Option('--listen <host:port>', 'loopback address; the admin routes have the next port')
+        .argParser(listenAddress)
+        .default({ host: '127.0.0.1', port: 0 }, '127.0.0.1:0'),
+    )
+    .option('--seed <n>', 'of ids and chance, not of secrets', wholeNumber(0, 4_294_967_295), 1)
+    .addOption(
+      new Option('--clock <kind>', 'a manual one stands still until it is advanced')
+        .choices(['real', 'manual'])
+        .default('real'),
+    )
+    .addOption(
+      new Option('--profile <name>', 'fast: a hundred times as fast as the real thing')
+        .choices(['real', 'fast'])
+        .default('real'),
+    )
+    .option('--faults <file>', 'a list of fault rules from the start, YAML or JSON');
+  emulator.addOptions(command, { wholeNumber, durationMs });
+  command.action((given: Given) => run(emulator, given));
+}
+
+/** One JSON line on standard output, then until a signal. */
+async function run(emulator: EmulatorCommand, given: Given): Promise<void> {
+  const { listen, seed, clock, profile, faults: file, ...own } = given;
+  const log = createPinoLog({ level: 'info', format: 'json', isTerminal: false });
+  let abandon: (() => void) | undefined;
+  const stopping = new Promise<void>(
+    (stop) => void watchForEnd(systemClock, { stop, abandon: () => abandon?.() }),
+  );
+  const common: CommonOptions = {
+    ...{ listen, seed, profile },
+    clock: clock === 'manual' ? createManualClock(realClock.now()) : realClock,
+    faults: file === undefined ? [] : readRules(file),
+    log: log.child({ component: emulator.name }),
+    random: systemRandom,
+  };
+  const started = await emulator.start(common, own).catch((error: unknown) => {
+    if (error instanceof z.ZodError) throw new UsageError(`${file}: ${complaintsOf(error)}`);
+    if ([ListenError, ...(emulator.mendable ?? [])].some((kind) => error instanceof kind)) {
+      throw new UsageError((error as Error).message, { cause: error });
+    }
+    throw error;
+  });
+  abandon = started.abandon;
+  process.stdout.write(`${JSON.stringify(started.line)}\n`);
+  await stopping;
+  await started.close();
+}
+
+/** The list of fault rules in a file. @throws {UsageError} the file cannot be read or holds no list. */
+function readRules(file: string): never[] {
+  let content: unknown;
+  try {
+    content = parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    const message = (error as Error).message.split('\n')[0] ?? '';
+    throw new UsageError(`${file} cannot be read: ${message}`, { cause: error });
+  }
+  if (Array.isArray(content)) return content as never[];
+  throw new UsageError(`${file} holds no list; write one fault rule per item`);
+}
+
+/** What is wrong with a rule, in one line. */
+const complaintsOf = ({ issues }: z.ZodError): string =>
+  issues.map(({ path, message }) => `${path.join('.') || 'rule'}: ${message}`).join('; ');

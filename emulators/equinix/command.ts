@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import type { CommonOptions, EmulatorCommand } from '../kit/command.ts';
+import { StateFileError } from './options.ts';
+
+interface Own {
+  readonly reservations: number;
+  readonly state?: string;
+  readonly machines: boolean;
+}
+
+export const equinix: EmulatorCommand = {
+  name: 'equinix',
+  description: 'the Equinix Metal API',
+  addOptions: (command, { wholeNumber }) =>
+    command
+      .option('--reservations <n>', 'free reservations', wholeNumber(0, 100_000), 10)
+      .option('--state <file>', 'keep the state here and continue there next time')
+      .option('--machines', 'put simulated machines behind the devices', false),
+  mendable: [StateFileError],
+  async start(common, own) {
+    const { reservations, state, machines } = own as unknown as Own;
+    const { startEquinixEmulator } = await import('./emulator.ts');
+    const hosts = machines ? await openHosts(common, state) : null;
+    const fake = await startEquinixEmulator({
+      ...common,
+      reservations,
+      ...(state !== undefined && { stateFile: state }),
+      ...(hosts && { hooks: hosts.hooks }),
+    }).catch(async (error: unknown) => {
+      await hosts?.close();
+      throw error;
+    });
+    const { url, adminUrl, tokens, projectId, organizationId } = fake;
+    return {
+      line: { url, adminUrl, tokens, projectId, organizationId },
+      async close() {
+        await fake.close();
+        await hosts?.close();
+      },
+      ...(hosts && { abandon: hosts.abandon }),
+    };
+  },
+};
+
+/** Machines behind the devices: beside the state file, or thrown away at the end. */
+async function openHosts({ log, random }: CommonOptions, stateFile: string | undefined) {
+  const { createSimulatedHosts } = await import('../hosts/simulated-hosts.ts');
+  const { abandonMachines } = await import('../hosts/processes.ts');
+  const kept = stateFile === undefined ? null : join(dirname(resolve(stateFile)), 'machines');
+  const dir = kept ?? mkdtempSync(join(tmpdir(), 'shepherd-emulate-'));
+  const hooks = createSimulatedHosts({ dir, log, random });
+  return {
+    hooks,
+    async close() {
+      await hooks.close();
+      if (kept === null) rmSync(dir, { recursive: true, force: true });
+    },
+    abandon: () => abandonMachines(dir),
+  };
+}

@@ -1,0 +1,41 @@
+import { Option } from 'commander';
+import type { EmulatorCommand } from '../kit/command.ts';
+import { PROFILE_NAMES, type ProfileName } from './profiles.ts';
+
+interface Own {
+  readonly vendor: ProfileName;
+  readonly systems: number;
+  readonly bmcs?: number;
+}
+
+export const redfish: EmulatorCommand = {
+  name: 'redfish',
+  description: 'BMCs of machines, which speak Redfish; each listens on a port of its own',
+  addOptions: (command, { wholeNumber }) =>
+    command
+      .addOption(
+        new Option('--vendor <name>', 'whose BMCs are played')
+          .choices(PROFILE_NAMES)
+          .default('generic'),
+      )
+      .option('--systems <n>', 'how many machines there are', wholeNumber(1, 5_000), 1)
+      .option('--bmcs <n>', 'how many BMCs they share (default: one each)', wholeNumber(1, 5_000)),
+  mendable: [RangeError],
+  async start({ profile: pace, ...common }, own) {
+    const { vendor: profile, systems, bmcs } = own as unknown as Own;
+    const { startRedfishEmulator } = await import('./emulator.ts');
+    const { credentials, adminUrl, adminToken, ...fake } = await startRedfishEmulator({
+      ...{ ...common, profile, pace, systems },
+      ...(bmcs !== undefined && { bmcs }),
+    });
+    const shown = fake
+      .bmcs()
+      .map(({ name, url, certSha256, systems: own }) => ({
+        ...{ name, url, certSha256 },
+        systems: own.map((one) => ({
+          ...{ name: one.name, path: one.path, serial: one.serial, uuid: one.uuid, mac: one.mac },
+        })),
+      }));
+    return { line: { bmcs: shown, credentials, adminUrl, adminToken }, close: fake.close };
+  },
+};
