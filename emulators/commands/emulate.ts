@@ -85,9 +85,9 @@ function addEmulator(parent: Command, emulator: EmulatorCommand): void {
 async function run(emulator: EmulatorCommand, given: Given): Promise<void> {
   const { listen, seed, clock, profile, faults: file, ...own } = given;
   const log = createPinoLog({ level: 'info', format: 'json', isTerminal: false });
-  let abandon: (() => void) | undefined;
+  const ends: { abandon?: (() => void) | undefined } = {};
   const stopping = new Promise<void>(
-    (stop) => void watchForEnd(systemClock, { stop, abandon: () => abandon?.() }),
+    (stop) => void watchForEnd(systemClock, { stop, abandon: () => ends.abandon?.() }),
   );
   const common: CommonOptions = {
     ...{ listen, seed, profile },
@@ -103,7 +103,7 @@ async function run(emulator: EmulatorCommand, given: Given): Promise<void> {
     }
     throw error;
   });
-  abandon = started.abandon;
+  ends.abandon = started.abandon;
   process.stdout.write(`${JSON.stringify(started.line)}\n`);
   await stopping;
   await started.close();
