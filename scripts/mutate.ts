@@ -87,7 +87,18 @@ const isMeant = (mutation: Listed): boolean =>
 function copyTree(): void {
   const copy = mkdtempSync(join(tmpdir(), 'shepherd-mutate-'));
   copies.push(copy);
-  for (const part of ['src', 'test', 'web', 'proto', 'bin', 'scripts', 'docs', 'README.md']) {
+  const folders = [
+    'src',
+    'emulators',
+    'generated',
+    'test',
+    'web',
+    'proto',
+    'bin',
+    'scripts',
+    'docs',
+  ];
+  for (const part of [...folders, 'README.md']) {
     cpSync(join(root, part), join(copy, part), { recursive: true });
   }
   for (const part of ['package.json', 'tsconfig.json', 'vitest.config.ts']) {

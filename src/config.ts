@@ -1,9 +1,8 @@
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
-import { BALANCER_DRIVERS } from './adapters/balancer/drivers.ts';
 import { alsoAt, describeFaults, faultsOf, placeholdersIn } from './config/faults.ts';
 import type { Fault } from './config/faults.ts';
-import { configSchema } from './config/schema.ts';
+import { configSchema, DRIVER_TABLES } from './config/schema.ts';
 import { ladderPolicy } from './config/ladder-schema.ts';
 import { hostKeyPolicyOf } from './config/provider-schema.ts';
 import type { BalancerSettings } from './config/balancer-schema.ts';
@@ -71,16 +70,16 @@ export function loadConfig({ file, text, env, flags = {} }: ConfigSource): Confi
 /**
  * Checks a plain object as if it had been written as YAML, except that files it names need not be
  * there yet. Secrets are references here too: put their values into `env`.
- * @param balancerDrivers by the name in `driver:`; those of the program when absent.
+ * @param drivers by the name in `driver:`; those of the program where a table is absent.
  * @throws {UsageError} as `loadConfig`.
  */
 export function parseConfig(
   input: unknown,
   around: Partial<Surroundings> = {},
-  balancerDrivers = BALANCER_DRIVERS,
+  drivers: Partial<typeof DRIVER_TABLES> = {},
 ): Config {
   const surroundings = { env: {}, baseDirectory: process.cwd(), checkFiles: false, ...around };
-  return check(input, surroundings, noSource, balancerDrivers);
+  return check(input, surroundings, noSource, { ...DRIVER_TABLES, ...drivers });
 }
 
 /** When a machine counts as lost; `handOutMs` is not configurable. */
@@ -124,9 +123,9 @@ function check(
   value: unknown,
   around: Surroundings,
   source: SourceText,
-  balancerDrivers = BALANCER_DRIVERS,
+  drivers = DRIVER_TABLES,
 ): Config {
-  const schema = configSchema(around, balancerDrivers);
+  const schema = configSchema(around, drivers);
   const result = schema.safeParse(value);
   const wrong = result.success ? [] : faultsOf(result.error, schema, value);
   const faults = alsoAt(wrong, placeholdersIn(value));

@@ -31,7 +31,7 @@ Exit codes: 0 passed; 1 failed; 2 wrong usage or configuration; 3 passed, but so
 behind; 130 interrupted.`;
 
 interface TestFlags {
-  readonly config?: string;
+  readonly config: string;
   readonly setId: string;
   readonly plan?: string;
   readonly image?: string;
@@ -51,7 +51,7 @@ export function addProviderCommands(cli: Command, version: string): Command {
   provider
     .command('test <driver>')
     .description('put a driver to the test; <driver> may be the name of a configured provider')
-    .option('--config <file>', 'configuration; only its providers and ssh are read')
+    .requiredOption('--config <file>', 'configuration; only its providers and ssh are read')
     .option('--set-id <id>', 'instance set of the test', setId, USUAL_SET_ID)
     .option('--plan <plan>', 'use capacity of this plan')
     .option('--image <image>', 'operating system of the machine')
@@ -78,7 +78,7 @@ export function addProviderCommands(cli: Command, version: string): Command {
       process.exitCode = await providerTest({
         ...rest,
         provider: driver,
-        ...(config !== undefined && { configFile: config }),
+        configFile: config,
         timeoutMs: timeout,
         version,
       });

@@ -20,7 +20,6 @@ import { runConformance } from '../conformance/run.ts';
 import type { ConformanceReport } from '../conformance/step.ts';
 import { chooseSteps } from '../conformance/steps.ts';
 import { PATIENCE, type Patience, type Wishes } from '../conformance/subject.ts';
-import { UsageError } from '../domain/errors.ts';
 import { openSshKeys } from '../daemon/ssh-keys.ts';
 import { createSubject } from './provider-subject.ts';
 import { watchForEnd } from './signals.ts';
@@ -30,8 +29,7 @@ export type ReportFormat = 'text' | 'json' | 'junit';
 export interface ProviderTestOptions {
   /** A configured provider's name; or a driver's, where one provider has it. */
   readonly provider: string;
-  /** Without one, the driver is tested with the settings that it has by itself. */
-  readonly configFile?: string;
+  readonly configFile: string;
   readonly setId: string;
   readonly plan?: string;
   readonly image?: string;
@@ -92,26 +90,19 @@ export async function providerTest(
       ? openSshKeys(ssh, log)
       : openKeyRing({ path: join(own!, 'key'), log }));
     const reach = { sudo: ssh?.sudo ?? 'auto', clock, log } as const;
-    const subject = openable(options, () =>
-      createSubject(
-        {
-          config,
-          wanted: options.provider,
-          setId: options.setId,
-          image: options.image ?? null,
-          tester: String(process.pid),
-          publicKey: keys.publicLine,
-          previousKeys: keys.previousLines,
-          version: options.version,
-          ...(around.drivers && { drivers: around.drivers }),
-        },
-        {
-          clock,
-          random,
-          log,
-          driverShell: createFleetDriverShell({ ...reach, signers: keys.keys }),
-        },
-      ),
+    const subject = createSubject(
+      {
+        config,
+        wanted: options.provider,
+        setId: options.setId,
+        image: options.image ?? null,
+        tester: String(process.pid),
+        publicKey: keys.publicLine,
+        previousKeys: keys.previousLines,
+        version: options.version,
+        ...(around.drivers && { drivers: around.drivers }),
+      },
+      { clock, random, log, driverShell: createFleetDriverShell({ ...reach, signers: keys.keys }) },
     );
     const isText = options.format === 'text';
     if (isText) write(heading(subject.name, subject.driver, subject.setId));
@@ -161,31 +152,20 @@ export function exitCodeOf({ interrupted, passed, ...rest }: ConformanceReport):
   return rest.leftBehind.length > 0 || rest.cleanUpErrors.length > 0 ? EXIT_LEFT_BEHIND : 0;
 }
 
-function readConfig(options: ProviderTestOptions, around: ProviderTestAround): ProvidersOnly {
-  const { configFile: file, provider } = options;
-  const baseDirectory = file === undefined ? process.cwd() : dirname(resolve(file));
+function readConfig(
+  { configFile: file }: ProviderTestOptions,
+  around: ProviderTestAround,
+): ProvidersOnly {
   return readProvidersOnly({
-    text: file === undefined ? JSON.stringify(bare(provider)) : readSource(file),
-    name: file ?? 'the configuration',
-    around: { env: around.env ?? process.env, baseDirectory, checkFiles: true },
+    text: readSource(file),
+    name: file,
+    around: {
+      env: around.env ?? process.env,
+      baseDirectory: dirname(resolve(file)),
+      checkFiles: true,
+    },
     ...(around.drivers && { drivers: around.drivers }),
   });
-}
-
-const bare = (driver: string) => ({ providers: { [driver]: { driver, ...BARE[driver] } } });
-/** What a driver needs to be tested without a configuration. */
-const BARE: Readonly<Record<string, object>> = { stub: { ssh: true } };
-
-/** Without a configuration most drivers lack what they need. */
-function openable<T>({ configFile, provider }: ProviderTestOptions, open: () => T): T {
-  try {
-    return open();
-  } catch (error) {
-    const isLacking = configFile === undefined && error instanceof UsageError;
-    if (!isLacking || !/ is missing;/.test(error.message)) throw error;
-    const hint = `give the settings of ${provider} in a file, with --config`;
-    throw new UsageError(`${error.message}\n${hint}`, { cause: error.cause });
-  }
 }
 
 const wishesOf = (options: ProviderTestOptions, pause: NonNullable<Wishes['pause']>): Wishes => ({

@@ -84,12 +84,20 @@ export const hostKeyPolicyOf = (
   drivers = DRIVERS,
 ): HostKeyPolicy | undefined => hostKeyPolicy ?? drivers.get(driver)?.hostKeyPolicy;
 
+/** Drivers of earlier releases, whose machines were pretended. */
+const FORMER: readonly unknown[] = ['stub', 'loopback'];
+const INSTEAD = 'to try Shepherd, run shepherd sim, or list machines of your own with driver static';
+
 /** One configured provider. */
 export function providerSchema(around: Surroundings, drivers = DRIVERS) {
   const [first, ...others] = [...drivers.values()].map((driver) => settingsOf(driver, around));
   const names = [...drivers.keys()].join(', ');
   const union = z.discriminatedUnion('driver', [first!, ...others], {
-    error: () => `names no driver that exists; give one of ${names}`,
+    error: ({ input }) => {
+      const { driver } = input as { readonly driver?: unknown };
+      const instead = FORMER.includes(driver) ? `; ${INSTEAD}` : '';
+      return `names no driver that exists; give one of ${names}${instead}`;
+    },
   });
   return union as unknown as z.ZodType<ProviderSettings, ProviderInput>;
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { BALANCER_DRIVERS } from '../adapters/balancer/drivers.ts';
+import { DRIVERS } from '../adapters/provider/drivers.ts';
 import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../domain/backoff.ts';
 import type { BackoffDescriptor } from '../domain/backoff.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS, HOST_KEY_POLICIES } from '../domain/policy.ts';
@@ -16,11 +17,14 @@ import { complaintAboutRoles, rolesSchema } from './roles-schema.ts';
 import { webhooksSchema } from './webhook-schema.ts';
 import type { Surroundings } from '../settings/secret.ts';
 
+/** What may stand in `driver:`. */
+export const DRIVER_TABLES = { providers: DRIVERS, balancers: BALANCER_DRIVERS } as const;
+
 /**
  * The one definition of the configuration: what is read, checked, defaulted and documented.
  * Sections are in the order of the documentation.
  */
-export const configSchema = (around: Surroundings, balancerDrivers = BALANCER_DRIVERS) =>
+export const configSchema = (around: Surroundings, drivers: typeof DRIVER_TABLES = DRIVER_TABLES) =>
   section({
     roles: rolesSchema(),
     database: databaseSchema(around),
@@ -29,7 +33,7 @@ export const configSchema = (around: Surroundings, balancerDrivers = BALANCER_DR
         .duration('This daemon counts as dead so long after its last sign of life.', 1000)
         .prefault('5s'),
     }),
-    providers: providersSchema(around),
+    providers: providersSchema(around, drivers.providers),
     provisioner: provisionerSchema(),
     agent: agentSchema(around),
     ssh: sshSchema(around),
@@ -56,7 +60,7 @@ export const configSchema = (around: Surroundings, balancerDrivers = BALANCER_DR
       interval: leaf.duration('Counting of the whole fleet, by one daemon.', 1000).prefault('1m'),
     }),
     fleet: fleetSchema(),
-    balancers: balancersSchema(around, balancerDrivers),
+    balancers: balancersSchema(around, drivers.balancers),
     pools: poolsSchema(),
     console: consoleSchema(around),
     webhooks: webhooksSchema(around),

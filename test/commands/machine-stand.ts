@@ -1,4 +1,3 @@
-import { stubSettings } from '../../src/adapters/provider/stub/settings.ts';
 import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import { newMachine } from '../doubles/mem-bmdb/tables.ts';
 import type { BmdbSession } from '../../src/adapters/bmdb/port.ts';
@@ -103,8 +102,7 @@ export function machineStand(): MachineStand {
       mirror: { scanInterval: 60_000 },
       providers: {
         metal: {
-          ...{ driver: 'stub', instanceSetId: 'zzzzz-zzzzz-zzzzzzzzzzzzzzz', sharedTags: {} },
-          ...stubSettings().parse({}),
+          ...{ driver: 'memory', instanceSetId: 'zzzzz-zzzzz-zzzzzzzzzzzzzzz', sharedTags: {} },
         },
       },
       guard: DEFAULT_BUDGET,

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import type { ReadOptions } from '../../src/commands/provider/open-providers.ts';
+import { DRIVERS } from '../../src/adapters/provider/drivers.ts';
 import { plan } from '../../src/commands/provider/plan.ts';
 import { providerStatus } from '../../src/commands/provider/status.ts';
 import { sweep } from '../../src/commands/provider/sweep.ts';
@@ -17,6 +18,7 @@ import { runThrough } from './remote/both-doors.ts';
 import { providerName } from '../../src/domain/ids.ts';
 import { startEquinixEmulator } from '../../emulators/equinix/emulator.ts';
 import type { EquinixEmulator } from '../../emulators/equinix/options.ts';
+import { free, scripted } from '../doubles/scripted-driver.ts';
 import { openPgBmdb, startPgServer, type PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
 import { metalIn } from '../config/examples.ts';
 import { providedOf } from '../contracts/bmdb-rows.ts';
@@ -152,10 +154,13 @@ test('a provider that does not answer is said to be so', async () => {
 });
 
 test('a plan from an incomplete listing creates nothing, and says so', async () => {
+  const half = async () => ({ machines: [free('a')], complete: false });
+  vi.spyOn(DRIVERS.get('static')!, 'open').mockReturnValue(scripted({ listMachines: half }));
+  writeFileSync(join(dir, 'part.json'), '[]');
   const part = {
-    driver: 'stub',
+    driver: 'static',
     instanceSetId: 'tests-looks-000000000000002',
-    faults: [{ fault: 'partial-page', operation: 'list' }],
+    inventory: 'file:part.json',
   };
   writeConfig(fake.url, { part });
   const options = { ...reading(), provider: 'part', all: true };

@@ -1,25 +1,26 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
-import type { Driver, DriverContext } from '../../src/adapters/provider/port.ts';
-import { createStubDriver } from '../../src/adapters/provider/stub/driver.ts';
+import type { DriverContext } from '../../src/adapters/provider/port.ts';
 import { createSubject } from '../../src/commands/provider-subject.ts';
 import { readProvidersOnly } from '../../src/config/providers-only.ts';
+import { memoryDriver } from '../doubles/mem-provider.ts';
+import { scripted } from '../doubles/scripted-driver.ts';
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
 
 test('all instances of a driver under test share records, and another test has its own', async () => {
   const contexts: DriverContext[] = [];
-  const stub = createStubDriver();
-  const driver: Driver<Parameters<typeof stub.open>[0]> = {
-    ...stub,
-    open(settings, context) {
-      contexts.push(context);
-      return stub.open(settings, context);
-    },
-  };
-  const drivers = new Map([['stub', driver as Driver]]);
+  const drivers = new Map([
+    [
+      'memory',
+      memoryDriver((_, context) => {
+        contexts.push(context);
+        return scripted();
+      }),
+    ],
+  ]);
   const config = readProvidersOnly({
-    text: JSON.stringify({ providers: { stub: { driver: 'stub' } } }),
+    text: JSON.stringify({ providers: { lab: { driver: 'memory' } } }),
     name: 'the configuration',
     around: { env: {}, baseDirectory: '/', checkFiles: true },
     drivers,
@@ -27,7 +28,7 @@ test('all instances of a driver under test share records, and another test has i
   const subject = () =>
     createSubject(
       {
-        ...{ config, wanted: 'stub', image: null, tester: '1', publicKey: '', version: '0' },
+        ...{ config, wanted: 'lab', image: null, tester: '1', publicKey: '', version: '0' },
         ...{ setId: 'zzzzz-zzzzz-zzzzzzcloudtest', drivers },
       },
       { clock: systemClock, random: createSeededRandom(1), log: silentLog },

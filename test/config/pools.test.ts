@@ -38,7 +38,7 @@ const example = () => ({
     },
   },
 });
-const parse = (input: unknown) => parseConfig(input, { env }, drivers);
+const parse = (input: unknown) => parseConfig(input, { env }, { balancers: drivers });
 const changed = (path: string, value: unknown) => parse(withValue(path, value, example()));
 function complaint(path: string, value: unknown): string {
   try {

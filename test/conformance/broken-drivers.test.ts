@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Provider } from '../../src/adapters/provider/port.ts';
 import { STEPS } from '../../src/conformance/steps.ts';
 import { declaring } from './broken/broken.ts';
 import { BROKEN_CHANGING } from './broken/changing.ts';
@@ -8,7 +9,8 @@ import { BROKEN_CREATION } from './broken/creation.ts';
 import { BROKEN_ENDING } from './broken/ending.ts';
 import { BROKEN_OPENING } from './broken/opening.ts';
 import { BROKEN_UNDECLARED } from './broken/undeclared.ts';
-import { badIn, outcomes, resultOf, runTest, STUB, stubWith } from './stand.ts';
+import { runLab } from './lab.ts';
+import { badIn, outcomes, resultOf } from './stand.ts';
 
 const BROKEN = [
   ...BROKEN_OPENING,
@@ -23,12 +25,8 @@ const BROKEN = [
 describe('a driver that', () => {
   test.each(BROKEN.map((broken) => [broken.what, broken.step, broken] as const))(
     '%s fails "%s"',
-    async (_, step, { says, settings, change = () => ({}) }) => {
-      const { exitCode, report } = await runTest(
-        { ...STUB, ...settings },
-        { only: [step] },
-        { drivers: stubWith(change) },
-      );
+    async (_, step, { what: _what, step: _step, says, ...lab }) => {
+      const { exitCode, report } = await runLab(lab, { only: [step] });
       const first = badIn(report)[0] ?? 'every step passed';
       expect(first).toMatch(new RegExp(`^${step} failed`));
       expect(resultOf(report, step).message).toMatch(says);
@@ -44,20 +42,20 @@ test('every step has been seen to fail, or asks the tester', () => {
 });
 
 test('a missing method is a refusal too', async () => {
-  const drivers = stubWith((provider) => ({
+  const change = (provider: Provider) => ({
     ...declaring(provider, { power: false }),
     setPower: undefined as never,
-  }));
-  const { exitCode, report } = await runTest(STUB, { only: ['power'] }, { drivers });
+  });
+  const { exitCode, report } = await runLab({ change }, { only: ['power'] });
   expect([exitCode, outcomes(report)['power']]).toEqual([0, 'skipped']);
 });
 
 test('a refusal is asked for once, and its failure counted once', async () => {
-  const drivers = stubWith((provider) => ({
+  const change = (provider: Provider) => ({
     ...declaring(provider, { create: false }),
     createMachine: async () => ({ id: null }) as never,
-  }));
-  const { report } = await runTest(STUB, {}, { drivers });
+  });
+  const { report } = await runLab({ change });
   const others = ['create', 'listed', 'tags', 'idempotent', 'witness', 'rival', 'sweep'];
   const seen = ['unannounced', ...others].map((id) => outcomes(report)[id]);
   expect(seen).toEqual(['failed', ...others.map(() => 'not-run')]);

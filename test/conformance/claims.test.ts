@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { claiming } from './broken/claims.ts';
-import { badIn, resultOf, runTest, STUB, stubWith } from './stand.ts';
+import { labWith, runLab } from './lab.ts';
+import { badIn, resultOf } from './stand.ts';
 
 test('a driver that keeps claims has them on record before, and none after', async () => {
-  const drivers = stubWith(claiming());
   const only = ['claims', 'claims-dropped'];
-  const { exitCode, report } = await runTest(STUB, { only }, { drivers });
+  const { exitCode, report } = await runLab({ change: claiming() }, { only });
   expect(badIn(report)).toEqual([]);
   expect(exitCode).toBe(0);
   expect(resultOf(report, 'claims').outcome).toBe('passed');
@@ -13,7 +13,7 @@ test('a driver that keeps claims has them on record before, and none after', asy
 });
 
 test('what a driver keeps of anything else is no claim', async () => {
-  const drivers = stubWith((provider, { records, instanceSetId: set }) => ({
+  const lab = labWith((provider, { records, instanceSetId: set }) => ({
     async listMachines(filter, options) {
       const { signal } = options;
       const all = await records.all({ signal });
@@ -23,7 +23,7 @@ test('what a driver keeps of anything else is no claim', async () => {
     },
   }));
   const only = ['claims', 'claims-dropped'];
-  const { report } = await runTest(STUB, { only }, { drivers });
+  const { report } = await runLab(lab, { only });
   const none = {
     outcome: 'skipped',
     message: 'the driver keeps nothing of its machines on record',

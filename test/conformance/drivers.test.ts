@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { CLASS_NAMES } from '../../src/adapters/provider/hetzner-robot/client/api.ts';
@@ -14,15 +14,9 @@ import { startEquinixEmulator } from '../../emulators/equinix/emulator.ts';
 import { startRobotEmulator } from '../../emulators/hetzner-robot/emulator.ts';
 import { takeFreePort } from '../../src/adapters/network/free-port.ts';
 import { createScaledClock } from './scaled-clock.ts';
-import {
-  outcomes,
-  resultOf,
-  runTest,
-  runToPass,
-  skippedIn,
-  startHosts,
-  takeDirectory,
-} from './stand.ts';
+import { listOf, runToPass, startHosts, takeDirectory } from './emulated.ts';
+import { equinixSection } from './sections.ts';
+import { outcomes, resultOf, runTest, skippedIn } from './stand.ts';
 
 const listen = { host: '127.0.0.1', port: 0 };
 const NO_CLAIMS = {
@@ -39,14 +33,8 @@ test('equinix passes every step, with machines behind its emulator', async () =>
     ...{ listen, profile: 'fast', reservations: 3, hooks: hosts, log: silentLog },
   });
   onTestFinished(() => fake.close());
-  const section = {
-    ...{ driver: 'equinix', baseUrl: fake.url, token: '${TOKEN}', username: 'test' },
-    ...{ projectId: fake.projectId, devicePrefix: 'conformance-', sshKeyLabel: 'conformance' },
-    ...{ apiRate: '1ms', reservationCacheTimeout: '1s', probeGap: '200ms', settle: '2s' },
-    ...{ sshPortFromCustomdata: true, callsPerSecond: 0 },
-  };
   const around = { env: { TOKEN: fake.tokens.project } };
-  const report = await runToPass(section, { command: 'true' }, around);
+  const report = await runToPass(equinixSection(fake), { command: 'true' }, around);
   expect(skippedIn(report)).toEqual({ ...MAKES, ...NO_CLAIMS, pause: NO_PAUSE });
   expect(resultOf(report, 'host-key').message).toBe(BY_SECRET);
   expect(resultOf(report, 'stop').message).toBe('a creation was under way');
@@ -106,17 +94,6 @@ test('hetzner-robot passes every step, with machines behind its emulator', async
   expect([used, other].map((server) => server?.name)).toEqual(['free-321', 'free-322']);
   expect(Object.values(used!.drives), 'it was wiped').toEqual(['nothing', 'nothing']);
   expect(other!.resets, 'nobody touched it').toEqual([]);
-});
-
-test('loopback passes every step on this host', async () => {
-  const dataDir = join(takeDirectory(), 'host');
-  const section = { driver: 'loopback', dataDir, callsPerSecond: 0 };
-  const report = await runToPass(section, { command: 'echo "up and running"' });
-  const parallel = 'the driver takes one call at a time';
-  expect(skippedIn(report)).toEqual({ ...MAKES, ...NO_CLAIMS, parallel, pause: NO_PAUSE });
-  expect(resultOf(report, 'command').message).toBe('up and running');
-  expect(resultOf(report, 'host-key').message).toBe('the provider knows the key');
-  expect(readdirSync(dataDir), 'nothing of the machine is left').toEqual(['machine.json']);
 });
 
 /** What only a driver that makes machines is tested for. */
@@ -189,25 +166,6 @@ test('redfish passes every step with a rack that it installs, and leaves it as i
   }
 });
 
-/** A list of one machine that is up, with the key that is said to be its own. */
-async function listOf(hostKeyOf: 'right' | 'wrong' | 'none') {
-  const dir = takeDirectory();
-  const ssh = { keyPath: join(dir, 'key') };
-  const { publicLine } = await loadOrCreateSshKey(ssh.keyPath);
-  const hosts = startHosts();
-  for (const id of ['rack-1', 'rack-2']) {
-    await hosts.assign({ id, hostname: id, authorizedKeys: [publicLine] });
-  }
-  await hosts.up('rack-1');
-  const known = (id: string) => hosts.list().find(({ deviceId }) => deviceId === id)!;
-  const { port } = known('rack-1');
-  const key = known(hostKeyOf === 'right' ? 'rack-1' : 'rack-2').hostKey;
-  const HostKey = hostKeyOf === 'none' ? undefined : `ssh-ed25519 ${key}`;
-  const entry = { ID: 'rack-1', Addr: '127.0.0.1', Location: 'lab', SshPort: port, HostKey };
-  const inventory = join(dir, 'machines.json');
-  writeFileSync(inventory, JSON.stringify([entry]));
-  return { section: { driver: 'static', inventory: `file:${inventory}`, callsPerSecond: 0 }, ssh };
-}
 const NOT_FOR_LISTS = {
   ...{ ...MAKES_NONE, 'tag-changes': refuses('tags'), reboot: refuses('reboot') },
   ...{ power: refuses('power'), reinstall: refuses('reinstall') },

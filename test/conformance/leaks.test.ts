@@ -1,23 +1,24 @@
 import { expect, test } from 'vitest';
+import type { Clock } from '../../src/adapters/clock/port.ts';
 import type { CreateRequest, Provider } from '../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../src/domain/errors.ts';
 import { WITNESS_TAG } from '../../src/domain/provisioning/provider-tags.ts';
-import { outcomes, resultOf, runTest, STUB, stubWith } from './stand.ts';
+import { labWith, runLab } from './lab.ts';
+import { outcomes, resultOf } from './stand.ts';
 
-const QUIET = { ...STUB, ssh: false };
 /** Of a request, past everything that waits for it. */
 const free = new AbortController().signal;
 const silently = (request: CreateRequest) => ({ ...request, onAttempt: async () => undefined });
 
 /** Creates on its own account after its caller has left; `arrived` resolves once it did. */
-function lateDriver(provider: Provider, lateMs: number, arrived: () => void): Partial<Provider> {
+function lateDriver(provider: Provider, clock: Clock, arrived: () => void): Partial<Provider> {
   return {
     async createMachine(request, o) {
       await request.onAttempt({ attempts: 1, ambiguous: false });
       const later = { ...o, signal: free };
-      setTimeout(() => {
+      clock.setTimeout(() => {
         void provider.createMachine(silently(request), later).then(arrived);
-      }, lateMs);
+      }, 400);
       return new Promise((_, reject) => {
         const leave = () => reject(new ProviderError('aborted', 'called off'));
         if (o.signal.aborted) leave();
@@ -31,11 +32,11 @@ test('a creation that is interrupted on its way is waited for, and destroyed', a
   const ends = new AbortController();
   let made = 0;
   const destroyed: string[] = [];
-  const drivers = stubWith((provider) => {
-    const late = lateDriver(provider, 400, () => void (made += 1));
+  const lab = labWith((provider, { clock }) => {
+    const late = lateDriver(provider, clock, () => void (made += 1));
     return {
       createMachine(request, o) {
-        setTimeout(() => ends.abort(), 50);
+        clock.setTimeout(() => ends.abort(), 50);
         return late.createMachine!(request, o);
       },
       deprovisionMachine: async (id, o) => {
@@ -45,7 +46,7 @@ test('a creation that is interrupted on its way is waited for, and destroyed', a
     };
   });
   const options = { only: ['create'] };
-  const { exitCode, report } = await runTest(QUIET, options, { drivers, signal: ends.signal });
+  const { exitCode, report } = await runLab(lab, options, { signal: ends.signal });
   expect(exitCode).toBe(130);
   expect(report).toMatchObject({ leftBehind: [], cleanUpErrors: [] });
   expect({ made, destroyed: destroyed.length > 0 }).toEqual({ made: 1, destroyed: true });
@@ -54,10 +55,10 @@ test('a creation that is interrupted on its way is waited for, and destroyed', a
 test('one that does not come is told by its witness and its slot', async () => {
   const ends = new AbortController();
   let witness = '';
-  const drivers = stubWith(() => ({
+  const lab = labWith((_, { clock }) => ({
     createMachine(request, o) {
       witness = request.tags[WITNESS_TAG]!;
-      setTimeout(() => ends.abort(), 20);
+      clock.setTimeout(() => ends.abort(), 20);
       return new Promise((_, reject) => {
         const error = new ProviderError('aborted', 'called off', { outcome: 'unknown' });
         o.signal.addEventListener('abort', () => reject(error), { once: true });
@@ -65,7 +66,7 @@ test('one that does not come is told by its witness and its slot', async () => {
     },
   }));
   const options = { only: ['create'] };
-  const { exitCode, report } = await runTest(QUIET, options, { drivers, signal: ends.signal });
+  const { exitCode, report } = await runLab(lab, options, { signal: ends.signal });
   expect(exitCode).toBe(130);
   expect(report.leftBehind).toEqual([
     {
@@ -81,15 +82,15 @@ test('one that does not come is told by its witness and its slot', async () => {
 test('a machine that listings show late is not taken for gone', async () => {
   let made = 0;
   const gone: string[] = [];
-  const drivers = stubWith((provider) => {
+  const lab = labWith((provider, { clock }) => {
     let hiddenUntil = 0;
-    const isHidden = () => Date.now() < hiddenUntil;
+    const isHidden = () => clock.now() < hiddenUntil;
     return {
       capabilities: { ...provider.capabilities, consistentList: false },
       createMachine: async (request, o) => {
         const machine = await provider.createMachine(request, o);
         made += 1;
-        hiddenUntil = Date.now() + 400;
+        hiddenUntil = clock.now() + 400;
         throw new ProviderError('permanent', `no answer for ${machine.plan}`, {
           outcome: 'unknown',
         });
@@ -107,7 +108,7 @@ test('a machine that listings show late is not taken for gone', async () => {
     };
   });
   const patience = { bootMs: 100, cleanUpMs: 2_000, syncMs: 50, stopMs: 500 };
-  const { exitCode, report } = await runTest(QUIET, { only: ['create'] }, { drivers, patience });
+  const { exitCode, report } = await runLab(lab, { only: ['create'] }, { patience });
   expect(exitCode).toBe(1);
   expect(resultOf(report, 'create').message).toMatch(/a machine may still come of it/);
   expect(report.leftBehind).toEqual([]);
@@ -117,7 +118,7 @@ test('a machine that listings show late is not taken for gone', async () => {
 test('a driver that does not stop is called off before its creation leaves', async () => {
   let opened = 0;
   let isAborted = false;
-  const drivers = stubWith((provider) => {
+  const lab = labWith((provider) => {
     opened += 1;
     if (opened === 1) return {};
     return {
@@ -139,7 +140,7 @@ test('a driver that does not stop is called off before its creation leaves', asy
     };
   });
   const options = { only: ['reusable', 'stop'] };
-  const { exitCode, report } = await runTest(QUIET, options, { drivers });
+  const { exitCode, report } = await runLab(lab, options);
   expect(exitCode).toBe(1);
   expect(resultOf(report, 'stop').message).toMatch(/a socket is stuck/);
   expect(isAborted).toBe(true);
@@ -153,7 +154,7 @@ test('what came without any mark is told, and not touched', async () => {
   let isMade = false;
   const destroyed: string[] = [];
   const tagged = { ...STRAY, id: 'theirs-1', tags: { 'shepherd-InstanceSetID': OTHER } };
-  const drivers = stubWith((provider) => ({
+  const lab = labWith((provider) => ({
     createMachine: async (request, o) => {
       isMade = true;
       return provider.createMachine(request, o);
@@ -168,7 +169,7 @@ test('what came without any mark is told, and not touched', async () => {
       await provider.deprovisionMachine(id, o);
     },
   }));
-  const { exitCode, report } = await runTest(QUIET, { only: ['listed'] }, { drivers });
+  const { exitCode, report } = await runLab(lab, { only: ['listed'] });
   expect(outcomes(report)['listed']).toBe('passed');
   expect(exitCode).toBe(3);
   expect(report.leftBehind).toEqual([
@@ -185,7 +186,7 @@ const OTHER = 'fleet-fleet-000000000000001';
 
 test('a machine that the driver cannot show is told with the id that it answered', async () => {
   const ids: string[] = [];
-  const drivers = stubWith((provider) => ({
+  const lab = labWith((provider) => ({
     createMachine: async (request, o) => {
       const machine = await provider.createMachine(request, o);
       ids.push(machine.id!);
@@ -193,7 +194,7 @@ test('a machine that the driver cannot show is told with the id that it answered
     },
     deprovisionMachine: async () => undefined,
   }));
-  const { exitCode, report } = await runTest(QUIET, { only: ['create'] }, { drivers });
+  const { exitCode, report } = await runLab(lab, { only: ['create'] });
   expect(exitCode).toBe(1);
   expect(resultOf(report, 'create').message).toContain(`machine ${ids[0]} came of it`);
   expect(report.leftBehind.map(({ id }) => id)).toEqual([ids[0]]);
@@ -201,7 +202,7 @@ test('a machine that the driver cannot show is told with the id that it answered
 
 test('an incomplete listing proves nobody gone', async () => {
   let isLate = false;
-  const drivers = stubWith((provider) => ({
+  const lab = labWith((provider) => ({
     deprovisionMachine: async (id, o) => {
       isLate = true;
       await provider.deprovisionMachine(id, o);
@@ -211,7 +212,7 @@ test('an incomplete listing proves nobody gone', async () => {
       complete: !isLate,
     }),
   }));
-  const { report } = await runTest(QUIET, { only: ['destroy'] }, { drivers });
+  const { report } = await runLab(lab, { only: ['destroy'] });
   expect(resultOf(report, 'destroy')).toMatchObject({
     outcome: 'failed',
     message: expect.stringMatching(/last: the listing is not complete/),
@@ -220,7 +221,7 @@ test('an incomplete listing proves nobody gone', async () => {
 
 const ODD = 'a\u001b[31m\ufffe';
 test('what is told of ids cannot steer a terminal either', async () => {
-  const drivers = stubWith((provider) => ({
+  const lab = labWith((provider) => ({
     createMachine: async (request, o) => ({
       ...(await provider.createMachine(request, o)),
       id: ODD,
@@ -230,6 +231,6 @@ test('what is told of ids cannot steer a terminal either', async () => {
         ? Promise.reject(new ProviderError('permanent', 'no answer'))
         : provider.getMachine(id, o),
   }));
-  const { report } = await runTest(QUIET, { only: ['create'] }, { drivers });
+  const { report } = await runLab(lab, { only: ['create'] });
   expect(report.leftBehind.map(({ id }) => id)).toContain('a\ufffd[31m\ufffd');
 });

@@ -1,41 +1,253 @@
-import { describe, expect, test } from 'vitest';
-import type { Capabilities } from '../../src/adapters/provider/port.ts';
-import { actionsContract } from './provider-actions.ts';
-import { creationContract } from './provider-creation.ts';
-import { endsContract } from './provider-ends.ts';
-import { listingContract } from './provider-listing.ts';
-import { type ContractOptions, createScene, isOfWorld, type Need } from './provider-scene.ts';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { FleetCall, FleetProvider } from '../../src/adapters/provider/port.ts';
+import { ProviderError, type ProviderErrorKind } from '../../src/domain/errors.ts';
+import { type Witness, witness } from '../../src/domain/ids.ts';
+import type { ProviderMachine } from '../../src/domain/machine.ts';
+import { IDLE_TAG, WITNESS_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 
-export { isOfWorld } from './provider-scene.ts';
-export type {
-  ContractOptions,
-  Need,
-  ProviderStand,
-  Strangers,
-  WorldNeed,
-} from './provider-scene.ts';
+/** A provider with free capacity and none of ours, and its world. */
+export interface ProviderStand {
+  readonly provider: FleetProvider;
+  readonly instanceSetId: string;
+  /** What anybody else with access to the account can do. */
+  readonly strangers: Strangers;
+  /** Devices that exist, strangers' included. */
+  deviceCount(): number;
+  /** From now on nothing is answered any more. Resolves with the first call that hangs. */
+  hang(): { readonly reached: Promise<void> };
+  /** Lets some of its time pass; absent where that passes by itself. */
+  pass?(): Promise<void>;
+  close(): Promise<void>;
+}
+export interface Strangers {
+  /** A stranger's device takes the slot. */
+  snatch(reservationId: string): void;
+  /** Somebody changes the device's owner tag; null takes it away. All other tags stay. */
+  setOwner(id: string, owner: string | null): Promise<void>;
+}
+
+const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
+const OTHER_WITNESS = witness('0b6e2222-2222-4222-8222-222222222222');
+const OTHER_OWNER = 'shep0-other-000000000000000';
+const UNKNOWN_ID = '00000000-0000-4000-8000-00000000dead';
+const live = { signal: new AbortController().signal };
 
 /**
- * What the fleet may count on with every driver. What a driver cannot is named in `without`: the
- * tests that need it prove the refusal instead, and their names say so.
+ * What the fleet may count on with every driver that makes machines, and no live account can be asked: what
+ * strangers do to devices, and calls that hang. All else are the steps of `src/conformance`.
  */
-export function providerContract(name: string, options: ContractOptions): void {
-  describe(`provider contract: ${name}`, () => {
-    const scene = createScene(options);
-    test('the driver says what it cannot', () => {
-      expect(missing(scene.provider().capabilities)).toEqual(
-        scene.without.filter((need) => !isOfWorld(need)).toSorted(),
-      );
+export function providerContract(name: string, start: () => Promise<ProviderStand>): void {
+  let stand: ProviderStand;
+  beforeEach(async () => {
+    stand = await start();
+  });
+  afterEach(() => stand.close());
+
+  const get = (id: string) => stand.provider.getMachine(id, live);
+  const find = (slotId: string) => stand.provider.findByWitness(WITNESS, slotId, live);
+  const list = async () => (await stand.provider.listMachines(live)).machines;
+  async function firstFree(): Promise<ProviderMachine & { readonly reservationId: string }> {
+    const free = (await list()).find(({ availability }) => availability === 'KnownUnused')!;
+    return { ...free, reservationId: free.reservationId! };
+  }
+  const orderFor = (unused: ProviderMachine, mark: Witness = WITNESS) => ({
+    unused,
+    witness: mark,
+    hostname: stand.provider.hostnameFor(unused.reservationId!),
+  });
+  const create = (unused: ProviderMachine, mark?: Witness) =>
+    stand.provider.createMachine(orderFor(unused, mark), live);
+
+  /** A machine of ours that is up. */
+  async function runningMachine(): Promise<{ id: string; slotId: string }> {
+    const { id, reservationId } = await create(await firstFree());
+    const look = async () => {
+      await stand.pass?.();
+      return (await get(id!)).status;
+    };
+    await expect.poll(look, { interval: 10 }).toBe('Running');
+    return { id: id!, slotId: reservationId! };
+  }
+
+  describe(`provider contract: ${name}, strangers`, () => {
+    test('capacity that a stranger took is a lost race, and not offered any more', async () => {
+      const unused = await firstFree();
+      stand.strangers.snatch(unused.reservationId);
+      await refused(create(unused), 'race-lost');
+      expect(stand.deviceCount()).toBe(1);
+      const offered = (await list()).filter(({ availability }) => availability === 'KnownUnused');
+      expect(offered.map(({ reservationId }) => reservationId)).not.toContain(unused.reservationId);
     });
-    listingContract(scene);
-    creationContract(scene);
-    actionsContract(scene);
-    endsContract(scene);
+
+    test('of two witnesses on one slot one wins', async () => {
+      const unused = await firstFree();
+      const results = await Promise.allSettled([create(unused), create(unused, OTHER_WITNESS)]);
+      const lost = results.filter((result) => result.status === 'rejected');
+      expect(lost).toHaveLength(1);
+      await refused(Promise.reject(lost[0]!.reason), 'race-lost');
+      expect(stand.deviceCount()).toBe(1);
+    });
+
+    test('a slot that never was is refused', async () => {
+      const unknown = { ...(await firstFree()), reservationId: UNKNOWN_ID };
+      await refused(create(unknown), 'invalid', 'race-lost', 'not-found');
+      expect(stand.deviceCount()).toBe(0);
+    });
+
+    test("our witness under another owner's tag is a lost race", async () => {
+      const unused = await firstFree();
+      const { id } = await create(unused);
+      await stand.strangers.setOwner(id!, OTHER_OWNER);
+      for (const resumed of [false, true]) {
+        const again = stand.provider.createMachine({ ...orderFor(unused), resumed }, live);
+        await refused(again, 'race-lost');
+      }
+      await refused(find(unused.reservationId), 'race-lost');
+      expect(stand.deviceCount()).toBe(1);
+    });
+
+    test('our witness without an owner tag is still what we made, and shown untagged', async () => {
+      const unused = await firstFree();
+      const { id } = await create(unused);
+      await stand.strangers.setOwner(id!, null);
+      const made = { id, ownership: 'untagged' };
+      expect(await find(unused.reservationId)).toMatchObject(made);
+      expect(await create(unused)).toMatchObject(made);
+      expect(stand.deviceCount()).toBe(1);
+    });
+
+    test('an untagged device becomes ours, once and for all', async () => {
+      const { id } = await runningMachine();
+      await stand.strangers.setOwner(id, null);
+      const ours = await stand.provider.assimilate(id, OTHER_WITNESS, live);
+      expect(ours).toMatchObject({ id, ownership: 'ours', tags: { [WITNESS_TAG]: OTHER_WITNESS } });
+      await stand.strangers.setOwner(id, OTHER_OWNER);
+      await refused(stand.provider.assimilate(id, OTHER_WITNESS, live), 'conflict');
+      expect((await get(id)).ownership).toBe('foreign');
+    });
+
+    test.each([
+      ['untagged', null],
+      ['foreign', OTHER_OWNER],
+    ])(
+      'a device that somebody made %s is shown as that and left alone',
+      async (ownership, owner) => {
+        const { id, slotId } = await runningMachine();
+        await stand.strangers.setOwner(id, owner);
+        const before = await get(id);
+        expect(before).toMatchObject({ id, ownership });
+        const listed = (await list()).filter(({ reservationId }) => reservationId === slotId);
+        expect(listed).toMatchObject([{ id, ownership, availability: 'KnownUsed' }]);
+        const { provider } = stand;
+        await allRefused(
+          [
+            provider.rebootMachine(id, 'force', live),
+            provider.deprovisionMachine(id, live),
+            provider.reinstallMachine(id, live),
+            provider.setPower(id, 'off', live),
+            provider.setTags(id, { [IDLE_TAG]: 'hold' }, live),
+          ],
+          'conflict',
+        );
+        expect({ ...(await get(id)), observedAtMs: 0 }).toEqual({ ...before, observedAtMs: 0 });
+        await stand.strangers.setOwner(id, stand.instanceSetId);
+        expect(await get(id)).toMatchObject({ id, ownership: 'ours' });
+      },
+    );
+  });
+
+  describe(`provider contract: ${name}, ends of calls`, () => {
+    /** Every kind of call. */
+    const calls = (options: FleetCall, unused: ProviderMachine): Promise<unknown>[] => [
+      stand.provider.listMachines(options),
+      stand.provider.getMachine(UNKNOWN_ID, options),
+      stand.provider.createMachine(orderFor(unused), options),
+      stand.provider.findByWitness(WITNESS, unused.reservationId!, options),
+      stand.provider.rebootMachine(UNKNOWN_ID, 'graceful', options),
+      stand.provider.deprovisionMachine(UNKNOWN_ID, options),
+      stand.provider.reinstallMachine(UNKNOWN_ID, options),
+      stand.provider.setPower(UNKNOWN_ID, 'off', options),
+      stand.provider.setTags(UNKNOWN_ID, {}, options),
+    ];
+    let unused: ProviderMachine;
+    beforeEach(async () => {
+      unused = await firstFree();
+    });
+    afterEach(() => expect(stand.deviceCount()).toBe(0));
+
+    test('an aborted call ends with aborted and changes nothing', async () => {
+      const { reached } = stand.hang();
+      const controller = new AbortController();
+      const ended = allRefused(calls({ signal: controller.signal }, unused), 'aborted');
+      await reached;
+      controller.abort();
+      await ended;
+    });
+
+    test('a call that was aborted before it began does nothing', () =>
+      allRefused(calls({ signal: AbortSignal.abort() }, unused), 'aborted'));
+
+    test('a call ends at its deadline', async () => {
+      stand.hang();
+      await allRefused(calls({ ...live, timeoutMs: 100 }, unused), 'aborted');
+    });
+
+    test('a stop ends what is under way', async () => {
+      const { reached } = stand.hang();
+      const ended = allRefused(calls(live, unused), 'aborted', 'stopped');
+      await reached;
+      await stand.provider.stop();
+      await ended;
+    });
+
+    test('after stop every call is refused; stopping twice is fine', async () => {
+      await stand.provider.stop();
+      await stand.provider.stop();
+      await allRefused(calls(live, unused), 'stopped');
+    });
   });
 }
 
-const missing = (capabilities: Capabilities): Need[] => {
-  const { maxConcurrency: _, create: _c, announces: _a, throwAway: _t, ...rest } = capabilities;
-  const { resetController: _r, ...can } = rest;
-  return (Object.keys(can) as (keyof typeof can)[]).filter((key) => !can[key]).sort();
-};
+/** Machines of an inventory are taken in as they are, let go, and taken in again. */
+export function inventoryContract(name: string, start: () => Promise<FleetProvider>): void {
+  test(`inventory contract: ${name}`, async () => {
+    const provider = await start();
+    const { machines: before } = await provider.listMachines(live);
+    const unused = before.find(({ availability }) => availability === 'PossiblyUsed')!;
+    for (const mark of [WITNESS, OTHER_WITNESS]) {
+      const order = { unused, witness: mark, hostname: 'not-to-be' };
+      const taken = await provider.createMachine(order, live);
+      expect(taken).toMatchObject({ id: unused.id, tags: { [WITNESS_TAG]: mark } });
+      await provider.deprovisionMachine(unused.id!, live);
+      // It stays where it is, for whoever takes it in next.
+      expect(await provider.getMachine(unused.id!, live)).toMatchObject({ id: unused.id });
+    }
+    const free: ProviderMachine = { ...unused, id: null, availability: 'KnownUnused' };
+    const order = { unused: free, witness: WITNESS, hostname: 'not-to-be' };
+    await refused(provider.createMachine(order, live), 'invalid');
+    const after = await provider.listMachines(live);
+    expect(after.machines.map(({ id }) => id)).toEqual(before.map(({ id }) => id));
+    await provider.stop();
+    await refused(provider.listMachines(live), 'stopped');
+    await refused(provider.createMachine({ ...order, unused }, live), 'stopped');
+  });
+}
+
+/** It rejects with a provider's error of one of these kinds. */
+async function refused(call: Promise<unknown>, ...kinds: readonly ProviderErrorKind[]) {
+  const error: unknown = await call.then(
+    () => new Error('it was accepted'),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(ProviderError);
+  expect(kinds).toContain((error as ProviderError).kind);
+}
+
+/** All of them do. */
+async function allRefused(
+  calls: readonly Promise<unknown>[],
+  ...kinds: readonly ProviderErrorKind[]
+) {
+  await Promise.allSettled(calls);
+  for (const call of calls) await refused(call, ...kinds);
+}

@@ -14,6 +14,7 @@ import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { z } from 'zod';
 import type { BalancerDriver, LoadBalancer } from '../../src/adapters/balancer/port.ts';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
+import { DRIVERS } from '../../src/adapters/provider/drivers.ts';
 import { parseConfig } from '../../src/config.ts';
 import { checkAround } from '../../src/daemon/check.ts';
 import { UsageError } from '../../src/domain/errors.ts';
@@ -70,7 +71,7 @@ const config = (changes: Changes = {}, balancerDrivers?: ReadonlyMap<string, Bal
       ...changes,
     },
     { baseDirectory: dir, checkFiles: true },
-    balancerDrivers,
+    balancerDrivers && { balancers: balancerDrivers },
   );
 /** `path: message`, warnings with a mark. */
 const findings = async (changes?: Changes) => {
@@ -308,12 +309,8 @@ test('C6: places where nothing can be made', async () => {
     database: { embedded: { dataDir: 'file/data' } },
     ssh: { keyPath: 'file/ssh.key' },
     agentServer: { devCertificates: { dir: 'file/certificates' } },
-    providers: {
-      me: { driver: 'loopback', instanceSetId: RACK.instanceSetId, dataDir: 'file/me' },
-    },
   });
-  const places = ['database.embedded.dataDir', 'providers.me.dataDir', 'ssh.keyPath'];
-  const refused = [...places, 'agentServer.devCertificates.dir'];
+  const refused = ['database.embedded.dataDir', 'ssh.keyPath', 'agentServer.devCertificates.dir'];
   expect(said.filter((line) => !line.startsWith('warning'))).toEqual(
     refused.map((path) => expect.stringMatching(`^${path} .*(is no|: not a) directory`)),
   );
@@ -360,11 +357,11 @@ describe('C6: an inventory', () => {
   });
 });
 
-test('C6: settings of a driver that contradict each other', async () => {
-  const instanceSetId = RACK.instanceSetId;
-  const bad = { driver: 'stub', instanceSetId, without: [] };
-  const said = await findings({ providers: { bad } });
-  expect(said).toEqual(only(/^providers\.bad is refused: .*only machines with SSH have host keys/));
+test('C6: settings that a driver refuses when it opens', async () => {
+  vi.spyOn(DRIVERS.get('static')!, 'open').mockImplementation(() => {
+    throw new UsageError('two keys contradict each other');
+  });
+  expect(await findings()).toEqual(only(/^providers\.rack is refused: .*two keys contradict/));
 });
 
 test('C6: an executable for another processor', async () => {

@@ -79,7 +79,7 @@ describe.each(FLEETS)('a fleet of %s', (_, locations, apartMinutes, deaths) => {
 
 /** The machines of one location. */
 function groupOf(world: PlayedWorld): SimulatedMachine[] {
-  const devices = world.provider.account.world.devices();
+  const devices = world.provider.world.devices();
   const first = [...world.bmdb.tables.machines.values()][0]!.row.provided!.location;
   return [...world.bmdb.tables.machines.values()]
     .filter(({ row }) => row.provided!.location === first)

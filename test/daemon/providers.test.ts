@@ -51,7 +51,6 @@ test('every configured provider is opened by its driver, and stopped with the da
   const common = { instanceSetId: SET_ID };
   const providers = {
     rack: { driver: 'static', ...common, inventory: 'file:machines.json' },
-    here: { driver: 'loopback', ...common, dataDir: 'here' },
     cloud: minimal().providers.equinix,
   };
   const config = parseConfig({ ...minimal(), providers }, { env, baseDirectory: directory });
@@ -62,7 +61,6 @@ test('every configured provider is opened by its driver, and stopped with the da
   );
   expect([...opened].map(([name, { type }]) => [name, type])).toEqual([
     ['rack', 'static'],
-    ['here', 'loopback'],
     ['cloud', 'equinix'],
   ]);
   const live = { signal: new AbortController().signal };
@@ -143,9 +141,10 @@ test('a driver that there is not is a mistake of use', () => {
 });
 
 test('the check of a configuration stops the providers that it opened', async () => {
-  const open = vi.spyOn(DRIVERS.get('stub')!, 'open');
-  const lab = { driver: 'stub', instanceSetId: SET_ID, ssh: true };
-  const config = parseConfig({ ...minimal(), providers: { lab } }, { env });
+  const open = vi.spyOn(DRIVERS.get('static')!, 'open');
+  const lab = { driver: 'static', instanceSetId: SET_ID, inventory: 'file:machines.json' };
+  const around = { env, baseDirectory: directory };
+  const config = parseConfig({ ...minimal(), providers: { lab } }, around);
   await checkAround(config, means());
   const opened = open.mock.results.map(({ value }) => value as Provider);
   open.mockRestore();

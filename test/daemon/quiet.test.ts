@@ -3,12 +3,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { NEVER } from 'rxjs';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { parseConfig } from '../../src/config.ts';
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
 import { realPorts } from '../../src/daemon/real-ports.ts';
 import { insertMachine, startPgServer, type PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
 import { machineRow } from '../contracts/bmdb-rows.ts';
+import { createMemProvider, MEMORY_DRIVERS } from '../doubles/mem-provider.ts';
 import { PATIENCE } from '../support/patience.ts';
 import { startWireCount, type WireCount } from '../support/wire-count.ts';
 
@@ -31,6 +33,13 @@ beforeAll(async () => {
     `INSERT INTO provider_holds (provider, kind, key, until, level, amount, cause)
      VALUES ('spare', 'quota', 'machines', now() + interval '1 day', 1, 0, 'test')`,
   );
+  const provider = createMemProvider(
+    {
+      ...{ devicePrefix: 'quiet-', instanceSetId: 'quiet-fleet-000000000000001' },
+      ...{ reservations: 1, provisioningMs: 0, latencyMs: 0 },
+    },
+    { clock: systemClock, random: systemRandom },
+  );
   const real = await realPorts({ version: 'test', log: silentLog });
   daemon = await startDaemon({
     config: parseConfig(
@@ -39,20 +48,16 @@ beforeAll(async () => {
         ssh: { keyPath: path.join(dir, 'ssh-key'), hostKeyPolicy: 'insecure' },
         agentServer: { listen: '127.0.0.1:0', devCertificates: { dir } },
         console: { listen: '127.0.0.1:0' },
-        providers: {
-          spare: {
-            driver: 'stub',
-            instanceSetId: 'quiet-fleet-000000000000001',
-            plans: [{ name: 'test', reservations: 1 }],
-          },
-        },
+        providers: { spare: { driver: 'memory', instanceSetId: 'quiet-fleet-000000000000001' } },
         provisioner: { reconcilerRate: '200ms' },
         mirror: { scanInterval: '1h', pollInterval: '300ms', listInterval: '200ms' },
       },
       { env: { TEST_DATABASE: wire.url }, baseDirectory: dir },
+      { providers: MEMORY_DRIVERS },
     ),
     ports: {
       ...real,
+      drivers: new Map([[provider.driver.name, provider.driver]]),
       openAgentServer: async () => ({
         server: {
           address: '127.0.0.1:1',

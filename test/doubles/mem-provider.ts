@@ -1,29 +1,43 @@
+import { z } from 'zod';
 import type { Clock, Random } from '../../src/adapters/clock/port.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../src/adapters/metrics/port.ts';
 import { toProviderMachine } from '../../src/adapters/provider/core/entries.ts';
 import { createFleetProvider } from '../../src/adapters/provider/core/fleet-provider.ts';
-import type {
-  Driver,
-  DriverMachine,
-  FleetProvider,
-  Provider,
-} from '../../src/adapters/provider/port.ts';
-import { createStubAccount, type StubAccount } from '../../src/adapters/provider/stub/account.ts';
-import { noMachines, type StubDevice } from '../../src/adapters/provider/stub/device.ts';
-import type { FaultKind, StubOperation } from '../../src/adapters/provider/stub/fault-kinds.ts';
-import type { FaultRule } from '../../src/adapters/provider/stub/faults.ts';
-import { stubSettings } from '../../src/adapters/provider/stub/settings.ts';
-import {
-  createStubProvider,
-  type StubCapability,
-} from '../../src/adapters/provider/stub/stub-provider.ts';
-import { ProviderError } from '../../src/domain/errors.ts';
+import type { Driver, FleetProvider, Provider } from '../../src/adapters/provider/port.ts';
 import { providerName } from '../../src/domain/ids.ts';
 import type { ProviderMachine, ProviderStatus } from '../../src/domain/machine.ts';
+import { SET_ID_TAG } from '../../src/domain/provisioning/provider-tags.ts';
+import { driverTable } from '../../src/settings/driver-table.ts';
+import { type Calls, createCalls } from './provider/calls.ts';
+import {
+  createFaults,
+  type FaultKind,
+  type FaultRule,
+  type Faults,
+  type Operation,
+} from './provider/faults.ts';
+import { type Capability, createDriven, withControllers } from './provider/driven.ts';
+import { createListings } from './provider/listings.ts';
+import { createOrders } from './provider/orders.ts';
+import { createWorld, type Device, type Slot, type World } from './provider/world.ts';
+
+/** A driver of providers in memory, which a configuration names without any settings. */
+export const memoryDriver = (open: Driver['open']): Driver => ({
+  name: 'memory',
+  settings: () => z.strictObject({}),
+  open,
+});
+/** For reading such a configuration. */
+export const MEMORY_DRIVERS = driverTable([
+  memoryDriver(() => {
+    throw new Error('it is opened with the ports of a daemon');
+  }),
+]);
 
 export interface MemProviderConfig {
   readonly devicePrefix: string;
+  /** Of the provider itself; those that are opened by its driver have the one of their fleet. */
   readonly instanceSetId: string;
   /** Free capacity at start. */
   readonly reservations: number;
@@ -35,12 +49,12 @@ export interface MemProviderConfig {
   readonly deprovisioningMs?: number;
   /** Reservations by location; all in one when absent. */
   readonly locations?: Readonly<Record<string, number>>;
+  /** Names of plans, each with all of that; one plan when absent. */
+  readonly plans?: readonly string[];
   /** What the driver cannot; nothing but verifying host keys when absent. */
-  readonly without?: readonly StubCapability[];
+  readonly without?: readonly Capability[];
   /** Each machine is switched by a controller, a computer of its own; none when absent. */
   readonly controllers?: boolean;
-  /** Of the faults' chances. */
-  readonly seed?: number;
 }
 
 export interface MemProviderDeps {
@@ -54,6 +68,8 @@ export interface MemProviderDeps {
   readonly onUpAgain?: (device: ProviderMachine, initCommand: string | null) => void;
   /** The machine came up for the first time, with this first-boot script. Answers its address. */
   readonly onUp?: (device: ProviderMachine, initCommand: string) => string;
+  /** Base64 of the host key of the machine at an address. */
+  readonly hostKeyAt?: (address: string) => string | undefined;
 }
 
 /**
@@ -62,7 +78,7 @@ export interface MemProviderDeps {
  * signal. `incomplete`: a listing without one of its three pages.
  */
 interface MemFault {
-  readonly operation: StubOperation;
+  readonly operation: Operation;
   readonly effect: keyof typeof EFFECTS;
   /** How many calls it spoils; 1 if absent. */
   readonly times?: number;
@@ -78,14 +94,16 @@ const EFFECTS = {
   incomplete: 'partial-page',
 } as const satisfies Readonly<Record<string, FaultKind>>;
 
-/** A stub as the fleet has it, with the controls of its world; obeys the given clock. */
+/** A provider in memory as the fleet has it, with the controls of its world; obeys the given clock. */
 export interface MemProvider extends FleetProvider {
-  readonly account: StubAccount;
+  readonly world: World;
+  readonly faults: Faults;
+  readonly calls: Pick<Calls, 'count'>;
   /** By which daemons open providers of their own over the same devices, with cores of their own. */
   readonly driver: Driver;
   /** The same, as a process has it that was started later. */
   reopened(): FleetProvider;
-  /** A call that goes wrong, or any fault of the stub. */
+  /** A call that goes wrong, or any other fault. */
   inject(fault: MemFault | FaultRule): void;
   /** A stranger's device takes the reservation. Answers its id. */
   snatch(reservationId: string): string;
@@ -98,92 +116,57 @@ export interface MemProvider extends FleetProvider {
   readonly powerUnknown: Set<string>;
   /** Somebody changes the device's owner tag; null takes it away. */
   setOwner(id: string, owner: string | null): void;
+  /** Somebody puts a tag on it. */
+  putTag(id: string, key: string, value: string): void;
   /** All devices, strangers' included. */
   devices(): readonly ProviderMachine[];
   reservationIds(): readonly string[];
 }
 
 export function createMemProvider(config: MemProviderConfig, deps: MemProviderDeps): MemProvider {
-  const { instanceSetId, devicePrefix } = config;
+  const { instanceSetId, devicePrefix, provisioningMs, deprovisioningMs = 0, latencyMs } = config;
   const { clock, random } = deps;
-  const shown = (device: StubDevice): ProviderMachine =>
-    toProviderMachine(
+  const faults = createFaults();
+  const machines = machinesOf(deps, shown);
+  const slots = slotsOf(config, random);
+  const newId = random.uuid;
+  const world = createWorld({ slots, provisioningMs, deprovisioningMs, clock, machines, newId });
+  const calls = createCalls({ clock, faults, latencyMs });
+  const isManaged = ({ hostname }: Device) => hostname.startsWith(devicePrefix);
+  const listings = createListings({ world, faults, isManaged });
+  const hung = new Set<string>();
+  const powerUnknown = new Set<string>();
+  let strangers = 0;
+
+  function shown({ id, reservationId, hostname, plan, ...device }: Device): ProviderMachine {
+    const { addresses, failed, tags, status, power, boots } = device;
+    return toProviderMachine(
       {
-        id: device.id,
-        reservationId: device.reservationId,
-        hostname: device.hostname,
-        plan: device.plan.name,
-        location: device.plan.location,
+        ...{ id, reservationId, hostname, failed, tags, status },
+        plan: plan.name,
+        location: plan.location,
         availability: 'KnownUsed',
-        address: device.addresses[0] ?? null,
-        failed: device.failed,
-        tags: device.tags,
-        status: device.status,
-        power: device.boots === 0 ? 'unknown' : device.power,
+        address: addresses[0] ?? null,
+        power: boots === 0 ? 'unknown' : power,
       },
       { instanceSetId, observedAtMs: clock.now() },
     );
-  const scripts = new Map<string, string>();
-  const downed = new Set<string>();
-  const machines = {
-    ...noMachines,
-    up(device: StubDevice) {
-      const { initCommand } = device.installation;
-      const before = scripts.get(device.id);
-      scripts.set(device.id, initCommand);
-      if (device.boots > 1) {
-        const isNew = before !== initCommand;
-        if (downed.delete(device.id)) deps.onUpAgain?.(shown(device), isNew ? initCommand : null);
-        return device.addresses;
-      }
-      return [deps.onUp?.(shown(device), initCommand) ?? `${device.id}.invalid`];
-    },
-    down: (device: StubDevice, cause: string) => {
-      if (cause === 'reboot') deps.onReboot?.(shown(device));
-      if (cause !== 'off' && cause !== 'reinstall') return;
-      downed.add(device.id);
-      deps.onDown?.(shown(device));
-    },
-  };
-  const { provisioningMs, deprovisioningMs = 0, reservations, latencyMs, seed = 1 } = config;
-  const account = createStubAccount(
-    {
-      plans: Object.entries(config.locations ?? { sim1: reservations }).map(
-        ([location, count]) => ({
-          name: 'm3.large.x86',
-          location,
-          spot: false,
-          reservations: count,
-        }),
-      ),
-      timing: { provisioningMs, deprovisioningMs, bootMs: 0 },
-      latencyMs,
-      devicePrefix,
-      inventory: null,
-      seed,
-      faults: [],
-    },
-    {
-      clock,
-      log: silentLog,
-      metrics: silentMetrics,
-      machines: () => machines,
-      newId: (...purpose) => (purpose[0] === 'boot' ? purpose.join('-') : random.uuid()),
-    },
-  );
-  const hung = new Set<string>();
-  const powerUnknown = new Set<string>();
-  function open(): Provider {
-    const without = config.without ?? ['hostKey'];
-    const stub = createStubProvider(account, { instanceSetId, without, maxConcurrency: 64 });
-    return config.controllers ? withControllers(stub, { hung, powerUnknown }) : stub;
+  }
+
+  function open(setId: string): Provider {
+    const orders = createOrders({ world, faults, instanceSetId: setId, isManaged });
+    const { without = ['hostKey'], controllers } = config;
+    const { hostKeyAt } = deps;
+    const parts = { orders, listings, calls, faults, without, devicePrefix, hostKeyAt };
+    const provider = createDriven(parts);
+    return controllers ? withControllers(provider, { hung, powerUnknown }) : provider;
   }
   const reopened = () =>
     createFleetProvider(
-      open(),
+      open(instanceSetId),
       {
         name: providerName('stub'),
-        type: 'stub',
+        type: 'memory',
         instanceSetId,
         sharedTags: {},
         image: null,
@@ -195,22 +178,37 @@ export function createMemProvider(config: MemProviderConfig, deps: MemProviderDe
   const provider = reopened();
   return {
     ...provider,
-    account,
-    driver: { name: 'stub', settings: () => stubSettings(), open },
+    world,
+    faults,
+    calls,
+    driver: memoryDriver((_, context) => open(context.instanceSetId)),
     reopened,
     async stop() {
       await provider.stop();
-      await account.close();
+      world.close();
     },
-    inject: (fault) => account.faults.add('effect' in fault ? ruleOf(fault) : fault),
-    snatch: (reservationId) => account.snatch(reservationId),
-    remove: (id, options) => account.world.remove(id, options?.withReservation ? 'gone' : 'free'),
-    setStatus: account.setStatus,
+    inject: (fault) => faults.add('effect' in fault ? ruleOf(fault) : fault),
+    snatch(reservationId) {
+      strangers += 1;
+      const named = { reservationId, hostname: `stranger-${strangers}`, tags: {} };
+      return world.add({ ...named, fate: 'up', initCommand: '', publicKey: '' }).id;
+    },
+    remove: (id, options) => world.remove(id, options?.withReservation ? 'gone' : 'free'),
+    setStatus(id, status) {
+      const failed = status === 'ProvisioningFailedPermanent';
+      if (failed) world.fail(id);
+      world.change(id, { status, failed });
+    },
     hung,
     powerUnknown,
-    setOwner: account.setOwner,
-    devices: () => account.world.devices().map(shown),
-    reservationIds: () => account.world.slots().map(({ id }) => id),
+    setOwner(id, owner) {
+      const { [SET_ID_TAG]: _, ...others } = world.need(id).tags;
+      world.change(id, { tags: owner === null ? others : { ...others, [SET_ID_TAG]: owner } });
+    },
+    putTag: (id, key, value) =>
+      void world.change(id, { tags: { ...world.need(id).tags, [key]: value } }),
+    devices: () => world.devices().map(shown),
+    reservationIds: () => world.slots().map(({ id }) => id),
   };
 }
 
@@ -221,40 +219,42 @@ const ruleOf = ({ operation, effect, times = 1, error }: MemFault): FaultRule =>
   error,
 });
 
-/** The same provider, of machines with controllers, which may hang. */
-function withControllers(
-  stub: Provider,
-  { hung, powerUnknown }: Pick<MemProvider, 'hung' | 'powerUnknown'>,
-): Provider {
-  const shown = (machine: DriverMachine): DriverMachine => {
-    const { id } = machine;
-    if (!id) return machine;
-    const controller = { id: `controller of ${id}`, hangs: hung.has(id) };
-    return { ...machine, controller, ...(powerUnknown.has(id) && { power: 'unknown' }) };
-  };
-  /** Refuses what goes through the controller while it hangs. */
-  const through =
-    <Args extends unknown[], Answer>(call: (id: string, ...args: Args) => Promise<Answer>) =>
-    async (id: string, ...args: Args): Promise<Answer> => {
-      if (!hung.has(id)) return call(id, ...args);
-      throw new ProviderError('transient', `the controller of ${id} does not answer`);
-    };
+function slotsOf(
+  { reservations, locations = { sim1: reservations }, plans = ['m3.large.x86'] }: MemProviderConfig,
+  random: Random,
+): readonly Slot[] {
+  return plans.flatMap((name) =>
+    Object.entries(locations).flatMap(([location, count]) =>
+      Array.from({ length: count }, () => ({
+        id: random.uuid(),
+        plan: { name, location, spot: false },
+        broken: false,
+      })),
+    ),
+  );
+}
+
+/** Tells who plays the machines what happens to them. */
+function machinesOf(deps: MemProviderDeps, shown: (device: Device) => ProviderMachine) {
+  const scripts = new Map<string, string>();
+  const downed = new Set<string>();
   return {
-    ...stub,
-    capabilities: { ...stub.capabilities, resetController: true },
-    async listMachines(filter, options) {
-      const listing = await stub.listMachines(filter, options);
-      return { ...listing, machines: listing.machines.map(shown) };
+    up(device: Device): readonly string[] {
+      const { initCommand } = device.installation;
+      const before = scripts.get(device.id);
+      scripts.set(device.id, initCommand);
+      if (device.boots === 1) {
+        return [deps.onUp?.(shown(device), initCommand) ?? `${device.id}.invalid`];
+      }
+      const isNew = before !== initCommand;
+      if (downed.delete(device.id)) deps.onUpAgain?.(shown(device), isNew ? initCommand : null);
+      return device.addresses;
     },
-    getMachine: async (id, options) => shown(await stub.getMachine(id, options)),
-    rebootMachine: through(stub.rebootMachine),
-    setPower: through(stub.setPower!),
-    async resetController(id, { beforeSending, requireOurs, ...options }) {
-      requireOurs(shown(await stub.getMachine(id, { requireOurs, ...options })));
-      if (!hung.has(id)) throw new ProviderError('conflict', `the controller of ${id} answers`);
-      await beforeSending?.();
-      hung.delete(id);
-      return { operationRef: `resetController/${id}` };
+    down(device: Device, cause: string) {
+      if (cause === 'reboot') deps.onReboot?.(shown(device));
+      if (cause !== 'off' && cause !== 'reinstall') return;
+      downed.add(device.id);
+      deps.onDown?.(shown(device));
     },
   };
 }

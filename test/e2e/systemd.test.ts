@@ -32,14 +32,15 @@ function writeConfig(more: object = {}): string {
     console: { listen: '127.0.0.1:0' },
     providers: {
       spare: {
-        driver: 'stub',
+        driver: 'static',
         instanceSetId: 'tests-sysd0-000000000000001',
-        plans: [{ name: 'test', reservations: 1 }],
+        inventory: 'file:machines.json',
       },
     },
     log: { format: 'journal' },
     ...more,
   };
+  writeFileSync(join(dir, 'machines.json'), '[]');
   writeFileSync(file, JSON.stringify(config));
   return file;
 }

@@ -1,9 +1,9 @@
-import type { Driver, Provider } from '../../src/adapters/provider/port.ts';
-import { stubSettings } from '../../src/adapters/provider/stub/settings.ts';
+import type { Provider } from '../../src/adapters/provider/port.ts';
 import { formatDuration, parseConfig, type Config } from '../../src/config.ts';
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
 import type { Ports } from '../../src/daemon/ports.ts';
 import type { ProviderName } from '../../src/domain/ids.ts';
+import { MEMORY_DRIVERS, memoryDriver } from '../doubles/mem-provider.ts';
 import { memPorts, type MemPortsOptions } from '../support/mem-ports.ts';
 import type { Pace } from './pace.ts';
 
@@ -25,11 +25,7 @@ export interface DaemonWorld extends Omit<MemPortsOptions, 'drivers'> {
 /** A daemon in a hurry, over a database that is given; machines and providers are played. */
 export function startHurriedDaemon(world: DaemonWorld): Promise<Daemon> {
   const { name, pace, providers, metrics, ...about } = world;
-  const driver: Driver = {
-    name: 'stub',
-    settings: () => stubSettings(),
-    open: (_, context) => providers.get(context.name)!,
-  };
+  const driver = memoryDriver((_, context) => providers.get(context.name)!);
   const { ladderResetMs, handOutMs, escalation } = pace.loss;
   const { assessMs, ingestGapMs } = pace.guard;
   const { sessionRetryMs, headStartMs, scanGapMs, sweepMs, drainMs, askAgainMs } = pace;
@@ -67,7 +63,7 @@ function configOf(pace: Pace, providers: readonly ProviderName[]): Config {
   const patience = time(pace.patienceMs);
   const none = { attempts: 0, patience };
   const { loss, budget, guard, places } = pace;
-  const of = { driver: 'stub', instanceSetId: INSTANCE_SET, callsPerSecond: 0 };
+  const of = { driver: 'memory', instanceSetId: INSTANCE_SET, callsPerSecond: 0 };
   return parseConfig(
     {
       database: { embedded: { dataDir: 'unused' } },
@@ -98,5 +94,6 @@ function configOf(pace: Pace, providers: readonly ProviderName[]): Config {
       mirror: { scanInterval: time(pace.scanMs), listInterval: time(pace.listMs) },
     },
     { baseDirectory: '/nonexistent' },
+    { providers: MEMORY_DRIVERS },
   );
 }

@@ -28,7 +28,7 @@ export const mutations = mutationsOf({
         '[-if (path.startsWith(`${VOLATILE}/`)) files.delete(path)-];',
       'files-of-the-first-boot-are-for-all': '[-await chmod(file, mode | 0o600);-]',
     },
-  'emulators/hosts/keys.ts test/adapters/provider/loopback/loopback-provider.test.ts': {
+  'emulators/hosts/keys.ts test/adapters/ssh/shell.contract.test.ts': {
     'any-key-lets-in': 'if (!key) return [-false-]{+true+};',
   },
   'emulators/hosts/simulated-hosts.ts test/emulators/hosts/simulated-hosts.test.ts -t keeps host key':
@@ -36,20 +36,4 @@ export const mutations = mutationsOf({
       'a-new-system-has-the-old-host-key':
         'const [-hostKey = generateHostKey-]{+{ hostKey } = find(deviceId).system+}();',
     },
-  'src/adapters/provider/loopback/processes.ts test/adapters/provider/loopback/loopback-provider.test.ts':
-    {
-      'what-left-its-group-outlives-a-reboot':
-        'return [-killAll(() => processesByMachine().get(bootIdFile) ?? [])-]{+0+};',
-    },
-  'src/adapters/provider/loopback/host.ts test/adapters/provider/loopback/loopback-provider.test.ts':
-    {
-      'another-process-is-elbowed-out':
-        "[-state.power === 'on' && (await answers(state.port))-]{+false+}",
-      'a-restart-of-the-daemon-is-a-reboot': 'await host.[-wake-]{+on+}();',
-      'what-was-only-looked-at-is-up': 'host[-?.state().up === true-]{+ !== null+}',
-    },
-  'src/adapters/provider/stub/host/ssh-machines.ts test/adapters/provider/stub/machines.test.ts': {
-    'what-is-off-lets-in': 'if (host.machine[-.state().up-]) return',
-    'connections-outlive-a-reboot': '[-for (const server of servers) server.cut();-]',
-  },
 });

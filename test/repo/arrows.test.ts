@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { importViolations } from './arrows.ts';
-import { sources } from './sources.ts';
+import { importedFiles, importViolations } from './arrows.ts';
+import { type Source, sources } from './sources.ts';
 import { testRows } from '../support/rows.ts';
 
 test('no file imports against the arrows', () => {
@@ -31,22 +31,21 @@ testRows([
   ['src/actors/session-keeper.ts', './turns/b.ts'],
   ['src/adapters/ssh/a.ts', '../bmdb/port.ts'],
   ['src/adapters/ssh/a.ts', '../log/pino-log.ts'],
-  ['src/adapters/provider/equinix/a.ts', '../stub/b.ts'],
+  ['src/adapters/provider/equinix/a.ts', '../static/b.ts'],
   ['src/adapters/provider/drivers.ts', './rack/client.ts'],
   ['src/adapters/provider/equinix/a.ts', '../../../../emulators/hosts/host.ts'],
-  ['src/adapters/provider/stub/a.ts', '../../../../emulators/kit/hooks.ts'],
   ['src/adapters/balancer/anexia/a.ts', '../haproxy/b.ts'],
   ['src/adapters/balancer/drivers.ts', './anexia/client.ts'],
   ['src/adapters/ssh/a.ts', '../kit/b.ts'],
   ['src/adapters/ssh/a.ts', '../http/b.ts'],
-  ['src/adapters/http/a.ts', '../provider/stub/b.ts'],
+  ['src/adapters/http/a.ts', '../provider/static/b.ts'],
   ['src/adapters/ssh/a.ts', '../../actors/b.ts'],
   ['src/adapters/bmdb/pg/guard/a.ts', '../tasks/b.ts'],
   ['src/adapters/bmdb/pg/tasks/a.ts', '../session.ts'],
   ['src/adapters/bmdb/pg/pool.ts', './claims/b.ts'],
   ['src/console/a.ts', '../adapters/bmdb/pg/pg-bmdb.ts'],
   ['src/console/page/a.ts', '../../actors/b.ts'],
-  ['src/conformance/a.ts', '../adapters/provider/stub/driver.ts'],
+  ['src/conformance/a.ts', '../adapters/provider/static/driver.ts'],
   ['src/conformance/a.ts', '../actors/tasks/agent-start.ts'],
   ['src/conformance/steps/a.ts', '../../config.ts'],
   ['src/agent/a.ts', '../domain/b.ts'],
@@ -75,7 +74,6 @@ testRows([
   ['src/adapters/balancer/anexia/a.ts', '../metrics.ts'],
   ['src/adapters/balancer/drivers.ts', './anexia/driver.ts'],
   ['src/adapters/http/a.ts', '../kit/b.ts'],
-  ['src/adapters/provider/stub/host/a.ts', '../../../../../emulators/hosts/host.ts'],
   ['src/adapters/provider/drivers.ts', './my-rack2/driver.ts'],
   ['src/adapters/agents/a.ts', '../../wire/b.ts'],
   ['src/console/a.ts', '../machines/b.ts'],
@@ -100,3 +98,40 @@ testRows([
 ])('%s counts as an import', (text) => {
   expect(importViolations({ path: 'src/domain/a.ts', text })).toHaveLength(1);
 });
+
+/** Programs of the product: the daemon with its thread, and the agent. */
+const PROGRAMS = ['src/main.ts', 'src/daemon/agent-thread.ts', 'src/agent/main.ts'];
+/** The one door to the pretended world: its commands, loaded when one of them is asked for. */
+const DOOR = 'src/main.ts:emulators/commands/program.ts';
+
+test('no program of the product loads a file of the pretended world', () => {
+  const files = loadedBy(PROGRAMS, sources('{src,emulators}/**/*.ts'));
+  expect(files).toEqual(expect.arrayContaining(['src/daemon/daemon.ts', 'src/commands/run.ts']));
+  expect(files.filter((path) => path.startsWith('emulators/'))).toEqual([]);
+});
+
+test.each([
+  ['at its start', "import './far.ts';"],
+  ['when it is needed', "export const far = () => import('./far.ts');"],
+])('a file that a file of the product imports %s is found', (_, text) => {
+  const files = [
+    { path: 'src/main.ts', text: "await import('./near.ts');" },
+    { path: 'src/near.ts', text },
+    { path: 'src/far.ts', text: "export * from '../emulators/kit/clock.ts';" },
+  ];
+  expect(loadedBy(['src/main.ts'], files)).toContain('emulators/kit/clock.ts');
+});
+
+/** Paths of all files that the programs import, themselves or through others. */
+function loadedBy(programs: readonly string[], files: readonly Source[]): readonly string[] {
+  const texts = new Map(files.map(({ path, text }) => [path, text]));
+  const found = new Set(programs);
+  for (const path of found) {
+    const text = texts.get(path);
+    if (text === undefined) continue;
+    for (const target of importedFiles(path, text)) {
+      if (`${path}:${target}` !== DOOR) found.add(target);
+    }
+  }
+  return [...found];
+}

@@ -126,6 +126,12 @@ function importsOf(path: string, text: string): Import[] {
   return found;
 }
 
+/** Files of ours that a file imports, for their types too. */
+export const importedFiles = (path: string, text: string): string[] =>
+  importsOf(path, text)
+    .filter(({ target }) => target.startsWith('.'))
+    .map(({ target }) => posix.join(posix.dirname(path), target));
+
 export function parse(path: string, text: string) {
   const { program, errors } = parseSync(path, text);
   if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message ?? 'does not parse'}`);

@@ -53,14 +53,6 @@ const HTTP: Arrow = {
   files: /^src\/adapters\/http\//,
   from: /^src\/adapters\/webhooks\//,
 };
-/** A pretended machine is one and the same, whoever shows it: a driver, or an emulator. */
-const PRETENDED_HOSTS: Arrow = {
-  to: 'emulators',
-  label: 'hosts/',
-  says: 'the pretended hosts for drivers that pretend',
-  files: /^emulators\/hosts\//,
-  from: /^src\/adapters\/provider\/(loopback|stub)\//,
-};
 const FREE_PORTS: Arrow = {
   to: 'adapters',
   label: 'free-port.ts',
@@ -104,7 +96,7 @@ export const ROOMS: readonly Room[] = [
   {
     name: 'adapters',
     holds: 'one folder per outside system, each with its `port.ts` and its implementations',
-    may: [domain, wire, settings, SHARED_PORTS, HTTP, PRETENDED_HOSTS],
+    may: [domain, wire, settings, SHARED_PORTS, HTTP],
     note: 'drivers also their kit, `kit/` and `http/`; their tables every driver',
   },
   { name: 'console', holds: 'web page, API, health', may: [domain, machines, PORTS] },

@@ -30,7 +30,7 @@ export async function heal(simulation: Simulation, pass: (ms: number) => Promise
   }
   healHosts(simulation);
   healProvider(simulation);
-  const { world: hardware } = world.provider.account;
+  const { world: hardware } = world.provider;
   const unfinished = hardware.devices().filter(({ upAtMs }) => upAtMs === null);
   await pass(20 * MINUTE);
   // Installations that never end. Others have ended by now.
@@ -54,7 +54,7 @@ function healHosts(simulation: Simulation): void {
 
 /** Devices that cannot become machines of ours again are removed or switched on by their owner. */
 function healProvider({ world: { provider, bmdb, config } }: Simulation): void {
-  const { faults, world } = provider.account;
+  const { faults, world } = provider;
   const { machines, intents } = bmdb.tables;
   const witnesses = [...intents.values()].flatMap(({ state, witness }) =>
     state === 'open' ? [String(witness)] : [],
@@ -135,7 +135,7 @@ export function leftOver(simulation: Simulation): string[] {
     found.push(...complaints.map((complaint) => `${name} ${complaint}`));
   }
   const known = new Set([...tables.machines.values()].map(({ row }) => row.provided?.providerId));
-  const devices = world.provider.account.world.devices();
+  const devices = world.provider.world.devices();
   for (const { id } of devices) if (!known.has(id)) found.push(`device ${id} has no row`);
   for (const { key, verb, state } of tables.requests.values()) {
     if (state === 'open') found.push(`request ${key} (${verb}) is open`);
@@ -168,7 +168,7 @@ export function leftOver(simulation: Simulation): string[] {
 /** Every machine is heard from its own device, and nothing is the matter with it. */
 function complaintsOf(row: MachineRow, { world, clock }: Simulation): string[] {
   const { provided, heartbeat, quarantine, order, deprovision, missing, recovery } = row;
-  const device = world.provider.account.world.device(provided?.providerId ?? '');
+  const device = world.provider.world.device(provided?.providerId ?? '');
   const host = world.hosts.get(`${provided?.address}:22`);
   const silentMs = clock.now() - (heartbeat?.atMs ?? 0);
   const complaints = {

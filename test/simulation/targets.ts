@@ -1,9 +1,9 @@
 import type { RequestedThing, RequestTarget } from '../../src/adapters/bmdb/port.ts';
 import { explain } from '../../src/domain/errors.ts';
-import type { StubDevice } from '../../src/adapters/provider/stub/device.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { targetOf } from '../contracts/requests-of.ts';
 import type { SimulatedMachine } from '../doubles/mem-machines.ts';
+import type { Device } from '../doubles/provider/world.ts';
 import type { Simulation } from './simulation.ts';
 
 export interface SimulatedHost {
@@ -18,15 +18,15 @@ export function slotAt({ world }: Simulation, figure: number): string | null {
 }
 
 /** The device on a slot; null: there is none. */
-export function deviceAt(simulation: Simulation, figure: number): StubDevice | null {
+export function deviceAt(simulation: Simulation, figure: number): Device | null {
   const slot = slotAt(simulation, figure);
-  return (slot && simulation.world.provider.account.world.onSlot(slot)) || null;
+  return (slot && simulation.world.provider.world.onSlot(slot)) || null;
 }
 
 /** A location, and the devices in it. */
 export function devicesAt({ world, plan }: Simulation, figure: number) {
   const location = `hall${1 + Math.floor(figure * plan.locations)}`;
-  const devices = world.provider.account.world.devices();
+  const devices = world.provider.world.devices();
   return [location, devices.filter((device) => device.plan.location === location)] as const;
 }
 

@@ -17,7 +17,7 @@ import { createFakeShell } from '../doubles/fake-shell.ts';
 import type { MemAgentServer } from '../doubles/mem-agent-server.ts';
 import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import type { MemMetrics } from '../doubles/mem-metrics.ts';
-import { createMemProvider, type MemProvider } from '../doubles/mem-provider.ts';
+import { createMemProvider, MEMORY_DRIVERS, type MemProvider } from '../doubles/mem-provider.ts';
 import { createMemoryBalancer, type MemoryBalancer } from '../doubles/memory-balancer.ts';
 import { createProcess } from '../doubles/process.ts';
 import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
@@ -209,7 +209,7 @@ export function createPlayedWorld(given: WorldOptions): PlayedWorld {
     };
   }
   function move(deviceId: string, address: string) {
-    const { world } = provider.account;
+    const { world } = provider;
     const [before] = world.device(deviceId)!.addresses;
     land.move(before!, address);
     world.change(deviceId, { addresses: [address] });
@@ -275,12 +275,12 @@ const playedConfig = ({ config, ofProvider, balancerDrivers = [] }: WorldOptions
   parseConfig(
     {
       database: { embedded: { dataDir: 'unused' } },
-      providers: { [PROVIDER]: { driver: 'stub', instanceSetId: INSTANCE_SET, ...ofProvider } },
+      providers: { [PROVIDER]: { driver: 'memory', instanceSetId: INSTANCE_SET, ...ofProvider } },
       agent: { endpoint: '192.0.2.100:7000' },
       ssh: { keyPath: 'unused' },
       agentServer: { devCertificates: { dir: 'unused' } },
       ...config,
     },
     { baseDirectory: '/nonexistent' },
-    driverTable(balancerDrivers),
+    { providers: MEMORY_DRIVERS, balancers: driverTable(balancerDrivers) },
   );

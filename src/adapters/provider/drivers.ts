@@ -2,19 +2,15 @@ import { driverTable } from '../../settings/driver-table.ts';
 import { equinixDriver } from './equinix/driver.ts';
 import { hetznerRobotDriver } from './hetzner-robot/driver.ts';
 import { latitudeDriver } from './latitude/driver.ts';
-import { loopbackDriver } from './loopback/driver.ts';
 import type { Driver } from './port.ts';
 import { redfishDriver } from './redfish/driver.ts';
 import { staticDriver } from './static/driver.ts';
-import { stubDriver } from './stub/driver.ts';
 
 /** Every kind of provider there is. A new one is its folder and one line here. */
 export const DRIVERS: ReadonlyMap<string, Driver> = driverTable<Driver>([
   equinixDriver,
   hetznerRobotDriver,
   latitudeDriver,
-  loopbackDriver,
   redfishDriver,
   staticDriver,
-  stubDriver,
 ]);

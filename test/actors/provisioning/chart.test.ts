@@ -10,7 +10,7 @@ let stand: ProvisionStand;
 beforeEach(() => {
   stand = createProvisionStand();
 });
-const listings = () => stand.provider.account.calls.count('list');
+const listings = () => stand.provider.calls.count('list');
 
 test('it goes round and round until all is provisioned', async () => {
   const chart = (await stand.life()).chart();

@@ -41,7 +41,7 @@ describe('equinix vector 2', () => {
     const life = await stand.life();
     expect(await life.round()).toBe(0);
     expect(stand.intents()).toEqual([]);
-    expect(stand.provider.account.calls.count('create')).toBe(0);
+    expect(stand.provider.calls.count('create')).toBe(0);
   });
 });
 
@@ -98,7 +98,7 @@ describe('provider vector 23: the boot probe never passes', () => {
     for (const host of world.hosts.values()) host.unreachable = true;
     const probes = () => world.log.count('agent start failed');
     const asked = (call: 'reboot' | (typeof TAKEN)[number]) =>
-      world.provider.account.calls.count(call);
+      world.provider.calls.count(call);
     return {
       world,
       probes,
@@ -190,7 +190,7 @@ describe('provider vector 24: no address for ten minutes, then one, then another
     expect(failures.length).toBeGreaterThan(1);
     for (const { fields } of failures)
       expect(fields['cause']).toMatch(/has no available addresses$/);
-    expect(world.provider.account.calls.count('reboot')).toBe(0);
+    expect(world.provider.calls.count('reboot')).toBe(0);
 
     address = first.split(':')[0]!;
     await runs(1);
@@ -205,7 +205,7 @@ describe('provider vector 24: no address for ten minutes, then one, then another
     await runs(2);
     const later = dialled.filter(({ atMs }) => atMs >= movedAtMs);
     expect(new Set(later.map((each) => each.host))).toEqual(new Set([address]));
-    expect(world.provider.account.calls.count('reboot'), 'it was reached').toBe(0);
+    expect(world.provider.calls.count('reboot'), 'it was reached').toBe(0);
     actor.send({ type: 'fleet.stop' });
     await advance(world.clock, MINUTE);
     world.end();

@@ -54,7 +54,7 @@ test('an order shows while it waits, in the state that the machine is in', async
   await advance(world.clock, 60 * MINUTE);
   expect(await request()).toMatchObject({ ...slots, state: 'refused' });
   expect(view()).toMatchObject({ next: null, reason: null, request: null });
-  expect(world.provider.account.calls.count('reboot')).toBe(0);
+  expect(world.provider.calls.count('reboot')).toBe(0);
 });
 
 test('an order that a hold forbids is refused at once, by the actor of the machine', async () => {

@@ -6,6 +6,7 @@ import { createFakeHost, createFakeShell } from '../../doubles/fake-shell.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../../src/wire/codec.ts';
 import { cpuMs } from '../measure.ts';
 import type { Database, Server } from './database.ts';
+import { benchProvider } from './provider.ts';
 import { startBenchDaemon } from './daemon.ts';
 import { openReaders } from './readers.ts';
 
@@ -85,19 +86,13 @@ async function bringUp({
   readers = 0,
   inspect,
 }: Run): Promise<{ readonly cpuMs: number; readonly seconds: number }> {
+  const provider = benchProvider(machines);
   const daemon = await startBenchDaemon({
     url: database.url,
     dir: server.dir,
     config: {
       providers: {
-        memory: {
-          driver: 'stub',
-          instanceSetId: 'bench-fleet-000000000000001',
-          plans: [{ name: 'bench', location: 'rack', reservations: machines }],
-          provisioningTime: '0s',
-          latency: '0s',
-          callsPerSecond: 0,
-        },
+        memory: { driver: 'memory', instanceSetId: provider.instanceSetId, callsPerSecond: 0 },
       },
       provisioner: {
         maxMachines: 0,
@@ -108,6 +103,7 @@ async function bringUp({
       initializer: { loopParallelism: parallelism },
     },
     played: ({ openShell }) => ({
+      drivers: provider.drivers,
       openShell: async (means) => ({
         ...(await openShell(means)),
         shell: createFakeShell({ hosts: anyHost(), clock: systemClock }),

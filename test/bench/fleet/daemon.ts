@@ -4,6 +4,7 @@ import { parseConfig, type ConfigInput } from '../../../src/config.ts';
 import { startDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import type { Ports } from '../../../src/daemon/ports.ts';
 import { realPorts } from '../../../src/daemon/real-ports.ts';
+import { MEMORY_DRIVERS } from '../../doubles/mem-provider.ts';
 
 export interface BenchDaemonOptions {
   /** Of a migrated database. */
@@ -31,6 +32,7 @@ export async function startBenchDaemon(options: BenchDaemonOptions): Promise<Dae
         ...options.config,
       },
       { env: { BENCH_DATABASE: options.url }, baseDirectory: options.dir },
+      { providers: MEMORY_DRIVERS },
     ),
     ports: { ...real, ...options.played(real) },
     version: 'bench',

@@ -10,6 +10,7 @@ import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import type { HeartbeatRecord } from '../../../src/domain/heartbeat.ts';
 import { publicKeyOf } from '../bmdb/fleet.ts';
 import { cpuMs, heapInUse } from '../measure.ts';
+import { benchProvider } from './provider.ts';
 import { startBenchDaemon } from './daemon.ts';
 import type { MirrorRequest, MirrorResult } from './mirror.ts';
 
@@ -35,21 +36,17 @@ async function run({ url, machines, spanMs }: MirrorRequest): Promise<MirrorResu
   let actors = 0;
   let report: MemAgentServer['report'] | undefined;
   const startedMs = performance.now();
+  const provider = benchProvider(1);
   const daemon = await startBenchDaemon({
     url,
     dir,
     // Machines of providers that are not configured are mirrored, and nothing is done to them.
     config: {
-      providers: {
-        spare: {
-          driver: 'stub',
-          instanceSetId: 'bench-fleet-000000000000001',
-          plans: [{ name: 'bench', reservations: 1 }],
-        },
-      },
+      providers: { spare: { driver: 'memory', instanceSetId: provider.instanceSetId } },
       provisioner: { maxMachines: 1 },
     },
     played: () => ({
+      drivers: provider.drivers,
       inspect: (event) => {
         if (event.type === '@xstate.actor' && (event.actorRef as AnyActorRef).id.includes('/'))
           actors += 1;

@@ -4,19 +4,14 @@ import { userInfo } from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { OpenedShell } from '../../../src/daemon/ports.ts';
-import type { Driver } from '../../../src/adapters/provider/port.ts';
-import { createStubAccount } from '../../../src/adapters/provider/stub/account.ts';
-import type { StubMachines } from '../../../src/adapters/provider/stub/device.ts';
-import type { StubSettings } from '../../../src/adapters/provider/stub/settings.ts';
-import { stubSettings } from '../../../src/adapters/provider/stub/settings.ts';
-import { createStubProvider } from '../../../src/adapters/provider/stub/stub-provider.ts';
 import type { RemoteShell, ShellSession } from '../../../src/adapters/ssh/port.ts';
 import { startSshd, type Sshd } from '../../adapters/ssh/sshd.ts';
+import { type BenchProvider, benchProvider } from './provider.ts';
 
 /** Servers of OpenSSH, each of several machines: a port is a machine. */
 export interface SshdFleet {
-  /** Provider whose reservations are these machines, in order, and which knows their host keys. */
-  readonly driver: Driver<StubSettings>;
+  /** A provider of as many of these machines, in order, which knows their host keys. */
+  provider(machines: number): BenchProvider;
   /** The way to them: where an agent goes to `targetPath`, each has a directory of its own for it. */
   through(opened: OpenedShell): OpenedShell;
   /** Makes all machines new: nothing is on them. */
@@ -68,13 +63,19 @@ export async function startSshdFleet(options: SshdFleetOptions): Promise<SshdFle
   const machines = sshds.flatMap((sshd) =>
     sshd.ports.map((port) => ({
       address: `127.0.0.1:${port}`,
-      hostKey: Buffer.from(sshd.hostKey, 'base64'),
+      hostKey: sshd.hostKey,
       home: path.join(sshd.home, String(port)),
     })),
   );
   const homes = new Map(machines.map(({ address, home }) => [address, home]));
   return {
-    driver: driverOf(machines),
+    provider(count) {
+      let raised = 0;
+      return benchProvider(count, {
+        onUp: () => machines[raised++]!.address,
+        hostKeyAt: (address) => machines.find((each) => each.address === address)?.hostKey,
+      });
+    },
     through: (opened) => ({ ...opened, shell: eachAtHome(opened.shell, targetPath, homes) }),
     async wipe() {
       for (const { home } of machines) {
@@ -91,35 +92,6 @@ export async function startSshdFleet(options: SshdFleetOptions): Promise<SshdFle
       return sum;
     },
     stop,
-  };
-}
-
-interface SshdMachine {
-  readonly address: string;
-  readonly hostKey: Buffer;
-}
-
-function driverOf(machines: readonly SshdMachine[]): Driver<StubSettings> {
-  return {
-    name: 'stub',
-    settings: stubSettings,
-    open({ plans, devicePrefix, seed, faults, maxConcurrency }, { clock, log, metrics, ...own }) {
-      const behind = new Map<string, SshdMachine>();
-      const hardware: StubMachines = {
-        installed: ({ id, number }) => void behind.set(id, machines[number - 1]!),
-        up: ({ id }) => [behind.get(id)!.address],
-        down: () => undefined,
-        hostKeyOf: (id) => behind.get(id)?.hostKey ?? null,
-        close: async () => undefined,
-      };
-      const timing = { provisioningMs: 0, bootMs: 0, deprovisioningMs: 0 };
-      const account = createStubAccount(
-        { plans, timing, latencyMs: 0, devicePrefix, inventory: null, seed, faults },
-        { clock, log, metrics, machines: () => hardware },
-      );
-      const { instanceSetId } = own;
-      return createStubProvider(account, { instanceSetId, without: [], maxConcurrency });
-    },
   };
 }
 

@@ -57,18 +57,17 @@ export async function prepareTakeovers(options: TakeoversOptions): Promise<Takeo
       await fleet.wipe();
       const sshdMs = await fleet.cpuMs();
       const database = await server.database();
+      const provider = fleet.provider(machines);
       const daemon = await startBenchDaemon({
         url: database.url,
         dir: server.dir,
         config: {
           providers: {
             racks: {
-              driver: 'stub',
-              instanceSetId: 'bench-fleet-000000000000002',
-              plans: [{ name: 'bench', location: 'rack', reservations: machines }],
+              driver: 'memory',
+              instanceSetId: provider.instanceSetId,
               callsPerSecond: 0,
               hostKeyPolicy: 'strict',
-              without: [],
             },
           },
           ssh: { keyPath, sudo: 'never' },
@@ -84,7 +83,7 @@ export async function prepareTakeovers(options: TakeoversOptions): Promise<Takeo
           mirror: { listInterval: '500ms' },
         },
         played: ({ openShell }) => ({
-          drivers: new Map([['stub', fleet.driver]]),
+          drivers: provider.drivers,
           openShell: async (means) => fleet.through(await openShell(means)),
         }),
       });

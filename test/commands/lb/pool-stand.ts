@@ -78,7 +78,7 @@ export function poolStand(): PoolStand {
     open: (_, { name }) => open(name),
   };
   const drivers = driverTable([shelf]);
-  const { balancers, pools, fleet } = parseConfig(CONFIG, {}, drivers);
+  const { balancers, pools, fleet } = parseConfig(CONFIG, {}, { balancers: drivers });
   const config = { ...stand.means.config, balancers, pools, fleet };
   const { bmdb, clock, means } = stand;
   const world = { bmdb, config, clock, random: means.random };

@@ -2,23 +2,19 @@ import type {
   CallOptions,
   Capabilities,
   CreateRequest,
-  DriverContext,
   DriverMachine,
   Provider,
 } from '../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../src/domain/errors.ts';
 import type { Tags } from '../../../src/domain/provisioning/provider-tags.ts';
+import type { LabOptions } from '../lab.ts';
 
 /** One thing that a driver does wrong, and the step that must find it. */
-export interface Broken {
+export interface Broken extends LabOptions {
   readonly what: string;
   readonly step: string;
   /** What the step must say. */
   readonly says: RegExp;
-  /** Settings of the stub beneath. */
-  readonly settings?: Readonly<Record<string, unknown>>;
-  /** What is done wrong; may remember things from call to call. */
-  readonly change?: (provider: Provider, context: DriverContext) => Partial<Provider>;
 }
 
 export const refuse = (kind: ConstructorParameters<typeof ProviderError>[0]) => () =>
@@ -45,8 +41,6 @@ export const declaring = (
   provider: Provider,
   change: Partial<Capabilities>,
 ): Partial<Provider> => ({ capabilities: { ...provider.capabilities, ...change } });
-
-export const faults = (...rules: readonly object[]) => ({ settings: { faults: rules } });
 
 /** Creates, with the request or the answer altered. */
 export const creating =

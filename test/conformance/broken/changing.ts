@@ -1,6 +1,6 @@
 import type { DriverMachine } from '../../../src/adapters/provider/port.ts';
 import { IDLE_TAG, TAG_PREFIX, type Tags } from '../../../src/domain/provisioning/provider-tags.ts';
-import { type Broken, showing, faults } from './broken.ts';
+import { type Broken, showing } from './broken.ts';
 
 export const BROKEN_CHANGING: readonly Broken[] = [
   {
@@ -62,7 +62,7 @@ export const BROKEN_CHANGING: readonly Broken[] = [
     what: 'accepts a reboot and does nothing',
     step: 'reboot',
     says: /the boot id never changed/,
-    ...faults({ fault: 'reboot-ignored' }),
+    faults: [{ fault: 'reboot-ignored' }],
   },
   {
     what: 'does not switch off',

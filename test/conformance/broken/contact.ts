@@ -1,5 +1,5 @@
 import type { CreateRequest } from '../../../src/adapters/provider/port.ts';
-import { type Broken, refuse, showing, faults, creating } from './broken.ts';
+import { type Broken, refuse, showing, creating } from './broken.ts';
 
 const OTHER_KEY =
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKCrmSbMpRYZ0hRpdQyYgFGV8nT9Qw2tBQG0vKD4x2Cn other';
@@ -29,18 +29,21 @@ export const BROKEN_CONTACT: readonly Broken[] = [
     what: 'makes machines that fail',
     step: 'ssh',
     says: /says that the machine failed/,
-    ...faults({ fault: 'failed-at-boot', operation: 'create' }),
+    faults: [{ fault: 'failed-at-boot', operation: 'create' }],
   },
   {
     what: 'has machines with a wrong secret',
     step: 'host-key',
     says: /bad instance secret/,
-    ...faults({ fault: 'secret-wrong' }),
+    change: creating((provider, request, o) => {
+      const initCommand = request.initCommand.replace(/printf %s \w+/, 'printf %s guessed');
+      return provider.createMachine({ ...request, initCommand }, o);
+    }),
   },
   {
     what: 'does not run the init command',
     step: 'host-key',
-    says: /not within 2s; last: .*No such file/,
+    says: /not within 2s; last: .*exited with 127/,
     change: creating((provider, request, o) =>
       provider.createMachine({ ...request, initCommand: '#!/bin/sh\n' }, o),
     ),
@@ -49,14 +52,14 @@ export const BROKEN_CONTACT: readonly Broken[] = [
     what: 'vouches for any host key',
     step: 'host-key',
     says: /verifyHostKey of a wrong key: succeeded instead of conflict/,
-    settings: { without: [] },
+    without: [],
     change: () => ({ verifyHostKey: async () => undefined }),
   },
   {
     what: 'denies the right host key',
     step: 'host-key',
     says: /the provider knows another host key/,
-    settings: { without: [] },
+    without: [],
     change: () => ({ verifyHostKey: refuse('conflict') }),
   },
   {
@@ -83,7 +86,8 @@ export const BROKEN_CONTACT: readonly Broken[] = [
           await refuse('not-implemented')();
         },
         ...creating((_, request, o) => {
-          installed = { publicKey: request.publicKey, initCommand: request.initCommand };
+          const { publicKey, initCommand } = request;
+          installed = { publicKey, initCommand: `${initCommand}\n` };
           return provider.createMachine(request, o);
         })(provider),
       };

@@ -1,3 +1,4 @@
+import { type Clock, sleep } from '../../../src/adapters/clock/port.ts';
 import type {
   AttemptProgress,
   CallOptions,
@@ -10,16 +11,7 @@ import {
   SET_ID_TAG,
   WITNESS_TAG,
 } from '../../../src/domain/provisioning/provider-tags.ts';
-import {
-  type Broken,
-  refuse,
-  showing,
-  losing,
-  declaring,
-  faults,
-  creating,
-  silent,
-} from './broken.ts';
+import { type Broken, refuse, showing, losing, declaring, creating, silent } from './broken.ts';
 
 export const BROKEN_CREATION: readonly Broken[] = [
   {
@@ -61,19 +53,14 @@ export const BROKEN_CREATION: readonly Broken[] = [
     what: 'loses the reply',
     step: 'create',
     says: /create: .*machine \S+ came of it/,
-    ...faults({ fault: 'reply-lost', operation: 'create' }),
+    faults: [{ fault: 'reply-lost', operation: 'create' }],
   },
-  {
-    what: 'has nothing to give',
-    step: 'create',
-    says: /no free capacity/,
-    settings: { plans: [{ name: 'stub.small', reservations: 0 }] },
-  },
+  { what: 'has nothing to give', step: 'create', says: /no free capacity/, reservations: 0 },
   {
     what: 'lists a new machine later than it says',
     step: 'listed',
     says: /not listed/,
-    ...faults({ fault: 'list-lag', operation: 'list', amount: 3 }),
+    faults: [{ fault: 'list-lag', operation: 'list', amount: 3 }],
     change: (provider) => declaring(provider, { consistentList: true }),
   },
   {
@@ -203,26 +190,30 @@ export const BROKEN_CREATION: readonly Broken[] = [
     what: 'removes things when it is to look only',
     step: 'sweep',
     says: /not-found|no (such )?(device|machine)/i,
-    change: (provider) => ({
+    change: (provider, { clock }) => ({
       sweep: async (o) => {
         const { machines } = await provider.listMachines({}, o);
         const ids = machines.flatMap(({ id }) => id ?? []);
         for (const id of ids) await provider.deprovisionMachine(id, o);
-        for (const id of ids) await gone(provider, id, o);
+        for (const id of ids) await gone(provider, id, { ...o, clock });
         return { removed: [] };
       },
     }),
   },
 ];
 
-async function gone(provider: Provider, id: string, o: CallOptions): Promise<void> {
+async function gone(
+  provider: Provider,
+  id: string,
+  { clock, ...o }: CallOptions & { readonly clock: Clock },
+): Promise<void> {
   for (;;) {
     try {
       await provider.getMachine(id, o);
     } catch {
       return;
     }
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await sleep(clock, 10, o.signal);
   }
 }
 
@@ -230,5 +221,5 @@ const STRAY = {
   id: 'stray-1',
   reservationId: 'elsewhere',
   availability: 'KnownUsed',
-  plan: 'stub.small',
+  plan: 'm3.large.x86',
 } as const;

@@ -1,4 +1,4 @@
-import { type Broken, refuse, declaring, faults, IGNORED } from './broken.ts';
+import { type Broken, refuse, declaring, IGNORED } from './broken.ts';
 
 export const BROKEN_OPENING: readonly Broken[] = [
   {
@@ -39,7 +39,7 @@ export const BROKEN_OPENING: readonly Broken[] = [
     what: 'lists an entry that says nothing of its use',
     step: 'list',
     says: /not complete/,
-    ...faults({ fault: 'availability-undefined' }),
+    faults: [{ fault: 'availability-undefined' }],
   },
   {
     what: 'calls machines otherwise each time',

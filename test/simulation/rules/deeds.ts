@@ -56,7 +56,7 @@ export function deedOf(step: Step, { world }: Scene): Deed | null {
   if (path === 'shell.ssh.execute') {
     const [argv] = args as [readonly string[]];
     if (argv[0] === 'cat') return null;
-    const devices = world.provider.account.world.devices();
+    const devices = world.provider.world.devices();
     const device = devices.find(({ addresses }) => addresses.includes(call.host ?? ''));
     return of(argv.includes('stop-agent') ? 'stop' : 'start', device?.id ?? null);
   }
@@ -201,7 +201,7 @@ export const DEEDS: readonly Rule[] = [
     sentence: 'S1, S2 (I1, I2): a creation has an open intent of its own, whose witness it carries',
     watch(scene, say) {
       const { tables } = scene.world.bmdb;
-      const { account } = scene.world.provider;
+      const { provider } = scene.world;
       const tried = new Map<string, number>();
       return (step) => {
         if (step.kind !== 'call' || step.call.path !== 'provider.createMachine') return;
@@ -227,7 +227,7 @@ export const DEEDS: readonly Rule[] = [
         if (intent.attempts > 0 && !request.resumed) {
           tell(`request ${intent.attempts + 1} is sent as if it were the first`);
         }
-        const device = account.world.onSlot(slotId ?? '');
+        const device = provider.world.onSlot(slotId ?? '');
         if (
           device &&
           device.tags[WITNESS_TAG] !== witness &&
@@ -279,7 +279,7 @@ export const DEEDS: readonly Rule[] = [
       return (step) => {
         const isAbout = changesOf(step, 'machine').length + changesOf(step, 'intent').length > 0;
         if (step.kind !== 'look' && !isAbout) return;
-        const devices = world.provider.account.world.devices();
+        const devices = world.provider.world.devices();
         const known = [...tables.machines.values()].map(({ row }) => row.provided?.providerId);
         twice(
           devices.map(({ reservationId }) => reservationId),

@@ -23,7 +23,7 @@ export async function forge() {
   recorder.listen(watchRules(scene, (rule, detail) => said.push(`${rule}: ${detail}`)));
   const [slotId] = provider.reservationIds();
   const id = machineId('eeeeeeee-0000-4000-8000-000000000001');
-  const device = provider.account.world.add({
+  const device = provider.world.add({
     ...{ reservationId: slotId!, hostname: 'a', initCommand: '', publicKey: '', fate: 'up' },
     ...{ tags: { [SET_ID_TAG]: world.config.providers[PROVIDER]!.instanceSetId }, isUp: true },
   });

@@ -14,7 +14,7 @@ interface Done {
 /** Remembers, for each machine, what its present lease has done. */
 function createDone(scene: Scene) {
   const done = new Map<string, Done[]>();
-  const devices = () => scene.world.provider.account.world.devices();
+  const devices = () => scene.world.provider.world.devices();
   const machines = () => [...scene.world.bmdb.tables.machines.values()];
   function machineAt(host: string | null) {
     const device = devices().find(({ addresses }) => addresses.includes(host ?? ''));
@@ -72,7 +72,7 @@ export const OUTCOMES: readonly Rule[] = [
       return (step) => {
         const { what = null, deviceId = null } = deedOf(step, scene) ?? {};
         // It counts only if it was on: somebody else may have switched it off.
-        const { world } = scene.world.provider.account;
+        const { world } = scene.world.provider;
         if (what === 'off' && deviceId && world.device(deviceId)?.power === 'on') off.add(deviceId);
         if (step.kind !== 'look' || off.size === 0) return;
         const now = new Map<string, string>();
@@ -158,7 +158,7 @@ function whyUntrue(
     return isKnown ? null : 'its host key is another one';
   }
   if (change.kind === 'deprovisioned') {
-    const device = scene.world.provider.account.world.device(provided?.providerId ?? '');
+    const device = scene.world.provider.world.device(provided?.providerId ?? '');
     return device && !device.leaving ? `device ${device.id} is there` : null;
   }
   if (change.kind !== 'recovered' || change.unasked) return null;
@@ -176,7 +176,7 @@ function whyUntrue(
     case 'restartingAgent':
       return did('stop') || ran !== bootId ? null : 'no agent was stopped';
     case 'reinstalling': {
-      const device = scene.world.provider.account.world.device(provided?.providerId ?? '');
+      const device = scene.world.provider.world.device(provided?.providerId ?? '');
       const isNew = (device?.upAtMs ?? 0) >= (askedAtMs ?? Infinity);
       return isNew ? null : 'no new system has come up';
     }

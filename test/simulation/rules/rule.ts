@@ -42,7 +42,7 @@ export const isSteady = ({ daemons, recorder }: Scene, atMs: number, forMs: numb
 
 /** The tag that the device carries is not ours. */
 export function isForeign({ world: { provider, config } }: Scene, deviceId: string): boolean {
-  const device = provider.account.world.device(deviceId);
+  const device = provider.world.device(deviceId);
   const { instanceSetId } = config.providers[PROVIDER]!;
   return device !== undefined && device.tags[SET_ID_TAG] !== instanceSetId;
 }

@@ -44,7 +44,7 @@ function fails(failures: { waits: number[]; share?: number; process?: Process })
 /** One more device on each of these slots, all with the witness `w`. */
 function crowd({ world, pass }: Forged, ...slots: readonly string[]) {
   for (const reservationId of slots) {
-    world.provider.account.world.add({
+    world.provider.world.add({
       ...{ reservationId, hostname: 'b', initCommand: '', publicKey: '', fate: 'up' },
       ...{ tags: { [WITNESS_TAG]: 'w' }, isUp: true },
     });
@@ -143,7 +143,7 @@ const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
   },
   'ours-and-not-held: no tag': (forged) => {
     recovering(forged);
-    forged.world.provider.account.world.change(forged.device.id, { tags: {} });
+    forged.world.provider.world.change(forged.device.id, { tags: {} });
     return reboot(forged);
   },
   'ours-and-not-held: a hold': (forged) => {
@@ -259,7 +259,7 @@ const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
   'power-is-left-on': async ({ ask, device, world, pass, daemon }) => {
     daemon('a', healthy);
     await ask('a', 'provider.setPower', [device.id, 'off']);
-    world.provider.account.world.change(device.id, { power: 'off' });
+    world.provider.world.change(device.id, { power: 'off' });
     await pass(40);
   },
   'work-is-not-dropped': async ({ ask, pass, tables, machine, lease, daemon }) => {

@@ -1,13 +1,12 @@
-import {
-  CALL_FAULT_KINDS,
-  FAULT_KINDS,
-  FAULTS,
-  STUB_OPERATIONS,
-  type FaultKind,
-  type FaultSpec,
-} from '../../../src/adapters/provider/stub/fault-kinds.ts';
-import type { StubDevice } from '../../../src/adapters/provider/stub/device.ts';
 import { PROVIDER_STATUSES } from '../../../src/domain/machine.ts';
+import {
+  CALL_FAULTS,
+  DEVICE_FAULTS,
+  FAULTS,
+  OPERATIONS,
+  type FaultKind,
+} from '../../doubles/provider/faults.ts';
+import type { Device } from '../../doubles/provider/world.ts';
 import type { Simulation } from '../simulation.ts';
 import { deviceAt, slotAt } from '../targets.ts';
 import {
@@ -22,33 +21,22 @@ import {
   type StrikeKindSpec,
 } from './kind.ts';
 
-/** Faults that never end by themselves, or that do not belong to one call. */
-const ENDLESS: readonly FaultKind[] = ['held', 'reboot-loop', 'create-gap', 'list-gap'];
-/** Faults that the provider's contract forbids, or that last until somebody takes them back. */
-const UNFIT: readonly FaultKind[] = ['foreign-error', 'retry-time-far', 'tags-truncated'];
-const isFit = (kind: FaultKind) =>
-  ![...ENDLESS, ...UNFIT, 'tags-lower-cased', 'quota-changes', 'capacity-changes'].includes(kind);
-const CALL_FAULTS = CALL_FAULT_KINDS.filter(isFit);
+const kindsOf = <Kind extends FaultKind>(
+  faults: Readonly<Record<Kind, unknown>>,
+): readonly Kind[] => Object.keys(faults) as Kind[];
 /** Faults of certain operations alone, with each of these. */
-const OPERATION_FAULTS = FAULT_KINDS.filter(isFit).flatMap((kind) => {
-  const { operations = [] }: FaultSpec = FAULTS[kind];
-  return operations.map((operation) => [kind, operation] as const);
-});
+const OPERATION_FAULTS = kindsOf(FAULTS).flatMap((kind) =>
+  (FAULTS[kind].operations ?? []).map((operation) => [kind, operation] as const),
+);
 const LIST_FAULTS = OPERATION_FAULTS.filter(([, operation]) => operation === 'list');
 const ACTION_FAULTS = OPERATION_FAULTS.filter(([, operation]) => operation !== 'list');
 /** How long all calls fail, and for which reason; `unauthorized`: a token or certificate expired. */
 const OUTAGES: readonly FaultKind[] = ['server-error', 'unauthorized', 'rate-limit', 'hangs'];
-const DEVICE_FAULTS: readonly FaultKind[] = [
-  'power-lies',
-  'address-absent',
-  'address-duplicated',
-  'address-v6-only',
-];
 
 const onDevice = (
   perHour: number,
   draw: StrikeKindSpec['draw'],
-  strike: (device: StubDevice, numbers: Figures, simulation: Simulation) => string | null,
+  strike: (device: Device, numbers: Figures, simulation: Simulation) => string | null,
 ): StrikeKindSpec => ({
   perHour,
   draw,
@@ -64,8 +52,8 @@ export const PROVIDER = {
     draw: (random) => ({ ...figures('fault', 'operation')(random), times: between(random, 1, 6) }),
     strike({ world }, { fault, operation, times }) {
       const rule = {
-        fault: pick(CALL_FAULTS, fault!),
-        operation: pick([undefined, ...STUB_OPERATIONS], operation!),
+        fault: pick(kindsOf(CALL_FAULTS), fault!),
+        operation: pick([undefined, ...OPERATIONS], operation!),
         times: times!,
       };
       world.provider.inject(rule);
@@ -97,7 +85,7 @@ export const PROVIDER = {
       const kind = pick(OUTAGES, fault!);
       // A rate limit that is told is believed, so it is no longer than the outage.
       world.provider.inject({ fault: kind, ...(kind === 'rate-limit' && { amount: forMs! }) });
-      later(() => world.provider.account.faults.clear(kind), forMs!);
+      later(() => world.provider.faults.clear(kind), forMs!);
       return `every call ends with ${kind} for ${minutes(forMs!)}`;
     },
   },
@@ -105,9 +93,9 @@ export const PROVIDER = {
     0.4,
     lasting(5 * MINUTE, 60 * MINUTE, 'fault'),
     ({ id }, { fault, forMs }, { world, later }) => {
-      const kind = pick(DEVICE_FAULTS, fault!);
+      const kind = pick(kindsOf(DEVICE_FAULTS), fault!);
       world.provider.inject({ fault: kind, device: id });
-      later(() => world.provider.account.faults.clear(kind), forMs!);
+      later(() => world.provider.faults.clear(kind), forMs!);
       return `${kind} of device ${id} for ${minutes(forMs!)}`;
     },
   ),
@@ -131,7 +119,7 @@ export const PROVIDER = {
   }),
   'switched-off': onDevice(0.2, target, ({ id, power }, _, { world }) => {
     if (power === 'off') return null;
-    world.provider.account.world.power(id, 'off');
+    world.provider.world.power(id, 'off');
     return `somebody switches device ${id} off`;
   }),
   'device-vanishes': onDevice(0.3, figures('which', 'slot'), ({ id }, { slot }, { world }) => {

@@ -1,0 +1,111 @@
+import { type Clock, sleep } from '../../../src/adapters/clock/port.ts';
+import type { CallOptions } from '../../../src/adapters/provider/port.ts';
+import { ProviderError } from '../../../src/domain/errors.ts';
+import {
+  CALL_FAULTS,
+  type CallFaultKind,
+  type Faults,
+  type Occasion,
+  type Operation,
+  type Strike,
+} from './faults.ts';
+
+/** The way in of every call: its index, its latency, and what may happen to any call. */
+export interface Calls {
+  /** @param device that the call is about, if it is about one. */
+  run<T>(
+    operation: Operation,
+    device: string | null,
+    options: Pick<CallOptions, 'signal'>,
+    effect: (occasion: Occasion) => T | Promise<T>,
+  ): Promise<T>;
+  /** Calls so far. */
+  count(operation: Operation): number;
+}
+
+export interface CallsDeps {
+  readonly clock: Clock;
+  readonly faults: Faults;
+  /** Of every call. */
+  readonly latencyMs: number;
+}
+
+/** Faults that strike after the call was carried out. */
+const AFTERWARDS: readonly CallFaultKind[] = ['fails-after', 'reply-lost', 'hangs-after'];
+type DecisiveKind = Exclude<CallFaultKind, 'slow'>;
+const DECISIVE = Object.keys(CALL_FAULTS).filter((kind): kind is DecisiveKind => kind !== 'slow');
+
+/** Counts belong to the account: every instance that is open on it shares them. */
+export function createCalls({ clock, faults, latencyMs }: CallsDeps): Calls {
+  const counts = new Map<Operation, number>();
+
+  async function carryOut<T>(
+    occasion: Occasion,
+    asked: string,
+    { signal, effect }: { signal: AbortSignal; effect: () => T | Promise<T> },
+  ): Promise<T> {
+    const strike = faults.strike(occasion, ...DECISIVE);
+    if (!strike) return effect();
+    const { fault } = strike;
+    if (AFTERWARDS.includes(fault)) await effect();
+    if (fault !== 'hangs' && fault !== 'hangs-after') throw refusalOf(strike, asked, clock.now());
+    return aborted(signal).catch((cause: unknown) => {
+      const how = { cause, ...(fault === 'hangs-after' && { outcome: 'unknown' as const }) };
+      throw new ProviderError('aborted', `${asked} was aborted`, how);
+    });
+  }
+
+  return {
+    async run(operation, device, { signal }, effect) {
+      const call = (counts.get(operation) ?? 0) + 1;
+      counts.set(operation, call);
+      const occasion = { operation, call, device };
+      const asked = `${operation} ${device ?? ''}`.trimEnd();
+      try {
+        signal.throwIfAborted();
+        const waitMs = latencyMs + (faults.strike(occasion, 'slow')?.amount ?? 0);
+        if (waitMs > 0) await sleep(clock, waitMs, signal);
+        return await carryOut(occasion, asked, { signal, effect: () => effect(occasion) });
+      } catch (error) {
+        const isOwn = error instanceof ProviderError && error !== signal.reason;
+        if (isOwn || !signal.aborted) throw error;
+        throw new ProviderError('aborted', `${asked} was aborted`, { cause: error });
+      }
+    },
+    count: (operation) => counts.get(operation) ?? 0,
+  };
+}
+
+/** Rejects with the signal's reason when it aborts. */
+const aborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    const abort = () => reject(signal.reason as Error);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+  });
+
+/** What a call ends with that such a fault struck. */
+function refusalOf({ fault, amount, error }: Strike<DecisiveKind>, asked: string, nowMs: number) {
+  const refusal = (
+    kind: 'transient' | 'auth' | 'conflict',
+    why: string,
+    facets: ConstructorParameters<typeof ProviderError>[2] = {},
+  ) => new ProviderError(kind, `${asked}: ${why}`, facets);
+  switch (fault) {
+    case 'reply-lost':
+      return refusal('transient', 'the reply was lost', { outcome: 'unknown' });
+    case 'server-error':
+      return refusal('transient', '503 service unavailable', { outcome: 'unknown' });
+    case 'unauthorized':
+      return refusal('auth', '401, the token is not accepted');
+    case 'conflict':
+      return refusal('conflict', '409, something else is under way');
+    case 'rate-limit':
+    case 'rate-limit-past': {
+      const retryAt = new Date(nowMs + amount);
+      return refusal('transient', '429 too many requests', { rateLimit: { retryAt } });
+    }
+    default:
+      return error ?? refusal('transient', 'failed as scripted');
+  }
+}

@@ -1,0 +1,228 @@
+import type { Clock } from '../../../src/adapters/clock/port.ts';
+import type { Plan } from '../../../src/adapters/provider/port.ts';
+import { ProviderError } from '../../../src/domain/errors.ts';
+import type { ProviderStatus } from '../../../src/domain/machine.ts';
+import { type Tags, WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
+
+/** One piece of capacity, whether something is on it or not. */
+export interface Slot {
+  readonly id: string;
+  readonly plan: Plan;
+  /** Its last wipe went wrong: not usable any more. */
+  readonly broken: boolean;
+}
+
+/** What an installation puts on a device. */
+export interface Installation {
+  readonly initCommand: string;
+  readonly publicKey: string;
+}
+
+/** What an installation comes to. */
+export type Fate = 'up' | 'stuck' | 'broken';
+
+/** A device as it is; what is shown of it may differ. Never changed in place. */
+export interface Device {
+  readonly id: string;
+  /** In the order they were made, from 1. */
+  readonly number: number;
+  readonly reservationId: string;
+  readonly hostname: string;
+  readonly plan: Plan;
+  readonly tags: Tags;
+  /** Shown instead, for so many readings. */
+  readonly stale: { readonly tags: Tags; readonly left: number } | null;
+  readonly status: ProviderStatus;
+  readonly failed: boolean;
+  readonly power: 'on' | 'off';
+  readonly addresses: readonly string[];
+  readonly installation: Installation;
+  readonly boots: number;
+  /** When the system that runs now came up first; null: not yet. */
+  readonly upAtMs: number | null;
+  /** Given back, but in so many listings more. */
+  readonly leaving: { readonly listings: number } | null;
+}
+
+/** The machines behind the devices: told what happens to them. */
+export interface Machines {
+  /** It boots. Answers its addresses. */
+  up(device: Device): readonly string[];
+  down(device: Device, cause: 'reboot' | 'off' | 'reinstall' | 'gone'): void;
+}
+
+export interface WorldDeps {
+  readonly slots: readonly Slot[];
+  /** From a creation or a reinstallation to a running machine. */
+  readonly provisioningMs: number;
+  /** From giving back to being gone. */
+  readonly deprovisioningMs: number;
+  readonly clock: Clock;
+  readonly machines: Machines;
+  newId(): string;
+}
+
+export interface DeviceOrder extends Installation {
+  readonly reservationId: string;
+  readonly hostname: string;
+  readonly tags: Tags;
+  /** Given when an id is to come back; a new one when absent. */
+  readonly id?: string | undefined;
+  readonly fate: Fate;
+  /** It runs already. */
+  readonly isUp?: boolean;
+}
+
+/** The hardware in virtual time, without faults and without rules of access. */
+export type World = ReturnType<typeof createWorld>;
+
+export function createWorld(deps: WorldDeps) {
+  const { clock, machines } = deps;
+  const slots = new Map(deps.slots.map((slot) => [slot.id, slot]));
+  const everKnown = new Set(slots.keys());
+  const devices = new Map<string, Device>();
+  /** Ids of devices. */
+  const bySlot = new Map<string, string>();
+  const formerIds: string[] = [];
+  /** What happens to a device next: at most one thing. */
+  const timers = new Map<string, unknown>();
+  let made = 0;
+
+  function need(id: string): Device {
+    const device = devices.get(id);
+    if (device) return device;
+    throw new ProviderError('not-found', `no device ${id}`);
+  }
+
+  function change(id: string, patch: Partial<Device>): Device {
+    const changed = { ...need(id), ...patch };
+    devices.set(id, changed);
+    return changed;
+  }
+
+  function cancel(id: string) {
+    clock.clearTimeout(timers.get(id));
+    timers.delete(id);
+  }
+
+  function next(id: string, fn: () => void, delayMs: number) {
+    cancel(id);
+    const run = () => {
+      timers.delete(id);
+      if (devices.has(id)) fn();
+    };
+    timers.set(id, clock.setTimeout(run, delayMs));
+  }
+
+  function install(id: string, fate: Fate) {
+    if (fate === 'stuck') cancel(id);
+    else if (fate === 'up' && deps.provisioningMs === 0) comeUp(id);
+    else next(id, () => (fate === 'up' ? comeUp(id) : fail(id)), deps.provisioningMs);
+  }
+
+  function comeUp(id: string) {
+    change(id, { status: 'Running', upAtMs: clock.now() });
+    boot(id);
+  }
+
+  /** Broken, for good. */
+  function fail(id: string) {
+    cancel(id);
+    change(id, { status: 'ProvisioningFailedPermanent', failed: true, power: 'off' });
+  }
+
+  function boot(id: string) {
+    const booted = change(id, { power: 'on', boots: need(id).boots + 1 });
+    change(id, { addresses: machines.up(booted) });
+  }
+
+  function down(id: string, cause: Parameters<Machines['down']>[1]) {
+    cancel(id);
+    machines.down(need(id), cause);
+  }
+
+  /** Gone at once; its slot is free again, or gone too, or broken. */
+  function remove(id: string, slot: 'free' | 'gone' | 'broken' = 'free') {
+    const device = devices.get(id);
+    if (!device) return;
+    down(id, 'gone');
+    devices.delete(id);
+    bySlot.delete(device.reservationId);
+    formerIds.unshift(id);
+    const held = slots.get(device.reservationId);
+    if (slot === 'gone') slots.delete(device.reservationId);
+    else if (held) slots.set(held.id, { ...held, broken: slot === 'broken' });
+  }
+
+  return {
+    slots: (): readonly Slot[] => [...slots.values()],
+    slot: (id: string): Slot | undefined => slots.get(id),
+    /** Whether it was ever capacity here. */
+    knows: (slotId: string): boolean => everKnown.has(slotId),
+    devices: (): readonly Device[] => [...devices.values()],
+    device: (id: string): Device | undefined => devices.get(id),
+    need,
+    /** Of several on one slot the last one. */
+    onSlot: (slotId: string): Device | undefined => devices.get(bySlot.get(slotId) ?? ''),
+    /** Capacity that can be had. */
+    free: (): readonly Slot[] =>
+      [...slots.values()].filter(({ id, broken }) => !broken && !bySlot.has(id)),
+    /** The first one made that carries this witness. */
+    witnessed: (witness: string): Device | undefined =>
+      [...devices.values()].find(({ tags }) => tags[WITNESS_TAG] === witness),
+    /** The id that ended last. */
+    formerId: (): string | undefined => formerIds[0],
+    change,
+    add({ reservationId, hostname, tags, fate, id, isUp, ...installation }: DeviceOrder): Device {
+      made += 1;
+      const { plan } = slots.get(reservationId)!;
+      const named = { id: id ?? deps.newId(), number: made, reservationId, hostname };
+      devices.set(named.id, { ...FRESH, ...named, plan, tags, installation });
+      bySlot.set(reservationId, named.id);
+      install(named.id, fate);
+      if (isUp) {
+        cancel(named.id);
+        comeUp(named.id);
+      }
+      return need(named.id);
+    },
+    reinstall(id: string, installation: Installation, fate: Fate) {
+      down(id, 'reinstall');
+      change(id, { status: 'Provisioning', failed: false, upAtMs: null, installation });
+      install(id, fate);
+    },
+    fail,
+    reboot(id: string) {
+      down(id, 'reboot');
+      next(id, () => boot(id), 0);
+    },
+    power(id: string, want: 'on' | 'off') {
+      down(id, 'off');
+      if (want === 'off') return void change(id, { power: 'off', status: 'Stopped' });
+      change(id, { power: 'on', status: 'Running' });
+      next(id, () => boot(id), 0);
+    },
+    /** Begins to go away. */
+    give(id: string) {
+      if (deps.deprovisioningMs === 0) return remove(id);
+      down(id, 'off');
+      change(id, { status: 'Missing' });
+      next(id, () => remove(id), deps.deprovisioningMs);
+    },
+    remove,
+    close() {
+      for (const id of timers.keys()) cancel(id);
+    },
+  };
+}
+
+const FRESH = {
+  stale: null,
+  status: 'Provisioning',
+  failed: false,
+  power: 'off',
+  addresses: [],
+  boots: 0,
+  upAtMs: null,
+  leaving: null,
+} as const satisfies Partial<Device>;
