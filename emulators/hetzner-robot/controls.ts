@@ -8,7 +8,6 @@ import { type Fault, OF_THE_PORT, parseFaultRule } from './fault-rules.ts';
 import type { Door } from './http/door.ts';
 import type { Machine } from './machine/machine.ts';
 import type { ServerSnapshot } from './options.ts';
-import { textToBytes } from './shell/process.ts';
 import { armed, type Server } from './world.ts';
 
 export interface ControlsDeps {
@@ -72,18 +71,9 @@ export function createControls(deps: ControlsDeps): Controls & { block(): void; 
     },
     press: (number, type) => machineOf(number).reset(type),
     crash: (number) => machineOf(number).crash(),
-    console: (number, line, stdin = '') => machineOf(number).console(line, stdin),
     rename(number, name) {
       const server = serverOf(number);
       server.name = server.shownName = name;
-    },
-    cancel(number, isCancelled) {
-      serverOf(number).cancelled = isCancelled;
-    },
-    readDisk(number, path) {
-      const disk = machineOf(number).disk();
-      if (!disk) throw new Error(`nothing is on the drives of server ${number}`);
-      return textToBytes(disk.read(path)).toString('utf8');
     },
     play(device, argv) {
       const isScript = argv.length === 2 && argv[0] === 'sh' && argv[1] === '-s';
@@ -118,7 +108,7 @@ const snapshotOf = (server: Server, machine: Machine, nowMs: number): ServerSnap
   product: server.product,
   dc: server.dc,
   address: server.ip,
-  armed: armed(server, nowMs)?.kind ?? null,
+  isArmed: armed(server, nowMs) !== null,
   wwns: server.drives.map(({ wwn }) => wwn),
   ...machine.state(),
 });

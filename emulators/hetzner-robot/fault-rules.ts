@@ -61,7 +61,6 @@ const effect = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('nullFields'), fields: z.array(z.string()).min(1) }),
   /** The images of the rescue system do not hold it any more. Default: none of them. */
   z.strictObject({ type: z.literal('imageGone'), image: z.string().optional() }),
-  z.strictObject({ type: z.literal('operatingStatus'), shows: z.string() }),
   /** All requests of the user are counted as one class. */
   z.strictObject({ type: z.literal('limitPerUser'), max: z.int().min(0) }),
 ]);

@@ -1,14 +1,13 @@
 import type { JournalEntry } from '../kit/journal.ts';
 import type { EmulatorLog } from '../kit/log.ts';
 import type { EmulatorClock, ManualClock } from '../kit/clock.ts';
-import type { Play, Played } from '../hosts/commands.ts';
+import type { Play } from '../hosts/commands.ts';
 import type { ListenAt } from '../kit/listen.ts';
 import type { Credentials } from './core.ts';
 import type { Fault, FaultRule } from './fault-rules.ts';
-import type { DiskHosts } from './machine/disk-hosts.ts';
-import type { MachineState } from './machine/machine.ts';
+import type { DiskHosts, MachineState } from './machine/machine.ts';
 import type { Timings } from './machine/timings.ts';
-import type { BootKind, ResetType, ServerSeed } from './world.ts';
+import type { ResetType, ServerSeed } from './world.ts';
 
 export interface RobotEmulatorOptions {
   /** Of the API; the admin API takes the next port. 0: free ones. */
@@ -54,8 +53,8 @@ export interface ServerSnapshot extends MachineState {
   readonly dc: string;
   /** Null: it has no IPv4 address. */
   readonly address: string | null;
-  /** What boots from the network next; null: nothing. */
-  readonly armed: BootKind | null;
+  /** Whether the rescue system boots next. */
+  readonly isArmed: boolean;
   readonly wwns: readonly string[];
 }
 
@@ -82,15 +81,8 @@ export interface RobotEmulator {
   press(server: number, type: ResetType): void;
   /** The kernel of what runs ends; it answers connections, and nothing else. @throws {Error} unknown. */
   crash(server: number): void;
-  /**
-   * Carries out a command line on what runs, as SSH would, without any. @throws {Error} nothing runs.
-   */
-  console(server: number, line: string, stdin?: string): Promise<Played>;
   /** Another one works in the account: the name is set, no request is made. @throws {Error} unknown. */
   rename(server: number, name: string): void;
-  cancel(server: number, isCancelled: boolean): void;
-  /** What a file of the system on the drives holds. @throws {Error} there is none. */
-  readDisk(server: number, path: string): string;
   /**
    * Plays a script for a shell on a system that `hosts` play, by `sh -s` alone: on files of its own,
    * which hold what was installed. Undefined: it is another command.

@@ -16,14 +16,9 @@ export interface AccountKey {
   readonly createdMs: number;
 }
 
-export type BootKind = 'rescue' | 'linux';
-
-/** What a machine boots from the network, once. */
+/** The rescue system that a machine boots from the network, once. */
 export interface BootConfig {
-  readonly kind: BootKind;
-  /** `os` of rescue, `dist` of linux. */
   readonly system: string;
-  readonly lang: string;
   readonly keys: readonly AccountKey[];
   readonly password: string;
   /** OpenSSH PEM: what the rescue system will show. */
@@ -56,8 +51,6 @@ export interface Server {
   /** Where it is reached; null: it has no IPv4 address. */
   ip: string | null;
   readonly ipv6Net: string;
-  /** What reverse DNS says of `ip`. */
-  ptr: string | null;
   /** Null: it cannot be reset from outside. */
   readonly resetTypes: readonly ResetType[] | null;
   /** Whether a rescue system can be armed. */
@@ -66,7 +59,6 @@ export interface Server {
   /** What is on its drives at first. */
   readonly first: 'stranger' | 'nothing';
   boot: BootConfig | null;
-  readonly lastBoot: Record<BootKind, BootConfig | null>;
 }
 
 /** What a test wants otherwise than usual. */
@@ -115,7 +107,6 @@ export function createWorld({ servers, ids, freePrefix }: Genesis): Server[] {
       cancelled: false,
       paidUntil: '2027-01-31',
       ip: null,
-      ptr: null,
       ipv6Net: `2a01:4f8:${ids.hex(3)}:${ids.hex(4)}::`,
       resetTypes: ['sw', 'hw', 'man'],
       hasRescue: true,
@@ -126,7 +117,6 @@ export function createWorld({ servers, ids, freePrefix }: Genesis): Server[] {
       })),
       first: 'stranger',
       boot: null,
-      lastBoot: { rescue: null, linux: null },
       ...rest,
       name,
       shownName: name,

@@ -65,12 +65,6 @@ function create({ core, form }: Call): Answer {
   return { status: 201, body: { key: keyDetail(key) } };
 }
 
-function rename(call: Call): Answer {
-  const key = keyOf(call);
-  key.name = textField(call.form, 'name');
-  return { status: 200, body: { key: keyDetail(key) } };
-}
-
 function remove(call: Call): Answer {
   call.core.keys.delete(keyOf(call).fingerprint);
   return { status: 200 };
@@ -81,7 +75,6 @@ export const KEY_ROUTES: readonly Route[] = [
   {
     path: '/key/{fingerprint}',
     GET: (call) => ({ status: 200, body: { key: keyDetail(keyOf(call)) } }),
-    POST: rename,
     DELETE: remove,
   },
 ];

@@ -14,8 +14,6 @@ export const LIMITS: Readonly<Record<string, number>> = {
   'GET /key': 500,
   'POST /key': 200,
   'DELETE /key': 200,
-  'GET /wol': 500,
-  'POST /wol': 10,
 };
 
 /** How many requests were let through in the last hour. */

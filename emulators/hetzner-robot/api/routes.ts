@@ -1,14 +1,169 @@
-import type { Route } from '../core.ts';
-import { BOOT_ROUTES } from './boot-routes.ts';
+import { randomBytes } from 'node:crypto';
+import { generateHostKey } from '../../hosts/keys.ts';
+import { type Answer, type Call, type Route, subjectOf } from '../core.ts';
+import {
+  type AccountKey,
+  armed,
+  type BootConfig,
+  RESET_TYPES,
+  type ResetType,
+  type Server,
+} from '../world.ts';
+import { choiceField, listField, textField } from './form.ts';
 import { KEY_ROUTES } from './key-routes.ts';
-import { RESET_ROUTES } from './reset-routes.ts';
-import { SERVER_ROUTES } from './server-routes.ts';
-import { SIDE_ROUTES } from './side-routes.ts';
+import { errorBody, invalidInput, notFound, RobotError, serverNotFound } from './robot-error.ts';
+import {
+  linuxView,
+  placeOf,
+  RESCUE_SYSTEMS,
+  rescueView,
+  resetView,
+  serverDetail,
+  serverView,
+} from './views.ts';
+
+const LATE_MS = 30_000;
+const CUT_LENGTH = 20;
+
+const ok = (body: unknown): Answer => ({ status: 200, body });
+
+/** The server of a path. @throws {RobotError} 404. */
+export function serverOf({ servers, faults }: Call['core'], text: string | undefined): Server {
+  const server = servers.find(({ number }) => String(number) === text);
+  if (!server) throw serverNotFound();
+  const isAll = ({ from }: { readonly from: string }) => from === 'account';
+  if (faults.strikeOne(['serverGone'], subjectOf(server), isAll)) throw serverNotFound();
+  return server;
+}
+
+function list(call: Call): Answer {
+  const shown = call.core.servers.filter((server) => !call.strikeOf(server, 'serverGone'));
+  if (shown.length === 0) throw serverNotFound();
+  return ok(shown.map((server) => ({ server: serverView(call, server) })));
+}
+
+function rename(call: Call): Answer {
+  const server = call.server();
+  const { clock, nameLength } = call.core;
+  const wanted = textField(call.form, 'server_name').slice(0, nameLength);
+  const fault = call.strike('rename');
+  if (fault?.does !== 'ignored') {
+    server.name = fault?.does === 'cut' ? wanted.slice(0, fault.length ?? CUT_LENGTH) : wanted;
+    const show = () => void (server.shownName = server.name);
+    if (fault?.does === 'late') clock.setTimeout(show, fault.ms ?? LATE_MS);
+    else show();
+  }
+  const answer = ok({ server: serverDetail(call, server) });
+  const taken = call.strike('nameTaken');
+  if (taken) server.name = server.shownName = taken.name;
+  return answer;
+}
+
+function listResets({ core }: Call): Answer {
+  const found = core.servers.filter(({ resetTypes }) => resetTypes !== null);
+  if (found.length === 0) throw notFound('Reset');
+  return ok(found.map((server) => ({ reset: resetView(server) })));
+}
+
+/** @throws {RobotError} 404. */
+function resettable(call: Call): Server & { readonly resetTypes: readonly ResetType[] } {
+  const server = call.server();
+  const { resetTypes } = server;
+  if (!resetTypes) throw new RobotError(404, 'RESET_NOT_AVAILABLE', 'no reset option');
+  return { ...server, resetTypes };
+}
+
+function showReset(call: Call): Answer {
+  const server = resettable(call);
+  const { power } = call.core.machines.get(server.number)!.state();
+  const status = power === 'on' ? 'running' : 'shut off';
+  return ok({ reset: { ...resetView(server), operating_status: status } });
+}
+
+function reset(call: Call): Answer {
+  const server = resettable(call);
+  const text = textField(call.form, 'type');
+  const type = RESET_TYPES.find((one) => one === text);
+  if (!type || !server.resetTypes.includes(type)) throw invalidInput({ invalid: ['type'] });
+  const machine = call.core.machines.get(server.number)!;
+  if (call.strike('manualReset') || machine.state().isManual) {
+    throw new RobotError(409, 'RESET_MANUAL_ACTIVE', 'a manual reset is already active');
+  }
+  const fault = call.strike('reset');
+  if (fault?.does !== 'ignored') machine.reset(type);
+  if (fault?.does === 'failsThoughDone') {
+    const failed = new RobotError(500, 'RESET_FAILED', 'resetting failed due to an internal error');
+    return { status: failed.status, body: errorBody(failed) };
+  }
+  return ok({ reset: { ...placeOf(server), type } });
+}
+
+/** @throws {RobotError} 404. */
+function bootable(call: Call): Server {
+  const server = call.server();
+  if (server.hasRescue) return server;
+  throw new RobotError(404, 'BOOT_NOT_AVAILABLE', 'no boot configuration available');
+}
+
+function showBoots(call: Call): Answer {
+  const server = bootable(call);
+  const others = { vnc: null, windows: null, plesk: null, cpanel: null };
+  return ok({ boot: { rescue: rescueView(call, server), linux: linuxView(server), ...others } });
+}
+
+const showRescue = (call: Call): Answer => ok({ rescue: rescueView(call, bootable(call)) });
+
+/** @throws {RobotError} 400: a key that the account does not have. */
+function keysOf({ core, form }: Call): AccountKey[] {
+  return listField(form, 'authorized_key').map((text) => {
+    const key = core.keys.get(text);
+    if (!key) throw invalidInput({ invalid: ['authorized_key'] });
+    return key;
+  });
+}
+
+function arm(call: Call): Answer {
+  const server = bootable(call);
+  const { core, form } = call;
+  const system = choiceField(form, 'os', RESCUE_SYSTEMS);
+  const keys = keysOf(call);
+  const nowMs = core.clock.now();
+  if (armed(server, nowMs)) {
+    throw new RobotError(409, 'BOOT_ALREADY_ENABLED', 'a boot configuration is already active');
+  }
+  const password = randomBytes(12).toString('base64url');
+  const boot: BootConfig = {
+    ...{ system, keys, password, hostKey: generateHostKey(), armedMs: nowMs, bootedMs: null },
+  };
+  server.boot = boot;
+  const answer = ok({ rescue: rescueView(call, server) });
+  const fault = call.strike('rescueDisarms');
+  const leave = () => {
+    if (server.boot === boot) server.boot = null;
+  };
+  if (fault?.afterMs) core.clock.setTimeout(leave, fault.afterMs);
+  else if (fault) leave();
+  return answer;
+}
+
+function disarm(call: Call): Answer {
+  const server = bootable(call);
+  server.boot = null;
+  return ok({ rescue: rescueView(call, server) });
+}
 
 export const ROUTES: readonly Route[] = [
-  ...SERVER_ROUTES,
-  ...RESET_ROUTES,
-  ...BOOT_ROUTES,
+  { path: '/server', GET: list },
+  {
+    path: '/server/{n}',
+    GET: (call) => ok({ server: serverDetail(call, call.server()) }),
+    POST: rename,
+  },
+  { path: '/reset', GET: listResets },
+  { path: '/reset/{n}', GET: showReset, POST: reset },
+  { path: '/boot/{n}', GET: showBoots },
+  { path: '/boot/{n}/rescue', GET: showRescue, POST: arm, DELETE: disarm },
+  // An unattended installation is never armed here, so there is nothing to disarm.
+  { path: '/boot/{n}/linux', DELETE: (call) => ok({ linux: linuxView(bootable(call)) }) },
   ...KEY_ROUTES,
-  ...SIDE_ROUTES,
 ];

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { publicBlobOf } from '../../hosts/keys.ts';
 import type { Call } from '../core.ts';
-import { type AccountKey, armed, type BootConfig, type BootKind, type Server } from '../world.ts';
+import { type AccountKey, armed, type BootConfig, type Server } from '../world.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -68,41 +68,34 @@ export const keyDetail = (key: AccountKey): Json => ({
 
 /** What may be chosen. */
 export const RESCUE_SYSTEMS = ['linux', 'linuxold', 'vkvm'];
-export const DISTRIBUTIONS = ['Debian 12 base', 'Debian 13 base', 'Ubuntu 24.04 LTS base'];
-export const LANGUAGES = ['en', 'de'];
-export const KEYBOARDS = ['us', 'de', 'uk', 'fr', 'jp'];
 
-/** A boot configuration: lists of what may be chosen while it is not active, else what was. */
-export function bootView(call: Call, server: Server, kind: BootKind): Json {
+/** Lists of what may be chosen while it is not active, else what was. */
+export function rescueView(call: Call, server: Server): Json {
   const boot = armed(server, call.core.clock.now());
-  const active = boot?.kind === kind ? boot : null;
-  return { ...configView(call, server, kind, active), active: active !== null };
-}
-
-export function configView(
-  call: Call,
-  server: Server,
-  kind: BootKind,
-  config: BootConfig | null,
-): Json {
-  const chosen =
-    kind === 'rescue'
-      ? { os: config ? config.system : RESCUE_SYSTEMS }
-      : { dist: config ? config.system : DISTRIBUTIONS, lang: config ? config.lang : LANGUAGES };
   return {
     ...placeOf(server),
-    ...chosen,
-    arch: config ? 64 : [64, 32],
-    active: false,
-    password: config?.password ?? null,
-    authorized_key: (config?.keys ?? []).map((key) => ({ key: keyView(key) })),
-    host_key: config && kind === 'rescue' ? hostKeysOf(call, server, config) : [],
-    boot_time: dateOf(config?.bootedMs ?? null),
+    os: boot ? boot.system : RESCUE_SYSTEMS,
+    arch: boot ? 64 : [64, 32],
+    active: boot !== null,
+    password: boot?.password ?? null,
+    authorized_key: (boot?.keys ?? []).map((key) => ({ key: keyView(key) })),
+    host_key: boot ? hostKeysOf(call, server, boot) : [],
+    boot_time: null,
   };
 }
 
-const dateOf = (atMs: number | null): string | null =>
-  atMs === null ? null : new Date(atMs).toISOString();
+/** An unattended installation, which nobody arms. */
+export const linuxView = (server: Server): Json => ({
+  ...placeOf(server),
+  dist: ['Debian 12 base', 'Debian 13 base', 'Ubuntu 24.04 LTS base'],
+  lang: ['en', 'de'],
+  arch: [64, 32],
+  active: false,
+  password: null,
+  authorized_key: [],
+  host_key: [],
+  boot_time: null,
+});
 
 /** Empty, as in every known example, unless a fault says otherwise. */
 function hostKeysOf(call: Call, server: Server, { hostKey }: BootConfig): readonly unknown[] {
@@ -113,12 +106,3 @@ function hostKeysOf(call: Call, server: Server, { hostKey }: BootConfig): readon
   if (fault.form === 'text') return [fingerprint];
   return [{ key: { fingerprint, type: 'ED25519', size: 256 } }];
 }
-
-export const vncView = (server: Server): Json => ({
-  ...placeOf(server),
-  dist: ['centos-9', 'Fedora-41'],
-  arch: [64],
-  lang: ['en_US', 'de_DE'],
-  active: false,
-  password: null,
-});

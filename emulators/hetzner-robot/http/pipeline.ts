@@ -5,7 +5,7 @@ import { comesBefore, createWaits, spoil } from '../../kit/wire-faults.ts';
 import { parseForm } from '../api/form.ts';
 import { createLogins } from '../api/logins.ts';
 import { errorBody, notFound, RobotError } from '../api/robot-error.ts';
-import { serverOf } from '../api/server-routes.ts';
+import { serverOf } from '../api/routes.ts';
 import type { Call, Core, Form, Handler, Route } from '../core.ts';
 import type { EffectOf, EffectType, Subject } from '../fault-rules.ts';
 

@@ -1,30 +1,46 @@
+import { quote } from 'shell-quote';
 import type { Activity } from '../../redfish/machines/activity.ts';
 import type { EmulatorClock } from '../../kit/clock.ts';
 import type { EmulatorLog } from '../../kit/log.ts';
-import type { Play, Played } from '../../hosts/commands.ts';
+import type { Play } from '../../hosts/commands.ts';
 import { createDoor } from '../../hosts/door.ts';
 import type { HostDoor } from '../../hosts/host.ts';
 import { generateHostKey, readKey } from '../../hosts/keys.ts';
 import { listenSsh } from '../../hosts/ssh-server.ts';
 import type { EffectOf, FaultEffect, Faults } from '../fault-rules.ts';
-import type { Files } from '../shell/files.ts';
-import type { Host, Program } from '../shell/process.ts';
 import { armed, type BootConfig, type ResetType, type Server } from '../world.ts';
-import { BOOT_ID_PATH, IMAGES, mountKernel, rescueTree, systemTree } from './disk-tree.ts';
-import type { DiskHosts } from './disk-hosts.ts';
-import { blankDrive, type Drive, type NamedDrive } from './drives.ts';
-import { powerPrograms } from './power-programs.ts';
-import { rescuePrograms } from './rescue-programs.ts';
 import {
-  playLine,
-  playWords,
-  runQuietly,
-  type System,
-  type SystemDeps,
-  visitOf,
-} from './system.ts';
+  AUTHORIZED_KEYS_PATH,
+  BOOT_ID_PATH,
+  type Drive,
+  IMAGES,
+  type NamedDrive,
+  rescueTree,
+  systemTree,
+  type Tree,
+} from './disk.ts';
+import { powerPrograms, rescuePrograms } from './programs.ts';
+import { playLine, startSystem, type System, type SystemDeps, visitOf } from './system.ts';
 import type { Timings } from './timings.ts';
-import { scriptsOf, wantedUnits } from './units.ts';
+import { scriptOf, wantedUnits } from './units.ts';
+
+/** The systems of drives that other parts of a simulator play. */
+export interface DiskHosts {
+  /** A system was installed, and is not booted yet. */
+  reinstalled(device: string, system: InstalledSystem): Promise<void>;
+  up(device: string): Promise<void>;
+  down(device: string): Promise<void>;
+  /** Of its last boot. */
+  bootId?(device: string): string | undefined;
+  isHanging?(device: string): boolean;
+}
+export interface InstalledSystem {
+  readonly id: string;
+  readonly hostname: string;
+  readonly authorizedKeys: readonly string[];
+  /** The script of its first boot. */
+  readonly userdata: string | null;
+}
 
 /** What a machine does now. `nothing`: there is nothing that it could boot. */
 export type Phase = 'off' | 'post' | 'starting' | 'rescue' | 'disk' | 'nothing' | 'ending';
@@ -48,12 +64,6 @@ export interface MachineState {
 export interface Machine {
   state(): MachineState;
   reset(type: ResetType): void;
-  /** By the network: turns it on. */
-  wake(): void;
-  /** What is on the drive that it boots; null: nothing. */
-  disk(): Files | null;
-  /** Carries out a command line on what runs, as SSH would. @throws {Error} nothing runs. */
-  console(line: string, stdin: string): Promise<Played>;
   /** The kernel ends: nothing is heeded but the reset button and the power. */
   crash(): void;
   /** A command for the system that others play; undefined: it does not run. */
@@ -76,10 +86,11 @@ export interface MachineDeps {
 }
 
 const MANUAL_MS = 30 * 60_000;
+const HOUR_MS = 3_600_000;
 
 export function createMachine(server: Server, deps: MachineDeps): Machine {
   const { clock, timings, faults, activity, log, place, hosts } = deps;
-  const drives: Drive[] = server.drives.map(blankDrive);
+  const drives: Drive[] = server.drives.map((seed) => ({ ...seed, partitions: 0, system: null }));
   const device = String(server.number);
   let power: 'on' | 'off' = 'on';
   let phase: Phase = 'post';
@@ -90,10 +101,8 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
   let manualUntilMs = 0;
   let timer: unknown;
   const resets: { atMs: number; type: ResetType }[] = [];
-  /** Systems whose first boot is still to come. */
-  const fresh = new WeakSet<Files>();
-  /** Those that others play. */
-  const played = new WeakSet<Files>();
+  /** Systems that others play. */
+  const played = new WeakSet<Tree>();
   let told: Promise<void> = Promise.resolve();
 
   const strike = <T extends FaultEffect['type']>(
@@ -116,7 +125,12 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
 
   const systemDeps: SystemDeps = {
     log,
-    run: activity.run,
+    activity,
+    sleep: async (ms, signal) => {
+      for (let left = ms / deps.pace; left > 0; left -= HOUR_MS) {
+        await activity.wait(clock, Math.min(left, HOUR_MS), signal);
+      }
+    },
     hangs: () => isCrashed || strike('commandHangs') !== undefined,
   };
   const door: HostDoor | null =
@@ -157,17 +171,16 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
       server.boot = null;
       config.bootedMs = clock.now();
       phase = 'starting';
-      if (config.kind === 'linux') later(timings.installMs, () => installStock(config));
-      else later(timings.rescueBootMs - timings.postMs, () => startRescue(config, named));
+      later(timings.rescueBootMs - timings.postMs, () => startRescue(config, named));
       return;
     }
-    const files = named.find(({ drive }) => drive.system)?.drive.system;
-    if (!files) {
+    const tree = named.find(({ drive }) => drive.system)?.drive.system;
+    if (!tree) {
       phase = 'nothing';
       return;
     }
     phase = 'starting';
-    later(timings.diskBootMs - timings.postMs, () => startDisk(files, named));
+    later(timings.diskBootMs - timings.postMs, () => startDisk(tree));
   }
 
   /** As this boot's kernel finds and names them. */
@@ -181,44 +194,16 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
       .filter((_one, n) => !missing || n !== (missing.drive ?? 0));
   }
 
-  function newSystem(
+  function start(
     kind: System['kind'],
-    files: Files,
-    named: readonly NamedDrive[],
-    programs: Readonly<Record<string, Program>>,
+    tree: Tree,
+    programs: Parameters<typeof startSystem>[1] = () => ({}),
   ): System {
-    const ending = new AbortController();
-    const bootId = deps.uuid();
-    let hostname = files.read('/etc/hostname').trim();
-    mountKernel(files, bootId, named);
-    const host: Host = {
-      files,
-      signal: ending.signal,
-      hostname: () => hostname,
-      setHostname: (name) => void (hostname = name),
-      now: clock.now,
-      sleep: (ms) => sleep(ms / deps.pace, ending.signal),
-      apart: activity.apart,
-      programs: { ...powerPrograms({ reboot, powerOff }), ...programs },
-      background(work) {
-        activity.run(async () => {
-          try {
-            await work;
-          } catch (err) {
-            if (!ending.signal.aborted) log.error({ err }, 'a job failed');
-          }
-        });
-      },
-    };
-    const end = () => ending.abort(new Error('the machine ended'));
-    return { kind, bootId, host, end };
-  }
-
-  const HOUR_MS = 3_600_000;
-  async function sleep(ms: number, signal: AbortSignal): Promise<void> {
-    for (let left = ms; left > 0; left -= HOUR_MS) {
-      await activity.wait(clock, Math.min(left, HOUR_MS), signal);
-    }
+    boots++;
+    phase = kind;
+    const power = powerPrograms({ reboot, powerOff });
+    const all: typeof programs = (sleep) => ({ ...power, ...programs(sleep) });
+    return (system = startSystem({ kind, tree, bootId: deps.uuid() }, all, systemDeps));
   }
 
   function startRescue({ hostKey, keys }: BootConfig, named: readonly NamedDrive[]): void {
@@ -227,80 +212,57 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
       does === 'none' ? [] : does === 'foreign' ? [foreignKey()] : keys.map(({ data }) => data);
     const gone = strike('imageGone');
     const images = IMAGES.filter((image) => !gone || (gone.image ?? image) !== image);
-    const files = rescueTree({ hostname: 'rescue', hostKey, authorizedKeys: lines }, images);
-    const programs = rescuePrograms({
-      drives: named,
-      installMs: timings.installMs * deps.pace,
-      fault: () => strike('installimage')?.does,
-      installed() {
-        installs++;
-        const installed = named.find(({ drive }) => drive.system)!.drive.system!;
-        fresh.add(installed);
-        if (hosts) handOver(installed, hosts);
-      },
-    });
-    boots++;
-    phase = 'rescue';
-    system = newSystem('rescue', files, named, programs);
+    const tree = rescueTree(hostKey, lines, images);
+    const started: System = start('rescue', tree, (sleep) =>
+      rescuePrograms({
+        drives: named,
+        files: tree.files,
+        installMs: timings.installMs * deps.pace,
+        sleep,
+        fault: () => strike('installimage')?.does,
+        runInside: (installed, path) => started.shellIn(installed)(path),
+        installed(installed) {
+          installs++;
+          if (hosts) handOver(installed, hosts);
+        },
+      }),
+    );
     void tell(() => door?.open());
   }
 
   /** Others play what was installed. */
-  function handOver(files: Files, to: DiskHosts): void {
-    played.add(files);
-    const scripts = scriptsOf(files, wantedUnits(files, true));
-    const installed = {
-      id: device,
-      hostname: files.read('/etc/hostname').trim(),
-      authorizedKeys: files.read('/root/.ssh/authorized_keys').split('\n').filter(Boolean),
-      userdata: scripts[0] ?? null,
-    };
-    void tell(() => to.reinstalled(device, installed));
+  function handOver(tree: Tree, to: DiskHosts): void {
+    played.add(tree);
+    const { files, hostname } = tree;
+    void tell(async () => {
+      const keys = await files.readFile(AUTHORIZED_KEYS_PATH);
+      const userdata = await scriptOf(files, await wantedUnits(files));
+      const authorizedKeys = keys.split('\n').filter(Boolean);
+      await to.reinstalled(device, { id: device, hostname, authorizedKeys, userdata });
+    });
   }
 
-  function startDisk(files: Files, named: readonly NamedDrive[]): void {
-    boots++;
-    const started = newSystem('disk', files, named, {});
-    system = started;
-    phase = 'disk';
-    const isFirst = fresh.delete(files);
-    const units = wantedUnits(files, isFirst);
-    const play = async (isBeforeSsh: boolean) => {
-      for (const unit of units.filter((one) => one.isBeforeSsh === isBeforeSsh)) {
-        for (const line of unit.commands) {
-          const status = await runQuietly(line.replace(/^[-@+!]+/, ''), started.host);
-          if (status !== 0 && !line.startsWith('-')) break;
+  function startDisk(tree: Tree): void {
+    const started = start('disk', tree);
+    const bootUp = async () => {
+      for (const commands of await wantedUnits(tree.files)) {
+        for (const line of commands) {
+          if ((await started.shell(line)).exitCode !== 0) break;
         }
       }
+      if (system !== started) return;
+      const plays = hosts && played.has(tree);
+      await tell(() => (plays ? hosts.up(device) : door?.open()));
+      if (plays) takeBootId(started, hosts.bootId?.(device));
     };
-    started.host.background(
-      (async () => {
-        await play(true);
-        if (system !== started) return;
-        const plays = hosts && played.has(files);
-        await tell(() => (plays ? hosts.up(device) : door?.open()));
-        if (plays) takeBootId(started, hosts.bootId?.(device));
-        await play(false);
-      })(),
-    );
+    started.background(bootUp());
   }
 
   /** Others play the boot, so theirs is its id. */
   function takeBootId(started: System, bootId: string | undefined): void {
     if (bootId === undefined) return;
     started.bootId = bootId;
-    started.host.files.write(BOOT_ID_PATH, `${bootId}\n`);
-  }
-
-  function installStock({ keys }: BootConfig): void {
-    const files = systemTree({
-      hostname: server.name,
-      hostKey: generateHostKey(),
-      authorizedKeys: keys.map(({ data }) => data),
-    });
-    for (const drive of drives) Object.assign(drive, { system: files, partitions: 2 });
-    installs++;
-    boot();
+    started.tree.files.writeFileSync(BOOT_ID_PATH, `${bootId}\n`);
   }
 
   const isAlive = () =>
@@ -335,13 +297,10 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
   };
 
   if (server.first === 'stranger') {
-    const files = systemTree({
-      hostname: `old-${server.number}`,
-      hostKey: generateHostKey(),
-      authorizedKeys: [foreignKey()],
-    });
-    for (const drive of drives) Object.assign(drive, { system: files, partitions: 3 });
-    startDisk(files, namedDrives());
+    const hostname = `old-${server.number}`;
+    const tree = systemTree({ hostname, hostKey: generateHostKey() }, [foreignKey()]);
+    for (const drive of drives) Object.assign(drive, { system: tree, partitions: 3 });
+    startDisk(tree);
   } else phase = 'nothing';
 
   return {
@@ -349,7 +308,7 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
       power,
       phase,
       bootId: system?.bootId ?? null,
-      hostname: system?.host.hostname() ?? null,
+      hostname: system?.tree.hostname ?? null,
       boots,
       installs,
       isManual: clock.now() < manualUntilMs,
@@ -362,15 +321,9 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
       resets.push({ atMs: clock.now(), type });
       acts[type]();
     },
-    wake: () => void (power === 'off' && boot()),
-    disk: () => drives.find((drive) => drive.system)?.system ?? null,
-    async console(line, stdin) {
-      if (!system) throw new Error(`nothing runs on machine ${device}`);
-      return playLine(line, system.host, systemDeps)(Buffer.from(stdin));
-    },
     play: (argv) =>
       system?.kind === 'disk' && phase === 'disk'
-        ? playWords(argv, system.host, systemDeps)
+        ? playLine(quote([...argv]), system, systemDeps)
         : undefined,
     crash: () => void (isCrashed = system !== null),
     settled: () => told,

@@ -1,48 +1,82 @@
-import { quote } from 'shell-quote';
-import type { AuthContext } from 'ssh2';
+import type { AuthContext, ParsedKey } from 'ssh2';
 import type { EmulatorLog } from '../../kit/log.ts';
+import type { Activity } from '../../redfish/machines/activity.ts';
 import type { Play } from '../../hosts/commands.ts';
 import { runOnChannel } from '../../hosts/exec-channel.ts';
 import { isAuthorized, readKey } from '../../hosts/keys.ts';
 import type { Visit } from '../../hosts/ssh-server.ts';
-import { asBytes, bytesToText, type Host, textInput, textToBytes } from '../shell/process.ts';
-import { runScript } from '../shell/run.ts';
-import { newShell } from '../shell/state.ts';
-import { linesOf } from '../shell/tools/options.ts';
-import { AUTHORIZED_KEYS_PATH, HOST_KEY_PATH } from './disk-tree.ts';
+import { AUTHORIZED_KEYS_PATH, BOOT_ID_PATH, type Tree } from './disk.ts';
+import { createShell, type Program, said, type Shell, type ShellHost } from './shell.ts';
 
 /** A kernel that lives, and what runs on it. */
 export interface System {
   readonly kind: 'rescue' | 'disk';
+  readonly tree: Tree;
   bootId: string;
-  readonly host: Host;
+  readonly shell: Shell;
+  /** Shells of other trees, as `chroot` has them. */
+  shellIn(tree: Tree): Shell;
+  background(work: Promise<unknown>): void;
   /** Ends everything on it. */
   end(): void;
 }
 
 export interface SystemDeps {
   readonly log: EmulatorLog;
-  /** Counts what goes on by itself until it ends. */
-  run(work: () => Promise<void>): void;
+  readonly activity: Activity;
+  /** Rejects when the signal is aborted. `ms` are the machine's own. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
   /** No command ends any more. */
   hangs(): boolean;
 }
 
+type Programs = (sleep: ShellHost['sleep']) => Readonly<Record<string, Program>>;
+
+/** Boots a tree of files. */
+export function startSystem(
+  { kind, tree, bootId }: Pick<System, 'kind' | 'tree' | 'bootId'>,
+  programs: Programs,
+  { log, activity, sleep }: SystemDeps,
+): System {
+  const ending = new AbortController();
+  const { signal } = ending;
+  const background = (work: Promise<unknown>) =>
+    activity.run(async () => {
+      await work.catch((err: unknown) => {
+        if (!signal.aborted) log.error({ err }, 'a job failed');
+      });
+    });
+  const ownSleep = (ms: number) => sleep(ms, signal);
+  const shellIn = ({ files, hostname }: Tree, more: Readonly<Record<string, Program>> = {}) =>
+    createShell({
+      ...{ files, signal, sleep: ownSleep, background },
+      programs: { hostname: () => said(`${hostname}\n`), ...more },
+    });
+  tree.files.writeFileSync(BOOT_ID_PATH, `${bootId}\n`);
+  const shell = shellIn(tree, programs(ownSleep));
+  const end = () => ending.abort(new Error('the machine ended'));
+  return { kind, tree, bootId, shell, shellIn, background, end };
+}
+
 /** How one connection to the system is served: root, by key alone. */
-export const visitOf = ({ host }: System, deps: SystemDeps): Visit => ({
-  hostKey: host.files.read(HOST_KEY_PATH),
+export const visitOf = (system: System, deps: SystemDeps): Visit => ({
+  hostKey: system.tree.hostKey,
   authenticate(attempt: AuthContext) {
-    const keys = keysOf(host, deps.log);
-    if (attempt.username === 'root' && isAuthorized(attempt, keys)) attempt.accept();
-    else attempt.reject(['publickey']);
+    const decide = async () => {
+      const keys = await keysOf(system.tree, deps.log);
+      if (attempt.username === 'root' && isAuthorized(attempt, keys)) attempt.accept();
+      else attempt.reject(['publickey']);
+    };
+    system.background(decide());
   },
   exec: (line, channel) =>
-    runOnChannel(line, channel, async () => playLine(line, host, deps), deps.log),
+    runOnChannel(line, channel, async () => playLine(line, system, deps), deps.log),
 });
 
-function keysOf({ files }: Host, log: EmulatorLog) {
-  if (files.find(AUTHORIZED_KEYS_PATH)?.kind !== 'file') return [];
-  return linesOf(files.read(AUTHORIZED_KEYS_PATH))
+async function keysOf({ files }: Tree, log: EmulatorLog): Promise<ParsedKey[]> {
+  if (!(await files.exists(AUTHORIZED_KEYS_PATH))) return [];
+  return (await files.readFile(AUTHORIZED_KEYS_PATH))
+    .split('\n')
     .filter((line) => line.trim() !== '' && !line.startsWith('#'))
     .flatMap((line) => {
       try {
@@ -54,41 +88,11 @@ function keysOf({ files }: Host, log: EmulatorLog) {
     });
 }
 
-const nothing = () => undefined;
-
-/** A command line, from its start to its end, as the shell of a login runs it. */
+/** A command line, from its start to its end. */
 export const playLine =
-  (line: string, host: Host, deps: SystemDeps): Play =>
+  (line: string, { shell, background }: System, { hangs }: SystemDeps): Play =>
   (stdin) =>
     new Promise((resolve) => {
-      if (deps.hangs()) return;
-      deps.run(async () => {
-        let stdout = '';
-        let stderr = '';
-        const streams = {
-          input: textInput(bytesToText(stdin)),
-          output: (text: string) => void (stdout += text),
-          errors: (text: string) => void (stderr += text),
-        };
-        try {
-          const exitCode = await runScript(asBytes(line), newShell(host), streams);
-          const said = textToBytes(stderr).toString('utf8');
-          resolve({ stdout: textToBytes(stdout), stderr: said, exitCode: exitCode & 0xff });
-        } catch (err) {
-          // A machine that ended says nothing: its connections are cut.
-          if (!host.signal.aborted) deps.log.error({ err }, 'a command failed');
-        }
-      });
+      // A machine that ended says nothing: its connections are cut.
+      if (!hangs()) background(shell(line, stdin.toString()).then(resolve));
     });
-
-/** The same, by its words. */
-export const playWords = (argv: readonly string[], host: Host, deps: SystemDeps): Play =>
-  playLine(quote([...argv]), host, deps);
-
-/** Runs a command that nobody reads. Answers its status. */
-export const runQuietly = (line: string, host: Host): Promise<number> =>
-  runScript(line, newShell(host, { directory: '/' }), {
-    input: textInput(''),
-    output: nothing,
-    errors: nothing,
-  });

@@ -149,21 +149,21 @@ const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
   'fault 14: the rescue system disarms itself': async (robot) => {
     await robot.fault({ type: 'rescueDisarms' }, { times: 1 });
     await arm(robot);
-    expect(robot.machine().armed).toBeNull();
+    expect(robot.machine().isArmed).toBe(false);
     await robot.fault({ type: 'rescueDisarms', afterMs: 1_000 }, { times: 1 });
     await arm(robot);
     await robot.fake.advance(999);
-    expect(robot.machine().armed).toBe('rescue');
+    expect(robot.machine().isArmed).toBe(true);
     await robot.fake.advance(1);
-    expect(robot.machine().armed).toBeNull();
+    expect(robot.machine().isArmed).toBe(false);
   },
   'fault 15: the drives are booted in spite of the rescue system': async (robot) => {
     await robot.fault({ type: 'bootsDisk' }, { match: { server: SERVER }, times: 1 });
     await robot.rescue();
-    expect(robot.machine()).toMatchObject({ phase: 'disk', armed: 'rescue' });
+    expect(robot.machine()).toMatchObject({ phase: 'disk', isArmed: true });
     await reset(robot);
     await robot.fake.advance(BOOT_MS);
-    expect(robot.machine()).toMatchObject({ phase: 'rescue', armed: null });
+    expect(robot.machine()).toMatchObject({ phase: 'rescue', isArmed: false });
   },
   'fault 16: the rescue system lets in a foreign key, or none': async (robot) => {
     for (const does of ['foreign', 'none'] as const) {

@@ -81,14 +81,14 @@ test('a rescue system is booted once, and not at all when an hour has passed', a
   const robot = await start();
   await arm(robot);
   await robot.fake.advance(60 * 60_000 - 1);
-  expect(robot.machine().armed).toBe('rescue');
+  expect(robot.machine().isArmed).toBe(true);
   await robot.fake.advance(1);
-  expect(robot.machine().armed).toBeNull();
+  expect(robot.machine().isArmed).toBe(false);
   await reset(robot);
   await robot.fake.advance(180_000);
   expect(robot.machine().phase).toBe('disk');
   const key = await robot.rescue();
-  expect(robot.machine()).toMatchObject({ phase: 'rescue', armed: null });
+  expect(robot.machine()).toMatchObject({ phase: 'rescue', isArmed: false });
   await robot.shell(key, 'touch /root/here');
   await reset(robot, 'sw');
   await robot.fake.advance(GRACE_MS + DISK_MS);
@@ -131,7 +131,7 @@ test('an unattended installation lets its keys in', async () => {
   expect((await robot.post(`/boot/${SERVER}/linux`, form)).status).toBe(200);
   await reset(robot);
   await robot.fake.advance(60_000 + 120_000 + DISK_MS);
-  expect(robot.machine()).toMatchObject({ phase: 'disk', installs: 1, armed: null });
+  expect(robot.machine()).toMatchObject({ phase: 'disk', installs: 1, isArmed: false });
   expect((await robot.shell(key, 'hostname')).stdout).toBe('free-321\n');
 });
 

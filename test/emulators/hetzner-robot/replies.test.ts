@@ -227,7 +227,7 @@ test('one boot configuration at a time', async () => {
     expect(reply).toMatchObject({ status: 409, body: { error: { code: 'BOOT_ALREADY_ENABLED' } } });
   }
   await robot.ask('DELETE', '/boot/321/linux');
-  expect(robot.machine().armed).toBe('rescue');
+  expect(robot.machine().isArmed).toBe(true);
   await robot.ask('DELETE', '/boot/321/rescue');
-  expect(robot.machine().armed).toBeNull();
+  expect(robot.machine().isArmed).toBe(false);
 });
