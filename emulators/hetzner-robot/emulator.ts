@@ -1,31 +1,97 @@
 import { randomUUID } from 'node:crypto';
-import { createActivity } from '../redfish/machines/activity.ts';
-import { createJournal } from '../kit/journal.ts';
-import { type ManualClock, realClock } from '../kit/clock.ts';
-import { createGenerator } from '../kit/random.ts';
-import { createFaultBook } from '../kit/fault-book.ts';
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
 import { takeFreePort } from '../../src/adapters/network/free-port.ts';
+import type { Play } from '../hosts/commands.ts';
 import { takeFreeAddress } from '../hosts/serving/addresses.ts';
-import { listen } from '../kit/listen.ts';
-import { ADMIN_PATH } from '../kit/admin.ts';
-import { createControlsAdmin } from './admin.ts';
-import { createLimits } from './api/limits.ts';
-import { ROUTES } from './api/routes.ts';
-import { createControls } from './controls.ts';
-import type { Core, Credentials } from './core.ts';
-import type { FaultEffect, FaultMatch, Subject } from './fault-rules.ts';
-import { openDoor } from './http/door.ts';
-import { createPipeline } from './http/pipeline.ts';
-import { createRouter } from './http/server.ts';
-import { createMachine, type Machine } from './machine/machine.ts';
-import { REAL_TIMINGS, type Timings } from './machine/timings.ts';
-import type { RobotEmulator, RobotEmulatorOptions } from './options.ts';
-import { createWorld, type Server } from './world.ts';
+import { AdminError } from '../kit/admin.ts';
+import {
+  baseOf,
+  type Emulator,
+  type EmulatorOptions,
+  paceOf,
+  type Profile,
+  startEmulator,
+  timingsOf,
+} from '../kit/emulator.ts';
+import { createActivity } from '../redfish/machines/activity.ts';
+import { apiOf, type Core, type Credentials, type Fault, type FaultRule, FAULTS } from './api.ts';
+import {
+  createMachine,
+  type DiskHosts,
+  type Machine,
+  type MachineState,
+  REAL_TIMINGS,
+  type Timings,
+} from './machine/machine.ts';
+import { ROUTES } from './routes.ts';
+import {
+  armed,
+  createServer,
+  FIRST_NUMBER,
+  RESET_TYPES,
+  type ResetType,
+  type Server,
+  type ServerSeed,
+} from './world.ts';
 
-const FAST = 100;
-/** Keeps the stream of chance apart from that of ids. */
-const CHANCE_SALT = 0x9e3779b9;
-const nothing = () => undefined;
+export interface RobotEmulatorOptions extends EmulatorOptions<FaultRule> {
+  /** How many, or what each of them has otherwise than usual. Default 1. */
+  readonly servers?: number | readonly ServerSeed[];
+  /** Names of servers that nobody named begin so. Default `free-`. */
+  readonly freePrefix?: string;
+  /** `fast`: machines need a hundredth of their time; hours of the API stay hours. Default `real`. */
+  readonly profile?: Profile;
+  readonly timings?: Partial<Timings>;
+  /** Requests per hour otherwise than usual, by such as `POST /reset`. */
+  readonly limits?: Readonly<Record<string, number>>;
+  /** The port of SSH on every machine, each of which has an address of its own. 0: a free one. */
+  readonly sshPort?: number;
+  /** Play the systems that are installed. Default: the emulator does. */
+  readonly hosts?: RobotEmulatorHosts;
+}
+
+/** Such as simulated hosts, which have processes and agents. */
+export interface RobotEmulatorHosts extends DiskHosts {
+  /** Where the machine will be, for its life. All of them have one port. */
+  assign(device: {
+    readonly id: string;
+    readonly hostname: string;
+    readonly authorizedKeys: readonly string[];
+  }): Promise<{ readonly address: string; readonly sshPort: number }>;
+}
+
+/** What a test wants to know of a server and of the machine behind it. */
+export interface ServerSnapshot extends MachineState {
+  readonly number: number;
+  readonly name: string;
+  readonly address: string;
+  /** Whether the rescue system boots next. */
+  readonly isArmed: boolean;
+  readonly wwns: readonly string[];
+}
+
+/** What the owner of this emulator sees and does beyond what all have in common. */
+interface Inside {
+  servers(): readonly ServerSnapshot[];
+  /** What somebody at the machine's buttons does; no request is made. @throws {Error} unknown. */
+  press(server: number, type: ResetType): void;
+  /** The kernel of what runs ends; it answers connections, and nothing else. @throws {Error} unknown. */
+  crash(server: number): void;
+  /** Another one works in the account: the name is set, no request is made. @throws {Error} unknown. */
+  rename(server: number, name: string): void;
+  /**
+   * Plays a script for a shell on a system that `hosts` play, by `sh -s` alone: on files of its own,
+   * which hold what was installed. Undefined: it is another command.
+   */
+  play(device: string, argv: readonly string[]): Play | undefined;
+}
+
+export interface RobotEmulator extends Emulator<FaultRule, Fault>, Inside {
+  readonly credentials: Credentials;
+  /** Of SSH, on every machine. */
+  readonly sshPort: number;
+}
 
 /**
  * Starts an emulator of the Robot web service, with a machine behind each server.
@@ -33,127 +99,103 @@ const nothing = () => undefined;
  *   listened on. @throws {Error} this system has no addresses 127.0.0.0/8 for the machines.
  */
 export async function startRobotEmulator(options: RobotEmulatorOptions): Promise<RobotEmulator> {
+  const base = baseOf(options, FAULTS);
+  const { clock, faults, log } = base;
+  const { hosts, profile, limits } = options;
   const activity = createActivity();
-  const { core, machines, sshPort } = await coreOf(options, activity);
-  const journal = createJournal({ requestCount: 0 });
+  const { servers, sshPort } = await serversOf(options, base.ids);
+  const timings = timingsOf(REAL_TIMINGS, profile, options.timings);
+  const pace = paceOf(profile);
+  const machines = new Map(
+    servers.map((server) => {
+      const place = { address: server.ip, port: sshPort };
+      const deps = { clock, timings, pace, faults, activity, log, hosts, place };
+      return [server.number, createMachine(server, deps)] as const;
+    }),
+  );
   const closeMachines = () => Promise.all([...machines.values()].map((each) => each.close()));
-  try {
-    const pipeline = createPipeline(core, journal, () => controls.block());
-    const serve = await createRouter(ROUTES, pipeline);
-    const { host, port } = options.listen;
-    const door = await openDoor({ host, port }, serve);
-    const manual = isManual(core.clock) ? core.clock : null;
-    const routes = ROUTES.map(({ path }) => path);
-    const controls = createControls({ core, journal, door, activity, routes, manual });
-    const adminToken = `admin-${randomUUID()}`;
-    try {
-      for (const rule of options.faults ?? []) await controls.addFault(rule);
-      const admin = createControlsAdmin(controls, adminToken, host);
-      const url = await listen(admin, { host, port: port === 0 ? 0 : port + 1 });
-      let closing: Promise<void> | undefined;
-      const close = async () => {
-        pipeline.close();
-        controls.unblock();
-        await Promise.all([admin.close(), door.close(), closeMachines()]);
-      };
-      return {
-        ...controls,
-        url: door.url,
-        adminUrl: `${url}${ADMIN_PATH}`,
-        adminToken,
-        get credentials() {
-          return core.credentials;
-        },
-        sshPort,
-        close: () => (closing ??= close()),
-      };
-    } catch (error) {
-      await door.close();
-      throw error;
-    }
-  } catch (error) {
+  const core: Core = { servers, machines, keys: new Map(), clock };
+  const credentials = { user: '#ws+emulated', password: randomUUID() };
+  const inside = insideOf(core);
+  const parts = {
+    form: FAULTS,
+    api: apiOf({ core, routes: ROUTES, credentials, limits }),
+    known: () => ({ server: servers.map(({ number }) => number) }),
+    admin: (app: FastifyInstance) => addAdmin(app, inside),
+    async settled() {
+      await activity.settled();
+      for (const machine of machines.values()) await machine.settled();
+      await activity.settled();
+    },
+    close: async () => void (await closeMachines()),
+  };
+  const emulator = await startEmulator(base, options, parts).catch(async (error: unknown) => {
     await closeMachines();
     throw error;
-  }
-}
-
-const isManual = (clock: Core['clock']): clock is ManualClock => 'stepTowards' in clock;
-
-async function coreOf(
-  options: RobotEmulatorOptions,
-  activity: ReturnType<typeof createActivity>,
-): Promise<{ core: Core; machines: ReadonlyMap<number, Machine>; sshPort: number }> {
-  const { clock = realClock, seed = 1, servers: wanted = 1, freePrefix = 'free-', hosts } = options;
-  const log = options.log ?? { debug: nothing, info: nothing, warn: nothing, error: nothing };
-  const ids = createGenerator(seed);
-  const servers = createWorld({ servers: wanted, ids, freePrefix });
-  const pace = options.profile === 'fast' ? FAST : 1;
-  const timings = timingsOf(pace, options.timings);
-  const faults = createFaultBook<FaultMatch, FaultEffect, Subject>({
-    store: { faults: [], faultCount: 0 },
-    chance: createGenerator(seed ^ CHANCE_SALT),
-    changed: nothing,
-    once: new Set(['maintenance', 'nameTaken']),
   });
-  const places = await placesOf(servers, options);
-  const machines = new Map<number, Machine>();
-  for (const server of servers) {
-    const place = places.get(server.number) ?? null;
-    server.ip = place?.address ?? null;
-    const deps = { clock, timings, pace, faults, activity, log, hosts, uuid: randomUUID, place };
-    machines.set(server.number, createMachine(server, deps));
-  }
-  let credentials: Credentials = { user: '#ws+fakerobot', password: randomUUID() };
-  const core: Core = {
-    servers,
-    machines,
-    keys: new Map(),
-    clock,
-    timings,
-    pace,
-    faults,
-    limits: createLimits(options.limits),
-    get credentials() {
-      return credentials;
-    },
-    setPassword(password) {
-      credentials = { ...credentials, password };
-    },
-    ids,
-    nameLength: options.nameLength ?? Infinity,
-    log,
-  };
-  const [first] = places.values();
-  return { core, machines, sshPort: first?.port ?? options.sshPort ?? 0 };
-}
-
-interface Place {
-  readonly address: string;
-  readonly port: number;
+  return { ...emulator, ...inside, credentials, sshPort };
 }
 
 /** Every machine has an address of its own, and all have one port. */
-async function placesOf(
-  servers: readonly Server[],
-  { servers: seeds, sshPort = 0, hosts }: RobotEmulatorOptions,
-): Promise<ReadonlyMap<number, Place>> {
-  const places = new Map<number, Place>();
-  const addresses = new Set<string>();
-  const port = hosts || sshPort !== 0 ? sshPort : await takeFreePort(new Set());
-  for (const [n, server] of servers.entries()) {
-    if (typeof seeds === 'object' && seeds[n]?.hasIpv4 === false) continue;
-    const device = { id: String(server.number), hostname: server.name, authorizedKeys: [] };
+async function serversOf(
+  { servers: wanted = 1, freePrefix = 'free-', sshPort: port = 0, hosts }: RobotEmulatorOptions,
+  ids: Parameters<typeof createServer>[2]['ids'],
+): Promise<{ readonly servers: readonly Server[]; readonly sshPort: number }> {
+  const seeds: readonly ServerSeed[] =
+    typeof wanted === 'number' ? Array.from({ length: wanted }, () => ({})) : wanted;
+  const taken = new Set<string>();
+  const servers: Server[] = [];
+  let sshPort = hosts || port !== 0 ? port : await takeFreePort(new Set());
+  for (const [n, seed] of seeds.entries()) {
+    const name = seed.name ?? `${freePrefix}${FIRST_NUMBER + n}`;
+    const device = { id: String(FIRST_NUMBER + n), hostname: name, authorizedKeys: [] };
     const assigned = await hosts?.assign(device);
-    const place = assigned
-      ? { address: assigned.address, port: assigned.sshPort }
-      : { address: await takeFreeAddress(addresses, port), port };
-    places.set(server.number, place);
+    sshPort = assigned?.sshPort ?? sshPort;
+    const ip = assigned?.address ?? (await takeFreeAddress(taken, sshPort));
+    servers.push(createServer(n, { ...seed, name }, { ip, ids }));
   }
-  return places;
+  return { servers, sshPort };
 }
 
-/** `given` ones are taken as they are, not divided. */
-function timingsOf(pace: number, given: Partial<Timings> = {}): Timings {
-  const scaled = Object.entries(REAL_TIMINGS).map(([name, ms]) => [name, Number(ms) / pace]);
-  return { ...(Object.fromEntries(scaled) as unknown as Timings), ...given };
+function insideOf({ servers, machines, clock }: Core): Inside {
+  const machineOf = (number: number): Machine => {
+    const machine = machines.get(number);
+    if (!machine) throw new Error(`there is no server ${number}`);
+    return machine;
+  };
+  return {
+    servers: () =>
+      servers.map((server) => ({
+        ...{ number: server.number, name: server.name, address: server.ip },
+        isArmed: armed(server, clock.now()) !== null,
+        wwns: server.drives.map(({ wwn }) => wwn),
+        ...machineOf(server.number).state(),
+      })),
+    press: (number, type) => machineOf(number).reset(type),
+    crash: (number) => machineOf(number).crash(),
+    rename(number, name) {
+      const server = servers.find((one) => one.number === number);
+      if (!server) throw new Error(`there is no server ${number}`);
+      server.name = server.shownName = name;
+    },
+    play: (device, argv) =>
+      argv.join(' ') === 'sh -s' ? machines.get(Number(device))?.playScript() : undefined,
+  };
+}
+
+const pressBody = z.strictObject({ type: z.enum(RESET_TYPES) });
+const renameBody = z.strictObject({ name: z.string() });
+
+function addAdmin(app: FastifyInstance, inside: Inside): void {
+  app.get('/state', async () => ({ servers: inside.servers() }));
+  const change = (name: string, act: (number: number, body: unknown) => void) =>
+    app.post<{ Params: { n: string } }>(`/servers/:n/${name}`, async ({ params: { n }, body }) => {
+      const found = () => inside.servers().find(({ number }) => String(number) === n);
+      if (!found()) throw new AdminError(404, `no server ${n}`);
+      act(Number(n), body);
+      return found();
+    });
+  change('press', (number, body) => inside.press(number, pressBody.parse(body).type));
+  change('crash', (number) => inside.crash(number));
+  change('rename', (number, body) => inside.rename(number, renameBody.parse(body).name));
 }

@@ -5,7 +5,7 @@ export type ResetType = (typeof RESET_TYPES)[number];
 
 /** A key of the account. Unique by its value, not by its name. */
 export interface AccountKey {
-  name: string;
+  readonly name: string;
   /** MD5 of the wire form, lower-case hexadecimal pairs with colons. */
   readonly fingerprint: string;
   /** Such as `ED25519`. */
@@ -18,14 +18,13 @@ export interface AccountKey {
 
 /** The rescue system that a machine boots from the network, once. */
 export interface BootConfig {
+  /** `os`. */
   readonly system: string;
   readonly keys: readonly AccountKey[];
   readonly password: string;
-  /** OpenSSH PEM: what the rescue system will show. */
+  /** OpenSSH PEM: what it will show. */
   readonly hostKey: string;
   readonly armedMs: number;
-  /** Null until the machine has booted it. */
-  bootedMs: number | null;
 }
 
 export interface DriveSeed {
@@ -44,12 +43,8 @@ export interface Server {
   shownName: string;
   readonly product: string;
   readonly dc: string;
-  readonly traffic: string;
-  status: string;
-  cancelled: boolean;
-  readonly paidUntil: string;
-  /** Where it is reached; null: it has no IPv4 address. */
-  ip: string | null;
+  /** Where it is reached. */
+  readonly ip: string;
   readonly ipv6Net: string;
   /** Null: it cannot be reset from outside. */
   readonly resetTypes: readonly ResetType[] | null;
@@ -62,74 +57,46 @@ export interface Server {
 }
 
 /** What a test wants otherwise than usual. */
-export type ServerSeed = Partial<
-  Pick<
-    Server,
-    | 'name'
-    | 'product'
-    | 'dc'
-    | 'status'
-    | 'cancelled'
-    | 'ipv6Net'
-    | 'resetTypes'
-    | 'hasRescue'
-    | 'drives'
-    | 'first'
-  > & {
-    /** False: it has IPv6 alone, and nobody reaches it here. */
-    readonly hasIpv4: boolean;
-  }
->;
+export type ServerSeed = Partial<Pick<Server, 'name' | 'resetTypes' | 'hasRescue' | 'first'>>;
 
-const FIRST_NUMBER = 321;
+export const FIRST_NUMBER = 321;
 const PLACES = ['FSN1-DC14', 'FSN1-DC15', 'NBG1-DC3', 'HEL1-DC2'];
 const PRODUCTS = ['EX44', 'AX41-NVMe', 'Server Auction'];
 const DRIVE_GB = 512;
 
-export interface Genesis {
-  readonly servers: number | readonly ServerSeed[];
-  readonly ids: Generator;
-  readonly freePrefix: string;
-}
-
-export function createWorld({ servers, ids, freePrefix }: Genesis): Server[] {
-  const seeds = typeof servers === 'number' ? Array.from({ length: servers }, () => ({})) : servers;
-  return seeds.map((seed: ServerSeed, n) => {
-    const number = FIRST_NUMBER + n;
-    const { hasIpv4: _hasIpv4, ...rest } = seed;
-    const name = seed.name ?? `${freePrefix}${number}`;
-    return {
-      number,
-      product: PRODUCTS[n % PRODUCTS.length]!,
-      dc: PLACES[n % PLACES.length]!,
-      traffic: 'unlimited',
-      status: 'ready',
-      cancelled: false,
-      paidUntil: '2027-01-31',
-      ip: null,
-      ipv6Net: `2a01:4f8:${ids.hex(3)}:${ids.hex(4)}::`,
-      resetTypes: ['sw', 'hw', 'man'],
-      hasRescue: true,
-      drives: [0, 1].map((drive) => ({
-        name: `nvme${drive}n1`,
-        wwn: `eui.${ids.hex(16)}`,
-        sizeGb: DRIVE_GB,
-      })),
-      first: 'stranger',
-      boot: null,
-      ...rest,
-      name,
-      shownName: name,
-    };
-  });
+/** The n-th server of the account, counted from 0. */
+export function createServer(
+  n: number,
+  { name, ...seed }: ServerSeed & Pick<Server, 'name'>,
+  { ip, ids }: { readonly ip: string; readonly ids: Generator },
+): Server {
+  return {
+    number: FIRST_NUMBER + n,
+    name,
+    shownName: name,
+    product: PRODUCTS[n % PRODUCTS.length]!,
+    dc: PLACES[n % PLACES.length]!,
+    ip,
+    ipv6Net: `2a01:4f8:${ids.hex(3)}:${ids.hex(4)}::`,
+    resetTypes: ['sw', 'hw', 'man'],
+    hasRescue: true,
+    drives: [0, 1].map((drive) => ({
+      name: `nvme${drive}n1`,
+      wwn: `eui.${ids.hex(16)}`,
+      sizeGb: DRIVE_GB,
+    })),
+    first: 'stranger',
+    boot: null,
+    ...seed,
+  };
 }
 
 /** A rescue system that nobody booted in this time is not booted any more. */
-export const ARMED_MS = 60 * 60_000;
+const ARMED_MS = 60 * 60_000;
 
 /** What is armed now. */
 export function armed(server: Server, nowMs: number): BootConfig | null {
   const { boot } = server;
-  if (boot && boot.bootedMs === null && nowMs - boot.armedMs >= ARMED_MS) server.boot = null;
+  if (boot && nowMs - boot.armedMs >= ARMED_MS) server.boot = null;
   return server.boot;
 }

@@ -1,4 +1,4 @@
-import { quote } from 'shell-quote';
+import { randomUUID } from 'node:crypto';
 import type { Activity } from '../../redfish/machines/activity.ts';
 import type { EmulatorClock } from '../../kit/clock.ts';
 import type { EmulatorLog } from '../../kit/log.ts';
@@ -7,7 +7,7 @@ import { createDoor } from '../../hosts/door.ts';
 import type { HostDoor } from '../../hosts/host.ts';
 import { generateHostKey, readKey } from '../../hosts/keys.ts';
 import { listenSsh } from '../../hosts/ssh-server.ts';
-import type { EffectOf, FaultEffect, Faults } from '../fault-rules.ts';
+import type { Effect, EffectOf, Faults } from '../api.ts';
 import { armed, type BootConfig, type ResetType, type Server } from '../world.ts';
 import {
   AUTHORIZED_KEYS_PATH,
@@ -21,7 +21,6 @@ import {
 } from './disk.ts';
 import { powerPrograms, rescuePrograms } from './programs.ts';
 import { playLine, startSystem, type System, type SystemDeps, visitOf } from './system.ts';
-import type { Timings } from './timings.ts';
 import { scriptOf, wantedUnits } from './units.ts';
 
 /** The systems of drives that other parts of a simulator play. */
@@ -41,6 +40,28 @@ export interface InstalledSystem {
   /** The script of its first boot. */
   readonly userdata: string | null;
 }
+
+/** How long things take, milliseconds. */
+export interface Timings {
+  /** From the reset until the network is asked what to boot. */
+  readonly postMs: number;
+  /** From the reset until the rescue system answers. */
+  readonly rescueBootMs: number;
+  /** Of installimage, and of an unattended installation. */
+  readonly installMs: number;
+  /** From the reset until the system on the drives answers. */
+  readonly diskBootMs: number;
+  /** From Ctrl+Alt+Del or a press of the button until the system has ended. */
+  readonly gracefulMs: number;
+}
+
+export const REAL_TIMINGS: Timings = {
+  postMs: 60_000,
+  rescueBootMs: 180_000,
+  installMs: 120_000,
+  diskBootMs: 90_000,
+  gracefulMs: 20_000,
+};
 
 /** What a machine does now. `nothing`: there is nothing that it could boot. */
 export type Phase = 'off' | 'post' | 'starting' | 'rescue' | 'disk' | 'nothing' | 'ending';
@@ -66,8 +87,8 @@ export interface Machine {
   reset(type: ResetType): void;
   /** The kernel ends: nothing is heeded but the reset button and the power. */
   crash(): void;
-  /** A command for the system that others play; undefined: it does not run. */
-  play(argv: readonly string[]): Play | undefined;
+  /** A script on standard input, for the system that others play; undefined: it does not run. */
+  playScript(): Play | undefined;
   settled(): Promise<void>;
   close(): Promise<void>;
 }
@@ -79,9 +100,8 @@ export interface MachineDeps {
   readonly faults: Faults;
   readonly activity: Activity;
   readonly log: EmulatorLog;
-  readonly uuid: () => string;
-  /** Where SSH answers; null: nobody reaches it. */
-  readonly place: { readonly address: string; readonly port: number } | null;
+  /** Where SSH answers. */
+  readonly place: { readonly address: string; readonly port: number };
   readonly hosts: DiskHosts | undefined;
 }
 
@@ -105,7 +125,7 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
   const played = new WeakSet<Tree>();
   let told: Promise<void> = Promise.resolve();
 
-  const strike = <T extends FaultEffect['type']>(
+  const strike = <T extends Effect['type']>(
     type: T,
     fits?: (effect: EffectOf<T>) => boolean,
   ): EffectOf<T> | undefined =>
@@ -133,16 +153,13 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
     },
     hangs: () => isCrashed || strike('commandHangs') !== undefined,
   };
-  const door: HostDoor | null =
-    place &&
-    createDoor({
-      what: 'SSH',
-      log,
-      where: () => place,
-      inTurn: tell,
-      listen: () =>
-        listenSsh({ ...place, log, visit: () => system && visitOf(system, systemDeps) }),
-    });
+  const door: HostDoor = createDoor({
+    what: 'SSH',
+    log,
+    where: () => place,
+    inTurn: tell,
+    listen: () => listenSsh({ ...place, log, visit: () => system && visitOf(system, systemDeps) }),
+  });
 
   function halt(): void {
     clock.clearTimeout(timer);
@@ -151,7 +168,7 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
     isCrashed = false;
     ended?.end();
     void tell(async () => {
-      await door?.close();
+      await door.close();
       if (hosts && ended?.kind === 'disk') await hosts.down(device);
     });
   }
@@ -169,7 +186,6 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
     const named = namedDrives();
     if (config && !strike('bootsDisk')) {
       server.boot = null;
-      config.bootedMs = clock.now();
       phase = 'starting';
       later(timings.rescueBootMs - timings.postMs, () => startRescue(config, named));
       return;
@@ -203,7 +219,7 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
     phase = kind;
     const power = powerPrograms({ reboot, powerOff });
     const all: typeof programs = (sleep) => ({ ...power, ...programs(sleep) });
-    return (system = startSystem({ kind, tree, bootId: deps.uuid() }, all, systemDeps));
+    return (system = startSystem({ kind, tree, bootId: randomUUID() }, all, systemDeps));
   }
 
   function startRescue({ hostKey, keys }: BootConfig, named: readonly NamedDrive[]): void {
@@ -227,7 +243,7 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
         },
       }),
     );
-    void tell(() => door?.open());
+    void tell(() => door.open());
   }
 
   /** Others play what was installed. */
@@ -252,7 +268,7 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
       }
       if (system !== started) return;
       const plays = hosts && played.has(tree);
-      await tell(() => (plays ? hosts.up(device) : door?.open()));
+      await tell(() => (plays ? hosts.up(device) : door.open()));
       if (plays) takeBootId(started, hosts.bootId?.(device));
     };
     started.background(bootUp());
@@ -321,10 +337,8 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
       resets.push({ atMs: clock.now(), type });
       acts[type]();
     },
-    play: (argv) =>
-      system?.kind === 'disk' && phase === 'disk'
-        ? playLine(quote([...argv]), system, systemDeps)
-        : undefined,
+    playScript: () =>
+      system && phase === 'disk' ? playLine('sh -s', system, systemDeps) : undefined,
     crash: () => void (isCrashed = system !== null),
     settled: () => told,
     async close() {

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { InMemoryFs } from 'just-bash';
 import { generateHostKey } from '../../hosts/keys.ts';
-import type { EffectOf } from '../fault-rules.ts';
+import type { EffectOf } from '../api.ts';
 import { AutosetupRefused, type Autosetup, readAutosetup } from './autosetup.ts';
 import {
   AUTHORIZED_KEYS_PATH,

@@ -6,7 +6,6 @@ import {
   type Prefixes,
 } from '../../../src/adapters/provider/hetzner-robot/names.ts';
 import { CLASS_NAMES } from '../../../src/adapters/provider/hetzner-robot/client/api.ts';
-import { startRobotEmulator } from '../../hetzner-robot/emulator.ts';
 import { LOOPBACK, MACHINES, SIM_SET, type SimKind, type SimProviderOptions } from './provider.ts';
 
 const PREFIXES: Prefixes = { namePrefix: 'shepherd-sim-', freePrefix: 'free-' };
@@ -22,6 +21,8 @@ export const hetznerRobotKind: SimKind = {
   onePort: true,
   isKept: false,
   async start({ machines = MACHINES, hosts, sshPort, log }: SimProviderOptions) {
+    // Its shell is large, and no other kind needs it.
+    const { startRobotEmulator } = await import('../../hetzner-robot/emulator.ts');
     const fake = await startRobotEmulator({
       listen: LOOPBACK,
       servers: machines,

@@ -4,12 +4,12 @@ import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { text } from 'node:stream/consumers';
 import ssh2 from 'ssh2';
 import { onTestFinished } from 'vitest';
-import { startRobotEmulator } from '../../../emulators/hetzner-robot/emulator.ts';
-import type { FaultRule } from '../../../emulators/hetzner-robot/fault-rules.ts';
-import type {
-  RobotEmulator,
-  RobotEmulatorOptions,
-} from '../../../emulators/hetzner-robot/options.ts';
+import type { FaultRule } from '../../../emulators/hetzner-robot/api.ts';
+import {
+  type RobotEmulator,
+  type RobotEmulatorOptions,
+  startRobotEmulator,
+} from '../../../emulators/hetzner-robot/emulator.ts';
 import { createManualClock } from '../../../emulators/kit/clock.ts';
 import { generateHostKey, publicBlobOf } from '../../../emulators/hosts/keys.ts';
 
@@ -84,7 +84,7 @@ export function clientOf(fake: RobotEmulator) {
   };
   const machine = (number = SERVER) => fake.servers().find((one) => one.number === number)!;
   const shell = (key: SshKey, line: string, stdin = '', number = SERVER) =>
-    runOver({ host: machine(number).address!, port: fake.sshPort }, key, line, stdin);
+    runOver({ host: machine(number).address, port: fake.sshPort }, key, line, stdin);
   return { ask, get, post, fault, addKey, rescue, machine, shell };
 }
 

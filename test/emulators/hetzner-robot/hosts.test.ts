@@ -2,8 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { startRobotEmulator } from '../../../emulators/hetzner-robot/emulator.ts';
-import type { RobotEmulator } from '../../../emulators/hetzner-robot/options.ts';
+import {
+  type RobotEmulator,
+  startRobotEmulator,
+} from '../../../emulators/hetzner-robot/emulator.ts';
 import { createManualClock } from '../../../emulators/kit/clock.ts';
 import { takeFreePort } from '../../../src/adapters/network/free-port.ts';
 import { createSimulatedHosts } from '../../../emulators/hosts/simulated-hosts.ts';

@@ -1,5 +1,7 @@
-import type { Form } from '../core.ts';
-import { invalidInput } from './robot-error.ts';
+import { invalidInput } from './api.ts';
+
+/** The fields of a form as PHP reads them. */
+export type Form = ReadonlyMap<string, string | readonly string[]>;
 
 const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(;|$)/i;
 
@@ -8,9 +10,9 @@ const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(;|$)/i;
  * make a list. `name[]` makes a list of one, and coming again it is the last again. A body of any
  * other type has no fields at all.
  */
-export function parseForm(text: unknown, contentType: string | undefined): Form {
+export function parseForm(text: string, contentType: string | undefined): Form {
   const form = new Map<string, string | string[]>();
-  if (typeof text !== 'string' || !FORM_TYPE.test(contentType ?? '')) return form;
+  if (!FORM_TYPE.test(contentType ?? '')) return form;
   for (const [field, value] of new URLSearchParams(text)) {
     const [, name = field, index] = /^(\w+)\[(\d*)\]$/.exec(field) ?? [];
     if (index === undefined) {
@@ -29,7 +31,7 @@ export function parseForm(text: unknown, contentType: string | undefined): Form 
   return form;
 }
 
-/** @throws {RobotError} 400: it is missing, or a list. */
+/** @throws {Refusal} 400: it is missing, or a list. */
 export function textField(form: Form, name: string): string {
   const value = form.get(name);
   if (value === undefined || value === '') throw invalidInput({ missing: [name] });
@@ -37,7 +39,7 @@ export function textField(form: Form, name: string): string {
   return value;
 }
 
-/** One of the values. @throws {RobotError} 400. */
+/** One of the values. @throws {Refusal} 400. */
 export function choiceField(form: Form, name: string, values: readonly string[]): string {
   const value = textField(form, name);
   if (!values.includes(value)) throw invalidInput({ invalid: [name] });

@@ -1,21 +1,21 @@
 import ssh2 from 'ssh2';
-import type { Answer, Call, Route } from '../core.ts';
-import type { AccountKey } from '../world.ts';
+import type { Answer, Route } from '../kit/api.ts';
+import { type Call, invalidInput, notFound, refusal } from './api.ts';
 import { textField } from './form.ts';
-import { invalidInput, notFound, RobotError } from './robot-error.ts';
 import { keyDetail, md5Of } from './views.ts';
+import type { AccountKey } from './world.ts';
 
 const FINGERPRINT = /^([0-9a-f]{2}:){15}[0-9a-f]{2}$/;
 
-function list({ core }: Call): Answer {
-  if (core.keys.size === 0) throw notFound('Keys');
-  return { status: 200, body: [...core.keys.values()].map((key) => ({ key: keyDetail(key) })) };
+function list({ keys }: Call): Answer {
+  if (keys.size === 0) throw notFound('Keys');
+  return { status: 200, body: [...keys.values()].map((key) => ({ key: keyDetail(key) })) };
 }
 
-/** @throws {RobotError} 404. */
-function keyOf({ core, params }: Call): AccountKey {
+/** @throws {Refusal} 404. */
+function keyOf({ keys, params }: Call): AccountKey {
   const { fingerprint = '' } = params;
-  const key = FINGERPRINT.test(fingerprint) ? core.keys.get(fingerprint) : undefined;
+  const key = FINGERPRINT.test(fingerprint) ? keys.get(fingerprint) : undefined;
   if (!key) throw notFound('Key');
   return key;
 }
@@ -42,7 +42,7 @@ function sizeBitsOf(type: string, blob: Buffer): number {
   return (lengthBytes - MPINT_SIGN_BYTES) * 8;
 }
 
-/** @throws {RobotError} 400: it is no public key. */
+/** @throws {Refusal} 400: it is no public key. */
 function readPublicKey(name: string, text: string, createdMs: number): AccountKey {
   const parsed = ssh2.utils.parseKey(text.trim());
   if (parsed instanceof Error || parsed.isPrivateKey()) throw invalidInput({ invalid: ['data'] });
@@ -54,27 +54,29 @@ function readPublicKey(name: string, text: string, createdMs: number): AccountKe
   return { name, fingerprint: md5Of(blob), type, sizeBits, data, createdMs };
 }
 
-function create({ core, form }: Call): Answer {
+function create({ keys, form, clock }: Call): Answer {
   const missing = ['name', 'data'].filter((field) => !form.get(field));
   if (missing.length > 0) throw invalidInput({ missing });
-  const key = readPublicKey(textField(form, 'name'), textField(form, 'data'), core.clock.now());
-  if (core.keys.has(key.fingerprint)) {
-    throw new RobotError(409, 'KEY_ALREADY_EXISTS', 'the supplied key already exists');
+  const key = readPublicKey(textField(form, 'name'), textField(form, 'data'), clock.now());
+  if (keys.has(key.fingerprint)) {
+    throw refusal(409, 'KEY_ALREADY_EXISTS', 'the supplied key already exists');
   }
-  core.keys.set(key.fingerprint, key);
+  keys.set(key.fingerprint, key);
   return { status: 201, body: { key: keyDetail(key) } };
 }
 
 function remove(call: Call): Answer {
-  call.core.keys.delete(keyOf(call).fingerprint);
+  call.keys.delete(keyOf(call).fingerprint);
   return { status: 200 };
 }
 
-export const KEY_ROUTES: readonly Route[] = [
-  { path: '/key', GET: list, POST: create },
+export const KEY_ROUTES: readonly Route<Call>[] = [
+  { method: 'GET', path: '/key', handle: list },
+  { method: 'POST', path: '/key', handle: create },
   {
+    method: 'GET',
     path: '/key/{fingerprint}',
-    GET: (call) => ({ status: 200, body: { key: keyDetail(keyOf(call)) } }),
-    DELETE: remove,
+    handle: (call) => ({ status: 200, body: { key: keyDetail(keyOf(call)) } }),
   },
+  { method: 'DELETE', path: '/key/{fingerprint}', handle: remove },
 ];

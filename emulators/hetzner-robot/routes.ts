@@ -1,17 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { generateHostKey } from '../../hosts/keys.ts';
-import { type Answer, type Call, type Route, subjectOf } from '../core.ts';
-import {
-  type AccountKey,
-  armed,
-  type BootConfig,
-  RESET_TYPES,
-  type ResetType,
-  type Server,
-} from '../world.ts';
+import { generateHostKey } from '../hosts/keys.ts';
+import type { Answer, Route } from '../kit/api.ts';
+import { type Call, invalidInput, notFound, refusal, serverNotFound } from './api.ts';
 import { choiceField, listField, textField } from './form.ts';
-import { KEY_ROUTES } from './key-routes.ts';
-import { errorBody, invalidInput, notFound, RobotError, serverNotFound } from './robot-error.ts';
+import { KEY_ROUTES } from './keys.ts';
 import {
   linuxView,
   placeOf,
@@ -21,36 +13,34 @@ import {
   serverDetail,
   serverView,
 } from './views.ts';
+import {
+  type AccountKey,
+  armed,
+  type BootConfig,
+  RESET_TYPES,
+  type ResetType,
+  type Server,
+} from './world.ts';
 
 const LATE_MS = 30_000;
 const CUT_LENGTH = 20;
 
 const ok = (body: unknown): Answer => ({ status: 200, body });
 
-/** The server of a path. @throws {RobotError} 404. */
-export function serverOf({ servers, faults }: Call['core'], text: string | undefined): Server {
-  const server = servers.find(({ number }) => String(number) === text);
-  if (!server) throw serverNotFound();
-  const isAll = ({ from }: { readonly from: string }) => from === 'account';
-  if (faults.strikeOne(['serverGone'], subjectOf(server), isAll)) throw serverNotFound();
-  return server;
-}
-
 function list(call: Call): Answer {
-  const shown = call.core.servers.filter((server) => !call.strikeOf(server, 'serverGone'));
+  const shown = call.servers.filter((server) => !call.strikeOf(server, 'serverGone'));
   if (shown.length === 0) throw serverNotFound();
   return ok(shown.map((server) => ({ server: serverView(call, server) })));
 }
 
 function rename(call: Call): Answer {
   const server = call.server();
-  const { clock, nameLength } = call.core;
-  const wanted = textField(call.form, 'server_name').slice(0, nameLength);
+  const wanted = textField(call.form, 'server_name');
   const fault = call.strike('rename');
   if (fault?.does !== 'ignored') {
     server.name = fault?.does === 'cut' ? wanted.slice(0, fault.length ?? CUT_LENGTH) : wanted;
     const show = () => void (server.shownName = server.name);
-    if (fault?.does === 'late') clock.setTimeout(show, fault.ms ?? LATE_MS);
+    if (fault?.does === 'late') call.clock.setTimeout(show, fault.ms ?? LATE_MS);
     else show();
   }
   const answer = ok({ server: serverDetail(call, server) });
@@ -59,23 +49,23 @@ function rename(call: Call): Answer {
   return answer;
 }
 
-function listResets({ core }: Call): Answer {
-  const found = core.servers.filter(({ resetTypes }) => resetTypes !== null);
+function listResets({ servers }: Call): Answer {
+  const found = servers.filter(({ resetTypes }) => resetTypes !== null);
   if (found.length === 0) throw notFound('Reset');
   return ok(found.map((server) => ({ reset: resetView(server) })));
 }
 
-/** @throws {RobotError} 404. */
+/** @throws {Refusal} 404. */
 function resettable(call: Call): Server & { readonly resetTypes: readonly ResetType[] } {
   const server = call.server();
   const { resetTypes } = server;
-  if (!resetTypes) throw new RobotError(404, 'RESET_NOT_AVAILABLE', 'no reset option');
+  if (!resetTypes) throw refusal(404, 'RESET_NOT_AVAILABLE', 'no reset option');
   return { ...server, resetTypes };
 }
 
 function showReset(call: Call): Answer {
   const server = resettable(call);
-  const { power } = call.core.machines.get(server.number)!.state();
+  const { power } = call.machines.get(server.number)!.state();
   const status = power === 'on' ? 'running' : 'shut off';
   return ok({ reset: { ...resetView(server), operating_status: status } });
 }
@@ -85,24 +75,23 @@ function reset(call: Call): Answer {
   const text = textField(call.form, 'type');
   const type = RESET_TYPES.find((one) => one === text);
   if (!type || !server.resetTypes.includes(type)) throw invalidInput({ invalid: ['type'] });
-  const machine = call.core.machines.get(server.number)!;
+  const machine = call.machines.get(server.number)!;
   if (call.strike('manualReset') || machine.state().isManual) {
-    throw new RobotError(409, 'RESET_MANUAL_ACTIVE', 'a manual reset is already active');
+    throw refusal(409, 'RESET_MANUAL_ACTIVE', 'a manual reset is already active');
   }
   const fault = call.strike('reset');
   if (fault?.does !== 'ignored') machine.reset(type);
   if (fault?.does === 'failsThoughDone') {
-    const failed = new RobotError(500, 'RESET_FAILED', 'resetting failed due to an internal error');
-    return { status: failed.status, body: errorBody(failed) };
+    return refusal(500, 'RESET_FAILED', 'resetting failed due to an internal error');
   }
   return ok({ reset: { ...placeOf(server), type } });
 }
 
-/** @throws {RobotError} 404. */
+/** @throws {Refusal} 404. */
 function bootable(call: Call): Server {
   const server = call.server();
   if (server.hasRescue) return server;
-  throw new RobotError(404, 'BOOT_NOT_AVAILABLE', 'no boot configuration available');
+  throw refusal(404, 'BOOT_NOT_AVAILABLE', 'no boot configuration available');
 }
 
 function showBoots(call: Call): Answer {
@@ -113,10 +102,10 @@ function showBoots(call: Call): Answer {
 
 const showRescue = (call: Call): Answer => ok({ rescue: rescueView(call, bootable(call)) });
 
-/** @throws {RobotError} 400: a key that the account does not have. */
-function keysOf({ core, form }: Call): AccountKey[] {
+/** @throws {Refusal} 400: a key that the account does not have. */
+function keysOf({ keys, form }: Call): AccountKey[] {
   return listField(form, 'authorized_key').map((text) => {
-    const key = core.keys.get(text);
+    const key = keys.get(text);
     if (!key) throw invalidInput({ invalid: ['authorized_key'] });
     return key;
   });
@@ -124,16 +113,16 @@ function keysOf({ core, form }: Call): AccountKey[] {
 
 function arm(call: Call): Answer {
   const server = bootable(call);
-  const { core, form } = call;
-  const system = choiceField(form, 'os', RESCUE_SYSTEMS);
+  const { clock } = call;
+  const system = choiceField(call.form, 'os', RESCUE_SYSTEMS);
   const keys = keysOf(call);
-  const nowMs = core.clock.now();
+  const nowMs = clock.now();
   if (armed(server, nowMs)) {
-    throw new RobotError(409, 'BOOT_ALREADY_ENABLED', 'a boot configuration is already active');
+    throw refusal(409, 'BOOT_ALREADY_ENABLED', 'a boot configuration is already active');
   }
   const password = randomBytes(12).toString('base64url');
   const boot: BootConfig = {
-    ...{ system, keys, password, hostKey: generateHostKey(), armedMs: nowMs, bootedMs: null },
+    ...{ system, keys, password, hostKey: generateHostKey(), armedMs: nowMs },
   };
   server.boot = boot;
   const answer = ok({ rescue: rescueView(call, server) });
@@ -141,7 +130,7 @@ function arm(call: Call): Answer {
   const leave = () => {
     if (server.boot === boot) server.boot = null;
   };
-  if (fault?.afterMs) core.clock.setTimeout(leave, fault.afterMs);
+  if (fault?.afterMs) clock.setTimeout(leave, fault.afterMs);
   else if (fault) leave();
   return answer;
 }
@@ -152,18 +141,26 @@ function disarm(call: Call): Answer {
   return ok({ rescue: rescueView(call, server) });
 }
 
-export const ROUTES: readonly Route[] = [
-  { path: '/server', GET: list },
+export const ROUTES: readonly Route<Call>[] = [
+  { method: 'GET', path: '/server', handle: list },
   {
+    method: 'GET',
     path: '/server/{n}',
-    GET: (call) => ok({ server: serverDetail(call, call.server()) }),
-    POST: rename,
+    handle: (call) => ok({ server: serverDetail(call, call.server()) }),
   },
-  { path: '/reset', GET: listResets },
-  { path: '/reset/{n}', GET: showReset, POST: reset },
-  { path: '/boot/{n}', GET: showBoots },
-  { path: '/boot/{n}/rescue', GET: showRescue, POST: arm, DELETE: disarm },
+  { method: 'POST', path: '/server/{n}', handle: rename },
+  { method: 'GET', path: '/reset', handle: listResets },
+  { method: 'GET', path: '/reset/{n}', handle: showReset },
+  { method: 'POST', path: '/reset/{n}', handle: reset },
+  { method: 'GET', path: '/boot/{n}', handle: showBoots },
+  { method: 'GET', path: '/boot/{n}/rescue', handle: showRescue },
+  { method: 'POST', path: '/boot/{n}/rescue', handle: arm },
+  { method: 'DELETE', path: '/boot/{n}/rescue', handle: disarm },
   // An unattended installation is never armed here, so there is nothing to disarm.
-  { path: '/boot/{n}/linux', DELETE: (call) => ok({ linux: linuxView(bootable(call)) }) },
+  {
+    method: 'DELETE',
+    path: '/boot/{n}/linux',
+    handle: (call) => ok({ linux: linuxView(bootable(call)) }),
+  },
   ...KEY_ROUTES,
 ];

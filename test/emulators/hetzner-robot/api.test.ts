@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startRobotEmulator } from '../../../emulators/hetzner-robot/emulator.ts';
-import type { RobotEmulator } from '../../../emulators/hetzner-robot/options.ts';
-import { createManualClock } from '../../../emulators/kit/clock.ts';
-import { faultsOf, type Fields, FIELDS } from './field-table.ts';
-import { clientOf, newKey, type Robot, SERVER, START_MS, startRobot } from './harness.ts';
+import { expect, test } from 'vitest';
+import { LIMITS } from '../../../emulators/hetzner-robot/limits.ts';
 import { testRows } from '../../support/rows.ts';
+import { faultsOf, type Fields, FIELDS } from './field-table.ts';
+import { codeOf, newKey, type Robot, SERVER, startRobot } from './harness.ts';
 
 const judge = (value: unknown, wrapper: string | null, fields: Fields) => {
   const inside = wrapper === null ? value : (value as Record<string, unknown>)[wrapper];
@@ -22,33 +20,19 @@ type Line = readonly [
   fields: Fields,
 ];
 const KEY = newKey('somebody@somewhere');
+const ARM = 'os=linux&authorized_key[]=';
 
 const lines = (fingerprint: string): Line[] => [
   ['GET', '/server/321', undefined, 200, 'server', FIELDS.server],
   ['POST', '/server/321', 'server_name=shep-a', 200, 'server', FIELDS.server],
-  ['GET', '/server/321/cancellation', undefined, 200, 'cancellation', FIELDS.cancellation],
   ['GET', '/reset/321', undefined, 200, 'reset', FIELDS.reset],
   ['POST', '/reset/321', 'type=hw', 200, 'reset', FIELDS.resetDone],
   ['GET', '/boot/321/rescue', undefined, 200, 'rescue', FIELDS.rescueInactive],
-  ['GET', '/boot/321/linux', undefined, 200, 'linux', FIELDS.linuxInactive],
-  [
-    'POST',
-    '/boot/321/rescue',
-    `os=linux&authorized_key[]=${fingerprint}&keyboard=de`,
-    200,
-    'rescue',
-    FIELDS.rescueActive,
-  ],
+  ['POST', '/boot/321/rescue', `${ARM}${fingerprint}`, 200, 'rescue', FIELDS.rescueActive],
   ['GET', '/boot/321/rescue', undefined, 200, 'rescue', FIELDS.rescueActive],
-  ['GET', '/boot/321/rescue/last', undefined, 200, 'rescue', { ...FIELDS.rescueActive }],
   ['DELETE', '/boot/321/rescue', undefined, 200, 'rescue', FIELDS.rescueInactive],
-  ['POST', '/boot/321/linux', 'dist=Debian+12+base&lang=en', 200, 'linux', FIELDS.linuxActive],
-  ['GET', '/boot/321/linux/last', undefined, 200, 'linux', FIELDS.linuxActive],
   ['DELETE', '/boot/321/linux', undefined, 200, 'linux', FIELDS.linuxInactive],
   ['GET', `/key/${fingerprint}`, undefined, 200, 'key', FIELDS.key],
-  ['POST', `/key/${fingerprint}`, 'name=other', 200, 'key', FIELDS.key],
-  ['GET', '/wol/321', undefined, 200, 'wol', FIELDS.wol],
-  ['POST', '/wol/321', '', 200, 'wol', FIELDS.wol],
 ];
 
 test('every reply has the fields that are described, and no others', async () => {
@@ -73,13 +57,6 @@ test('every reply has the fields that are described, and no others', async () =>
   expect(Object.keys(boot)).toEqual(['rescue', 'linux', 'vnc', 'windows', 'plesk', 'cpanel']);
   judge(boot['rescue'], null, FIELDS.rescueInactive);
   judge(boot['linux'], null, FIELDS.linuxInactive);
-  judge(boot['vnc'], null, FIELDS.vnc);
-  const address = robot.machine().address!;
-  const dns = await robot.ask('PUT', `/rdns/${address}`, { form: 'ptr=a.example' });
-  expect(dns.status).toBe(201);
-  judge(dns.body, 'rdns', FIELDS.rdns);
-  for (const one of await listed('/rdns')) judge(one, 'rdns', FIELDS.rdns);
-  expect((await robot.ask('DELETE', `/rdns/${address}`)).status).toBe(200);
   expect((await robot.ask('DELETE', `/key/${fingerprint}`)).status).toBe(200);
 });
 
@@ -108,62 +85,35 @@ const REFUSALS: readonly Refusal[] = [
   ['GET', '/boot/999', undefined, 404, 'SERVER_NOT_FOUND'],
   ['GET', '/boot/322', undefined, 404, 'BOOT_NOT_AVAILABLE'],
   ['GET', '/boot/322/rescue', undefined, 404, 'BOOT_NOT_AVAILABLE'],
-  ['GET', '/boot/321/rescue/last', undefined, 404, 'NOT_FOUND'],
   ['POST', '/boot/321/rescue', '', 400, 'INVALID_INPUT', missing('os')],
   ['POST', '/boot/321/rescue', 'os=plan9', 400, 'INVALID_INPUT', invalid('os')],
-  ['POST', '/boot/321/rescue', 'os=linux&keyboard=xx', 400, 'INVALID_INPUT', invalid('keyboard')],
-  [
-    'POST',
-    '/boot/321/rescue',
-    `os=linux&authorized_key[]=${UNKNOWN}`,
-    400,
-    'INVALID_INPUT',
-    invalid('authorized_key'),
-  ],
-  ['POST', '/boot/321/linux', 'dist=Debian+12+base', 400, 'INVALID_INPUT', missing('lang')],
-  ['POST', '/boot/321/linux', 'dist=Debian&lang=en', 400, 'INVALID_INPUT', invalid('dist')],
+  ['POST', '/boot/321/rescue', ARM + UNKNOWN, 400, 'INVALID_INPUT', invalid('authorized_key')],
   ['GET', '/key', undefined, 404, 'NOT_FOUND'],
   ['GET', `/key/${UNKNOWN}`, undefined, 404, 'NOT_FOUND'],
   ['DELETE', `/key/${UNKNOWN}`, undefined, 404, 'NOT_FOUND'],
   ['POST', '/key', '', 400, 'INVALID_INPUT', missing('name', 'data')],
   ['POST', '/key', 'name=a&data=b', 400, 'INVALID_INPUT', invalid('data')],
-  ['GET', '/rdns/192.0.2.1', undefined, 404, 'IP_NOT_FOUND'],
   ['GET', '/order/server', undefined, 404, 'NOT_FOUND'],
+  ['POST', '/boot/321', '', 405, 'METHOD_NOT_ALLOWED'],
 ];
 
-/** An account without keys, whose second server cannot be reset; what is refused changes nothing. */
-let fakeBare: RobotEmulator;
-let bare: ReturnType<typeof clientOf>;
-beforeAll(async () => {
-  fakeBare = await startRobotEmulator({
-    listen: { host: '127.0.0.1', port: 0 },
-    clock: createManualClock(START_MS),
-    servers: [{}, { resetTypes: null, hasRescue: false }],
-  });
-  bare = clientOf(fakeBare);
-});
-afterAll(() => fakeBare.close());
-
-testRows(REFUSALS)('%s %s with %j is refused with %i %s', async (...line) => {
-  const [method, path, form, status, code, more = {}] = line as unknown as Refusal;
-  const asked = form === undefined ? {} : { form };
-  const reply = await bare.ask(method, path, asked);
-  expect(reply.status).toBe(status);
-  const { error } = reply.body as { error: object };
-  expect(error).toMatchObject({ status, code, ...more });
-  const fields = code === 'INVALID_INPUT' ? FIELDS.invalidInput : FIELDS.error;
-  expect(faultsOf(error, fields)).toEqual([]);
+test('what is refused: an account without keys, whose second server cannot be reset', async () => {
+  const robot = await startRobot({ servers: [{}, { resetTypes: null, hasRescue: false }] });
+  for (const [method, path, form, status, code, more = {}] of REFUSALS) {
+    const reply = await robot.ask(method, path, form === undefined ? {} : { form });
+    expect(codeOf(reply), `${method} ${path} ${form}`).toEqual([status, code]);
+    const { error } = reply.body as { error: object };
+    expect(error).toMatchObject(more);
+    const fields = code === 'INVALID_INPUT' ? FIELDS.invalidInput : FIELDS.error;
+    expect(faultsOf(error, fields)).toEqual([]);
+  }
 });
 
 test('an account without servers has no list of them, and one without keys none of those', async () => {
   const robot = await startRobot({ servers: 0 });
-  for (const [path, code] of [
-    ['/server', 'SERVER_NOT_FOUND'],
-    ['/reset', 'NOT_FOUND'],
-    ['/key', 'NOT_FOUND'],
-  ] as const) {
-    const reply = await robot.ask('GET', path);
-    expect([reply.status, reply.body]).toMatchObject([404, { error: { code } }]);
+  expect(codeOf(await robot.ask('GET', '/server'))).toEqual([404, 'SERVER_NOT_FOUND']);
+  for (const path of ['/reset', '/key']) {
+    expect(codeOf(await robot.ask('GET', path))).toEqual([404, 'NOT_FOUND']);
   }
 });
 
@@ -218,16 +168,76 @@ test('keys are unique by what they are, not by their names, and lose their comme
 
 test('one boot configuration at a time', async () => {
   const robot = await startRobot();
-  expect((await robot.post('/boot/321/rescue', 'os=linux')).status).toBe(200);
-  for (const [path, form] of [
-    ['/boot/321/rescue', 'os=linux'],
-    ['/boot/321/linux', 'dist=Debian+12+base&lang=en'],
-  ] as const) {
-    const reply = await robot.post(path, form);
-    expect(reply).toMatchObject({ status: 409, body: { error: { code: 'BOOT_ALREADY_ENABLED' } } });
-  }
+  const arm = () => robot.post('/boot/321/rescue', 'os=linux');
+  expect((await arm()).status).toBe(200);
+  expect(codeOf(await arm())).toEqual([409, 'BOOT_ALREADY_ENABLED']);
   await robot.ask('DELETE', '/boot/321/linux');
   expect(robot.machine().isArmed).toBe(true);
   await robot.ask('DELETE', '/boot/321/rescue');
   expect(robot.machine().isArmed).toBe(false);
+});
+
+const MINUTE_MS = 60_000;
+
+test('as many requests in an hour as are documented', () => {
+  expect(LIMITS).toEqual({
+    ...{ 'GET /server': 200, 'POST /server': 200, 'GET /reset': 500, 'POST /reset': 50 },
+    ...{ 'GET /boot': 500, 'POST /boot': 500, 'DELETE /boot': 500 },
+    ...{ 'GET /key': 500, 'POST /key': 200, 'DELETE /key': 200 },
+  });
+});
+
+test('what is over the limit is refused until an hour has passed, a list and a single one together', async () => {
+  const robot = await startRobot({ limits: { 'GET /server': 2 } });
+  const look = () => robot.ask('GET', '/server/321');
+  expect((await robot.ask('GET', '/server')).status).toBe(200);
+  expect((await look()).status).toBe(200);
+  const refused = await look();
+  expect(codeOf(refused)).toEqual([403, 'RATE_LIMIT_EXCEEDED']);
+  const { error } = refused.body as { error: object };
+  expect(error).toMatchObject({ max_requests: 2, max_request: 2, interval: 3_600 });
+  expect(faultsOf(error, FIELDS.rateLimit)).toEqual([]);
+  expect((await robot.post('/server/321', 'server_name=a')).status).toBe(200);
+  await robot.fake.advance(60 * MINUTE_MS - 1);
+  expect((await look()).status).toBe(403);
+  await robot.fake.advance(1);
+  expect((await look()).status).toBe(200);
+});
+
+test('three wrong logins shut the address out for ten minutes', async () => {
+  const robot = await startRobot();
+  for (const auth of ['wrong', 'none', 'wrong'] as const) {
+    expect((await robot.ask('GET', '/server')).status).toBe(200);
+    expect(codeOf(await robot.ask('GET', '/server', { auth }))).toEqual([401, 'UNAUTHORIZED']);
+  }
+  const isShutOut = () => robot.ask('GET', '/server').then(() => false, isCut);
+  expect(await isShutOut()).toBe(true);
+  await robot.fake.advance(10 * MINUTE_MS - 1);
+  expect(await isShutOut()).toBe(true);
+  await robot.fake.advance(1);
+  expect(await isShutOut()).toBe(false);
+});
+
+const isCut = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ECONNRESET';
+
+test('a wrong login is forgotten after ten minutes, and has no share in the limits', async () => {
+  const robot = await startRobot({ limits: { 'GET /server': 1 } });
+  for (let n = 0; n < 4; n++) {
+    expect((await robot.ask('GET', '/server', { auth: 'wrong' })).status).toBe(401);
+    await robot.fake.advance(6 * MINUTE_MS);
+  }
+  expect((await robot.ask('GET', '/server')).status).toBe(200);
+});
+
+test('the journal tells what was asked, and no password or key', async () => {
+  const robot = await startRobot();
+  await robot.rescue();
+  const told = robot.fake.requests();
+  expect(told.map(({ method, route, status }) => [method, route, status])).toEqual([
+    ['POST', '/key', 201],
+    ['POST', '/boot/{n}/rescue', 200],
+    ['POST', '/reset/{n}', 200],
+  ]);
+  expect(JSON.stringify(told)).not.toContain(robot.fake.credentials.password);
+  expect(JSON.stringify(told)).not.toContain('AAAAC3');
 });

@@ -1,0 +1,195 @@
+import { z } from 'zod';
+import { type EmulatedApi, type Occasion, Refusal, type Route } from '../kit/api.ts';
+import type { EmulatorClock } from '../kit/clock.ts';
+import type { FaultBook } from '../kit/fault-book.ts';
+import {
+  type CommonMatch,
+  type FaultEffectOf,
+  faultForm,
+  type FaultOf,
+  type FaultRuleOf,
+  type Subject,
+} from '../kit/faults.ts';
+import { isSameSecret } from '../kit/same-secret.ts';
+import { type Form, parseForm } from './form.ts';
+import { createLimits } from './limits.ts';
+import type { Machine } from './machine/machine.ts';
+import type { AccountKey, Server } from './world.ts';
+
+const MACHINE = ['server', 'nth', 'every', 'probability'];
+
+export const FAULTS = faultForm({
+  /** Number of the server. */
+  match: { server: z.int().optional() },
+  effects: [
+    /** `ignored`: answered with the old name; `cut` to `length`; `late`: shown only `ms` later. */
+    z.strictObject({
+      type: z.literal('rename'),
+      does: z.enum(['ignored', 'cut', 'late']),
+      /** Of `cut`. Default 20. */
+      length: z.int().min(0).optional(),
+      /** Of `late`. Default 30 000. */
+      ms: z.number().min(0).optional(),
+    }),
+    /** Somebody else renames the server right after we did. */
+    z.strictObject({ type: z.literal('nameTaken'), name: z.string() }),
+    /** Not listed, or not known at all. */
+    z.strictObject({ type: z.literal('serverGone'), from: z.enum(['list', 'account']) }),
+    /** What these fields of a server show, such as `{"status": "in process"}`. */
+    z.strictObject({ type: z.literal('fields'), fields: z.record(z.string(), z.unknown()) }),
+    /** `ignored`: acknowledged, and nothing happens; `failsThoughDone`: 500 RESET_FAILED, and done. */
+    z.strictObject({ type: z.literal('reset'), does: z.enum(['ignored', 'failsThoughDone']) }),
+    /** A technician is at the machine: 409 to each reset. */
+    z.strictObject({ type: z.literal('manualReset') }),
+    /** What is armed is not armed any more so long after; default at once. */
+    z.strictObject({ type: z.literal('rescueDisarms'), afterMs: z.number().min(0).optional() }),
+    /** What `host_key` of an armed rescue system shows; otherwise it is empty. */
+    z.strictObject({ type: z.literal('hostKey'), shows: z.enum(['right', 'wrong']) }),
+    /** The machine boots from its drives, whatever is armed. */
+    z.strictObject({ type: z.literal('bootsDisk') }),
+    /** The rescue system lets a stranger's key in, or none. */
+    z.strictObject({ type: z.literal('rescueKeys'), does: z.enum(['foreign', 'none']) }),
+    /** The rescue system has these images no more. Default: none of them. */
+    z.strictObject({ type: z.literal('imageGone'), image: z.string().optional() }),
+    /** A drive is not there, or has another name, from the next boot on. `drive` counts from 0. */
+    z.strictObject({
+      type: z.literal('drive'),
+      does: z.enum(['missing', 'renamed']),
+      drive: z.int().min(0).optional(),
+    }),
+    z.strictObject({
+      type: z.literal('installimage'),
+      does: z.enum(['fails', 'hangs', 'marksAndFails']),
+    }),
+    /** SSH lets in, and no command ever ends. */
+    z.strictObject({ type: z.literal('commandHangs') }),
+  ],
+  once: ['nameTaken'],
+  matchedBy: {
+    ...{ bootsDisk: MACHINE, rescueKeys: MACHINE, imageGone: MACHINE },
+    ...{ drive: MACHINE, installimage: MACHINE, commandHangs: MACHINE },
+  },
+});
+export type FaultRule = FaultRuleOf<typeof FAULTS>;
+export type Fault = FaultOf<typeof FAULTS>;
+export type Effect = FaultEffectOf<typeof FAULTS>;
+export type EffectOf<T extends Effect['type']> = Extract<Effect, { type: T }>;
+export type Faults = FaultBook<CommonMatch & { server?: number | undefined }, Effect, Subject>;
+
+const errorBody = (status: number, code: string, message: string, more: object = {}): object => ({
+  error: { status, code, message, ...more },
+});
+/** A refusal as the API words it. @param more beside status, code and message */
+export const refusal = (status: number, code: string, message: string, more?: object) =>
+  new Refusal(status, errorBody(status, code, message, more));
+export const invalidInput = (wrong: {
+  readonly missing?: readonly string[];
+  readonly invalid?: readonly string[];
+}) =>
+  refusal(400, 'INVALID_INPUT', 'invalid input', {
+    missing: wrong.missing ?? null,
+    invalid: wrong.invalid ?? null,
+  });
+export const serverNotFound = () => refusal(404, 'SERVER_NOT_FOUND', 'Server not found');
+export const notFound = (what: string) => refusal(404, 'NOT_FOUND', `${what} not found`);
+
+const CODES: Readonly<Record<number, string>> = { 404: 'NOT_FOUND', 405: 'METHOD_NOT_ALLOWED' };
+
+export interface Credentials {
+  readonly user: string;
+  readonly password: string;
+}
+
+/** What there is behind the API. */
+export interface Core {
+  readonly servers: readonly Server[];
+  readonly machines: ReadonlyMap<number, Machine>;
+  /** By fingerprint. */
+  readonly keys: Map<string, AccountKey>;
+  readonly clock: EmulatorClock;
+}
+
+/** One request as a handler sees it. */
+export interface Call extends Core, Pick<Occasion<Effect>, 'params' | 'strike'> {
+  readonly form: Form;
+  /** Of the path. @throws {Refusal} there is none. */
+  server(): Server;
+  /** The same as `strike` for one of many servers, as a list of them shows it. */
+  strikeOf<T extends Effect['type']>(
+    server: Server,
+    type: T,
+    fits?: (effect: EffectOf<T>) => boolean,
+  ): EffectOf<T> | undefined;
+}
+
+const WRONG_MAX = 3;
+const BLOCKED_MS = 10 * 60_000;
+
+export interface ApiParts {
+  readonly core: Core;
+  readonly routes: readonly Route<Call>[];
+  readonly credentials: Credentials;
+  /** Requests per hour otherwise than usual. */
+  readonly limits: Readonly<Record<string, number>> | undefined;
+}
+
+/** What is special about requests to Robot: forms, limits per hour, and logins that block an address. */
+export function apiOf({ core, routes, credentials, limits }: ApiParts): EmulatedApi<Call, Effect> {
+  const { servers, clock } = core;
+  const counts = createLimits(limits);
+  let wrongAtMs: number[] = [];
+  let blockedUntilMs = 0;
+  const numbered = (n: string | undefined) => servers.find(({ number }) => String(number) === n);
+
+  function isRightLogin(authorization = ''): boolean {
+    const [, encoded = ''] = /^basic (.*)$/i.exec(authorization) ?? [];
+    const { user, password } = credentials;
+    return isSameSecret(Buffer.from(encoded, 'base64').toString(), `${user}:${password}`);
+  }
+  /** The third wrong login within ten minutes shuts the address out, whatever came in between. */
+  function failLogin(): void {
+    const nowMs = clock.now();
+    wrongAtMs = [...wrongAtMs.filter((atMs) => atMs > nowMs - BLOCKED_MS), nowMs];
+    if (wrongAtMs.length < WRONG_MAX) return;
+    wrongAtMs = [];
+    blockedUntilMs = nowMs + BLOCKED_MS;
+  }
+
+  return {
+    name: 'The emulator of the Hetzner Robot',
+    routes,
+    errorBody: (status, message) => errorBody(status, CODES[status] ?? 'INTERNAL_ERROR', message),
+    subject: ({ params }) => ({ server: numbered(params['n'])?.number }),
+    masked: (_body, text) => {
+      const fields = new URLSearchParams(text);
+      if (fields.has('data')) fields.set('data', '***');
+      return text === '' ? null : Object.fromEntries(fields);
+    },
+    arrive: () => (clock.now() < blockedUntilMs ? { status: 0, fate: 'dropped' } : undefined),
+    admit({ method, path, headers }) {
+      if (!isRightLogin(headers.authorization)) {
+        failLogin();
+        throw refusal(401, 'UNAUTHORIZED', 'Unauthorized');
+      }
+      const over = counts.over(`${method} /${path.split('/')[1]}`, clock.now());
+      if (over) throw refusal(403, 'RATE_LIMIT_EXCEEDED', 'rate limit exceeded', over);
+    },
+    call(occasion) {
+      const { params, subject, strike, text, headers } = occasion;
+      const strikeOf: Call['strikeOf'] = ({ number }, type, fits) =>
+        strike(type, fits, { ...subject, server: number });
+      return {
+        ...core,
+        ...{ params, strike, strikeOf },
+        form: parseForm(text, headers['content-type']),
+        server() {
+          const server = numbered(params['n']);
+          if (!server || strike('serverGone', ({ from }) => from === 'account')) {
+            throw serverNotFound();
+          }
+          return server;
+        },
+      };
+    },
+  };
+}
