@@ -1,0 +1,216 @@
+import { spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { rescueTree, type Tree } from '../../../../../emulators/hetzner-robot/machine/disk.ts';
+import { rescuePrograms } from '../../../../../emulators/hetzner-robot/machine/programs.ts';
+import { createShell, said } from '../../../../../emulators/hetzner-robot/machine/shell.ts';
+import type { Installation } from '../../../../../src/adapters/provider/hetzner-robot/install/autosetup.ts';
+import { INSTANCE_SECRET_PATH } from '../../../../../src/domain/provisioning/provider-tags.ts';
+
+export interface Rescue {
+  /** Names of images; none: there are none. */
+  readonly images: readonly string[];
+  readonly hasInstaller: boolean;
+  readonly installer: 'works' | 'fails' | 'marksAndFails';
+  readonly hasDrives: boolean;
+}
+export interface Ended {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A rescue system of two drives in which scripts are run, and the system that they install. */
+export interface Stand {
+  /** As `sh -s`. Answers when all has ended, also what went on in the background. */
+  run(script: string): Promise<Ended>;
+  /** Boots what was installed: scripts run there from now on. */
+  boot(): void;
+  /** Of the system that was installed, else of the rescue system. Null: there is no such file. */
+  read(path: string): Promise<string | null>;
+  write(path: string, text: string): void;
+  hasRebooted(): boolean;
+  /** Drives without signatures, by name. */
+  wiped(): readonly string[];
+}
+
+export const IMAGE = 'Debian-1300-trixie-amd64-base.tar.gz';
+export const HOSTNAME = 'shep-prod-321';
+export const SECRET = '5ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2';
+export const NASTY = `$(touch /tmp/pwned) \`id\` '; rm -rf / #" \\ %s %n !`;
+export const INSTALLATION: Installation = {
+  witness: '0b6e0000-1234-4abc-8def-0123456789ab',
+  shortWitness: 'bnxaaaas',
+  hostname: HOSTNAME,
+  image: { file: IMAGE },
+  drives: 'all',
+  layout: null,
+  publicKey: 'ssh-ed25519 AAAAC3Nz shepherd',
+  initCommand: ['#!/bin/sh', `printf %s ${SECRET} > ${INSTANCE_SECRET_PATH}`].join('\n'),
+  tags: { 'shepherd-op': '0b6e0000-1234-4abc-8def-0123456789ab', odd: NASTY },
+};
+export const GUARD = '/root/shepherd-bnxaaaas';
+const DRIVES = [
+  { name: 'nvme0n1', wwn: 'eui.0025385b00' },
+  { name: 'nvme1n1', wwn: 'eui.0025385b01' },
+];
+const USUAL: Rescue = { images: [IMAGE], hasInstaller: true, installer: 'works', hasDrives: true };
+const IMAGES = '/root/.oldroot/nfs/images';
+const INSTALLER = '/root/.oldroot/nfs/install/installimage';
+
+/** What is moved into the folder of a stand: all that the scripts touch, but `/dev/null`. */
+const PATHS = /\/(root|autosetup|var\/lib|etc\/systemd|proc\/sys|dev(?!\/null))\b/g;
+
+/** Stand-ins for what touches the hardware, or takes its time. */
+const lsblk = (hasDrives: boolean): string => {
+  const answers = DRIVES.map(
+    ({ name, wwn }) => `
+  '-dno WWN '*/${name}) echo ${wwn} ;;
+  '-nlo NAME '*/${name}) printf '%s\\n' ${name} ${name}p1 ;;`,
+  );
+  const names = ['loop0', ...(hasDrives ? DRIVES.map(({ name }) => name) : [])];
+  return `case "$*" in
+  '-dno NAME') printf '%s\\n' ${names.join(' ')} ;;${answers.join('')}
+esac`;
+};
+const INSTALLERS: Readonly<Record<Rescue['installer'], string>> = {
+  works: '"$5"',
+  fails: 'echo An error occurred; exit 1',
+  marksAndFails: '"$5"; exit 1',
+};
+
+/**
+ * A shell of this computer. What is judged is each script as it is sent but for two changes: its absolute
+ * paths lie in a folder of the test, and a file stands for a block device (`-b` is read as `-e`), since
+ * only root makes those. Programs are this computer's but for those of `bin`, which come first on `PATH`.
+ */
+export function realStand(shell: string, given: Partial<Rescue> = {}): Stand {
+  const rescue = { ...USUAL, ...given };
+  const root = mkdtempSync(join(tmpdir(), 'robot-scripts-'));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  const inside = (text: string) =>
+    text.replaceAll('[ ! -b ', '[ ! -e ').replace(PATHS, `${root}/$1`);
+  const outside = (text: string) => text.replaceAll(root, '');
+  const put = (path: string, text: string, mode = 0o644) => {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text, { mode });
+  };
+  const tool = (path: string, body: string) => put(path, `#!/bin/sh\n${body}\n`, 0o755);
+
+  for (const path of [IMAGES, dirname(INSTALLER)]) mkdirSync(join(root, path), { recursive: true });
+  for (const image of rescue.images) put(`${IMAGES}/${image}`, '');
+  if (rescue.hasInstaller) tool(INSTALLER, INSTALLERS[rescue.installer]);
+  put('/proc/sys/kernel/random/boot_id', 'boot-1\n');
+  for (const { name } of DRIVES) put(`/dev/${name}p1`, '');
+  tool('bin/lsblk', lsblk(rescue.hasDrives));
+  tool('bin/wipefs', `printf '%s\\n' "$*" >> ${root}/wiped`);
+  tool('bin/reboot', `: > ${root}/rebooted`);
+  tool('bin/hostname', 'echo rescue');
+  for (const name of ['sync', 'sleep', 'swapoff', 'mdadm', 'vgchange']) tool(`bin/${name}`, ':');
+  const found = spawnSync('sh', ['-c', `command -v ${shell}`], { encoding: 'utf8' }).stdout.trim();
+  symlinkSync(found, join(root, 'bin/sh'));
+
+  return {
+    async run(script) {
+      // Whatever runs in the background keeps the fourth pipe open, whose end is waited for.
+      const { status, stdout, stderr } = spawnSync(join(root, 'bin/sh'), ['-s'], {
+        input: inside(script),
+        env: { PATH: `${join(root, 'bin')}:/usr/bin:/bin` },
+        stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+        encoding: 'utf8',
+      });
+      return { status, stdout: outside(stdout), stderr: outside(stderr) };
+    },
+    boot() {
+      for (const guard of globSync('root/shepherd-*', { cwd: root })) {
+        rmSync(join(root, guard), { recursive: true });
+      }
+      tool('bin/hostname', `echo ${HOSTNAME}`);
+    },
+    read: async (path) => {
+      const there = join(root, path);
+      return existsSync(there) ? outside(readFileSync(there, 'utf8')) : null;
+    },
+    write: (path, text) => put(path, inside(text)),
+    hasRebooted: () => existsSync(join(root, 'rebooted')),
+    wiped() {
+      const file = join(root, 'wiped');
+      const lines = existsSync(file) ? readFileSync(file, 'utf8') : '';
+      return DRIVES.map(({ name }) => name).filter((name) =>
+        new RegExp(`^-a -f .*/${name}$`, 'm').test(lines),
+      );
+    },
+  };
+}
+
+/** The shell of the emulator, with the programs that it has for rescue systems. */
+export function emulatedStand(given: Partial<Rescue> = {}): Stand {
+  const { images, hasInstaller, installer, hasDrives } = { ...USUAL, ...given };
+  const rescue = rescueTree('', [], images);
+  const drives = DRIVES.map(({ name, wwn }) => {
+    const system: Tree | null = null;
+    return { name, drive: { name, wwn, sizeGb: 512, partitions: 1, system } };
+  });
+  let pending: Promise<unknown>[] = [];
+  let installed: Tree | null = null;
+  let rebooted = false;
+  const { signal } = new AbortController();
+  const host = {
+    signal,
+    sleep: async () => undefined,
+    background: (work: Promise<unknown>) => void pending.push(work),
+  };
+  const programsOf = (tree: Tree) => ({
+    hostname: () => said(`${tree.hostname}\n`),
+    reboot() {
+      rebooted = true;
+      return said();
+    },
+  });
+  const shellOf = (tree: Tree, more: ReturnType<typeof rescuePrograms> = {}) =>
+    createShell({ ...host, files: tree.files, programs: { ...programsOf(tree), ...more } });
+  let shell = shellOf(
+    rescue,
+    rescuePrograms({
+      ...{ drives: hasDrives ? drives : [], files: rescue.files, installMs: 1, sleep: host.sleep },
+      fault: () => (installer === 'works' ? undefined : installer),
+      runInside: (tree, path) => shellOf((installed = tree))(path),
+      installed: () => undefined,
+    }),
+  );
+  const started = hasInstaller ? Promise.resolve() : rescue.files.rm(INSTALLER);
+  rescue.files.writeFileSync('/proc/sys/kernel/random/boot_id', 'boot-1\n');
+
+  return {
+    async run(script) {
+      await started;
+      const { stdout, stderr, exitCode: status } = await shell('sh -s', script);
+      await Promise.all(pending.splice(0));
+      return { status, stdout, stderr };
+    },
+    boot() {
+      installed!.files.writeFileSync('/proc/sys/kernel/random/boot_id', 'boot-1\n');
+      shell = shellOf(installed!);
+    },
+    async read(path) {
+      for (const tree of [installed, rescue]) {
+        if (await tree?.files.exists(path)) return tree!.files.readFile(path);
+      }
+      return null;
+    },
+    write: (path, text) => rescue.files.writeFileSync(path, text),
+    hasRebooted: () => rebooted,
+    wiped: () => drives.filter(({ drive }) => drive.partitions === 0).map(({ name }) => name),
+  };
+}

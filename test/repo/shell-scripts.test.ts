@@ -1,0 +1,70 @@
+import { spawnSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+import { stopAgentCommand } from '../../src/actors/tasks/stop-agent.ts';
+import { initCommand } from '../../src/adapters/provider/core/instance-secret.ts';
+import {
+  logScript,
+  lookScript,
+  postInstallScript,
+  rebootScript,
+  startScript,
+  whole,
+  wipeScript,
+} from '../../src/adapters/provider/hetzner-robot/install/scripts.ts';
+import { uploadSteps } from '../../src/adapters/ssh/upload-scripts.ts';
+import {
+  emulatedStand,
+  GUARD,
+  INSTALLATION,
+} from '../adapters/provider/hetzner-robot/install/stands.ts';
+import { isProvided } from '../support/programs.ts';
+
+const { error } = spawnSync('shellcheck', ['--version']);
+const hasShellcheck = isProvided(!error, { tested: 'scripts for machines', by: 'shellcheck' });
+
+/** What is right in one of the scripts alone. */
+const ALLOWED: Readonly<Record<string, string>> = {
+  // It holds other scripts as words in single quotes: in those nothing is to be expanded.
+  start: 'SC1003,SC2016',
+  'start by WWN': 'SC1003,SC2016',
+  // Two variables are set in one line, the first to nothing.
+  'upload-prepare': 'SC1007',
+  // What is read need only come; `fail` is right after either half.
+  'upload-install': 'SC2015,SC2034',
+  // Process ids are words on purpose, and seconds are only counted.
+  'stop-agent': 'SC2034,SC2086',
+};
+
+async function scripts(): Promise<Readonly<Record<string, string>>> {
+  const inRescue = emulatedStand();
+  await inRescue.run(startScript(INSTALLATION));
+  const text = '';
+  const names = { directory: text, stem: text, parts: text, own: text, copy: text, target: text };
+  const steps = uploadSteps({ ...names, sizeBytes: 1, sha256: text, mode: '755' }, ['sudo', '-n']);
+  const uploads = Object.values(steps).flatMap((argv) =>
+    argv.flatMap((word, at) => (word === '-c' ? [[argv[at + 2]!, argv[at + 1]!] as const] : [])),
+  );
+  return {
+    ...Object.fromEntries(uploads),
+    look: whole(lookScript('bnxaaaas')),
+    reboot: whole(rebootScript()),
+    log: whole(logScript('bnxaaaas')),
+    wipe: whole(wipeScript()),
+    start: whole(startScript(INSTALLATION)),
+    'start by WWN': whole(startScript({ ...INSTALLATION, drives: ['eui.1', '0x2'] })),
+    install: (await inRescue.read(`${GUARD}/install.sh`))!,
+    'post-install': postInstallScript(INSTALLATION),
+    'first boot': initCommand('0'.repeat(40), 'true'),
+    'stop-agent': stopAgentCommand('/root/agent')[2]!,
+  };
+}
+
+test.runIf(hasShellcheck)("Debian's shellcheck finds nothing in scripts for machines", async () => {
+  const found = Object.entries(await scripts()).map(([name, script]) => {
+    const allowed = ALLOWED[name] ? ['-e', ALLOWED[name]] : [];
+    const args = ['-s', 'sh', '-f', 'gcc', ...allowed, '-'];
+    return [name, spawnSync('shellcheck', args, { input: script, encoding: 'utf8' }).stdout];
+  });
+  expect(found.length).toBeGreaterThan(12);
+  expect(found.filter(([, complaints]) => complaints !== '')).toEqual([]);
+});
