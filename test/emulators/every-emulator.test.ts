@@ -57,7 +57,7 @@ const EMULATORS: Readonly<Record<string, (options: Options) => Promise<Emulator>
     const { fake, ask, create } = await startLatitude(options);
     return {
       ...{ fake, url: fake.url, method: 'POST', ids: fake.project },
-      secrets: [fake.token, fake.otherToken],
+      secrets: [fake.token],
       read: (signal) => ask('GET', '/servers', { unjudged: true, ...(signal && { signal }) }),
       change: () => create('a', {}, { unjudged: true }),
       isChanged: () => fake.servers().length > 0,

@@ -13,7 +13,6 @@ export const latitudeKind: SimKind = {
   async start({ machines = MACHINES, hosts, log }: SimProviderOptions) {
     const fake = await startLatitudeEmulator({
       listen: LOOPBACK,
-      plans: [PLAN],
       stock: { [PLAN]: { [SITE]: machines } },
       profile: 'fast',
       hooks: hosts,

@@ -99,7 +99,7 @@ test('an action that is refused while on is only the installer’s will pass', a
 
 test('an action that is refused for good is told as that', async () => {
   const { stand, provider, id } = await startWithMachine();
-  stand.fake.addFault({ match: { server: id }, effect: { type: 'ipmiUnavailable' } });
+  stand.fake.addFault(faultAt(ACT, { type: 'status', code: 422 }));
   await expect(stand.run(provider.rebootMachine(id, 'force', live))).rejects.toMatchObject({
     kind: 'invalid',
     outcome: 'not-done',
@@ -126,7 +126,7 @@ test('a reinstallation keeps the machine, and its new record takes the place of 
 
 test('vector 16: on is stale right after a reinstallation', async () => {
   const { stand, provider, id, read } = await startWithMachine();
-  stand.fake.addFault({ match: { server: id }, effect: { type: 'staleOn', ms: 300_000 } });
+  stand.fake.addFault({ match: { server: id }, effect: { type: 'statusText', shows: 'on' } });
   await stand.run(provider.reinstallMachine(id, live));
   await stand.wait(60_000);
   expect(await read()).toMatchObject({ status: 'Provisioning', power: 'on' });

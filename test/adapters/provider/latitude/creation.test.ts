@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { FleetCreateRequest } from '../../../../src/adapters/provider/port.ts';
 import { explain } from '../../../../src/domain/errors.ts';
-import type { FaultRule } from '../../../../emulators/latitude/fault-rules.ts';
+import type { FaultRule } from '../../../../emulators/latitude/api.ts';
 import {
   faultAt,
   live,
@@ -90,11 +90,14 @@ test.each<[string, Effect, number]>([
 ])('%s: the server is found by its name, and asked for once', async (_, effect, listLagMs) => {
   const stand = await startStand();
   stand.fake.addFault(faultAt(ORDER, effect));
-  // Vector 31: a name that comes back in capitals is the same name.
-  stand.fake.setKnobs({ listLagMs, hostnameCase: 'upper' });
+  stand.fake.addFault({ effect: { type: 'listLag', ms: listLagMs } });
+  // Vector 31: a name that comes back in capitals is the same name; a longer one is another name.
+  stand.fake.addFault({ effect: { type: 'upperCaseNames' } });
+  stand.fake.addFault({ effect: { type: 'hostnameFilter' } });
+  stand.stranger(`${nameOf(1)}-2`);
   const { made, announced, provider, tookMs } = await creating(stand);
   const machine = await made;
-  expect(stand.fake.servers()).toMatchObject([{ id: machine.id }]);
+  expect(stand.fake.servers()).toMatchObject([{}, { id: machine.id }]);
   expect(stand.count(ORDER)).toBe(1);
   expect(announced).toEqual([{ attempts: 1, ambiguous: false }]);
   expect(machine).toMatchObject({ ownership: 'ours', hostname: nameOf(1) });
@@ -127,6 +130,8 @@ const status = (code: number, ...errors: object[]): Effect => ({
   code,
   body: { errors },
 });
+const tooMany = (seconds: number) =>
+  status(429, { code: 'RATE_LIMIT_EXCEEDED', meta: { retry_after: seconds } });
 const MISSING = { code: 'INVALID', status: '422', detail: 'must be filled' };
 const KEYS = { pointer: '/data/attributes/ssh_keys' };
 
@@ -161,7 +166,7 @@ test.each<[string, Effect, string, object, string]>([
   ],
   [
     'vector 10: a wait that is longer than anybody waits is told',
-    { type: 'rateLimit', retryAfterS: 1_800 },
+    tooMany(1_800),
     ORDER,
     { kind: 'transient', rateLimit: { retryAt: expect.any(Date) } },
     '',
@@ -186,10 +191,9 @@ test.each<[string, Effect, string, object, string]>([
 
 test('a team that has all that it may have is at its quota', async () => {
   const stand = await startStand();
-  stand.fake.addFault(faultAt(ORDER, { type: 'quota' }));
   // The words of a limit and of a stock together mean the limit.
   const detail = 'No capacity is available within the limit of this team';
-  stand.fake.setKnobs({ quotaText: { status: 422, code: 'invalid', title: 'Error', detail } });
+  stand.fake.addFault(faultAt(ORDER, status(422, { code: 'invalid', detail })));
   const error: unknown = await (await creating(stand)).made.catch((failed: unknown) => failed);
   expect(error).toMatchObject({ kind: 'transient', quota: true, outcome: 'not-done' });
   expect(error).not.toHaveProperty('capacity');
@@ -198,7 +202,7 @@ test('a team that has all that it may have is at its quota', async () => {
 
 test('vector 10: asked to slow down, it asks again a minute later; reads go on meanwhile', async () => {
   const stand = await startStand();
-  stand.fake.addFault(faultAt(ORDER, { type: 'rateLimit', retryAfterS: 60 }));
+  stand.fake.addFault(faultAt(ORDER, tooMany(60)));
   const provider = stand.fleet();
   const announced: object[] = [];
   const onAttempt = async (progress: object) => void announced.push(progress);

@@ -6,7 +6,7 @@ test('vector 13: a stranger that took the name while our order was lost is not t
   const stand = await startStand();
   const provider = stand.fleet();
   stand.fake.addFault(faultAt(ORDER, { type: 'drop', phase: 'before' }));
-  const onAttempt = async () => stand.stranger(nameOf(1));
+  const onAttempt = async () => void stand.stranger(nameOf(1));
   const order = await stand.orderFor(provider, { onAttempt });
   // It may still be ours, and only not tell yet what it was installed with.
   await expect(stand.run(provider.createMachine(order, live))).rejects.toMatchObject({

@@ -14,7 +14,7 @@ test('a machine that is given back is deleted, and then its record, and its slot
 
 test('its record stays for as long as the server is there', async () => {
   const { stand, giveBack, isReusable, read } = await startWithMachine();
-  stand.fake.setKnobs({ tombstoneMs: 60_000 });
+  stand.fake.addFault({ effect: { type: 'tombstone', ms: 60_000 } });
   await giveBack();
   expect(await isReusable()).toBe(false);
   expect((await read()).ownership).toBe('ours');

@@ -44,7 +44,7 @@ test('a server that is to go at the cycle’s end is scheduled also where it tak
   const stand = await startStand({}, { onDeprovision: 'schedule' });
   const provider = stand.fleet();
   const { id } = await stand.made(provider);
-  stand.fake.addFault({ effect: { type: 'ipmiUnavailable' } });
+  stand.fake.addFault(faultAt('POST /servers/{id}/actions', { type: 'status', code: 422 }));
   await stand.run(provider.deprovisionMachine(id!, live)).catch(() => null);
   expect(stand.count('POST /servers/{id}/schedule_deletion')).toBe(1);
 });

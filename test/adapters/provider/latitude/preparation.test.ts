@@ -72,14 +72,12 @@ test('a key whose storing was not answered is looked for, and stored once', asyn
 
 test('vector 3: hourly in a reserved project is refused, and yearly in one on demand', async () => {
   const stand = await startStand();
-  const reserved = stand.fake
-    .teams()[0]!
-    .projects.find(({ provisioningType }) => provisioningType === 'reserved')!;
+  const { reservedProject: project } = stand.fake;
   const prepare = (settings: object) => stand.run(stand.fleet({ settings }).prepare(live));
-  await expect(prepare({ project: reserved.id })).rejects.toMatchObject({ kind: 'invalid' });
+  await expect(prepare({ project })).rejects.toMatchObject({ kind: 'invalid' });
   await expect(prepare({ billing: 'yearly' })).rejects.toMatchObject({ kind: 'invalid' });
   await prepare({ billing: 'monthly' });
-  await prepare({ project: reserved.id, billing: 'yearly' });
+  await prepare({ project, billing: 'yearly' });
   expect(stand.log.lines.map(({ message }) => message)).toContainEqual(
     expect.stringContaining('paid monthly in advance'),
   );
@@ -101,7 +99,7 @@ test.each([401, 403] as const)(
   async (code) => {
     const stand = await startStand();
     const provider = stand.fleet();
-    stand.fake.addFault({ effect: { type: 'tokenRevoked', code } });
+    stand.fake.addFault({ effect: { type: 'status', code } });
     const list = () => stand.run(provider.listMachines(live));
     await expect(list()).rejects.toMatchObject({ kind: 'auth' });
     stand.fake.clearFaults();

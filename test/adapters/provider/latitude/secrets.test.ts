@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
-import type { FaultRule } from '../../../../emulators/latitude/fault-rules.ts';
+import type { FaultRule } from '../../../../emulators/latitude/api.ts';
 import { live, nameOf, type Stand, startStand, witnessOf } from './stand.ts';
 
 const SITE_SECRET = 'a-secret-line-of-the-site-4711';

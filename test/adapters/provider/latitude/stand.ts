@@ -14,9 +14,9 @@ import type {
 } from '../../../../src/adapters/provider/port.ts';
 import { providerName, type Witness, witness } from '../../../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
-import type { FaultRule } from '../../../../emulators/latitude/fault-rules.ts';
+import type { FaultRule } from '../../../../emulators/latitude/api.ts';
 import { startLatitudeEmulator } from '../../../../emulators/latitude/emulator.ts';
-import type { LatitudeEmulatorOptions } from '../../../../emulators/latitude/options.ts';
+import type { LatitudeEmulatorOptions } from '../../../../emulators/latitude/emulator.ts';
 import { recordingLog } from '../../../doubles/recording-log.ts';
 import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
 import { immortal, type Life, mortal } from '../../../doubles/life.ts';
@@ -162,8 +162,7 @@ export async function startStand(
       return machine;
     },
     /** Somebody's server takes a name. */
-    stranger: (hostname: string) =>
-      void fake.addFault({ times: 1, effect: { type: 'stranger', hostname } }),
+    stranger: (hostname: string) => fake.addStranger(hostname),
     /** Somebody writes a record that claims a name for a set. */
     async claim(set: string, hostname: string, text = '#cloud-config\n{}\n') {
       const description = `shepherd ${set} ${hostname} ${witnessOf(9)}`;
