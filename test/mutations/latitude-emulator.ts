@@ -23,7 +23,7 @@ export const mutations = mutationsOf({
   },
   'emulators/latitude/reads.ts test/emulators/latitude/behaviour.test.ts': {
     'latitude-project-unheeded': '[-project === undefined || one.projectId === project-]{+true+}',
-    'latitude-hostname-case-counts': 'const own = hostname[-.toLowerCase()-]',
+    'latitude-hostname-case-counts': "filters.get('hostname')[-?.toLowerCase()-]",
     'latitude-lag-unheeded': "now() - ([-call.strike('listLag')?.ms ?? -]0)",
   },
   'emulators/latitude/servers.ts test/emulators/latitude/behaviour.test.ts': {

@@ -41,18 +41,6 @@ async function failureAt(effect: Effect, line = ORDER) {
   return { stand, error };
 }
 
-test('vector 2: an empty project shows its slots as free', async () => {
-  const stand = await startStand();
-  const provider = stand.fleet();
-  const listing = await stand.run(provider.listMachines(live));
-  expect(listing.complete).toBe(true);
-  expect(listing.machines).toMatchObject([
-    { id: null, reservationId: slotOf(1), availability: 'KnownUnused', location: 'ASH' },
-    { id: null, reservationId: slotOf(2), availability: 'KnownUnused', location: 'ASH' },
-  ]);
-  expect(provider.hostnameFor(slotOf(1))).toBe(nameOf(1));
-});
-
 test('vector 4: a look, the record, the announcement, the order: one server, as configured', async () => {
   const stand = await startStand({}, { raid: 'raid-1' });
   await stand.run(stand.fleet().prepare(live));
@@ -74,10 +62,9 @@ test('vector 4: a look, the record, the announcement, the order: one server, as 
       sshKeys: [expect.anything()],
     },
   ]);
-  const { machines } = await stand.run(provider.listMachines(live));
-  const listed = machines.find(({ id }) => id === machine.id);
-  expect(listed).toMatchObject({ ownership: 'ours', tags: { 'shepherd-op': witnessOf(1) } });
-  expect(listed!.tags).toEqual(machine.tags);
+  const [listed] = await stand.machines(provider);
+  expect(listed).toMatchObject({ id: machine.id, ownership: 'ours', tags: machine.tags });
+  expect(machine.tags['shepherd-op']).toBe(witnessOf(1));
 });
 
 test.each<[string, Effect, number]>([
@@ -103,8 +90,9 @@ test.each<[string, Effect, number]>([
   expect(machine).toMatchObject({ ownership: 'ours', hostname: nameOf(1) });
   expect(tookMs()).toBeGreaterThanOrEqual(listLagMs);
   await stand.wait(listLagMs);
-  const { machines } = await stand.run(provider.listMachines(live));
-  expect(machines[0]).toMatchObject({ id: machine.id, reservationId: slotOf(1) });
+  expect((await stand.machines(provider))[0]).toMatchObject({
+    ...{ id: machine.id, reservationId: slotOf(1) },
+  });
 });
 
 test('vector 6: an order that was never carried out is not repeated by itself; the next call asks again', async () => {
@@ -165,6 +153,14 @@ test.each<[string, Effect, string, object, string]>([
     '',
   ],
   [
+    // The words of a limit and of a stock together mean the limit.
+    'a team that has all that it may have is at its quota',
+    status(422, { detail: 'No capacity is available within the limit of this team' }),
+    ORDER,
+    { kind: 'transient', quota: true },
+    '',
+  ],
+  [
     'vector 10: a wait that is longer than anybody waits is told',
     tooMany(1_800),
     ORDER,
@@ -183,40 +179,29 @@ test.each<[string, Effect, string, object, string]>([
 ])('%s; nothing is left', async (_, effect, line, expected, text) => {
   const { stand, error } = await failureAt(effect, line);
   expect(error).toMatchObject({ ...expected, outcome: 'not-done' });
-  expect(error).not.toHaveProperty('quota');
+  for (const facet of ['quota', 'capacity'].filter((name) => !(name in expected))) {
+    expect(error).not.toHaveProperty(facet);
+  }
   expect(explain(error)).toContain(text);
   expect(stand.count(line)).toBe(1);
   expect([stand.fake.userData(), stand.fake.servers()]).toEqual([[], []]);
-});
-
-test('a team that has all that it may have is at its quota', async () => {
-  const stand = await startStand();
-  // The words of a limit and of a stock together mean the limit.
-  const detail = 'No capacity is available within the limit of this team';
-  stand.fake.addFault(faultAt(ORDER, status(422, { code: 'invalid', detail })));
-  const error: unknown = await (await creating(stand)).made.catch((failed: unknown) => failed);
-  expect(error).toMatchObject({ kind: 'transient', quota: true, outcome: 'not-done' });
-  expect(error).not.toHaveProperty('capacity');
-  expect(stand.fake.userData()).toEqual([]);
 });
 
 test('vector 10: asked to slow down, it asks again a minute later; reads go on meanwhile', async () => {
   const stand = await startStand();
   stand.fake.addFault(faultAt(ORDER, tooMany(60)));
   const provider = stand.fleet();
-  const announced: object[] = [];
-  const onAttempt = async (progress: object) => void announced.push(progress);
-  const making = provider.createMachine(await stand.orderFor(provider, { onAttempt }), live);
+  let announced = 0;
+  const order = await stand.orderFor(provider, { onAttempt: async () => void announced++ });
+  const making = provider.createMachine(order, live);
   await stand.wait(1_000);
-  const beforeMs = stand.clock.now();
-  await stand.run(provider.listMachines(live));
-  expect(stand.clock.now() - beforeMs).toBeLessThan(5_000);
+  const beganMs = stand.clock.now();
+  await stand.machines(provider);
+  expect(stand.clock.now() - beganMs).toBeLessThan(5_000);
   expect(stand.count(ORDER)).toBe(1);
   await stand.run(making);
-  const asked = stand.fake.requests().filter(({ method, route }) => `${method} ${route}` === ORDER);
-  expect(asked.map((each) => each.status)).toEqual([429, 201]);
-  expect(asked[1]!.atMs - asked[0]!.atMs).toBeGreaterThanOrEqual(60_000);
-  expect(announced).toHaveLength(2);
+  expect(stand.clock.now() - beganMs).toBeGreaterThanOrEqual(59_000);
+  expect([stand.count(ORDER), announced]).toEqual([2, 2]);
 });
 
 test('vector 11: killed after the record was made: it waits, and orders with a new secret in the same record', async () => {
@@ -237,18 +222,17 @@ test('vector 13: a stranger has the name: the race is lost, and nothing is touch
   const stand = await startStand();
   const provider = stand.fleet();
   const order = await stand.orderFor(provider);
-  stand.stranger(nameOf(1));
+  const ids = [stand.stranger(nameOf(1))];
   const seq = stand.lastSeq();
   const lost = { kind: 'race-lost', outcome: 'not-done' };
-  await expect(stand.run(provider.createMachine(order, live))).rejects.toMatchObject(lost);
+  await stand.fails(provider.createMachine(order, live), lost);
   expect(stand.changes(seq)).toEqual([]);
   // Two servers of one name are both told.
-  stand.stranger(nameOf(1));
-  const making = stand.run(provider.createMachine(order, live));
-  const error: unknown = await making.catch((failed: unknown) => failed);
-  expect(error).toMatchObject({ kind: 'conflict' });
-  const ids = stand.fake.servers().map(({ id }) => id);
-  expect(ids.map((id) => explain(error).includes(id))).toEqual([true, true]);
+  ids.push(stand.stranger(nameOf(1)));
+  for (const id of ids) {
+    const message = expect.stringContaining(id);
+    await stand.fails(provider.createMachine(order, live), { kind: 'conflict', message });
+  }
 });
 
 test('a record of another creation: young, the race is lost; old, it is removed first', async () => {
@@ -270,8 +254,7 @@ test('a record of another set stays, whatever its age', async () => {
   const stand = await startStand();
   const theirs = await stand.claim(OTHER_SET, nameOf(1));
   await stand.wait(600_000);
-  await (
-    await creating(stand)
-  ).made;
+  const { made } = await creating(stand);
+  await made;
   expect(stand.fake.userData().map(({ id }) => id)).toContain(theirs);
 });

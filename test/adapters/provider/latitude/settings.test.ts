@@ -63,10 +63,6 @@ test.each([
   expect(Object.keys(faults(change))).toContain(key);
 });
 
-test('plain http goes to this computer only', () => {
-  expect(faults({ baseUrl: 'http://127.0.0.1:8080' })).toEqual({});
-});
-
 test('a plan and site that stand twice would share their names', () => {
   const [slot] = GIVEN.slots;
   expect(faults({ slots: [slot, { ...slot, count: 1 }] })['slots']).toMatch(/two of them/);
@@ -79,16 +75,12 @@ test('vector 2: slots have the same names each time, which the vendor takes', ()
     { plan: 'm4-metal-large', site: 'TYO23', count: 40 },
   ];
   const places = placesOf(slots, 'a-name-15-long-');
-  expect(places.slice(0, 2)).toEqual([
-    {
-      slot: 'c3-small-x86/ASH/1',
-      plan: 'c3-small-x86',
-      site: 'ASH',
-      hostname: 'a-name-15-long-ash-jnl4msbv',
-    },
-    expect.objectContaining({ slot: 'c3-small-x86/ASH/2' }),
-  ]);
   const names = places.map(({ hostname }) => hostname);
+  const place = { plan: 'c3-small-x86', site: 'ASH' };
+  expect(places.slice(0, 2)).toEqual([
+    { ...place, slot: 'c3-small-x86/ASH/1', hostname: 'a-name-15-long-ash-jnl4msbv' },
+    { ...place, slot: 'c3-small-x86/ASH/2', hostname: names[1] },
+  ]);
   expect(new Set(names).size).toBe(42);
   for (const name of names) expect(name).toMatch(/^[a-z0-9][a-z0-9.-]{0,30}[a-z0-9]$/);
   expect(Math.max(...names.map(({ length }) => length))).toBe(29);

@@ -1,4 +1,4 @@
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import {
   createFleetProvider,
   type FleetProviderOptions,
@@ -42,9 +42,7 @@ export const HOUR_MS = 3_600_000;
 
 interface Opened {
   readonly settings: object;
-  readonly instanceSetId: string;
   readonly daemons: number;
-  readonly publicKey: string;
   readonly previousKeys: readonly string[];
   readonly life: Life;
   readonly fleet: Partial<FleetProviderOptions>;
@@ -79,11 +77,11 @@ export async function startStand(
   const run = <T>(task: Promise<T>): Promise<T> => runOut(clock, task);
 
   function contextOf({ life = immortal(), ...change }: Partial<Opened>) {
-    const { daemons = 1, instanceSetId = INSTANCE_SET_ID, previousKeys = [] } = change;
+    const { daemons = 1, previousKeys = [] } = change;
     const random = createSeededRandom(7);
     const records = createMemoryRecords(random)(providerName('latitude'));
     return driverContext('latitude', {
-      ...{ instanceSetId, random, log, publicKey: change.publicKey ?? KEY, previousKeys },
+      ...{ random, log, publicKey: KEY, previousKeys },
       ...mortal(life, { clock, network, records }),
       daemons: () => daemons,
     });
@@ -119,13 +117,13 @@ export async function startStand(
     if (!found) throw new Error(`slot ${n} is not listed`);
     return found;
   }
-  /** An order for the first slot. @param n of the witness. */
+  /** An order for a slot, the first one if not told. @param n of the witness. */
   async function orderFor(
     provider: FleetProvider,
-    change: Partial<FleetCreateRequest> & { readonly n?: number } = {},
+    change: Partial<FleetCreateRequest> & { readonly n?: number; readonly slot?: number } = {},
   ): Promise<FleetCreateRequest> {
-    const { n = 1, unused = await free(provider), ...more } = change;
-    return { unused, hostname: nameOf(1), witness: witnessOf(n), ...more };
+    const { slot = 1, n = slot, unused = await free(provider, slot), ...more } = change;
+    return { unused, hostname: nameOf(slot), witness: witnessOf(n), ...more };
   }
 
   /** As anybody with the key may do. */
@@ -140,10 +138,19 @@ export async function startStand(
     return { status: response.status, data };
   }
 
+  const write = (attributes: object) =>
+    api('POST', '/user_data', { ...attributes, project: fake.project }, 'user_data');
+
   return {
     ...journalOf(fake),
-    ...{ fake, clock, log, open, run, free, fleet, orderFor, api },
+    ...{ fake, clock, log, open, run, free, fleet, orderFor, api, write },
     wait: (forMs: number) => advance(clock, forMs),
+    /** Waits for a call that must end with such an error. */
+    fails: (call: Promise<unknown>, error: object) =>
+      expect(run(call)).rejects.toMatchObject(error),
+    machines: async (provider: FleetProvider) => (await run(provider.listMachines(live))).machines,
+    sweep: async (provider: FleetProvider, dryRun = false) =>
+      (await run(provider.sweep({ ...live, dryRun }))).removed,
     /** A creation whose daemon dies as soon as its record is written. */
     async abandon(): Promise<FleetCreateRequest> {
       const dead = fleet();
@@ -154,10 +161,8 @@ export async function startStand(
       return order;
     },
     /** A machine of ours on a slot, installed. */
-    async made(provider: FleetProvider, n = 1) {
-      const unused = await free(provider, n);
-      const order = { unused, hostname: nameOf(n), witness: witnessOf(n) };
-      const machine = await run(provider.createMachine(order, live));
+    async made(provider: FleetProvider, slot = 1) {
+      const machine = await run(provider.createMachine(await orderFor(provider, { slot }), live));
       await advance(clock, 20 * 60_000);
       return machine;
     },
@@ -166,9 +171,7 @@ export async function startStand(
     /** Somebody writes a record that claims a name for a set. */
     async claim(set: string, hostname: string, text = '#cloud-config\n{}\n') {
       const description = `shepherd ${set} ${hostname} ${witnessOf(9)}`;
-      const content = Buffer.from(text).toString('base64');
-      const attributes = { description, content, project: fake.project };
-      const { data } = await api('POST', '/user_data', attributes, 'user_data');
+      const { data } = await write({ description, content: Buffer.from(text).toString('base64') });
       return (data as { id: string }).id;
     },
   };
@@ -185,6 +188,9 @@ export async function startWithMachine(usual: object = {}) {
     provider,
     id,
     read: () => stand.run(provider.getMachine(id, live)),
+    reboot: () => provider.rebootMachine(id, 'force', live),
+    setPower: (want: 'on' | 'off') => provider.setPower(id, want, live),
+    reinstall: () => provider.reinstallMachine(id, live),
     giveBack: () => stand.run(provider.deprovisionMachine(id, live)),
     isReusable: () => stand.run(provider.isReusable(slotOf(1), live)),
     seq: stand.lastSeq(),

@@ -32,31 +32,18 @@ const dated = (t: number) =>
     '{}\n',
   );
 
-test('a record that cannot be read and has no date grows old from when it was first seen', async () => {
-  const { ageMs, pass } = recordsWith({ description, content: 'nonsense' });
-  expect(await ageMs()).toBe(0);
-  pass(300_000);
-  expect(await ageMs()).toBe(300_000);
-});
-
 test('a record from the future grows old, too, and is young when it is written anew', async () => {
-  const { state, ageMs, pass, now } = recordsWith(dated(1_700_000_000_000 + YEARS_MS));
+  const { state, ageMs, pass, now, stored } = recordsWith(dated(1_700_000_000_000 + YEARS_MS));
   expect(await ageMs()).toBe(0);
   pass(300_000);
   expect(await ageMs()).toBe(300_000);
+  const alone = await stored.of({} as Call, nameOf(1));
+  expect(alone.all[0]!.writtenAtMs).toBe(now() - 300_000);
   state.data = { id: 'ud_1', ...dated(now()) };
   expect(await ageMs()).toBe(0);
   pass(60_000);
   state.data = { id: 'ud_1', ...dated(now() - 3_600_000) };
   expect(await ageMs()).toBe(3_600_000);
-});
-
-test('one that was seen alone is as old as it was seen', async () => {
-  const { ageMs, pass, stored, now } = recordsWith(dated(1_700_000_000_000 + YEARS_MS));
-  await ageMs();
-  pass(300_000);
-  const alone = await stored.of({} as Call, nameOf(1));
-  expect(now() - alone.all[0]!.writtenAtMs).toBe(300_000);
 });
 
 test.each([
@@ -65,10 +52,8 @@ test.each([
 ])('a record that is %s holds its slot for a while, and then no more', async (_what, given) => {
   const stand = await startStand();
   const provider = stand.fleet();
-  const attributes = { ...given, project: stand.fake.project };
-  await stand.api('POST', '/user_data', attributes, 'user_data');
-  const slots = async () =>
-    (await stand.run(provider.listMachines(live))).machines.map((each) => each.reservationId);
+  await stand.write(given);
+  const slots = async () => (await stand.machines(provider)).map((each) => each.reservationId);
   expect(await slots()).toEqual([slotOf(2)]);
   expect(await stand.run(provider.isReusable(slotOf(1), live))).toBe(false);
   await stand.wait(180_000);
