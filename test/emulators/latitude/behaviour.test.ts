@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { realClock } from '../../../emulators/kit/clock.ts';
 import type { SimulatedDevice } from '../../../emulators/kit/hooks.ts';
 import { testRows } from '../../support/rows.ts';
 import { publicKeyLine } from '../../adapters/provider/driver-stand.ts';
@@ -316,17 +315,6 @@ test('makes a machine follow its server', async () => {
   expect((await server(id))['primary_ipv4']).toBe('127.1.2.3');
   await ask('DELETE', `/servers/${id}`);
   expect(await since(0)).toEqual(['gone']);
-});
-
-test('deploys a server by itself on the real clock, which cannot be advanced', async () => {
-  const { fake, create } = await startLatitude({
-    ...{ clock: realClock, profile: 'fast', timings: { deployingMs: 60 } },
-  });
-  await create('a');
-  const status = async () => fake.servers()[0]?.status;
-  await expect.poll(status).toBe('deploying');
-  await expect.poll(status).toBe('on');
-  await expect(fake.advance(1)).rejects.toThrow(/manual/);
 });
 
 // The tests of the driver show the other faults, and `every-emulator.test.ts` those of the wire.

@@ -32,15 +32,6 @@ async function creating(
     made: stand.run(provider.createMachine(order, live)),
   };
 }
-/** The error of a creation at whose order, or other request, this happens. */
-async function failureAt(effect: Effect, line = ORDER) {
-  const stand = await startStand();
-  stand.fake.addFault(faultAt(line, effect));
-  const { made } = await creating(stand);
-  const error: unknown = await made.catch((failed: unknown) => failed);
-  return { stand, error };
-}
-
 test('vector 4: a look, the record, the announcement, the order: one server, as configured', async () => {
   const stand = await startStand({}, { raid: 'raid-1' });
   await stand.run(stand.fleet().prepare(live));
@@ -120,64 +111,66 @@ const status = (code: number, ...errors: object[]): Effect => ({
 });
 const tooMany = (seconds: number) =>
   status(429, { code: 'RATE_LIMIT_EXCEEDED', meta: { retry_after: seconds } });
-const MISSING = { code: 'INVALID', status: '422', detail: 'must be filled' };
-const KEYS = { pointer: '/data/attributes/ssh_keys' };
 
-test.each<[string, Effect, string, object, string]>([
-  [
-    'vector 8: nothing is in stock: the plan is held',
-    { type: 'stockOut' },
-    ORDER,
-    { kind: 'transient', capacity: { scope: 'plan' } },
-    '',
-  ],
-  [
-    'vector 9: a field that is missing is named by its pointer',
-    status(422, { ...MISSING, source: { pointer: '/data/attributes/plan' } }),
-    ORDER,
-    { kind: 'invalid' },
-    'at /data/attributes/plan must be filled',
-  ],
-  [
-    'a limit that a record breaks is no quota of machines',
-    status(422, { code: 'VALIDATION', detail: 'content exceeds the limit of 4096' }),
-    'POST /user_data',
-    { kind: 'invalid' },
-    '4096',
-  ],
-  [
-    'a key that is refused, and is there, is something else, and is not tried again',
-    status(422, { detail: 'could not be found', source: KEYS }),
-    ORDER,
-    { kind: 'invalid' },
-    '',
-  ],
-  [
-    // The words of a limit and of a stock together mean the limit.
-    'a team that has all that it may have is at its quota',
-    status(422, { detail: 'No capacity is available within the limit of this team' }),
-    ORDER,
-    { kind: 'transient', quota: true },
-    '',
-  ],
-  [
-    'vector 10: a wait that is longer than anybody waits is told',
-    tooMany(1_800),
-    ORDER,
-    { kind: 'transient', rateLimit: { retryAt: expect.any(Date) } },
-    '',
-  ],
-  ...(['description', 'content'] as const).map(
-    (field): [string, Effect, string, object, string] => [
-      `an API that keeps less of a ${field} than it was given is refused`,
-      { type: 'cut', field, length: 40 },
-      'POST /user_data',
-      { kind: 'invalid' },
-      '',
-    ],
-  ),
-])('%s; nothing is left', async (_, effect, line, expected, text) => {
-  const { stand, error } = await failureAt(effect, line);
+interface FailedOrder {
+  readonly effect: Effect;
+  /** Of which request; usually the order. */
+  readonly line?: string;
+  readonly error: object;
+  /** A part of the message. */
+  readonly text?: string;
+}
+const FAILED_ORDERS: Readonly<Record<string, FailedOrder>> = {
+  'vector 8: nothing is in stock: the plan is held': {
+    effect: { type: 'stockOut' },
+    error: { kind: 'transient', capacity: { scope: 'plan' } },
+  },
+  'vector 9: a field that is missing is named by its pointer': {
+    effect: status(422, {
+      ...{ code: 'INVALID', status: '422', detail: 'must be filled' },
+      source: { pointer: '/data/attributes/plan' },
+    }),
+    error: { kind: 'invalid' },
+    text: 'at /data/attributes/plan must be filled',
+  },
+  'a limit that a record breaks is no quota of machines': {
+    effect: status(422, { code: 'VALIDATION', detail: 'content exceeds the limit of 4096' }),
+    line: 'POST /user_data',
+    error: { kind: 'invalid' },
+    text: '4096',
+  },
+  'a key that is refused, and is there, is something else, and is not tried again': {
+    effect: status(422, {
+      ...{ detail: 'could not be found', source: { pointer: '/data/attributes/ssh_keys' } },
+    }),
+    error: { kind: 'invalid' },
+  },
+  // The words of a limit and of a stock together mean the limit.
+  'a team that has all that it may have is at its quota': {
+    effect: status(422, { detail: 'No capacity is available within the limit of this team' }),
+    error: { kind: 'transient', quota: true },
+  },
+  'vector 10: a wait that is longer than anybody waits is told': {
+    effect: tooMany(1_800),
+    error: { kind: 'transient', rateLimit: { retryAt: expect.any(Date) } },
+  },
+  'an API that keeps less of a description than it was given is refused': {
+    effect: { type: 'cut', field: 'description', length: 40 },
+    line: 'POST /user_data',
+    error: { kind: 'invalid' },
+  },
+  'an API that keeps less of a content than it was given is refused': {
+    effect: { type: 'cut', field: 'content', length: 40 },
+    line: 'POST /user_data',
+    error: { kind: 'invalid' },
+  },
+};
+test.each(Object.entries(FAILED_ORDERS))('%s; nothing is left', async (_, failed) => {
+  const { effect, line = ORDER, error: expected, text = '' } = failed;
+  const stand = await startStand();
+  stand.fake.addFault(faultAt(line, effect));
+  const { made } = await creating(stand);
+  const error: unknown = await made.catch((reason: unknown) => reason);
   expect(error).toMatchObject({ ...expected, outcome: 'not-done' });
   for (const facet of ['quota', 'capacity'].filter((name) => !(name in expected))) {
     expect(error).not.toHaveProperty(facet);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { faultAt, live, slotOf, startStand, startWithMachine, witnessOf } from './stand.ts';
+import { faultAt, live, slotOf, startStand, startWithMachine } from './stand.ts';
 
 const DELETE = 'DELETE /servers/{id}';
 const CONFLICT = { kind: 'conflict', outcome: 'not-done' };
@@ -90,12 +90,4 @@ test('a search by name that finds nothing does not cost a record', async () => {
   stand.fake.addFault(faultAt('GET /servers', { type: 'status', code: 200, body }));
   expect(await isReusable()).toBe(false);
   expect(stand.fake.userData()).toHaveLength(1);
-});
-
-test('the machine of a witness is found by its slot’s name, and by no other', async () => {
-  const { stand, provider, id } = await startWithMachine();
-  const find = (n: number, slot: string) => provider.findByWitness(witnessOf(n), slot, live);
-  expect((await stand.run(find(1, slotOf(1))))?.id).toBe(id);
-  expect(await stand.run(find(1, slotOf(2)))).toBeNull();
-  await stand.fails(find(2, slotOf(1)), { kind: 'race-lost' });
 });

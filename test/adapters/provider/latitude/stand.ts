@@ -26,7 +26,7 @@ import {
   createSimulatedClock,
   runOut,
 } from '../../../doubles/simulated-clock.ts';
-import { driverContext, INSTANCE_SET_ID, journalOf, live, publicKeyLine } from '../driver-stand.ts';
+import { driverContext, journalOf, live, publicKeyLine } from '../driver-stand.ts';
 
 export { callOf, INSTANCE_SET_ID as SET, live } from '../driver-stand.ts';
 export const OTHER_SET = 'other-ci000-000000000000000';

@@ -61,7 +61,7 @@ test('a machine that has not come up keeps its script', async () => {
 });
 
 test('records of ours without a server go after an hour; those of another set stay', async () => {
-  const { stand, provider, giveBack, id } = await startWithMachine();
+  const { stand, provider, giveBack } = await startWithMachine();
   await stand.claim(OTHER_SET, nameOf(2));
   await stand.write({ description: 'my own', content: 'eA==' });
   await stand.wait(HOUR_MS);
