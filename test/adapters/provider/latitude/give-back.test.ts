@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { faultAt, live, slotOf, startStand, startWithMachine } from './stand.ts';
+import { faultAt, slotOf, startWithMachine } from './stand.ts';
 
 const DELETE = 'DELETE /servers/{id}';
 const CONFLICT = { kind: 'conflict', outcome: 'not-done' };
@@ -75,13 +75,6 @@ test('one that goes at the end of its billing cycle is switched off, and is not 
   await stand.wait(3_600_000);
   expect(await isReusable()).toBe(true);
   expect([stand.fake.servers(), stand.fake.userData()]).toEqual([[], []]);
-});
-
-test('a slot whose creation may still be under way is not reusable', async () => {
-  const stand = await startStand();
-  await stand.abandon();
-  expect(await stand.run(stand.fleet().isReusable(slotOf(1), live))).toBe(false);
-  expect(stand.fake.userData()).toHaveLength(1);
 });
 
 test('a search by name that finds nothing does not cost a record', async () => {

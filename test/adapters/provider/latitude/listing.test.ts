@@ -104,16 +104,6 @@ test('an order that was carried out twice: the older server is ours, and none is
   expect(stand.fake.servers()).toHaveLength(2);
 });
 
-test('a record without a server keeps its slot for as long as its server may take to show up', async () => {
-  const stand = await startStand();
-  await stand.abandon();
-  const another = stand.fleet();
-  const slots = async () => (await stand.machines(another)).map((one) => one.reservationId);
-  expect(await slots()).toEqual([slotOf(2)]);
-  await stand.wait(120_000);
-  expect(await slots()).toEqual([slotOf(1), slotOf(2)]);
-});
-
 test('vector 18: a total that changes is read again; if it keeps changing the listing has gaps', async () => {
   const stand = await startStand({}, { pageSize: 1 });
   for (const name of ['one', 'two', 'three']) stand.stranger(name);

@@ -15,14 +15,10 @@ function ours(ageMs: number, tags: Record<string, string> = {}): Owner {
   const mark = { ...claim, tags: { [SET_ID_TAG]: SET, ...tags }, t, slot: SLOT, hasScript: true };
   return { kind: 'ours', record: { ...claim, id: 'ud_1', mark, writtenAtMs: t } };
 }
-const shown = (
-  server: Partial<Server>,
-  owner: Owner = ours(10 * MINUTE_MS),
-  slot: string | null = SLOT,
-) =>
+const shown = (server: Partial<Server>, owner: Owner = ours(10 * MINUTE_MS)) =>
   toMachine(
     { id: 'sv_1', hostname: 'shep-ash-a', ...server },
-    { slot, owner, remoteUser: 'root', nowMs: NOW_MS, staleOnMs: 3 * MINUTE_MS },
+    { slot: SLOT, owner, remoteUser: 'root', nowMs: NOW_MS, staleOnMs: 3 * MINUTE_MS },
   );
 
 test.each([
@@ -78,10 +74,6 @@ test('a server is shown on its slot, with what is known of it', () => {
   });
   expect(shown({ ...server, site: 'NYC' }).location).toBe('NYC');
   expect(shown({ status: 'on' })).toMatchObject({ plan: 'c3-small-x86', location: 'ASH' });
-});
-
-test('a slot that left the configuration is known by the record', () => {
-  expect(shown({}, ours(0), null).reservationId).toBe(SLOT);
 });
 
 test('vector 14: what is not ours shows that, and nothing of the record', () => {

@@ -57,11 +57,3 @@ test('a script that is cut out late takes no tags with it that were written mean
   const { tags } = await stand.run(other.getMachine(first.id!, live));
   expect(tags['shepherd-IdleBehavior']).toBe('hold');
 });
-
-test('a reinstallation leaves one record also when there is no request left for the moment', async () => {
-  const { stand, id } = await startWithMachine();
-  const provider = stand.fleet({ settings: { writesPerMinute: 2 } });
-  await stand.run(provider.reinstallMachine(id, live));
-  expect(stand.fake.userData()).toHaveLength(1);
-  expect(stand.count('POST /servers/{id}/reinstall')).toBe(1);
-});

@@ -1,21 +1,29 @@
 import { expect, test } from 'vitest';
-import { faultAt, live, nameOf, SET, startStand, witnessOf } from './stand.ts';
+import { faultAt, live, nameOf, SET, startStand } from './stand.ts';
 
 const ORDER = 'POST /servers';
 
-test('a rival that does not see us keeps its record, and we withdraw', async () => {
-  const stand = await startStand();
-  const provider = stand.fleet();
-  const order = await stand.orderFor(provider);
-  stand.fake.addFault(faultAt('POST /user_data', { type: 'latency', ms: 1_000 }));
-  const made = provider.createMachine(order, live).catch((error: unknown) => error);
-  // Between its first look at the records and its second.
-  while (!stand.sent().includes('POST /user_data')) await stand.wait(10);
-  await stand.claim(SET, nameOf(1));
-  expect(await stand.run(made)).toMatchObject({ kind: 'race-lost', outcome: 'not-done' });
-  const ours = stand.fake.userData().some(({ description }) => description.includes(witnessOf(1)));
-  expect([ours, stand.count(ORDER), stand.fake.userData().length]).toEqual([false, 0, 1]);
-});
+test.each([
+  { seed: 1, isSmaller: true },
+  { seed: 2, isSmaller: false },
+])(
+  'withdraws before a rival that does not see us; its id is the smaller one: $isSmaller',
+  async (of) => {
+    const stand = await startStand({ seed: of.seed });
+    const provider = stand.fleet();
+    const order = await stand.orderFor(provider);
+    stand.fake.addFault(faultAt('POST /user_data', { type: 'latency', ms: 1_000 }));
+    const made = provider.createMachine(order, live).catch((error: unknown) => error);
+    // Between its first look at the records and its second.
+    while (!stand.sent().includes('POST /user_data')) await stand.wait(10);
+    const theirs = await stand.claim(SET, nameOf(1));
+    expect(await stand.run(made)).toMatchObject({ kind: 'race-lost', outcome: 'not-done' });
+    expect(stand.fake.userData().map(({ id }) => id)).toEqual([theirs]);
+    expect(stand.count(ORDER)).toBe(0);
+    const removed = stand.fake.requests().find(({ method }) => method === 'DELETE')!.path;
+    expect(`/user_data/${theirs}` < removed).toBe(of.isSmaller);
+  },
+);
 
 test('F4: of two daemons that want the same slots one makes each machine, and the other has lost', async () => {
   const stand = await startStand();
