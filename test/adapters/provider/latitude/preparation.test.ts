@@ -3,10 +3,8 @@ import { bareKey } from '../../../../src/adapters/kit/public-key.ts';
 import { faultAt, KEY, live, type Stand, startStand } from './stand.ts';
 import { publicKeyLine } from '../driver-stand.ts';
 
-async function keysOf(stand: Stand) {
-  const { data } = await stand.api('GET', '/ssh_keys');
-  return (data as { attributes: { public_key: string } }[]).map(({ attributes }) => attributes);
-}
+const keysOf = async (stand: Stand) =>
+  (await stand.api('GET', '/ssh_keys')).map(({ attributes }) => attributes);
 const storeKey = ({ api, fake: { project } }: Stand, name: string, public_key: string) =>
   api('POST', '/ssh_keys', { name, public_key, project }, 'ssh_keys');
 
@@ -34,7 +32,7 @@ test('stores the current key beside an earlier one of ours, which stays as it is
   const provider = stand.fleet({ previousKeys: [earlier] });
   await stand.run(provider.prepare(live));
   await stand.run(provider.prepare(live));
-  const stored = (await keysOf(stand)).map((key) => bareKey(key.public_key));
+  const stored = (await keysOf(stand)).map((key) => bareKey(key['public_key']!));
   expect(stored).toEqual([bareKey(earlier), bareKey(KEY)]);
   expect(stand.count('POST /ssh_keys')).toBe(2);
 });

@@ -8,11 +8,8 @@ const COMMENT = 'somebody@a-private-place';
 
 /** What must be seen nowhere. */
 async function secretsOf(stand: Stand): Promise<string[]> {
-  const { data } = await stand.api('GET', '/user_data');
-  const contents = (data as { attributes: { content: string } }[]).map(
-    ({ attributes }) => attributes.content,
-  );
-  const scripts = contents.flatMap((content) => {
+  const scripts = (await stand.api('GET', '/user_data')).flatMap(({ attributes }) => {
+    const content = attributes['content']!;
     const text = Buffer.from(content, 'base64').toString();
     const script = /content: (\S+)/.exec(text)?.[1] ?? '';
     const plain = Buffer.from(script, 'base64').toString();

@@ -15,8 +15,10 @@ import type {
 import { providerName, type Witness, witness } from '../../../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
 import type { FaultRule } from '../../../../emulators/latitude/api.ts';
-import { startLatitudeEmulator } from '../../../../emulators/latitude/emulator.ts';
-import type { LatitudeEmulatorOptions } from '../../../../emulators/latitude/emulator.ts';
+import {
+  type LatitudeEmulatorOptions,
+  startLatitudeEmulator,
+} from '../../../../emulators/latitude/emulator.ts';
 import { recordingLog } from '../../../doubles/recording-log.ts';
 import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
 import { immortal, type Life, mortal } from '../../../doubles/life.ts';
@@ -46,6 +48,12 @@ interface Opened {
   readonly previousKeys: readonly string[];
   readonly life: Life;
   readonly fleet: Partial<FleetProviderOptions>;
+}
+
+/** A resource of the API. */
+interface Shown {
+  readonly id: string;
+  readonly attributes: Readonly<Record<string, string>>;
 }
 
 /** A fault at the next request of a line of the journal. */
@@ -126,7 +134,7 @@ export async function startStand(
     return { unused, hostname: nameOf(slot), witness: witnessOf(n), ...more };
   }
 
-  /** As anybody with the key may do. */
+  /** As anybody with the key may do. Answers what the reply shows. */
   async function api(method: string, path: string, attributes?: object, type?: string) {
     const response = await network.fetch(`${fake.url}${path}`, {
       method,
@@ -134,10 +142,9 @@ export async function startStand(
       ...(attributes && { body: JSON.stringify({ data: { type, attributes } }) }),
     });
     const text = await response.text();
-    const data = text === '' ? null : (JSON.parse(text) as { data: unknown }).data;
-    return { status: response.status, data };
+    const { data } = JSON.parse(text || '{"data":[]}') as { data: Shown | Shown[] };
+    return [data].flat();
   }
-
   const write = (attributes: object) =>
     api('POST', '/user_data', { ...attributes, project: fake.project }, 'user_data');
 
@@ -171,8 +178,8 @@ export async function startStand(
     /** Somebody writes a record that claims a name for a set. */
     async claim(set: string, hostname: string, text = '#cloud-config\n{}\n') {
       const description = `shepherd ${set} ${hostname} ${witnessOf(9)}`;
-      const { data } = await write({ description, content: Buffer.from(text).toString('base64') });
-      return (data as { id: string }).id;
+      const content = Buffer.from(text).toString('base64');
+      return (await write({ description, content }))[0]!.id;
     },
   };
 }

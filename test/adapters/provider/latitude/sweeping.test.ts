@@ -13,8 +13,8 @@ import {
 /** What the first record makes a machine run. */
 async function scriptIn(stand: Stand): Promise<string | null> {
   const [record] = stand.fake.userData();
-  const { data } = await stand.api('GET', `/user_data/${record!.id}`);
-  return bodyIn((data as { attributes: { content: string } }).attributes.content);
+  const [shown] = await stand.api('GET', `/user_data/${record!.id}`);
+  return bodyIn(shown!.attributes['content']!);
 }
 
 test('vector 27: after two hours the script goes, and the tags stay; a dry run changes nothing', async () => {
