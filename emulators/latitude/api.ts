@@ -25,11 +25,11 @@ export const FAULTS = faultForm({
     z.strictObject({ type: z.literal('listLag'), ms }),
     /** A page lacks its last entry, or the total changes with every request. */
     z.strictObject({ type: z.literal('pages'), does: z.enum(['omitted', 'drifting']) }),
-    /** Larger pages are refused with the code; without a code they are cut to the maximum. */
+    /** Larger pages are refused. */
     z.strictObject({
       type: z.literal('pageSize'),
       max: z.int().min(1),
-      code: z.literal([400, 422]).optional(),
+      code: z.literal([400, 422]),
     }),
     /** The filter by host name finds every name that begins with the text. */
     z.strictObject({ type: z.literal('hostnameFilter') }),

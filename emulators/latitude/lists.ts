@@ -46,9 +46,9 @@ function pagingOf(call: Call) {
   };
   const size = numberIn(SIZE, SIZE_DEFAULT);
   const limit = call.strike('pageSize', ({ max }) => size > max) ?? { max: SIZE_MAX, code: 400 };
-  if (size > limit.max && limit.code !== undefined) {
+  if (size > limit.max) {
     const problem = { code: 'INVALID_PAGE_SIZE', detail: 'page size is too large' };
     throw refusal(limit.code, { ...problem, parameter: SIZE });
   }
-  return { size: Math.min(size, limit.max), number: numberIn(NUMBER, 1) };
+  return { size, number: numberIn(NUMBER, 1) };
 }

@@ -39,35 +39,23 @@ test('vector 13: a stranger beside a machine of ours is not changed by its id', 
   expect(stand.fake.servers()).toMatchObject([{ id: stranger }]);
 });
 
-test('a machine that the search by name leaves out keeps its record, and no second one is ordered', async () => {
-  const stand = await startStand();
-  const provider = stand.fleet();
-  const order = await stand.orderFor(provider, { n: 2 });
-  await stand.made(provider);
-  const [record] = stand.fake.userData();
-  stand.fake.addFault({
-    match: { method: 'GET', route: '/servers' },
-    times: 3,
-    effect: { type: 'pages', does: 'omitted' },
-  });
-  const seq = stand.lastSeq();
-  await stand.fails(provider.createMachine(order, live), { outcome: 'not-done' });
-  expect(stand.changes(seq)).toEqual([]);
-  expect(stand.fake.servers()).toHaveLength(1);
-  expect(stand.fake.userData()).toMatchObject([{ id: record!.id }]);
-});
-
-test('a search by name that shows nothing is no proof that a record has no machine', async () => {
-  const stand = await startStand();
-  const provider = stand.fleet();
-  const order = await stand.orderFor(provider, { n: 2 });
-  const { id } = await stand.made(provider);
-  stand.fake.addFault(faultAt('GET /servers', { type: 'listLag', ms: 3_600_000 }));
-  const seq = stand.lastSeq();
-  await stand.fails(provider.createMachine(order, live), { kind: 'race-lost' });
-  expect(stand.changes(seq)).toEqual([]);
-  expect((await stand.run(provider.getMachine(id!, live))).ownership).toBe('ours');
-});
+test.each([
+  ['leaves out', { type: 'pages', does: 'omitted' }, 3, {}],
+  ['does not show yet', { type: 'listLag', ms: 3_600_000 }, 1, { kind: 'race-lost' }],
+] as const)(
+  'a machine that the search by name %s keeps its record, and no second one is ordered',
+  async (_, effect, times, error) => {
+    const stand = await startStand();
+    const provider = stand.fleet();
+    const order = await stand.orderFor(provider, { n: 2 });
+    const { id } = await stand.made(provider);
+    stand.fake.addFault({ match: { method: 'GET', route: '/servers' }, times, effect });
+    const seq = stand.lastSeq();
+    await stand.fails(provider.createMachine(order, live), { outcome: 'not-done', ...error });
+    expect(stand.changes(seq)).toEqual([]);
+    expect((await stand.run(provider.getMachine(id!, live))).ownership).toBe('ours');
+  },
+);
 
 test('one of two servers of a name that is just going spoils no listing', async () => {
   const { stand, provider, id } = await startWithMachine();

@@ -129,15 +129,6 @@ test('a page that is too large is asked for at half its size, from then on', asy
   expect(new Set(sizes)).toEqual(new Set(['25']));
 });
 
-test('pages that are shorter than they were asked to be are not the last ones', async () => {
-  const stand = await startStand();
-  for (const name of ['one', 'two', 'three', 'four', nameOf(1)]) stand.stranger(name);
-  stand.fake.addFault({ effect: { type: 'pageSize', max: 2 } });
-  const { machines, complete } = await stand.run(stand.fleet().listMachines(live));
-  expect(complete).toBe(true);
-  expect(machines).toContainEqual(expect.objectContaining({ hostname: nameOf(1) }));
-});
-
 test('a status that nobody has heard of is unknown, and told once', async () => {
   const { stand, read } = await startWithMachine();
   stand.fake.addFault({ effect: { type: 'statusText', shows: 'migrating' } });

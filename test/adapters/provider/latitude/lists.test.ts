@@ -22,17 +22,20 @@ async function readAll(
 }
 
 test.each([
-  [250, 3],
-  [200, 2],
-  [201, 3],
-  [0, 1],
+  [250, 100, 3],
+  [200, 100, 2],
+  [201, 100, 3],
+  [0, 100, 1],
+  // A short page is not the last one.
+  [5, 2, 3],
 ])(
-  'vector 19: %i entries in pages of 100 are %i reads, each entry once',
-  async (total, expected) => {
+  'vector 19: %i entries in pages of %i are %i reads, each entry once',
+  async (total, most, expected) => {
     for (const schema of [server, userData]) {
       const all = Array.from({ length: total }, (_, n) => ({ id: `sv_${n}`, attributes: {} }));
       const { ids, complete, reads } = await readAll((number, size) => {
-        return { data: all.slice((number - 1) * size, number * size), total };
+        const shown = Math.min(size, most);
+        return { data: all.slice((number - 1) * shown, number * shown), total };
       }, schema);
       expect([complete, reads, new Set(ids).size]).toEqual([true, expected, total]);
     }

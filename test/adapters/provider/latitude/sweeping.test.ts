@@ -14,7 +14,7 @@ import {
 async function scriptIn(stand: Stand): Promise<string | null> {
   const [record] = stand.fake.userData();
   const [shown] = await stand.api('GET', `/user_data/${record!.id}`);
-  return bodyIn(shown!.attributes['content']!);
+  return bodyIn(shown!.attributes['content']);
 }
 
 test('vector 27: after two hours the script goes, and the tags stay; a dry run changes nothing', async () => {
