@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { Answer, Route } from '../kit/api.ts';
 import type { Call } from './api.ts';
-import { type Life, POWER_ACTIONS } from './life/life.ts';
-import { type Billing, contentOf, newId, type World } from './world.ts';
 import { wrongState } from './errors.ts';
 import { attributesOf } from './input.ts';
+import { type Life, POWER_ACTIONS } from './life/life.ts';
 import { changeableServer, installationShape } from './servers.ts';
 import { document, timeText } from './views.ts';
+import { type Billing, contentOf, newId, type World } from './world.ts';
 
 const HOUR_MS = 3_600_000;
 const CYCLE_MS: Readonly<Record<Billing, number>> = {

@@ -1,11 +1,15 @@
 import { z } from 'zod';
 import type { Answer, Route } from '../kit/api.ts';
 import type { Call } from './api.ts';
-import { newId, type World } from './world.ts';
 import { attributesOf, filled, known } from './input.ts';
 import { userDataOf } from './reads.ts';
 import { document, sshKeyView, userDataView } from './views.ts';
+import { newId, type World } from './world.ts';
 
+interface Texts {
+  readonly description?: string | undefined;
+  readonly content?: string | undefined;
+}
 const DESCRIPTION_MAX = 255;
 const CONTENT_MAX = 65_536;
 
@@ -25,10 +29,7 @@ export function projectResourceRoutes(world: World): readonly Route<Call>[] {
   const shown = (status: number, data: object): Answer => ({ status, body: document(data) });
 
   /** What is stored of the texts of user data. */
-  function stored<T extends { description?: string | undefined; content?: string | undefined }>(
-    call: Call,
-    texts: T,
-  ): T {
+  function stored<T extends Texts>(call: Call, texts: T): T {
     const cut = call.strike('cut', ({ field }) => texts[field] !== undefined);
     return cut ? { ...texts, [cut.field]: texts[cut.field]!.slice(0, cut.length) } : texts;
   }

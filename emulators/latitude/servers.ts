@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { OPERATING_SYSTEMS, SITES } from './catalogue.ts';
 import type { Answer, Route } from '../kit/api.ts';
 import type { Call } from './api.ts';
-import type { Life } from './life/life.ts';
-import { addServer, isThere, type Listed, type Server, stockLeft, type World } from './world.ts';
+import { OPERATING_SYSTEMS, SITES } from './catalogue.ts';
 import { locked, notFound, outOfStock } from './errors.ts';
 import { attributesOf, filled, hostname, known } from './input.ts';
+import type { Life } from './life/life.ts';
 import { serverOf } from './reads.ts';
 import { document, shortServerView } from './views.ts';
+import { addServer, isThere, type Listed, type Server, stockLeft, type World } from './world.ts';
 
 /** Servers are created and deleted. */
 export function serverRoutes(world: World, life: Life): readonly Route<Call>[] {

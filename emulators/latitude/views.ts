@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type OperatingSystem, OPERATING_SYSTEMS, SITES } from './catalogue.ts';
 import type { Call } from './api.ts';
+import { type OperatingSystem, OPERATING_SYSTEMS, SITES } from './catalogue.ts';
 import type { Project, Server, SshKey, UserData, World } from './world.ts';
 
 /** As the service writes times: whole seconds, with an offset. */

@@ -53,7 +53,7 @@ const EMULATORS: Readonly<Record<string, (options: Options) => Promise<Emulator>
       isChanged: () => fake.devices().length > 0,
     };
   },
-  fakelatitude: async (options) => {
+  latitude: async (options) => {
     const { fake, ask, create } = await startLatitude(options);
     return {
       ...{ fake, url: fake.url, method: 'POST', ids: fake.project },

@@ -16,7 +16,7 @@ export const latitudeKind: SimKind = {
       stock: { [PLAN]: { [SITE]: machines } },
       profile: 'fast',
       hooks: hosts,
-      log: log.child({ component: 'fakelatitude' }),
+      log: log.child({ component: 'latitude' }),
     });
     const ours = () => fake.servers().filter(({ hostname }) => hostname.startsWith(PREFIX));
     const recordOf = (id: string | null) => fake.userData().find((record) => record.id === id);
