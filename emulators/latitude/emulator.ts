@@ -1,111 +1,150 @@
 import { randomUUID } from 'node:crypto';
-import { createFaultBook } from '../kit/fault-book.ts';
-import { createJournal } from '../kit/journal.ts';
-import { type ManualClock, realClock } from '../kit/clock.ts';
-import { createGenerator } from '../kit/random.ts';
-import { listen } from '../kit/listen.ts';
-import { ADMIN_PATH } from '../kit/admin.ts';
-import { createControlsAdmin } from './admin.ts';
-import { catalogueRoutes } from './api/catalogue-routes.ts';
-import { projectThingRoutes } from './api/project-things.ts';
-import { orderRoutes } from './api/server-orders.ts';
-import { serverRoutes } from './api/servers.ts';
-import { createControls } from './controls.ts';
-import type { Core } from './core.ts';
-import type { FaultEffect, FaultMatch, Subject } from './fault-rules.ts';
-import { createPipeline } from './http/pipeline.ts';
-import { createServer } from './http/server.ts';
-import { createLife } from './life/life.ts';
-import { FAST_DIVISOR, timingsOf } from './life/timings.ts';
-import type { LatitudeEmulator, LatitudeEmulatorOptions } from './options.ts';
-import { DEFAULT_PLANS } from './state/catalogue.ts';
-import { changeKnobs, DEFAULT_KNOBS } from './state/knobs.ts';
-import { createWorld } from './state/world.ts';
+import { z } from 'zod';
+import {
+  baseOf,
+  type Emulator,
+  type EmulatorOptions,
+  paceOf,
+  type Profile,
+  startEmulator,
+  timingsOf,
+} from '../kit/emulator.ts';
+import type { MachineHooks } from '../kit/hooks.ts';
+import { apiOf, type Fault, type FaultRule, FAULTS } from './api.ts';
+import { OPERATING_SYSTEMS, SITES } from './catalogue.ts';
+import { createLife, type Timings, TIMINGS } from './life/life.ts';
+import type { Limits } from './limits.ts';
+import { orderRoutes } from './orders.ts';
+import { projectResourceRoutes } from './project-resources.ts';
+import { readRoutes } from './reads.ts';
+import { serverRoutes } from './servers.ts';
+import { addServer, type Billing, createWorld, isThere, type Stock, type World } from './world.ts';
 
-const SERVERS_MAX = 1_000;
+export interface LatitudeEmulatorOptions extends EmulatorOptions<FaultRule> {
+  /** By plan and site. Default: 20 of four plans at every site. Other plans do not exist. */
+  readonly stock?: Stock;
+  /** `fast`: everything a hundred times as fast, the minute of the limits too. Default `real`. */
+  readonly profile?: Profile;
+  readonly timings?: Partial<Timings>;
+  /** Default: 60 reads and 20 writes in a minute. */
+  readonly limits?: Partial<Limits>;
+  /** Without them servers are paper only. */
+  readonly hooks?: MachineHooks;
+}
+
+export interface ServerSnapshot {
+  readonly id: string;
+  readonly hostname: string;
+  /** Id. */
+  readonly project: string;
+  readonly plan: string;
+  readonly site: string;
+  readonly status: string;
+  readonly billing: Billing;
+  readonly address: string | null;
+  readonly operatingSystem: string;
+  readonly raid: string | null;
+  /** Id of the user data of its installation. */
+  readonly userData: string | null;
+  readonly sshKeys: readonly string[];
+}
+
+export interface UserDataSnapshot {
+  readonly id: string;
+  readonly project: string;
+  readonly description: string;
+  /** The content itself may be secret. */
+  readonly contentLength: number;
+}
+
+/** What the owner of this emulator sees and does beyond what all emulators have in common. */
+interface Inside {
+  /** In the order of their creation, without deleted ones. */
+  servers(): readonly ServerSnapshot[];
+  userData(): readonly UserDataSnapshot[];
+  /** Somebody's server with this name in the project on demand, installed long ago. Answers its id. */
+  addStranger(hostname: string): string;
+}
+
+export interface LatitudeEmulator extends Emulator<FaultRule, Fault>, Inside {
+  readonly token: string;
+  /** Id of the project on demand. */
+  readonly project: string;
+  /** Id of the project whose servers are paid by the year. */
+  readonly reservedProject: string;
+}
+
 const MINUTE_MS = 60_000;
-/** Keeps the stream of chance apart from that of ids. */
-const CHANCE_SALT = 0x9e3779b9;
-const nothing = () => undefined;
-const newToken = () => `ak_${randomUUID().replaceAll('-', '')}`;
+const strangerBody = z.strictObject({ hostname: z.string().min(1) });
 
 /**
- * Starts an emulator of the API of Latitude.sh.
- * @throws {ZodError} a rule or a knob that cannot be understood. @throws {ListenError} an address
- *   cannot be listened on.
+ * Starts an emulator of the part of the API of Latitude.sh that the driver needs.
+ * @throws {ZodError} a rule cannot be understood. @throws {ListenError} an address cannot be listened on.
  */
 export async function startLatitudeEmulator(
   options: LatitudeEmulatorOptions,
 ): Promise<LatitudeEmulator> {
-  const core = coreOf(options);
-  const { world } = core;
-  const life = createLife(core);
-  const journal = createJournal({ requestCount: 0 });
-  const pipeline = createPipeline(core, journal);
-  const routes = [
-    ...serverRoutes(core, life),
-    ...orderRoutes(core, life),
-    ...projectThingRoutes(core),
-    ...catalogueRoutes(core),
-  ];
-  const paths = routes.map(({ path }) => path);
-  const manual = isManual(core.clock) ? core.clock : null;
-  const controls = createControls({ core, life, journal, routes: paths, manual, newToken });
-  options.faults?.forEach((rule) => controls.addFault(rule));
-  const { host, port } = options.listen;
-  const app = createServer(core, routes, pipeline, host);
-  const adminToken = `admin-${randomUUID()}`;
-  const admin = createControlsAdmin(controls, adminToken, host);
-  const url = await listen(app, options.listen);
-  const adminUrl = await listen(admin, {
-    ...options.listen,
-    port: port === 0 ? 0 : port + 1,
-  }).catch(async (error: unknown) => {
-    await app.close();
-    throw error;
+  const { profile, stock, hooks } = options;
+  const base = baseOf(options, FAULTS);
+  const { clock, log, faults } = base;
+  const world = createWorld({ ids: base.ids, now: clock.now }, stock);
+  const life = createLife({
+    ...{ world, clock, log, hooks },
+    timings: timingsOf(TIMINGS, profile, options.timings),
+    strike: (type, { id: server }) =>
+      faults.strikeOne([type], { method: '', route: '', server })?.effect,
   });
-  let closing: Promise<void> | undefined;
-  const close = async () => {
-    pipeline.close();
-    life.close();
-    await Promise.all([app.close(), admin.close()]);
-  };
-  return {
-    url,
-    token: world.keys[0]!.token,
-    otherToken: world.keys[1]!.token,
-    project: world.projects[0]!.id,
-    adminUrl: `${adminUrl}${ADMIN_PATH}`,
-    adminToken,
-    ...controls,
-    close: () => (closing ??= close()),
-  };
+  const windowMs = MINUTE_MS / paceOf(profile);
+  const limits = { reads: 60, writes: 20, windowMs, ...options.limits };
+  const token = `ak_${randomUUID().replaceAll('-', '')}`;
+  const routes = [
+    ...readRoutes(world),
+    ...serverRoutes(world, life),
+    ...orderRoutes(world, life),
+    ...projectResourceRoutes(world),
+  ];
+  const inside = insideOf(world);
+  const emulator = await startEmulator(base, options, {
+    form: FAULTS,
+    api: apiOf({ routes, world, token, limits }),
+    known: () => ({ server: [...world.servers.keys()] }),
+    admin(app) {
+      app.get('/state', async () => ({ servers: inside.servers(), userData: inside.userData() }));
+      app.post('/strangers', async ({ body }, reply) => {
+        void reply.code(201);
+        return { id: inside.addStranger(strangerBody.parse(body).hostname) };
+      });
+    },
+    settled: life.settled,
+    close: life.close,
+  });
+  const [project, reservedProject] = world.projects.map(({ id }) => id) as [string, string];
+  return { ...emulator, ...inside, token, project, reservedProject };
 }
 
-const isManual = (clock: Core['clock']): clock is ManualClock => 'stepTowards' in clock;
-
-function coreOf(options: LatitudeEmulatorOptions): Core {
-  const { clock = realClock, seed = 1, plans = DEFAULT_PLANS, knobs = {}, log } = options;
-  const divisor = options.profile === 'fast' ? FAST_DIVISOR : 1;
-  const chance = createGenerator(seed ^ CHANCE_SALT);
-  return {
-    world: createWorld({
-      ...{ plans, stock: options.stock, newToken },
-      ...{ serversMax: options.serversMax ?? SERVERS_MAX },
-      ...{ ids: createGenerator(seed), nowMs: clock.now() },
-    }),
-    clock,
-    chance,
-    faults: createFaultBook<FaultMatch, FaultEffect, Subject>({
-      store: { faults: [], faultCount: 0 },
-      chance,
-      changed: nothing,
-      once: new Set(['locked', 'addressChanges', 'scheduledDeletion', 'movedProject']),
-    }),
-    knobs: changeKnobs({ ...DEFAULT_KNOBS }, knobs),
-    timings: timingsOf(divisor, options.timings),
-    limits: { reads: 60, writes: 20, windowMs: MINUTE_MS / divisor, ...options.limits },
-    hooks: options.hooks,
-    log: log ?? { debug: nothing, info: nothing, warn: nothing, error: nothing },
-  };
-}
+const insideOf = (world: World): Inside => ({
+  servers: () =>
+    [...world.servers.values()]
+      .filter((server) => isThere(server, world.now()))
+      .map(({ id, projectId: project, deploy, ...server }) => ({
+        ...{ id, project, hostname: server.hostname, plan: server.plan, site: server.site },
+        ...{ status: server.status, billing: server.billing, address: server.address },
+        ...{ operatingSystem: deploy.operatingSystem, raid: deploy.raid },
+        ...{ userData: deploy.userData, sshKeys: deploy.sshKeys },
+      })),
+  userData: () =>
+    [...world.userData.values()]
+      .filter((one) => isThere(one, world.now()))
+      .map(({ id, projectId: project, description, content }) => ({
+        ...{ id, project, description, contentLength: content.length },
+      })),
+  addStranger(hostname) {
+    const [plan] = world.stock.keys();
+    const operatingSystem = OPERATING_SYSTEMS[0]!.slug;
+    return addServer(world, {
+      ...{ projectId: world.projects[0]!.id, plan: plan!, site: SITES[0]!.slug, hostname },
+      ...{ billing: 'hourly', isPaper: true },
+      deploy: { operatingSystem, raid: null, userData: null, sshKeys: [] },
+    }).id;
+  },
+});

@@ -21,11 +21,7 @@ const OPTIONS: readonly (readonly [name: string, options: readonly string[], lin
     ['--servers', '3'],
     { servers: [{ number: 321 }, { number: 322 }, { number: 323 }] },
   ],
-  [
-    'latitude',
-    ['--plans', 'c3-small-x86,m4-metal-large'],
-    { project: expect.stringMatching(/^proj_\w+$/) },
-  ],
+  ['latitude', [], { project: expect.stringMatching(/^proj_\w+$/) }],
   ['anexia', ['--load-balancers', '1'], { loadBalancers: [expect.any(String)] }],
 ];
 

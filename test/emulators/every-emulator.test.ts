@@ -53,11 +53,11 @@ const EMULATORS: Readonly<Record<string, (options: Options) => Promise<Emulator>
       isChanged: () => fake.devices().length > 0,
     };
   },
-  fakelatitude: async (options) => {
+  latitude: async (options) => {
     const { fake, ask, create } = await startLatitude(options);
     return {
       ...{ fake, url: fake.url, method: 'POST', ids: fake.project },
-      secrets: [fake.token, fake.otherToken],
+      secrets: [fake.token],
       read: (signal) => ask('GET', '/servers', { unjudged: true, ...(signal && { signal }) }),
       change: () => create('a', {}, { unjudged: true }),
       isChanged: () => fake.servers().length > 0,

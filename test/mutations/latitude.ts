@@ -22,6 +22,11 @@ export const mutations = mutationsOf({
     'latitude-a-record-of-a-machine-unseen-by-name-is-removed':
       '[-if (there) throw taken(place, there.server)-]{+void there+};',
   },
+  'src/adapters/provider/latitude/client/routes.ts test/adapters/provider/latitude/creation.test.ts':
+    {
+      'latitude-a-longer-name-is-the-same':
+        'items.filter((found) => [-sameName(found.hostname, hostname)-]{+hostname !== found.id+});',
+    },
   'src/adapters/provider/latitude/search.ts test/adapters/provider/latitude/foreign.test.ts': {
     'latitude-a-name-proves-an-order':
       '[-if (await ownership.isInstalledWith(call, server, owner.record)) -]continue;',
@@ -45,11 +50,12 @@ export const mutations = mutationsOf({
     'latitude-one-record-marks-two-servers': 'id === named[- && !claimed.has(id)-]',
     'latitude-a-double-needs-no-proof': 'if (marks.length === [-1 && servers.length === -]1) {',
   },
-  'src/adapters/provider/latitude/stock.ts test/adapters/provider/latitude/listing.test.ts': {
-    'latitude-a-slot-is-free-before-its-server-shows-up': '[- && !isAwaited(place, inventory)-]',
-    'latitude-a-used-slot-is-free': '[-!taken.has(place.slot) && -]',
-    'latitude-a-listing-with-gaps-is-whole': 'complete: [-servers.complete && -]table.complete,',
-  },
+  'src/adapters/provider/latitude/stock.ts test/adapters/provider/latitude/listing.test.ts test/adapters/provider/latitude/times.test.ts':
+    {
+      'latitude-a-slot-is-free-before-its-server-shows-up': '[- && !isAwaited(place, inventory)-]',
+      'latitude-a-used-slot-is-free': '[-!taken.has(place.slot) && -]',
+      'latitude-a-listing-with-gaps-is-whole': 'complete: [-servers.complete && -]table.complete,',
+    },
   'src/adapters/provider/latitude/client/lists.ts test/adapters/provider/latitude/listing.test.ts test/adapters/provider/latitude/lists.test.ts':
     {
       'latitude-a-short-page-is-the-last': 'isLast: count [-=== 0-]{+< size+} || seen >= total',
@@ -77,7 +83,7 @@ export const mutations = mutationsOf({
         'if (isLost && [-(await isUnderWay(call, id, -]{+id === +}order.userDataId)[-))-] return;',
       'latitude-the-new-record-has-the-old-time': '[-t: clock.now(), -]hasScript: true',
     },
-  'src/adapters/provider/latitude/give-back.ts test/adapters/provider/latitude/give-back.test.ts test/adapters/provider/dies-at-every-change.test.ts':
+  'src/adapters/provider/latitude/give-back.ts test/adapters/provider/latitude/give-back.test.ts test/adapters/provider/latitude/times.test.ts test/adapters/provider/dies-at-every-change.test.ts':
     {
       'latitude-a-locked-server-is-deleted': "if (seen.server.locked{+ && id === ''+}) throw",
       'latitude-an-empty-search-is-believed':

@@ -1,125 +1,137 @@
 import { createMachines } from '../../equinix/lifecycle/machines.ts';
-import type { Core } from '../core.ts';
-import { addToStock, note, type Server, type ServerStatus, subjectOf } from '../state/world.ts';
+import type { EmulatorClock } from '../../kit/clock.ts';
+import type { MachineHooks } from '../../kit/hooks.ts';
+import type { EmulatorLog } from '../../kit/log.ts';
+import type { Effect } from '../api.ts';
+import { addToStock, type Server, type ServerStatus, type World } from '../world.ts';
 import { createServerMachines } from './server-machines.ts';
 import { createTimers } from './timers.ts';
 
-export type PowerAction = 'power_on' | 'power_off' | 'reboot';
+export const POWER_ACTIONS = ['power_on', 'power_off', 'reboot'] as const;
+export type PowerAction = (typeof POWER_ACTIONS)[number];
 
-/** How servers move from state to state, and their machines with them. Rules are checked before. */
+/** Moves servers, and the simulated machines behind them, from state to state. Callers check the rules first. */
 export interface Life {
-  /** A server that was just put into the world. Resolves when its address is known. */
+  /** For a server that was just added to the world. Resolves when its address is known. */
   create(server: Server): Promise<void>;
-  /** With the configuration that the server has now. */
+  /** Installs the configuration that the server has now. */
   reinstall(server: Server): void;
   act(server: Server, action: PowerAction): void;
   remove(server: Server): void;
-  /** Null: it stays. */
-  scheduleRemoval(server: Server, atMs: number | null): void;
+  scheduleRemoval(server: Server, atMs: number): void;
   /** Resolves when no hook runs or waits. */
   settled(): Promise<void>;
   close(): void;
 }
 
-export function createLife(core: Core): Life {
-  const { world, clock, timings, knobs, faults } = core;
-  const queue = createMachines(core.hooks, core.log);
-  const machines = createServerMachines(core, queue);
+/** How long things take, milliseconds. */
+export const TIMINGS = {
+  startingMs: 5_000,
+  /** `on` after the start and before the deployment. */
+  flashMs: 20_000,
+  deployingMs: 600_000,
+  erasingMs: 60_000,
+  /** From the request to `failed_deployment`. */
+  failMs: 1_800_000,
+  powerOffMs: 5_000,
+  powerOnMs: 10_000,
+  rebootDownMs: 5_000,
+  /** From the request, not from the machine going down. */
+  rebootUpMs: 60_000,
+};
+export type Timings = Readonly<typeof TIMINGS>;
+
+export interface LifeDeps {
+  readonly world: World;
+  readonly clock: EmulatorClock;
+  readonly timings: Timings;
+  readonly log: EmulatorLog;
+  /** Without hooks servers are paper only. */
+  readonly hooks: MachineHooks | undefined;
+  /** The first fault of this type that strikes the life of the server. */
+  readonly strike: <T extends Effect['type']>(
+    type: T,
+    server: Server,
+  ) => Extract<Effect, { type: T }> | undefined;
+}
+
+export function createLife({ world, clock, timings, log, hooks, strike }: LifeDeps): Life {
+  const queue = createMachines(hooks, log);
+  const machines = createServerMachines(world, queue);
   const timers = createTimers(clock);
 
-  const move = (server: Server, status: ServerStatus) => {
-    server.status = status;
-    server.history.push({ atMs: clock.now(), status });
-  };
-  /** What was under way is over; this is what comes next. */
+  /** The next step of a server's life; it replaces the one that was due. */
   const then = (server: Server, delayMs: number, next: () => void) =>
     timers.set(server.id, 'phase', delayMs, next);
-  const strikes = (type: 'deployStuck' | 'deployFails' | 'eraseFails', server: Server) =>
-    faults.strikeOne([type], subjectOf(server)) !== undefined;
-  const linger = (server: Server) => {
-    const hit = faults.strikeOne(['staleOn'], subjectOf(server));
-    if (hit) server.staleOnUntilMs = clock.now() + hit.effect.ms;
+  const settle = (server: Server, status: ServerStatus) => {
+    server.status = status;
+    server.isInstalling = false;
   };
 
-  const deploy = (server: Server, isFirst: boolean, askedAtMs: number) => {
-    move(server, 'deploying');
-    machines.showAddress(server);
-    if (strikes('deployStuck', server)) return timers.clear(server.id, 'phase');
-    if (strikes('deployFails', server)) {
-      const leftMs = askedAtMs + timings.failMs - clock.now();
-      return then(server, leftMs, () => move(server, 'failed_deployment'));
+  const deploy = (server: Server, isFirst: boolean, requestedAtMs: number) => {
+    server.status = 'deploying';
+    if (strike('deployFails', server)) {
+      const leftMs = requestedAtMs + timings.failMs - clock.now();
+      return then(server, leftMs, () => settle(server, 'failed_deployment'));
     }
     then(server, timings.deployingMs, () => {
-      move(server, 'on');
+      settle(server, 'on');
       machines.install(server, isFirst);
     });
   };
 
   const acts: Readonly<Record<PowerAction, (server: Server) => void>> = {
-    power_off: (server) => {
+    power_off: (server) =>
       then(server, timings.powerOffMs, () => {
-        move(server, 'off');
+        server.status = 'off';
         machines.down(server);
-      });
-    },
+      }),
     power_on: (server) => {
       if (server.status === 'on') return;
       then(server, timings.powerOnMs, () => {
-        move(server, 'on');
+        server.status = 'on';
         machines.up(server);
       });
     },
-    reboot: (server) => {
+    reboot: (server) =>
       then(server, timings.rebootDownMs, () => {
         machines.down(server);
         const leftMs = timings.rebootUpMs - timings.rebootDownMs;
         then(server, leftMs, () => machines.up(server));
-      });
-    },
+      }),
   };
 
   const remove = (server: Server) => {
-    note(world, server, 'destroy', clock.now());
     timers.clear(server.id, 'phase');
     timers.clear(server.id, 'removal');
     server.isLeaving = true;
-    server.goneAtMs = clock.now() + knobs.tombstoneMs;
+    server.goneAtMs = clock.now() + (strike('tombstone', server)?.ms ?? 0);
     addToStock(world, server, 1);
     machines.gone(server);
   };
 
   return {
     create(server) {
-      const askedAtMs = clock.now();
-      note(world, server, 'create', askedAtMs);
-      linger(server);
+      const requestedAtMs = clock.now();
       then(server, timings.startingMs, () => {
-        if (!knobs.onFlash) return deploy(server, true, askedAtMs);
-        move(server, 'on');
-        then(server, timings.flashMs, () => deploy(server, true, askedAtMs));
+        // A recorded reply of the service shows `on` before the deployment.
+        server.status = 'on';
+        then(server, timings.flashMs, () => deploy(server, true, requestedAtMs));
       });
       return machines.assign(server);
     },
     reinstall(server) {
-      const askedAtMs = clock.now();
-      note(world, server, 'reinstall', askedAtMs);
-      linger(server);
-      move(server, 'disk_erasing');
+      const requestedAtMs = clock.now();
+      server.status = 'disk_erasing';
+      server.isInstalling = true;
       machines.down(server);
-      then(server, timings.erasingMs, () => {
-        if (strikes('eraseFails', server)) return move(server, 'failed_disk_erasing');
-        deploy(server, false, askedAtMs);
-      });
+      then(server, timings.erasingMs, () => deploy(server, false, requestedAtMs));
     },
-    act(server, action) {
-      note(world, server, action, clock.now());
-      acts[action](server);
-    },
+    act: (server, action) => acts[action](server),
     remove,
     scheduleRemoval(server, atMs) {
       server.scheduledDeletionAtMs = atMs;
-      if (atMs === null) timers.clear(server.id, 'removal');
-      else timers.set(server.id, 'removal', atMs - clock.now(), () => remove(server));
+      timers.set(server.id, 'removal', atMs - clock.now(), () => remove(server));
     },
     settled: queue.settled,
     close() {

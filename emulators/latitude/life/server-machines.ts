@@ -1,79 +1,53 @@
 import type { Machines } from '../../equinix/lifecycle/machines.ts';
 import type { MachineHooks, SimulatedDevice } from '../../kit/hooks.ts';
-import type { Core } from '../core.ts';
-import { type Server, subjectOf } from '../state/world.ts';
+import { OPERATING_SYSTEMS } from '../catalogue.ts';
+import type { Server, World } from '../world.ts';
 
-/** The simulated machine behind a server follows what happens to the server. */
+/** Makes the simulated machine behind a server follow the server's life. */
 export interface ServerMachines {
-  /** Resolves when the server's address is known. */
+  /** Resolves when the server has its address. */
   assign(server: Server): Promise<void>;
-  /** The address is published, where that waits for the deployment. */
-  showAddress(server: Server): void;
-  /** A new operating system, which boots. */
+  /** Puts a new operating system on the machine and boots it. */
   install(server: Server, isFirst: boolean): void;
   up(server: Server): void;
   down(server: Server): void;
   gone(server: Server): void;
 }
 
-export function createServerMachines(core: Core, queue: Machines): ServerMachines {
-  const { world, faults, knobs } = core;
-  const known = new Map<string, string>();
+export function createServerMachines({ sshKeys }: World, queue: Machines): ServerMachines {
   let paperCount = 0;
   const exists = (server: Server) => queue.exist && !server.isPaper;
   const tell = (server: Server, what: string, fn: (hooks: MachineHooks) => Promise<void>) => {
     if (exists(server)) queue.tell(server.id, what, fn);
   };
-  const strikes = (type: 'userDataIgnored' | 'keyNotInstalled', server: Server) =>
-    faults.strikeOne([type], subjectOf(server)) !== undefined;
-
-  const contentOf = (server: Server): string | null => {
-    const { content, userData: id } = server.deploy;
-    if (knobs.userDataRead === 'atRequest') return content;
-    return (id === null ? undefined : world.userData.get(id)?.content) ?? null;
-  };
-  const described = (server: Server): SimulatedDevice => {
-    const { id, hostname, deploy } = server;
-    const user = world.operatingSystems.find(({ slug }) => slug === deploy.operatingSystem)?.user;
-    return {
-      id,
-      hostname,
-      authorizedKeys: [],
-      userdata: null,
-      ...(user !== undefined && { user }),
-    };
-  };
-  /** What an installation puts on the machine. */
+  const described = ({ id, hostname, deploy }: Server): SimulatedDevice => ({
+    ...{ id, hostname, authorizedKeys: [], userdata: null },
+    user: OPERATING_SYSTEMS.find(({ slug }) => slug === deploy.operatingSystem)!.user,
+  });
   const installed = (server: Server): SimulatedDevice => {
-    const keys = server.deploy.sshKeys.flatMap((id) => world.sshKeys.get(id)?.publicKey ?? []);
-    const content = contentOf(server);
-    const isIgnored = content === null || strikes('userDataIgnored', server);
+    const { content, sshKeys: ids } = server.deploy;
     return {
       ...described(server),
-      authorizedKeys: strikes('keyNotInstalled', server) ? [] : keys,
-      userdata: isIgnored ? null : Buffer.from(content, 'base64').toString(),
+      authorizedKeys: ids.flatMap((id) => sshKeys.get(id)?.publicKey ?? []),
+      userdata: content === null ? null : Buffer.from(content, 'base64').toString(),
     };
-  };
-  const publish = (server: Server, address: string) => {
-    known.set(server.id, address);
-    if (knobs.firstAddress === 'atOnce') server.address = address;
   };
 
   return {
     async assign(server) {
-      if (!exists(server)) return publish(server, paperAddress(++paperCount));
+      if (!exists(server)) {
+        server.address = paperAddress(++paperCount);
+        return;
+      }
       await new Promise<void>((resolve) => {
         queue.tell(server.id, 'assign', async (hooks) => {
           try {
-            publish(server, (await hooks.assign(described(server))).address);
+            server.address = (await hooks.assign(described(server))).address;
           } finally {
             resolve();
           }
         });
       });
-    },
-    showAddress(server) {
-      server.address ??= known.get(server.id) ?? null;
     },
     install(server, isFirst) {
       const system = installed(server);
@@ -85,13 +59,10 @@ export function createServerMachines(core: Core, queue: Machines): ServerMachine
     },
     up: (server) => tell(server, 'up', (hooks) => hooks.up(server.id)),
     down: (server) => tell(server, 'down', (hooks) => hooks.down(server.id)),
-    gone(server) {
-      known.delete(server.id);
-      tell(server, 'gone', (hooks) => hooks.gone(server.id));
-    },
+    gone: (server) => tell(server, 'gone', (hooks) => hooks.gone(server.id)),
   };
 }
 
-/** Of networks that are set aside for benchmarks (RFC 2544), so nobody is there. */
-export const paperAddress = (n: number): string =>
+/** In a network that is reserved for benchmarks (RFC 2544), so no real host answers. */
+const paperAddress = (n: number): string =>
   `198.${18 + (Math.floor(n / 65_536) % 2)}.${Math.floor(n / 256) % 256}.${n % 256}`;

@@ -13,11 +13,10 @@ export const latitudeKind: SimKind = {
   async start({ machines = MACHINES, hosts, log }: SimProviderOptions) {
     const fake = await startLatitudeEmulator({
       listen: LOOPBACK,
-      plans: [PLAN],
       stock: { [PLAN]: { [SITE]: machines } },
       profile: 'fast',
       hooks: hosts,
-      log: log.child({ component: 'fakelatitude' }),
+      log: log.child({ component: 'latitude' }),
     });
     const ours = () => fake.servers().filter(({ hostname }) => hostname.startsWith(PREFIX));
     const recordOf = (id: string | null) => fake.userData().find((record) => record.id === id);

@@ -2,9 +2,8 @@ import { expect } from 'vitest';
 import { z } from 'zod';
 
 /**
- * What replies hold, written from the vendor's published models and from replies that were recorded of
- * the real service: names, types, what may be missing, and closed sets of values. Nothing else may be
- * in a reply.
+ * The fields of replies, from the vendor's published models and from recorded replies of the real
+ * service: names, types, optional fields and closed sets of values. A reply holds nothing else.
  */
 const ID = (prefix: string) => z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9]+$`));
 const text = z.string();
@@ -74,20 +73,17 @@ const ATTRIBUTES: Readonly<Record<string, z.ZodType>> = {
     price: z.number(),
     role: text,
     primary_ipv4: z.ipv4().nullable(),
-    primary_ipv6: z.ipv6().nullable().optional(),
+    primary_ipv6: z.ipv6().nullable(),
     status: z.enum(STATES),
     ipmi_status: z.enum(['Normal', 'Intermittent', 'Unavailable']),
     created_at: time,
     scheduled_deletion_at: time.nullable(),
     locked: z.boolean(),
-    site: text.optional(),
-    region: z
-      .strictObject({
-        city: text,
-        country: text,
-        site: z.strictObject({ id: ID('loc'), name: text, slug: text, facility: text }),
-      })
-      .optional(),
+    region: z.strictObject({
+      city: text,
+      country: text,
+      site: z.strictObject({ id: ID('loc'), name: text, slug: text, facility: text }),
+    }),
     team,
     project,
     plan,
@@ -99,16 +95,6 @@ const ATTRIBUTES: Readonly<Record<string, z.ZodType>> = {
       distro: z.strictObject({ name: text, slug: text, series: text }),
     }),
     specs: z.strictObject({ ...specs, gpu: textOrNull }),
-    interfaces: z
-      .array(
-        z.strictObject({
-          role: z.enum(['external', 'internal', 'ipmi']),
-          name: text,
-          mac_address: z.string().regex(/^([0-9a-f]{2}:){5}[0-9a-f]{2}$/),
-          description: textOrNull,
-        }),
-      )
-      .optional(),
   }),
   projects: project.extend({
     tags: z.array(z.unknown()),
@@ -146,30 +132,6 @@ const ATTRIBUTES: Readonly<Record<string, z.ZodType>> = {
   actions: z.strictObject({ status: text }),
   reinstalls: z.strictObject({ status: z.enum(STATES) }),
   schedule_deletion: z.strictObject({ server_id: ID('sv'), scheduled_deletion_at: time }),
-  plans: z.strictObject({
-    slug: text,
-    name: text,
-    features: z.array(z.enum(['ssh', 'raid', 'user_data', 'sev'])),
-    specs: z.strictObject({
-      cpu: z.strictObject({ type: text, clock: z.number(), cores: z.number(), count: z.number() }),
-      memory: z.strictObject({ total: z.number() }),
-      drives: z.array(z.strictObject({ count: z.number(), size: text, type: text })),
-      nics: z.array(z.strictObject({ count: z.number(), type: text })),
-      gpu: z.looseObject({}),
-    }),
-    regions: z.array(
-      z.strictObject({
-        name: text,
-        deploys_instantly: z.array(text),
-        locations: z.strictObject({ available: z.array(text), in_stock: z.array(text) }),
-        stock_level: z.enum(['unavailable', 'low', 'medium', 'high', 'unique']),
-        pricing: z.record(
-          z.string(),
-          z.strictObject({ hour: z.number(), month: z.number(), year: z.number() }),
-        ),
-      }),
-    ),
-  }),
   operating_systems: z.strictObject({
     name: text,
     distro: text,
@@ -178,14 +140,6 @@ const ATTRIBUTES: Readonly<Record<string, z.ZodType>> = {
     user: text,
     features,
     provisionable_on: z.array(text),
-  }),
-  events: z.strictObject({
-    action: text,
-    created_at: time,
-    author: z.strictObject({ id: text, name: text, email: text }),
-    project: z.strictObject({ id: ID('proj'), name: text, slug: text }),
-    team: z.strictObject({ id: ID('team'), name: text }),
-    target: z.strictObject({ id: text, name: text }),
   }),
 };
 /** What a create answers, and nothing more. */
@@ -224,24 +178,20 @@ const errors = z.strictObject({
 const ROUTES: readonly (readonly [RegExp, number, string | null, 'one' | 'many'])[] = [
   [/^GET \/servers$/, 200, 'servers', 'many'],
   [/^POST \/servers$/, 201, 'servers', 'one'],
-  [/^(GET|PATCH) \/servers\/\w+$/, 200, 'servers', 'one'],
+  [/^GET \/servers\/\w+$/, 200, 'servers', 'one'],
   [/^DELETE \/servers\/\w+$/, 204, null, 'one'],
   [/^POST \/servers\/\w+\/schedule_deletion$/, 201, 'schedule_deletion', 'one'],
-  [/^DELETE \/servers\/\w+\/schedule_deletion$/, 204, null, 'one'],
   [/^POST \/servers\/\w+\/actions$/, 201, 'actions', 'one'],
   [/^POST \/servers\/\w+\/reinstall$/, 201, 'reinstalls', 'one'],
   [/^GET \/servers\/\w+\/deploy_config$/, 200, 'deploy_config', 'one'],
-  [/^POST \/servers\/\w+\/(un)?lock$/, 200, 'servers', 'one'],
   [/^GET \/user_data$/, 200, 'user_data', 'many'],
   [/^POST \/user_data$/, 201, 'user_data', 'one'],
   [/^(GET|PATCH) \/user_data\/\w+$/, 200, 'user_data', 'one'],
   [/^DELETE \/user_data\/\w+$/, 204, null, 'one'],
   [/^GET \/ssh_keys$/, 200, 'ssh_keys', 'many'],
   [/^POST \/ssh_keys$/, 201, 'ssh_keys', 'one'],
-  [/^GET \/plans$/, 200, 'plans', 'many'],
   [/^GET \/plans\/operating_systems$/, 200, 'operating_systems', 'many'],
   [/^GET \/projects$/, 200, 'projects', 'many'],
-  [/^GET \/events$/, 200, 'events', 'many'],
 ];
 
 const DOCUMENT_TYPE = 'application/vnd.api+json; charset=utf-8';
@@ -255,7 +205,6 @@ export function judge(method: string, url: string, reply: Response, body: string
     expect(body, what).toBe('');
     return;
   }
-  if (reply.status === 201 && body === '') return;
   expect(reply.headers.get('content-type'), what).toBe(DOCUMENT_TYPE);
   const document: unknown = JSON.parse(body);
   if (reply.status >= 400) {

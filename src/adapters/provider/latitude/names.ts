@@ -34,7 +34,7 @@ export function hostnameOf(slot: string, namePrefix: string): string {
 }
 
 /** RFC 4648, in lower case and without padding. */
-export function base32(bytes: Uint8Array): string {
+function base32(bytes: Uint8Array): string {
   let text = '';
   let held = 0;
   let bits = 0;

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import type { Server } from '../../../../src/adapters/provider/latitude/client/schema.ts';
-import { base32 } from '../../../../src/adapters/provider/latitude/names.ts';
 import type { Owner } from '../../../../src/adapters/provider/latitude/ownership.ts';
 import { LEAVING_TAG, toMachine } from '../../../../src/adapters/provider/latitude/mapping.ts';
 import { SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
@@ -47,10 +46,8 @@ test('vector 15: a server that is only starting to be deployed has no address ye
 
 test('vector 16: on is power; for three minutes after an installation was asked for it is no more', () => {
   const at = (ageMs: number) => shown({ status: 'on' }, ours(ageMs));
-  expect(at(18_000)).toMatchObject({ status: 'Provisioning', power: 'on' });
-  expect(at(3 * MINUTE_MS - 1)).toMatchObject({ status: 'Provisioning' });
+  expect(at(3 * MINUTE_MS - 1)).toMatchObject({ status: 'Provisioning', power: 'on' });
   expect(at(3 * MINUTE_MS)).toMatchObject({ status: 'Running', power: 'on' });
-  expect(at(4 * MINUTE_MS)).toMatchObject({ status: 'Running' });
 });
 
 test.each([
@@ -79,17 +76,6 @@ test('a server is shown on its slot, with what is known of it', () => {
   expect(shown({ status: 'on' })).toMatchObject({ plan: 'c3-small-x86', location: 'ASH' });
 });
 
-test('a slot that left the configuration is known by the record', () => {
-  const known = {
-    slot: null,
-    owner: ours(0),
-    remoteUser: 'root',
-    nowMs: NOW_MS,
-    staleOnMs: 3 * MINUTE_MS,
-  };
-  expect(toMachine({ id: 'sv_1' }, known).reservationId).toBe(SLOT);
-});
-
 test('vector 14: what is not ours shows that, and nothing of the record', () => {
   expect(shown({ status: 'on' }, { kind: 'untagged' }).tags).toEqual({});
   expect(shown({ status: 'on' }, { kind: 'disputed' }).tags).toEqual({ [SET_ID_TAG]: 'disputed' });
@@ -99,16 +85,4 @@ test('one that is to go at the end of its billing cycle is not ours any more', (
   const machine = shown({ status: 'off' }, ours(0, { [LEAVING_TAG]: 'since then' }));
   expect(machine).toMatchObject({ status: 'Missing', reservationId: SLOT });
   expect(machine.tags).toEqual({ [SET_ID_TAG]: 'disputed', [LEAVING_TAG]: 'since then' });
-});
-
-test.each([
-  ['', ''],
-  ['f', 'my'],
-  ['fo', 'mzxq'],
-  ['foo', 'mzxw6'],
-  ['foob', 'mzxw6yq'],
-  ['fooba', 'mzxw6ytb'],
-  ['foobar', 'mzxw6ytboi'],
-])('base32 of "%s" is as RFC 4648 has it', (text, expected) => {
-  expect(base32(Buffer.from(text))).toBe(expected);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { NOTHING_TO_RUN } from '../../../../src/adapters/provider/latitude/cloud-config.ts';
 import { writeRecord } from '../../../../src/adapters/provider/latitude/record.ts';
-import { faultAt, live, PREFIX, SET, startStand } from './stand.ts';
+import { faultAt, live, PREFIX, SET, startStand, startWithMachine } from './stand.ts';
 
 test('a record that a creation takes up again while others are swept stays', async () => {
   const stand = await startStand();
@@ -11,13 +11,10 @@ test('a record that a creation takes up again while others are swept stays', asy
     const hostname = `${PREFIX}ash-aaaaaaa${n}`;
     const tags = { 'shepherd-InstanceSetID': SET };
     const mark = { set: SET, hostname, witness: '-', tags, t: stand.clock.now(), slot: '' };
-    const attributes = { ...writeRecord(mark, NOTHING_TO_RUN), project: stand.fake.project };
-    await stand.api('POST', '/user_data', attributes, 'user_data');
+    await stand.write(writeRecord(mark, NOTHING_TO_RUN));
   }
   stand.fake.addFault(faultAt('POST /servers', { type: 'drop', phase: 'before' }));
-  await expect(stand.run(provider.createMachine(order, live))).rejects.toMatchObject({
-    outcome: 'unknown',
-  });
+  await stand.fails(provider.createMachine(order, live), { outcome: 'unknown' });
   await stand.wait(3_700_000);
   const sweeper = stand.fleet({ settings: { writesPerMinute: 1 } });
   const sweeping = sweeper.sweep({ ...live, dryRun: false });
@@ -34,18 +31,14 @@ test('a record goes also when there is no request left for the moment', async ()
   await stand.run(provider.prepare(live));
   const order = await stand.orderFor(provider);
   stand.fake.addFault(faultAt('POST /servers', { type: 'stockOut' }));
-  await expect(stand.run(provider.createMachine(order, live))).rejects.toMatchObject({
-    capacity: { scope: 'plan' },
-  });
+  await stand.fails(provider.createMachine(order, live), { capacity: { scope: 'plan' } });
   expect(stand.fake.userData()).toEqual([]);
 });
 
 test('a server that is to go at the cycle’s end is scheduled also where it takes no action', async () => {
-  const stand = await startStand({}, { onDeprovision: 'schedule' });
-  const provider = stand.fleet();
-  const { id } = await stand.made(provider);
-  stand.fake.addFault({ effect: { type: 'ipmiUnavailable' } });
-  await stand.run(provider.deprovisionMachine(id!, live)).catch(() => null);
+  const { stand, giveBack } = await startWithMachine({ onDeprovision: 'schedule' });
+  stand.fake.addFault(faultAt('POST /servers/{id}/actions', { type: 'status', code: 422 }));
+  await giveBack().catch(() => null);
   expect(stand.count('POST /servers/{id}/schedule_deletion')).toBe(1);
 });
 
@@ -63,13 +56,4 @@ test('a script that is cut out late takes no tags with it that were written mean
   await stand.wait(180_000);
   const { tags } = await stand.run(other.getMachine(first.id!, live));
   expect(tags['shepherd-IdleBehavior']).toBe('hold');
-});
-
-test('a reinstallation leaves one record also when there is no request left for the moment', async () => {
-  const stand = await startStand();
-  const { id } = await stand.made(stand.fleet());
-  const provider = stand.fleet({ settings: { writesPerMinute: 2 } });
-  await stand.run(provider.reinstallMachine(id!, live));
-  expect(stand.fake.userData()).toHaveLength(1);
-  expect(stand.count('POST /servers/{id}/reinstall')).toBe(1);
 });

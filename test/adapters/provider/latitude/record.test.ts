@@ -45,40 +45,29 @@ test('its content is a cloud-config whose second line is the mark', () => {
   expect([head, note]).toEqual(['#cloud-config', expect.stringMatching(/^# shepherd [\w-]+$/)]);
   const json = Buffer.from(note!.slice('# shepherd '.length), 'base64url').toString();
   expect(JSON.parse(json)).toEqual({ tags: MARK.tags, t: MARK.t, v: 1, slot: MARK.slot });
+  const path = '/root/.shepherd-first-boot';
+  const file = { path, encoding: 'b64', owner: 'root:root', permissions: '0700' };
   expect(parse(rest.join('\n'))).toEqual({
-    write_files: [
-      {
-        path: '/root/.shepherd-first-boot',
-        encoding: 'b64',
-        owner: 'root:root',
-        permissions: '0700',
-        content: contentOf(SCRIPT),
-      },
-    ],
+    write_files: [{ ...file, content: contentOf(SCRIPT) }],
     runcmd: [
-      ['/bin/sh', '/root/.shepherd-first-boot'],
-      ['rm', '-f', '/root/.shepherd-first-boot'],
+      ['/bin/sh', path],
+      ['rm', '-f', path],
     ],
   });
-});
-
-test('the mode of the script is a text: as a number it would be another one', () => {
-  expect(textOf(written())).toMatch(/permissions: ["']0700["']/);
+  // The mode is a text: as a number it would be another one.
+  expect(rest.join('\n')).toMatch(/permissions: ["']0700["']/);
 });
 
 test('without a script nothing of it is left but the two lines', () => {
-  const text = textOf(writeRecord(MARK, NOTHING_TO_RUN));
-  expect(text.split('\n').slice(2)).toEqual(['{}', '']);
-  expect(text).not.toContain('the-secret');
+  const [, , ...rest] = textOf(writeRecord(MARK, NOTHING_TO_RUN)).split('\n');
+  expect(rest).toEqual(['{}', '']);
 });
 
+const DESCRIPTION = written().description;
 const [HEAD, NOTE] = textOf(written()).split('\n') as [string, string];
 test.each([
-  [
-    'another set',
-    { description: written().description.replace(SET, 'other-00000-000000000000000') },
-  ],
-  ['another witness', { description: written().description.replace(WITNESS, 'x') }],
+  ['another set', { description: DESCRIPTION.replace(SET, 'other-00000-000000000000000') }],
+  ['another witness', { description: DESCRIPTION.replace(WITNESS, 'x') }],
   ['no description of ours', { description: 'my nginx' }],
   ['no description', { description: undefined }],
   ['no content', { content: undefined }],
@@ -94,11 +83,8 @@ test.each([
 });
 
 test('a description claims a machine whatever the content holds, in lower case', () => {
-  expect(claimOf(`shepherd ${SET} SHEP-ASH-ABCDEFGH ${WITNESS}`)).toEqual({
-    set: SET,
-    hostname: 'shep-ash-abcdefgh',
-    witness: WITNESS,
-  });
+  const claim = { set: SET, hostname: 'shep-ash-abcdefgh', witness: WITNESS };
+  expect(claimOf(`shepherd ${SET} SHEP-ASH-ABCDEFGH ${WITNESS}`)).toEqual(claim);
   expect(claimOf('shepherd of my own')).toBeNull();
   expect(claimOf(undefined)).toBeNull();
 });

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { latitudeDriver } from '../../../../src/adapters/provider/latitude/driver.ts';
 import { hostnameOf, placesOf } from '../../../../src/adapters/provider/latitude/names.ts';
 import type { LatitudeSettings } from '../../../../src/adapters/provider/latitude/settings.ts';
@@ -23,24 +26,6 @@ function faults(change: object): Record<string, string> {
   return Object.fromEntries(issues.map(({ path, message }) => [path.join('.'), message]));
 }
 
-test('what is not said has its usual value', () => {
-  expect(settings()).toMatchObject({
-    baseUrl: 'https://api.latitude.sh',
-    os: 'ubuntu_24_04_x64_lts',
-    billing: 'hourly',
-    onDeprovision: 'delete',
-    readsPerMinute: 54,
-    writesPerMinute: 18,
-    pageSize: 100,
-    connectTimeout: 10_000,
-    attemptTimeout: 60_000,
-    operationTimeout: 720_000,
-    settle: 120_000,
-    staleOn: 180_000,
-  });
-  expect(settings().raid).toBeUndefined();
-});
-
 test.each([
   ['namePrefix', { namePrefix: 'Shepherd_' }],
   ['namePrefix', { namePrefix: 'shep' }],
@@ -63,10 +48,6 @@ test.each([
   expect(Object.keys(faults(change))).toContain(key);
 });
 
-test('plain http goes to this computer only', () => {
-  expect(faults({ baseUrl: 'http://127.0.0.1:8080' })).toEqual({});
-});
-
 test('a plan and site that stand twice would share their names', () => {
   const [slot] = GIVEN.slots;
   expect(faults({ slots: [slot, { ...slot, count: 1 }] })['slots']).toMatch(/two of them/);
@@ -79,35 +60,38 @@ test('vector 2: slots have the same names each time, which the vendor takes', ()
     { plan: 'm4-metal-large', site: 'TYO23', count: 40 },
   ];
   const places = placesOf(slots, 'a-name-15-long-');
-  expect(places.slice(0, 2)).toEqual([
-    {
-      slot: 'c3-small-x86/ASH/1',
-      plan: 'c3-small-x86',
-      site: 'ASH',
-      hostname: 'a-name-15-long-ash-jnl4msbv',
-    },
-    expect.objectContaining({ slot: 'c3-small-x86/ASH/2' }),
-  ]);
   const names = places.map(({ hostname }) => hostname);
+  const place = { plan: 'c3-small-x86', site: 'ASH' };
+  expect(places.slice(0, 2)).toEqual([
+    { ...place, slot: 'c3-small-x86/ASH/1', hostname: 'a-name-15-long-ash-jnl4msbv' },
+    { ...place, slot: 'c3-small-x86/ASH/2', hostname: names[1] },
+  ]);
   expect(new Set(names).size).toBe(42);
   for (const name of names) expect(name).toMatch(/^[a-z0-9][a-z0-9.-]{0,30}[a-z0-9]$/);
   expect(Math.max(...names.map(({ length }) => length))).toBe(29);
   expect(hostnameOf('c3-small-x86/ASH/1', 'a-name-15-long-')).toBe(names[0]);
 });
 
-test('two providers in one project need names of which none begins with the other', () => {
+test('two providers need names of which none begins with the other, and a key each', () => {
   const overlap = (one: object, other: object) =>
     latitudeDriver.overlaps!(settings(one), settings({ token: '${OTHER}', ...other }));
   expect(overlap({ namePrefix: 'shep-' }, { namePrefix: 'shep-b-' })).toBe('namePrefix');
   expect(overlap({ namePrefix: 'shep-a-' }, { namePrefix: 'shep-b-' })).toBeNull();
-  expect(overlap({}, { project: 'proj_Other' })).toBeNull();
+  const elsewhere = { project: 'proj_Other', namePrefix: 'shep-b-' };
+  expect(overlap({}, elsewhere)).toBeNull();
+  // Each would keep to a budget of its own.
+  expect(overlap({}, { ...elsewhere, token: '${SAME}' })).toBe('token');
+  const loopback = { token: '${SAME}', baseUrl: 'http://127.0.0.1:8080' };
+  expect(overlap({}, { ...elsewhere, ...loopback })).toBeNull();
 });
 
-test('two providers with one key would each keep to a budget of their own, and are refused', () => {
-  const other = { project: 'proj_Other', namePrefix: 'x-' };
-  const overlap = (change: object) =>
-    latitudeDriver.overlaps!(settings(), settings({ ...other, ...change }));
-  expect(overlap({ token: '${SAME}' })).toBe('token');
-  expect(overlap({ token: '${OTHER}' })).toBeNull();
-  expect(overlap({ baseUrl: 'http://127.0.0.1:8080' })).toBeNull();
+test('the configuration of the document is complete, and is taken as it stands', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../../../docs/latitude.md'), 'utf8');
+  const [, example = ''] = /```yaml\n([^]*?)```/.exec(page) ?? [];
+  const { providers } = parse(example) as { providers: { latitude: Record<string, unknown> } };
+  const { driver, instanceSetId, ...own } = providers.latitude;
+  expect(driver).toBe(latitudeDriver.name);
+  expect(instanceSetId).toMatch(/^[a-z0-9]{5}-[a-z0-9]{5}-[a-z0-9]{15}$/);
+  expect(schema.safeParse({ ...own, token: '${TOKEN}' }).error?.issues).toBeUndefined();
+  expect(own['token']).toBe('${LATITUDE_TOKEN}');
 });

@@ -1,4 +1,4 @@
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import {
   createFleetProvider,
   type FleetProviderOptions,
@@ -14,9 +14,11 @@ import type {
 } from '../../../../src/adapters/provider/port.ts';
 import { providerName, type Witness, witness } from '../../../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
-import type { FaultRule } from '../../../../emulators/latitude/fault-rules.ts';
-import { startLatitudeEmulator } from '../../../../emulators/latitude/emulator.ts';
-import type { LatitudeEmulatorOptions } from '../../../../emulators/latitude/options.ts';
+import type { FaultRule } from '../../../../emulators/latitude/api.ts';
+import {
+  type LatitudeEmulatorOptions,
+  startLatitudeEmulator,
+} from '../../../../emulators/latitude/emulator.ts';
 import { recordingLog } from '../../../doubles/recording-log.ts';
 import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
 import { immortal, type Life, mortal } from '../../../doubles/life.ts';
@@ -26,7 +28,7 @@ import {
   createSimulatedClock,
   runOut,
 } from '../../../doubles/simulated-clock.ts';
-import { driverContext, INSTANCE_SET_ID, journalOf, live, publicKeyLine } from '../driver-stand.ts';
+import { driverContext, journalOf, live, publicKeyLine } from '../driver-stand.ts';
 
 export { callOf, INSTANCE_SET_ID as SET, live } from '../driver-stand.ts';
 export const OTHER_SET = 'other-ci000-000000000000000';
@@ -42,12 +44,16 @@ export const HOUR_MS = 3_600_000;
 
 interface Opened {
   readonly settings: object;
-  readonly instanceSetId: string;
   readonly daemons: number;
-  readonly publicKey: string;
   readonly previousKeys: readonly string[];
   readonly life: Life;
   readonly fleet: Partial<FleetProviderOptions>;
+}
+
+/** A resource of the API. */
+interface Shown {
+  readonly id: string;
+  readonly attributes: Readonly<Record<string, string>>;
 }
 
 /** A fault at the next request of a line of the journal. */
@@ -79,11 +85,11 @@ export async function startStand(
   const run = <T>(task: Promise<T>): Promise<T> => runOut(clock, task);
 
   function contextOf({ life = immortal(), ...change }: Partial<Opened>) {
-    const { daemons = 1, instanceSetId = INSTANCE_SET_ID, previousKeys = [] } = change;
+    const { daemons = 1, previousKeys = [] } = change;
     const random = createSeededRandom(7);
     const records = createMemoryRecords(random)(providerName('latitude'));
     return driverContext('latitude', {
-      ...{ instanceSetId, random, log, publicKey: change.publicKey ?? KEY, previousKeys },
+      ...{ random, log, publicKey: KEY, previousKeys },
       ...mortal(life, { clock, network, records }),
       daemons: () => daemons,
     });
@@ -119,16 +125,16 @@ export async function startStand(
     if (!found) throw new Error(`slot ${n} is not listed`);
     return found;
   }
-  /** An order for the first slot. @param n of the witness. */
+  /** An order for a slot, the first one if not told. @param n of the witness. */
   async function orderFor(
     provider: FleetProvider,
-    change: Partial<FleetCreateRequest> & { readonly n?: number } = {},
+    change: Partial<FleetCreateRequest> & { readonly n?: number; readonly slot?: number } = {},
   ): Promise<FleetCreateRequest> {
-    const { n = 1, unused = await free(provider), ...more } = change;
-    return { unused, hostname: nameOf(1), witness: witnessOf(n), ...more };
+    const { slot = 1, n = slot, unused = await free(provider, slot), ...more } = change;
+    return { unused, hostname: nameOf(slot), witness: witnessOf(n), ...more };
   }
 
-  /** As anybody with the key may do. */
+  /** As anybody with the key may do. Answers what the reply shows. */
   async function api(method: string, path: string, attributes?: object, type?: string) {
     const response = await network.fetch(`${fake.url}${path}`, {
       method,
@@ -136,14 +142,22 @@ export async function startStand(
       ...(attributes && { body: JSON.stringify({ data: { type, attributes } }) }),
     });
     const text = await response.text();
-    const data = text === '' ? null : (JSON.parse(text) as { data: unknown }).data;
-    return { status: response.status, data };
+    const { data } = JSON.parse(text || '{"data":[]}') as { data: Shown | Shown[] };
+    return [data].flat();
   }
+  const write = (attributes: object) =>
+    api('POST', '/user_data', { ...attributes, project: fake.project }, 'user_data');
 
   return {
     ...journalOf(fake),
-    ...{ fake, clock, log, open, run, free, fleet, orderFor, api },
+    ...{ fake, clock, log, open, run, free, fleet, orderFor, api, write },
     wait: (forMs: number) => advance(clock, forMs),
+    /** Waits for a call that must end with such an error. */
+    fails: (call: Promise<unknown>, error: object) =>
+      expect(run(call)).rejects.toMatchObject(error),
+    machines: async (provider: FleetProvider) => (await run(provider.listMachines(live))).machines,
+    sweep: async (provider: FleetProvider, dryRun = false) =>
+      (await run(provider.sweep({ ...live, dryRun }))).removed,
     /** A creation whose daemon dies as soon as its record is written. */
     async abandon(): Promise<FleetCreateRequest> {
       const dead = fleet();
@@ -154,23 +168,18 @@ export async function startStand(
       return order;
     },
     /** A machine of ours on a slot, installed. */
-    async made(provider: FleetProvider, n = 1) {
-      const unused = await free(provider, n);
-      const order = { unused, hostname: nameOf(n), witness: witnessOf(n) };
-      const machine = await run(provider.createMachine(order, live));
+    async made(provider: FleetProvider, slot = 1) {
+      const machine = await run(provider.createMachine(await orderFor(provider, { slot }), live));
       await advance(clock, 20 * 60_000);
       return machine;
     },
     /** Somebody's server takes a name. */
-    stranger: (hostname: string) =>
-      void fake.addFault({ times: 1, effect: { type: 'stranger', hostname } }),
+    stranger: (hostname: string) => fake.addStranger(hostname),
     /** Somebody writes a record that claims a name for a set. */
     async claim(set: string, hostname: string, text = '#cloud-config\n{}\n') {
       const description = `shepherd ${set} ${hostname} ${witnessOf(9)}`;
       const content = Buffer.from(text).toString('base64');
-      const attributes = { description, content, project: fake.project };
-      const { data } = await api('POST', '/user_data', attributes, 'user_data');
-      return (data as { id: string }).id;
+      return (await write({ description, content }))[0]!.id;
     },
   };
 }
@@ -186,6 +195,9 @@ export async function startWithMachine(usual: object = {}) {
     provider,
     id,
     read: () => stand.run(provider.getMachine(id, live)),
+    reboot: () => provider.rebootMachine(id, 'force', live),
+    setPower: (want: 'on' | 'off') => provider.setPower(id, want, live),
+    reinstall: () => provider.reinstallMachine(id, live),
     giveBack: () => stand.run(provider.deprovisionMachine(id, live)),
     isReusable: () => stand.run(provider.isReusable(slotOf(1), live)),
     seq: stand.lastSeq(),

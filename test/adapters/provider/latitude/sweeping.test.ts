@@ -1,51 +1,54 @@
 import { expect, test } from 'vitest';
 import { bodyIn } from '../../../../src/adapters/provider/latitude/record.ts';
-import { HOUR_MS, live, nameOf, OTHER_SET, slotOf, type Stand, startStand } from './stand.ts';
+import {
+  HOUR_MS,
+  live,
+  nameOf,
+  OTHER_SET,
+  type Stand,
+  startStand,
+  startWithMachine,
+} from './stand.ts';
 
-const contentOf = async (stand: Stand): Promise<string> => {
+/** What the first record makes a machine run. */
+async function scriptIn(stand: Stand): Promise<string | null> {
   const [record] = stand.fake.userData();
-  const { data } = await stand.api('GET', `/user_data/${record!.id}`);
-  return (data as { attributes: { content: string } }).attributes.content;
-};
+  const [shown] = await stand.api('GET', `/user_data/${record!.id}`);
+  return bodyIn(shown!.attributes['content']);
+}
 
 test('vector 27: after two hours the script goes, and the tags stay; a dry run changes nothing', async () => {
-  const stand = await startStand();
-  const provider = stand.fleet();
-  const { id } = await stand.made(provider);
-  const { tags } = await stand.run(provider.getMachine(id!, live));
-  const before = await contentOf(stand);
-  expect(bodyIn(before)).toContain('runcmd');
-  const sweep = (dryRun: boolean) => stand.run(provider.sweep({ ...live, dryRun }));
-  expect((await sweep(false)).removed).toEqual([]);
+  const { stand, provider, read } = await startWithMachine();
+  const { tags } = await read();
+  expect(await scriptIn(stand)).toContain('runcmd');
+  expect(await stand.sweep(provider)).toEqual([]);
   await stand.wait(2 * HOUR_MS);
   const [record] = stand.fake.userData();
   const found = [{ kind: 'first-boot-script', id: record!.id }];
-  expect((await sweep(true)).removed).toEqual(found);
-  expect(await contentOf(stand)).toBe(before);
-  expect((await sweep(false)).removed).toEqual(found);
-  expect(bodyIn(await contentOf(stand))).toBe('{}\n');
-  expect((await stand.run(provider.getMachine(id!, live))).tags).toEqual(tags);
-  expect((await sweep(false)).removed).toEqual([]);
+  expect(await stand.sweep(provider, true)).toEqual(found);
+  expect(await scriptIn(stand)).toContain('runcmd');
+  expect(await stand.sweep(provider)).toEqual(found);
+  expect(await scriptIn(stand)).toBe('{}\n');
+  expect((await read()).tags).toEqual(tags);
+  expect(await stand.sweep(provider)).toEqual([]);
 });
 
 test('vector 27: nobody has to ask: listings take the script out, and so do tags that are written', async () => {
-  const stand = await startStand();
-  const provider = stand.fleet();
-  const { id } = await stand.made(provider);
-  await stand.run(provider.listMachines(live));
+  const { stand, provider, reinstall, id } = await startWithMachine();
+  await stand.machines(provider);
   await stand.wait(1_000);
-  expect(bodyIn(await contentOf(stand))).toContain('runcmd');
+  expect(await scriptIn(stand)).toContain('runcmd');
   await stand.wait(HOUR_MS);
-  await stand.run(provider.listMachines(live));
+  await stand.machines(provider);
   await stand.wait(1_000);
-  expect(bodyIn(await contentOf(stand))).toBe('{}\n');
+  expect(await scriptIn(stand)).toBe('{}\n');
 
-  await stand.run(provider.reinstallMachine(id!, live));
-  await stand.run(provider.setTags(id!, { 'shepherd-IdleBehavior': 'run' }, live));
-  expect(bodyIn(await contentOf(stand))).toContain('runcmd');
+  await stand.run(reinstall());
+  await stand.run(provider.setTags(id, { 'shepherd-IdleBehavior': 'run' }, live));
+  expect(await scriptIn(stand)).toContain('runcmd');
   await stand.wait(2 * HOUR_MS);
-  await stand.run(provider.setTags(id!, { 'shepherd-IdleBehavior': 'hold' }, live));
-  expect(bodyIn(await contentOf(stand))).toBe('{}\n');
+  await stand.run(provider.setTags(id, { 'shepherd-IdleBehavior': 'hold' }, live));
+  expect(await scriptIn(stand)).toBe('{}\n');
 });
 
 test('a machine that has not come up keeps its script', async () => {
@@ -54,25 +57,20 @@ test('a machine that has not come up keeps its script', async () => {
   const provider = stand.fleet();
   await stand.made(provider);
   await stand.wait(2 * HOUR_MS);
-  expect((await stand.run(provider.sweep({ ...live, dryRun: false }))).removed).toEqual([]);
+  expect(await stand.sweep(provider)).toEqual([]);
 });
 
 test('records of ours without a server go after an hour; those of another set stay', async () => {
-  const stand = await startStand();
-  const provider = stand.fleet();
-  const { id } = await stand.made(provider);
+  const { stand, provider, giveBack } = await startWithMachine();
   await stand.claim(OTHER_SET, nameOf(2));
-  const { project } = stand.fake;
-  const content = Buffer.from('#cloud-config\n{}\n').toString('base64');
-  await stand.api('POST', '/user_data', { description: 'my own', content, project }, 'user_data');
+  await stand.write({ description: 'my own', content: 'eA==' });
   await stand.wait(HOUR_MS);
-  await stand.run(provider.deprovisionMachine(id!, live));
+  await giveBack();
   const [ours] = stand.fake.userData();
-  const sweep = (dryRun: boolean) => stand.run(provider.sweep({ ...live, dryRun }));
   const removed = [{ kind: 'user-data', id: ours!.id }];
-  expect((await sweep(true)).removed).toEqual(removed);
+  expect(await stand.sweep(provider, true)).toEqual(removed);
   expect(stand.fake.userData()).toHaveLength(3);
-  expect((await sweep(false)).removed).toEqual(removed);
+  expect(await stand.sweep(provider)).toEqual(removed);
   expect(stand.fake.userData().map(({ description }) => description)).toEqual([
     expect.stringContaining(OTHER_SET),
     'my own',
@@ -80,16 +78,13 @@ test('records of ours without a server go after an hour; those of another set st
 });
 
 test('nothing is swept by a listing that has gaps', async () => {
-  const stand = await startStand();
-  const provider = stand.fleet();
-  const { id } = await stand.made(provider);
+  const { stand, provider, giveBack } = await startWithMachine();
   await stand.wait(HOUR_MS);
-  await stand.run(provider.deprovisionMachine(id!, live));
+  await giveBack();
   stand.fake.addFault({
     match: { method: 'GET', route: '/servers' },
     effect: { type: 'pages', does: 'drifting' },
   });
-  expect((await stand.run(provider.sweep({ ...live, dryRun: false }))).removed).toEqual([]);
+  expect(await stand.sweep(provider)).toEqual([]);
   expect(stand.fake.userData()).toHaveLength(1);
-  expect(provider.hostnameFor(slotOf(1))).toBe(nameOf(1));
 });

@@ -9,22 +9,9 @@ import { SET_ID_TAG, WITNESS_TAG } from '../../../../src/domain/provisioning/pro
 import { live, nameOf, SET, slotOf, startStand, witnessOf } from './stand.ts';
 
 const TAGS = { [SET_ID_TAG]: SET, [WITNESS_TAG]: witnessOf(9) };
+const NOW_MS = 1_700_000_000_000;
 const YEARS_MS = 100 * 365 * 86_400_000;
 
-/** The records of a project in which there is one, and a clock. */
-function recordsWith(first: object) {
-  const [state, clock] = [{ data: { id: 'ud_1', ...first } }, { now: () => nowMs }];
-  let nowMs = 1_700_000_000_000;
-  const listUserData = async () => ({ items: [state.data], unread: [], complete: true });
-  const getUserData = async () => state.data;
-  const routes = { listUserData, getUserData } as unknown as Routes;
-  const stored = createStoredRecords(routes, { clock });
-  const ageMs = async () => {
-    const { all } = await stored.read({} as Call);
-    return nowMs - all[0]!.writtenAtMs;
-  };
-  return { state, ageMs, stored, pass: (ms: number) => void (nowMs += ms), now: () => nowMs };
-}
 const description = `shepherd ${SET} ${nameOf(1)} ${witnessOf(9)}`;
 const dated = (t: number) =>
   writeRecord(
@@ -32,43 +19,34 @@ const dated = (t: number) =>
     '{}\n',
   );
 
-test('a record that cannot be read and has no date grows old from when it was first seen', async () => {
-  const { ageMs, pass } = recordsWith({ description, content: 'nonsense' });
-  expect(await ageMs()).toBe(0);
-  pass(300_000);
-  expect(await ageMs()).toBe(300_000);
-});
-
 test('a record from the future grows old, too, and is young when it is written anew', async () => {
-  const { state, ageMs, pass, now } = recordsWith(dated(1_700_000_000_000 + YEARS_MS));
+  let nowMs = NOW_MS;
+  let data = { id: 'ud_1', ...dated(NOW_MS + YEARS_MS) };
+  const listUserData = async () => ({ items: [data], unread: [], complete: true });
+  const routes = { listUserData, getUserData: async () => data } as unknown as Routes;
+  const stored = createStoredRecords(routes, { clock: { now: () => nowMs } });
+  const ageMs = async () => nowMs - (await stored.read({} as Call)).all[0]!.writtenAtMs;
   expect(await ageMs()).toBe(0);
-  pass(300_000);
+  nowMs += 300_000;
   expect(await ageMs()).toBe(300_000);
-  state.data = { id: 'ud_1', ...dated(now()) };
+  const alone = await stored.of({} as Call, nameOf(1));
+  expect(alone.all[0]!.writtenAtMs).toBe(NOW_MS);
+  data = { id: 'ud_1', ...dated(nowMs) };
   expect(await ageMs()).toBe(0);
-  pass(60_000);
-  state.data = { id: 'ud_1', ...dated(now() - 3_600_000) };
+  nowMs += 60_000;
+  data = { id: 'ud_1', ...dated(nowMs - 3_600_000) };
   expect(await ageMs()).toBe(3_600_000);
 });
 
-test('one that was seen alone is as old as it was seen', async () => {
-  const { ageMs, pass, stored, now } = recordsWith(dated(1_700_000_000_000 + YEARS_MS));
-  await ageMs();
-  pass(300_000);
-  const alone = await stored.of({} as Call, nameOf(1));
-  expect(now() - alone.all[0]!.writtenAtMs).toBe(300_000);
-});
-
 test.each([
-  ['unreadable and without a date', { description, content: 'bm9uc2Vuc2U=' }],
-  ['dated in the future', dated(Date.UTC(2999, 0, 1))],
+  ['written for a server that does not show up', (nowMs: number) => dated(nowMs)],
+  ['unreadable and without a date', () => ({ description, content: 'bm9uc2Vuc2U=' })],
+  ['dated in the future', () => dated(Date.UTC(2999, 0, 1))],
 ])('a record that is %s holds its slot for a while, and then no more', async (_what, given) => {
   const stand = await startStand();
   const provider = stand.fleet();
-  const attributes = { ...given, project: stand.fake.project };
-  await stand.api('POST', '/user_data', attributes, 'user_data');
-  const slots = async () =>
-    (await stand.run(provider.listMachines(live))).machines.map((each) => each.reservationId);
+  await stand.write(given(stand.clock.now()));
+  const slots = async () => (await stand.machines(provider)).map((each) => each.reservationId);
   expect(await slots()).toEqual([slotOf(2)]);
   expect(await stand.run(provider.isReusable(slotOf(1), live))).toBe(false);
   await stand.wait(180_000);
@@ -79,9 +57,9 @@ test.each([
 
 test('an installation from the future proves itself, or not, like any other after a while', async () => {
   const routes = { getDeployConfig: async () => ({ userData: null }) } as unknown as Routes;
-  const clock = { now: () => 1_700_000_000_000, monotonic: () => 0 };
+  const clock = { now: () => NOW_MS, monotonic: () => 0 };
   const ownership = createOwnership({ instanceSetId: SET, settleMs: 120_000 }, { routes, clock });
-  const mark = { t: 1_700_000_000_000 + YEARS_MS };
+  const mark = { t: NOW_MS + YEARS_MS };
   const record = { id: 'ud_1', mark, writtenAtMs: clock.now() - 120_000 } as never;
   const server = { id: 'sv_1' } as Server;
   expect(await ownership.isInstalledWith({} as Call, server, record)).toBe(false);

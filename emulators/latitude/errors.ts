@@ -1,0 +1,42 @@
+import { Refusal } from '../kit/api.ts';
+
+/** One error of a reply. */
+export interface Problem {
+  readonly code: string;
+  readonly detail: string;
+  /** Place in the body, such as `/data/attributes/plan`. */
+  readonly pointer?: string;
+  /** Name of a parameter of the query. */
+  readonly parameter?: string;
+  readonly meta?: object;
+}
+
+/** The errors as JSON:API writes them. */
+const documentOf = (status: number, problems: readonly Problem[]): object => ({
+  errors: problems.map(({ code, detail, pointer, parameter, meta = {} }) => ({
+    ...{ code, status: String(status), title: 'Error', detail },
+    ...(pointer !== undefined && { source: { pointer } }),
+    ...(parameter !== undefined && { source: { parameter } }),
+    meta,
+  })),
+});
+
+export const errorBody = (status: number, detail: string): object =>
+  documentOf(status, [{ code: `HTTP_${status}`, detail }]);
+
+/** A refusal that the client sees. */
+export const refusal = (status: number, ...problems: readonly Problem[]): Refusal =>
+  new Refusal(status, documentOf(status, problems));
+
+export const notFound = (): Refusal =>
+  refusal(404, { code: 'not_found', detail: 'Specified Record Not Found' });
+export const badParameter = (parameter: string, detail: string): Refusal =>
+  refusal(400, { code: 'BAD_REQUEST', detail, parameter });
+
+// Nobody has published the texts of these three: they are examples.
+export const outOfStock = (): Refusal =>
+  refusal(422, { code: 'out_of_stock', detail: 'The plan is out of stock at this site' });
+export const locked = (): Refusal =>
+  refusal(422, { code: 'server_locked', detail: 'The server is locked' });
+export const wrongState = (): Refusal =>
+  refusal(422, { code: 'invalid_state', detail: 'The server cannot do this in its present state' });

@@ -1,0 +1,26 @@
+/** How many requests the key may make within `windowMs`. */
+export interface Limits {
+  readonly reads: number;
+  readonly writes: number;
+  readonly windowMs: number;
+}
+
+/** Counts requests, reads and writes apart, within the time that has just passed. */
+export interface Limiter {
+  /** Counts a request that passes. Answers how long to wait, milliseconds; undefined: the request passes. */
+  waitMs(kind: 'reads' | 'writes'): number | undefined;
+}
+
+export function createLimiter(limits: Limits, now: () => number): Limiter {
+  const passed: Record<'reads' | 'writes', number[]> = { reads: [], writes: [] };
+  return {
+    waitMs(kind) {
+      const { windowMs } = limits;
+      const times = passed[kind].filter((atMs) => atMs > now() - windowMs);
+      passed[kind] = times;
+      if (times.length >= limits[kind]) return times[0]! + windowMs - now();
+      times.push(now());
+      return undefined;
+    },
+  };
+}

@@ -1,0 +1,54 @@
+import type { Answer } from '../kit/api.ts';
+import type { Call } from './api.ts';
+import { badParameter, refusal } from './errors.ts';
+
+const SIZE = 'page[size]';
+const NUMBER = 'page[number]';
+const SIZE_DEFAULT = 20;
+const SIZE_MAX = 100;
+
+export type Filters = ReadonlyMap<string, string>;
+
+/**
+ * The filters of a request. @throws {Refusal} 400 for a parameter that the list does not have: a
+ * filter that is ignored would show more than the client expects.
+ */
+export function filtersOf({ query }: Call, names: readonly string[]): Filters {
+  const found = new Map<string, string>();
+  for (const [parameter, value] of query) {
+    const name = /^filter\[(\w+)\]$/.exec(parameter)?.[1];
+    if (name !== undefined && names.includes(name)) found.set(name, value);
+    else if (![SIZE, NUMBER, 'stats[total]'].includes(parameter)) {
+      throw badParameter(parameter, 'is not supported');
+    }
+  }
+  return found;
+}
+
+/** The page that the request names, and the total if it asks for the total. */
+export function pageOf<T>(call: Call, items: readonly T[], view: (item: T) => object): Answer {
+  const { size, number } = pagingOf(call);
+  const spoiled = call.strike('pages')?.does;
+  const page = items.slice((number - 1) * size, number * size);
+  if (spoiled === 'omitted') page.pop();
+  const total = items.length + (spoiled === 'drifting' ? 1 + (call.seq % 7) : 0);
+  const isCounted = call.query.get('stats[total]') === 'count';
+  const meta = isCounted ? { stats: { total: { count: total } } } : {};
+  return { status: 200, body: { data: page.map(view), meta } };
+}
+
+function pagingOf(call: Call) {
+  const numberIn = (parameter: string, usual: number) => {
+    const text = call.query.get(parameter);
+    if (text === undefined) return usual;
+    if (!/^[1-9]\d{0,8}$/.test(text)) throw badParameter(parameter, 'must be a number from 1');
+    return Number(text);
+  };
+  const size = numberIn(SIZE, SIZE_DEFAULT);
+  const limit = call.strike('pageSize', ({ max }) => size > max) ?? { max: SIZE_MAX, code: 400 };
+  if (size > limit.max) {
+    const problem = { code: 'INVALID_PAGE_SIZE', detail: 'page size is too large' };
+    throw refusal(limit.code, { ...problem, parameter: SIZE });
+  }
+  return { size, number: numberIn(NUMBER, 1) };
+}

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import type { Answer, Route } from '../kit/api.ts';
+import type { Call } from './api.ts';
+import { OPERATING_SYSTEMS, SITES } from './catalogue.ts';
+import { locked, notFound, outOfStock } from './errors.ts';
+import { attributesOf, filled, hostname, known } from './input.ts';
+import type { Life } from './life/life.ts';
+import { serverOf } from './reads.ts';
+import { document, shortServerView } from './views.ts';
+import { addServer, isThere, type Listed, type Server, stockLeft, type World } from './world.ts';
+
+/** Servers are created and deleted. */
+export function serverRoutes(world: World, life: Life): readonly Route<Call>[] {
+  const newServer = z
+    .strictObject({
+      project: known((wanted) => world.projects.some(({ id }) => id === wanted)),
+      plan: known((wanted) => world.stock.has(wanted)),
+      site: known((wanted) => SITES.some(({ slug }) => slug === wanted)),
+      ...installationShape(world),
+      billing: z.enum(['hourly', 'monthly', 'yearly']).default('hourly'),
+    })
+    .refine(({ project, billing }) => isReserved(project) === (billing === 'yearly'), {
+      ...{ path: ['billing'], error: 'is not available in this project' },
+    });
+  const isReserved = (project: string) =>
+    world.projects.some(
+      ({ id, provisioningType }) => id === project && provisioningType === 'reserved',
+    );
+
+  async function create(call: Call): Promise<Answer> {
+    const wanted = attributesOf(call, 'servers', newServer);
+    const { project: projectId, plan, site, billing } = wanted;
+    const left = call.strike('stockOut') ? 0 : stockLeft(world, plan, site);
+    if (left < 1) throw outOfStock();
+    const server = addServer(world, {
+      ...{ projectId, plan, site, billing, hostname: wanted.hostname, isPaper: false },
+      deploy: {
+        operatingSystem: wanted.operating_system,
+        raid: wanted.raid ?? null,
+        userData: wanted.user_data ?? null,
+        sshKeys: wanted.ssh_keys ?? [],
+      },
+    });
+    await life.create(server);
+    return { status: 201, body: document(shortServerView(call, server)) };
+  }
+
+  return [
+    { method: 'POST', path: '/servers', handle: create },
+    {
+      method: 'DELETE',
+      path: '/servers/{id}',
+      handle(call) {
+        life.remove(changeableServer(world, call));
+        return { status: 204 };
+      },
+    },
+  ];
+}
+
+/** The attributes that a create and a reinstall have in common. */
+export const installationShape = (world: World) => ({
+  operating_system: known((wanted) => OPERATING_SYSTEMS.some(({ slug }) => slug === wanted)),
+  hostname,
+  ssh_keys: z
+    .array(filled)
+    .refine((ids) => ids.every((id) => exists(world, world.sshKeys.get(id))), NOT_FOUND)
+    .nullish(),
+  user_data: known((id) => exists(world, world.userData.get(id))).nullish(),
+  raid: z.enum(['raid-0', 'raid-1']).nullish(),
+});
+
+const NOT_FOUND = 'could not be found';
+const exists = ({ now }: World, one: Listed | undefined): boolean =>
+  one !== undefined && isThere(one, now());
+
+/** The server of the path, for a change. @throws {Refusal} 404, or 422 if the server is locked. */
+export function changeableServer(world: World, call: Call): Server {
+  const server = serverOf(world, call);
+  if (server.isLeaving) throw notFound();
+  if (call.strikeServer(server, 'locked')) throw locked();
+  return server;
+}

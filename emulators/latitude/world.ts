@@ -1,0 +1,156 @@
+import type { Generator } from '../kit/random.ts';
+import { DEFAULT_PLANS, DEFAULT_STOCK, SITES } from './catalogue.ts';
+
+export type Billing = 'hourly' | 'monthly' | 'yearly';
+export type ServerStatus =
+  | 'starting_deploy'
+  | 'deploying'
+  | 'disk_erasing'
+  | 'on'
+  | 'off'
+  | 'failed_deployment';
+
+export interface Project {
+  readonly id: string;
+  readonly name: string;
+  readonly provisioningType: 'on_demand' | 'reserved';
+}
+
+/** A resource that lists show from its creation to its removal. */
+export interface Listed {
+  readonly id: string;
+  /** Id. */
+  readonly projectId: string;
+  readonly createdAtMs: number;
+  /** Infinity: it exists. */
+  goneAtMs: number;
+}
+
+export interface SshKey extends Listed {
+  readonly name: string;
+  readonly publicKey: string;
+}
+
+export interface UserData extends Listed {
+  description: string;
+  /** Base64. */
+  content: string;
+  updatedAtMs: number;
+}
+
+/** What a server was installed with. */
+export interface DeployConfig {
+  readonly operatingSystem: string;
+  readonly hostname: string;
+  readonly raid: string | null;
+  /** Id. */
+  readonly userData: string | null;
+  /** Ids. */
+  readonly sshKeys: readonly string[];
+  /** The content of the user data when the installation was requested. */
+  readonly content: string | null;
+}
+
+export interface Server extends Listed {
+  hostname: string;
+  readonly label: string;
+  readonly plan: string;
+  readonly site: string;
+  readonly billing: Billing;
+  status: ServerStatus;
+  /** From a request to install until the installation ends, whatever the status shows. */
+  isInstalling: boolean;
+  /** Null until the simulated machine has one. */
+  address: string | null;
+  scheduledDeletionAtMs: number | null;
+  deploy: DeployConfig;
+  /** Deleted, and still readable. */
+  isLeaving: boolean;
+  /** No simulated machine is behind it. */
+  readonly isPaper: boolean;
+}
+
+/** How many of each plan are left at each site. */
+export type Stock = Readonly<Record<string, Readonly<Record<string, number>>>>;
+
+export interface World {
+  readonly projects: readonly Project[];
+  readonly stock: Map<string, Map<string, number>>;
+  readonly sshKeys: Map<string, SshKey>;
+  readonly userData: Map<string, UserData>;
+  readonly servers: Map<string, Server>;
+  readonly ids: Generator;
+  /** Epoch ms. */
+  readonly now: () => number;
+}
+
+const FULL_STOCK: Stock = Object.fromEntries(
+  DEFAULT_PLANS.map((plan) => [
+    plan,
+    Object.fromEntries(SITES.map(({ slug }) => [slug, DEFAULT_STOCK])),
+  ]),
+);
+
+/** A team with two projects: one on demand, one reserved. */
+export function createWorld(
+  { ids, now }: Pick<World, 'ids' | 'now'>,
+  stock: Stock = FULL_STOCK,
+): World {
+  return {
+    projects: [
+      { id: newId('proj', ids), name: 'fleet', provisioningType: 'on_demand' },
+      { id: newId('proj', ids), name: 'reserved', provisioningType: 'reserved' },
+    ],
+    stock: new Map(
+      Object.entries(stock).map(([plan, sites]) => [plan, new Map(Object.entries(sites))]),
+    ),
+    sshKeys: new Map(),
+    userData: new Map(),
+    servers: new Map(),
+    ...{ ids, now },
+  };
+}
+
+const LETTERS = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz0123456789';
+const ID_LENGTH = 13;
+/** An id such as `sv_3xMV0xMXpNmQp`. */
+export const newId = (prefix: string, ids: Generator): string =>
+  `${prefix}_${Array.from({ length: ID_LENGTH }, () => LETTERS[Math.floor(ids.next() * LETTERS.length)]).join('')}`;
+
+/** Whether it exists at that time. */
+export const isThere = ({ createdAtMs, goneAtMs }: Listed, atMs: number): boolean =>
+  createdAtMs <= atMs && atMs < goneAtMs;
+
+export const stockLeft = ({ stock }: World, plan: string, site: string): number =>
+  stock.get(plan)?.get(site) ?? 0;
+
+export function addToStock(world: World, { plan, site }: Server, count: number): void {
+  world.stock.get(plan)?.set(site, stockLeft(world, plan, site) + count);
+}
+
+type NewServer = Pick<
+  Server,
+  'projectId' | 'plan' | 'site' | 'hostname' | 'billing' | 'isPaper'
+> & { readonly deploy: Omit<DeployConfig, 'hostname' | 'content'> };
+
+/** A paper server was installed long ago; another one is about to be. */
+export function addServer(world: World, wanted: NewServer): Server {
+  const { deploy, ...rest } = wanted;
+  const content = contentOf(world, deploy.userData);
+  const server: Server = {
+    id: newId('sv', world.ids),
+    label: world.ids.hex(10).toUpperCase(),
+    ...rest,
+    ...{ createdAtMs: world.now(), goneAtMs: Infinity, isLeaving: false },
+    status: rest.isPaper ? 'on' : 'starting_deploy',
+    isInstalling: !rest.isPaper,
+    ...{ address: null, scheduledDeletionAtMs: null },
+    deploy: { ...deploy, hostname: rest.hostname, content },
+  };
+  world.servers.set(server.id, server);
+  addToStock(world, server, -1);
+  return server;
+}
+
+export const contentOf = ({ userData }: World, id: string | null): string | null =>
+  (id === null ? undefined : userData.get(id)?.content) ?? null;
