@@ -4,7 +4,7 @@ import type { EffectOf, EffectType, Faults } from './fault-rules.ts';
 import type { SystemHooks } from './options.ts';
 import type { Power, Timings } from './power.ts';
 import type { Profile } from './profiles.ts';
-import type { Bmc, System } from './world.ts';
+import type { Bmc } from './world.ts';
 
 export interface Credentials {
   readonly username: string;
@@ -17,8 +17,6 @@ export interface Core {
   readonly bmcs: readonly Bmc[];
   readonly clock: EmulatorClock;
   readonly timings: Timings;
-  /** How many times faster than the real thing. */
-  readonly pace: number;
   readonly faults: Faults;
   readonly credentials: Credentials;
   readonly hooks: SystemHooks | undefined;
@@ -31,12 +29,9 @@ export interface Call {
   /** As it came, without query and without a slash at the end. */
   readonly path: string;
   readonly params: Readonly<Record<string, string>>;
-  readonly query: Readonly<Record<string, string>>;
   /** Parsed; undefined when nothing was sent. */
   readonly body: unknown;
   readonly bmc: Bmc;
-  /** Of the path, or the only one of the BMC. */
-  readonly system: System | undefined;
   readonly power: Power;
   /** The first fault of these types that strikes the request. */
   strike<T extends EffectType>(
@@ -55,19 +50,15 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export type Handler = (call: Call) => Answer;
+export type Handler = (core: Core, call: Call) => Answer;
 
 /** What can be done with one path. */
 export interface Resource {
   /** Placeholders in braces. */
   readonly path: string;
-  /** Names of query parameters that it understands, such as `$top`; other ones with a `$` are refused. */
-  readonly queries?: readonly string[];
   /** Without a login. */
   readonly open?: readonly string[];
-  readonly GET?: (call: Call) => Readonly<Record<string, unknown>>;
-  /** A GET of what is no JSON. */
-  readonly document?: (call: Call) => Answer;
+  readonly GET?: (core: Core, call: Call) => Readonly<Record<string, unknown>>;
   /** A GET whose status says something. */
   readonly poll?: Handler;
   readonly POST?: Handler;

@@ -109,7 +109,6 @@ function coreOf(options: RedfishEmulatorOptions): Core {
     bmcs: createWorld({ profile, systems, bmcs: options.bmcs ?? systems, ids, nowMs: clock.now() }),
     clock,
     timings: timingsOf(pace, options.timings),
-    pace,
     faults: createFaultBook<FaultMatch, FaultEffect, Subject>({
       store: { faults: [], faultCount: 0 },
       chance: createGenerator(seed ^ CHANCE_SALT),

@@ -4,56 +4,35 @@ import { MATCH_FIELDS, refuseMatch, requireRoute, ruleOf } from '../kit/rule-for
 import { WIRE_EFFECTS } from '../kit/wire-faults.ts';
 
 const ms = z.number().min(0);
-const values = z.array(z.string());
 
 const effect = z.discriminatedUnion('type', [
   ...WIRE_EFFECTS,
   /** The port is closed, until the rule is removed. */
   z.strictObject({ type: z.literal('refuse') }),
-  z.strictObject({ type: z.literal('sessionLimit') }),
-  z.strictObject({ type: z.literal('sessionsForgotten') }),
-  /** A login succeeds and answers no token. */
-  z.strictObject({ type: z.literal('noToken') }),
-  /** After so many wrong logins in a row every login is refused for `ms`. */
-  z.strictObject({ type: z.literal('lockout'), after: z.int().min(1), ms }),
   /** The BMC has another certificate, until the rule is removed. */
   z.strictObject({ type: z.literal('certificate') }),
-  z.strictObject({ type: z.literal('resetIgnored') }),
-  z.strictObject({ type: z.literal('gracefulNeverEnds') }),
-  /** The power state is shown as it was `lagMs` ago, or always as `shows`. */
+  z.strictObject({ type: z.literal('sessionsForgotten') }),
+  z.strictObject({ type: z.literal('bmcRestart'), ms }),
+  /** Whatever is read of it hangs, until it restarts. */
+  z.strictObject({ type: z.literal('bmcHangs') }),
+  /** A login succeeds and answers no token. */
+  z.strictObject({ type: z.literal('noToken') }),
+  /** The power state is always shown so. */
   z.strictObject({
     type: z.literal('powerState'),
-    lagMs: ms.optional(),
-    shows: z.enum(['On', 'Off', 'PoweringOn', 'PoweringOff', 'Paused']).nullable().optional(),
+    shows: z.enum(['On', 'Off', 'PoweringOn', 'PoweringOff']).nullable(),
   }),
-  /** `On` is answered with 409. */
-  z.strictObject({ type: z.literal('onConflict') }),
-  /** A reset to the state that is already there is refused. */
-  z.strictObject({ type: z.literal('sameState'), code: z.int().min(400).max(499) }),
-  /** What is shown as allowed; null: nothing is. What is accepted stays. */
-  z.strictObject({
-    type: z.literal('allowableValues'),
-    of: z.enum(['reset', 'boot']),
-    values: values.nullable(),
-  }),
+  /** The types of reset that are shown as allowed; null: none are. What is accepted stays. */
+  z.strictObject({ type: z.literal('allowableValues'), values: z.array(z.string()).nullable() }),
   /**
-   * `ignored`: accepted and not taken; `sticky`: `Once` is not used up by a boot; `pending`: what was
-   * changed at the resource for settings is shown there alone, until the next boot takes it on;
-   * `lasting`: as sushy-tools has it, it is for every boot whatever is asked, and a change that names
-   * neither target nor mode is refused, as is the target `None`.
+   * `sticky`: `Once` is not used up by a boot; `pending`: what was changed at the resource for settings
+   * is shown there alone, until the next boot takes it on; `lasting`: as sushy-tools has it, it is for
+   * every boot whatever is asked, and a change that names neither target nor mode is refused, as is
+   * the target `None`.
    */
-  z.strictObject({
-    type: z.literal('override'),
-    does: z.enum(['ignored', 'sticky', 'pending', 'lasting']),
-  }),
-  z.strictObject({ type: z.literal('staleMedia') }),
-  /** The insertion is accepted, and the medium is not there. */
-  z.strictObject({ type: z.literal('mediaNotFetched') }),
-  /** An insertion without this parameter is refused. */
-  z.strictObject({ type: z.literal('mediaWants'), parameter: z.string() }),
+  z.strictObject({ type: z.literal('override'), does: z.enum(['sticky', 'pending', 'lasting']) }),
   /** `refused`: 412 to every If-Match; `weak`: ETags are weak, and match no If-Match. */
   z.strictObject({ type: z.literal('etag'), does: z.enum(['refused', 'weak']) }),
-  z.strictObject({ type: z.literal('postRefusal') }),
   /** The change is done and answered with 202 and a task. */
   z.strictObject({
     type: z.literal('task'),
@@ -62,22 +41,11 @@ const effect = z.discriminatedUnion('type', [
     ms: ms.optional(),
     retryAfterS: z.int().min(0).optional(),
   }),
-  z.strictObject({ type: z.literal('bmcRestart'), ms }),
-  /** Whatever is read of it hangs, until it restarts. */
-  z.strictObject({ type: z.literal('bmcHangs') }),
   z.strictObject({ type: z.literal('bladeSwapped'), serial: z.string(), uuid: z.string() }),
-  z.strictObject({
-    type: z.literal('assetTag'),
-    does: z.enum(['readOnly', 'truncated', 'lostAtRestart']),
-    /** Of `truncated`. Default 8. */
-    length: z.int().min(0).optional(),
-  }),
-  z.strictObject({ type: z.literal('licence') }),
+  /** An asset tag is cut to this length. */
+  z.strictObject({ type: z.literal('assetTag'), length: z.int().min(0) }),
   /** A GET with `Accept-Encoding: identity` is refused. */
   z.strictObject({ type: z.literal('identityRefused') }),
-  z.strictObject({ type: z.literal('oneAtATime') }),
-  z.strictObject({ type: z.literal('redirect'), to: z.url() }),
-  z.strictObject({ type: z.literal('installer'), does: z.enum(['fails', 'hangs', 'silent']) }),
   z.strictObject({ type: z.literal('clock'), offMs: z.number() }),
 ]);
 export type FaultEffect = z.output<typeof effect>;

@@ -81,10 +81,8 @@ export function createPipeline(core: Core, power: Power, journal: FishJournal): 
       method: request.method,
       path: pathOf(request),
       params: request.params as Record<string, string>,
-      query: Object.fromEntries(new URLSearchParams(request.url.split('?')[1])),
       body: parsed(request),
       bmc,
-      system: bmc.systems.find(({ name }) => name === subject.system),
       power,
       strike,
       time: (atMs) => new Date(atMs + offMs).toISOString(),
@@ -98,11 +96,6 @@ export function createPipeline(core: Core, power: Power, journal: FishJournal): 
     if (restart && clock.now() < restart.deafUntilMs) return { status: 0, fate: 'dropped' };
     for (const hit of faults.strike(['latency'], subject)) await waits.wait(hit.effect.ms);
     if (bmc.isHanging && call.method === 'GET') return { status: 0, fate: 'hung' };
-    const elsewhere = call.strike('redirect');
-    if (elsewhere) {
-      return { status: 307, headers: { location: new URL(call.path, elsewhere.to).href } };
-    }
-    if (bmc.inFlight > 1 && call.strike('oneAtATime')) throw busy();
     const hit =
       call.strike('status', comesBefore) ??
       call.strike('drop', comesBefore) ??
@@ -121,18 +114,14 @@ export function createPipeline(core: Core, power: Power, journal: FishJournal): 
 
   function act({ resource, request, bmc, call, entry }: Occasion): Outcome {
     const { method } = call;
-    const isOpen = resource?.open?.includes(method === 'HEAD' ? 'GET' : method) === true;
+    const isOpen = resource?.open?.includes(method) === true;
     if (!isOpen) checkAccess(core, call, request.headers);
     refuseWhileStarting(bmc, call.path, clock.now());
     if (!resource) throw refusal(404, 'ResourceMissingAtURI', call.path);
-    checkForm(request, resource);
-    const handle = handlerOf(resource, call);
-    if (!handle) {
-      const headers = { allow: methodsOf(resource).join(', ') };
-      throw new RedfishError(405, [{ name: 'OperationNotAllowed' }], headers);
-    }
-    if (method === 'PATCH') requireMatch(resource, call, request.headers['if-match']);
-    const answer = handle(call);
+    if (parsed(request) === NOT_JSON) throw refusal(400, 'MalformedJSON');
+    const wanted = request.headers['if-match'];
+    if (wanted !== undefined) requireMatch(resource, core, call, wanted);
+    const answer = answerOf(resource, core, call);
     entry.executed = true;
     return method === 'POST' || method === 'PATCH' ? asTask(call, answer) : answer;
   }
@@ -185,29 +174,26 @@ export function createPipeline(core: Core, power: Power, journal: FishJournal): 
   };
 }
 
-function handlerOf(resource: Resource, call: Call): ((call: Call) => Answer) | undefined {
-  const { GET: view, poll, document } = resource;
-  const isRead = call.method === 'GET' || (call.method === 'HEAD' && !poll);
-  if (!isRead) return resource[call.method as 'POST' | 'PATCH' | 'DELETE'];
-  if (!view) return document ?? poll;
-  return () => {
-    const body = view(call);
-    const etag = 'Id' in body ? { etag: entityTagOf(resource, call) } : {};
-    return { status: 200, headers: { allow: methodsOf(resource).join(', '), ...etag }, body };
-  };
-}
+const ALLOWED = ['GET', 'POST', 'PATCH', 'DELETE'] as const;
 
-const methodsOf = (resource: Resource): string[] => [
-  ...(resource.GET || resource.poll || resource.document ? ['GET'] : []),
-  ...(resource.GET || resource.document ? ['HEAD'] : []),
-  ...(['POST', 'PATCH', 'DELETE'] as const).filter((method) => resource[method]),
-];
+/** @throws {RedfishError} 405. */
+function answerOf(resource: Resource, core: Core, call: Call): Answer {
+  const { GET: view, poll } = resource;
+  const method = call.method as 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  const handle = method === 'GET' ? poll : resource[method];
+  if (handle) return handle(core, call);
+  if (method !== 'GET' || !view) throw refusal(405, 'OperationNotAllowed');
+  const body = view(core, call);
+  const etag = 'Id' in body ? { etag: entityTagOf(resource, core, call) } : {};
+  const allow = ALLOWED.filter((one) => one === 'GET' || resource[one]).join(', ');
+  return { status: 200, headers: { allow, ...etag }, body };
+}
 
 /** A BMC that starts serves its root first, and has no systems yet. */
 function refuseWhileStarting(bmc: Bmc, path: string, nowMs: number): void {
   if (!bmc.restart || nowMs >= bmc.restart.doneAtMs) return;
-  if (path === '/redfish' || path === ROOT) return;
-  if (/^\/redfish\/v1\/(Systems|Chassis)/.test(path)) {
+  if (path === ROOT) return;
+  if (path.startsWith(`${ROOT}/Systems`)) {
     throw refusal(404, 'ResourceMissingAtURI', path);
   }
   throw busy();
@@ -217,22 +203,6 @@ const busy = () =>
   new RedfishError(503, [{ name: 'ServiceTemporarilyUnavailable', args: ['10'] }], {
     'retry-after': '10',
   });
-
-/** @throws {RedfishError} 400, 412, 415, 501. */
-function checkForm(request: FastifyRequest, { queries = [] }: Resource): void {
-  const { headers, method, body } = request;
-  const version = headers['odata-version'];
-  if (version !== undefined && version !== '4.0') throw refusal(412, 'PreconditionFailed');
-  const asked = [...new URLSearchParams(request.url.split('?')[1]).keys()];
-  if (asked.some((name) => name.startsWith('$') && !queries.includes(name))) {
-    throw refusal(501, 'QueryNotSupported');
-  }
-  if (method === 'GET' || typeof body !== 'string' || body === '') return;
-  if (!/^application\/json\s*(;|$)/.test(headers['content-type'] ?? '')) {
-    throw refusal(415, 'UnrecognizedRequestBody');
-  }
-  if (parsed(request) === NOT_JSON) throw refusal(400, 'MalformedJSON');
-}
 
 const NOT_JSON = '(not JSON)';
 

@@ -64,7 +64,7 @@ test('a program written with sushy switches, boots and equips a machine of every
       profile,
       {
         ...{ path, serial, uuid, sessions: 1, tasks: 0 },
-        ...{ chassis: ['RackMount'], manager: ['BMC'], boot: ['Once', 'Pxe', 'UEFI'] },
+        ...{ manager: ['BMC'], boot: ['Once', 'Pxe', 'UEFI'] },
         ...{ on: 'On', again: 405, off: 'Off' },
         media: isAtManager
           ? [

@@ -141,7 +141,7 @@ test('redfish passes every step with a rack that it installs, and leaves it as i
   const port = await takeFreePort(new Set());
   const seedUrl = `http://127.0.0.1:${port}`;
   const hosts = startHosts({ light: true });
-  const machines = createFishMachines({ hosts, seedUrl, log: silentLog });
+  const machines = createFishMachines({ hosts, log: silentLog });
   const fake = await startRedfishEmulator({
     ...{ listen, systems: 3, hooks: machines.hooks },
     timings: { offMs: 20, onMs: 20, gracefulMs: 50, postMs: 50, installMs: 100 },

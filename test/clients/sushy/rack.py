@@ -63,7 +63,6 @@ def play(bmc):
         "serial": system.serial_number,
         "uuid": system.uuid,
         "sessions": len(root.get_session_service().sessions.members_identities),
-        "chassis": [one.chassis_type.value for one in system.chassis],
         "manager": [one.manager_type.value for one in system.managers],
         "tasks": len(root.get_task_service().tasks.members_identities),
         "resets": sorted(value.value for value in system.get_allowed_reset_system_values()),

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { redfishDriver } from '../../../../src/adapters/provider/redfish/driver.ts';
 import { INSTANCE_SET_ID } from '../driver-stand.ts';
-import { entriesOf, failureOf, startRack } from './stand.ts';
+import { testRows } from '../../../support/rows.ts';
+import { entriesOf, failureOf, refusing, startRack } from './stand.ts';
 
 test.each([
   ['two entries of one system', [{}, { ID: 'twin', Addr: '127.0.0.9' }], /"twin".*Bmc with System/],
@@ -148,11 +149,14 @@ test('vector 29: an asset tag of the owner stays, and that is said once', async 
   expect(JSON.stringify(rack.log.lines)).not.toContain('INV-0042');
 });
 
-test.each(['readOnly', 'truncated'] as const)(
+testRows([
+  ['cut', { type: 'assetTag', length: 8 }],
+  ['read only', refusing(400, 'PropertyNotWritable')],
+] as const)(
   'a mark that the BMC does not keep (%s) is tried once, and makes nobody a stranger',
-  async (does) => {
+  async (_, effect) => {
     const rack = await startRack({ settings: { ownerMark: 'assetTag', powerPoll: '1m' } });
-    await rack.fault({ type: 'assetTag', does });
+    await rack.fault(effect, { match: { method: 'PATCH' } });
     await rack.prepare();
     await rack.after(300_000);
     expect(rack.sent('PATCH')).toHaveLength(1);

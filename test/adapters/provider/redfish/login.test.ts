@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
-import { failureOf, startRack } from './stand.ts';
+import { failureOf, refusing, startRack } from './stand.ts';
 
 const MINUTE = 60_000;
+const LOGIN = { method: 'POST', route: '/redfish/v1/SessionService/Sessions' };
+const FULL = refusing(503, 'RAC0218');
 
 test('vector 3: a certificate that is not the one of the inventory: its hash is told, and nothing is sent', async () => {
   const rack = await startRack({ wire: systemClock });
@@ -58,8 +60,8 @@ test('vector 5: a changed secret ends the pause at once', async () => {
 });
 
 test('vector 6: where all sessions are taken, auto goes on by Basic for a while', async () => {
-  const rack = await startRack({ fish: { profile: 'idrac9' } });
-  await rack.fault({ type: 'sessionLimit' }, { times: 1 });
+  const rack = await startRack({});
+  await rack.fault(FULL, { match: LOGIN, times: 1 });
   await rack.power('on');
   expect(rack.sent('GET').at(-1)).toMatchObject({ auth: 'basic', status: 200 });
   await rack.after(6 * MINUTE);
@@ -68,8 +70,8 @@ test('vector 6: where all sessions are taken, auto goes on by Basic for a while'
 });
 
 test('vector 6: where all sessions are taken, session waits for five minutes', async () => {
-  const rack = await startRack({ fish: { profile: 'idrac9' }, settings: { auth: 'session' } });
-  await rack.fault({ type: 'sessionLimit' });
+  const rack = await startRack({ settings: { auth: 'session' } });
+  await rack.fault(FULL, { match: LOGIN });
   const failure = await failureOf(rack.reboot());
   expect(failure).toMatchObject({ kind: 'transient', outcome: 'not-done' });
   const inMs = failure.rateLimit!.retryAt.getTime() - rack.clock.now();

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { patienceOf } from '../../../../src/adapters/provider/redfish/evidence.ts';
-import { failureOf, startRack } from './stand.ts';
+import { failureOf, refusing, startRack } from './stand.ts';
 
-const RESET = '/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset';
+const RESETS = { match: { route: '/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset' } };
+const CONFLICT = refusing(409, 'ActionParameterValueConflict');
 
 test('vector 12: what is off is not switched off', async () => {
   const rack = await startRack();
@@ -13,14 +14,14 @@ test('vector 12: what is off is not switched off', async () => {
 test('vector 13: a refusal because it is off already is a success', async () => {
   const rack = await startRack();
   await rack.fault({ type: 'powerState', shows: 'On' }, { times: 1 });
-  await rack.fault({ type: 'sameState', code: 409 });
+  await rack.fault(CONFLICT, RESETS);
   await rack.power('off');
   expect(rack.resets()).toEqual(['ForceOff']);
 });
 
 test('vector 14: On that is refused for a while after the power went off', async () => {
   const rack = await startRack();
-  await rack.fault({ type: 'onConflict' }, { times: 3 });
+  await rack.fault(CONFLICT, { ...RESETS, times: 3 });
   const startMs = rack.clock.monotonic();
   await rack.power('on');
   expect(rack.resets()).toEqual(['On', 'On', 'On', 'On']);
@@ -30,7 +31,7 @@ test('vector 14: On that is refused for a while after the power went off', async
 
 test('vector 14: On that is refused for ever is a conflict', async () => {
   const rack = await startRack();
-  await rack.fault({ type: 'onConflict' });
+  await rack.fault(CONFLICT, RESETS);
   expect(await failureOf(rack.power('on'))).toMatchObject({ kind: 'conflict' });
   expect(rack.resets()).toHaveLength(7);
 });
@@ -43,7 +44,7 @@ test.each([
   async (phase, want) => {
     const rack = await startRack();
     if (want === 'off') await rack.boot();
-    await rack.fault({ type: 'drop', phase }, { match: { route: RESET } });
+    await rack.fault({ type: 'drop', phase }, RESETS);
     await rack.power(want);
     expect(rack.resets()).toHaveLength(1);
   },
@@ -51,7 +52,7 @@ test.each([
 
 test('the power button is pressed only where the machine is surely off', async () => {
   const rack = await startRack();
-  await rack.fault({ type: 'allowableValues', of: 'reset', values: ['PushPowerButton'] });
+  await rack.fault({ type: 'allowableValues', values: ['PushPowerButton'] });
   await rack.fault({ type: 'powerState', shows: null }, { times: 1 });
   expect(await failureOf(rack.power('on'))).toMatchObject({ kind: 'not-implemented' });
   await rack.power('on');
@@ -87,7 +88,7 @@ test('vector 32: a task that never ends ends with the call, by the state', async
   await rack.fault({ type: 'task', does: 'neverEnds' });
   const soon = () => rack.call({ deadline: new Date(rack.clock.now() + 20_000) });
   await rack.power('off', soon());
-  await rack.fault({ type: 'resetIgnored' });
+  await rack.fault({ type: 'powerState', shows: 'Off' });
   expect(await failureOf(rack.power('on', soon()))).toMatchObject({
     kind: 'transient',
     outcome: 'unknown',

@@ -43,9 +43,20 @@ export interface RackOptions {
   readonly others?: readonly object[];
   readonly password?: string;
   /** What is behind the systems; paper if absent. */
-  readonly machines?: Pick<FishMachinesOptions, 'hosts' | 'seedUrl'> | null;
+  readonly machines?: Pick<FishMachinesOptions, 'hosts'> | null;
   readonly context?: Parameters<typeof driverContext>[1];
 }
+
+/** A refusal, by a message of a registry and what it says. */
+export const refusing = (code: number, message: string, said = message) => ({
+  type: 'status' as const,
+  code,
+  body: {
+    error: { '@Message.ExtendedInfo': [{ MessageId: `Base.1.8.1.${message}`, Message: said }] },
+  },
+});
+/** A change is accepted, and not made. */
+export const IGNORED = { type: 'status', code: 204, body: null } as const;
 
 /** An entry for each system of the emulator. */
 export const entriesOf = (

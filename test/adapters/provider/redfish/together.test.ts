@@ -44,7 +44,7 @@ test('secrets are in no log, error or metric, whatever a BMC makes of them', asy
     { type: 'status', code: 500 },
     { type: 'status', code: 403 },
     { type: 'garbage', kind: 'html' },
-    { type: 'redirect', to: `https://admin:${password}@127.0.0.1:1/` },
+    { type: 'status', code: 307, headers: { location: `https://admin:${password}@127.0.0.1:1/` } },
     { type: 'sessionsForgotten' },
     { type: 'certificate' },
   ];

@@ -36,7 +36,7 @@ export async function startInstalls(options: InstallOptions = {}) {
   const records = createMemoryRecords(createSeededRandom(7))(providerName('rack'));
   const rack = await startRack({
     ...rest,
-    machines: withMachines ? { hosts, seedUrl } : null,
+    machines: withMachines ? { hosts } : null,
     entry: (machine, bmc) => ({ Mac: machine.mac, ...rest.entry?.(machine, bmc) }),
     context: { records },
     settings: {

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { witness } from '../../../../../src/domain/ids.ts';
 import { INSTANCE_SET_ID, publicKeyLine } from '../../driver-stand.ts';
-import { failureOf } from '../stand.ts';
+import { testRows } from '../../../../support/rows.ts';
+import { failureOf, IGNORED, refusing } from '../stand.ts';
 import { type Installs, OTHER, SECRET, startInstalls, WITNESS } from './stand.ts';
 
 test('a free machine is claimed, installed from a virtual CD, and reports', async () => {
@@ -33,6 +34,7 @@ test('a free machine is claimed, installed from a virtual CD, and reports', asyn
   expect(JSON.stringify(await rack.record())).not.toContain(SECRET);
 });
 
+const MEDIA = '/redfish/v1/Managers/{manager}/VirtualMedia/{media}/Actions/VirtualMedia';
 const boots = (rack: Installs) =>
   rack.sent('PATCH').flatMap(({ body }) => {
     const { Boot: boot } = body as { Boot?: object };
@@ -58,7 +60,9 @@ test.each([
 
 test('vector 21: what an insertion misses is sent, and nothing else', async () => {
   const rack = await startInstalls();
-  await rack.fault({ type: 'mediaWants', parameter: 'TransferProtocolType' });
+  const wants = 'The action requires the parameter TransferProtocolType.';
+  const refusal = refusing(400, 'ActionParameterMissing', wants);
+  await rack.fault(refusal, { match: { route: `${MEDIA}.InsertMedia` }, times: 1 });
   await rack.create();
   const [image] = [rack.media()[0]!.image];
   expect(inserted(rack).map(({ body }) => body)).toEqual([
@@ -76,11 +80,14 @@ test('a name and a password are told to the BMC that wants them, and only to tha
   ]);
 });
 
-test('vector 22: where one drive takes no image, the next one does', async () => {
+testRows([
+  ['refuses it', { type: 'status', code: 405 }],
+  ['accepts it and shows none', IGNORED],
+] as const)('vector 22: where one drive %s, the next one has the image', async (_, effect) => {
   const rack = await startInstalls({ fish: { profile: 'idrac9' } });
   const route =
     '/redfish/v1/Systems/{system}/VirtualMedia/{media}/Actions/VirtualMedia.InsertMedia';
-  await rack.fault({ type: 'status', code: 405 }, { match: { route }, times: 1 });
+  await rack.fault(effect, { match: { route }, times: 1 });
   await rack.create();
   expect(rack.media().map(({ image }) => image !== null)).toEqual([false, true]);
 });
@@ -149,6 +156,8 @@ test('vector 30: seeds are for the token of an installation that goes on, and fo
 test('vector 31: when the time of an installation is over, override and medium go, and it has failed', async () => {
   const rack = await startInstalls({ install: { window: '10m' } });
   await rack.fault({ type: 'override', does: 'sticky' });
+  const noBody = { match: { route: `${MEDIA}.EjectMedia` }, times: 1 };
+  await rack.fault(refusing(400, 'MalformedJSON'), noBody);
   await rack.create();
   const token = rack.token();
   await rack.after(9 * 60_000);
@@ -158,6 +167,8 @@ test('vector 31: when the time of an installation is over, override and medium g
   expect((await rack.claim())?.result).toMatchObject({ end: 'failed' });
   expect(rack.system().boot.enabled).toBe('Disabled');
   expect(rack.media()[0]!.image).toBe(null);
+  const ejected = rack.sent('POST').filter(({ route }) => route === `${MEDIA}.EjectMedia`);
+  expect(ejected.map(({ body }) => body)).toEqual([null, {}]);
   expect(await rack.free()).toMatchObject({ failed: true, status: 'ProvisioningFailedPermanent' });
   expect((await rack.ask(`/s/${token}/user-data`)).status).toBe(404);
 });
