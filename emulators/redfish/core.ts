@@ -1,6 +1,7 @@
 import type { EmulatorClock } from '../kit/clock.ts';
 import type { EmulatorLog } from '../kit/log.ts';
-import type { EffectOf, EffectType, Faults } from './fault-rules.ts';
+import type { Answer, Occasion } from '../kit/api.ts';
+import type { FaultEffect, Faults } from './faults.ts';
 import type { SystemHooks } from './options.ts';
 import type { Power, Timings } from './power.ts';
 import type { Profile } from './profiles.ts';
@@ -23,42 +24,32 @@ export interface Core {
   readonly log: EmulatorLog;
 }
 
+/** The emulator, with what is behind its BMCs. */
+export interface Rack extends Core {
+  readonly power: Power;
+}
+
 /** One request as a handler sees it. */
-export interface Call {
-  readonly method: string;
+export interface Call extends Pick<Occasion<FaultEffect>, 'params' | 'headers' | 'strike'> {
   /** As it came, without query and without a slash at the end. */
   readonly path: string;
-  readonly params: Readonly<Record<string, string>>;
   /** Parsed; undefined when nothing was sent. */
   readonly body: unknown;
   readonly bmc: Bmc;
-  readonly power: Power;
-  /** The first fault of these types that strikes the request. */
-  strike<T extends EffectType>(
-    type: T,
-    fits?: (effect: EffectOf<T>) => boolean,
-  ): EffectOf<T> | undefined;
   /** A time, epoch ms, as this BMC's clock has it. */
   time(atMs: number): string;
   /** A path as the profile writes links. */
   link(path: string): string;
 }
 
-export interface Answer {
-  readonly status: number;
-  readonly body?: unknown;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-export type Handler = (core: Core, call: Call) => Answer;
+export type View = Readonly<Record<string, unknown>>;
+type Handler = (rack: Rack, call: Call) => Answer;
 
 /** What can be done with one path. */
 export interface Resource {
   /** Placeholders in braces. */
   readonly path: string;
-  /** Without a login. */
-  readonly open?: readonly string[];
-  readonly GET?: (core: Core, call: Call) => Readonly<Record<string, unknown>>;
+  readonly GET?: (rack: Rack, call: Call) => View;
   /** A GET whose status says something. */
   readonly poll?: Handler;
   readonly POST?: Handler;

@@ -1,3 +1,5 @@
+import { Refusal } from '../kit/api.ts';
+
 /** Where most messages come from; a driver must not depend on the version. */
 const BASE = 'Base.1.8.1';
 
@@ -57,23 +59,8 @@ export const errorBody = (messages: readonly Message[]) => ({
 /** The body of a success that has nothing else to say. */
 export const successBody = () => ({ '@Message.ExtendedInfo': [viewOf({ name: 'Success' })] });
 
-/** A refusal that the client sees. */
-export class RedfishError extends Error {
-  override readonly name = 'RedfishError';
-  readonly status: number;
-  readonly messages: readonly Message[];
-  readonly headers: Readonly<Record<string, string>>;
-  constructor(
-    status: number,
-    messages: readonly Message[],
-    headers: Readonly<Record<string, string>> = {},
-  ) {
-    super(messages.map(({ name }) => name).join(', '));
-    this.status = status;
-    this.messages = messages;
-    this.headers = headers;
-  }
-}
-
+/** An answer that refuses. */
+export const refusing = (status: number, messages: readonly Message[]) =>
+  new Refusal(status, errorBody(messages));
 export const refusal = (status: number, name: MessageName, ...args: readonly string[]) =>
-  new RedfishError(status, [{ name, args }]);
+  refusing(status, [{ name, args }]);

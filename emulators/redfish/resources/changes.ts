@@ -1,4 +1,5 @@
-import type { Answer, Call, Core } from '../core.ts';
+import type { Answer } from '../../kit/api.ts';
+import type { Call, Core, Rack } from '../core.ts';
 import { refusal, successBody } from '../messages.ts';
 import { MANAGER_RESETS, type Profile, type ResetType } from '../profiles.ts';
 import type { Override } from '../world.ts';
@@ -11,25 +12,25 @@ const NEEDS_POWER: readonly ResetType[] = [
   ...(['GracefulShutdown', 'GracefulRestart', 'ForceRestart', 'PowerCycle'] as const),
 ];
 
-/** @throws {RedfishError} 400: the type is none of these. */
+/** @throws {Refusal} 400: the type is none of these. */
 function typeOf<T extends string>(call: Call, action: string, types: readonly T[]): T {
   const input = bodyOf(call);
   requireInput({ input, action, rules: { ResetType: types }, required: ['ResetType'] });
   return input['ResetType'] as T;
 }
 
-export function resetSystem({ profile }: Core, call: Call): Answer {
+export function resetSystem({ profile, power }: Rack, call: Call): Answer {
   const system = systemOf(call);
   const type = typeOf(call, 'ComputerSystem.Reset', profile.resets);
   if (system.power === 'Off' && NEEDS_POWER.includes(type)) throw refusal(409, 'ResourceInUse');
-  call.power.reset(call.bmc, system, type);
+  power.reset(call.bmc, system, type);
   return NO_CONTENT;
 }
 
-export function resetManager(core: Core, call: Call): Answer {
-  requireManager(core, call);
+export function resetManager(rack: Rack, call: Call): Answer {
+  requireManager(rack, call);
   typeOf(call, 'Manager.Reset', MANAGER_RESETS);
-  call.power.restartBmc(call.bmc, core.timings.bmcRestartMs);
+  rack.power.restartBmc(call.bmc, rack.timings.bmcRestartMs);
   return NO_CONTENT;
 }
 
@@ -65,7 +66,7 @@ const changed = ({ profile }: Core): Answer =>
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** @throws {RedfishError} 400: it is no change of the resource that is shown so. */
+/** @throws {Refusal} 400: it is no change of the resource that is shown so. */
 function requireChange({ bootNeeds, bootTargets }: Profile, given: Given): void {
   const { Boot: boot } = given.input;
   const ofBoot = (input: Json): Given => ({

@@ -1,4 +1,4 @@
-import { type Message, type MessageName, RedfishError, refusal } from '../messages.ts';
+import { type Message, type MessageName, refusal, refusing } from '../messages.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -9,7 +9,7 @@ export type Rules = Readonly<Record<string, Rule>>;
 export const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** @throws {RedfishError} 400: the body is missing, or is no object. */
+/** @throws {Refusal} 400: the body is missing, or is no object. */
 export function bodyOf({ body }: { readonly body: unknown }): Json {
   if (isObject(body)) return body;
   throw refusal(400, 'MalformedJSON');
@@ -38,7 +38,7 @@ export interface Given {
   readonly at?: string;
 }
 
-/** @throws {RedfishError} 400: it is not as it may be. */
+/** @throws {Refusal} 400: it is not as it may be. */
 export function requireInput(given: Given): void {
   const { input, rules, required = [], action, shownAs = {}, at = '' } = given;
   const prefix = action === undefined ? 'Property' : 'ActionParameter';
@@ -55,7 +55,7 @@ export function requireInput(given: Given): void {
     return fault ? [of(property, `Value${fault}`, value)] : [];
   });
   const absent = required.filter((name) => !(name in input)).map((name) => of(name, 'Missing'));
-  if (absent.length + wrong.length > 0) throw new RedfishError(400, [...absent, ...wrong]);
+  if (absent.length + wrong.length > 0) throw refusing(400, [...absent, ...wrong]);
 }
 
 /** A value as a message shows it. */

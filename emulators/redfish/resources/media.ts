@@ -1,4 +1,5 @@
-import type { Answer, Call, Core } from '../core.ts';
+import type { Answer } from '../../kit/api.ts';
+import type { Call, Core } from '../core.ts';
 import { refusal, successBody } from '../messages.ts';
 import { eject, type Media } from '../world.ts';
 import { bodyOf, requireInput, type Rules } from './input.ts';

@@ -1,4 +1,7 @@
-import type { Core, Resource } from '../core.ts';
+import type { Answer, Route } from '../../kit/api.ts';
+import { httpDate } from '../../kit/outcome.ts';
+import type { Call, Core, Rack, Resource, View } from '../core.ts';
+import { entityTagOf, requireMatch } from '../etag.ts';
 import { patchSettings, patchSystem, resetManager, resetSystem } from './changes.ts';
 import { ejectMedia, insertMedia, patchMedia } from './media.ts';
 import * as sessions from './sessions.ts';
@@ -10,7 +13,7 @@ const { SESSIONS } = sessions;
 const { TASKS, MONITORS } = tasks;
 
 /** All that the service has, at the places of its profile. */
-export function resourcesOf({ profile }: Pick<Core, 'profile'>): readonly Resource[] {
+function resourcesOf({ profile }: Pick<Core, 'profile'>): readonly Resource[] {
   const system = `${ROOT}/Systems/{system}`;
   const manager = `${ROOT}/Managers/{manager}`;
   const media = `${profile.mediaAt === 'Systems' ? system : manager}/VirtualMedia`;
@@ -27,7 +30,7 @@ export function resourcesOf({ profile }: Pick<Core, 'profile'>): readonly Resour
   const settings = { path: `${system}/SD`, GET: views.settingsView, PATCH: patchSettings };
   const actionInfo = { path: `${system}/ResetActionInfo`, GET: views.actionInfoView };
   return [
-    { path: ROOT, open: ['GET'], GET: views.rootView },
+    { path: ROOT, GET: views.rootView },
     { path: `${ROOT}/Systems`, GET: views.systemsView },
     { path: system, GET: views.systemView, PATCH: patchSystem },
     { path: `${system}/Actions/ComputerSystem.Reset`, POST: resetSystem },
@@ -39,7 +42,7 @@ export function resourcesOf({ profile }: Pick<Core, 'profile'>): readonly Resour
     { path: media, GET: views.devicesView },
     ...devices,
     { path: `${ROOT}/SessionService`, GET: sessions.serviceView },
-    { path: SESSIONS, open: ['POST'], GET: sessions.sessionsView, POST: sessions.login },
+    { path: SESSIONS, GET: sessions.sessionsView, POST: sessions.login },
     { path: `${SESSIONS}/{session}`, GET: sessions.sessionView, DELETE: sessions.logout },
     { path: `${ROOT}/TaskService`, GET: tasks.serviceView },
     { path: TASKS, GET: tasks.tasksView },
@@ -47,3 +50,36 @@ export function resourcesOf({ profile }: Pick<Core, 'profile'>): readonly Resour
     { path: `${MONITORS}/{task}`, poll: tasks.monitor },
   ];
 }
+
+/** The same as routes: a view has an ETag, and a change may need one, or go on as a task. */
+export const routesOf = (rack: Rack): Route<Call>[] =>
+  resourcesOf(rack).flatMap((resource) => {
+    const { path, GET: view, poll } = resource;
+    const methods = METHODS.filter((method) => resource[method] ?? (method === 'GET' && poll));
+    const show = (call: Call, body: View): Answer => {
+      const etag = 'Id' in body ? { etag: entityTagOf(resource, rack, call) } : {};
+      return { status: 200, headers: { allow: methods.join(', '), ...etag }, body };
+    };
+    const change = (call: Call, handle: NonNullable<Resource['POST']>): Answer => {
+      requireMatch(resource, rack, call);
+      const answer = handle(rack, call);
+      const task = answer.status === 201 ? undefined : call.strike('task');
+      return task ? tasks.startTask(rack, call, task) : answer;
+    };
+    const act = (method: (typeof METHODS)[number], call: Call): Answer => {
+      if (method === 'GET') return view ? show(call, view(rack, call)) : poll!(rack, call);
+      return change(call, resource[method]!);
+    };
+    return methods.map((method) => ({
+      ...{ method, path },
+      handle: (call) => inTime(rack, call, act(method, call)),
+    }));
+  });
+
+const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'] as const;
+
+/** By the BMC's own clock. */
+const inTime = ({ clock }: Rack, call: Call, answer: Answer): Answer => ({
+  ...answer,
+  headers: { date: httpDate(Date.parse(call.time(clock.now()))), ...answer.headers },
+});

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { isSameSecret } from '../../kit/same-secret.ts';
-import type { Answer, Call, Core } from '../core.ts';
+import type { Answer } from '../../kit/api.ts';
+import type { Call, Core, View } from '../core.ts';
 import { refusal } from '../messages.ts';
 import type { Bmc, Session } from '../world.ts';
 import { bodyOf, requireInput } from './input.ts';
-import { collection, head, missing, ref, ROOT, type View } from './views.ts';
+import { collection, head, missing, ref, ROOT } from './views.ts';
 
 export const SESSIONS = `${ROOT}/SessionService/Sessions`;
 /** Of a BMC. */
@@ -55,7 +56,7 @@ export function login(core: Core, call: Call): Answer {
   const rules = { UserName: 'string', Password: 'string' } as const;
   requireInput({ input, rules, required: ['UserName', 'Password'] });
   const { UserName: username, Password: password } = input;
-  requireCredentials(core, call, { username: String(username), password: String(password) });
+  requireCredentials(core, call.path, { username: String(username), password: String(password) });
   if (liveSessions(bmc, clock.now()).size >= SESSIONS_MAX) throw refusal(503, profile.sessionsFull);
   const nowMs = clock.now();
   const session = {
@@ -74,10 +75,10 @@ export function login(core: Core, call: Call): Answer {
   };
 }
 
-/** @throws {RedfishError} 401. */
+/** @throws {Refusal} 401. */
 export function requireCredentials(
   { credentials }: Core,
-  { path }: Call,
+  path: string,
   { username, password }: Core['credentials'],
 ): void {
   const isRight =

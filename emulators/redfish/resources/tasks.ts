@@ -1,7 +1,8 @@
-import type { Answer, Call, Core } from '../core.ts';
-import type { EffectOf } from '../fault-rules.ts';
+import type { Answer } from '../../kit/api.ts';
+import type { Call, Core, View } from '../core.ts';
+import type { EffectOf } from '../faults.ts';
 import type { Task } from '../world.ts';
-import { collection, head, missing, ref, ROOT, type View } from './views.ts';
+import { collection, head, missing, ref, ROOT } from './views.ts';
 
 export const TASKS = `${ROOT}/TaskService/Tasks`;
 export const MONITORS = `${ROOT}/TaskService/TaskMonitors`;
@@ -21,7 +22,7 @@ export function tasksView(core: Core, call: Call): View {
   return collection(call, 'Task', paths);
 }
 
-/** @throws {RedfishError} 404. */
+/** @throws {Refusal} 404. */
 function taskOf(core: Core, call: Call): Task {
   const found = call.bmc.tasks.get(call.params['task'] ?? '');
   if (!found || !isThere(core, found)) throw missing(call);

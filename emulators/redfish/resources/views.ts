@@ -1,11 +1,9 @@
-import type { Call, Core } from '../core.ts';
+import type { Call, Core, View } from '../core.ts';
 import { refusal } from '../messages.ts';
 import { MANAGER_RESETS, type Profile } from '../profiles.ts';
 import type { Media, System } from '../world.ts';
 
 export const ROOT = '/redfish/v1';
-
-export type View = Readonly<Record<string, unknown>>;
 
 export const missing = ({ path }: Pick<Call, 'path'>) => refusal(404, 'ResourceMissingAtURI', path);
 
@@ -28,7 +26,7 @@ export const head = (call: Call, type: string, id: string, name: string) => ({
   Name: name,
 });
 
-/** The system of the path. @throws {RedfishError} 404. */
+/** The system of the path. @throws {Refusal} 404. */
 export function systemOf(call: Call): System {
   const found = call.bmc.systems.find(({ id }) => id === call.params['system']);
   if (!found) throw missing(call);
@@ -94,7 +92,7 @@ export function systemView({ profile }: Core, call: Call): View {
   };
 }
 
-/** What the system takes on at its next boot. @throws {RedfishError} 404. */
+/** What the system takes on at its next boot. @throws {Refusal} 404. */
 export function settingsView({ profile }: Core, call: Call): View {
   const system = systemOf(call);
   return {
@@ -138,7 +136,7 @@ export function actionInfoView({ profile }: Core, call: Call): View {
   };
 }
 
-/** @throws {RedfishError} 404. */
+/** @throws {Refusal} 404. */
 export function requireManager({ profile }: Core, call: Call): void {
   if (call.params['manager'] !== profile.managerId) throw missing(call);
 }
@@ -169,7 +167,7 @@ export function managerView(core: Core, call: Call): View {
   };
 }
 
-/** The devices of the path's owner. @throws {RedfishError} 404. */
+/** The devices of the path's owner. @throws {Refusal} 404. */
 function devicesOf(core: Core, call: Call): readonly Media[] {
   if (core.profile.mediaAt === 'Systems') return systemOf(call).media;
   requireManager(core, call);
@@ -181,7 +179,7 @@ export function devicesView(core: Core, call: Call): View {
   return collection(call, 'VirtualMedia', paths);
 }
 
-/** @throws {RedfishError} 404. */
+/** @throws {Refusal} 404. */
 export function mediaOf(core: Core, call: Call): Media {
   const found = devicesOf(core, call).find(({ id }) => id === call.params['media']);
   if (!found) throw missing(call);

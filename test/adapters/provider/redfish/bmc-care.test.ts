@@ -28,7 +28,7 @@ test('a BMC that takes connections and answers nothing is told of, and left as i
   expect(counts(rack)).toEqual([1]);
   expect(rack.log.count('a BMC takes connections and answers nothing')).toBe(1);
   expect(restarts(rack)).toEqual([]);
-  await rack.fake.clearFaults();
+  rack.fake.clearFaults();
   await rack.after(10 * MINUTE);
   expect(counts(rack)).toEqual([1, 0]);
 });
@@ -101,7 +101,7 @@ test('where others begin to answer nothing it is the network, and none is restar
   expect(counts(rack)).toEqual([1]);
   expect(await failureOf(restart(rack))).toMatchObject({ kind: 'conflict', outcome: 'not-done' });
   expect(restarts(rack)).toEqual([]);
-  await rack.fake.clearFaults();
+  rack.fake.clearFaults();
   await rack.after(10 * MINUTE);
   await restart(rack);
   expect(restarts(rack)).toHaveLength(1);

@@ -14,7 +14,7 @@ import {
   type FishMachinesOptions,
 } from '../../../../emulators/redfish/machines/machines.ts';
 import { startRedfishEmulator } from '../../../../emulators/redfish/emulator.ts';
-import type { FaultRule } from '../../../../emulators/redfish/fault-rules.ts';
+import type { FaultRule } from '../../../../emulators/redfish/faults.ts';
 import type {
   BmcSnapshot,
   RedfishEmulator,
@@ -183,7 +183,7 @@ export async function startRack(options: RackOptions = {}) {
       sent('POST')
         .filter(({ route }) => route.endsWith('ComputerSystem.Reset'))
         .map(({ body }) => (body as { ResetType: string }).ResetType),
-    fault: (effect: FaultRule['effect'], rest: Omit<FaultRule, 'effect'> = {}) =>
+    fault: async (effect: FaultRule['effect'], rest: Omit<FaultRule, 'effect'> = {}) =>
       fake.addFault({ ...rest, effect }),
     system: () => fake.bmcs()[0]!.systems[0]!,
     /** On, with its operating system running. */

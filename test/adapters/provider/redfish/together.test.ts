@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { explain } from '../../../../src/domain/errors.ts';
-import type { FaultRule } from '../../../../emulators/redfish/fault-rules.ts';
+import type { FaultRule } from '../../../../emulators/redfish/faults.ts';
 import { startRack } from './stand.ts';
 
 test('two daemons on one rack: one request at a time and one session of each, however much is asked', async () => {
@@ -51,7 +51,7 @@ test('secrets are in no log, error or metric, whatever a BMC makes of them', asy
   for (const effect of effects) {
     await rack.fault(effect);
     await attempt(rack.reboot());
-    await rack.fake.clearFaults();
+    rack.fake.clearFaults();
   }
   rack.env['BMC_PASSWORD'] = 'another-password-0815';
   await rack.fault({ type: 'sessionsForgotten' });

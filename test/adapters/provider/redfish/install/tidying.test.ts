@@ -122,7 +122,7 @@ test('a creation that stopped before its power-on, and that nobody takes up, is 
   await rack.until(async () => (await rack.record()) === undefined);
   expect(rack.media()[0]!.image).toBe(null);
   expect(rack.system()).toMatchObject({ power: 'On', boot: { enabled: 'Disabled' } });
-  await rack.fake.clearFaults();
+  rack.fake.clearFaults();
   expect(await rack.create({}, OTHER)).toMatchObject({ id: 'system-1.33334444' });
 });
 
