@@ -1,4 +1,4 @@
-import type { Activity } from '../redfish/machines/activity.ts';
+import type { Activity } from '../kit/activity.ts';
 import type { Journal } from '../kit/journal.ts';
 import type { ManualClock } from '../kit/clock.ts';
 import type { Controls } from './admin.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createActivity } from '../redfish/machines/activity.ts';
+import { createActivity } from '../kit/activity.ts';
 import { createJournal } from '../kit/journal.ts';
 import { type ManualClock, realClock } from '../kit/clock.ts';
 import { createGenerator } from '../kit/random.ts';

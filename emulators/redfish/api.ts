@@ -22,7 +22,7 @@ export function apiOf(
   rack: Rack,
   bmcOf: (request: IncomingMessage) => Bmc,
 ): EmulatedApi<Call, FaultEffect> {
-  const { clock, profile } = rack;
+  const { clock, vendor } = rack;
   const messagesFor = (status: number, message: string) =>
     errorBody([{ name: NAMES[status] ?? 'GeneralError', args: [message] }]);
   return {
@@ -42,7 +42,7 @@ export function apiOf(
       const bmc = bmcOf(raw);
       if (isAway(bmc, clock.now())) return { status: 0, fate: 'dropped' };
       if (bmc.isHanging && method === 'GET') return { status: 0, fate: 'hung' };
-      if (!profile.trailingSlash || path.endsWith('/')) return undefined;
+      if (!vendor.trailingSlash || path.endsWith('/')) return undefined;
       const location = `${path}/${rawQuery === '' ? '' : `?${rawQuery}`}`;
       return { status: 308, headers: { location } };
     },
@@ -62,7 +62,7 @@ export function apiOf(
         path: occasion.path.replace(/\/$/, ''),
         body: jsonOf(occasion, messagesFor),
         time: (atMs) => new Date(atMs + offMs).toISOString(),
-        link: (path) => (profile.trailingSlash || path === ROOT ? `${path}/` : path),
+        link: (path) => (vendor.trailingSlash || path === ROOT ? `${path}/` : path),
       };
     },
   };

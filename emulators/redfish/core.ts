@@ -4,7 +4,7 @@ import type { Answer, Occasion } from '../kit/api.ts';
 import type { FaultEffect, Faults } from './faults.ts';
 import type { SystemHooks } from './options.ts';
 import type { Power, Timings } from './power.ts';
-import type { Profile } from './profiles.ts';
+import type { Vendor } from './vendors.ts';
 import type { Bmc } from './world.ts';
 
 export interface Credentials {
@@ -14,7 +14,7 @@ export interface Credentials {
 
 /** What every part of the emulator shares. */
 export interface Core {
-  readonly profile: Profile;
+  readonly vendor: Vendor;
   readonly bmcs: readonly Bmc[];
   readonly clock: EmulatorClock;
   readonly timings: Timings;
@@ -38,7 +38,7 @@ export interface Call extends Pick<Occasion<FaultEffect>, 'params' | 'headers' |
   readonly bmc: Bmc;
   /** A time, epoch ms, as this BMC's clock has it. */
   time(atMs: number): string;
-  /** A path as the profile writes links. */
+  /** A path as the vendor writes links. */
   link(path: string): string;
 }
 

@@ -11,9 +11,14 @@ import { type Certificate, issueCertificate } from './certificate.ts';
 import type { Call, Core, Rack } from './core.ts';
 import { type Door, openDoor } from './door.ts';
 import { type Fault, type FaultEffect, FAULTS } from './faults.ts';
-import type { BmcSnapshot, FishEntry, RedfishEmulator, RedfishEmulatorOptions } from './options.ts';
+import type {
+  BmcSnapshot,
+  RedfishEntry,
+  RedfishEmulator,
+  RedfishEmulatorOptions,
+} from './options.ts';
 import { createPower, REAL_TIMINGS } from './power.ts';
-import { PROFILES, RESET_TYPES } from './profiles.ts';
+import { VENDORS, RESET_TYPES } from './vendors.ts';
 import { liveSessions } from './resources/sessions.ts';
 import { systemPath } from './resources/views.ts';
 import { type Bmc, createWorld, type System } from './world.ts';
@@ -27,30 +32,24 @@ interface Place {
 
 /**
  * Starts an emulator of machines' BMCs, each behind a port of its own.
- * @throws {ZodError} a rule that cannot be understood. @throws {RangeError} the profile cannot have so
+ * @throws {ZodError} a rule that cannot be understood. @throws {RangeError} the vendor cannot have so
  *   many systems on so many BMCs. @throws {ListenError} an address cannot be listened on.
  */
 export async function startRedfishEmulator(
   options: RedfishEmulatorOptions,
 ): Promise<RedfishEmulator> {
-  const base = baseOf(options, FAULTS);
+  const places: Place[] = [];
+  const store = { faults: [], faultCount: 0, requestCount: 0 };
+  const base = baseOf(options, FAULTS, { store, changed: () => fitDoors(base, places) });
   const core = coreOf(options, base);
   const rack: Rack = { ...core, power: createPower(core) };
   const owners = new WeakMap<IncomingMessage, Bmc>();
   const api = apiOf(rack, (request) => owners.get(request)!);
   const app = createApi<Call, Fault['match'], FaultEffect>(api, base);
-  const places: Place[] = [];
-  const { known, ruled } = rulesOf(rack, places);
-  const parts = { form: FAULTS, api, known, ruled, settled: rack.power.settled };
-  const { requests, addFault, removeFault, clearFaults, ...others } = controlsOf(base, parts);
-  const fitDoors = () => {
-    for (const { bmc, door } of places) door.setOpen(!isInForce(rack, 'refuse', bmc));
-  };
+  const parts = { form: FAULTS, api, ...rulesOf(rack, places), settled: rack.power.settled };
+  const { requests, ...common } = controlsOf(base, parts);
   const controls = {
-    ...others,
-    addFault: followed(addFault, fitDoors),
-    removeFault: followed(removeFault, fitDoors),
-    clearFaults: followed(clearFaults, fitDoors),
+    ...common,
     bmcs: () => places.map((place) => snapshotOf(place, rack.clock.now())),
     reset: resetOf(rack),
   };
@@ -91,7 +90,7 @@ export async function startRedfishEmulator(
     const adminUrl = `${await listen(admin, at(rack.bmcs.length))}${ADMIN_PATH}`;
     return {
       ...{ ...controls, adminUrl, adminToken, credentials: core.credentials },
-      requests: (afterSeq) => requests(afterSeq) as readonly FishEntry[],
+      requests: (afterSeq) => requests(afterSeq) as readonly RedfishEntry[],
       close: async () => void (await (closing ??= close())),
     };
   } catch (error) {
@@ -99,14 +98,6 @@ export async function startRedfishEmulator(
     throw error;
   }
 }
-
-const followed =
-  <Args extends unknown[], Result>(act: (...args: Args) => Result, then: () => void) =>
-  (...args: Args): Result => {
-    const result = act(...args);
-    then();
-    return result;
-  };
 
 async function startSystems(
   { bmcs, hooks, power }: Rack,
@@ -127,18 +118,22 @@ function coreOf(
   { clock, faults, ids, log }: Base<Fault['match'], FaultEffect>,
 ): Core {
   const { systems = 1, bmcs = systems, hooks } = options;
-  const profile = PROFILES[options.profile ?? 'generic'];
+  const vendor = VENDORS[options.vendor ?? 'generic'];
   return {
-    ...{ profile, clock, faults, hooks, log },
-    bmcs: createWorld({ profile, systems, bmcs, ids, nowMs: clock.now() }),
-    timings: timingsOf(REAL_TIMINGS, options.pace, options.timings),
+    ...{ vendor, clock, faults, hooks, log },
+    bmcs: createWorld({ vendor, systems, bmcs, ids, nowMs: clock.now() }),
+    timings: timingsOf(REAL_TIMINGS, options.profile, options.timings),
     credentials: { username: 'admin', password: randomUUID() },
   };
 }
 
 /** Whether a rule holds for this BMC, without counting it. */
-const isInForce = ({ faults }: Core, type: FaultEffect['type'], { name }: Bmc): boolean =>
+const isInForce = ({ faults }: Pick<Core, 'faults'>, type: FaultEffect['type'], { name }: Bmc) =>
   faults.list().some(({ effect, match }) => effect.type === type && (match.bmc ?? name) === name);
+
+function fitDoors(core: Pick<Core, 'faults'>, places: readonly Place[]): void {
+  for (const { bmc, door } of places) door.setOpen(!isInForce(core, 'refuse', bmc));
+}
 
 /** What rules may name, and what happens to a BMC as soon as one comes into force. */
 function rulesOf({ bmcs, faults, power }: Rack, places: readonly Place[]) {
@@ -156,6 +151,7 @@ function rulesOf({ bmcs, faults, power }: Rack, places: readonly Place[]) {
     known: () => ({ bmc: bmcs.map(({ name }) => name), system: systems.map(({ name }) => name) }),
     ruled({ effect }: Fault) {
       bmcs.forEach(happen);
+      fitDoors({ faults }, places);
       if (effect.type === 'certificate') for (const { door } of places) door.cut();
     },
   };

@@ -1,10 +1,10 @@
 import type { EmulatorClock } from '../kit/clock.ts';
-import type { Emulator, EmulatorOptions, Profile as Pace } from '../kit/emulator.ts';
+import type { Emulator, EmulatorOptions, Profile } from '../kit/emulator.ts';
 import type { JournalEntry } from '../kit/journal.ts';
 import type { Credentials } from './core.ts';
 import type { Fault, FaultRule } from './faults.ts';
 import type { Boot, Timings } from './power.ts';
-import type { ProfileName, ResetType } from './profiles.ts';
+import type { VendorName, ResetType } from './vendors.ts';
 import type { Override, PowerState } from './world.ts';
 
 /**
@@ -16,8 +16,8 @@ export interface SystemHooks {
   assign?(system: SystemIdentity): Promise<void>;
   /** Power is gone, or the machine was reset: everything that ran on it is dead. */
   down(system: string): Promise<void>;
-  /** POST has ended and this is booted. Resolves when it runs, or when it is not there. */
-  boot(system: string, boot: Boot, machine: BootedMachine): Promise<BootEnd>;
+  /** POST has ended and this is booted. Resolves when it runs, or with `nothing`: there is nothing to boot. */
+  boot(system: string, boot: Boot, machine: BootedMachine): Promise<'nothing' | undefined>;
   /** Whether what runs heeds a graceful shutdown or restart. When absent: always. */
   heeds?(system: string): boolean;
   /** Resolves when nothing goes on by itself, but for what waits for the emulator's time. */
@@ -25,9 +25,6 @@ export interface SystemHooks {
   /** The emulator ends. */
   close?(): void;
 }
-
-/** `nothing`: there is nothing to boot, and the machine stays where it is. */
-export type BootEnd = 'nothing' | undefined;
 
 /** What software that was booted can do with its machine. */
 export interface BootedMachine {
@@ -50,12 +47,12 @@ export interface SystemIdentity {
 
 /** The others of several BMCs have the next ports, and the admin routes the one after these. */
 export interface RedfishEmulatorOptions extends EmulatorOptions<FaultRule> {
-  readonly profile?: ProfileName;
+  readonly vendor?: VendorName;
   /** Default 1. */
   readonly systems?: number;
   /** Default: one for each system. */
   readonly bmcs?: number;
-  readonly pace?: Pace;
+  readonly profile?: Profile;
   readonly timings?: Partial<Timings>;
   readonly hooks?: SystemHooks;
   /** Systems are on, and have booted their disks, when the emulator has started. Default false. */
@@ -84,13 +81,13 @@ export interface BmcSnapshot {
   readonly systems: readonly SystemSnapshot[];
 }
 
-export interface FishEntry extends JournalEntry {
+export interface RedfishEntry extends JournalEntry {
   readonly bmc: string;
   /** How the request showed who it is. */
   readonly auth: 'none' | 'basic' | 'session';
 }
 
-export interface RedfishEmulator extends Omit<Emulator<FaultRule, Fault, FishEntry>, 'url'> {
+export interface RedfishEmulator extends Omit<Emulator<FaultRule, Fault, RedfishEntry>, 'url'> {
   readonly credentials: Credentials;
   bmcs(): readonly BmcSnapshot[];
   /** What the host, or somebody at its button, does; no request is made. @throws {Error} unknown. */

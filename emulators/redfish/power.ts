@@ -1,5 +1,5 @@
 import type { Core } from './core.ts';
-import type { ResetType } from './profiles.ts';
+import type { ResetType } from './vendors.ts';
 import type { Bmc, System } from './world.ts';
 
 /** How long things take, milliseconds. */

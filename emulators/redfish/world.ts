@@ -1,5 +1,5 @@
 import type { Generator } from '../kit/random.ts';
-import { hasManySystems, type Profile } from './profiles.ts';
+import { hasManySystems, type Vendor } from './vendors.ts';
 
 export type PowerState = 'On' | 'Off' | 'PoweringOn' | 'PoweringOff';
 
@@ -75,25 +75,25 @@ export interface Bmc {
 }
 
 export interface Genesis {
-  readonly profile: Profile;
+  readonly vendor: Vendor;
   readonly systems: number;
   readonly bmcs: number;
   readonly ids: Generator;
   readonly nowMs: number;
 }
 
-/** The systems are dealt out evenly. @throws {RangeError} the profile cannot have so many on a BMC. */
-export function createWorld({ profile, systems, bmcs, ids, nowMs }: Genesis): readonly Bmc[] {
+/** The systems are dealt out evenly. @throws {RangeError} the vendor cannot have so many on a BMC. */
+export function createWorld({ vendor, systems, bmcs, ids, nowMs }: Genesis): readonly Bmc[] {
   if (bmcs > systems) throw new RangeError('there cannot be more BMCs than systems');
-  if (bmcs < systems && !hasManySystems(profile)) {
-    throw new RangeError('a BMC of this profile has one system: leave --bmcs out');
+  if (bmcs < systems && !hasManySystems(vendor)) {
+    throw new RangeError('a BMC of this vendor has one system: leave --bmcs out');
   }
   let dealt = 0;
   return Array.from({ length: bmcs }, (_, n) => {
     const share = Math.floor(((n + 1) * systems) / bmcs) - Math.floor((n * systems) / bmcs);
-    const media = profile.mediaAt === 'Managers' ? mediaOf(profile) : null;
+    const media = vendor.mediaAt === 'Managers' ? mediaOf(vendor) : null;
     const own = Array.from({ length: share }, (_none, k) =>
-      systemOf({ profile, ids, nowMs, media, name: `system-${++dealt}`, number: k + 1 }),
+      systemOf({ vendor, ids, nowMs, media, name: `system-${++dealt}`, number: k + 1 }),
     );
     return {
       name: `bmc-${n + 1}`,
@@ -111,16 +111,16 @@ export function createWorld({ profile, systems, bmcs, ids, nowMs }: Genesis): re
   });
 }
 
-interface NewSystem extends Pick<Genesis, 'profile' | 'ids' | 'nowMs'> {
+interface NewSystem extends Pick<Genesis, 'vendor' | 'ids' | 'nowMs'> {
   readonly media: readonly Media[] | null;
   readonly name: string;
   readonly number: number;
 }
 
-function systemOf({ profile, ids, nowMs, media, name, number }: NewSystem): System {
+function systemOf({ vendor, ids, nowMs, media, name, number }: NewSystem): System {
   return {
     name,
-    id: profile.systemId.replace('%', String(number)),
+    id: vendor.systemId.replace('%', String(number)),
     serial: ids.hex(10).toUpperCase(),
     uuid: ids.uuid(),
     mac: `02:${ids.hex(10).match(/../g)!.join(':')}`,
@@ -130,11 +130,11 @@ function systemOf({ profile, ids, nowMs, media, name, number }: NewSystem): Syst
     lastResetMs: nowMs,
     boot: { enabled: 'Disabled', target: 'None', mode: 'UEFI', httpBootUri: null },
     pendingBoot: null,
-    media: media ?? mediaOf(profile),
+    media: media ?? mediaOf(vendor),
   };
 }
 
-const mediaOf = ({ mediaDevices }: Profile): Media[] =>
+const mediaOf = ({ mediaDevices }: Vendor): Media[] =>
   mediaDevices.map((device) => ({ ...device, ...EMPTY_MEDIA }));
 
 const EMPTY_MEDIA = { image: null, writeProtected: true };

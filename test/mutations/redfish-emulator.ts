@@ -16,7 +16,7 @@ export const mutations = mutationsOf({
     'bmc-refusal-is-asked-again': '[-if (error instanceof SeedRefused) throw error;-]',
   },
   'emulators/redfish/resources/changes.ts test/emulators/redfish/behaviours.test.ts': {
-    'bmc-settings-are-optional': "[-'Boot' in input && profile.bootInSettings-]{+false+}",
+    'bmc-settings-are-optional': "[-'Boot' in input && vendor.bootInSettings-]{+false+}",
     'bmc-half-an-override': '[-name.startsWith(OVERRIDE)-]{+name === null+}',
   },
   'emulators/redfish/api.ts test/emulators/redfish/behaviours.test.ts': {

@@ -1,4 +1,4 @@
-import type { Activity } from '../../redfish/machines/activity.ts';
+import type { Activity } from '../../kit/activity.ts';
 import type { EmulatorClock } from '../../kit/clock.ts';
 import type { EmulatorLog } from '../../kit/log.ts';
 import type { Play, Played } from '../../hosts/commands.ts';

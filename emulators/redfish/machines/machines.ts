@@ -1,11 +1,11 @@
 import type { Network } from '../../kit/listen.ts';
 import type { SimulatedHosts } from '../../hosts/options.ts';
 import type { EmulatorLog } from '../../kit/log.ts';
-import type { BootedMachine, BootEnd, SystemHooks } from '../options.ts';
-import { createActivity } from './activity.ts';
+import type { BootedMachine, SystemHooks } from '../options.ts';
+import { createActivity } from '../../kit/activity.ts';
 import { type Asker, fetchSeed, report, seedOf, SeedRefused } from './seed.ts';
 
-export interface FishMachinesOptions {
+export interface RackMachinesOptions {
   /** Of nobody else; the machine behind a system has the system's name. */
   readonly hosts: Pick<SimulatedHosts, 'assign' | 'reinstalled' | 'up' | 'down' | 'isHanging'>;
   /** `authorized_keys` lines of the system that is on each disk at the start. When absent: none is. */
@@ -15,7 +15,7 @@ export interface FishMachinesOptions {
   readonly network?: Network;
 }
 
-export interface FishMachines {
+export interface RackMachines {
   readonly hooks: SystemHooks;
   /** Installations that put a system on the machine's disk, with one that was there at the start. */
   installs(system: string): number;
@@ -42,7 +42,7 @@ const REAL_INSTALL_MS = 240_000;
  * Machines behind the systems of an emulator: they boot their disks, and the installer that virtual
  * media or HTTP give them, which fetches its seed, installs, reports and reboots.
  */
-export function createFishMachines(options: FishMachinesOptions): FishMachines {
+export function createRackMachines(options: RackMachinesOptions): RackMachines {
   const { hosts, installed, log, network } = options;
   const machines = new Map<string, Machine>();
   const activity = createActivity();
@@ -86,8 +86,8 @@ export function createFishMachines(options: FishMachinesOptions): FishMachines {
     at.restart();
   }
 
-  async function bootDisk({ name, isInstalled }: Machine): Promise<BootEnd> {
-    if (!isInstalled) return 'nothing';
+  async function bootDisk({ name, isInstalled }: Machine) {
+    if (!isInstalled) return 'nothing' as const;
     await hosts.up(name);
     return undefined;
   }

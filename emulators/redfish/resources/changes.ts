@@ -1,7 +1,7 @@
 import type { Answer } from '../../kit/api.ts';
 import type { Call, Core, Rack } from '../core.ts';
 import { refusal, successBody } from '../messages.ts';
-import { MANAGER_RESETS, type Profile, type ResetType } from '../profiles.ts';
+import { MANAGER_RESETS, type Vendor, type ResetType } from '../vendors.ts';
 import type { Override } from '../world.ts';
 import { bodyOf, type Given, isObject, requireInput } from './input.ts';
 import { requireManager, settingsView, systemOf, systemView } from './views.ts';
@@ -19,9 +19,9 @@ function typeOf<T extends string>(call: Call, action: string, types: readonly T[
   return input['ResetType'] as T;
 }
 
-export function resetSystem({ profile, power }: Rack, call: Call): Answer {
+export function resetSystem({ vendor, power }: Rack, call: Call): Answer {
   const system = systemOf(call);
-  const type = typeOf(call, 'ComputerSystem.Reset', profile.resets);
+  const type = typeOf(call, 'ComputerSystem.Reset', vendor.resets);
   if (system.power === 'Off' && NEEDS_POWER.includes(type)) throw refusal(409, 'ResourceInUse');
   power.reset(call.bmc, system, type);
   return NO_CONTENT;
@@ -35,14 +35,14 @@ export function resetManager(rack: Rack, call: Call): Answer {
 }
 
 export function patchSystem(core: Core, call: Call): Answer {
-  const { profile } = core;
+  const { vendor } = core;
   const system = systemOf(call);
   const input = bodyOf(call);
-  if ('Boot' in input && profile.bootInSettings) {
+  if ('Boot' in input && vendor.bootInSettings) {
     throw refusal(400, 'OperationSupportedInFutureStateURI', 'Boot', call.link(`${call.path}/SD`));
   }
   const rules = { AssetTag: 'string', Boot: 'object' } as const;
-  requireChange(profile, { input, rules, shownAs: systemView(core, call) });
+  requireChange(vendor, { input, rules, shownAs: systemView(core, call) });
   const { AssetTag: tag, Boot: boot } = input;
   if (isObject(boot)) override(call, system.boot, boot);
   if (typeof tag === 'string') system.assetTag = tag.slice(0, call.strike('assetTag')?.length);
@@ -54,20 +54,20 @@ export function patchSettings(core: Core, call: Call): Answer {
   const system = systemOf(call);
   const input = bodyOf(call);
   const rules = { Boot: 'object' } as const;
-  requireChange(core.profile, { input, rules, shownAs: settingsView(core, call) });
+  requireChange(core.vendor, { input, rules, shownAs: settingsView(core, call) });
   const isPending = call.strike('override', ({ does }) => does === 'pending') !== undefined;
   if (isPending) system.pendingBoot ??= { ...system.boot };
   if (isObject(input['Boot'])) override(call, system.pendingBoot ?? system.boot, input['Boot']);
   return changed(core);
 }
 
-const changed = ({ profile }: Core): Answer =>
-  profile.patchStatus === 204 ? NO_CONTENT : { status: 200, body: successBody() };
+const changed = ({ vendor }: Core): Answer =>
+  vendor.patchStatus === 204 ? NO_CONTENT : { status: 200, body: successBody() };
 
 type Json = Readonly<Record<string, unknown>>;
 
 /** @throws {Refusal} 400: it is no change of the resource that is shown so. */
-function requireChange({ bootNeeds, bootTargets }: Profile, given: Given): void {
+function requireChange({ bootNeeds, bootTargets }: Vendor, given: Given): void {
   const { Boot: boot } = given.input;
   const ofBoot = (input: Json): Given => ({
     ...{ input, shownAs: given.shownAs!['Boot'] as Json, at: '/Boot' },

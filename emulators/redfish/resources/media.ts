@@ -18,7 +18,7 @@ const RULES: Rules = {
 };
 
 export function insertMedia(core: Core, call: Call): Answer {
-  const { mediaRefuses, mediaNeeds } = core.profile;
+  const { mediaRefuses, mediaNeeds } = core.vendor;
   const media = mediaOf(core, call);
   const input = bodyOf(call);
   const known = Object.entries(RULES).filter(([name]) => !mediaRefuses.includes(name));

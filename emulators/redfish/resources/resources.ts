@@ -12,15 +12,15 @@ const { ROOT } = views;
 const { SESSIONS } = sessions;
 const { TASKS, MONITORS } = tasks;
 
-/** All that the service has, at the places of its profile. */
-function resourcesOf({ profile }: Pick<Core, 'profile'>): readonly Resource[] {
+/** All that the service has, at the places of its vendor. */
+function resourcesOf({ vendor }: Pick<Core, 'vendor'>): readonly Resource[] {
   const system = `${ROOT}/Systems/{system}`;
   const manager = `${ROOT}/Managers/{manager}`;
-  const media = `${profile.mediaAt === 'Systems' ? system : manager}/VirtualMedia`;
+  const media = `${vendor.mediaAt === 'Systems' ? system : manager}/VirtualMedia`;
   const device = `${media}/{media}`;
   const action = `${device}/Actions/VirtualMedia`;
   const devices: Resource[] =
-    profile.mediaBy === 'patch'
+    vendor.mediaBy === 'patch'
       ? [{ path: device, GET: views.mediaView, PATCH: patchMedia }]
       : [
           { path: device, GET: views.mediaView },
@@ -34,8 +34,8 @@ function resourcesOf({ profile }: Pick<Core, 'profile'>): readonly Resource[] {
     { path: `${ROOT}/Systems`, GET: views.systemsView },
     { path: system, GET: views.systemView, PATCH: patchSystem },
     { path: `${system}/Actions/ComputerSystem.Reset`, POST: resetSystem },
-    ...(profile.resetsIn === 'actionInfo' ? [actionInfo] : []),
-    ...(profile.bootInSettings ? [settings] : []),
+    ...(vendor.resetsIn === 'actionInfo' ? [actionInfo] : []),
+    ...(vendor.bootInSettings ? [settings] : []),
     { path: `${ROOT}/Managers`, GET: views.managersView },
     { path: manager, GET: views.managerView },
     { path: `${manager}/Actions/Manager.Reset`, POST: resetManager },

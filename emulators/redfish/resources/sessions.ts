@@ -50,14 +50,14 @@ const viewOf = ({ credentials }: Core, call: Call, { id, createdMs }: Session) =
 });
 
 export function login(core: Core, call: Call): Answer {
-  const { profile, clock } = core;
+  const { vendor, clock } = core;
   const { bmc } = call;
   const input = bodyOf(call);
   const rules = { UserName: 'string', Password: 'string' } as const;
   requireInput({ input, rules, required: ['UserName', 'Password'] });
   const { UserName: username, Password: password } = input;
   requireCredentials(core, call.path, { username: String(username), password: String(password) });
-  if (liveSessions(bmc, clock.now()).size >= SESSIONS_MAX) throw refusal(503, profile.sessionsFull);
+  if (liveSessions(bmc, clock.now()).size >= SESSIONS_MAX) throw refusal(503, vendor.sessionsFull);
   const nowMs = clock.now();
   const session = {
     id: String(++bmc.lastId),

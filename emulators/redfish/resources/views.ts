@@ -1,6 +1,6 @@
 import type { Call, Core, View } from '../core.ts';
 import { refusal } from '../messages.ts';
-import { MANAGER_RESETS, type Profile } from '../profiles.ts';
+import { MANAGER_RESETS, type Vendor } from '../vendors.ts';
 import type { Media, System } from '../world.ts';
 
 export const ROOT = '/redfish/v1';
@@ -34,14 +34,14 @@ export function systemOf(call: Call): System {
 }
 
 export const systemPath = (id: string) => `${ROOT}/Systems/${id}`;
-export const managerPath = ({ managerId }: Profile) => `${ROOT}/Managers/${managerId}`;
+export const managerPath = ({ managerId }: Vendor) => `${ROOT}/Managers/${managerId}`;
 const OK = { State: 'Enabled', Health: 'OK' };
 
 export const rootView = (core: Core, call: Call): View => ({
   ...head(call, 'ServiceRoot.v1_9_0.ServiceRoot', 'RootService', 'Root Service'),
   RedfishVersion: '1.11.0',
   UUID: call.bmc.uuid,
-  Vendor: core.profile.vendor,
+  Vendor: core.vendor.manufacturer,
   Systems: ref(call, `${ROOT}/Systems`),
   Managers: ref(call, `${ROOT}/Managers`),
   SessionService: ref(call, `${ROOT}/SessionService`),
@@ -56,7 +56,7 @@ export const systemsView = (_core: Core, call: Call): View =>
     call.bmc.systems.map(({ id }) => systemPath(id)),
   );
 
-export function systemView({ profile }: Core, call: Call): View {
+export function systemView({ vendor }: Core, call: Call): View {
   const system = systemOf(call);
   const swapped = call.strike('bladeSwapped');
   const shown = call.strike('powerState');
@@ -65,10 +65,10 @@ export function systemView({ profile }: Core, call: Call): View {
   return {
     ...head(call, 'ComputerSystem.v1_13_0.ComputerSystem', system.id, system.name),
     SystemType: 'Physical',
-    Manufacturer: profile.vendor,
-    Model: profile.model,
+    Manufacturer: vendor.manufacturer,
+    Model: vendor.model,
     // Of a Dell it is the service tag; the serial number is that of its board.
-    SKU: profile.vendor === 'Dell' ? serial.slice(0, 7) : null,
+    SKU: vendor.manufacturer === 'Dell' ? serial.slice(0, 7) : null,
     SerialNumber: serial,
     UUID: swapped?.uuid ?? system.uuid,
     AssetTag: system.assetTag,
@@ -79,30 +79,30 @@ export function systemView({ profile }: Core, call: Call): View {
       LastState: system.progress.state,
       LastStateTime: call.time(system.progress.atMs),
     },
-    Boot: bootView(profile, system),
-    ...(profile.bootInSettings && {
+    Boot: bootView(vendor, system),
+    ...(vendor.bootInSettings && {
       '@Redfish.Settings': {
         '@odata.type': '#Settings.v1_3_0.Settings',
         SettingsObject: ref(call, `${path}/SD`),
       },
     }),
-    Actions: { '#ComputerSystem.Reset': resetAction(profile, call, path) },
-    ...(profile.mediaAt === 'Systems' && { VirtualMedia: ref(call, `${path}/VirtualMedia`) }),
-    Links: { ManagedBy: [ref(call, managerPath(profile))] },
+    Actions: { '#ComputerSystem.Reset': resetAction(vendor, call, path) },
+    ...(vendor.mediaAt === 'Systems' && { VirtualMedia: ref(call, `${path}/VirtualMedia`) }),
+    Links: { ManagedBy: [ref(call, managerPath(vendor))] },
   };
 }
 
 /** What the system takes on at its next boot. @throws {Refusal} 404. */
-export function settingsView({ profile }: Core, call: Call): View {
+export function settingsView({ vendor }: Core, call: Call): View {
   const system = systemOf(call);
   return {
     ...head(call, 'ComputerSystem.v1_13_0.ComputerSystem', 'SD', 'Pending settings'),
-    Boot: bootView(profile, { boot: system.pendingBoot ?? system.boot }),
+    Boot: bootView(vendor, { boot: system.pendingBoot ?? system.boot }),
   };
 }
 
-function bootView(profile: Profile, { boot }: Pick<System, 'boot'>): View {
-  const { bootTargets, bootTargetsTold } = profile;
+function bootView(vendor: Vendor, { boot }: Pick<System, 'boot'>): View {
+  const { bootTargets, bootTargetsTold } = vendor;
   return {
     BootSourceOverrideEnabled: boot.enabled,
     BootSourceOverrideTarget: boot.target,
@@ -112,23 +112,23 @@ function bootView(profile: Profile, { boot }: Pick<System, 'boot'>): View {
   };
 }
 
-function resetAction(profile: Profile, call: Call, path: string): View {
+function resetAction(vendor: Vendor, call: Call, path: string): View {
   const target = { target: call.link(`${path}/Actions/ComputerSystem.Reset`) };
-  if (profile.resetsIn === 'actionInfo') {
+  if (vendor.resetsIn === 'actionInfo') {
     return { ...target, '@Redfish.ActionInfo': call.link(`${path}/ResetActionInfo`) };
   }
-  const allowed = resetsShown(profile, call);
+  const allowed = resetsShown(vendor, call);
   return { ...target, ...(allowed && { 'ResetType@Redfish.AllowableValues': allowed }) };
 }
 
-function resetsShown(profile: Profile, call: Call): readonly string[] | null {
+function resetsShown(vendor: Vendor, call: Call): readonly string[] | null {
   const fault = call.strike('allowableValues');
-  return fault ? fault.values : profile.resets;
+  return fault ? fault.values : vendor.resets;
 }
 
-export function actionInfoView({ profile }: Core, call: Call): View {
+export function actionInfoView({ vendor }: Core, call: Call): View {
   systemOf(call);
-  const allowed = resetsShown(profile, call);
+  const allowed = resetsShown(vendor, call);
   const parameter = { Name: 'ResetType', Required: true, DataType: 'String' };
   return {
     ...head(call, 'ActionInfo.v1_1_2.ActionInfo', 'ResetActionInfo', 'Reset Action Info'),
@@ -137,26 +137,26 @@ export function actionInfoView({ profile }: Core, call: Call): View {
 }
 
 /** @throws {Refusal} 404. */
-export function requireManager({ profile }: Core, call: Call): void {
-  if (call.params['manager'] !== profile.managerId) throw missing(call);
+export function requireManager({ vendor }: Core, call: Call): void {
+  if (call.params['manager'] !== vendor.managerId) throw missing(call);
 }
 
-export const managersView = ({ profile }: Core, call: Call): View =>
-  collection(call, 'Manager', [managerPath(profile)]);
+export const managersView = ({ vendor }: Core, call: Call): View =>
+  collection(call, 'Manager', [managerPath(vendor)]);
 
 export function managerView(core: Core, call: Call): View {
-  const { profile, clock } = core;
+  const { vendor, clock } = core;
   requireManager(core, call);
-  const path = managerPath(profile);
+  const path = managerPath(vendor);
   return {
-    ...head(call, 'Manager.v1_11_0.Manager', profile.managerId, 'Manager'),
+    ...head(call, 'Manager.v1_11_0.Manager', vendor.managerId, 'Manager'),
     ManagerType: 'BMC',
-    FirmwareVersion: profile.firmware,
+    FirmwareVersion: vendor.firmware,
     UUID: call.bmc.uuid,
     DateTime: call.time(clock.now()),
     PowerState: 'On',
     Status: OK,
-    ...(profile.mediaAt === 'Managers' && { VirtualMedia: ref(call, `${path}/VirtualMedia`) }),
+    ...(vendor.mediaAt === 'Managers' && { VirtualMedia: ref(call, `${path}/VirtualMedia`) }),
     Actions: {
       '#Manager.Reset': {
         target: call.link(`${path}/Actions/Manager.Reset`),
@@ -169,7 +169,7 @@ export function managerView(core: Core, call: Call): View {
 
 /** The devices of the path's owner. @throws {Refusal} 404. */
 function devicesOf(core: Core, call: Call): readonly Media[] {
-  if (core.profile.mediaAt === 'Systems') return systemOf(call).media;
+  if (core.vendor.mediaAt === 'Systems') return systemOf(call).media;
   requireManager(core, call);
   return call.bmc.systems[0]?.media ?? [];
 }
@@ -199,7 +199,7 @@ export function mediaView(core: Core, call: Call): View {
     Inserted: image !== null,
     ConnectedVia: image === null ? 'NotConnected' : 'URI',
     WriteProtected: media.writeProtected,
-    ...(core.profile.mediaBy === 'action' && {
+    ...(core.vendor.mediaBy === 'action' && {
       Actions: {
         '#VirtualMedia.InsertMedia': action('InsertMedia'),
         '#VirtualMedia.EjectMedia': action('EjectMedia'),

@@ -54,7 +54,7 @@ def refused(act):
 
 
 def play(bmc):
-    login = auth.SessionAuth("admin", os.environ["FAKEFISH_PASSWORD_" + bmc["name"]])
+    login = auth.SessionAuth("admin", os.environ["BMC_PASSWORD_" + bmc["name"]])
     root = sushy.Sushy(bmc["url"], auth=login, verify=bmc["ca"])
     [path] = root.get_system_collection().members_identities
     system = root.get_system(path)

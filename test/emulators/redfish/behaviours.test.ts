@@ -1,21 +1,13 @@
 import { expect, test } from 'vitest';
 import type { Boot } from '../../../emulators/redfish/power.ts';
-import { PROFILE_NAMES, type ProfileName } from '../../../emulators/redfish/profiles.ts';
+import { VENDOR_NAMES, type VendorName } from '../../../emulators/redfish/vendors.ts';
 import { testRows } from '../../support/rows.ts';
-import {
-  type Asked,
-  messagesOf,
-  type Reply,
-  ROOT,
-  SESSIONS,
-  START_MS,
-  startFish,
-} from './harness.ts';
+import { type Asked, messagesOf, type Reply, ROOT, SESSIONS, startBmcs } from './harness.ts';
 import { faultsOfError } from './standard.ts';
 
 const IMAGE = 'https://images.test/installer.iso';
 const VM = 'VirtualMedia';
-const PLACES: Readonly<Record<ProfileName, readonly [system: string, disc: string]>> = {
+const PLACES: Readonly<Record<VendorName, readonly [system: string, disc: string]>> = {
   generic: ['Systems/1', `Managers/BMC/${VM}/Cd`],
   idrac9: ['Systems/System.Embedded.1', `Systems/System.Embedded.1/${VM}/1`],
   idrac10: ['Systems/System.Embedded.1', `Systems/System.Embedded.1/${VM}/1`],
@@ -29,8 +21,8 @@ const PLACES: Readonly<Record<ProfileName, readonly [system: string, disc: strin
 };
 const actionOf = (path: string, name: string) =>
   path.endsWith('/') ? `${path}Actions/${name}/` : `${path}/Actions/${name}`;
-function placesOf(profile: ProfileName) {
-  const [system, disc] = PLACES[profile].map((place) => `${ROOT}/${place}`) as [string, string];
+function placesOf(vendor: VendorName) {
+  const [system, disc] = PLACES[vendor].map((place) => `${ROOT}/${place}`) as [string, string];
   return {
     ...{ system, disc },
     reset: actionOf(system, 'ComputerSystem.Reset'),
@@ -48,7 +40,7 @@ const none = { auth: 'none' } as const;
 const headers = (name: string, value: string) => ({ headers: { [name]: value } });
 
 /** A request, its status and messages, the body that is sent, and whatever else. */
-type Row = [profile: ProfileName, ask: string, answer: string, body?: unknown, more?: Asked];
+type Row = [vendor: VendorName, ask: string, answer: string, body?: unknown, more?: Asked];
 const ANSWERS: readonly Row[] = [
   ['generic', `GET ${ROOT}/`, '200', undefined, none],
   ['generic', 'GET {system}', '401 NoValidSession', undefined, none],
@@ -98,12 +90,12 @@ const ANSWERS: readonly Row[] = [
 ];
 
 /** No row changes anything: the emulators of the table are made once. */
-const shared: Partial<Record<ProfileName, ReturnType<typeof startFish>>> = {};
+const shared: Partial<Record<VendorName, ReturnType<typeof startBmcs>>> = {};
 
-testRows(ANSWERS)('%s answers %s with %s', async (profile, asked, answer, body, more = {}) => {
-  const { ask, system } = await (shared[profile] ??= startFish({ profile }));
+testRows(ANSWERS)('%s answers %s with %s', async (vendor, asked, answer, body, more = {}) => {
+  const { ask, system } = await (shared[vendor] ??= startBmcs({ vendor }));
   const before = await system();
-  const places: Readonly<Record<string, string>> = placesOf(profile);
+  const places: Readonly<Record<string, string>> = placesOf(vendor);
   const filled = asked.replaceAll(/\{(\w+)\}/g, (_, name: string) => places[name]!);
   const [method, path] = filled.split(' ') as [string, string];
   const reply = await ask(method, path, { body, ...more });
@@ -122,12 +114,12 @@ function recorder() {
   return { boots, hooks };
 }
 
-testRows(PROFILE_NAMES)('%s has one disc in a drive, and boots it', async (profile) => {
+testRows(VENDOR_NAMES)('%s has one disc in a drive, and boots it', async (vendor) => {
   const { boots, hooks } = recorder();
-  const { ask, start } = await startFish({ profile, hooks });
-  const { system, disc, insert, eject } = placesOf(profile);
-  const isPatched = profile === 'lenovo';
-  const login = profile === 'dgx' ? { UserName: 'none', Password: 'none' } : {};
+  const { ask, start } = await startBmcs({ vendor, hooks });
+  const { system, disc, insert, eject } = placesOf(vendor);
+  const isPatched = vendor === 'lenovo';
+  const login = vendor === 'dgx' ? { UserName: 'none', Password: 'none' } : {};
   const put = {
     Image: IMAGE,
     ...login,
@@ -143,9 +135,9 @@ testRows(PROFILE_NAMES)('%s has one disc in a drive, and boots it', async (profi
     expect((await ask('GET', disc)).body).toMatchObject(shown);
   }
   expect(statuses).toEqual(isPatched ? [200, 409, 200, 200] : [204, 409, 204, 204]);
-  const target = profile === 'supermicro' ? 'UsbCd' : 'Cd';
+  const target = vendor === 'supermicro' ? 'UsbCd' : 'Cd';
   const wanted = { ...ONCE, BootSourceOverrideTarget: target, BootSourceOverrideMode: 'UEFI' };
-  const place = profile === 'ami' ? `${system}/SD` : system;
+  const place = vendor === 'ami' ? `${system}/SD` : system;
   expect((await ask('PATCH', place, { body: boot(wanted) })).status).toBeLessThan(300);
   expect((await ask('GET', system)).body['Boot']).toMatchObject(wanted);
   await start();
@@ -172,7 +164,7 @@ const STORIES: readonly [from: 'on' | 'off', resets: string, ...[ms: number, sho
 ];
 
 testRows(STORIES)('plays from %s: %s', async (from, resets, ...steps) => {
-  const { fake, reset, start, system } = await startFish();
+  const { fake, reset, start, system } = await startBmcs();
   if (from === 'on') await start();
   for (const type of resets.split(' ')) expect((await reset(type)).status).toBe(204);
   for (const step of steps) {
@@ -187,7 +179,7 @@ testRows(STORIES)('plays from %s: %s', async (from, resets, ...steps) => {
 
 test('an override for one time is used up by the boot, a continuous one is not', async () => {
   const { boots, hooks } = recorder();
-  const { fake, override, start, system } = await startFish({ hooks });
+  const { fake, override, start, system } = await startBmcs({ hooks });
   await override({ ...ONCE, ...PXE });
   await start();
   const over = { BootSourceOverrideEnabled: 'Disabled', BootSourceOverrideTarget: 'None' };
@@ -209,8 +201,8 @@ test('an override for one time is used up by the boot, a continuous one is not',
 
 test('the host is told of every boot and every end, one after another, and its error ends nothing', async () => {
   const told: string[] = [];
-  const { fake, reset, system } = await startFish({
-    pace: 'fast',
+  const { fake, reset, system } = await startBmcs({
+    profile: 'fast',
     hooks: {
       down: async (name) => void told.push(`${name} down`),
       boot: async (name) => {
@@ -231,7 +223,7 @@ test('the host is told of every boot and every end, one after another, and its e
 });
 
 test('a BMC restarts: nobody, then the root alone, then all; its systems go on', async () => {
-  const { fake, ask, login, path, start } = await startFish();
+  const { fake, ask, login, path, start } = await startBmcs();
   await start();
   await login();
   const body = { ResetType: 'ForceRestart' };
@@ -249,7 +241,7 @@ test('a BMC restarts: nobody, then the root alone, then all; its systems go on',
 });
 
 test('a session is shown, used and ended; a use keeps it, and there is room for sixteen', async () => {
-  const { fake, ask, login } = await startFish();
+  const { fake, ask, login } = await startBmcs();
   const made = await login();
   for (let n = 1; n < 16; n++) expect((await login()).status).toBe(201);
   expect(answerOf(await login())).toBe('503 SessionLimitExceeded');
@@ -269,7 +261,7 @@ test('a session is shown, used and ended; a use keeps it, and there is room for 
 });
 
 test('a change with the ETag of what was seen is made, with that of something older refused', async () => {
-  const { ask, path, system } = await startFish();
+  const { ask, path, system } = await startBmcs();
   const { etag = '' } = (await ask('GET', path)).headers;
   expect(etag).toMatch(/^"\w+"$/);
   const change = async (tag: string) =>
@@ -279,7 +271,7 @@ test('a change with the ETag of what was seen is made, with that of something ol
 });
 
 test('systems are dealt out to BMCs, and a rule strikes the BMC and the system that it names', async () => {
-  const { fake, ask, fault } = await startFish({ systems: 3, bmcs: 2 });
+  const { fake, ask, fault } = await startBmcs({ systems: 3, bmcs: 2 });
   const names = fake.bmcs().map(({ systems }) => systems.map(({ name }) => name));
   expect(names).toEqual([['system-1'], ['system-2', 'system-3']]);
   await fault({ type: 'status', code: 500 }, { match: { bmc: 'bmc-1' } });
@@ -294,7 +286,7 @@ testRows([
   [{ match: { system: 'system-9' }, effect: { type: 'noToken' } }, /no system/],
   [{ match: { nth: 2 }, effect: { type: 'refuse' } }, /match by bmc alone/],
 ])('a rule that could never strike is refused: %j', async (rule, message) => {
-  const { fake } = await startFish();
+  const { fake } = await startBmcs();
   expect(() => fake.addFault(rule as never)).toThrow(message);
   expect(fake.faults()).toEqual([]);
 });

@@ -11,7 +11,7 @@ import type {
 } from '../../../emulators/redfish/options.ts';
 import { createManualClock } from '../../../emulators/kit/clock.ts';
 
-export const START_MS = Date.UTC(2026, 0, 1);
+const START_MS = Date.UTC(2026, 0, 1);
 export const ROOT = '/redfish/v1';
 export const SESSIONS = `${ROOT}/SessionService/Sessions`;
 
@@ -41,7 +41,7 @@ const json = (value: string): Record<string, unknown> => {
 };
 
 /** An emulator in time that stands still, and a client of it. */
-export async function startFish(options: Partial<RedfishEmulatorOptions> = {}) {
+export async function startBmcs(options: Partial<RedfishEmulatorOptions> = {}) {
   const fake = await startRedfishEmulator({
     listen: { host: '127.0.0.1', port: 0 },
     clock: createManualClock(START_MS),
@@ -95,7 +95,7 @@ function clientOf(fake: RedfishEmulator) {
   return { ask, fault, path, reset, login, system, override, start };
 }
 
-export type Fish = Awaited<ReturnType<typeof startFish>>;
+export type Bmcs = Awaited<ReturnType<typeof startBmcs>>;
 
 /** The last parts of the message ids of a refusal. */
 export const messagesOf = ({ body }: Reply): string[] => {

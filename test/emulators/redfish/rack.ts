@@ -7,9 +7,9 @@ import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { createSimulatedHosts } from '../../../emulators/hosts/simulated-hosts.ts';
 import { listenAt } from '../../../emulators/kit/listen.ts';
-import { createFishMachines } from '../../../emulators/redfish/machines/machines.ts';
+import { createRackMachines } from '../../../emulators/redfish/machines/machines.ts';
 import { key } from '../hosts/stand.ts';
-import { startFish } from './harness.ts';
+import { startBmcs } from './harness.ts';
 
 /** An emulator with machines behind its systems. */
 export async function startRack({ systems = 1, installed = false } = {}) {
@@ -18,20 +18,20 @@ export async function startRack({ systems = 1, installed = false } = {}) {
     ...{ dir, log: silentLog, random: systemRandom, light: true, throwaway: true },
   });
   onTestFinished(() => hosts.close().then(() => rm(dir, { recursive: true, force: true })));
-  const machines = createFishMachines({
+  const machines = createRackMachines({
     ...{ hosts, log: silentLog },
     ...(installed && { installed: [key.publicLine] }),
   });
   const { hooks } = machines;
-  const fish = await startFish({ hooks, startsOn: installed, systems, bmcs: 1 });
+  const bmcs = await startBmcs({ hooks, startsOn: installed, systems, bmcs: 1 });
   const host = (name = 'system-1') => hosts.list().find(({ deviceId }) => deviceId === name)!;
   const installs = () => machines.installs('system-1');
   /** The next boot is that of an installer. */
   const installFrom = async (HttpBootUri: string) => {
     const target = { BootSourceOverrideTarget: 'UefiHttp', HttpBootUri };
-    await fish.override({ BootSourceOverrideEnabled: 'Once', ...target });
+    await bmcs.override({ BootSourceOverrideEnabled: 'Once', ...target });
   };
-  return { ...fish, hosts, host, installs, installFrom };
+  return { ...bmcs, hosts, host, installs, installFrom };
 }
 
 const TOKEN = 'abcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrst';

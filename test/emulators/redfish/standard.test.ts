@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { PROFILE_NAMES } from '../../../emulators/redfish/profiles.ts';
-import { type Fish, ROOT, startFish } from './harness.ts';
+import { VENDOR_NAMES } from '../../../emulators/redfish/vendors.ts';
+import { type Bmcs, ROOT, startBmcs } from './harness.ts';
 import { faultsOfResource } from './standard.ts';
 import { testRows } from '../../support/rows.ts';
 
@@ -16,7 +16,7 @@ const linksIn = (value: unknown): string[] => {
 };
 
 /** What is wrong with all that links lead to. */
-async function faultsOfAll({ ask }: Fish, token: string) {
+async function faultsOfAll({ ask }: Bmcs, token: string) {
   const seen = new Set<string>();
   const schemas = new Set<string>();
   const faults: string[] = [];
@@ -40,11 +40,11 @@ const ALWAYS = [
   ...['ServiceRoot', 'SessionService', 'TaskService'],
 ].toSorted();
 
-testRows(PROFILE_NAMES)('every resource of %s is as the schemas have it', async (profile) => {
-  const fish = await startFish({ profile });
-  const { ask, fake, fault, login, path, start } = fish;
+testRows(VENDOR_NAMES)('every resource of %s is as the schemas have it', async (vendor) => {
+  const bmcs = await startBmcs({ vendor });
+  const { ask, fake, fault, login, path, start } = bmcs;
   await start();
-  const end = profile === 'ilo5' ? '/' : '';
+  const end = vendor === 'ilo5' ? '/' : '';
   const made = await login(end);
   const auth = { token: String(made.headers['x-auth-token']) };
   expect(faultsOfResource(made.body, String(made.headers.location))).toEqual([]);
@@ -52,15 +52,15 @@ testRows(PROFILE_NAMES)('every resource of %s is as the schemas have it', async 
   const begun = await ask('PATCH', `${path}${end}`, { body: { AssetTag: 'A1' }, auth });
   expect(begun.status).toBe(202);
   await fake.advance(5_000);
-  const { faults, schemas } = await faultsOfAll(fish, auth.token);
-  const isOwn = (one: string) => profile.startsWith('supermicro') && OWN_WORDS.test(one);
+  const { faults, schemas } = await faultsOfAll(bmcs, auth.token);
+  const isOwn = (one: string) => vendor.startsWith('supermicro') && OWN_WORDS.test(one);
   expect(faults.filter((one) => !isOwn(one))).toEqual([]);
-  const more = profile === 'openbmc' ? ['ActionInfo'] : [];
+  const more = vendor === 'openbmc' ? ['ActionInfo'] : [];
   expect([...schemas].toSorted()).toEqual([...more, ...ALWAYS].toSorted());
 });
 
 test('what the standard does not know is found', async () => {
-  const { ask, path } = await startFish();
+  const { ask, path } = await startBmcs();
   const { body } = await ask('GET', path);
   const spoiled = { ...body, PowerState: 'Warm', Colour: 'red', Name: undefined };
   expect(faultsOfResource(spoiled, path).map((fault) => fault.slice(path.length))).toEqual([

@@ -20,7 +20,7 @@ async function hang(rack: Rack, bmc: string) {
 }
 
 test('a BMC that takes connections and answers nothing is told of, and left as it is', async () => {
-  const rack = await startRack({ fish: { systems: 2 } });
+  const rack = await startRack({ systems: 2 });
   await rack.prepare();
   await rack.after(2 * MINUTE);
   await hang(rack, 'bmc-1');
@@ -95,7 +95,7 @@ test('where it is not allowed nothing is told of controllers', async () => {
 });
 
 test('where others begin to answer nothing it is the network, and none is restarted', async () => {
-  const rack = await hung({ fish: { systems: 3 }, ...MAY });
+  const rack = await hung({ systems: 3, ...MAY });
   await hang(rack, 'bmc-2');
   await rack.after(10 * MINUTE);
   expect(counts(rack)).toEqual([1]);

@@ -67,7 +67,7 @@ test('a silent machine behind a BMC that hangs: the BMC is restarted, then the m
 
 test('a machine that hangs, and whose BMC is well, is forced two minutes after the graceful reboot', async () => {
   const hooks = { down: async () => undefined, boot: async () => undefined, heeds: () => false };
-  const rack = await startRack({ fish: { hooks }, ...options });
+  const rack = await startRack({ hooks, ...options });
   await rack.prepare();
   await rack.boot();
   await recovered(rack, () => rack.resets().includes('ForceRestart'));

@@ -39,7 +39,7 @@ test.each([
 });
 
 test('vector 2: where a BMC has two systems and none is named, nothing is changed, and all is listed', async () => {
-  const rack = await startRack({ fish: { systems: 2, bmcs: 1 }, others: [] });
+  const rack = await startRack({ systems: 2, bmcs: 1, others: [] });
   const [first] = entriesOf(rack.fake, () => ({ System: undefined }));
   rack.page.text = JSON.stringify([first]);
   for (const change of [() => rack.reboot(), () => rack.power('on')]) {
@@ -56,7 +56,7 @@ test('vector 24: BMCs that are not there leave a listing complete, with unknown 
     Addr: `127.0.1.${n + 1}`,
     Bmc: `https://127.0.1.${n + 1}:1`,
   }));
-  const rack = await startRack({ fish: { systems: 35, bmcs: 1 }, others });
+  const rack = await startRack({ systems: 35, bmcs: 1, others });
   await rack.prepare();
   await rack.after(70_000);
   const seq = rack.fake.requests().at(-1)!.seq;
@@ -182,7 +182,7 @@ test('power states are read again each period, and too old ones are unknown', as
 });
 
 test('a list that became bad leaves the last good one, and machines that left it are logged out', async () => {
-  const rack = await startRack({ fish: { systems: 2 }, settings: { refresh: '1m' } });
+  const rack = await startRack({ systems: 2, settings: { refresh: '1m' } });
   await rack.get('system-1');
   await rack.get('system-2');
   rack.page.text = 'nothing';

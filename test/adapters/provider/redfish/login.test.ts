@@ -39,7 +39,7 @@ test('vector 4: a session that the BMC forgot is replaced by one, and the reques
 });
 
 test('vector 5: a refused login is not tried again before its pause is over, or the secret is another', async () => {
-  const rack = await startRack({ password: 'wrong-password' });
+  const rack = await startRack({ secret: 'wrong-password' });
   expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'auth' });
   const { length } = rack.fake.requests();
   expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'auth' });
@@ -53,7 +53,7 @@ test('vector 5: a refused login is not tried again before its pause is over, or 
 });
 
 test('vector 5: a changed secret ends the pause at once', async () => {
-  const rack = await startRack({ password: 'wrong-password', settings: { auth: 'basic' } });
+  const rack = await startRack({ secret: 'wrong-password', settings: { auth: 'basic' } });
   expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'auth' });
   rack.env['BMC_PASSWORD'] = rack.fake.credentials.password;
   await rack.power('off');
@@ -92,7 +92,7 @@ test('vector 7: a login without a token: Basic, or an end to it', async () => {
 });
 
 test('vector 35: stop ends three sessions by three requests', async () => {
-  const rack = await startRack({ fish: { systems: 3 } });
+  const rack = await startRack({ systems: 3 });
   for (const id of ['system-1', 'system-2', 'system-3']) await rack.get(id);
   expect(rack.fake.bmcs().map(({ sessions }) => sessions)).toEqual([1, 1, 1]);
   const startMs = rack.clock.monotonic();

@@ -7,7 +7,7 @@ const USUAL = 'ForceRestart';
 const RESET = '/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset';
 
 test('vector 8: a graceful reboot where only a forced one is allowed says so', async () => {
-  const rack = await startRack({ fish: { profile: 'idrac9' } });
+  const rack = await startRack({ vendor: 'idrac9' });
   await rack.boot();
   const { operationRef } = await rack.reboot();
   expect(operationRef).toMatch(/^ForceRestart system-1 2026-/);
@@ -36,8 +36,8 @@ testRows([
   ],
   ['the usual, where nothing tells what is allowed', 'generic', ofReset(null), 'graceful', USUAL],
   ['the usual, where the list of what is allowed is not there', 'openbmc', NO_INFO, 'force', USUAL],
-] as const)('sends %s', async (_, profile, fault, mode, expected) => {
-  const rack = await startRack({ fish: { profile } });
+] as const)('sends %s', async (_, vendor, fault, mode, expected) => {
+  const rack = await startRack({ vendor });
   await rack.boot();
   await rack.fault(...fault);
   await rack.reboot(mode);
@@ -52,7 +52,7 @@ test('a reset that is not there is no machine that is gone', async () => {
 });
 
 test('a type that is listed and fails is not asked for again; the next one is', async () => {
-  const rack = await startRack({ fish: { profile: 'idrac9' } });
+  const rack = await startRack({ vendor: 'idrac9' });
   await rack.boot();
   const values = ['On', 'ForceOff', 'GracefulRestart', 'ForceRestart'];
   await rack.fault({ type: 'allowableValues', values });
@@ -174,7 +174,7 @@ test('D5: an override that sushy-tools has is cleared by a target, before a rebo
 });
 
 test('vector 17: an override that only the settings for the next boot show is cleared there', async () => {
-  const rack = await startRack({ fish: { profile: 'ami' } });
+  const rack = await startRack({ vendor: 'ami' });
   await rack.boot();
   await rack.fault({ type: 'override', does: 'pending' });
   const boot = { BootSourceOverrideEnabled: 'Once', BootSourceOverrideMode: 'UEFI', ...PXE };
@@ -193,7 +193,7 @@ test('vector 17: an override that only the settings for the next boot show is cl
 });
 
 test('vector 20: a BMC that changes no override during POST is asked again after 5 s and 10 s', async () => {
-  const rack = await startRack({ fish: { profile: 'ilo5' } });
+  const rack = await startRack({ vendor: 'ilo5' });
   await rack.boot();
   const boot = { BootSourceOverrideEnabled: 'Continuous', BootSourceOverrideTarget: 'Pxe' };
   await rack.raw.ask('PATCH', `${rack.path}/`, { body: { Boot: boot } });

@@ -10,8 +10,8 @@ import { redfishDriver } from '../../../../src/adapters/provider/redfish/driver.
 import type { Settings } from '../../../../src/adapters/provider/redfish/settings.ts';
 import { listenAt } from '../../../../emulators/kit/listen.ts';
 import {
-  createFishMachines,
-  type FishMachinesOptions,
+  createRackMachines,
+  type RackMachinesOptions,
 } from '../../../../emulators/redfish/machines/machines.ts';
 import { startRedfishEmulator } from '../../../../emulators/redfish/emulator.ts';
 import type { FaultRule } from '../../../../emulators/redfish/faults.ts';
@@ -31,8 +31,7 @@ import { driverContext } from '../driver-stand.ts';
 
 const START_MS = Date.parse('2026-08-01T10:00:00Z');
 
-export interface RackOptions {
-  readonly fish?: Partial<RedfishEmulatorOptions>;
+export interface RackOptions extends Partial<RedfishEmulatorOptions> {
   /** Over TLS, in the time of this clock. */
   readonly wire?: Clock;
   /** Of the configuration, as it is written. */
@@ -41,9 +40,10 @@ export interface RackOptions {
   readonly entry?: (machine: SystemSnapshot, bmc: BmcSnapshot) => object;
   /** Entries beside those of the emulator. */
   readonly others?: readonly object[];
-  readonly password?: string;
+  /** What the driver takes for the password. */
+  readonly secret?: string;
   /** What is behind the systems; paper if absent. */
-  readonly machines?: Pick<FishMachinesOptions, 'hosts'> | null;
+  readonly machines?: Pick<RackMachinesOptions, 'hosts'> | null;
   readonly context?: Parameters<typeof driverContext>[1];
 }
 
@@ -80,28 +80,22 @@ export const entriesOf = (
 
 /** The driver, as configured, on an emulator, both in one virtual time. */
 export async function startRack(options: RackOptions = {}) {
+  const { wire, settings: told, entry, others = [], secret, machines, context, ...own } = options;
   const virtual = createSimulatedClock(START_MS);
-  const clock = options.wire ? { ...virtual, ...options.wire } : virtual;
-  const network = options.wire ? undefined : createMemoryNetwork(clock);
+  const clock = wire ? { ...virtual, ...wire } : virtual;
+  const network = wire ? undefined : createMemoryNetwork(clock);
   const listen = { host: '127.0.0.1', port: 0, ...(network && { network }) };
-  const { hooks } = options.machines
-    ? createFishMachines({ ...options.machines, log: silentLog, ...(network && { network }) })
+  const { hooks } = machines
+    ? createRackMachines({ ...machines, log: silentLog, ...(network && { network }) })
     : {};
-  const fake = await startRedfishEmulator({
-    listen,
-    clock,
-    ...(hooks && { hooks }),
-    ...options.fish,
-  });
+  const fake = await startRedfishEmulator({ listen, clock, ...(hooks && { hooks }), ...own });
   /** What the page of the inventory answers. */
-  const page = {
-    text: JSON.stringify([...entriesOf(fake, options.entry), ...(options.others ?? [])]),
-  };
+  const page = { text: JSON.stringify([...entriesOf(fake, entry), ...others]) };
   const server = createServer((_, response) => void response.end(page.text));
   const { host, port, close } = await listenAt(server, listen);
   const inventory = `http://${host}:${port}/machines.json`;
   const env: Record<string, string> = {
-    BMC_PASSWORD: options.password ?? fake.credentials.password,
+    BMC_PASSWORD: secret ?? fake.credentials.password,
     SEED_KEY: 's'.repeat(43),
   };
   const settings = redfishDriver
@@ -110,11 +104,11 @@ export async function startRack(options: RackOptions = {}) {
       inventory,
       credentials: { default: { username: 'admin', password: '${BMC_PASSWORD}' } },
       bmcGap: '1ms',
-      ...options.settings,
+      ...told,
     }) as Settings;
   const log = recordingLog();
   const metrics = createMemMetrics();
-  const base = driverContext('rack', { clock, log, metrics, network, ...options.context });
+  const base = driverContext('rack', { clock, log, metrics, network, ...context });
   const opened: Provider[] = [];
   const openBare = (change: Parameters<typeof driverContext>[1] = {}) =>
     redfishDriver.open(settings, { ...base, ...change });
@@ -124,8 +118,7 @@ export async function startRack(options: RackOptions = {}) {
     return provider;
   };
   const provider = openProvider();
-  const inTime = <T>(promise: Promise<T>): Promise<T> =>
-    options.wire ? promise : runOut(clock, promise);
+  const inTime = <T>(promise: Promise<T>): Promise<T> => (wire ? promise : runOut(clock, promise));
   onTestFinished(async () => {
     await inTime(Promise.all(opened.map((each) => each.stop())));
     await Promise.all([fake.close(), close()]);

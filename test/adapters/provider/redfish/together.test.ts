@@ -4,7 +4,7 @@ import type { FaultRule } from '../../../../emulators/redfish/faults.ts';
 import { startRack } from './stand.ts';
 
 test('two daemons on one rack: one request at a time and one session of each, however much is asked', async () => {
-  const rack = await startRack({ fish: { systems: 4, bmcs: 2 }, settings: { powerPoll: '1m' } });
+  const rack = await startRack({ systems: 4, bmcs: 2, settings: { powerPoll: '1m' } });
   await rack.fault({ type: 'latency', ms: 50 });
   const ids = Array.from({ length: 4 }, (_, n) => `system-${n + 1}`);
   const ask = (provider: typeof rack.provider) =>

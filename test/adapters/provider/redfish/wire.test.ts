@@ -47,7 +47,7 @@ test.each(['weak', 'refused'] as const)(
 );
 
 test('a link without a slash at its end is followed where the BMC wants one, and only for reading', async () => {
-  const rack = await startRack({ fish: { profile: 'ilo5' } });
+  const rack = await startRack({ vendor: 'ilo5' });
   await rack.power('on');
   const statuses = rack.sent('GET').map(({ status }) => status);
   expect(statuses.filter((status) => status === 308)).toHaveLength(1);

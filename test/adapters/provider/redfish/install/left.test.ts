@@ -3,7 +3,7 @@ import { failureOf } from '../stand.ts';
 import { startInstalls } from './stand.ts';
 
 test('a claimed machine whose entry has left is shown, not changed, and let go when it is given back', async () => {
-  const rack = await startInstalls({ fish: { systems: 2 }, settings: { refresh: '1m' } });
+  const rack = await startInstalls({ systems: 2, settings: { refresh: '1m' } });
   const { provider, inTime, call } = rack;
   const { id } = await rack.create();
   await rack.ask(`/s/${rack.token()}/done`, 'POST');

@@ -43,7 +43,7 @@ test('a mark of another fleet that nobody had read yet keeps a machine from bein
 });
 
 test('a BMC that hangs does not keep a rack without records from being prepared', async () => {
-  const rack = await startInstalls({ fish: { systems: 2 } });
+  const rack = await startInstalls({ systems: 2 });
   await rack.fault({ type: 'hang', phase: 'before' }, { match: { bmc: 'bmc-2' } });
   const limit = new AbortController();
   const timer = rack.clock.setTimeout(() => limit.abort(new Error('its time is over')), 30_000);

@@ -46,8 +46,8 @@ const inserted = (rack: Installs) =>
 test.each([
   ['supermicro', 'UsbCd'],
   ['supermicro-ars', 'Cd'],
-] as const)('vector 19: %s is asked for %s, kind and mode with it', async (profile, target) => {
-  const rack = await startInstalls({ fish: { profile } });
+] as const)('vector 19: %s is asked for %s, kind and mode with it', async (vendor, target) => {
+  const rack = await startInstalls({ vendor });
   await rack.create();
   expect(boots(rack)).toEqual([
     {
@@ -72,7 +72,7 @@ test('vector 21: what an insertion misses is sent, and nothing else', async () =
 });
 
 test('a name and a password are told to the BMC that wants them, and only to that', async () => {
-  const rack = await startInstalls({ fish: { profile: 'dgx' } });
+  const rack = await startInstalls({ vendor: 'dgx' });
   await rack.create();
   expect(inserted(rack).map(({ body }) => Object.keys(body as object))).toEqual([
     ['Image'],
@@ -84,7 +84,7 @@ testRows([
   ['refuses it', { type: 'status', code: 405 }],
   ['accepts it and shows none', IGNORED],
 ] as const)('vector 22: where one drive %s, the next one has the image', async (_, effect) => {
-  const rack = await startInstalls({ fish: { profile: 'idrac9' } });
+  const rack = await startInstalls({ vendor: 'idrac9' });
   const route =
     '/redfish/v1/Systems/{system}/VirtualMedia/{media}/Actions/VirtualMedia.InsertMedia';
   await rack.fault(effect, { match: { route }, times: 1 });
@@ -93,7 +93,7 @@ testRows([
 });
 
 test('vector 23: a drive without actions is changed, with all that it wants', async () => {
-  const rack = await startInstalls({ fish: { profile: 'lenovo' } });
+  const rack = await startInstalls({ vendor: 'lenovo' });
   await rack.create();
   const image = rack.media()[0]!.image;
   const [change] = rack.sent('PATCH');
@@ -199,10 +199,10 @@ test('UEFI HTTP boot is asked for by its address, which goes when it is over', a
 });
 
 test('AMI is asked at the resource for settings, and Dell of an old firmware not at all', async () => {
-  const ami = await startInstalls({ fish: { profile: 'ami' } });
+  const ami = await startInstalls({ vendor: 'ami' });
   await ami.create();
   expect(ami.system().boot).toMatchObject({ enabled: 'Once', target: 'Cd' });
-  const dell = await startInstalls({ fish: { profile: 'idrac10' } });
+  const dell = await startInstalls({ vendor: 'idrac10' });
   const refused = await failureOf(dell.create());
   expect(refused).toMatchObject({ kind: 'not-implemented', outcome: 'not-done' });
   expect(refused.text).toContain('2.10.10.10');

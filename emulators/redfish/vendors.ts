@@ -1,6 +1,7 @@
 /**
- * The vendors that can be played, as data. A line is here because the behaviour is written down
- * somewhere (docs/fakefish.md says where); what nobody wrote down is as in `generic`.
+ * The vendors that can be played, as data. A line is here because the behaviour is written down, in the
+ * code or the issues of sushy, ironic, gofish, bmclib or bmcweb, or in the vendor's guide; what nobody
+ * wrote down is as in `generic`. Names of models and firmware are examples.
  */
 
 import type { MessageName } from './messages.ts';
@@ -24,8 +25,8 @@ export interface MediaDevice {
   readonly types: readonly string[];
 }
 
-export interface Profile {
-  readonly vendor: string;
+export interface Vendor {
+  readonly manufacturer: string;
   readonly model: string;
   readonly firmware: string;
   /** Ids of resources; `%` is the number of the system within its BMC. */
@@ -57,8 +58,8 @@ export interface Profile {
   readonly patchStatus: 200 | 204;
 }
 
-const GENERIC: Profile = {
-  vendor: 'Contoso',
+const GENERIC: Vendor = {
+  manufacturer: 'Contoso',
   model: '3500',
   firmware: '1.0.0',
   systemId: '%',
@@ -82,9 +83,9 @@ const GENERIC: Profile = {
   patchStatus: 200,
 };
 
-const IDRAC9: Profile = {
+const IDRAC9: Vendor = {
   ...GENERIC,
-  vendor: 'Dell',
+  manufacturer: 'Dell',
   model: 'PowerEdge R640',
   firmware: '6.10.30.20',
   systemId: 'System.Embedded.%',
@@ -98,9 +99,9 @@ const IDRAC9: Profile = {
   sessionsFull: 'RAC0218',
 };
 
-const SUPERMICRO: Profile = {
+const SUPERMICRO: Vendor = {
   ...GENERIC,
-  vendor: 'Supermicro',
+  manufacturer: 'Supermicro',
   model: 'SYS-120U-TNR',
   firmware: '01.03.19',
   managerId: '1',
@@ -110,13 +111,13 @@ const SUPERMICRO: Profile = {
   mediaRefuses: ['Inserted', 'WriteProtected'],
 };
 
-export const PROFILES = {
+export const VENDORS = {
   generic: GENERIC,
   idrac9: IDRAC9,
   idrac10: { ...IDRAC9, model: 'PowerEdge R670', firmware: '2.10.10.10', bootTargetsTold: false },
   ilo5: {
     ...GENERIC,
-    vendor: 'HPE',
+    manufacturer: 'HPE',
     model: 'ProLiant DL360 Gen10',
     firmware: 'iLO 5 v1.40',
     managerId: '1',
@@ -138,7 +139,7 @@ export const PROFILES = {
   'supermicro-ars': { ...SUPERMICRO, model: 'ARS-111GL-NHR' },
   openbmc: {
     ...GENERIC,
-    vendor: 'OpenBMC',
+    manufacturer: 'OpenBMC',
     model: 'Mt Olympus',
     firmware: '2.14.0',
     systemId: 'system',
@@ -149,7 +150,7 @@ export const PROFILES = {
   },
   lenovo: {
     ...GENERIC,
-    vendor: 'Lenovo',
+    manufacturer: 'Lenovo',
     model: 'ThinkSystem SD530',
     firmware: 'CDI3A8G',
     managerId: '1',
@@ -161,7 +162,7 @@ export const PROFILES = {
   },
   ami: {
     ...GENERIC,
-    vendor: 'AMI',
+    manufacturer: 'AMI',
     model: 'WRX80 Creator R2.0',
     firmware: '1.04.00',
     systemId: 'Self',
@@ -172,16 +173,16 @@ export const PROFILES = {
   },
   dgx: {
     ...GENERIC,
-    vendor: 'NVIDIA',
+    manufacturer: 'NVIDIA',
     model: 'DGX H100',
     systemId: 'DGX',
     managerId: 'BMC',
     mediaNeeds: ['UserName', 'Password'],
   },
-} as const satisfies Record<string, Profile>;
+} as const satisfies Record<string, Vendor>;
 
-export type ProfileName = keyof typeof PROFILES;
-export const PROFILE_NAMES = Object.keys(PROFILES) as readonly ProfileName[];
+export type VendorName = keyof typeof VENDORS;
+export const VENDOR_NAMES = Object.keys(VENDORS) as readonly VendorName[];
 
-/** Whether a BMC of this profile may have several systems. */
-export const hasManySystems = ({ systemId }: Profile): boolean => systemId.includes('%');
+/** Whether a BMC of this vendor may have several systems. */
+export const hasManySystems = ({ systemId }: Vendor): boolean => systemId.includes('%');
