@@ -81,7 +81,7 @@ export async function startRedfishEmulator(
     const stranger = await issueCertificate('another');
     for (const [n, bmc] of rack.bmcs.entries()) {
       const own = await issueCertificate(bmc.name);
-      const certificate = () => (isInForce(rack, 'certificate', bmc) ? stranger : own);
+      const certificate = () => (struckBy(rack, 'certificate')(bmc) ? stranger : own);
       const isDeaf = () => isAway(bmc, rack.clock.now());
       const door = await openDoor({ at: at(n), certificate, isDeaf, serve: serve(bmc) });
       places.push({ bmc, door, certificate });
@@ -127,12 +127,15 @@ function coreOf(
   };
 }
 
-/** Whether a rule holds for this BMC, without counting it. */
-const isInForce = ({ faults }: Pick<Core, 'faults'>, type: FaultEffect['type'], { name }: Bmc) =>
-  faults.list().some(({ effect, match }) => effect.type === type && (match.bmc ?? name) === name);
+/** For which BMCs a rule of this type is in force, without counting it. */
+function struckBy({ faults }: Pick<Core, 'faults'>, type: FaultEffect['type']) {
+  const rules = faults.list().filter(({ effect }) => effect.type === type);
+  return ({ name }: Bmc): boolean => rules.some(({ match }) => (match.bmc ?? name) === name);
+}
 
 function fitDoors(core: Pick<Core, 'faults'>, places: readonly Place[]): void {
-  for (const { bmc, door } of places) door.setOpen(!isInForce(core, 'refuse', bmc));
+  const isShut = struckBy(core, 'refuse');
+  for (const { bmc, door } of places) door.setOpen(!isShut(bmc));
 }
 
 /** What rules may name, and what happens to a BMC as soon as one comes into force. */

@@ -1,21 +1,9 @@
 import { expect, test } from 'vitest';
-import { createFleetProvider } from '../../../../src/adapters/provider/core/fleet-provider.ts';
 import { PROVIDER, SLOT, slotFacts } from '../../../support/facts.ts';
 import { createFakeShell, type FakeHost } from '../../../doubles/fake-shell.ts';
-import { advance, createSeededRandom } from '../../../doubles/simulated-clock.ts';
+import { advance } from '../../../doubles/simulated-clock.ts';
 import { createRecoveryStage, MINUTE } from '../../../actors/tasks/recovery/stage.ts';
-import { INSTANCE_SET_ID } from '../driver-stand.ts';
-import { type Rack, startRack } from './stand.ts';
-
-/** The driver in the core's hands. */
-function fleetOf({ provider, clock, log, metrics }: Rack) {
-  const own = { name: PROVIDER, type: 'redfish', instanceSetId: INSTANCE_SET_ID, sharedTags: {} };
-  return createFleetProvider(
-    provider,
-    { ...own, image: null, initCommand: '', publicKey: '', secrets: [] },
-    { clock, log, metrics, random: createSeededRandom(4), daemons: () => 1 },
-  );
-}
+import { fleetOf, type Rack, startRack } from './stand.ts';
 
 /** A silent machine is recovered; it comes up when it was reset in a way that it hears. */
 async function recovered(rack: Rack, isUp: () => boolean) {

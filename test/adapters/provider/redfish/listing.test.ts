@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { redfishDriver } from '../../../../src/adapters/provider/redfish/driver.ts';
-import { INSTANCE_SET_ID } from '../driver-stand.ts';
+import { parseInventory as parseStatic } from '../../../../src/adapters/provider/static/entries.ts';
+import { createStaticProvider } from '../../../../src/adapters/provider/static/static-provider.ts';
+import { callOf, driverContext, INSTANCE_SET_ID } from '../driver-stand.ts';
 import { testRows } from '../../../support/rows.ts';
 import { entriesOf, failureOf, refusing, startRack } from './stand.ts';
 
@@ -193,4 +195,43 @@ test('a list that became bad leaves the last good one, and machines that left it
   expect((await rack.list()).machines).toHaveLength(1);
   await rack.after(1_000);
   expect(rack.fake.bmcs().map(({ sessions }) => sessions)).toEqual([0, 1]);
+});
+
+const KEY = 'AAAAC3NzaC1lZDI1NTE5AAAAIL6uFrdinjM5XmlkkGNQn2lI7LS/9tWjwqoiargwCmfW';
+
+test('a list of the driver static is taken as it is: the same machines, ids, keys and addresses', async () => {
+  // What static takes and this driver does not do without: the certificate, for one that nobody signed.
+  const rack = await startRack({
+    entry: (_machine, bmc) => ({
+      Location: 'rack 7',
+      SshUser: 'admin',
+      HostKey: `ssh-ed25519 ${KEY}`,
+      Bmc: bmc.url,
+      System: undefined,
+      Serial: undefined,
+      CertSha256: undefined,
+    }),
+  });
+  expect(parseStatic(rack.page.text)).toHaveLength(1);
+  const { inventory, network } = rack;
+  const settings = { inventory, refreshMs: 60_000, sshUser: 'root', probePort: 22 };
+  const probes = { timeoutMs: 1_000, intervalMs: 60_000, parallelism: 1, gapMs: 0, patienceMs: 0 };
+  const before = createStaticProvider(
+    { ...settings, sshPasswords: {}, probes },
+    driverContext('rack', { network }),
+  );
+  const { machines } = await before.listMachines({}, callOf());
+  await before.stop();
+  const after = (await rack.list()).machines;
+  const rowOf = ({
+    id,
+    reservationId,
+    availability,
+    address,
+    ...told
+  }: (typeof machines)[number]) => {
+    const { remoteUser, hostKey, location, tags } = told;
+    return { id, reservationId, availability, address, remoteUser, hostKey, location, tags };
+  };
+  expect(after.map(rowOf)).toEqual(machines.map(rowOf));
 });

@@ -111,3 +111,60 @@ test('vector 35: a BMC that does not answer holds nobody up at the stop', async 
   await rack.inTime(rack.provider.stop());
   expect(rack.clock.monotonic() - startMs).toBeLessThanOrEqual(10_000);
 });
+
+const OWN = '/redfish/v1/SessionService/Sessions/1';
+
+test.each([`https://ilo.rack.example${OWN}`, OWN, 'https://elsewhere.example/else'])(
+  'a session is ended at its own BMC, however that names it: %s',
+  async (location) => {
+    const rack = await startRack();
+    await rack.fault({ type: 'headers', headers: { location } }, { match: LOGIN });
+    await rack.get();
+    await rack.inTime(rack.provider.stop());
+    expect(rack.sent('DELETE').map(({ path, status }) => [path, status])).toEqual([[OWN, 204]]);
+  },
+);
+
+test('a wrong password that a BMC answers with 400 is not tried again before the pause is over', async () => {
+  const rack = await startRack();
+  await rack.fault(refusing(400, 'UnauthorizedLoginAttempt'), { match: LOGIN });
+  await failureOf(rack.reboot());
+  expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'auth' });
+  expect(rack.sent('POST')).toHaveLength(1);
+});
+
+test('a login whose caller leaves leaves no session that nobody ends', async () => {
+  const rack = await startRack({ settings: { powerPoll: '2h' } });
+  await rack.fault({ type: 'latency', ms: 1_000 }, { match: LOGIN });
+  const leaving = new AbortController();
+  rack.clock.setTimeout(() => leaving.abort(new Error('left')), 500);
+  const how = rack.call({ signal: leaving.signal });
+  expect(await failureOf(rack.power('on', how))).toMatchObject({ kind: 'aborted' });
+  await rack.after(5_000);
+  await rack.power('on');
+  await rack.inTime(rack.provider.stop());
+  expect(rack.fake.bmcs()[0]).toMatchObject({ sessions: 0, sessionsMost: 1 });
+});
+
+test('two daemons on one rack: one request at a time and one session of each, however much is asked', async () => {
+  const rack = await startRack({ systems: 4, bmcs: 2, settings: { powerPoll: '1m' } });
+  await rack.fault({ type: 'latency', ms: 50 });
+  const ids = Array.from({ length: 4 }, (_, n) => `system-${n + 1}`);
+  const ask = (provider: typeof rack.provider) =>
+    Promise.all([
+      provider.prepare!(rack.call()),
+      ...ids.map((id) => provider.getMachine(id, rack.call())),
+      ...ids.map((id) => provider.setPower!(id, 'on', rack.call())),
+    ]);
+  const most = () => rack.fake.bmcs().map((bmc) => [bmc.requestsMost, bmc.sessionsMost]);
+  await rack.inTime(ask(rack.provider));
+  expect(most()).toEqual([
+    [1, 1],
+    [1, 1],
+  ]);
+  await rack.after(5_000);
+  const other = rack.open();
+  await rack.inTime(Promise.all([ask(rack.provider), ask(other)]));
+  for (const counts of most()) expect(Math.max(...counts)).toBeLessThanOrEqual(2);
+  expect(rack.resets()).toEqual(['On', 'On', 'On', 'On']);
+});

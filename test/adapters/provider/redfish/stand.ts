@@ -26,12 +26,22 @@ import { explain, isProviderError } from '../../../../src/domain/errors.ts';
 import { createMemMetrics } from '../../../doubles/mem-metrics.ts';
 import { recordingLog } from '../../../doubles/recording-log.ts';
 import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
-import { advance, createSimulatedClock, runOut } from '../../../doubles/simulated-clock.ts';
-import { driverContext } from '../driver-stand.ts';
+import {
+  advance,
+  createSeededRandom,
+  createSimulatedClock,
+  runOut,
+  type VirtualClock,
+} from '../../../doubles/simulated-clock.ts';
+import { PROVIDER } from '../../../support/facts.ts';
+import { driverContext, INSTANCE_SET_ID } from '../driver-stand.ts';
+import { createFleetProvider } from '../../../../src/adapters/provider/core/fleet-provider.ts';
 
 const START_MS = Date.parse('2026-08-01T10:00:00Z');
 
 export interface RackOptions extends Partial<RedfishEmulatorOptions> {
+  /** A virtual one of somebody else's. */
+  readonly virtual?: VirtualClock;
   /** Over TLS, in the time of this clock. */
   readonly wire?: Clock;
   /** Of the configuration, as it is written. */
@@ -80,8 +90,17 @@ export const entriesOf = (
 
 /** The driver, as configured, on an emulator, both in one virtual time. */
 export async function startRack(options: RackOptions = {}) {
-  const { wire, settings: told, entry, others = [], secret, machines, context, ...own } = options;
-  const virtual = createSimulatedClock(START_MS);
+  const {
+    virtual = createSimulatedClock(START_MS),
+    wire,
+    settings: told,
+    entry,
+    others = [],
+    secret,
+    machines,
+    context,
+    ...own
+  } = options;
   const clock = wire ? { ...virtual, ...wire } : virtual;
   const network = wire ? undefined : createMemoryNetwork(clock);
   const listen = { host: '127.0.0.1', port: 0, ...(network && { network }) };
@@ -196,6 +215,16 @@ export async function startRack(options: RackOptions = {}) {
 }
 
 export type Rack = Awaited<ReturnType<typeof startRack>>;
+
+/** The driver in the core's hands. */
+export function fleetOf({ provider, clock, log, metrics }: Rack) {
+  const own = { name: PROVIDER, type: 'redfish', instanceSetId: INSTANCE_SET_ID, sharedTags: {} };
+  return createFleetProvider(
+    provider,
+    { ...own, image: null, initCommand: '', publicKey: '', secrets: [] },
+    { clock, log, metrics, random: createSeededRandom(4), daemons: () => 1 },
+  );
+}
 
 /** What it was rejected with. */
 export async function failureOf(promise: Promise<unknown>) {
