@@ -183,13 +183,10 @@ test('power states are read again each period, and too old ones are unknown', as
   expect((await rack.list()).machines[0]).toMatchObject({ power: 'on' });
 });
 
-test('a list that became bad leaves the last good one, and machines that left it are logged out', async () => {
+test('machines that left the list are logged out', async () => {
   const rack = await startRack({ systems: 2, settings: { refresh: '1m' } });
   await rack.get('system-1');
   await rack.get('system-2');
-  rack.page.text = 'nothing';
-  await rack.after(61_000);
-  expect((await rack.list()).machines).toHaveLength(2);
   rack.page.text = JSON.stringify(entriesOf(rack.fake).slice(1));
   await rack.after(61_000);
   expect((await rack.list()).machines).toHaveLength(1);

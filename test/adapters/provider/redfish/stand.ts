@@ -187,7 +187,6 @@ export async function startRack(options: RackOptions = {}) {
     call,
     inTime,
     path,
-    id: 'system-1',
     /** Requests of this method that the BMCs saw. */
     sent,
     /** The bodies of resets, in order. */
