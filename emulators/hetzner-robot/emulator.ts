@@ -14,7 +14,7 @@ import {
   startEmulator,
   timingsOf,
 } from '../kit/emulator.ts';
-import { createActivity } from '../redfish/machines/activity.ts';
+import { createActivity } from '../kit/activity.ts';
 import { apiOf, type Core, type Credentials, type Fault, type FaultRule, FAULTS } from './api.ts';
 import {
   createMachine,

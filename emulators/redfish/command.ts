@@ -1,9 +1,9 @@
 import { Option } from 'commander';
 import type { EmulatorCommand } from '../kit/command.ts';
-import { PROFILE_NAMES, type ProfileName } from './profiles.ts';
+import { VENDOR_NAMES, type VendorName } from './vendors.ts';
 
 interface Own {
-  readonly vendor: ProfileName;
+  readonly vendor: VendorName;
   readonly systems: number;
   readonly bmcs?: number;
 }
@@ -15,17 +15,17 @@ export const redfish: EmulatorCommand = {
     command
       .addOption(
         new Option('--vendor <name>', 'whose BMCs are played')
-          .choices(PROFILE_NAMES)
+          .choices(VENDOR_NAMES)
           .default('generic'),
       )
       .option('--systems <n>', 'how many machines there are', wholeNumber(1, 5_000), 1)
       .option('--bmcs <n>', 'how many BMCs they share (default: one each)', wholeNumber(1, 5_000)),
   mendable: [RangeError],
-  async start({ profile: pace, ...common }, own) {
-    const { vendor: profile, systems, bmcs } = own as unknown as Own;
+  async start(common, own) {
+    const { vendor, systems, bmcs } = own as unknown as Own;
     const { startRedfishEmulator } = await import('./emulator.ts');
     const { credentials, adminUrl, adminToken, ...fake } = await startRedfishEmulator({
-      ...{ ...common, profile, pace, systems },
+      ...{ ...common, vendor, systems },
       ...(bmcs !== undefined && { bmcs }),
     });
     const shown = fake

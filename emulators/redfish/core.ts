@@ -1,10 +1,11 @@
 import type { EmulatorClock } from '../kit/clock.ts';
 import type { EmulatorLog } from '../kit/log.ts';
-import type { EffectOf, EffectType, Faults } from './fault-rules.ts';
+import type { Answer, Occasion } from '../kit/api.ts';
+import type { FaultEffect, Faults } from './faults.ts';
 import type { SystemHooks } from './options.ts';
 import type { Power, Timings } from './power.ts';
-import type { Profile } from './profiles.ts';
-import type { Bmc, System } from './world.ts';
+import type { Vendor } from './vendors.ts';
+import type { Bmc } from './world.ts';
 
 export interface Credentials {
   readonly username: string;
@@ -13,61 +14,42 @@ export interface Credentials {
 
 /** What every part of the emulator shares. */
 export interface Core {
-  readonly profile: Profile;
+  readonly vendor: Vendor;
   readonly bmcs: readonly Bmc[];
   readonly clock: EmulatorClock;
   readonly timings: Timings;
-  /** How many times faster than the real thing. */
-  readonly pace: number;
   readonly faults: Faults;
   readonly credentials: Credentials;
   readonly hooks: SystemHooks | undefined;
   readonly log: EmulatorLog;
 }
 
+/** The emulator, with what is behind its BMCs. */
+export interface Rack extends Core {
+  readonly power: Power;
+}
+
 /** One request as a handler sees it. */
-export interface Call {
-  readonly method: string;
+export interface Call extends Pick<Occasion<FaultEffect>, 'params' | 'headers' | 'strike'> {
   /** As it came, without query and without a slash at the end. */
   readonly path: string;
-  readonly params: Readonly<Record<string, string>>;
-  readonly query: Readonly<Record<string, string>>;
   /** Parsed; undefined when nothing was sent. */
   readonly body: unknown;
   readonly bmc: Bmc;
-  /** Of the path, or the only one of the BMC. */
-  readonly system: System | undefined;
-  readonly power: Power;
-  /** The first fault of these types that strikes the request. */
-  strike<T extends EffectType>(
-    type: T,
-    fits?: (effect: EffectOf<T>) => boolean,
-  ): EffectOf<T> | undefined;
   /** A time, epoch ms, as this BMC's clock has it. */
   time(atMs: number): string;
-  /** A path as the profile writes links. */
+  /** A path as the vendor writes links. */
   link(path: string): string;
 }
 
-export interface Answer {
-  readonly status: number;
-  readonly body?: unknown;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-export type Handler = (call: Call) => Answer;
+export type View = Readonly<Record<string, unknown>>;
+type Handler = (rack: Rack, call: Call) => Answer;
 
 /** What can be done with one path. */
 export interface Resource {
   /** Placeholders in braces. */
   readonly path: string;
-  /** Names of query parameters that it understands, such as `$top`; other ones with a `$` are refused. */
-  readonly queries?: readonly string[];
-  /** Without a login. */
-  readonly open?: readonly string[];
-  readonly GET?: (call: Call) => Readonly<Record<string, unknown>>;
-  /** A GET of what is no JSON. */
-  readonly document?: (call: Call) => Answer;
+  readonly GET?: (rack: Rack, call: Call) => View;
   /** A GET whose status says something. */
   readonly poll?: Handler;
   readonly POST?: Handler;

@@ -1,129 +1,205 @@
 import { randomUUID } from 'node:crypto';
-import { createFaultBook } from '../kit/fault-book.ts';
-import { createJournal } from '../kit/journal.ts';
-import { type ManualClock, realClock } from '../kit/clock.ts';
-import { createGenerator } from '../kit/random.ts';
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { ADMIN_PATH, createAdmin, orRefuse } from '../kit/admin.ts';
+import { createApi } from '../kit/api.ts';
+import { type Base, baseOf, controlsOf, timingsOf } from '../kit/emulator.ts';
 import { listen } from '../kit/listen.ts';
-import { ADMIN_PATH } from '../kit/admin.ts';
-import { createControlsAdmin } from './admin.ts';
-import { issueCertificate } from './certificate.ts';
-import { type Controls, createControls } from './controls.ts';
-import type { Core } from './core.ts';
+import { apiOf, isAway } from './api.ts';
+import { type Certificate, issueCertificate } from './certificate.ts';
+import type { Call, Core, Rack } from './core.ts';
 import { type Door, openDoor } from './door.ts';
-import type { FaultEffect, FaultMatch, Subject } from './fault-rules.ts';
-import type { RedfishEmulator, RedfishEmulatorOptions } from './options.ts';
-import { createPipeline, type FishJournal } from './pipeline.ts';
-import { createPower, type Power, REAL_TIMINGS, type Timings } from './power.ts';
-import { PROFILES } from './profiles.ts';
-import { resourcesOf } from './resources/resources.ts';
-import { createServer } from './server.ts';
-import { createWorld } from './world.ts';
+import { type Fault, type FaultEffect, FAULTS } from './faults.ts';
+import type {
+  BmcSnapshot,
+  RedfishEntry,
+  RedfishEmulator,
+  RedfishEmulatorOptions,
+} from './options.ts';
+import { createPower, REAL_TIMINGS } from './power.ts';
+import { VENDORS, RESET_TYPES } from './vendors.ts';
+import { liveSessions } from './resources/sessions.ts';
+import { systemPath } from './resources/views.ts';
+import { type Bmc, createWorld, type System } from './world.ts';
 
-const FAST = 100;
-/** Keeps the stream of chance apart from that of ids. */
-const CHANCE_SALT = 0x9e3779b9;
-const nothing = () => undefined;
+/** A BMC, and where it is reached. */
+interface Place {
+  readonly bmc: Bmc;
+  readonly door: Door;
+  certificate(): Certificate;
+}
 
 /**
  * Starts an emulator of machines' BMCs, each behind a port of its own.
- * @throws {ZodError} a rule that cannot be understood. @throws {RangeError} the profile cannot have so
+ * @throws {ZodError} a rule that cannot be understood. @throws {RangeError} the vendor cannot have so
  *   many systems on so many BMCs. @throws {ListenError} an address cannot be listened on.
  */
 export async function startRedfishEmulator(
   options: RedfishEmulatorOptions,
 ): Promise<RedfishEmulator> {
-  const core = coreOf(options);
-  const power = createPower(core);
-  const journal: FishJournal = createJournal({ requestCount: 0 });
-  const pipeline = createPipeline(core, power, journal);
-  const resources = resourcesOf(core);
-  const serve = await createServer(resources, pipeline);
-  const { port, ...where } = options.listen;
-  const portOf = (n: number) => (port === 0 ? 0 : port + n);
-  const doors: Door[] = [];
-  const closeDoors = () => Promise.all(doors.map((door) => door.close()));
-  const adminToken = `admin-${randomUUID()}`;
-  try {
-    await startSystems(core, power, options);
-    for (const [n, bmc] of core.bmcs.entries()) {
-      const certificate = await issueCertificate(bmc.name);
-      const door = await openDoor({
-        at: { ...where, port: portOf(n) },
-        certificate,
-        serve: (request, response) => serve(bmc, request, response),
-        isDeaf: () => bmc.restart !== null && core.clock.now() < bmc.restart.deafUntilMs,
-      });
-      doors.push(door);
-    }
-    const routes = resources.map(({ path }) => path);
-    const manual = isManual(core.clock) ? core.clock : null;
-    const controls: Controls = createControls({ core, power, journal, doors, routes, manual });
-    for (const rule of options.faults ?? []) await controls.addFault(rule);
-    const admin = createControlsAdmin(controls, adminToken, where.host);
-    const url = await listen(admin, { ...where, port: portOf(core.bmcs.length) });
-    let closing: Promise<void> | undefined;
-    const close = async () => {
-      pipeline.close();
-      power.close();
-      core.hooks?.close?.();
-      await Promise.all([admin.close(), closeDoors()]);
+  const places: Place[] = [];
+  const store = { faults: [], faultCount: 0, requestCount: 0 };
+  const base = baseOf(options, FAULTS, { store, changed: () => fitDoors(base, places) });
+  const core = coreOf(options, base);
+  const rack: Rack = { ...core, power: createPower(core) };
+  const owners = new WeakMap<IncomingMessage, Bmc>();
+  const api = apiOf(rack, (request) => owners.get(request)!);
+  const app = createApi<Call, Fault['match'], FaultEffect>(api, base);
+  const parts = { form: FAULTS, api, ...rulesOf(rack, places), settled: rack.power.settled };
+  const { requests, ...common } = controlsOf(base, parts);
+  const controls = {
+    ...common,
+    bmcs: () => places.map((place) => snapshotOf(place, rack.clock.now())),
+    reset: resetOf(rack),
+  };
+  const { host, port } = options.listen;
+  const at = (n: number) => ({ ...options.listen, port: port === 0 ? 0 : port + n });
+  const serve =
+    (bmc: Bmc): Parameters<typeof openDoor>[0]['serve'] =>
+    (request, response) => {
+      owners.set(request, bmc);
+      bmc.inFlight++;
+      bmc.inFlightMax = Math.max(bmc.inFlightMax, bmc.inFlight);
+      response.once('close', () => void bmc.inFlight--);
+      app.routing(request, response);
     };
+  const adminToken = `admin-${randomUUID()}`;
+  const admin = createAdmin({
+    ...{ name: api.name, controls: { ...controls, requests }, token: adminToken, host },
+    routes: (scope) => addAdmin(scope, controls),
+  });
+  let closing: Promise<unknown> | undefined;
+  const close = async () => {
+    rack.power.close();
+    rack.hooks?.close?.();
+    await Promise.all([app.close(), admin.close(), ...places.map(({ door }) => door.close())]);
+  };
+  try {
+    await app.ready();
+    await startSystems(rack, options);
+    const stranger = await issueCertificate('another');
+    for (const [n, bmc] of rack.bmcs.entries()) {
+      const own = await issueCertificate(bmc.name);
+      const certificate = () => (struckBy(rack, 'certificate')(bmc) ? stranger : own);
+      const isDeaf = () => isAway(bmc, rack.clock.now());
+      const door = await openDoor({ at: at(n), certificate, isDeaf, serve: serve(bmc) });
+      places.push({ bmc, door, certificate });
+    }
+    options.faults?.forEach((rule) => controls.addFault(rule));
+    const adminUrl = `${await listen(admin, at(rack.bmcs.length))}${ADMIN_PATH}`;
     return {
-      adminUrl: `${url}${ADMIN_PATH}`,
-      adminToken,
-      credentials: core.credentials,
-      ...controls,
-      close: () => (closing ??= close()),
+      ...{ ...controls, adminUrl, adminToken, credentials: core.credentials },
+      requests: (afterSeq) => requests(afterSeq) as readonly RedfishEntry[],
+      close: async () => void (await (closing ??= close())),
     };
   } catch (error) {
-    core.hooks?.close?.();
-    await closeDoors();
+    await close();
     throw error;
   }
 }
 
 async function startSystems(
-  core: Core,
-  power: Power,
+  { bmcs, hooks, power }: Rack,
   { startsOn = false }: RedfishEmulatorOptions,
 ) {
-  for (const bmc of core.bmcs) {
+  for (const bmc of bmcs) {
     for (const system of bmc.systems) {
       const { name, serial, uuid, mac } = system;
-      await core.hooks?.assign?.({ name, serial, uuid, mac });
+      await hooks?.assign?.({ name, serial, uuid, mac });
       if (startsOn) power.start(bmc, system);
     }
   }
   await power.settled();
 }
 
-const isManual = (clock: Core['clock']): clock is ManualClock => 'stepTowards' in clock;
-
-function coreOf(options: RedfishEmulatorOptions): Core {
-  const { clock = realClock, seed = 1, systems = 1, log, hooks } = options;
-  const profile = PROFILES[options.profile ?? 'generic'];
-  const pace = options.pace === 'fast' ? FAST : 1;
-  const ids = createGenerator(seed);
+function coreOf(
+  options: RedfishEmulatorOptions,
+  { clock, faults, ids, log }: Base<Fault['match'], FaultEffect>,
+): Core {
+  const { systems = 1, bmcs = systems, hooks } = options;
+  const vendor = VENDORS[options.vendor ?? 'generic'];
   return {
-    profile,
-    bmcs: createWorld({ profile, systems, bmcs: options.bmcs ?? systems, ids, nowMs: clock.now() }),
-    clock,
-    timings: timingsOf(pace, options.timings),
-    pace,
-    faults: createFaultBook<FaultMatch, FaultEffect, Subject>({
-      store: { faults: [], faultCount: 0 },
-      chance: createGenerator(seed ^ CHANCE_SALT),
-      changed: nothing,
-      once: new Set(['sessionsForgotten', 'bmcRestart', 'bmcHangs']),
-    }),
+    ...{ vendor, clock, faults, hooks, log },
+    bmcs: createWorld({ vendor, systems, bmcs, ids, nowMs: clock.now() }),
+    timings: timingsOf(REAL_TIMINGS, options.profile, options.timings),
     credentials: { username: 'admin', password: randomUUID() },
-    hooks,
-    log: log ?? { debug: nothing, info: nothing, warn: nothing, error: nothing },
   };
 }
 
-/** `given` ones are taken as they are, not divided. */
-function timingsOf(pace: number, given: Partial<Timings> = {}): Timings {
-  const scaled = Object.entries(REAL_TIMINGS).map(([name, ms]) => [name, Number(ms) / pace]);
-  return { ...(Object.fromEntries(scaled) as unknown as Timings), ...given };
+/** For which BMCs a rule of this type is in force, without counting it. */
+function struckBy({ faults }: Pick<Core, 'faults'>, type: FaultEffect['type']) {
+  const rules = faults.list().filter(({ effect }) => effect.type === type);
+  return ({ name }: Bmc): boolean => rules.some(({ match }) => (match.bmc ?? name) === name);
 }
+
+function fitDoors(core: Pick<Core, 'faults'>, places: readonly Place[]): void {
+  const isShut = struckBy(core, 'refuse');
+  for (const { bmc, door } of places) door.setOpen(!isShut(bmc));
+}
+
+/** What rules may name, and what happens to a BMC as soon as one comes into force. */
+function rulesOf({ bmcs, faults, power }: Rack, places: readonly Place[]) {
+  const systems = bmcs.flatMap((bmc) => bmc.systems);
+  const happen = (bmc: Bmc) => {
+    const subject = { method: '', route: '', bmc: bmc.name };
+    const types = ['sessionsForgotten', 'bmcHangs', 'bmcRestart'] as const;
+    for (const { effect } of faults.strike(types, subject)) {
+      if (effect.type === 'sessionsForgotten') bmc.sessions.clear();
+      if (effect.type === 'bmcHangs') bmc.isHanging = true;
+      if (effect.type === 'bmcRestart') power.restartBmc(bmc, effect.ms);
+    }
+  };
+  return {
+    known: () => ({ bmc: bmcs.map(({ name }) => name), system: systems.map(({ name }) => name) }),
+    ruled({ effect }: Fault) {
+      bmcs.forEach(happen);
+      fitDoors({ faults }, places);
+      if (effect.type === 'certificate') for (const { door } of places) door.cut();
+    },
+  };
+}
+
+const resetOf =
+  ({ bmcs, power }: Rack): RedfishEmulator['reset'] =>
+  (name, type) => {
+    for (const bmc of bmcs) {
+      const system = bmc.systems.find((one) => one.name === name);
+      if (system) return power.reset(bmc, system, type);
+    }
+    throw new Error(`there is no system ${name}`);
+  };
+
+const resetBody = z.strictObject({ ResetType: z.enum(RESET_TYPES) });
+
+function addAdmin(app: FastifyInstance, inside: Pick<RedfishEmulator, 'bmcs' | 'reset'>): void {
+  app.get('/state', async () => ({ bmcs: inside.bmcs() }));
+  app.post<{ Params: { name: string } }>('/systems/:name/reset', async ({ params, body }) => {
+    const { ResetType: type } = resetBody.parse(body);
+    orRefuse(404, () => inside.reset(params.name, type));
+    return {};
+  });
+}
+
+const snapshotOf = ({ bmc, door, certificate }: Place, nowMs: number): BmcSnapshot => ({
+  name: bmc.name,
+  url: door.url,
+  certSha256: certificate().sha256,
+  sessions: liveSessions(bmc, nowMs).size,
+  sessionsMost: bmc.sessionsMost,
+  requestsMost: bmc.inFlightMax,
+  systems: bmc.systems.map(systemSnapshot),
+});
+
+const systemSnapshot = ({ progress, boot, media, ...system }: System) => ({
+  name: system.name,
+  path: systemPath(system.id),
+  serial: system.serial,
+  uuid: system.uuid,
+  mac: system.mac,
+  power: system.power,
+  progress: progress.state,
+  assetTag: system.assetTag,
+  boot: { ...boot },
+  media: media.map(({ id, image }) => ({ id, image })),
+});

@@ -1,11 +1,10 @@
+import type { EmulatorClock } from '../kit/clock.ts';
+import type { Emulator, EmulatorOptions, Profile } from '../kit/emulator.ts';
 import type { JournalEntry } from '../kit/journal.ts';
-import type { EmulatorClock, ManualClock } from '../kit/clock.ts';
-import type { EmulatorLog } from '../kit/log.ts';
-import type { ListenAt } from '../kit/listen.ts';
 import type { Credentials } from './core.ts';
-import type { Fault, FaultRule } from './fault-rules.ts';
+import type { Fault, FaultRule } from './faults.ts';
 import type { Boot, Timings } from './power.ts';
-import type { ProfileName, ResetType } from './profiles.ts';
+import type { VendorName, ResetType } from './vendors.ts';
 import type { Override, PowerState } from './world.ts';
 
 /**
@@ -17,8 +16,8 @@ export interface SystemHooks {
   assign?(system: SystemIdentity): Promise<void>;
   /** Power is gone, or the machine was reset: everything that ran on it is dead. */
   down(system: string): Promise<void>;
-  /** POST has ended and this is booted. Resolves when it runs, or when it is not there. */
-  boot(system: string, boot: Boot, machine: BootedMachine): Promise<BootEnd>;
+  /** POST has ended and this is booted. Resolves when it runs, or with `nothing`: there is nothing to boot. */
+  boot(system: string, boot: Boot, machine: BootedMachine): Promise<'nothing' | undefined>;
   /** Whether what runs heeds a graceful shutdown or restart. When absent: always. */
   heeds?(system: string): boolean;
   /** Resolves when nothing goes on by itself, but for what waits for the emulator's time. */
@@ -26,9 +25,6 @@ export interface SystemHooks {
   /** The emulator ends. */
   close?(): void;
 }
-
-/** `nothing`: there is nothing to boot, and the machine stays where it is. */
-export type BootEnd = 'nothing' | undefined;
 
 /** What software that was booted can do with its machine. */
 export interface BootedMachine {
@@ -49,26 +45,18 @@ export interface SystemIdentity {
   readonly mac: string;
 }
 
-export interface RedfishEmulatorOptions {
-  /** Of the first BMC; the others have the next ports, and the last one is the admin API's. 0: free ones. */
-  readonly listen: ListenAt;
-  readonly profile?: ProfileName;
+/** The others of several BMCs have the next ports, and the admin routes the one after these. */
+export interface RedfishEmulatorOptions extends EmulatorOptions<FaultRule> {
+  readonly vendor?: VendorName;
   /** Default 1. */
   readonly systems?: number;
   /** Default: one for each system. */
   readonly bmcs?: number;
-  /** Default 1. Of ids, serial numbers and chance; passwords and tokens are random always. */
-  readonly seed?: number;
-  /** `fast`: everything a hundred times as fast. Default `real`. */
-  readonly pace?: 'real' | 'fast';
+  readonly profile?: Profile;
   readonly timings?: Partial<Timings>;
-  readonly faults?: readonly FaultRule[];
-  /** Default: the real one. A manual one is moved by `advance` only. */
-  readonly clock?: EmulatorClock | ManualClock;
   readonly hooks?: SystemHooks;
   /** Systems are on, and have booted their disks, when the emulator has started. Default false. */
   readonly startsOn?: boolean;
-  readonly log?: EmulatorLog;
 }
 
 /** What a test wants to know of a system. */
@@ -93,31 +81,15 @@ export interface BmcSnapshot {
   readonly systems: readonly SystemSnapshot[];
 }
 
-export interface FishEntry extends JournalEntry {
+export interface RedfishEntry extends JournalEntry {
   readonly bmc: string;
   /** How the request showed who it is. */
   readonly auth: 'none' | 'basic' | 'session';
 }
 
-export interface RedfishEmulator {
-  readonly adminUrl: string;
-  readonly adminToken: string;
+export interface RedfishEmulator extends Omit<Emulator<FaultRule, Fault, RedfishEntry>, 'url'> {
   readonly credentials: Credentials;
   bmcs(): readonly BmcSnapshot[];
-  /** The journal's entries after `seq`, oldest first, of all BMCs. */
-  requests(afterSeq?: number): readonly FishEntry[];
-  /** Resolves when it is in force. @throws {ZodError} for a rule that cannot be understood. */
-  addFault(rule: FaultRule): Promise<Fault>;
-  faults(): readonly Fault[];
-  /** Answers whether the fault existed. */
-  removeFault(id: string): Promise<boolean>;
-  clearFaults(): Promise<void>;
   /** What the host, or somebody at its button, does; no request is made. @throws {Error} unknown. */
   reset(system: string, type: ResetType): void;
-  /** Epoch ms. */
-  now(): number;
-  /** Moves a manual clock, and waits for the hooks at each step. @throws {Error} it is not manual. */
-  advance(ms: number): Promise<void>;
-  /** Ends all timers and sockets at once. Idempotent. */
-  close(): Promise<void>;
 }

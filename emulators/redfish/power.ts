@@ -1,6 +1,6 @@
 import type { Core } from './core.ts';
-import type { ResetType } from './profiles.ts';
-import { type Bmc, note, type PowerState, type System } from './world.ts';
+import type { ResetType } from './vendors.ts';
+import type { Bmc, System } from './world.ts';
 
 /** How long things take, milliseconds. */
 export interface Timings {
@@ -25,17 +25,9 @@ export const REAL_TIMINGS: Timings = {
 export interface Boot {
   /** `Hdd` when nothing else was asked for, or what was asked for is not there. */
   readonly source: string;
-  readonly mode: 'UEFI' | 'Legacy';
-  /** Of the virtual medium that is booted. */
-  readonly image: string | null;
-  readonly httpBootUri: string | null;
-  /** What an installer that is booted is to do; other than `works` by a fault. */
-  readonly installer: 'works' | 'fails' | 'hangs' | 'silent';
+  /** Where the virtual medium or the HTTP boot comes from; null: neither is booted. */
+  readonly address: string | null;
 }
-
-const HISTORY_MAX = 20;
-const IN_POST = ['PrimaryProcessorInitializationStarted', 'SystemHardwareInitializationComplete'];
-export const isInPost = ({ progress }: System): boolean => IN_POST.includes(progress.state);
 
 export interface Power {
   /** The system is on and has booted its disk, as if it had always been. */
@@ -49,7 +41,7 @@ export interface Power {
 }
 
 export function createPower(core: Core): Power {
-  const { clock, timings, profile, hooks, log, faults } = core;
+  const { clock, timings, hooks, log, faults } = core;
   const now = clock.now;
   const timers = new Map<System, unknown>();
   const told = new Map<System, Promise<void>>();
@@ -71,15 +63,6 @@ export function createPower(core: Core): Power {
     told.set(system, before.then(call));
     tellCount += 1;
   };
-  const set = (system: System, state: PowerState) => {
-    if (system.power === state) return;
-    system.power = state;
-    if (state === 'On' || state === 'Off') {
-      note(system, { atMs: now(), severity: 'OK', text: `System power is ${state}.` });
-    }
-    system.powerHistory.push({ atMs: now(), state });
-    if (system.powerHistory.length > HISTORY_MAX) system.powerHistory.shift();
-  };
   const progress = (system: System, state: string) => {
     system.progress = { state, atMs: now() };
   };
@@ -99,10 +82,9 @@ export function createPower(core: Core): Power {
   };
   const turnOff = (system: System, then?: () => void) => {
     goDown(system);
-    set(system, 'PoweringOff');
+    system.power = 'PoweringOff';
     later(system, timings.offMs, () => {
-      set(system, 'Off');
-      system.onConflictUntilMs = now() + profile.onConflictMs / core.pace;
+      system.power = 'Off';
       then?.();
     });
   };
@@ -126,26 +108,21 @@ export function createPower(core: Core): Power {
   };
   const post = (bmc: Bmc, system: System) => {
     system.lastResetMs = now();
-    const [first = '', second = ''] = IN_POST;
-    progress(system, first);
-    later(system, timings.postMs / 2, () => {
-      progress(system, second);
-      later(system, timings.postMs / 2, () => {
-        timers.delete(system);
-        handOver(bmc, system);
-      });
+    progress(system, 'PrimaryProcessorInitializationStarted');
+    later(system, timings.postMs, () => {
+      timers.delete(system);
+      handOver(bmc, system);
     });
   };
   const turnOn = (bmc: Bmc, system: System) => {
-    set(system, 'PoweringOn');
+    system.power = 'PoweringOn';
     later(system, timings.onMs, () => {
-      set(system, 'On');
+      system.power = 'On';
       post(bmc, system);
     });
   };
   const restart = (bmc: Bmc, system: System) => {
-    note(system, { atMs: now(), severity: 'Warning', text: 'The system was reset.' });
-    set(system, 'On');
+    system.power = 'On';
     goDown(system);
     post(bmc, system);
   };
@@ -155,29 +132,19 @@ export function createPower(core: Core): Power {
     const { boot, media, pendingBoot } = system;
     if (pendingBoot) Object.assign(boot, pendingBoot);
     system.pendingBoot = null;
+    const { enabled, target: source, httpBootUri } = boot;
+    const disk: Boot = { source: 'Hdd', address: null };
+    if (enabled === 'Disabled') return disk;
     const subject = { method: '', route: '', bmc: bmc.name, system: system.name };
-    const base = { mode: boot.mode, image: null, httpBootUri: null, source: 'Hdd' } as const;
-    const disk: Boot = { ...base, installer: 'works' };
-    if (boot.enabled === 'Disabled') return disk;
-    const [installer] = faults.strike(['installer'], subject);
-    const found: Boot = { ...base, installer: installer?.effect.does ?? 'works' };
-    const { target, httpBootUri } = boot;
-    const isSticky = faults.strike(
-      ['override'],
-      subject,
-      ({ does }) => does === 'sticky' && boot.enabled === 'Once',
-    );
-    if (boot.enabled === 'Once' && isSticky.length === 0) {
-      boot.enabled = 'Disabled';
-      boot.target = 'None';
+    const isSticky = faults.strikeOne(['override'], subject, ({ does }) => does === 'sticky');
+    if (enabled === 'Once' && !isSticky)
+      Object.assign(boot, { enabled: 'Disabled', target: 'None' });
+    if (source === 'Cd' || source === 'UsbCd') {
+      const disc = media.find(({ types, image }) => image !== null && types.includes('CD'));
+      return disc ? { source, address: disc.image } : disk;
     }
-    if (target === 'Cd' || target === 'UsbCd') {
-      const disc = media.find(({ types, inserted }) => inserted && /CD|DVD/.test(types.join()));
-      const isReached = target === profile.cdTarget && disc !== undefined;
-      return isReached ? { ...found, source: target, image: disc.image } : disk;
-    }
-    if (target === 'UefiHttp') return { ...found, source: target, httpBootUri };
-    return target === 'None' || target === 'Hdd' ? disk : { ...found, source: target };
+    if (source === 'UefiHttp') return { source, address: httpBootUri };
+    return source === 'None' ? disk : { source, address: null };
   }
 
   /** Software that hangs does not hear of it. */
@@ -190,7 +157,6 @@ export function createPower(core: Core): Power {
     On: (bmc, system) => {
       if (system.power === 'Off' || system.power === 'PoweringOff') turnOn(bmc, system);
     },
-    ForceOn: (bmc, system) => acts.On(bmc, system),
     ForceOff: (_bmc, system) => {
       if (system.power !== 'Off') turnOff(system);
     },
@@ -198,14 +164,8 @@ export function createPower(core: Core): Power {
     GracefulRestart: (bmc, system) => gracefully(system, () => restart(bmc, system)),
     ForceRestart: restart,
     PowerCycle: (bmc, system) => turnOff(system, () => turnOn(bmc, system)),
-    FullPowerCycle: (bmc, system) => {
-      turnOff(system, () => turnOn(bmc, system));
-      restartBmc(bmc, timings.bmcRestartMs);
-    },
     PushPowerButton: (bmc, system) =>
       system.power === 'Off' ? turnOn(bmc, system) : shutDown(system),
-    /** What a crashed kernel does then is the host's business. */
-    Nmi: () => undefined,
   };
 
   function restartBmc(bmc: Bmc, takesMs: number): void {
@@ -213,14 +173,6 @@ export function createPower(core: Core): Power {
     bmc.isHanging = false;
     bmc.sessions.clear();
     bmc.tasks.clear();
-    bmc.failedLogins = 0;
-    bmc.lockedUntilMs = 0;
-    for (const system of bmc.systems) {
-      note(system, { atMs: now(), severity: 'Warning', text: 'The BMC was restarted.' });
-      const subject = { method: '', route: '', bmc: bmc.name, system: system.name };
-      const isLost = ({ does }: { does: string }) => does === 'lostAtRestart';
-      if (faults.strikeOne(['assetTag'], subject, isLost)) system.assetTag = '';
-    }
   }
 
   /** Calls may bring about others. */
@@ -234,7 +186,7 @@ export function createPower(core: Core): Power {
 
   return {
     start(bmc, system) {
-      set(system, 'On');
+      system.power = 'On';
       handOver(bmc, system);
     },
     reset: (bmc, system, type) => acts[type](bmc, system),

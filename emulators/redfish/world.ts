@@ -1,5 +1,5 @@
 import type { Generator } from '../kit/random.ts';
-import { hasManySystems, type Profile } from './profiles.ts';
+import { hasManySystems, type Vendor } from './vendors.ts';
 
 export type PowerState = 'On' | 'Off' | 'PoweringOn' | 'PoweringOff';
 
@@ -14,18 +14,9 @@ export interface Override {
 export interface Media {
   readonly id: string;
   readonly types: readonly string[];
+  /** Null: it is empty. */
   image: string | null;
-  inserted: boolean;
   writeProtected: boolean;
-  /** An image that was ejected and is shown all the same. */
-  stale: string | null;
-}
-
-export interface LogLine {
-  readonly id: string;
-  readonly atMs: number;
-  readonly severity: 'OK' | 'Warning' | 'Critical';
-  readonly text: string;
 }
 
 export interface System {
@@ -38,8 +29,6 @@ export interface System {
   readonly mac: string;
   assetTag: string;
   power: PowerState;
-  /** What the power state was since when; the last is the present one. */
-  readonly powerHistory: { readonly atMs: number; readonly state: PowerState }[];
   /** How far the boot came, and since when. */
   progress: { readonly state: string; readonly atMs: number };
   lastResetMs: number;
@@ -48,10 +37,6 @@ export interface System {
   pendingBoot: Override | null;
   /** The same object in all systems of a BMC that has its media at the manager. */
   readonly media: readonly Media[];
-  /** Oldest first; the oldest are forgotten. */
-  readonly log: LogLine[];
-  /** `On` is refused until then. */
-  onConflictUntilMs: number;
 }
 
 export interface Session {
@@ -78,11 +63,8 @@ export interface Bmc {
   readonly systems: readonly System[];
   readonly sessions: Map<string, Session>;
   readonly tasks: Map<string, Task>;
-  sessionTimeoutS: number;
   /** Counts up; ids of sessions and tasks come from it. */
   lastId: number;
-  failedLogins: number;
-  lockedUntilMs: number;
   /** Until the first time nobody answers, until the second only the root does. */
   restart: { readonly deafUntilMs: number; readonly doneAtMs: number } | null;
   /** Nothing can be read of it until it restarts. */
@@ -93,25 +75,25 @@ export interface Bmc {
 }
 
 export interface Genesis {
-  readonly profile: Profile;
+  readonly vendor: Vendor;
   readonly systems: number;
   readonly bmcs: number;
   readonly ids: Generator;
   readonly nowMs: number;
 }
 
-/** The systems are dealt out evenly. @throws {RangeError} the profile cannot have so many on a BMC. */
-export function createWorld({ profile, systems, bmcs, ids, nowMs }: Genesis): readonly Bmc[] {
+/** The systems are dealt out evenly. @throws {RangeError} the vendor cannot have so many on a BMC. */
+export function createWorld({ vendor, systems, bmcs, ids, nowMs }: Genesis): readonly Bmc[] {
   if (bmcs > systems) throw new RangeError('there cannot be more BMCs than systems');
-  if (bmcs < systems && !hasManySystems(profile)) {
-    throw new RangeError('a BMC of this profile has one system: leave --bmcs out');
+  if (bmcs < systems && !hasManySystems(vendor)) {
+    throw new RangeError('a BMC of this vendor has one system: leave --bmcs out');
   }
   let dealt = 0;
   return Array.from({ length: bmcs }, (_, n) => {
     const share = Math.floor(((n + 1) * systems) / bmcs) - Math.floor((n * systems) / bmcs);
-    const media = profile.mediaAt === 'Managers' ? mediaOf(profile) : null;
+    const media = vendor.mediaAt === 'Managers' ? mediaOf(vendor) : null;
     const own = Array.from({ length: share }, (_none, k) =>
-      systemOf({ profile, ids, nowMs, media, name: `system-${++dealt}`, number: k + 1 }),
+      systemOf({ vendor, ids, nowMs, media, name: `system-${++dealt}`, number: k + 1 }),
     );
     return {
       name: `bmc-${n + 1}`,
@@ -119,10 +101,7 @@ export function createWorld({ profile, systems, bmcs, ids, nowMs }: Genesis): re
       systems: own,
       sessions: new Map(),
       tasks: new Map(),
-      sessionTimeoutS: profile.sessionTimeoutS,
       lastId: 0,
-      failedLogins: 0,
-      lockedUntilMs: 0,
       restart: null,
       isHanging: false,
       inFlight: 0,
@@ -132,44 +111,33 @@ export function createWorld({ profile, systems, bmcs, ids, nowMs }: Genesis): re
   });
 }
 
-interface NewSystem extends Pick<Genesis, 'profile' | 'ids' | 'nowMs'> {
+interface NewSystem extends Pick<Genesis, 'vendor' | 'ids' | 'nowMs'> {
   readonly media: readonly Media[] | null;
   readonly name: string;
   readonly number: number;
 }
 
-function systemOf({ profile, ids, nowMs, media, name, number }: NewSystem): System {
+function systemOf({ vendor, ids, nowMs, media, name, number }: NewSystem): System {
   return {
     name,
-    id: profile.systemId.replace('%', String(number)),
+    id: vendor.systemId.replace('%', String(number)),
     serial: ids.hex(10).toUpperCase(),
     uuid: ids.uuid(),
     mac: `02:${ids.hex(10).match(/../g)!.join(':')}`,
     assetTag: '',
     power: 'Off',
-    powerHistory: [{ atMs: nowMs, state: 'Off' }],
     progress: { state: 'None', atMs: nowMs },
     lastResetMs: nowMs,
     boot: { enabled: 'Disabled', target: 'None', mode: 'UEFI', httpBootUri: null },
     pendingBoot: null,
-    media: media ?? mediaOf(profile),
-    log: [],
-    onConflictUntilMs: 0,
+    media: media ?? mediaOf(vendor),
   };
 }
 
-const LOG_LINES_MAX = 100;
-
-export function note(system: System, line: Omit<LogLine, 'id'>): void {
-  const id = Number(system.log.at(-1)?.id ?? 0) + 1;
-  system.log.push({ ...line, id: String(id) });
-  if (system.log.length > LOG_LINES_MAX) system.log.shift();
-}
-
-const mediaOf = ({ mediaDevices }: Profile): Media[] =>
+const mediaOf = ({ mediaDevices }: Vendor): Media[] =>
   mediaDevices.map((device) => ({ ...device, ...EMPTY_MEDIA }));
 
-const EMPTY_MEDIA = { image: null, inserted: false, writeProtected: true, stale: null };
+const EMPTY_MEDIA = { image: null, writeProtected: true };
 
 export function eject(media: Media): void {
   Object.assign(media, EMPTY_MEDIA);

@@ -1,15 +1,15 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { startRedfishEmulator } from '../../emulators/redfish/emulator.ts';
-import type { ProfileName } from '../../emulators/redfish/profiles.ts';
+import type { VendorName } from '../../emulators/redfish/vendors.ts';
 import { requireFile, runProgram } from './debian-client.ts';
 
 /** The standard body's own client, as Debian has it. */
 const TOOL = '/usr/bin/redfishtool';
 
-async function startTool(profile: ProfileName) {
+async function startTool(vendor: VendorName) {
   requireFile(TOOL, 'redfishtool');
   const listen = { host: '127.0.0.1', port: 0 };
-  const fake = await startRedfishEmulator({ listen, profile, pace: 'fast' });
+  const fake = await startRedfishEmulator({ listen, vendor, profile: 'fast' });
   onTestFinished(() => fake.close());
   const { username, password } = fake.credentials;
   const host = new URL(fake.bmcs()[0]!.url).host;

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { startRedfishEmulator } from '../../emulators/redfish/emulator.ts';
-import { PROFILE_NAMES, PROFILES } from '../../emulators/redfish/profiles.ts';
+import { VENDOR_NAMES, VENDORS } from '../../emulators/redfish/vendors.ts';
 import { requireFile, runProgram } from './debian-client.ts';
 
 /** OpenStack's library for Redfish, as Debian has it. */
@@ -26,30 +26,30 @@ async function certificateOf(url: string): Promise<string> {
   return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
 }
 
-test('a program written with sushy switches, boots and equips a machine of every profile', async () => {
+test('a program written with sushy switches, boots and equips a machine of every vendor', async () => {
   requireFile(LIBRARY, 'python3-sushy');
-  const directory = mkdtempSync(join(tmpdir(), 'fakefish-sushy-'));
+  const directory = mkdtempSync(join(tmpdir(), 'emulator-sushy-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   const rack = await Promise.all(
-    PROFILE_NAMES.map(async (profile) => {
-      const at = { listen: { host: '127.0.0.1', port: 0 }, profile } as const;
-      const fake = await startRedfishEmulator({ ...at, pace: 'fast' });
+    VENDOR_NAMES.map(async (vendor) => {
+      const at = { listen: { host: '127.0.0.1', port: 0 }, vendor } as const;
+      const fake = await startRedfishEmulator({ ...at, profile: 'fast' });
       onTestFinished(() => fake.close());
       const [bmc] = fake.bmcs();
-      const ca = join(directory, `${profile}.pem`);
+      const ca = join(directory, `${vendor}.pem`);
       writeFileSync(ca, await certificateOf(bmc!.url));
-      return { profile, fake, bmc: bmc!, ca };
+      return { vendor, fake, bmc: bmc!, ca };
     }),
   );
   const passwords = rack.map(
-    ({ profile, fake }) => [`FAKEFISH_PASSWORD_${profile}`, fake.credentials.password] as const,
+    ({ vendor, fake }) => [`BMC_PASSWORD_${vendor}`, fake.credentials.password] as const,
   );
-  const told = rack.map(({ profile, bmc, ca }) => ({
-    name: profile,
+  const told = rack.map(({ vendor, bmc, ca }) => ({
+    name: vendor,
     url: bmc.url,
     ca,
     // It knows of the vendor's habit, and leaves it to whoever uses it.
-    ...(profile === 'dgx' && { media: { username: 'none', password: 'none' } }),
+    ...(vendor === 'dgx' && { media: { username: 'none', password: 'none' } }),
   }));
   const printed = await runProgram(
     PYTHON,
@@ -57,14 +57,14 @@ test('a program written with sushy switches, boots and equips a machine of every
     Object.fromEntries(passwords),
   );
   const seen = JSON.parse(printed) as Record<string, Record<string, unknown>>;
-  for (const { profile, fake, bmc } of rack) {
+  for (const { vendor, fake, bmc } of rack) {
     const [{ serial, uuid, path } = { serial: '', uuid: '', path: '' }] = bmc.systems;
-    const isAtManager = PROFILES[profile].mediaAt === 'Managers';
-    expect([profile, seen[profile]]).toMatchObject([
-      profile,
+    const isAtManager = VENDORS[vendor].mediaAt === 'Managers';
+    expect([vendor, seen[vendor]]).toMatchObject([
+      vendor,
       {
         ...{ path, serial, uuid, sessions: 1, tasks: 0 },
-        ...{ chassis: ['RackMount'], manager: ['BMC'], boot: ['Once', 'Pxe', 'UEFI'] },
+        ...{ manager: ['BMC'], boot: ['Once', 'Pxe', 'UEFI'] },
         ...{ on: 'On', again: 405, off: 'Off' },
         media: isAtManager
           ? [
@@ -76,5 +76,5 @@ test('a program written with sushy switches, boots and equips a machine of every
     ]);
     expect(fake.bmcs()[0]).toMatchObject({ sessions: 0, sessionsMost: 1, requestsMost: 1 });
   }
-  expect(seen['idrac9']!['resets']).toEqual([...PROFILES.idrac9.resets].toSorted());
+  expect(seen['idrac9']!['resets']).toEqual([...VENDORS.idrac9.resets].toSorted());
 });

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { probe, probeText } from '../../src/commands/redfish-probe.ts';
 import { realClock } from '../../emulators/kit/clock.ts';
-import { type Fish, ROOT, startFish } from '../emulators/redfish/harness.ts';
+import { type Bmcs, ROOT, startBmcs } from '../emulators/redfish/harness.ts';
 
 const TIMEOUT_MS = 10_000;
 
 test('a probe without a login shows the certificate, and sends no credentials', async () => {
-  const { fake } = await startFish({ profile: 'idrac9', clock: realClock });
+  const { fake } = await startBmcs({ vendor: 'idrac9', clock: realClock });
   const { url, certSha256 } = fake.bmcs()[0]!;
   const told = await probe({ url, timeoutMs: TIMEOUT_MS, login: null, certSha256: null });
   expect(told).toMatchObject({ certSha256, isTrusted: false, vendor: 'Dell', systems: null });
@@ -17,7 +17,7 @@ test('a probe without a login shows the certificate, and sends no credentials', 
 });
 
 test('a login is sent only to a certificate that somebody vouches for, and is ended', async () => {
-  const { fake } = await startFish({ profile: 'openbmc', clock: realClock });
+  const { fake } = await startBmcs({ vendor: 'openbmc', clock: realClock });
   const { url, certSha256, systems } = fake.bmcs()[0]!;
   const { username, password } = fake.credentials;
   const asked = { url, timeoutMs: TIMEOUT_MS, login: { username, password } };
@@ -36,20 +36,20 @@ test('a login is sent only to a certificate that somebody vouches for, and is en
 });
 
 /** With a login, of its only BMC. */
-async function probed({ fake }: Fish) {
+async function probed({ fake }: Bmcs) {
   const { url, certSha256 } = fake.bmcs()[0]!;
   const { username, password } = fake.credentials;
   return probe({ url, timeoutMs: TIMEOUT_MS, login: { username, password }, certSha256 });
 }
 
 test('a BMC that lacks parts of itself is shown all the same, with what is not there', async () => {
-  const fish = await startFish({ profile: 'openbmc', clock: realClock });
+  const bmcs = await startBmcs({ vendor: 'openbmc', clock: realClock });
   const routes = ['Systems/{system}/ResetActionInfo', 'Managers/{manager}'];
   for (const route of routes) {
-    await fish.fault({ type: 'status', code: 404 }, { match: { route: `${ROOT}/${route}` } });
+    await bmcs.fault({ type: 'status', code: 404 }, { match: { route: `${ROOT}/${route}` } });
   }
-  const told = await probed(fish);
-  const { serial, uuid, path } = fish.fake.bmcs()[0]!.systems[0]!;
+  const told = await probed(bmcs);
+  const { serial, uuid, path } = bmcs.fake.bmcs()[0]!.systems[0]!;
   expect(told.systems).toMatchObject([{ path, serial, uuid, power: 'Off', media: [] }]);
   expect(told.systems![0]!.resets).toContain('ForceRestart');
   expect(told.unread).toEqual([
@@ -60,7 +60,7 @@ test('a BMC that lacks parts of itself is shown all the same, with what is not t
 });
 
 test('the service tag of a Dell is shown beside its serial number', async () => {
-  const told = await probed(await startFish({ profile: 'idrac9', clock: realClock }));
+  const told = await probed(await startBmcs({ vendor: 'idrac9', clock: realClock }));
   const { serial, sku } = told.systems![0]!;
   expect(serial!.slice(0, 7)).toBe(sku);
   expect(probeText(told)).toContain(`sku        ${sku}`);

@@ -8,7 +8,7 @@ import { silentLog } from '../../src/adapters/log/port.ts';
 import { loadOrCreateSshKey } from '../../src/adapters/ssh/key-file.ts';
 import { startRedfishEmulator } from '../../emulators/redfish/emulator.ts';
 import { inventoryOf } from '../../emulators/redfish/machines/inventory.ts';
-import { createFishMachines } from '../../emulators/redfish/machines/machines.ts';
+import { createRackMachines } from '../../emulators/redfish/machines/machines.ts';
 import { startLatitudeEmulator } from '../../emulators/latitude/emulator.ts';
 import { startEquinixEmulator } from '../../emulators/equinix/emulator.ts';
 import { startRobotEmulator } from '../../emulators/hetzner-robot/emulator.ts';
@@ -117,9 +117,9 @@ test('redfish passes with a machine of a rack that is there already, power and a
   const ssh = { keyPath: join(dir, 'key') };
   const { publicLine } = await loadOrCreateSshKey(ssh.keyPath);
   const hosts = startHosts();
-  const machines = createFishMachines({ hosts, installed: [publicLine], log: silentLog });
+  const machines = createRackMachines({ hosts, installed: [publicLine], log: silentLog });
   const fake = await startRedfishEmulator({
-    ...{ listen, profile: 'idrac9', pace: 'fast', hooks: machines.hooks },
+    ...{ listen, vendor: 'idrac9', profile: 'fast', hooks: machines.hooks },
   });
   onTestFinished(() => fake.close());
   fake.reset('system-1', 'On');
@@ -141,7 +141,7 @@ test('redfish passes every step with a rack that it installs, and leaves it as i
   const port = await takeFreePort(new Set());
   const seedUrl = `http://127.0.0.1:${port}`;
   const hosts = startHosts({ light: true });
-  const machines = createFishMachines({ hosts, seedUrl, log: silentLog });
+  const machines = createRackMachines({ hosts, log: silentLog });
   const fake = await startRedfishEmulator({
     ...{ listen, systems: 3, hooks: machines.hooks },
     timings: { offMs: 20, onMs: 20, gracefulMs: 50, postMs: 50, installMs: 100 },

@@ -4,7 +4,7 @@ import type { EmulatorClock } from '../../emulators/kit/clock.ts';
 import { createManualClock } from '../../emulators/kit/clock.ts';
 import { startAnexiaEmulator } from '../../emulators/anexia/emulator.ts';
 import { testRows } from '../support/rows.ts';
-import { startFish } from './redfish/harness.ts';
+import { startBmcs } from './redfish/harness.ts';
 import { startLatitude } from './latitude/harness.ts';
 import { createOn, clientOf as quinixOf, start as startQuinix } from './equinix/harness.ts';
 import { nameOf, rename } from './hetzner-robot/fault-steps.ts';
@@ -64,7 +64,7 @@ const EMULATORS: Readonly<Record<string, (options: Options) => Promise<Emulator>
     };
   },
   fakefish: async (options) => {
-    const { fake, ask, path } = await startFish(options);
+    const { fake, ask, path } = await startBmcs(options);
     const [bmc] = fake.bmcs();
     return {
       ...{ fake, url: bmc!.url, method: 'PATCH' },

@@ -16,7 +16,7 @@ test('redfish: a rack comes up, and a machine that hangs comes back by its power
     expect(await leakedIn(world, daemon)).toEqual([]);
     const [hung, bystander] = hosts.list();
     const resets = () =>
-      provider.fakefish.requests().filter(({ path }) => path.endsWith('ComputerSystem.Reset'));
+      provider.emulator.requests().filter(({ path }) => path.endsWith('ComputerSystem.Reset'));
     expect(resets(), 'taking machines in switches nothing').toEqual([]);
 
     await hosts.hang(hung!.deviceId, true);
@@ -24,7 +24,7 @@ test('redfish: a rack comes up, and a machine that hangs comes back by its power
     await becomesTrue(() => now(hung!.deviceId).bootId !== hung!.bootId, 'it boots anew');
     await becomesTrue(() => healthy(daemon) === MACHINES, 'all machines run again');
     const bmcs = new Set(resets().map(({ bmc }) => bmc));
-    const own = provider.fakefish
+    const own = provider.emulator
       .bmcs()
       .find(({ systems }) => systems.some(({ name }) => name === hung!.deviceId))!;
     expect([...bmcs], 'its own BMC was asked, and no other').toEqual([own.name]);
@@ -33,7 +33,7 @@ test('redfish: a rack comes up, and a machine that hangs comes back by its power
       ({ provided }) => provided?.providerId === provider.slotOf(hung!.deviceId),
     )!;
     expect(heartbeat?.bootId, 'the evidence').toBe(now(hung!.deviceId).bootId);
-    for (const { requestsMost, sessionsMost } of provider.fakefish.bmcs()) {
+    for (const { requestsMost, sessionsMost } of provider.emulator.bmcs()) {
       expect(requestsMost, 'one request at a time').toBe(1);
       expect(sessionsMost, 'one session').toBeLessThanOrEqual(1);
     }

@@ -95,7 +95,7 @@ export const mutations = mutationsOf({
     { 'redfish-the-network-is-restarted': 'if (isLikelyNetwork([-rack-]{+[]+})) {' },
   'src/adapters/provider/redfish/bmc-care.ts test/adapters/provider/redfish/bmc-care.test.ts -t not ours':
     { 'redfish-restart-without-a-look': '[-await check()-]{+void check+};' },
-  'src/adapters/provider/redfish/install/claims.ts test/adapters/provider/redfish/install/hung-bmc.test.ts':
+  'src/adapters/provider/redfish/install/claims.ts test/adapters/provider/redfish/install/others.test.ts':
     {
       'redfish-restarted-under-an-installation':
         'unreadable.has(id)[- || claims.get(id)?.result === null-]',

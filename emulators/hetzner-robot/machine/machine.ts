@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Activity } from '../../redfish/machines/activity.ts';
+import type { Activity } from '../../kit/activity.ts';
 import type { EmulatorClock } from '../../kit/clock.ts';
 import type { EmulatorLog } from '../../kit/log.ts';
 import type { Play } from '../../hosts/commands.ts';

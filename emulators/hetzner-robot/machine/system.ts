@@ -1,6 +1,6 @@
 import type { AuthContext, ParsedKey } from 'ssh2';
 import type { EmulatorLog } from '../../kit/log.ts';
-import type { Activity } from '../../redfish/machines/activity.ts';
+import type { Activity } from '../../kit/activity.ts';
 import type { Play } from '../../hosts/commands.ts';
 import { runOnChannel } from '../../hosts/exec-channel.ts';
 import { isAuthorized, readKey } from '../../hosts/keys.ts';

@@ -1,29 +1,16 @@
 import type { SimulatedHosts } from '../../hosts/options.ts';
 import type { RedfishEmulator } from '../options.ts';
 
-/** An entry of the inventory that the driver `redfish` reads. */
-export interface InventoryLine {
-  readonly ID: string;
-  readonly Bmc: string;
-  readonly System: string;
-  readonly CertSha256: string;
-  readonly Serial: string;
-  readonly Uuid: string;
-  readonly Mac: string;
-  readonly Addr: string;
-  readonly SshPort: number;
-  readonly HostKey?: string;
-}
-
 /**
- * The inventory of a rack that runs: each system by its serial number, in the order of the systems.
+ * The inventory of a rack that runs, as the driver `redfish` reads it: each system by its serial
+ * number, in the order of the systems.
  * @param withHostKeys for machines that are never installed anew.
  */
 export function inventoryOf(
   fake: Pick<RedfishEmulator, 'bmcs'>,
   hosts: Pick<SimulatedHosts, 'list'>,
   withHostKeys: boolean,
-): InventoryLine[] {
+) {
   const places = new Map(hosts.list().map((host) => [host.deviceId, host]));
   return fake.bmcs().flatMap(({ url, certSha256, systems }) =>
     systems.map(({ name, path, serial, uuid, mac }) => {

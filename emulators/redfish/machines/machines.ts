@@ -1,60 +1,49 @@
 import type { Network } from '../../kit/listen.ts';
 import type { SimulatedHosts } from '../../hosts/options.ts';
 import type { EmulatorLog } from '../../kit/log.ts';
-import type { BootedMachine, BootEnd, SystemHooks, SystemIdentity } from '../options.ts';
-import type { Boot } from '../power.ts';
-import { createActivity } from './activity.ts';
-import { type Asker, fetchSeed, findSeed, report, type SeedData, SeedRefused } from './seed.ts';
+import type { BootedMachine, SystemHooks } from '../options.ts';
+import { createActivity } from '../../kit/activity.ts';
+import { type Asker, fetchSeed, report, seedOf, SeedRefused } from './seed.ts';
 
-export interface FishMachinesOptions {
+export interface RackMachinesOptions {
   /** Of nobody else; the machine behind a system has the system's name. */
   readonly hosts: Pick<SimulatedHosts, 'assign' | 'reinstalled' | 'up' | 'down' | 'isHanging'>;
-  /**
-   * Without a slash at its end: where the site's boot images and its DHCP look for seeds. When
-   * absent: where the image itself comes from, and a boot from the network finds nothing.
-   */
-  readonly seedUrl?: string;
   /** `authorized_keys` lines of the system that is on each disk at the start. When absent: none is. */
   readonly installed?: readonly string[];
-  /** How often an installer asks for its seed while nobody answers, every ten seconds of its time. Default 12. */
-  readonly seedAttempts?: number;
   readonly log: EmulatorLog;
   /** On which seed servers are; TCP if absent. */
   readonly network?: Network;
 }
 
-/** What is on a machine's disk: nothing, or one of two operating systems, which take turns. */
-export type FishDisk = 'none' | 'os1' | 'os2';
-
-export interface FishMachines {
+export interface RackMachines {
   readonly hooks: SystemHooks;
-  disk(system: string): FishDisk;
-  /** Installations that put a system on the machine's disk. */
+  /** Installations that put a system on the machine's disk, with one that was there at the start. */
   installs(system: string): number;
 }
 
-interface Machine extends SystemIdentity {
+interface Machine {
+  readonly name: string;
   /** IPv4, in 127.0.0.0/8. */
   readonly address: string;
-  disk: FishDisk;
+  /** Whether there is a system on the disk. */
+  isInstalled: boolean;
   installs: number;
   /** Ends what was booted and is no system of the disk. */
   booted: AbortController | null;
 }
 
-const SEED_ATTEMPTS = 12;
+type Booting = BootedMachine & { readonly signal: AbortSignal };
+
+/** Between two questions of an installer for its seed, and what an installation takes in fact. */
 const SEED_GAP_MS = 10_000;
+const REAL_INSTALL_MS = 240_000;
 
 /**
- * Machines behind the systems of a RedfishEmulator: they boot their disks, and the installer that virtual
- * media, HTTP or the network give them, which fetches its seed, installs, reports and reboots.
+ * Machines behind the systems of an emulator: they boot their disks, and the installer that virtual
+ * media or HTTP give them, which fetches its seed, installs, reports and reboots.
  */
-export function createFishMachines(options: FishMachinesOptions): FishMachines {
+export function createRackMachines(options: RackMachinesOptions): RackMachines {
   const { hosts, installed, log, network } = options;
-  const { seedUrl = null, seedAttempts = SEED_ATTEMPTS } = options;
-  const askerOf = ({ address: from }: Machine, { signal }: Booting): Asker => ({
-    ...{ from, signal, network },
-  });
   const machines = new Map<string, Machine>();
   const activity = createActivity();
   const machineOf = (system: string): Machine => {
@@ -67,90 +56,66 @@ export function createFishMachines(options: FishMachinesOptions): FishMachines {
     machine.booted = null;
   };
 
-  async function write({ name }: Machine, { hostname, authorizedKeys, userdata }: SeedData) {
-    await hosts.reinstalled(name, { id: name, hostname, authorizedKeys, userdata });
-  }
-
-  /** The seed; null: what was booted is no installer. */
-  async function fetched(machine: Machine, boot: Boot, at: Booting) {
-    for (let attempt = 1; ; attempt++) {
+  /** Asks until it is answered; the gaps keep pace with an installation. */
+  async function seedFrom(seed: string, asker: Asker, { clock, installMs, signal }: Booting) {
+    for (;;) {
       try {
-        const { mac } = machine;
-        const asker = askerOf(machine, at);
-        const seed = await findSeed({ boot, mac, seedUrl, ...asker });
-        return seed === null ? null : { seed, data: await fetchSeed(seed, asker) };
+        return await fetchSeed(seed, asker);
       } catch (error) {
-        at.signal.throwIfAborted();
-        if (error instanceof SeedRefused || attempt === seedAttempts) throw error;
-        await activity.wait(at.clock, (SEED_GAP_MS * at.installMs) / REAL_INSTALL_MS, at.signal);
+        signal.throwIfAborted();
+        if (error instanceof SeedRefused) throw error;
+        await activity.wait(clock, (SEED_GAP_MS * installMs) / REAL_INSTALL_MS, signal);
       }
     }
   }
 
-  async function install(machine: Machine, boot: Boot, at: Booting): Promise<void> {
-    const found = await fetched(machine, boot, at);
-    if (!found || boot.installer === 'hangs') return;
-    machine.disk = 'none';
-    await activity.wait(at.clock, at.installMs, at.signal);
-    if (boot.installer === 'fails') return report(found.seed, 'failed', askerOf(machine, at));
-    await write(machine, found.data);
-    at.signal.throwIfAborted();
+  async function install(machine: Machine, address: string, at: Booting): Promise<void> {
+    const seed = seedOf(address);
+    if (seed === null) return;
+    const { name, address: from } = machine;
+    const { signal } = at;
+    const asker = { from, signal, network };
+    const data = await seedFrom(seed, asker, at);
+    machine.isInstalled = false;
+    await activity.wait(at.clock, at.installMs, signal);
+    await hosts.reinstalled(name, { id: name, ...data });
+    signal.throwIfAborted();
     machine.installs += 1;
-    machine.disk = machine.installs % 2 === 1 ? 'os1' : 'os2';
-    if (boot.installer !== 'silent') await report(found.seed, 'done', askerOf(machine, at));
+    machine.isInstalled = true;
+    await report(seed, asker);
     at.restart();
   }
 
-  async function bootDisk({ name, disk }: Machine): Promise<BootEnd> {
-    if (disk === 'none') return 'nothing';
+  async function bootDisk({ name, isInstalled }: Machine) {
+    if (!isInstalled) return 'nothing' as const;
     await hosts.up(name);
     return undefined;
   }
 
-  /** A boot from the network that finds nothing goes on with the disk. */
-  async function bootNetwork(machine: Machine, boot: Boot, at: Booting): Promise<BootEnd> {
-    const { mac } = machine;
-    const search = { boot, mac, seedUrl, ...askerOf(machine, at) };
-    const seed = await findSeed(search).catch(() => null);
-    if (seed === null) return bootDisk(machine);
-    runInstaller(machine, { ...boot, httpBootUri: seed }, at);
-    return undefined;
-  }
-
-  function runInstaller(machine: Machine, boot: Boot, at: Booting): void {
-    activity.run(() =>
-      install(machine, boot, at).catch((err: unknown) => {
-        if (!at.signal.aborted) log.warn({ machine: machine.name, err }, 'an installer has failed');
-      }),
-    );
-  }
-
   return {
-    disk: (system) => machineOf(system).disk,
     installs: (system) => machineOf(system).installs,
     hooks: {
-      async assign(identity) {
-        const { name } = identity;
-        const isInstalled = installed !== undefined;
-        const disk = isInstalled ? 'os1' : 'none';
-        const installs = isInstalled ? 1 : 0;
+      async assign({ name }) {
         const device = { id: name, hostname: name, authorizedKeys: installed ?? [] };
         const { address } = await hosts.assign(device);
-        machines.set(name, { ...identity, address, disk, installs, booted: null });
+        const isInstalled = installed !== undefined;
+        const installs = isInstalled ? 1 : 0;
+        machines.set(name, { name, address, isInstalled, installs, booted: null });
       },
       async down(system) {
         end(machineOf(system));
         await hosts.down(system);
       },
-      async boot(system, boot, { restart, clock, installMs }) {
+      async boot(system, { address }, at) {
         const machine = machineOf(system);
-        if (boot.source === 'Hdd') return bootDisk(machine);
+        if (address === null) return bootDisk(machine);
         end(machine);
-        const booted = new AbortController();
-        machine.booted = booted;
-        const at = { restart, clock, installMs, signal: booted.signal };
-        if (boot.source === 'Pxe') return bootNetwork(machine, boot, at);
-        runInstaller(machine, boot, at);
+        const { signal } = (machine.booted = new AbortController());
+        activity.run(() =>
+          install(machine, address, { ...at, signal }).catch((err: unknown) => {
+            if (!signal.aborted) log.warn({ machine: system, err }, 'an installer has failed');
+          }),
+        );
         return undefined;
       },
       heeds: (system) => !hosts.isHanging(system),
@@ -161,8 +126,3 @@ export function createFishMachines(options: FishMachinesOptions): FishMachines {
     },
   };
 }
-
-/** The gap between two attempts keeps pace with an installation, which takes so long in fact. */
-const REAL_INSTALL_MS = 240_000;
-
-type Booting = BootedMachine & { readonly signal: AbortSignal };

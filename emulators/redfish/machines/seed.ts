@@ -1,13 +1,11 @@
-import { type IncomingMessage, request as plainRequest } from 'node:http';
-import { request as secureRequest } from 'node:https';
-import { text as textOfBody } from 'node:stream/consumers';
+import { type IncomingMessage, request as sendRequest } from 'node:http';
+import { text as textOf } from 'node:stream/consumers';
 import { parse } from 'yaml';
+import { z } from 'zod';
 import type { Network } from '../../kit/listen.ts';
-import type { Boot } from '../power.ts';
 
 /** 256 bits in base32. */
 const TOKEN = /(?<![a-z2-7])[a-z2-7]{52}(?![a-z2-7])/;
-const SEED = /https?:\/\/\S+?\/s\/[a-z2-7]{52}\//;
 
 /** What an installer is to put on the disk. */
 export interface SeedData {
@@ -30,95 +28,48 @@ export interface Asker {
   readonly network?: Network | undefined;
 }
 
-export interface SeedSearch extends Asker {
-  readonly boot: Boot;
-  readonly mac: string;
-  /** What the site's images and its DHCP know of the seed server; null: nothing. */
-  readonly seedUrl: string | null;
+/**
+ * Where the seed of an installer is, with a slash at its end, by the token in the address that it was
+ * booted from. Null: it is no installer.
+ */
+export function seedOf(address: string): string | null {
+  const token = TOKEN.exec(address)?.[0];
+  return token === undefined ? null : `${new URL(address).origin}/s/${token}/`;
 }
 
-/**
- * Where the seed of a boot is, with a slash at its end: by the token in the address of what was
- * booted, else by asking for the machine's MAC address. Null: what was booted is no installer for
- * this machine. @throws {Error} the seed server does not answer.
- */
-export async function findSeed({
-  boot,
-  mac,
-  seedUrl,
-  ...asker
-}: SeedSearch): Promise<string | null> {
-  const address = boot.image ?? boot.httpBootUri;
-  const token = address === null ? undefined : TOKEN.exec(address)?.[0];
-  if (token !== undefined) return `${seedUrl ?? new URL(address!).origin}/s/${token}/`;
-  if (seedUrl === null) return null;
-  const { isOk, text } = await ask(`${seedUrl}/m/${mac}/ipxe`, asker);
-  return isOk ? (SEED.exec(text)?.[0] ?? null) : null;
-}
+const CONFIG = z.object({ hostname: z.string(), ssh_authorized_keys: z.array(z.string()) });
 
 /** In the form of NoCloud. @throws {SeedRefused} @throws {Error} the seed server does not answer. */
 export async function fetchSeed(seed: string, asker: Asker): Promise<SeedData> {
-  const meta = objectOf(await fetchText(`${seed}meta-data`, asker));
-  const text = await fetchText(`${seed}user-data`, asker);
-  const hostname = textOf(meta['local-hostname']) ?? 'localhost';
-  if (text.startsWith('#!')) {
-    return { hostname, authorizedKeys: textsOf(meta['public-keys']), userdata: text };
+  await ask(`${seed}meta-data`, asker);
+  const userdata = await ask(`${seed}user-data`, asker);
+  const config = CONFIG.safeParse(parse(userdata));
+  if (!userdata.startsWith('#cloud-config\n') || !config.success) {
+    throw new SeedRefused('the user data are no cloud-config');
   }
-  if (!/^#cloud-config\s*$/m.test(text.split('\n', 1)[0] ?? '')) {
-    throw new SeedRefused('the user data are neither a script nor a cloud-config');
-  }
-  const config = objectOf(text);
-  return {
-    hostname: textOf(config['hostname']) ?? hostname,
-    authorizedKeys: textsOf(config['ssh_authorized_keys'] ?? meta['public-keys']),
-    userdata: text,
-  };
+  const { hostname, ssh_authorized_keys: authorizedKeys } = config.data;
+  return { hostname, authorizedKeys, userdata };
 }
 
-/** Tells how the installation ended. @throws {Error} it was not taken. */
-export async function report(seed: string, end: 'done' | 'failed', asker: Asker): Promise<void> {
-  const body = end === 'failed' ? 'the disk cannot be partitioned' : '';
-  const { isOk, status } = await ask(`${seed}${end}`, asker, { method: 'POST', body });
-  if (!isOk) throw new SeedRefused(`${end}: ${status}`);
-}
-
-async function fetchText(url: string, asker: Asker): Promise<string> {
-  const { isOk, status, text } = await ask(url, asker);
-  if (isOk) return text;
-  const path = new URL(url).pathname.split('/').at(-1);
-  const message = `${path}: ${status}`;
-  throw status < 500 ? new SeedRefused(message) : new Error(message);
-}
+/** Tells that the installation is done. @throws {Error} it was not taken. */
+export const report = (seed: string, asker: Asker) => ask(`${seed}done`, asker, 'POST');
 
 /** From the machine's own address where the seed server has such a one, too: 127.0.0.0/8 reaches nothing else. */
-async function ask(url: string, asker: Asker, { method = 'GET', body = '' } = {}) {
+async function ask(url: string, asker: Asker, method = 'GET'): Promise<string> {
   const { from, signal, network } = asker;
-  const target = new URL(url);
-  const { hostname: host, port } = target;
-  const isHere = host.startsWith('127.') && network === undefined;
-  const request = target.protocol === 'https:' ? secureRequest : plainRequest;
+  const { hostname: host, port, pathname } = new URL(url);
   const options = {
     ...{ method, signal },
     ...(network
       ? { createConnection: () => network.connect({ host, port: Number(port) }) }
-      : { agent: false as const }),
-    ...(isHere && { localAddress: from }),
+      : { agent: false as const, ...(host.startsWith('127.') && { localAddress: from }) }),
   };
   const reply = await new Promise<IncomingMessage>((resolve, reject) =>
-    request(target, options, resolve).on('error', reject).end(body),
+    sendRequest(url, options, resolve).on('error', reject).end(),
   );
   const status = reply.statusCode ?? 0;
-  return { isOk: status >= 200 && status < 300, status, text: await textOfBody(reply) };
+  const text = await textOf(reply);
+  if (status < 300) return text;
+  const message = `${pathname.split('/').at(-1)}: ${status}`;
+  throw status < 500 ? new SeedRefused(message) : new Error(message);
 }
-
-function objectOf(yaml: string): Record<string, unknown> {
-  const value: unknown = parse(yaml);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new SeedRefused('a seed that is no YAML object');
-  }
-  return value as Record<string, unknown>;
-}
-
-const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined);
-const textsOf = (value: unknown): string[] =>
-  Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];

@@ -1,78 +1,62 @@
-import type { Call } from '../core.ts';
-import { type Message, RedfishError, refusal } from '../messages.ts';
+import { type Message, type MessageName, refusal, refusing } from '../messages.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What a value may be. */
-export interface Rule {
-  readonly type: 'string' | 'boolean' | 'integer' | 'object';
-  readonly nullable?: boolean;
-  readonly values?: readonly string[];
-}
+/** What a value may be: of this type, null where that ends with `?`, or one of a list. */
+export type Rule = 'string' | 'string?' | 'boolean' | 'object' | readonly string[];
 export type Rules = Readonly<Record<string, Rule>>;
 
 export const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** @throws {RedfishError} 400: the body is missing, or is no object. */
-export function bodyOf({ body }: Call): Json {
+/** @throws {Refusal} 400: the body is missing, or is no object. */
+export function bodyOf({ body }: { readonly body: unknown }): Json {
   if (isObject(body)) return body;
-  throw refusal(400, body === undefined ? 'MalformedJSON' : 'UnrecognizedRequestBody');
+  throw refusal(400, 'MalformedJSON');
 }
 
-function fits(value: unknown, { type, nullable }: Rule): boolean {
-  if (value === null) return nullable === true;
-  if (type === 'object') return isObject(value);
-  if (type === 'integer') return Number.isInteger(value);
-  return typeof value === type;
+function wrongWith(value: unknown, rule: Rule): 'TypeError' | 'NotInList' | null {
+  if (typeof rule !== 'string') {
+    if (typeof value !== 'string') return 'TypeError';
+    return rule.includes(value) ? null : 'NotInList';
+  }
+  if (value === null) return rule.endsWith('?') ? null : 'TypeError';
+  if (rule === 'object') return isObject(value) ? null : 'TypeError';
+  return rule.startsWith(typeof value) ? null : 'TypeError';
+}
+
+/** A body and what may be, and has to be, in it. */
+export interface Given {
+  readonly input: Json;
+  readonly rules: Rules;
+  readonly required?: readonly string[];
+  /** Of an action; else properties of a PATCH. */
+  readonly action?: string;
+  /** The resource as it is: what it shows and nobody may change is read only, not unknown. */
+  readonly shownAs?: Json;
+  /** JSON pointer of the object that is looked at. */
+  readonly at?: string;
+}
+
+/** @throws {Refusal} 400: it is not as it may be. */
+export function requireInput(given: Given): void {
+  const { input, rules, required = [], action, shownAs = {}, at = '' } = given;
+  const prefix = action === undefined ? 'Property' : 'ActionParameter';
+  const where = action === undefined ? [] : [action];
+  const of = (property: string, wrong: string, value?: unknown): Message => ({
+    name: `${prefix}${wrong}` as MessageName,
+    args: value === undefined ? [...where, property] : [shown(value), property, ...where],
+    about: [`#${at}/${property}`],
+  });
+  const wrong = Object.entries(input).flatMap(([property, value]): Message[] => {
+    const rule = rules[property];
+    if (!rule) return [of(property, Object.hasOwn(shownAs, property) ? 'NotWritable' : 'Unknown')];
+    const fault = wrongWith(value, rule);
+    return fault ? [of(property, `Value${fault}`, value)] : [];
+  });
+  const absent = required.filter((name) => !(name in input)).map((name) => of(name, 'Missing'));
+  if (absent.length + wrong.length > 0) throw refusing(400, [...absent, ...wrong]);
 }
 
 /** A value as a message shows it. */
 const shown = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
-
-/**
- * What is wrong with the properties of a PATCH. `shownAs` is the resource as it is: what it shows and
- * nobody may change is read only, everything else is unknown.
- */
-export function propertyFaults(input: Json, rules: Rules, shownAs: Json, at = ''): Message[] {
-  return Object.entries(input).flatMap(([name, value]): Message[] => {
-    const about = [`#${at}/${name}`];
-    const rule = rules[name];
-    if (!rule) {
-      const isKnown = Object.hasOwn(shownAs, name);
-      return [{ name: isKnown ? 'PropertyNotWritable' : 'PropertyUnknown', args: [name], about }];
-    }
-    const args = [shown(value), name];
-    if (!fits(value, rule)) return [{ name: 'PropertyValueTypeError', args, about }];
-    if (rule.values && !rule.values.includes(String(value))) {
-      return [{ name: 'PropertyValueNotInList', args, about }];
-    }
-    return [];
-  });
-}
-
-/** @throws {RedfishError} 400: the parameters of an action are not what they may be. */
-export function requireParameters(
-  action: string,
-  input: Json,
-  rules: Rules,
-  required: readonly string[],
-): void {
-  const absent = required
-    .filter((name) => !(name in input))
-    .map((name): Message => {
-      return { name: 'ActionParameterMissing', args: [action, name], about: [`#/${name}`] };
-    });
-  const wrong = Object.entries(input).flatMap(([name, value]): Message[] => {
-    const about = [`#/${name}`];
-    const rule = rules[name];
-    if (!rule) return [{ name: 'ActionParameterUnknown', args: [action, name], about }];
-    const args = [shown(value), name, action];
-    if (!fits(value, rule)) return [{ name: 'ActionParameterValueTypeError', args, about }];
-    if (rule.values && !rule.values.includes(String(value))) {
-      return [{ name: 'ActionParameterValueNotInList', args, about }];
-    }
-    return [];
-  });
-  if (absent.length + wrong.length > 0) throw new RedfishError(400, [...absent, ...wrong]);
-}

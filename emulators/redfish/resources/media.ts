@@ -1,96 +1,59 @@
-import type { Answer, Call, Core } from '../core.ts';
-import { RedfishError, refusal, successBody } from '../messages.ts';
+import type { Answer } from '../../kit/api.ts';
+import type { Call, Core } from '../core.ts';
+import { refusal, successBody } from '../messages.ts';
 import { eject, type Media } from '../world.ts';
-import { bodyOf, propertyFaults, requireParameters, type Rules } from './input.ts';
+import { bodyOf, requireInput, type Rules } from './input.ts';
 import { mediaOf, mediaView } from './views.ts';
 
 const NO_CONTENT: Answer = { status: 204 };
 
 const RULES: Rules = {
-  Image: { type: 'string' },
-  Inserted: { type: 'boolean' },
-  WriteProtected: { type: 'boolean' },
-  TransferMethod: { type: 'string', values: ['Stream', 'Upload'] },
-  TransferProtocolType: {
-    type: 'string',
-    values: ['CIFS', 'FTP', 'SFTP', 'HTTP', 'HTTPS', 'NFS', 'SCP', 'TFTP', 'OEM'],
-  },
-  UserName: { type: 'string' },
-  Password: { type: 'string' },
+  Image: 'string',
+  Inserted: 'boolean',
+  WriteProtected: 'boolean',
+  TransferMethod: ['Stream', 'Upload'],
+  TransferProtocolType: ['CIFS', 'FTP', 'SFTP', 'HTTP', 'HTTPS', 'NFS', 'SCP', 'TFTP', 'OEM'],
+  UserName: 'string',
+  Password: 'string',
 };
 
 export function insertMedia(core: Core, call: Call): Answer {
-  const { profile } = core;
+  const { mediaRefuses, mediaNeeds } = core.vendor;
   const media = mediaOf(core, call);
-  refuseLicence(call);
-  const body = bodyOf(call);
-  const wanted = call.strike('mediaWants')?.parameter;
-  const rules = Object.fromEntries(
-    Object.entries(RULES).filter(([name]) => !profile.mediaRefuses.includes(name)),
-  );
-  const required = ['Image', ...profile.mediaNeeds, ...(wanted === undefined ? [] : [wanted])];
-  requireParameters('InsertMedia', body, rules, required);
-  const image = body['Image'] as string;
-  requireScheme(core, image, 'InsertMedia');
-  if (media.inserted) throw refusal(409, 'ResourceInUse');
-  insert(call, media, image, body['WriteProtected'] !== false);
+  const input = bodyOf(call);
+  const known = Object.entries(RULES).filter(([name]) => !mediaRefuses.includes(name));
+  requireInput({
+    ...{ input, action: 'InsertMedia', rules: Object.fromEntries(known) },
+    required: ['Image', ...mediaNeeds],
+  });
+  insert(media, input);
   return NO_CONTENT;
 }
 
-/** @throws {RedfishError} 400: the BMC fetches nothing from there. */
-function requireScheme({ profile }: Core, image: string, action: string): void {
-  const scheme = /^([a-z]+):\/\/[^/]/.exec(image)?.[1];
-  if (scheme !== undefined && profile.mediaSchemes.includes(scheme)) return;
-  throw refusal(400, 'ActionParameterValueFormatError', image, 'Image', action);
-}
-
-function insert(call: Call, media: Media, image: string, writeProtected: boolean): void {
-  if (call.strike('mediaNotFetched')) return;
-  Object.assign(media, { image, inserted: true, writeProtected, stale: null });
+function insert(media: Media, input: Readonly<Record<string, unknown>>): void {
+  if (media.image !== null) throw refusal(409, 'ResourceInUse');
+  const { Image: image, WriteProtected: writeProtected } = input;
+  Object.assign(media, { image, writeProtected: writeProtected !== false });
 }
 
 export function ejectMedia(core: Core, call: Call): Answer {
   const media = mediaOf(core, call);
-  refuseLicence(call);
-  if (core.profile.ejectNeedsBody && call.body === undefined) throw refusal(400, 'MalformedJSON');
-  if (call.body !== undefined) requireParameters('EjectMedia', bodyOf(call), {}, []);
-  remove(call, media);
-  return NO_CONTENT;
-}
-
-function remove(call: Call, media: Media): void {
-  const { image } = media;
+  const input = call.body === undefined ? {} : bodyOf(call);
+  requireInput({ input, action: 'EjectMedia', rules: {} });
   eject(media);
-  if (call.strike('staleMedia')) media.stale = image;
+  return NO_CONTENT;
 }
 
 /** The way of BMCs that have no actions for it. */
 export function patchMedia(core: Core, call: Call): Answer {
   const media = mediaOf(core, call);
-  refuseLicence(call);
-  const body = bodyOf(call);
-  const rules: Rules = { ...RULES, Image: { type: 'string', nullable: true } };
-  const wrong = propertyFaults(body, rules, mediaView(core, call));
-  if (wrong.length > 0) throw new RedfishError(400, wrong);
-  const { Image: image, Inserted: inserted, WriteProtected: writeProtected } = body;
-  if (image === null || inserted === false) {
-    remove(call, media);
-    return { status: 200, body: successBody() };
-  }
-  const required = ['Image', 'Inserted', 'WriteProtected'];
-  const absent = required.filter((name) => !(name in body));
-  if (absent.length > 0) {
-    throw new RedfishError(
-      400,
-      absent.map((name) => ({ name: 'PropertyMissing', args: [name], about: [`#/${name}`] })),
-    );
-  }
-  requireScheme(core, String(image), 'PATCH');
-  if (media.inserted) throw refusal(409, 'ResourceInUse');
-  insert(call, media, String(image), writeProtected === true);
+  const input = bodyOf(call);
+  const isOut = input['Image'] === null || input['Inserted'] === false;
+  requireInput({
+    ...{ input, rules: { ...RULES, Image: 'string?' }, shownAs: mediaView(core, call) },
+    required: isOut ? [] : ['Image', 'Inserted', 'WriteProtected'],
+  });
+  if (isOut) eject(media);
+  else insert(media, input);
   return { status: 200, body: successBody() };
-}
-
-function refuseLicence(call: Call): void {
-  if (call.strike('licence')) throw refusal(403, 'OemLicenseNotPassed');
 }

@@ -1,111 +1,85 @@
-import type { Call, Core, Resource } from '../core.ts';
+import type { Answer, Route } from '../../kit/api.ts';
+import { httpDate } from '../../kit/outcome.ts';
+import type { Call, Core, Rack, Resource, View } from '../core.ts';
+import { entityTagOf, requireMatch } from '../etag.ts';
 import { patchSettings, patchSystem, resetManager, resetSystem } from './changes.ts';
-import * as logs from './logs.ts';
 import { ejectMedia, insertMedia, patchMedia } from './media.ts';
 import * as sessions from './sessions.ts';
-import { metadata, odataView } from './metadata.ts';
 import * as tasks from './tasks.ts';
 import * as views from './views.ts';
 
 const { ROOT } = views;
 const { SESSIONS } = sessions;
+const { TASKS, MONITORS } = tasks;
 
-/** All that the service has, at the places of its profile. */
-export function resourcesOf(core: Core): readonly Resource[] {
-  const { profile } = core;
+/** All that the service has, at the places of its vendor. */
+function resourcesOf({ vendor }: Pick<Core, 'vendor'>): readonly Resource[] {
   const system = `${ROOT}/Systems/{system}`;
   const manager = `${ROOT}/Managers/{manager}`;
-  const media = `${profile.mediaAt === 'Systems' ? system : manager}/VirtualMedia`;
+  const media = `${vendor.mediaAt === 'Systems' ? system : manager}/VirtualMedia`;
   const device = `${media}/{media}`;
+  const action = `${device}/Actions/VirtualMedia`;
+  const devices: Resource[] =
+    vendor.mediaBy === 'patch'
+      ? [{ path: device, GET: views.mediaView, PATCH: patchMedia }]
+      : [
+          { path: device, GET: views.mediaView },
+          { path: `${action}.InsertMedia`, POST: insertMedia },
+          { path: `${action}.EjectMedia`, POST: ejectMedia },
+        ];
+  const settings = { path: `${system}/SD`, GET: views.settingsView, PATCH: patchSettings };
+  const actionInfo = { path: `${system}/ResetActionInfo`, GET: views.actionInfoView };
   return [
-    { path: '/redfish', open: ['GET'], GET: () => ({ v1: `${ROOT}/` }) },
-    { path: ROOT, open: ['GET'], GET: (call) => views.rootView(core, call) },
-    { path: `${ROOT}/odata`, open: ['GET'], GET: (call) => odataView(core, call) },
-    { path: `${ROOT}/$metadata`, open: ['GET'], document: () => metadata() },
-    {
-      path: `${ROOT}/Systems`,
-      GET: (call) => {
-        const paths = call.bmc.systems.map(({ id }) => views.systemPath(id));
-        return views.collection(call, 'ComputerSystem', paths);
-      },
-    },
-    {
-      path: system,
-      GET: (call) => views.systemView(core, call),
-      PATCH: (call) => patchSystem(core, call),
-    },
-    { path: `${system}/Actions/ComputerSystem.Reset`, POST: (call) => resetSystem(core, call) },
-    { path: `${system}/ResetActionInfo`, GET: (call) => views.actionInfoView(core, call) },
-    {
-      path: `${ROOT}/Managers`,
-      GET: (call) => views.collection(call, 'Manager', [`${ROOT}/Managers/${profile.managerId}`]),
-    },
-    { path: manager, GET: (call) => views.managerView(core, call) },
-    { path: `${manager}/Actions/Manager.Reset`, POST: (call) => resetManager(core, call) },
-    {
-      path: `${ROOT}/Chassis`,
-      GET: (call) => {
-        const paths = call.bmc.systems.map(({ id }) => `${ROOT}/Chassis/${id}`);
-        return views.collection(call, 'Chassis', paths);
-      },
-    },
-    { path: `${ROOT}/Chassis/{chassis}`, GET: (call) => views.chassisView(core, call) },
-    {
-      path: media,
-      GET: (call) => {
-        const paths = views.devicesOf(core, call).map(({ id }) => `${call.path}/${id}`);
-        return views.collection(call, 'VirtualMedia', paths);
-      },
-    },
-    {
-      path: device,
-      GET: (call) => views.mediaView(core, call),
-      ...(profile.mediaBy === 'patch' && { PATCH: (call: Call) => patchMedia(core, call) }),
-    },
-    ...(profile.bootInSettings ? [settings(core, system)] : []),
-    ...logResources(core, profile.logAt === 'Systems' ? system : manager),
-    ...(profile.mediaBy === 'action' ? mediaActions(core, device) : []),
-    {
-      path: `${ROOT}/SessionService`,
-      GET: (call) => sessions.serviceView(core, call),
-      PATCH: (call) => sessions.patchService(core, call),
-    },
-    {
-      path: SESSIONS,
-      open: ['POST'],
-      GET: (call) => sessions.sessionsView(core, call),
-      POST: (call) => sessions.login(core, call),
-    },
-    {
-      path: `${SESSIONS}/{session}`,
-      GET: (call) => sessions.sessionView(core, call),
-      DELETE: (call) => sessions.logout(core, call),
-    },
-    { path: `${ROOT}/TaskService`, GET: (call) => tasks.taskServiceView(core, call) },
-    { path: `${ROOT}/TaskService/Tasks`, GET: (call) => tasks.tasksView(core, call) },
-    { path: `${ROOT}/TaskService/Tasks/{task}`, GET: (call) => tasks.taskView(core, call) },
-    { path: `${ROOT}/TaskService/TaskMonitors/{task}`, poll: (call) => tasks.monitor(core, call) },
+    { path: ROOT, GET: views.rootView },
+    { path: `${ROOT}/Systems`, GET: views.systemsView },
+    { path: system, GET: views.systemView, PATCH: patchSystem },
+    { path: `${system}/Actions/ComputerSystem.Reset`, POST: resetSystem },
+    ...(vendor.resetsIn === 'actionInfo' ? [actionInfo] : []),
+    ...(vendor.bootInSettings ? [settings] : []),
+    { path: `${ROOT}/Managers`, GET: views.managersView },
+    { path: manager, GET: views.managerView },
+    { path: `${manager}/Actions/Manager.Reset`, POST: resetManager },
+    { path: media, GET: views.devicesView },
+    ...devices,
+    { path: `${ROOT}/SessionService`, GET: sessions.serviceView },
+    { path: SESSIONS, GET: sessions.sessionsView, POST: sessions.login },
+    { path: `${SESSIONS}/{session}`, GET: sessions.sessionView, DELETE: sessions.logout },
+    { path: `${ROOT}/TaskService`, GET: tasks.serviceView },
+    { path: TASKS, GET: tasks.tasksView },
+    { path: `${TASKS}/{task}`, GET: tasks.taskView },
+    { path: `${MONITORS}/{task}`, poll: tasks.monitor },
   ];
 }
 
-const settings = (core: Core, system: string): Resource => ({
-  path: `${system}/SD`,
-  GET: (call) => views.settingsView(core, call),
-  PATCH: (call) => patchSettings(core, call),
+/** The same as routes: a view has an ETag, and a change may need one, or go on as a task. */
+export const routesOf = (rack: Rack): Route<Call>[] =>
+  resourcesOf(rack).flatMap((resource) => {
+    const { path, GET: view, poll } = resource;
+    const methods = METHODS.filter((method) => resource[method] ?? (method === 'GET' && poll));
+    const show = (call: Call, body: View): Answer => {
+      const etag = 'Id' in body ? { etag: entityTagOf(resource, rack, call) } : {};
+      return { status: 200, headers: { allow: methods.join(', '), ...etag }, body };
+    };
+    const change = (call: Call, handle: NonNullable<Resource['POST']>): Answer => {
+      requireMatch(resource, rack, call);
+      const answer = handle(rack, call);
+      const task = answer.status === 201 ? undefined : call.strike('task');
+      return task ? tasks.startTask(rack, call, task) : answer;
+    };
+    const act = (method: (typeof METHODS)[number], call: Call): Answer => {
+      if (method === 'GET') return view ? show(call, view(rack, call)) : poll!(rack, call);
+      return change(call, resource[method]!);
+    };
+    return methods.map((method) => ({
+      ...{ method, path },
+      handle: (call) => inTime(rack, call, act(method, call)),
+    }));
+  });
+
+const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'] as const;
+
+/** By the BMC's own clock. */
+const inTime = ({ clock }: Rack, call: Call, answer: Answer): Answer => ({
+  ...answer,
+  headers: { date: httpDate(Date.parse(call.time(clock.now()))), ...answer.headers },
 });
-
-const logResources = (core: Core, owner: string): Resource[] => [
-  { path: `${owner}/LogServices`, GET: (call) => logs.logServicesView(core, call) },
-  { path: `${owner}/LogServices/{log}`, GET: (call) => logs.logServiceView(core, call) },
-  {
-    path: `${owner}/LogServices/{log}/Entries`,
-    queries: ['$top', '$skip'],
-    GET: (call) => logs.entriesView(core, call),
-  },
-  { path: `${owner}/LogServices/{log}/Entries/{entry}`, GET: (call) => logs.entryView(core, call) },
-];
-
-const mediaActions = (core: Core, device: string): Resource[] => [
-  { path: `${device}/Actions/VirtualMedia.InsertMedia`, POST: (call) => insertMedia(core, call) },
-  { path: `${device}/Actions/VirtualMedia.EjectMedia`, POST: (call) => ejectMedia(core, call) },
-];

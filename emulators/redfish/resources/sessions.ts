@@ -1,44 +1,33 @@
 import { randomUUID } from 'node:crypto';
 import { isSameSecret } from '../../kit/same-secret.ts';
-import type { Answer, Call, Core } from '../core.ts';
-import { RedfishError, refusal, successBody } from '../messages.ts';
+import type { Answer } from '../../kit/api.ts';
+import type { Call, Core, View } from '../core.ts';
+import { refusal } from '../messages.ts';
 import type { Bmc, Session } from '../world.ts';
-import { bodyOf, propertyFaults, type Rules } from './input.ts';
-import { collection, head, missing, ref, ROOT, type View } from './views.ts';
+import { bodyOf, requireInput } from './input.ts';
+import { collection, head, missing, ref, ROOT } from './views.ts';
 
 export const SESSIONS = `${ROOT}/SessionService/Sessions`;
-const TIMEOUT_RANGE_S = [30, 86_400] as const;
+/** Of a BMC. */
+const SESSIONS_MAX = 16;
+/** A session that nobody used for so long is forgotten. */
+const TIMEOUT_S = 600;
 
 /** Those that have not timed out; the others are forgotten. */
 export function liveSessions(bmc: Bmc, nowMs: number): ReadonlyMap<string, Session> {
   for (const [id, { usedMs }] of bmc.sessions) {
-    if (nowMs - usedMs >= bmc.sessionTimeoutS * 1000) bmc.sessions.delete(id);
+    if (nowMs - usedMs >= TIMEOUT_S * 1000) bmc.sessions.delete(id);
   }
   return bmc.sessions;
 }
 
-export const serviceView = ({ profile }: Core, call: Call): View => ({
+export const serviceView = (_core: Core, call: Call): View => ({
   ...head(call, 'SessionService.v1_1_8.SessionService', 'SessionService', 'Session Service'),
   ServiceEnabled: true,
-  SessionTimeout: call.bmc.sessionTimeoutS,
+  SessionTimeout: TIMEOUT_S,
   Status: { State: 'Enabled', Health: 'OK' },
   Sessions: ref(call, SESSIONS),
-  Description: `${profile.sessionsMax} sessions at most`,
 });
-
-export function patchService(core: Core, call: Call): Answer {
-  const body = bodyOf(call);
-  const rules: Rules = { SessionTimeout: { type: 'integer' } };
-  const wrong = propertyFaults(body, rules, serviceView(core, call));
-  if (wrong.length > 0) throw new RedfishError(400, wrong);
-  const seconds = body['SessionTimeout'];
-  if (typeof seconds !== 'number') throw refusal(400, 'EmptyJSON');
-  if (seconds < TIMEOUT_RANGE_S[0] || seconds > TIMEOUT_RANGE_S[1]) {
-    throw refusal(400, 'PropertyValueNotInList', String(seconds), 'SessionTimeout');
-  }
-  call.bmc.sessionTimeoutS = seconds;
-  return { status: 200, body: successBody() };
-}
 
 export const sessionsView = (core: Core, call: Call): View =>
   collection(
@@ -61,22 +50,14 @@ const viewOf = ({ credentials }: Core, call: Call, { id, createdMs }: Session) =
 });
 
 export function login(core: Core, call: Call): Answer {
-  const { profile, clock } = core;
+  const { vendor, clock } = core;
   const { bmc } = call;
-  const { UserName: username, Password: password, ...rest } = bodyOf(call);
-  const [stray] = Object.keys(rest);
-  if (stray !== undefined) throw refusal(400, 'PropertyUnknown', stray);
-  const given = { UserName: username, Password: password };
-  for (const [name, value] of Object.entries(given)) {
-    if (value === undefined) throw refusal(400, 'PropertyMissing', name);
-    if (typeof value !== 'string') throw refusal(400, 'PropertyValueTypeError', '***', name);
-  }
-  requireCredentials(core, call, { username: String(username), password: String(password) });
-  const isFull = liveSessions(bmc, clock.now()).size >= profile.sessionsMax;
-  if (call.strike('sessionLimit') || isFull) {
-    const { status, message } = profile.sessionsFull;
-    throw new RedfishError(status, [{ name: message }]);
-  }
+  const input = bodyOf(call);
+  const rules = { UserName: 'string', Password: 'string' } as const;
+  requireInput({ input, rules, required: ['UserName', 'Password'] });
+  const { UserName: username, Password: password } = input;
+  requireCredentials(core, call.path, { username: String(username), password: String(password) });
+  if (liveSessions(bmc, clock.now()).size >= SESSIONS_MAX) throw refusal(503, vendor.sessionsFull);
   const nowMs = clock.now();
   const session = {
     id: String(++bmc.lastId),
@@ -94,27 +75,15 @@ export function login(core: Core, call: Call): Answer {
   };
 }
 
-/** Counts what is wrong. @throws {RedfishError} 401. */
+/** @throws {Refusal} 401. */
 export function requireCredentials(
-  { credentials, clock }: Core,
-  call: Call,
+  { credentials }: Core,
+  path: string,
   { username, password }: Core['credentials'],
 ): void {
-  const { bmc } = call;
-  const nowMs = clock.now();
   const isRight =
     isSameSecret(username, credentials.username) && isSameSecret(password, credentials.password);
-  if (isRight && nowMs >= bmc.lockedUntilMs) {
-    bmc.failedLogins = 0;
-    return;
-  }
-  if (!isRight) {
-    bmc.failedLogins++;
-    const lockout = call.strike('lockout', ({ after }) => bmc.failedLogins >= after);
-    if (lockout) bmc.lockedUntilMs = nowMs + lockout.ms;
-  }
-  const args = [call.path, 'Invalid username or password'];
-  throw new RedfishError(401, [{ name: 'ResourceAtUriUnauthorized', args }]);
+  if (!isRight) throw refusal(401, 'ResourceAtUriUnauthorized', path, 'Invalid password');
 }
 
 export function logout(core: Core, call: Call): Answer {

@@ -1,11 +1,13 @@
-import type { Answer, Call, Core } from '../core.ts';
-import type { EffectOf } from '../fault-rules.ts';
+import type { Answer } from '../../kit/api.ts';
+import type { Call, Core, View } from '../core.ts';
+import type { EffectOf } from '../faults.ts';
 import type { Task } from '../world.ts';
-import { collection, head, missing, ref, ROOT, type View } from './views.ts';
+import { collection, head, missing, ref, ROOT } from './views.ts';
 
-const TASKS = `${ROOT}/TaskService/Tasks`;
+export const TASKS = `${ROOT}/TaskService/Tasks`;
+export const MONITORS = `${ROOT}/TaskService/TaskMonitors`;
 
-export const taskServiceView = (core: Core, call: Call): View => ({
+export const serviceView = (core: Core, call: Call): View => ({
   ...head(call, 'TaskService.v1_2_0.TaskService', 'TaskService', 'Task Service'),
   ServiceEnabled: true,
   DateTime: call.time(core.clock.now()),
@@ -14,55 +16,48 @@ export const taskServiceView = (core: Core, call: Call): View => ({
 
 const isThere = ({ clock }: Core, { vanishesMs }: Task) => clock.now() < vanishesMs;
 
-export const tasksView = (core: Core, call: Call): View =>
-  collection(
-    call,
-    'Task',
-    [...call.bmc.tasks.values()]
-      .filter((task) => isThere(core, task))
-      .map(({ id }) => `${TASKS}/${id}`),
-  );
+export function tasksView(core: Core, call: Call): View {
+  const all = [...call.bmc.tasks.values()].filter((task) => isThere(core, task));
+  const paths = all.map(({ id }) => `${TASKS}/${id}`);
+  return collection(call, 'Task', paths);
+}
 
-/** @throws {RedfishError} 404. */
+/** @throws {Refusal} 404. */
 function taskOf(core: Core, call: Call): Task {
   const found = call.bmc.tasks.get(call.params['task'] ?? '');
   if (!found || !isThere(core, found)) throw missing(call);
   return found;
 }
 
-const viewOf = ({ clock }: Core, call: Call, { id, startedMs, endsMs }: Task) => {
-  const isDone = clock.now() >= endsMs;
-  return {
-    ...head(call, 'Task.v1_5_1.Task', id, `Task ${id}`),
-    '@odata.id': call.link(`${TASKS}/${id}`),
-    TaskState: isDone ? 'Completed' : 'Running',
-    TaskStatus: 'OK',
-    StartTime: call.time(startedMs),
-    ...(isDone && { EndTime: call.time(endsMs) }),
-    TaskMonitor: call.link(`${ROOT}/TaskService/TaskMonitors/${id}`),
-  };
-};
+const viewOf = ({ clock }: Core, call: Call, { id, startedMs, endsMs }: Task) => ({
+  ...head(call, 'Task.v1_5_1.Task', id, `Task ${id}`),
+  '@odata.id': call.link(`${TASKS}/${id}`),
+  TaskState: clock.now() >= endsMs ? 'Completed' : 'Running',
+  TaskStatus: 'OK',
+  StartTime: call.time(startedMs),
+  TaskMonitor: call.link(`${MONITORS}/${id}`),
+});
 
 export const taskView = (core: Core, call: Call): View => viewOf(core, call, taskOf(core, call));
 
 /** 202 while it runs, 204 when it is done. */
 export function monitor(core: Core, call: Call): Answer {
   const task = taskOf(core, call);
-  if (core.clock.now() >= task.endsMs) return { status: 204 };
-  return { status: 202, headers: headersOf(call, task), body: viewOf(core, call, task) };
+  return core.clock.now() >= task.endsMs ? { status: 204 } : goesOn(core, call, task);
 }
 
-const headersOf = (call: Call, { id, retryAfterS }: Task) => ({
-  location: call.link(`${ROOT}/TaskService/TaskMonitors/${id}`),
-  'retry-after': String(retryAfterS),
+const goesOn = (core: Core, call: Call, task: Task): Answer => ({
+  status: 202,
+  headers: {
+    location: call.link(`${MONITORS}/${task.id}`),
+    'retry-after': String(task.retryAfterS),
+  },
+  body: viewOf(core, call, task),
 });
 
 /** The answer to a change that was done, as one that goes on. */
-export function startTask(
-  core: Core,
-  call: Call,
-  { does, ms = 5_000, retryAfterS = 1 }: EffectOf<'task'>,
-): Answer {
+export function startTask(core: Core, call: Call, effect: EffectOf<'task'>): Answer {
+  const { does, ms = 5_000, retryAfterS = 1 } = effect;
   const nowMs = core.clock.now();
   const task: Task = {
     id: String(++call.bmc.lastId),
@@ -72,5 +67,5 @@ export function startTask(
     retryAfterS,
   };
   call.bmc.tasks.set(task.id, task);
-  return { status: 202, headers: headersOf(call, task), body: viewOf(core, call, task) };
+  return goesOn(core, call, task);
 }

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startRedfishEmulator } from '../../redfish/emulator.ts';
 import { inventoryOf } from '../../redfish/machines/inventory.ts';
-import { createFishMachines, type FishMachines } from '../../redfish/machines/machines.ts';
+import { createRackMachines, type RackMachines } from '../../redfish/machines/machines.ts';
 import type { RedfishEmulator, SystemSnapshot } from '../../redfish/options.ts';
 import { LOOPBACK, SIM_SET, type SimProvider, type SimProviderOptions } from './provider.ts';
 
@@ -10,12 +10,12 @@ import { LOOPBACK, SIM_SET, type SimProvider, type SimProviderOptions } from './
 export const INVENTORY = 'inventory.json';
 
 export interface RedfishProvider extends SimProvider {
-  readonly fakefish: RedfishEmulator;
+  readonly emulator: RedfishEmulator;
 }
 
 export interface Rack {
-  readonly fakefish: RedfishEmulator;
-  readonly machines: FishMachines;
+  readonly emulator: RedfishEmulator;
+  readonly machines: RackMachines;
   readonly systems: readonly SystemSnapshot[];
 }
 
@@ -25,37 +25,34 @@ export interface RackOptions {
   readonly isUsed: boolean;
 }
 
-/** Installers are a hundred times as fast, daemons that are started again are not: about a minute. */
-const SEED_ATTEMPTS = 600;
-
 /** BMCs and the machines behind them; their inventory is written for the driver. */
 export async function startRack(
   { dir, hosts, publicLine, log: parent }: SimProviderOptions,
   { systems, isUsed }: RackOptions,
 ): Promise<Rack> {
-  const log = parent.child({ component: 'fakefish' });
-  const machines = createFishMachines({
-    ...{ hosts, log, seedAttempts: SEED_ATTEMPTS },
+  const log = parent.child({ component: 'redfish' });
+  const machines = createRackMachines({
+    ...{ hosts, log },
     ...(isUsed && { installed: [publicLine] }),
   });
-  const fakefish = await startRedfishEmulator({
+  const emulator = await startRedfishEmulator({
     listen: LOOPBACK,
     systems,
-    pace: 'fast',
+    profile: 'fast',
     hooks: machines.hooks,
     startsOn: isUsed,
     log,
   });
-  const lines = inventoryOf(fakefish, hosts, isUsed);
+  const lines = inventoryOf(emulator, hosts, isUsed);
   writeFileSync(join(dir, INVENTORY), JSON.stringify(lines), { mode: 0o600 });
-  return { fakefish, machines, systems: fakefish.bmcs().flatMap((bmc) => bmc.systems) };
+  return { emulator, machines, systems: emulator.bmcs().flatMap((bmc) => bmc.systems) };
 }
 
 /** What is the same whether machines are installed or not. */
-export function rackProvider({ fakefish, machines, systems }: Rack) {
-  const { username, password } = fakefish.credentials;
+export function rackProvider({ emulator, machines, systems }: Rack) {
+  const { username, password } = emulator.credentials;
   return {
-    fakefish,
+    emulator,
     name: 'redfish',
     machines: systems.length,
     secrets: { PASSWORD: password },
@@ -69,8 +66,8 @@ export function rackProvider({ fakefish, machines, systems }: Rack) {
       powerPoll: '5s',
     }),
     installs: () => systems.map(({ name }) => machines.installs(name)),
-    requests: () => fakefish.requests(),
+    requests: () => emulator.requests(),
     slotOf: (deviceId: string) => systems.find(({ name }) => name === deviceId)?.serial ?? deviceId,
-    close: () => fakefish.close(),
+    close: () => emulator.close(),
   };
 }

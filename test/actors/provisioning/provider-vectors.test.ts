@@ -97,8 +97,7 @@ describe('provider vector 23: the boot probe never passes', () => {
     while (world.hosts.size === 0) await advance(world.clock, 100);
     for (const host of world.hosts.values()) host.unreachable = true;
     const probes = () => world.log.count('agent start failed');
-    const asked = (call: 'reboot' | (typeof TAKEN)[number]) =>
-      world.provider.calls.count(call);
+    const asked = (call: 'reboot' | (typeof TAKEN)[number]) => world.provider.calls.count(call);
     return {
       world,
       probes,

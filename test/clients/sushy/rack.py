@@ -54,7 +54,7 @@ def refused(act):
 
 
 def play(bmc):
-    login = auth.SessionAuth("admin", os.environ["FAKEFISH_PASSWORD_" + bmc["name"]])
+    login = auth.SessionAuth("admin", os.environ["BMC_PASSWORD_" + bmc["name"]])
     root = sushy.Sushy(bmc["url"], auth=login, verify=bmc["ca"])
     [path] = root.get_system_collection().members_identities
     system = root.get_system(path)
@@ -63,7 +63,6 @@ def play(bmc):
         "serial": system.serial_number,
         "uuid": system.uuid,
         "sessions": len(root.get_session_service().sessions.members_identities),
-        "chassis": [one.chassis_type.value for one in system.chassis],
         "manager": [one.manager_type.value for one in system.managers],
         "tasks": len(root.get_task_service().tasks.members_identities),
         "resets": sorted(value.value for value in system.get_allowed_reset_system_values()),

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { PROFILE_NAMES, type ProfileName } from '../../../emulators/redfish/profiles.ts';
-import { type Fish, ROOT, SESSIONS, startFish } from './harness.ts';
+import { VENDOR_NAMES } from '../../../emulators/redfish/vendors.ts';
+import { type Bmcs, ROOT, startBmcs } from './harness.ts';
 import { faultsOfResource } from './standard.ts';
 import { testRows } from '../../support/rows.ts';
 
 /** Supermicro's own target, which the standard does not know. */
-const OWN_WORDS = /"UsbCd", not/;
+const OWN_WORDS = /(AllowableValues\/\d+|BootSourceOverrideTarget): Invalid option/;
 
 const linksIn = (value: unknown): string[] => {
   if (typeof value !== 'object' || value === null) return [];
@@ -16,7 +16,7 @@ const linksIn = (value: unknown): string[] => {
 };
 
 /** What is wrong with all that links lead to. */
-async function faultsOfAll({ ask }: Fish, token: string) {
+async function faultsOfAll({ ask }: Bmcs, token: string) {
   const seen = new Set<string>();
   const schemas = new Set<string>();
   const faults: string[] = [];
@@ -34,60 +34,39 @@ async function faultsOfAll({ ask }: Fish, token: string) {
 }
 
 const ALWAYS = [
-  ...['Chassis', 'ComputerSystem', 'LogEntry', 'LogService', 'Manager', 'Session', 'Task'].flatMap(
-    (of) => [of, `${of}Collection`],
-  ),
-  ...['VirtualMedia', 'VirtualMediaCollection', 'ServiceRoot', 'SessionService', 'TaskService'],
+  ...['ComputerSystem', 'Manager', 'Session', 'Task', 'VirtualMedia'].flatMap((of) => [
+    ...[of, `${of}Collection`],
+  ]),
+  ...['ServiceRoot', 'SessionService', 'TaskService'],
 ].toSorted();
-const more = (profile: ProfileName) => (profile === 'openbmc' ? ['ActionInfo'] : []);
 
-testRows(PROFILE_NAMES)('every resource of %s is as the schemas have it', async (profile) => {
-  const fish = await startFish({ profile });
-  const { ask, fake, fault, path, start } = fish;
+testRows(VENDOR_NAMES)('every resource of %s is as the schemas have it', async (vendor) => {
+  const bmcs = await startBmcs({ vendor });
+  const { ask, fake, fault, login, path, start } = bmcs;
   await start();
-  const end = profile === 'ilo5' ? '/' : '';
-  const { username: UserName, password: Password } = fake.credentials;
-  const login = { auth: 'none', body: { UserName, Password } } as const;
-  const made = await ask('POST', `${SESSIONS}${end}`, login);
+  const end = vendor === 'ilo5' ? '/' : '';
+  const made = await login(end);
   const auth = { token: String(made.headers['x-auth-token']) };
   expect(faultsOfResource(made.body, String(made.headers.location))).toEqual([]);
   await fault({ type: 'task', does: 'ends' }, { times: 1 });
   const begun = await ask('PATCH', `${path}${end}`, { body: { AssetTag: 'A1' }, auth });
   expect(begun.status).toBe(202);
-  expect(faultsOfResource(begun.body, String(begun.body['@odata.id']))).toEqual([]);
   await fake.advance(5_000);
-  const { faults, schemas } = await faultsOfAll(fish, auth.token);
-  expect(faults.filter((one) => !OWN_WORDS.test(one))).toEqual([]);
-  expect([...schemas].toSorted()).toEqual([...ALWAYS, ...more(profile)].toSorted());
+  const { faults, schemas } = await faultsOfAll(bmcs, auth.token);
+  const isOwn = (one: string) => vendor.startsWith('supermicro') && OWN_WORDS.test(one);
+  expect(faults.filter((one) => !isOwn(one))).toEqual([]);
+  const more = vendor === 'openbmc' ? ['ActionInfo'] : [];
+  expect([...schemas].toSorted()).toEqual([...more, ...ALWAYS].toSorted());
 });
 
-test('a value that the standard does not know is found', async () => {
-  const { ask, path } = await startFish();
+test('what the standard does not know is found', async () => {
+  const { ask, path } = await startBmcs();
   const { body } = await ask('GET', path);
-  const spoiled = { ...body, PowerState: 'Warm', Colour: 'red', Name: undefined, Id: undefined };
-  expect(faultsOfResource(JSON.parse(JSON.stringify(spoiled)), path)).toEqual([
-    `${path} lacks Id`,
-    `${path} lacks Name`,
-    `${path}/PowerState is "Warm", not On|Off|PoweringOn|PoweringOff`,
-    `${path}/Colour is not in the schema`,
+  const spoiled = { ...body, PowerState: 'Warm', Colour: 'red', Name: undefined };
+  expect(faultsOfResource(spoiled, path).map((fault) => fault.slice(path.length))).toEqual([
+    expect.stringMatching(/^ PowerState: /),
+    expect.stringMatching(/^ Name: /),
+    expect.stringMatching(/"Colour"/),
   ]);
-});
-
-test('the metadata are XML, open to everybody, and name every type that is served', async () => {
-  const { ask } = await startFish();
-  const metadata = await ask('GET', `${ROOT}/$metadata`, { auth: 'none' });
-  expect([metadata.status, metadata.headers['content-type']]).toEqual([
-    200,
-    'application/xml; charset=utf-8',
-  ]);
-  for (const name of ALWAYS) {
-    expect(metadata.text).toMatch(new RegExp(`<edmx:Include Namespace="${name}(\\.v[0-9_]+)?"/>`));
-  }
-  const service = await ask('GET', `${ROOT}/odata`, { auth: 'none' });
-  expect(service.body).toMatchObject({
-    '@odata.context': '/redfish/v1/$metadata',
-    value: expect.arrayContaining([
-      { name: 'Systems', kind: 'Singleton', url: '/redfish/v1/Systems' },
-    ]) as unknown,
-  });
+  expect(faultsOfResource({ ...body, '@odata.type': '#Chair.v1_0_0.Chair' }, path)).toHaveLength(1);
 });

@@ -20,7 +20,7 @@ async function hang(rack: Rack, bmc: string) {
 }
 
 test('a BMC that takes connections and answers nothing is told of, and left as it is', async () => {
-  const rack = await startRack({ fish: { systems: 2 } });
+  const rack = await startRack({ systems: 2 });
   await rack.prepare();
   await rack.after(2 * MINUTE);
   await hang(rack, 'bmc-1');
@@ -28,7 +28,7 @@ test('a BMC that takes connections and answers nothing is told of, and left as i
   expect(counts(rack)).toEqual([1]);
   expect(rack.log.count('a BMC takes connections and answers nothing')).toBe(1);
   expect(restarts(rack)).toEqual([]);
-  await rack.fake.clearFaults();
+  rack.fake.clearFaults();
   await rack.after(10 * MINUTE);
   expect(counts(rack)).toEqual([1, 0]);
 });
@@ -95,13 +95,13 @@ test('where it is not allowed nothing is told of controllers', async () => {
 });
 
 test('where others begin to answer nothing it is the network, and none is restarted', async () => {
-  const rack = await hung({ fish: { systems: 3 }, ...MAY });
+  const rack = await hung({ systems: 3, ...MAY });
   await hang(rack, 'bmc-2');
   await rack.after(10 * MINUTE);
   expect(counts(rack)).toEqual([1]);
   expect(await failureOf(restart(rack))).toMatchObject({ kind: 'conflict', outcome: 'not-done' });
   expect(restarts(rack)).toEqual([]);
-  await rack.fake.clearFaults();
+  rack.fake.clearFaults();
   await rack.after(10 * MINUTE);
   await restart(rack);
   expect(restarts(rack)).toHaveLength(1);

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
-import { failureOf, startRack } from './stand.ts';
+import { failureOf, refusing, startRack } from './stand.ts';
 
 const MINUTE = 60_000;
+const LOGIN = { method: 'POST', route: '/redfish/v1/SessionService/Sessions' };
+const FULL = refusing(503, 'RAC0218');
 
 test('vector 3: a certificate that is not the one of the inventory: its hash is told, and nothing is sent', async () => {
   const rack = await startRack({ wire: systemClock });
@@ -37,7 +39,7 @@ test('vector 4: a session that the BMC forgot is replaced by one, and the reques
 });
 
 test('vector 5: a refused login is not tried again before its pause is over, or the secret is another', async () => {
-  const rack = await startRack({ password: 'wrong-password' });
+  const rack = await startRack({ secret: 'wrong-password' });
   expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'auth' });
   const { length } = rack.fake.requests();
   expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'auth' });
@@ -51,15 +53,15 @@ test('vector 5: a refused login is not tried again before its pause is over, or 
 });
 
 test('vector 5: a changed secret ends the pause at once', async () => {
-  const rack = await startRack({ password: 'wrong-password', settings: { auth: 'basic' } });
+  const rack = await startRack({ secret: 'wrong-password', settings: { auth: 'basic' } });
   expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'auth' });
   rack.env['BMC_PASSWORD'] = rack.fake.credentials.password;
   await rack.power('off');
 });
 
 test('vector 6: where all sessions are taken, auto goes on by Basic for a while', async () => {
-  const rack = await startRack({ fish: { profile: 'idrac9' } });
-  await rack.fault({ type: 'sessionLimit' }, { times: 1 });
+  const rack = await startRack({});
+  await rack.fault(FULL, { match: LOGIN, times: 1 });
   await rack.power('on');
   expect(rack.sent('GET').at(-1)).toMatchObject({ auth: 'basic', status: 200 });
   await rack.after(6 * MINUTE);
@@ -68,8 +70,8 @@ test('vector 6: where all sessions are taken, auto goes on by Basic for a while'
 });
 
 test('vector 6: where all sessions are taken, session waits for five minutes', async () => {
-  const rack = await startRack({ fish: { profile: 'idrac9' }, settings: { auth: 'session' } });
-  await rack.fault({ type: 'sessionLimit' });
+  const rack = await startRack({ settings: { auth: 'session' } });
+  await rack.fault(FULL, { match: LOGIN });
   const failure = await failureOf(rack.reboot());
   expect(failure).toMatchObject({ kind: 'transient', outcome: 'not-done' });
   const inMs = failure.rateLimit!.retryAt.getTime() - rack.clock.now();
@@ -90,7 +92,7 @@ test('vector 7: a login without a token: Basic, or an end to it', async () => {
 });
 
 test('vector 35: stop ends three sessions by three requests', async () => {
-  const rack = await startRack({ fish: { systems: 3 } });
+  const rack = await startRack({ systems: 3 });
   for (const id of ['system-1', 'system-2', 'system-3']) await rack.get(id);
   expect(rack.fake.bmcs().map(({ sessions }) => sessions)).toEqual([1, 1, 1]);
   const startMs = rack.clock.monotonic();
@@ -108,4 +110,61 @@ test('vector 35: a BMC that does not answer holds nobody up at the stop', async 
   const startMs = rack.clock.monotonic();
   await rack.inTime(rack.provider.stop());
   expect(rack.clock.monotonic() - startMs).toBeLessThanOrEqual(10_000);
+});
+
+const OWN = '/redfish/v1/SessionService/Sessions/1';
+
+test.each([`https://ilo.rack.example${OWN}`, OWN, 'https://elsewhere.example/else'])(
+  'a session is ended at its own BMC, however that names it: %s',
+  async (location) => {
+    const rack = await startRack();
+    await rack.fault({ type: 'headers', headers: { location } }, { match: LOGIN });
+    await rack.get();
+    await rack.inTime(rack.provider.stop());
+    expect(rack.sent('DELETE').map(({ path, status }) => [path, status])).toEqual([[OWN, 204]]);
+  },
+);
+
+test('a wrong password that a BMC answers with 400 is not tried again before the pause is over', async () => {
+  const rack = await startRack();
+  await rack.fault(refusing(400, 'UnauthorizedLoginAttempt'), { match: LOGIN });
+  await failureOf(rack.reboot());
+  expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'auth' });
+  expect(rack.sent('POST')).toHaveLength(1);
+});
+
+test('a login whose caller leaves leaves no session that nobody ends', async () => {
+  const rack = await startRack({ settings: { powerPoll: '2h' } });
+  await rack.fault({ type: 'latency', ms: 1_000 }, { match: LOGIN });
+  const leaving = new AbortController();
+  rack.clock.setTimeout(() => leaving.abort(new Error('left')), 500);
+  const how = rack.call({ signal: leaving.signal });
+  expect(await failureOf(rack.power('on', how))).toMatchObject({ kind: 'aborted' });
+  await rack.after(5_000);
+  await rack.power('on');
+  await rack.inTime(rack.provider.stop());
+  expect(rack.fake.bmcs()[0]).toMatchObject({ sessions: 0, sessionsMost: 1 });
+});
+
+test('two daemons on one rack: one request at a time and one session of each, however much is asked', async () => {
+  const rack = await startRack({ systems: 4, bmcs: 2, settings: { powerPoll: '1m' } });
+  await rack.fault({ type: 'latency', ms: 50 });
+  const ids = Array.from({ length: 4 }, (_, n) => `system-${n + 1}`);
+  const ask = (provider: typeof rack.provider) =>
+    Promise.all([
+      provider.prepare!(rack.call()),
+      ...ids.map((id) => provider.getMachine(id, rack.call())),
+      ...ids.map((id) => provider.setPower!(id, 'on', rack.call())),
+    ]);
+  const most = () => rack.fake.bmcs().map((bmc) => [bmc.requestsMost, bmc.sessionsMost]);
+  await rack.inTime(ask(rack.provider));
+  expect(most()).toEqual([
+    [1, 1],
+    [1, 1],
+  ]);
+  await rack.after(5_000);
+  const other = rack.open();
+  await rack.inTime(Promise.all([ask(rack.provider), ask(other)]));
+  for (const counts of most()) expect(Math.max(...counts)).toBeLessThanOrEqual(2);
+  expect(rack.resets()).toEqual(['On', 'On', 'On', 'On']);
 });

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import { testRows } from '../../../support/rows.ts';
-import { failureOf, startRack } from './stand.ts';
+import { failureOf, IGNORED, refusing, startRack } from './stand.ts';
 
 const USUAL = 'ForceRestart';
 const RESET = '/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset';
 
 test('vector 8: a graceful reboot where only a forced one is allowed says so', async () => {
-  const rack = await startRack({ fish: { profile: 'idrac9' } });
+  const rack = await startRack({ vendor: 'idrac9' });
   await rack.boot();
   const { operationRef } = await rack.reboot();
   expect(operationRef).toMatch(/^ForceRestart system-1 2026-/);
@@ -18,15 +18,13 @@ test('vector 8: a graceful reboot where only a forced one is allowed says so', a
 test('vector 9: where there is nothing to force a reboot by, nothing is sent', async () => {
   const rack = await startRack();
   await rack.boot();
-  await rack.fault({ type: 'allowableValues', of: 'reset', values: ['On', 'ForceOff'] });
+  await rack.fault({ type: 'allowableValues', values: ['On', 'ForceOff'] });
   expect(await failureOf(rack.reboot('force'))).toMatchObject({ kind: 'not-implemented' });
   expect(rack.resets()).toEqual([]);
 });
 
 type Fault = Parameters<Awaited<ReturnType<typeof startRack>>['fault']>;
-const ofReset = (values: string[] | null): Fault => [
-  { type: 'allowableValues', of: 'reset', values },
-];
+const ofReset = (values: string[] | null): Fault => [{ type: 'allowableValues', values }];
 const NO_INFO: Fault = [
   { type: 'status', code: 404 },
   { match: { route: '/redfish/v1/Systems/{system}/ResetActionInfo' } },
@@ -38,8 +36,8 @@ testRows([
   ],
   ['the usual, where nothing tells what is allowed', 'generic', ofReset(null), 'graceful', USUAL],
   ['the usual, where the list of what is allowed is not there', 'openbmc', NO_INFO, 'force', USUAL],
-] as const)('sends %s', async (_, profile, fault, mode, expected) => {
-  const rack = await startRack({ fish: { profile } });
+] as const)('sends %s', async (_, vendor, fault, mode, expected) => {
+  const rack = await startRack({ vendor });
   await rack.boot();
   await rack.fault(...fault);
   await rack.reboot(mode);
@@ -54,10 +52,10 @@ test('a reset that is not there is no machine that is gone', async () => {
 });
 
 test('a type that is listed and fails is not asked for again; the next one is', async () => {
-  const rack = await startRack({ fish: { profile: 'idrac9' } });
+  const rack = await startRack({ vendor: 'idrac9' });
   await rack.boot();
   const values = ['On', 'ForceOff', 'GracefulRestart', 'ForceRestart'];
-  await rack.fault({ type: 'allowableValues', of: 'reset', values });
+  await rack.fault({ type: 'allowableValues', values });
   await rack.reboot();
   await rack.after(90_000);
   await rack.reboot();
@@ -128,7 +126,7 @@ const PXE = { BootSourceOverrideTarget: 'Pxe' };
 const NEVER_CLEARED = [
   ['is refused', { type: 'status', code: 400 }],
   ['is not allowed', { type: 'status', code: 403 }],
-  ['changes nothing', { type: 'override', does: 'ignored' }],
+  ['changes nothing', IGNORED],
 ] as const;
 
 test.each(
@@ -176,7 +174,7 @@ test('D5: an override that sushy-tools has is cleared by a target, before a rebo
 });
 
 test('vector 17: an override that only the settings for the next boot show is cleared there', async () => {
-  const rack = await startRack({ fish: { profile: 'ami' } });
+  const rack = await startRack({ vendor: 'ami' });
   await rack.boot();
   await rack.fault({ type: 'override', does: 'pending' });
   const boot = { BootSourceOverrideEnabled: 'Once', BootSourceOverrideMode: 'UEFI', ...PXE };
@@ -189,17 +187,18 @@ test('vector 17: an override that only the settings for the next boot show is cl
   expect(body).toMatchObject({ Boot: { BootSourceOverrideEnabled: 'Disabled' } });
 
   await rack.raw.ask('PATCH', settings, { body: { Boot: boot } });
-  await rack.fault({ type: 'override', does: 'ignored' });
+  await rack.fault(IGNORED, { match: { method: 'PATCH' } });
   expect(await failureOf(rack.reboot('force'))).toMatchObject({ kind: 'conflict' });
   expect(rack.resets()).toEqual(['ForceRestart']);
 });
 
 test('vector 20: a BMC that changes no override during POST is asked again after 5 s and 10 s', async () => {
-  const rack = await startRack({ fish: { profile: 'ilo5' } });
+  const rack = await startRack({ vendor: 'ilo5' });
   await rack.boot();
   const boot = { BootSourceOverrideEnabled: 'Continuous', BootSourceOverrideTarget: 'Pxe' };
   await rack.raw.ask('PATCH', `${rack.path}/`, { body: { Boot: boot } });
-  await rack.fault({ type: 'postRefusal' }, { times: 2 });
+  const inPost = refusing(400, 'UnableToModifyDuringSystemPOST');
+  await rack.fault(inPost, { match: { method: 'PATCH' }, times: 2 });
   const startMs = rack.clock.monotonic();
   await rack.reboot();
   const [, ...patches] = rack.sent('PATCH');
@@ -243,7 +242,7 @@ test('an order does not overtake the one before it, which has not shown yet', as
 test('an order that never shows holds up the next one for a minute only', async () => {
   const rack = await startRack();
   await rack.boot();
-  await rack.fault({ type: 'resetIgnored' }, { times: 1 });
+  await rack.fault(IGNORED, { match: { route: RESET }, times: 1 });
   await rack.reboot('force');
   const startMs = rack.clock.monotonic();
   await rack.reboot('force');

@@ -10,11 +10,11 @@ import { redfishDriver } from '../../../../src/adapters/provider/redfish/driver.
 import type { Settings } from '../../../../src/adapters/provider/redfish/settings.ts';
 import { listenAt } from '../../../../emulators/kit/listen.ts';
 import {
-  createFishMachines,
-  type FishMachinesOptions,
+  createRackMachines,
+  type RackMachinesOptions,
 } from '../../../../emulators/redfish/machines/machines.ts';
 import { startRedfishEmulator } from '../../../../emulators/redfish/emulator.ts';
-import type { FaultRule } from '../../../../emulators/redfish/fault-rules.ts';
+import type { FaultRule } from '../../../../emulators/redfish/faults.ts';
 import type {
   BmcSnapshot,
   RedfishEmulator,
@@ -26,13 +26,22 @@ import { explain, isProviderError } from '../../../../src/domain/errors.ts';
 import { createMemMetrics } from '../../../doubles/mem-metrics.ts';
 import { recordingLog } from '../../../doubles/recording-log.ts';
 import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
-import { advance, createSimulatedClock, runOut } from '../../../doubles/simulated-clock.ts';
-import { driverContext } from '../driver-stand.ts';
+import {
+  advance,
+  createSeededRandom,
+  createSimulatedClock,
+  runOut,
+  type VirtualClock,
+} from '../../../doubles/simulated-clock.ts';
+import { PROVIDER } from '../../../support/facts.ts';
+import { driverContext, INSTANCE_SET_ID } from '../driver-stand.ts';
+import { createFleetProvider } from '../../../../src/adapters/provider/core/fleet-provider.ts';
 
 const START_MS = Date.parse('2026-08-01T10:00:00Z');
 
-export interface RackOptions {
-  readonly fish?: Partial<RedfishEmulatorOptions>;
+export interface RackOptions extends Partial<RedfishEmulatorOptions> {
+  /** A virtual one of somebody else's. */
+  readonly virtual?: VirtualClock;
   /** Over TLS, in the time of this clock. */
   readonly wire?: Clock;
   /** Of the configuration, as it is written. */
@@ -41,11 +50,23 @@ export interface RackOptions {
   readonly entry?: (machine: SystemSnapshot, bmc: BmcSnapshot) => object;
   /** Entries beside those of the emulator. */
   readonly others?: readonly object[];
-  readonly password?: string;
+  /** What the driver takes for the password. */
+  readonly secret?: string;
   /** What is behind the systems; paper if absent. */
-  readonly machines?: Pick<FishMachinesOptions, 'hosts' | 'seedUrl'> | null;
+  readonly machines?: Pick<RackMachinesOptions, 'hosts'> | null;
   readonly context?: Parameters<typeof driverContext>[1];
 }
+
+/** A refusal, by a message of a registry and what it says. */
+export const refusing = (code: number, message: string, said = message) => ({
+  type: 'status' as const,
+  code,
+  body: {
+    error: { '@Message.ExtendedInfo': [{ MessageId: `Base.1.8.1.${message}`, Message: said }] },
+  },
+});
+/** A change is accepted, and not made. */
+export const IGNORED = { type: 'status', code: 204, body: null } as const;
 
 /** An entry for each system of the emulator. */
 export const entriesOf = (
@@ -69,28 +90,31 @@ export const entriesOf = (
 
 /** The driver, as configured, on an emulator, both in one virtual time. */
 export async function startRack(options: RackOptions = {}) {
-  const virtual = createSimulatedClock(START_MS);
-  const clock = options.wire ? { ...virtual, ...options.wire } : virtual;
-  const network = options.wire ? undefined : createMemoryNetwork(clock);
+  const {
+    virtual = createSimulatedClock(START_MS),
+    wire,
+    settings: told,
+    entry,
+    others = [],
+    secret,
+    machines,
+    context,
+    ...own
+  } = options;
+  const clock = wire ? { ...virtual, ...wire } : virtual;
+  const network = wire ? undefined : createMemoryNetwork(clock);
   const listen = { host: '127.0.0.1', port: 0, ...(network && { network }) };
-  const { hooks } = options.machines
-    ? createFishMachines({ ...options.machines, log: silentLog, ...(network && { network }) })
+  const { hooks } = machines
+    ? createRackMachines({ ...machines, log: silentLog, ...(network && { network }) })
     : {};
-  const fake = await startRedfishEmulator({
-    listen,
-    clock,
-    ...(hooks && { hooks }),
-    ...options.fish,
-  });
+  const fake = await startRedfishEmulator({ listen, clock, ...(hooks && { hooks }), ...own });
   /** What the page of the inventory answers. */
-  const page = {
-    text: JSON.stringify([...entriesOf(fake, options.entry), ...(options.others ?? [])]),
-  };
+  const page = { text: JSON.stringify([...entriesOf(fake, entry), ...others]) };
   const server = createServer((_, response) => void response.end(page.text));
   const { host, port, close } = await listenAt(server, listen);
   const inventory = `http://${host}:${port}/machines.json`;
   const env: Record<string, string> = {
-    BMC_PASSWORD: options.password ?? fake.credentials.password,
+    BMC_PASSWORD: secret ?? fake.credentials.password,
     SEED_KEY: 's'.repeat(43),
   };
   const settings = redfishDriver
@@ -99,11 +123,11 @@ export async function startRack(options: RackOptions = {}) {
       inventory,
       credentials: { default: { username: 'admin', password: '${BMC_PASSWORD}' } },
       bmcGap: '1ms',
-      ...options.settings,
+      ...told,
     }) as Settings;
   const log = recordingLog();
   const metrics = createMemMetrics();
-  const base = driverContext('rack', { clock, log, metrics, network, ...options.context });
+  const base = driverContext('rack', { clock, log, metrics, network, ...context });
   const opened: Provider[] = [];
   const openBare = (change: Parameters<typeof driverContext>[1] = {}) =>
     redfishDriver.open(settings, { ...base, ...change });
@@ -113,8 +137,7 @@ export async function startRack(options: RackOptions = {}) {
     return provider;
   };
   const provider = openProvider();
-  const inTime = <T>(promise: Promise<T>): Promise<T> =>
-    options.wire ? promise : runOut(clock, promise);
+  const inTime = <T>(promise: Promise<T>): Promise<T> => (wire ? promise : runOut(clock, promise));
   onTestFinished(async () => {
     await inTime(Promise.all(opened.map((each) => each.stop())));
     await Promise.all([fake.close(), close()]);
@@ -164,7 +187,6 @@ export async function startRack(options: RackOptions = {}) {
     call,
     inTime,
     path,
-    id: 'system-1',
     /** Requests of this method that the BMCs saw. */
     sent,
     /** The bodies of resets, in order. */
@@ -172,7 +194,7 @@ export async function startRack(options: RackOptions = {}) {
       sent('POST')
         .filter(({ route }) => route.endsWith('ComputerSystem.Reset'))
         .map(({ body }) => (body as { ResetType: string }).ResetType),
-    fault: (effect: FaultRule['effect'], rest: Omit<FaultRule, 'effect'> = {}) =>
+    fault: async (effect: FaultRule['effect'], rest: Omit<FaultRule, 'effect'> = {}) =>
       fake.addFault({ ...rest, effect }),
     system: () => fake.bmcs()[0]!.systems[0]!,
     /** On, with its operating system running. */
@@ -192,6 +214,16 @@ export async function startRack(options: RackOptions = {}) {
 }
 
 export type Rack = Awaited<ReturnType<typeof startRack>>;
+
+/** The driver in the core's hands. */
+export function fleetOf({ provider, clock, log, metrics }: Rack) {
+  const own = { name: PROVIDER, type: 'redfish', instanceSetId: INSTANCE_SET_ID, sharedTags: {} };
+  return createFleetProvider(
+    provider,
+    { ...own, image: null, initCommand: '', publicKey: '', secrets: [] },
+    { clock, log, metrics, random: createSeededRandom(4), daemons: () => 1 },
+  );
+}
 
 /** What it was rejected with. */
 export async function failureOf(promise: Promise<unknown>) {

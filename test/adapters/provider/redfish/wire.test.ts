@@ -1,13 +1,10 @@
-import { createServer } from 'node:http';
 import { expect, test } from 'vitest';
-import { createBmc, type Wire } from '../../../../src/adapters/provider/redfish/client/bmc.ts';
+import type { Wire } from '../../../../src/adapters/provider/redfish/client/bmc.ts';
 import { errorOf } from '../../../../src/adapters/provider/redfish/client/errors.ts';
 import { patch } from '../../../../src/adapters/provider/redfish/client/patch.ts';
 import { isOwnPath, locationOf } from '../../../../src/adapters/provider/redfish/client/paths.ts';
 import { readReply } from '../../../../src/adapters/provider/redfish/client/replies.ts';
-import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
-import { recordingLog } from '../../../doubles/recording-log.ts';
-import { createSimulatedClock, runOut } from '../../../doubles/simulated-clock.ts';
+import { testRows } from '../../../support/rows.ts';
 import { failureOf, startRack } from './stand.ts';
 
 const SYSTEM = '/redfish/v1/Systems/{system}';
@@ -47,7 +44,7 @@ test.each(['weak', 'refused'] as const)(
 );
 
 test('a link without a slash at its end is followed where the BMC wants one, and only for reading', async () => {
-  const rack = await startRack({ fish: { profile: 'ilo5' } });
+  const rack = await startRack({ vendor: 'ilo5' });
   await rack.power('on');
   const statuses = rack.sent('GET').map(({ status }) => status);
   expect(statuses.filter((status) => status === 308)).toHaveLength(1);
@@ -57,7 +54,8 @@ test('a link without a slash at its end is followed where the BMC wants one, and
 
 test('a redirect to another host is not followed: the token stays here', async () => {
   const [rack, other] = [await startRack(), await startRack()];
-  await rack.fault({ type: 'redirect', to: other.fake.bmcs()[0]!.url });
+  const headers = { location: `${other.fake.bmcs()[0]!.url}${rack.path}` };
+  await rack.fault({ type: 'status', code: 307, headers });
   expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'permanent' });
   expect(other.fake.requests()).toEqual([]);
 });
@@ -134,32 +132,12 @@ test.each([
   expect(locationOf(location, 'https://bmc.example:8443')).toBe(path);
 });
 
-test.each([
-  [`{"Name":"${'x'.repeat(512 * 1024)}"}`, /larger than 512 KiB/],
-  ['['.repeat(400_000), /no JSON object/],
-])('a BMC whose reply is too long or too deep is refused', async (text, why) => {
-  const clock = createSimulatedClock();
-  const network = createMemoryNetwork(clock);
-  const server = createServer((_, response) => void response.end(text));
-  const { port } = network.listen(server, { host: '127.0.0.1', port: 0 });
-  const bmc = createBmc(
-    {
-      url: `http://127.0.0.1:${port}`,
-      ...{ trust: {}, gapMs: 0, auth: 'auto', authPauseMs: 0 },
-      limits: { connectTimeoutMs: 60_000, timeoutMs: 60_000 },
-      credentials: { username: 'admin', password: () => 'secret' },
-    },
-    {
-      ...{ clock, network, log: recordingLog(), name: 'redfish', userAgent: 'test' },
-      turns: { take: async () => () => undefined },
-    } as never,
-  );
-  const { signal } = new AbortController();
-  const failure = await failureOf(
-    runOut(
-      clock,
-      bmc.inTurn({ signal }, (wire) => wire.root()),
-    ),
-  );
+testRows([
+  ['too long', `{"Name":"${'x'.repeat(512 * 1024)}"}`, /larger than 512 KiB/],
+  ['too deep', '['.repeat(400_000), /no JSON object/],
+])('a BMC whose reply is %s is refused', async (_, body, why) => {
+  const rack = await startRack();
+  await rack.fault({ type: 'status', code: 200, body }, { match: { route: '/redfish/v1' } });
+  const failure = await failureOf(rack.power('on'));
   expect(failure.text).toMatch(why);
 });

@@ -1,4 +1,5 @@
 import { createMemoryRecords } from '../../../../../src/adapters/provider/core/memory-records.ts';
+import type { ClaimValue } from '../../../../../src/adapters/provider/redfish/install/claims.ts';
 import type {
   CreateRequest,
   DriverMachine,
@@ -36,7 +37,7 @@ export async function startInstalls(options: InstallOptions = {}) {
   const records = createMemoryRecords(createSeededRandom(7))(providerName('rack'));
   const rack = await startRack({
     ...rest,
-    machines: withMachines ? { hosts, seedUrl } : null,
+    machines: withMachines ? { hosts } : null,
     entry: (machine, bmc) => ({ Mac: machine.mac, ...rest.entry?.(machine, bmc) }),
     context: { records },
     settings: {
@@ -103,7 +104,7 @@ export async function startInstalls(options: InstallOptions = {}) {
     /** What the record of the first machine says. */
     claim: async () => {
       const [record] = await records.all({ signal });
-      return record?.value as unknown as Claimed | undefined;
+      return record?.value as unknown as ClaimValue | undefined;
     },
     media: () => fake.bmcs()[0]!.systems[0]!.media,
     /** Lets time go by until it is so, which is found out every ten seconds of it. */
@@ -122,20 +123,6 @@ export async function startInstalls(options: InstallOptions = {}) {
     /** The token of the image that is inserted now. */
     token: () => /[a-z2-7]{52}/.exec(fake.bmcs()[0]!.systems[0]!.media[0]!.image ?? '')?.[0] ?? '',
   };
-}
-
-export interface Claimed {
-  readonly set: string;
-  readonly witness: string;
-  readonly tags: Readonly<Record<string, string>>;
-  readonly install: {
-    readonly phase: string;
-    readonly tokenSha256: string;
-    readonly sealed: string | null;
-    readonly deadlineMs: number;
-    readonly isAnswered: boolean;
-  };
-  readonly result: { readonly end: string; readonly isTidy: boolean } | null;
 }
 
 /** Hosts that are no more than what is written on their disks. */

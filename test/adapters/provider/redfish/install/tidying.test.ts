@@ -1,15 +1,16 @@
 import { expect, test } from 'vitest';
 import { leadsElsewhere } from '../../../../../src/adapters/provider/redfish/boot-override.ts';
+import type { ClaimValue } from '../../../../../src/adapters/provider/redfish/install/claims.ts';
 import { redfishDriver } from '../../../../../src/adapters/provider/redfish/driver.ts';
 import type { Settings } from '../../../../../src/adapters/provider/redfish/settings.ts';
 import { INSTANCE_SET_ID, driverContext } from '../../driver-stand.ts';
 import { failureOf } from '../stand.ts';
-import { type Claimed, type Installs, OTHER, startInstalls, WITNESS } from './stand.ts';
+import { type Installs, OTHER, startInstalls, WITNESS } from './stand.ts';
 
 /** Has the record say something else, as another daemon's writing would. */
-async function rewrite(rack: Installs, change: (claim: Claimed) => object): Promise<void> {
+async function rewrite(rack: Installs, change: (claim: ClaimValue) => object): Promise<void> {
   const { key, value, version } = (await rack.record())!;
-  const next = { ...(value as object), ...change(value as unknown as Claimed) } as typeof value;
+  const next = { ...(value as object), ...change(value as unknown as ClaimValue) } as typeof value;
   await rack.records.replace(key, next, version, rack.call());
 }
 const FAILED = { end: 'failed', atMs: 0, why: 'it says so', isTidy: false };
@@ -122,7 +123,7 @@ test('a creation that stopped before its power-on, and that nobody takes up, is 
   await rack.until(async () => (await rack.record()) === undefined);
   expect(rack.media()[0]!.image).toBe(null);
   expect(rack.system()).toMatchObject({ power: 'On', boot: { enabled: 'Disabled' } });
-  await rack.fake.clearFaults();
+  rack.fake.clearFaults();
   expect(await rack.create({}, OTHER)).toMatchObject({ id: 'system-1.33334444' });
 });
 

@@ -1,4 +1,4 @@
-import type { EmulatorClock } from '../../kit/clock.ts';
+import type { EmulatorClock } from './clock.ts';
 
 /** What goes on by itself, so that whoever moves a clock by hand can wait for it. */
 export interface Activity {
