@@ -49,14 +49,6 @@ export const FAULTS = faultForm({
     z.strictObject({ type: z.literal('bootsDisk') }),
     /** The rescue system lets a stranger's key in, or none. */
     z.strictObject({ type: z.literal('rescueKeys'), does: z.enum(['foreign', 'none']) }),
-    /** The rescue system has these images no more. Default: none of them. */
-    z.strictObject({ type: z.literal('imageGone'), image: z.string().optional() }),
-    /** A drive is not there, or has another name, from the next boot on. `drive` counts from 0. */
-    z.strictObject({
-      type: z.literal('drive'),
-      does: z.enum(['missing', 'renamed']),
-      drive: z.int().min(0).optional(),
-    }),
     z.strictObject({
       type: z.literal('installimage'),
       does: z.enum(['fails', 'hangs', 'marksAndFails']),
@@ -66,8 +58,7 @@ export const FAULTS = faultForm({
   ],
   once: ['nameTaken'],
   matchedBy: {
-    ...{ bootsDisk: MACHINE, rescueKeys: MACHINE, imageGone: MACHINE },
-    ...{ drive: MACHINE, installimage: MACHINE, commandHangs: MACHINE },
+    ...{ bootsDisk: MACHINE, rescueKeys: MACHINE, installimage: MACHINE, commandHangs: MACHINE },
   },
 });
 export type FaultRule = FaultRuleOf<typeof FAULTS>;

@@ -17,7 +17,7 @@ export const mutations = mutationsOf({
   },
   'emulators/hetzner-robot/machine/programs.ts test/emulators/hetzner-robot/power.test.ts test/emulators/hetzner-robot/faults.test.ts':
     {
-      'robot-emulator-wiped-boots': 'if (found) [-wipe(found.drive)-]{+continue+};',
+      'robot-emulator-wiped-boots': 'if (found) [-wipe(found)-]{+continue+};',
       'robot-emulator-fails-and-boots': "if ([-fault === 'marksAndFails'-]{+!fault+}) {",
       'robot-emulator-any-image': 'if (![-isThere-]{+true+}) throw',
     },

@@ -27,18 +27,9 @@ export interface Drive extends DriveSeed {
   system: Tree | null;
 }
 
-/** A drive as the kernel of one boot names it. */
-export interface NamedDrive {
-  readonly name: string;
-  readonly drive: Drive;
-}
-
 /** Such as `nvme0n1p2` or `sda2`. */
-export const partitionsOf = ({ name, drive }: NamedDrive): string[] =>
-  Array.from(
-    { length: drive.partitions },
-    (_none, n) => `${name}${/\d$/.test(name) ? 'p' : ''}${n + 1}`,
-  );
+export const partitionsOf = ({ name, partitions }: Drive): string[] =>
+  Array.from({ length: partitions }, (_none, n) => `${name}${/\d$/.test(name) ? 'p' : ''}${n + 1}`);
 
 export function wipe(drive: Drive): void {
   drive.partitions = 0;

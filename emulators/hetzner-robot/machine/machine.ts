@@ -14,7 +14,6 @@ import {
   BOOT_ID_PATH,
   type Drive,
   IMAGES,
-  type NamedDrive,
   rescueTree,
   systemTree,
   type Tree,
@@ -183,31 +182,19 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
   /** The network first, then the drives. */
   function choose(): void {
     const config = armed(server, clock.now());
-    const named = namedDrives();
     if (config && !strike('bootsDisk')) {
       server.boot = null;
       phase = 'starting';
-      later(timings.rescueBootMs - timings.postMs, () => startRescue(config, named));
+      later(timings.rescueBootMs - timings.postMs, () => startRescue(config));
       return;
     }
-    const tree = named.find(({ drive }) => drive.system)?.drive.system;
+    const tree = drives.find((drive) => drive.system)?.system;
     if (!tree) {
       phase = 'nothing';
       return;
     }
     phase = 'starting';
     later(timings.diskBootMs - timings.postMs, () => startDisk(tree));
-  }
-
-  /** As this boot's kernel finds and names them. */
-  function namedDrives(): NamedDrive[] {
-    const missing = strike('drive', ({ does }) => does === 'missing');
-    const renamed = strike('drive', ({ does }) => does === 'renamed');
-    const names = drives.map(({ name }) => name);
-    if (renamed) names.push(names.shift()!);
-    return drives
-      .map((drive, n) => ({ name: names[n]!, drive }))
-      .filter((_one, n) => !missing || n !== (missing.drive ?? 0));
   }
 
   function start(
@@ -222,16 +209,14 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
     return (system = startSystem({ kind, tree, bootId: randomUUID() }, all, systemDeps));
   }
 
-  function startRescue({ hostKey, keys }: BootConfig, named: readonly NamedDrive[]): void {
+  function startRescue({ hostKey, keys }: BootConfig): void {
     const does = strike('rescueKeys')?.does;
     const lines =
       does === 'none' ? [] : does === 'foreign' ? [foreignKey()] : keys.map(({ data }) => data);
-    const gone = strike('imageGone');
-    const images = IMAGES.filter((image) => !gone || (gone.image ?? image) !== image);
-    const tree = rescueTree(hostKey, lines, images);
+    const tree = rescueTree(hostKey, lines, IMAGES);
     const started: System = start('rescue', tree, (sleep) =>
       rescuePrograms({
-        drives: named,
+        drives,
         files: tree.files,
         installMs: timings.installMs * deps.pace,
         sleep,

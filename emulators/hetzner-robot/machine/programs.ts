@@ -5,8 +5,8 @@ import type { EffectOf } from '../api.ts';
 import { AutosetupRefused, type Autosetup, readAutosetup } from './autosetup.ts';
 import {
   AUTHORIZED_KEYS_PATH,
+  type Drive,
   IMAGES_PATH,
-  type NamedDrive,
   partitionsOf,
   systemTree,
   type Tree,
@@ -34,7 +34,7 @@ export function powerPrograms(power: {
 }
 
 export interface RescueDeps {
-  readonly drives: readonly NamedDrive[];
+  readonly drives: readonly Drive[];
   /** Of the rescue system. */
   readonly files: InMemoryFs;
   /** How long an installation takes, in the machine's own milliseconds. */
@@ -66,7 +66,7 @@ const nameOf = (path: string) => path.replace(/^\/dev\//, '');
 
 /** Disks, and behind each its partitions. Columns as asked for; `-d` leaves partitions out. */
 const lsblk =
-  (drives: readonly NamedDrive[]): Program =>
+  (drives: readonly Drive[]): Program =>
   (args) => {
     const options = {
       nodeps: { ...FLAG, short: 'd' },
@@ -81,9 +81,9 @@ const lsblk =
     const rows = drives
       .filter(({ name }) => wanted.length === 0 || wanted.includes(name))
       .flatMap((one) => [
-        { NAME: one.name, WWN: one.drive.wwn, TYPE: 'disk' },
+        { NAME: one.name, WWN: one.wwn, TYPE: 'disk' },
         ...(values.nodeps ? [] : partitionsOf(one)).map((name) => ({
-          ...{ NAME: name, WWN: one.drive.wwn, TYPE: 'part' },
+          ...{ NAME: name, WWN: one.wwn, TYPE: 'part' },
         })),
       ])
       .map((row: Readonly<Record<string, string>>) => columns.map((column) => row[column] ?? ''));
@@ -93,12 +93,12 @@ const lsblk =
 
 /** Signatures go, whatever else is asked for. */
 const wipefs =
-  (drives: readonly NamedDrive[]): Program =>
+  (drives: readonly Drive[]): Program =>
   (args) => {
     for (const path of args.filter((arg) => !arg.startsWith('-'))) {
       const name = nameOf(path);
       const found = drives.find((one) => one.name === name);
-      if (found) wipe(found.drive);
+      if (found) wipe(found);
       else if (!drives.some((one) => partitionsOf(one).includes(name))) {
         return said('', 1, `wipefs: error: ${path}: probing initialization failed\n`);
       }
@@ -132,13 +132,13 @@ function installimage(deps: RescueDeps): Program {
 }
 
 /** @throws {AutosetupRefused} */
-function targetsOf(setup: Autosetup, drives: readonly NamedDrive[]): NamedDrive[] {
+function targetsOf(setup: Autosetup, drives: readonly Drive[]): Drive[] {
   const targets = setup.drives.map((path) => {
     const found = drives.find(({ name }) => `/dev/${name}` === path);
     if (!found) throw new AutosetupRefused(`${path} is not a disk of this machine`);
     return found;
   });
-  const smallest = Math.min(...targets.map(({ drive }) => drive.sizeGb));
+  const smallest = Math.min(...targets.map(({ sizeGb }) => sizeGb));
   const taken = setup.parts.reduce((sum, { sizeGb }) => sum + (sizeGb ?? 0), 0);
   if (taken > smallest) throw new AutosetupRefused('the partitions are larger than the drive');
   return targets;
@@ -153,7 +153,7 @@ async function checkImage({ image }: Autosetup, files: InMemoryFs): Promise<void
 
 interface Installing {
   readonly setup: Autosetup;
-  readonly targets: readonly NamedDrive[];
+  readonly targets: readonly Drive[];
   readonly postInstall: string | null;
 }
 
@@ -163,7 +163,7 @@ async function install(
   deps: RescueDeps,
 ): Promise<string> {
   const fault = deps.fault();
-  for (const { drive } of targets) wipe(drive);
+  targets.forEach(wipe);
   await deps.sleep(deps.installMs / 2);
   if (fault === 'hangs') await deps.sleep(Infinity);
   if (fault === 'fails') throw new AutosetupRefused('extracting the image failed');
@@ -182,8 +182,8 @@ async function install(
   if (fault === 'marksAndFails') {
     throw new AutosetupRefused(`${printed}the boot loader could not be installed`);
   }
-  for (const { drive } of targets) drive.partitions = setup.parts.length;
-  for (const { drive } of setup.isRaid ? targets : targets.slice(0, 1)) drive.system = system;
+  for (const drive of targets) drive.partitions = setup.parts.length;
+  for (const drive of setup.isRaid ? targets : targets.slice(0, 1)) drive.system = system;
   deps.installed(system);
   return `${printed}INSTALLATION COMPLETE\nYou can now reboot and log in\n`;
 }

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { LIMITS } from '../../../emulators/hetzner-robot/limits.ts';
 import { testRows } from '../../support/rows.ts';
 import { faultsOf, type Fields, FIELDS } from './field-table.ts';
 import { codeOf, newKey, type Robot, SERVER, startRobot } from './harness.ts';
@@ -43,8 +42,8 @@ test('every reply has the fields that are described, and no others', async () =>
   const { fingerprint } = (made.body as { key: { fingerprint: string } }).key;
   for (const [method, path, form, status, wrapper, fields] of lines(fingerprint)) {
     const reply = await robot.ask(method, path, form === undefined ? {} : { form });
-    expect([reply.status, reply.text], `${method} ${path}`).toEqual([status, reply.text]);
-    expect(reply.headers['content-type']).toContain('application/json');
+    expect(reply.status, `${method} ${path} ${reply.text}`).toBe(status);
+    expect(reply.headers.get('content-type')).toContain('application/json');
     judge(reply.body, wrapper, fields);
   }
   const listed = async (path: string) => (await robot.get(path)) as readonly unknown[];
@@ -179,14 +178,6 @@ test('one boot configuration at a time', async () => {
 
 const MINUTE_MS = 60_000;
 
-test('as many requests in an hour as are documented', () => {
-  expect(LIMITS).toEqual({
-    ...{ 'GET /server': 200, 'POST /server': 200, 'GET /reset': 500, 'POST /reset': 50 },
-    ...{ 'GET /boot': 500, 'POST /boot': 500, 'DELETE /boot': 500 },
-    ...{ 'GET /key': 500, 'POST /key': 200, 'DELETE /key': 200 },
-  });
-});
-
 test('what is over the limit is refused until an hour has passed, a list and a single one together', async () => {
   const robot = await startRobot({ limits: { 'GET /server': 2 } });
   const look = () => robot.ask('GET', '/server/321');
@@ -218,7 +209,7 @@ test('three wrong logins shut the address out for ten minutes', async () => {
   expect(await isShutOut()).toBe(false);
 });
 
-const isCut = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ECONNRESET';
+const isCut = (error: unknown) => String((error as Error).cause).includes('other side closed');
 
 test('a wrong login is forgotten after ten minutes, and has no share in the limits', async () => {
   const robot = await startRobot({ limits: { 'GET /server': 1 } });

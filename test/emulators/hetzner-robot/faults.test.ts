@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { testRows } from '../../support/rows.ts';
 import { arm, install, INSTALL_MS, logOf, nameOf, rename, reset } from './fault-steps.ts';
-import { codeOf, newKey, type Robot, SERVER, type SshKey, startRobot } from './harness.ts';
+import { codeOf, newKey, type Robot, SERVER, startRobot } from './harness.ts';
 
 const LIST = '/server';
 const BOOT_MS = 180_000;
@@ -13,12 +13,9 @@ const hostKeysOf = async ({ get }: Robot): Promise<unknown> => {
   const { rescue } = (await get(`/boot/${SERVER}/rescue`)) as { rescue: { host_key: unknown } };
   return rescue.host_key;
 };
-const drivesOf = async (robot: Robot, key: SshKey): Promise<string> =>
-  (await robot.shell(key, 'lsblk -dno NAME,WWN')).stdout;
-
 /** What each fault does, and that it is over with its rule. All emulators share those that are missing. */
 const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
-  'fault 10: a rename is ignored, cut, or comes late': async (robot) => {
+  'a rename is ignored, cut, or comes late': async (robot) => {
     await robot.fault({ type: 'rename', does: 'ignored' }, { times: 1 });
     const shown = (await rename(robot)).body as { server: { server_name: string } };
     expect(shown.server.server_name).toBe('free-321');
@@ -32,7 +29,7 @@ const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
     await robot.fake.advance(1_000);
     expect(await nameOf(robot)).toBe('shep-b');
   },
-  'fault 21: a server vanishes from the list, or from the account': async (robot) => {
+  'a server vanishes from the list, or from the account': async (robot) => {
     const { id } = await robot.fault({ type: 'serverGone', from: 'list' });
     expect(codeOf(await robot.ask('GET', LIST))).toEqual([404, 'SERVER_NOT_FOUND']);
     expect((await robot.ask('GET', `/server/${SERVER}`)).status).toBe(200);
@@ -44,7 +41,7 @@ const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
     await robot.fake.clearFaults();
     expect((await robot.ask('GET', LIST)).body).toHaveLength(1);
   },
-  'fault 22: another set grabs the name': async (robot) => {
+  'another set grabs the name': async (robot) => {
     await robot.fault({ type: 'nameTaken', name: 'other-a' });
     const shown = (await rename(robot)).body as { server: { server_name: string } };
     expect(shown.server.server_name).toBe('shep-a');
@@ -52,32 +49,32 @@ const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
     await rename(robot, 'shep-b');
     expect(await nameOf(robot)).toBe('shep-b');
   },
-  'fault 24: fields of a server show something else': async (robot) => {
+  'fields of a server show something else': async (robot) => {
     const fields = { status: 'in process', server_ip: null, ip: null };
     await robot.fault({ type: 'fields', fields }, { match: { server: SERVER }, times: 1 });
     expect(await robot.get(LIST)).toMatchObject([{ server: { ...fields, server_number: SERVER } }]);
     expect(await robot.get(LIST)).toMatchObject([{ server: { status: 'ready' } }]);
   },
-  'fault 11: a reset is acknowledged, and nothing happens': async (robot) => {
+  'a reset is acknowledged, and nothing happens': async (robot) => {
     await robot.fault({ type: 'reset', does: 'ignored' }, { times: 1 });
     expect((await reset(robot)).status).toBe(200);
     expect(robot.machine()).toMatchObject({ phase: 'disk', resets: [] });
     await reset(robot);
     expect(robot.machine().phase).toBe('post');
   },
-  'fault 12: RESET_FAILED, and it was done': async (robot) => {
+  'RESET_FAILED, and it was done': async (robot) => {
     await robot.fault({ type: 'reset', does: 'failsThoughDone' }, { times: 1 });
     expect(codeOf(await reset(robot))).toEqual([500, 'RESET_FAILED']);
     expect(robot.machine()).toMatchObject({ phase: 'post', resets: [{ type: 'hw' }] });
     expect(robot.fake.requests()).toMatchObject([{ status: 500, executed: true }]);
   },
-  'fault 13: a technician is at it': async (robot) => {
+  'a technician is at it': async (robot) => {
     await robot.fault({ type: 'manualReset' }, { times: 1 });
     expect(codeOf(await reset(robot))).toEqual([409, 'RESET_MANUAL_ACTIVE']);
     expect(robot.machine().resets).toEqual([]);
     expect((await reset(robot)).status).toBe(200);
   },
-  'fault 14: the rescue system disarms itself': async (robot) => {
+  'the rescue system disarms itself': async (robot) => {
     await robot.fault({ type: 'rescueDisarms' }, { times: 1 });
     await arm(robot);
     expect(robot.machine().isArmed).toBe(false);
@@ -88,7 +85,7 @@ const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
     await robot.fake.advance(1);
     expect(robot.machine().isArmed).toBe(false);
   },
-  'fault 15: the drives are booted in spite of the rescue system': async (robot) => {
+  'the drives are booted in spite of the rescue system': async (robot) => {
     await robot.fault({ type: 'bootsDisk' }, { match: { server: SERVER }, times: 1 });
     await robot.rescue();
     expect(robot.machine()).toMatchObject({ phase: 'disk', isArmed: true });
@@ -96,7 +93,7 @@ const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
     await robot.fake.advance(BOOT_MS);
     expect(robot.machine()).toMatchObject({ phase: 'rescue', isArmed: false });
   },
-  'fault 16: the rescue system lets in a foreign key, or none': async (robot) => {
+  'the rescue system lets in a foreign key, or none': async (robot) => {
     for (const does of ['foreign', 'none'] as const) {
       await robot.fault({ type: 'rescueKeys', does }, { times: 1 });
       const key = await robot.rescue();
@@ -105,7 +102,7 @@ const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
     }
     expect((await robot.shell(await robot.rescue(), 'true')).code).toBe(0);
   },
-  'fault 17: host_key is empty, right, or wrong': async (robot) => {
+  'host_key is empty, right, or wrong': async (robot) => {
     const key = await arm(robot);
     expect(await hostKeysOf(robot)).toEqual([]);
     await robot.fault({ type: 'hostKey', shows: 'right' }, { times: 1 });
@@ -119,7 +116,7 @@ const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
     expect(wrong.key).toMatchObject({ type: 'ED25519', size: 256 });
     expect(wrong.key.fingerprint).not.toBe(right.key.fingerprint);
   },
-  'fault 18: SSH lets in, and the command hangs': async (robot) => {
+  'SSH lets in, and the command hangs': async (robot) => {
     const key = await robot.rescue();
     await robot.fault({ type: 'commandHangs' }, { times: 1 });
     const hanging = robot.shell(key, 'true');
@@ -132,7 +129,7 @@ const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
     await over;
     expect(isOver).toBe(true);
   },
-  'fault 19: installimage fails, hangs, or prints the marker and fails': async (robot) => {
+  'installimage fails, hangs, or prints the marker and fails': async (robot) => {
     const key = await robot.rescue();
     const fault = (does: 'fails' | 'hangs' | 'marksAndFails') =>
       robot.fault({ type: 'installimage', does }, { times: 1 });
@@ -153,28 +150,6 @@ const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
     await install(robot, key);
     await robot.fake.advance(INSTALL_MS);
     expect(await logOf(robot, key)).toMatch(/MARKER\nINSTALLATION COMPLETE[^]*\n0\n$/);
-  },
-  'fault 20: a drive is missing, or has another name': async (robot) => {
-    const [first, second] = robot.machine().wwns;
-    await robot.fault({ type: 'drive', does: 'missing', drive: 0 }, { times: 1 });
-    expect(await drivesOf(robot, await robot.rescue())).toBe(`nvme1n1 ${second}\n`);
-    await robot.fault({ type: 'drive', does: 'renamed' }, { times: 1 });
-    const key = await robot.rescue();
-    expect(await drivesOf(robot, key)).toBe(`nvme1n1 ${first}\nnvme0n1 ${second}\n`);
-    const usual = `nvme0n1 ${first}\nnvme1n1 ${second}\n`;
-    expect(await drivesOf(robot, await robot.rescue())).toBe(usual);
-  },
-  'fault 25: an image is gone': async (robot) => {
-    const image = 'Debian-1210-bookworm-amd64-base.tar.gz';
-    await robot.fault({ type: 'imageGone', image }, { times: 1 });
-    const key = await robot.rescue();
-    const { stdout } = await robot.shell(key, 'ls /root/.oldroot/nfs/install/../images/');
-    expect(stdout).not.toContain(image);
-    expect(stdout).toContain('trixie');
-    await install(robot, key);
-    expect(await logOf(robot, key)).toMatch(/the image .* was not found[^]*\n1\n$/);
-    const listed = await robot.shell(await robot.rescue(), 'ls /root/.oldroot/nfs/images');
-    expect(listed.stdout).toContain(image);
   },
 };
 

@@ -1,6 +1,4 @@
 import { once } from 'node:events';
-import { request } from 'node:http';
-import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { text } from 'node:stream/consumers';
 import ssh2 from 'ssh2';
 import { onTestFinished } from 'vitest';
@@ -18,16 +16,15 @@ export const SERVER = 321;
 
 export interface Reply {
   readonly status: number;
-  readonly headers: IncomingMessage['headers'];
+  readonly headers: Headers;
   readonly text: string;
   /** Undefined when it is no JSON. */
   readonly body: unknown;
 }
 
 export interface Asked {
-  /** A text is sent as it is. */
   readonly form?: string | Readonly<Record<string, string>>;
-  readonly headers?: OutgoingHttpHeaders;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly auth?: 'none' | 'right' | 'wrong';
   readonly signal?: AbortSignal;
 }
@@ -46,24 +43,23 @@ export async function startRobot(options: Partial<RobotEmulatorOptions> = {}) {
 export function clientOf(fake: RobotEmulator) {
   async function ask(method: string, path: string, asked: Asked = {}): Promise<Reply> {
     const { form, headers, auth = 'right', signal } = asked;
-    const sent = typeof form === 'object' ? new URLSearchParams(form).toString() : form;
     const { user, password } = fake.credentials;
     const login = `${user}:${auth === 'right' ? password : 'wrong'}`;
-    const outgoing = request(`${fake.url}${path}`, {
+    const reply = await fetch(`${fake.url}${path}`, {
       method,
-      agent: false,
       headers: {
         ...(auth !== 'none' && { authorization: `Basic ${Buffer.from(login).toString('base64')}` }),
-        ...(sent !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
+        ...(form !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
         ...headers,
       },
+      ...(form !== undefined && { body: String(new URLSearchParams(form)) }),
       ...(signal && { signal }),
     });
-    outgoing.end(sent);
-    const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
-    const received = await text(incoming);
-    const status = incoming.statusCode ?? 0;
-    return { status, headers: incoming.headers, text: received, body: parsed(received) };
+    const received = await reply.text();
+    return {
+      ...{ status: reply.status, headers: reply.headers, text: received },
+      body: parsed(received),
+    };
   }
   const get = async (path: string) => (await ask('GET', path)).body;
   const post = (path: string, form: string | Readonly<Record<string, string>>) =>
@@ -125,40 +121,34 @@ export interface Ran {
 }
 
 /** One command over SSH, as root. @throws what the client says. */
-export function runOver(
+export async function runOver(
   at: { readonly host: string; readonly port: number },
   key: SshKey,
   line: string,
   stdin = '',
 ): Promise<Ran> {
-  return new Promise((resolve, reject) => {
-    const client = new ssh2.Client();
-    let hostKey = '';
-    client.on('error', reject);
-    client.on('close', () => reject(new Error('the connection was cut')));
-    client.on('ready', () =>
-      client.exec(line, (error, channel) => {
-        if (error) return reject(error);
-        let code: number | null = null;
-        const outputs = Promise.all([text(channel), text(channel.stderr)]);
-        channel.on('exit', (status: number | null) => (code = status));
-        channel.on('close', () => {
-          void outputs.then(([stdout, stderr]) => {
-            resolve({ stdout, stderr, code, hostKey });
-            client.end();
-          }, reject);
-        });
-        channel.end(stdin);
-      }),
-    );
-    client.connect({
-      ...at,
-      username: 'root',
-      privateKey: key.pem,
-      hostVerifier: (blob: Buffer) => {
-        hostKey = blob.toString('base64');
-        return true;
-      },
-    });
-  });
+  const client = new ssh2.Client();
+  // Whoever waits is told; a second error follows where a login is refused.
+  client.on('error', () => undefined);
+  let hostKey = '';
+  const hostVerifier = (blob: Buffer) => {
+    hostKey = blob.toString('base64');
+    return true;
+  };
+  client.connect({ ...at, username: 'root', privateKey: key.pem, hostVerifier });
+  await once(client, 'ready');
+  const cut = once(client, 'close').then(() => Promise.reject(new Error('the connection was cut')));
+  const ran = new Promise<Ran>((resolve, reject) =>
+    client.exec(line, (error, channel) => {
+      if (error) return reject(error);
+      let code: number | null = null;
+      const outputs = Promise.all([text(channel), text(channel.stderr)]);
+      channel.on('exit', (status: number | null) => (code = status));
+      channel.on('close', () => {
+        outputs.then(([stdout, stderr]) => resolve({ stdout, stderr, code, hostKey }), reject);
+      });
+      channel.end(stdin);
+    }),
+  );
+  return Promise.race([ran, cut]).finally(() => client.end());
 }

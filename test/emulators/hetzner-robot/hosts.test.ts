@@ -6,6 +6,7 @@ import {
   type RobotEmulator,
   startRobotEmulator,
 } from '../../../emulators/hetzner-robot/emulator.ts';
+import { silentLog } from '../../../emulators/kit/log.ts';
 import { createManualClock } from '../../../emulators/kit/clock.ts';
 import { takeFreePort } from '../../../src/adapters/network/free-port.ts';
 import { createSimulatedHosts } from '../../../emulators/hosts/simulated-hosts.ts';
@@ -13,18 +14,15 @@ import { createGenerator } from '../../../emulators/kit/random.ts';
 import { install, INSTALL_MS } from './fault-steps.ts';
 import { clientOf, newKey, SERVER, START_MS } from './harness.ts';
 
-const nothing = () => undefined;
-const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-
 /** The emulator, with what is installed played by simulated hosts. */
 async function startWithHosts() {
-  const dir = mkdtempSync(join(tmpdir(), 'fakerobot-hosts-'));
+  const dir = mkdtempSync(join(tmpdir(), 'robot-hosts-'));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   const sshPort = await takeFreePort(new Set());
   let fake: RobotEmulator | undefined = undefined as RobotEmulator | undefined;
   const hosts = createSimulatedHosts({
     dir,
-    log,
+    log: silentLog,
     random: createGenerator(1),
     light: true,
     sshPort,

@@ -8,7 +8,7 @@ import { newKey, type Robot, SERVER, type SshKey, startRobot } from './harness.t
 
 let directory: string;
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'fakerobot-openssh-'));
+  directory = mkdtempSync(join(tmpdir(), 'robot-openssh-'));
   return () => rmSync(directory, { recursive: true, force: true });
 });
 const file = (name: string, content: string): string => {
@@ -41,15 +41,11 @@ async function ssh(at: Place, key: SshKey, line: string, stdin = ''): Promise<En
   const { host, port, username } = at;
   const scanned = await run('ssh-keyscan', ['-t', 'ed25519', '-p', String(port), host]);
   const known = file('known_hosts', scanned.stdout);
-  const options = {
-    UserKnownHostsFile: known,
-    GlobalKnownHostsFile: '/dev/null',
-    StrictHostKeyChecking: 'yes',
-    IdentitiesOnly: 'yes',
-    BatchMode: 'yes',
-    LogLevel: 'ERROR',
-  };
-  const settings = Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
+  const options = [
+    ...[`UserKnownHostsFile=${known}`, 'GlobalKnownHostsFile=/dev/null', 'LogLevel=ERROR'],
+    ...['StrictHostKeyChecking=yes', 'IdentitiesOnly=yes', 'BatchMode=yes'],
+  ];
+  const settings = options.flatMap((option) => ['-o', option]);
   const identity = ['-F', '/dev/null', '-i', file('identity', key.pem)];
   const where = ['-p', String(port), `${username}@${host}`, line];
   return run('ssh', [...identity, ...settings, ...where], stdin);
@@ -57,13 +53,7 @@ async function ssh(at: Place, key: SshKey, line: string, stdin = ''): Promise<En
 
 /** As OpenSSH writes it. */
 async function md5Of(publicLine: string): Promise<string> {
-  const { stdout } = await run('ssh-keygen', [
-    '-l',
-    '-E',
-    'md5',
-    '-f',
-    file('key.pub', publicLine),
-  ]);
+  const { stdout } = await run('ssh-keygen', ['-lE', 'md5', '-f', file('key.pub', publicLine)]);
   return /MD5:([0-9a-f:]+)/.exec(stdout)![1]!;
 }
 

@@ -160,7 +160,7 @@ export function emulatedStand(given: Partial<Rescue> = {}): Stand {
   const rescue = rescueTree('', [], images);
   const drives = DRIVES.map(({ name, wwn }) => {
     const system: Tree | null = null;
-    return { name, drive: { name, wwn, sizeGb: 512, partitions: 1, system } };
+    return { name, wwn, sizeGb: 512, partitions: 1, system };
   });
   let pending: Promise<unknown>[] = [];
   let installed: Tree | null = null;
@@ -211,6 +211,6 @@ export function emulatedStand(given: Partial<Rescue> = {}): Stand {
     },
     write: (path, text) => rescue.files.writeFileSync(path, text),
     hasRebooted: () => rebooted,
-    wiped: () => drives.filter(({ drive }) => drive.partitions === 0).map(({ name }) => name),
+    wiped: () => drives.filter(({ partitions }) => partitions === 0).map(({ name }) => name),
   };
 }
