@@ -39,8 +39,6 @@ export const FAULTS = faultForm({
     z.strictObject({ type: z.literal('fields'), fields: z.record(z.string(), z.unknown()) }),
     /** `ignored`: acknowledged, and nothing happens; `failsThoughDone`: 500 RESET_FAILED, and done. */
     z.strictObject({ type: z.literal('reset'), does: z.enum(['ignored', 'failsThoughDone']) }),
-    /** A technician is at the machine: 409 to each reset. */
-    z.strictObject({ type: z.literal('manualReset') }),
     /** What is armed is not armed any more so long after; default at once. */
     z.strictObject({ type: z.literal('rescueDisarms'), afterMs: z.number().min(0).optional() }),
     /** What `host_key` of an armed rescue system shows; otherwise it is empty. */

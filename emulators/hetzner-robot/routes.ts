@@ -76,7 +76,7 @@ function reset(call: Call): Answer {
   const type = RESET_TYPES.find((one) => one === text);
   if (!type || !server.resetTypes.includes(type)) throw invalidInput({ invalid: ['type'] });
   const machine = call.machines.get(server.number)!;
-  if (call.strike('manualReset') || machine.state().isManual) {
+  if (machine.state().isManual) {
     throw refusal(409, 'RESET_MANUAL_ACTIVE', 'a manual reset is already active');
   }
   const fault = call.strike('reset');

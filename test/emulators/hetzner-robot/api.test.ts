@@ -9,15 +9,8 @@ const judge = (value: unknown, wrapper: string | null, fields: Fields) => {
   if (wrapper !== null) expect(Object.keys(value as object)).toEqual([wrapper]);
 };
 
-/** What is asked, in this order, with what comes: status, wrapper, fields. */
-type Line = readonly [
-  method: string,
-  path: string,
-  form: string | undefined,
-  status: number,
-  wrapper: string,
-  fields: Fields,
-];
+/** Method, path and form, in this order, with what comes: status, wrapper, fields. */
+type Line = readonly [string, string, string | undefined, number, string, Fields];
 const KEY = newKey('somebody@somewhere');
 const ARM = 'os=linux&authorized_key[]=';
 
@@ -59,14 +52,8 @@ test('every reply has the fields that are described, and no others', async () =>
   expect((await robot.ask('DELETE', `/key/${fingerprint}`)).status).toBe(200);
 });
 
-type Refusal = readonly [
-  method: string,
-  path: string,
-  form: string | undefined,
-  status: number,
-  code: string,
-  more?: object,
-];
+/** What is asked, and the status, code and more that come. */
+type Refusal = readonly [string, string, string | undefined, number, string, object?];
 const UNKNOWN = '00:11:22:33:44:55:66:77:88:99:aa:bb:cc:dd:ee:ff';
 const missing = (...names: string[]) => ({ missing: names, invalid: null });
 const invalid = (...names: string[]) => ({ missing: null, invalid: names });
