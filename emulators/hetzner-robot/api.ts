@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type EmulatedApi, type Occasion, Refusal, type Route } from '../kit/api.ts';
+import type { EmulatedApi, Occasion, Route } from '../kit/api.ts';
 import type { EmulatorClock } from '../kit/clock.ts';
 import type { FaultBook } from '../kit/fault-book.ts';
 import {
@@ -11,6 +11,7 @@ import {
   type Subject,
 } from '../kit/faults.ts';
 import { isSameSecret } from '../kit/same-secret.ts';
+import { errorBody, refusal, serverNotFound } from './errors.ts';
 import { type Form, parseForm } from './form.ts';
 import { createLimits } from './limits.ts';
 import type { Machine } from './machine/machine.ts';
@@ -64,23 +65,6 @@ export type Fault = FaultOf<typeof FAULTS>;
 export type Effect = FaultEffectOf<typeof FAULTS>;
 export type EffectOf<T extends Effect['type']> = Extract<Effect, { type: T }>;
 export type Faults = FaultBook<CommonMatch & { server?: number | undefined }, Effect, Subject>;
-
-const errorBody = (status: number, code: string, message: string, more: object = {}): object => ({
-  error: { status, code, message, ...more },
-});
-/** A refusal as the API words it. @param more beside status, code and message */
-export const refusal = (status: number, code: string, message: string, more?: object) =>
-  new Refusal(status, errorBody(status, code, message, more));
-export const invalidInput = (wrong: {
-  readonly missing?: readonly string[];
-  readonly invalid?: readonly string[];
-}) =>
-  refusal(400, 'INVALID_INPUT', 'invalid input', {
-    missing: wrong.missing ?? null,
-    invalid: wrong.invalid ?? null,
-  });
-export const serverNotFound = () => refusal(404, 'SERVER_NOT_FOUND', 'Server not found');
-export const notFound = (what: string) => refusal(404, 'NOT_FOUND', `${what} not found`);
 
 const CODES: Readonly<Record<number, string>> = { 404: 'NOT_FOUND', 405: 'METHOD_NOT_ALLOWED' };
 

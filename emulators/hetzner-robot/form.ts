@@ -1,4 +1,4 @@
-import { invalidInput } from './api.ts';
+import { invalidInput } from './errors.ts';
 
 /** The fields of a form as PHP reads them. */
 export type Form = ReadonlyMap<string, string | readonly string[]>;

@@ -1,6 +1,7 @@
 import ssh2 from 'ssh2';
 import type { Answer, Route } from '../kit/api.ts';
-import { type Call, invalidInput, notFound, refusal } from './api.ts';
+import type { Call } from './api.ts';
+import { invalidInput, notFound, refusal } from './errors.ts';
 import { textField } from './form.ts';
 import { keyDetail, md5Of } from './views.ts';
 import type { AccountKey } from './world.ts';

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { generateHostKey } from '../hosts/keys.ts';
 import type { Answer, Route } from '../kit/api.ts';
-import { type Call, invalidInput, notFound, refusal, serverNotFound } from './api.ts';
+import type { Call } from './api.ts';
+import { invalidInput, notFound, refusal, serverNotFound } from './errors.ts';
 import { choiceField, listField, textField } from './form.ts';
 import { KEY_ROUTES } from './keys.ts';
 import {

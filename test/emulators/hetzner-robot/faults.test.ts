@@ -8,33 +8,33 @@ const BOOT_MS = 180_000;
 /** What each fault does, and that it is over with its rule. All emulators share those that are missing. */
 const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
   'a rename is ignored, cut, or comes late': async (robot) => {
-    await robot.fault({ type: 'rename', does: 'ignored' }, { times: 1 });
+    robot.fault({ type: 'rename', does: 'ignored' }, { times: 1 });
     const shown = (await rename(robot)).body as { server: { server_name: string } };
     expect(shown.server.server_name).toBe('free-321');
     expect(await nameOf(robot)).toBe('free-321');
-    await robot.fault({ type: 'rename', does: 'cut', length: 4 }, { times: 1 });
+    robot.fault({ type: 'rename', does: 'cut', length: 4 }, { times: 1 });
     await rename(robot);
     expect(await nameOf(robot)).toBe('shep');
-    await robot.fault({ type: 'rename', does: 'late', ms: 1_000 }, { times: 1 });
+    robot.fault({ type: 'rename', does: 'late', ms: 1_000 }, { times: 1 });
     await rename(robot, 'shep-b');
     expect(await nameOf(robot)).toBe('shep');
     await robot.fake.advance(1_000);
     expect(await nameOf(robot)).toBe('shep-b');
   },
   'a server vanishes from the list, or from the account': async (robot) => {
-    const { id } = await robot.fault({ type: 'serverGone', from: 'list' });
+    const { id } = robot.fault({ type: 'serverGone', from: 'list' });
     expect(codeOf(await robot.ask('GET', LIST))).toEqual([404, 'SERVER_NOT_FOUND']);
     expect((await robot.ask('GET', `/server/${SERVER}`)).status).toBe(200);
-    await robot.fake.removeFault(id);
-    await robot.fault({ type: 'serverGone', from: 'account' }, { match: { server: SERVER } });
+    robot.fake.removeFault(id);
+    robot.fault({ type: 'serverGone', from: 'account' }, { match: { server: SERVER } });
     for (const path of [LIST, `/server/${SERVER}`, `/reset/${SERVER}`, `/boot/${SERVER}`]) {
       expect(codeOf(await robot.ask('GET', path))).toEqual([404, 'SERVER_NOT_FOUND']);
     }
-    await robot.fake.clearFaults();
+    robot.fake.clearFaults();
     expect((await robot.ask('GET', LIST)).body).toHaveLength(1);
   },
   'another set grabs the name': async (robot) => {
-    await robot.fault({ type: 'nameTaken', name: 'other-a' });
+    robot.fault({ type: 'nameTaken', name: 'other-a' });
     const shown = (await rename(robot)).body as { server: { server_name: string } };
     expect(shown.server.server_name).toBe('shep-a');
     expect(await nameOf(robot)).toBe('other-a');
@@ -43,28 +43,28 @@ const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
   },
   'fields of a server show something else': async (robot) => {
     const fields = { status: 'in process', server_ip: null, ip: null };
-    await robot.fault({ type: 'fields', fields }, { match: { server: SERVER }, times: 1 });
+    robot.fault({ type: 'fields', fields }, { match: { server: SERVER }, times: 1 });
     expect(await robot.get(LIST)).toMatchObject([{ server: { ...fields, server_number: SERVER } }]);
     expect(await robot.get(LIST)).toMatchObject([{ server: { status: 'ready' } }]);
   },
   'a reset is acknowledged, and nothing happens': async (robot) => {
-    await robot.fault({ type: 'reset', does: 'ignored' }, { times: 1 });
+    robot.fault({ type: 'reset', does: 'ignored' }, { times: 1 });
     expect((await reset(robot)).status).toBe(200);
     expect(robot.machine()).toMatchObject({ phase: 'disk', resets: [] });
     await reset(robot);
     expect(robot.machine().phase).toBe('post');
   },
   'RESET_FAILED, and it was done': async (robot) => {
-    await robot.fault({ type: 'reset', does: 'failsThoughDone' }, { times: 1 });
+    robot.fault({ type: 'reset', does: 'failsThoughDone' }, { times: 1 });
     expect(codeOf(await reset(robot))).toEqual([500, 'RESET_FAILED']);
     expect(robot.machine()).toMatchObject({ phase: 'post', resets: [{ type: 'hw' }] });
     expect(robot.fake.requests()).toMatchObject([{ status: 500, executed: true }]);
   },
   'the rescue system disarms itself': async (robot) => {
-    await robot.fault({ type: 'rescueDisarms' }, { times: 1 });
+    robot.fault({ type: 'rescueDisarms' }, { times: 1 });
     await arm(robot);
     expect(robot.machine().isArmed).toBe(false);
-    await robot.fault({ type: 'rescueDisarms', afterMs: 1_000 }, { times: 1 });
+    robot.fault({ type: 'rescueDisarms', afterMs: 1_000 }, { times: 1 });
     await arm(robot);
     await robot.fake.advance(999);
     expect(robot.machine().isArmed).toBe(true);
@@ -72,7 +72,7 @@ const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
     expect(robot.machine().isArmed).toBe(false);
   },
   'the drives are booted in spite of the rescue system': async (robot) => {
-    await robot.fault({ type: 'bootsDisk' }, { match: { server: SERVER }, times: 1 });
+    robot.fault({ type: 'bootsDisk' }, { match: { server: SERVER }, times: 1 });
     await robot.rescue();
     expect(robot.machine()).toMatchObject({ phase: 'disk', isArmed: true });
     await reset(robot);
@@ -81,7 +81,7 @@ const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
   },
   'the rescue system lets in a foreign key, or none': async (robot) => {
     for (const does of ['foreign', 'none'] as const) {
-      await robot.fault({ type: 'rescueKeys', does }, { times: 1 });
+      robot.fault({ type: 'rescueKeys', does }, { times: 1 });
       const key = await robot.rescue();
       expect(robot.machine().phase).toBe('rescue');
       await expect(robot.shell(key, 'true')).rejects.toThrow(/authentication/);
@@ -96,7 +96,7 @@ const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
     expect(await keysOf()).toEqual([]);
     const told: unknown[] = [];
     for (const shows of ['right', 'wrong'] as const) {
-      await robot.fault({ type: 'hostKey', shows }, { times: 1 });
+      robot.fault({ type: 'hostKey', shows }, { times: 1 });
       told.push(await keysOf());
     }
     const key = { fingerprint: expect.stringMatching(/^(..:){15}..$/), type: 'ED25519', size: 256 };
@@ -105,7 +105,7 @@ const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
   },
   'SSH lets in, and the command hangs': async (robot) => {
     const key = await robot.rescue();
-    await robot.fault({ type: 'commandHangs' }, { times: 1 });
+    robot.fault({ type: 'commandHangs' }, { times: 1 });
     const hanging = robot.shell(key, 'true');
     let isOver = false;
     const over = hanging.catch(() => void (isOver = true));
@@ -120,16 +120,16 @@ const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
     const key = await robot.rescue();
     const fault = (does: 'fails' | 'hangs' | 'marksAndFails') =>
       robot.fault({ type: 'installimage', does }, { times: 1 });
-    await fault('fails');
+    fault('fails');
     await install(robot, key);
     await robot.fake.advance(INSTALL_MS);
     expect(await logOf(robot, key)).toMatch(/An error occurred[^]*\n1\n$/);
-    await fault('marksAndFails');
+    fault('marksAndFails');
     await install(robot, key);
     await robot.fake.advance(INSTALL_MS);
     expect(await logOf(robot, key)).toMatch(/MARKER\n[^]*An error occurred[^]*\n1\n$/);
     expect(Object.values(robot.machine().drives)).toEqual(['nothing', 'nothing']);
-    await fault('hangs');
+    fault('hangs');
     await robot.shell(key, 'rm /root/status');
     await install(robot, key);
     await robot.fake.advance(10 * INSTALL_MS);
@@ -146,8 +146,8 @@ testRows(Object.entries(FAULTS))('shows %s', async (_name, proof) => {
 
 test('a rule strikes the server that it names, and one that could never strike is refused', async () => {
   const robot = await startRobot({ servers: 2 });
-  await robot.fault({ type: 'status', code: 500 }, { match: { server: 321 } });
-  await robot.fault({ type: 'fields', fields: { status: 'odd' } }, { match: { server: 322 } });
+  robot.fault({ type: 'status', code: 500 }, { match: { server: 321 } });
+  robot.fault({ type: 'fields', fields: { status: 'odd' } }, { match: { server: 322 } });
   expect((await robot.ask('GET', '/server/321')).status).toBe(500);
   expect(await robot.get('/server')).toMatchObject([
     { server: { status: 'ready' } },

@@ -93,15 +93,6 @@ test('vector 15: a server that runs is not switched on by a press that would end
   expect(one.resets).toEqual([]);
 });
 
-test('off and on again: a long press, then a short one', async () => {
-  const { id, one, provider, run } = await installedStand();
-  one.types = ['power', 'power_long', 'hw'];
-  one.operatingStatus = 'running';
-  await run(provider.setPower!(id, 'off', callOf()));
-  await run(provider.setPower!(id, 'on', callOf()));
-  expect(one.resets).toEqual(['power_long', 'power']);
-});
-
 test('where Robot cannot tell whether it runs nothing is switched: unknown is not off', async () => {
   const { id, one, provider, run } = await installedStand();
   one.types = ['power', 'power_long', 'hw'];

@@ -61,21 +61,6 @@ test("vector 17: a stranger's name after our rename: the race is lost, and nothi
   expect(world.machine(321).resets).toEqual([]);
 });
 
-test('vector 18: two daemons want one slot: one claim, and the other has lost', async () => {
-  const { world, run, create, daemon, claim } = createStand();
-  const rival = daemon().createMachine(
-    orderOf('s2', { witness: OTHER_WITNESS }),
-    callOf({ operationId: OTHER_WITNESS }),
-  );
-  const [mine, others] = await run(Promise.allSettled([create(), rival]));
-  expect([mine.status, others.status].toSorted()).toEqual(['fulfilled', 'rejected']);
-  const lost = [mine, others].find(({ status }) => status === 'rejected') as PromiseRejectedResult;
-  expect(lost.reason).toMatchObject({ kind: 'race-lost' });
-  expect(world.count(/^record make/)).toBe(2);
-  expect(world.count(/^POST \/server/)).toBe(1);
-  expect((await claim())!['phase']).toBe('installing');
-});
-
 test('after an installation was begun, too, a rescue system is held to its key', async () => {
   const { world, run, daemon, pass } = createStand();
   const life = dyingAt(Infinity, 'before');
@@ -211,17 +196,6 @@ test('what may not be announced makes nothing', async () => {
   const order = { ...orderOf('s1'), onAttempt: () => Promise.reject(barred) };
   await expect(run(provider.createMachine(order, callOf()))).rejects.toBe(barred);
   expect(world.count(/^POST|^DELETE|^record/)).toBe(0);
-});
-
-test('the same order again is the same machine, with the tags that it was given', async () => {
-  const { run, create, provider } = createStand();
-  const first = await run(create('s1'));
-  const second = await run(create('s2'));
-  expect(second).toEqual(first);
-  const found = await run(provider.findByWitness!(WITNESS as never, '321', callOf()));
-  expect(found).toEqual(first);
-  const other = provider.findByWitness!(OTHER_WITNESS as never, '321', callOf());
-  expect(await failureOf(run(other))).toMatchObject({ kind: 'race-lost' });
 });
 
 test('a creation that stopped before its installation counts as free, and is not found', async () => {

@@ -154,10 +154,3 @@ test('fields that are null, and whatever else is in a listing, spoil no other se
   ]);
   expect([servers.map(({ number }) => number), unreadable, nameless]).toEqual([[1], [2], 2]);
 });
-
-test('after the stop nothing is done any more', async () => {
-  const { provider } = createStand();
-  await provider.stop();
-  await provider.stop();
-  await expect(provider.listMachines({}, callOf())).rejects.toMatchObject({ kind: 'stopped' });
-});

@@ -162,7 +162,7 @@ export function emulatedStand(given: Partial<Rescue> = {}): Stand {
     const system: Tree | null = null;
     return { name, wwn, sizeGb: 512, partitions: 1, system };
   });
-  let pending: Promise<unknown>[] = [];
+  const pending: Promise<unknown>[] = [];
   let installed: Tree | null = null;
   let rebooted = false;
   const { signal } = new AbortController();
