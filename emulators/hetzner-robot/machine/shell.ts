@@ -47,7 +47,7 @@ export const said = (stdout = '', exitCode = 0, stderr = ''): ExecResult => ({
   ...{ stdout, stderr, exitCode },
 });
 
-/** Programs, and words of the shell that just-bash lacks, of which nothing here depends. */
+/** Programs, and words of the shell that just-bash lacks: nothing here depends on what they do. */
 const IGNORED = ['mount', 'swapoff', 'sync', 'trap', 'umask', 'umount'];
 const IN_BACKGROUND = 'in-background';
 

@@ -31,7 +31,7 @@ export const hetznerRobotKind: SimKind = {
       sshPort,
       limits: LIMITS,
       hosts,
-      log: log.child({ component: 'fakerobot' }),
+      log: log.child({ component: 'hetzner-robot-emulator' }),
     });
     const { user, password } = fake.credentials;
     return {
