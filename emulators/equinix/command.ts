@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { CommonOptions, EmulatorCommand } from '../kit/command.ts';
-import { StateFileError } from './options.ts';
 
 interface Own {
   readonly reservations: number;
@@ -18,7 +17,6 @@ export const equinix: EmulatorCommand = {
       .option('--reservations <n>', 'free reservations', wholeNumber(0, 100_000), 10)
       .option('--state <file>', 'keep the state here and continue there next time')
       .option('--machines', 'put simulated machines behind the devices', false),
-  mendable: [StateFileError],
   async start(common, own) {
     const { reservations, state, machines } = own as unknown as Own;
     const { startEquinixEmulator } = await import('./emulator.ts');
@@ -32,9 +30,9 @@ export const equinix: EmulatorCommand = {
       await hosts?.close();
       throw error;
     });
-    const { url, adminUrl, tokens, projectId, organizationId } = fake;
+    const { url, tokens, projectId, organizationId, adminUrl, adminToken } = fake;
     return {
-      line: { url, adminUrl, tokens, projectId, organizationId },
+      line: { url, tokens, projectId, organizationId, adminUrl, adminToken },
       async close() {
         await fake.close();
         await hosts?.close();

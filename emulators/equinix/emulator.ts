@@ -1,95 +1,130 @@
-import { ADMIN_PATH } from '../kit/admin.ts';
-import { listen } from '../kit/listen.ts';
-import { type EquinixEmulator, type EquinixEmulatorOptions } from './options.ts';
-import { accountRoutes } from './api/account-routes.ts';
-import { createApi } from './api/api.ts';
-import { capacityRoutes } from './api/capacity-routes.ts';
-import { accountOf, createControls, reset } from './controls.ts';
-import { createDeviceMachines } from './lifecycle/device-machine.ts';
-import { deviceRoutes } from './api/device-routes.ts';
-import { layFoundation } from './foundation.ts';
-import { createJournal } from '../kit/journal.ts';
-import { eventRoutes } from './api/event-routes.ts';
-import { keyRoutes } from './api/key-routes.ts';
-import { createLifecycle } from './lifecycle/lifecycle.ts';
-import { createMachines } from './lifecycle/machines.ts';
-import { createPipeline } from './http/pipeline.ts';
-import { reservationRoutes } from './api/reservation-routes.ts';
-import { createServer } from './server.ts';
-
-const ROUTES = [
-  deviceRoutes,
-  reservationRoutes,
-  keyRoutes,
-  accountRoutes,
-  eventRoutes,
-  capacityRoutes,
-];
+import { EventEmitter } from 'node:events';
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { orRefuse } from '../kit/admin.ts';
+import { realClock } from '../kit/clock.ts';
+import { baseOf, startEmulator, timingsOf } from '../kit/emulator.ts';
+import { createMachines } from '../kit/machines.ts';
+import { createGenerator } from '../kit/random.ts';
+import { equinixApi } from './api/api.ts';
+import type { Core } from './core.ts';
+import { form } from './fault-rules.ts';
+import { createLifecycle } from './life/lifecycle.ts';
+import { createDeviceMachines } from './life/machines.ts';
+import { createScheduler } from './life/scheduler.ts';
+import { REAL_TIMINGS } from './life/timings.ts';
+import {
+  type Change,
+  type EquinixEmulator,
+  type EquinixEmulatorOptions,
+  snapshotOf,
+} from './options.ts';
+import { createStateFile, noStateFile, readState, serialise } from './state/state-file.ts';
+import { type DeviceState, violationsOf } from './state/state.ts';
+import { createState } from './world.ts';
 
 /**
  * Starts an emulator of the Equinix Metal API.
- * @throws {WorldError} when the world file cannot be used. @throws {StateFileError} when the state
- * file is not one. @throws {ListenError} when the address cannot be listened on.
+ * @throws {WorldError} the world cannot be used. @throws {UsageError} the state file cannot.
+ * @throws {ListenError} an address cannot be listened on.
  */
 export async function startEquinixEmulator(
   options: EquinixEmulatorOptions,
 ): Promise<EquinixEmulator> {
-  const foundation = await layFoundation(options);
-  const { core, file, events } = foundation;
-  const basePath = normalPath(options.basePath ?? '/metal/v1');
-  const journal = createJournal(core.state);
-  const machines = createMachines(options.hooks, core.log);
-  const lifecycle = createLifecycle(core, createDeviceMachines(core, machines));
-  const api = createApi(core, lifecycle);
-  const pipeline = createPipeline({ ...foundation, api, journal, basePath, save: file.save });
-  const routes = ROUTES.flatMap((of) => of(api));
-  const paths = routes.map(({ path }) => path);
-  const inside = { foundation, lifecycle, machines, journal, routes: paths };
-  const controls = createControls(inside);
-  let account = accountOf(core.state);
-  const app = createServer({
-    basePath,
-    routes,
-    pipeline,
-    admin: {
-      core,
-      controls,
-      isManual: foundation.manual !== undefined,
-      reset: async (world) => (account = await reset(inside, world)),
-      save: file.save,
+  const { clock = realClock, seed = 1, stateFile, world = {}, reservations = 0 } = options;
+  const stored = stateFile === undefined ? undefined : readState(stateFile);
+  const state = stored ?? createState(world, reservations, createGenerator(seed), clock.now());
+  const awayMs = clock.now() - state.nowMs;
+  const base = baseOf(options, form, { store: state, changed: () => file.touch() });
+  const { ids, chance, log } = base;
+  ids.seek(state.idPosition);
+  if (stored) chance.seek(state.chancePosition);
+  const snapshot = () => {
+    const positions = { idPosition: ids.position(), chancePosition: chance.position() };
+    return serialise(Object.assign(state, { nowMs: clock.now(), ...positions }));
+  };
+  const file = stateFile === undefined ? noStateFile : createStateFile(stateFile, snapshot, log);
+
+  const events = new EventEmitter<{ change: [Change] }>();
+  let revision = 0;
+  const core: Core = {
+    ...{ state, ids, chance, now: clock.now, revision: () => revision },
+    timings: timingsOf(REAL_TIMINGS, options.profile, options.timings),
+    scheduler: createScheduler(state, clock),
+    changed(change) {
+      revision++;
+      file.touch();
+      if (change) events.emit('change', { atMs: clock.now(), ...change });
     },
-    log: core.log,
-    host: options.listen.host,
+  };
+  const machines = createMachines(options.hooks, log);
+  const lifecycle = createLifecycle(core, createDeviceMachines(core, machines));
+  const forcedStates = new Set<string>();
+  const snatch = (reservationId: string) => {
+    const device = lifecycle.snatch(state.reservations.get(reservationId));
+    if (!device) throw new Error(`reservation ${reservationId} is unknown or not free`);
+    return snapshotOf(device);
+  };
+  const setDeviceState = (deviceId: string, to: DeviceState) => {
+    const device = state.devices.get(deviceId);
+    if (!device) throw new Error(`there is no device ${deviceId}`);
+    forcedStates.add(to);
+    lifecycle.force(device, to);
+  };
+
+  const emulator = await startEmulator(base, options, {
+    form,
+    api: equinixApi(
+      { core, lifecycle },
+      { base: normalPath(options.basePath ?? '/metal/v1'), save: file.save, forcedStates },
+    ),
+    admin: (app) => addRoutes(app, { snatch, setDeviceState }),
+    settled: machines.settled,
+    async close() {
+      core.scheduler.stop();
+      machines.stop();
+      events.removeAllListeners();
+      await file.close();
+    },
   });
-  const origin = await listen(app, options.listen);
-  core.scheduler.start(lifecycle.run);
-  lifecycle.resume();
+  core.scheduler.start(lifecycle.run, awayMs);
+  lifecycle.resume(awayMs);
   await file.save();
 
-  const close = async () => {
-    core.scheduler.stop();
-    machines.stop();
-    pipeline.close();
-    await app.close();
-    await file.close();
-    events.removeAllListeners();
-  };
-  let closing: Promise<void> | undefined;
+  const valueOf = (scope: 'user' | 'project') =>
+    state.tokens.find(({ projectId }) => (projectId === null) === (scope === 'user'))!.value;
   return {
-    url: `${origin}${basePath}`,
-    adminUrl: `${origin}${ADMIN_PATH}`,
-    ...controls,
-    get tokens() {
-      return account.tokens;
-    },
-    get projectId() {
-      return account.projectId;
-    },
-    get organizationId() {
-      return account.organizationId;
-    },
-    close: () => (closing ??= close()),
+    ...emulator,
+    ...{ events, snatch, setDeviceState, settled: machines.settled },
+    tokens: { user: valueOf('user'), project: valueOf('project') },
+    projectId: [...state.projects.keys()][0]!,
+    organizationId: state.organizationId,
+    devices: () =>
+      [...state.devices.values()].filter((one) => one.state !== 'deleted').map(snapshotOf),
+    reservations: () => [...state.reservations.values()].map((one) => ({ ...one })),
+    violations: () => violationsOf(state),
   };
+}
+
+const stateBody = z.strictObject({
+  state: z.string().regex(/^[a-z][a-z0-9_]*$/, 'expected a word such as active'),
+});
+
+/** What happens to devices and reservations without a client of the API. */
+function addRoutes(
+  app: FastifyInstance,
+  { snatch, setDeviceState }: Pick<EquinixEmulator, 'snatch' | 'setDeviceState'>,
+): void {
+  type Id = { Params: { id: string } };
+  app.post<Id>('/devices/:id/state', async ({ params: { id }, body }) => {
+    const { state } = stateBody.parse(body);
+    orRefuse(404, () => setDeviceState(id, state));
+    return { id, state };
+  });
+  app.post<Id>('/reservations/:id/snatch', async ({ params: { id } }) => {
+    orRefuse(409, () => void snatch(id));
+    return { id };
+  });
 }
 
 const normalPath = (path: string): string => {

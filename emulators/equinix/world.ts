@@ -1,237 +1,211 @@
-import { readFile } from 'node:fs/promises';
-import { parse as parseYaml } from 'yaml';
+import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { extendCatalogue } from './state/catalogue.ts';
-import { given, knobsSchema, timingsSchema } from './state/knobs.ts';
+import type { Generator } from '../kit/random.ts';
+import { plainFields } from './api/inputs.ts';
+import {
+  catalogueWith,
+  DEFAULT_FACILITIES,
+  DEFAULT_OPERATING_SYSTEM,
+  DEFAULT_PLAN,
+} from './state/catalogue.ts';
 import { sshKeyProblem } from './state/ssh-key-text.ts';
+import type { Device, Project, State } from './state/state.ts';
 
 const name = z.string().min(1);
 const id = z.uuid().transform((value) => value.toLowerCase());
-const created = z.iso.datetime({ offset: true }).transform((value) => Date.parse(value));
+const time = z.iso.datetime({ offset: true }).transform((value) => Date.parse(value));
+const listOf = <T extends z.ZodRawShape>(shape: T) => z.array(z.strictObject(shape)).optional();
 
-/** One reservation; what is left out gets a default. */
-export const reservationSchema = z.strictObject({
+const reservation = z.strictObject({
   id: id.optional(),
+  /** How many alike; not together with `id`. */
+  count: z.int().min(0).max(100_000).optional(),
+  /** Id or name. */
   project: name.optional(),
   plan: name.optional(),
   facility: name.optional(),
-  createdAt: created.optional(),
   provisionable: z.boolean().optional(),
   spare: z.boolean().optional(),
   needOfService: z.boolean().optional(),
-  terminationTime: created.optional(),
-});
-
-const reservation = reservationSchema.extend({
-  /** How many alike; not together with `id`. */
-  count: z.int().min(1).max(100_000).optional(),
-});
-
-const device = z.strictObject({
-  id: id.optional(),
-  hostname: z.string().regex(/^[A-Za-z0-9.-]+$/, 'may hold only letters, digits, "." and "-"'),
-  project: name.optional(),
-  /** Id of a reservation listed in this world. */
-  reservation: id.optional(),
-  plan: name.optional(),
-  facility: name.optional(),
-  operatingSystem: name.optional(),
-  state: z.enum(['active', 'inactive', 'failed']).optional(),
-  createdAt: created.optional(),
-  tags: z.array(z.string()).optional(),
-  locked: z.boolean().optional(),
 });
 
 const schema = z.strictObject({
-  knobs: knobsSchema.transform(given).optional(),
-  /** Milliseconds, taken as they are whatever the profile. */
-  timings: timingsSchema.transform(given).optional(),
-  organizations: z.array(z.strictObject({ id: id.optional(), name })).optional(),
-  projects: z
-    .array(z.strictObject({ id: id.optional(), name, organization: name.optional() }))
-    .optional(),
-  tokens: z
-    .array(
-      z.strictObject({
-        token: z.string().min(8),
-        scope: z.enum(['user', 'project', 'readOnly']),
-        organization: name.optional(),
-        project: name.optional(),
-      }),
-    )
-    .optional(),
-  plans: z.array(z.strictObject({ slug: name, name: name.optional() })).optional(),
-  operatingSystems: z.array(z.strictObject({ slug: name, name: name.optional() })).optional(),
-  metros: z
-    .array(z.strictObject({ code: name, name: name.optional(), country: name.optional() }))
-    .optional(),
-  facilities: z
-    .array(z.strictObject({ code: name, name: name.optional(), metro: name }))
-    .optional(),
+  projects: listOf({ id: id.optional(), name }),
+  plans: listOf({ slug: name, name: name.optional() }),
+  operatingSystems: listOf({ slug: name, name: name.optional() }),
+  metros: listOf({ code: name, name: name.optional() }),
+  facilities: listOf({ code: name, metro: name, name: name.optional() }),
+  /** A number stands for so many free ones. */
   reservations: z
-    .union([z.int().min(0).max(100_000), z.array(reservation)], {
-      error: 'expected a number of reservations or a list of them',
-    })
-    .optional(),
-  devices: z.array(device).optional(),
-  keys: z
-    .array(
-      z.strictObject({ id: id.optional(), label: name, key: z.string(), project: name.optional() }),
+    .preprocess(
+      (given) => (typeof given === 'number' ? [{ count: given }] : given),
+      z.array(reservation),
     )
     .optional(),
+  devices: listOf({
+    id: id.optional(),
+    hostname: name,
+    project: name.optional(),
+    /** Id of a reservation listed in this world. */
+    reservation: id.optional(),
+    plan: name.optional(),
+    facility: name.optional(),
+    state: z.enum(['active', 'inactive', 'failed']).optional(),
+    createdAt: time.optional(),
+    tags: z.array(z.string()).optional(),
+    locked: z.boolean().optional(),
+  }),
+  keys: listOf({ id: id.optional(), label: name, key: z.string(), project: name.optional() }),
 });
 
-/** What exists when a world names no organisation or no project. */
-export const DEFAULT_ORGANIZATIONS: NonNullable<World['organizations']> = [{ name: 'Fakequinix' }];
-export const DEFAULT_PROJECTS: NonNullable<World['projects']> = [{ name: 'fleet' }];
-
-/** A world description as validated by {@link parseWorld}. Everything in it is optional. */
+/** What there is at the beginning, as {@link parseWorld} has checked it. Everything is optional. */
 export type World = z.output<typeof schema>;
+type Of<T extends keyof World> = Extract<World[T], readonly unknown[]>[number];
 
-/** A world description that cannot be used; every mistake, each with the path of its place. */
+/** A world description that cannot be used: every mistake of its form, or the first name in it of nothing. */
 export class WorldError extends Error {
-  readonly problems: readonly string[];
-  constructor(source: string, problems: readonly string[], options?: ErrorOptions) {
-    super(`${source}: ${problems.join('; ')}`, options);
-    this.problems = problems;
-  }
+  override readonly name = 'WorldError';
 }
+
+/** Checks the form of a world. @throws {WorldError} */
+export function parseWorld(input: unknown, source = 'world'): World {
+  const parsed = schema.safeParse(input ?? {});
+  if (parsed.success) return parsed.data;
+  throw new WorldError(`${source}: ${z.prettifyError(parsed.error).replaceAll('\n', ' ')}`);
+}
+
+const DAY_MS = 86_400_000;
 
 /**
- * Checks a world description: form first, then what it refers to.
- * @throws {WorldError} listing every mistake, each as `path: what is wrong`.
+ * The first state of a world. Without projects it has one, and without reservations `count` free ones.
+ * @throws {WorldError} it names something that there is not.
  */
-export function parseWorld(input: unknown, source = 'world description'): World {
-  const parsed = schema.safeParse(input ?? {});
-  if (!parsed.success) {
-    throw new WorldError(
-      source,
-      parsed.error.issues.flatMap((issue) => describe(issue, [])),
-    );
-  }
-  const problems = referenceProblems(parsed.data);
-  if (problems.length > 0) throw new WorldError(source, problems);
-  return parsed.data;
-}
-
-/** Reads YAML or JSON. @throws {WorldError} when it cannot be read, parsed or used. */
-export async function readWorldFile(path: string): Promise<World> {
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    throw new WorldError(path, ['cannot be read'], { cause: error });
-  }
-  try {
-    return parseWorld(parseYaml(text), path);
-  } catch (error) {
-    if (error instanceof WorldError) throw error;
-    const message = error instanceof Error ? error.message : String(error);
-    throw new WorldError(path, [`is neither YAML nor JSON: ${message}`], { cause: error });
-  }
-}
-
-/** One line per mistake. A list that failed every branch of a union shows its items' mistakes. */
-function describe(issue: z.core.$ZodIssue, above: readonly PropertyKey[]): string[] {
-  const at = [...above, ...issue.path];
-  const inner = issue.code === 'invalid_union' ? issue.errors.find(isAboutContents) : undefined;
-  if (inner) return inner.flatMap((one) => describe(one, at));
-  return [`${pathText(at)}: ${issue.message}`];
-}
-const isAboutContents = (issues: readonly z.core.$ZodIssue[]) =>
-  issues.some((issue) => issue.path.length > 0);
-
-function pathText(path: readonly PropertyKey[]): string {
-  const text = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`));
-  return text.join('').replace(/^\./, '') || '(top)';
-}
-
-function referenceProblems(world: World): string[] {
-  const catalogue = extendCatalogue(additionsOf(world));
-  const names = {
-    organization: namesOf(world.organizations ?? DEFAULT_ORGANIZATIONS),
-    project: namesOf(world.projects ?? DEFAULT_PROJECTS),
-    plan: new Set(catalogue.plans.map((plan) => plan.slug)),
-    facility: new Set(catalogue.facilities.map((facility) => facility.code)),
-    metro: new Set(catalogue.metros.map((metro) => metro.code)),
-    operatingSystem: new Set(catalogue.operatingSystems.map((system) => system.slug)),
+export function createState(world: World, count: number, ids: Generator, nowMs: number): State {
+  const organizationId = ids.uuid();
+  const userId = ids.uuid();
+  const projects = (world.projects ?? [{ name: 'fleet' }]).map((listed): [string, Project] => {
+    const project = { id: listed.id ?? ids.uuid(), name: listed.name, createdAtMs: nowMs };
+    return [project.id, project];
+  });
+  const state: State = {
+    ...{ nowMs, idPosition: 0, chancePosition: 0, addressCount: 0 },
+    ...{ organizationId, userId, catalogue: catalogueWith(world) },
+    projects: new Map(projects),
+    tokens: [
+      { value: newToken('user'), projectId: null, revoked: false },
+      { value: newToken('project'), projectId: projects[0]![0], revoked: false },
+    ],
+    ...{ reservations: new Map(), devices: new Map(), sshKeys: new Map(), timers: new Map() },
+    ...{ faults: [], faultCount: 0, requestCount: 0 },
   };
-  const listed = Array.isArray(world.reservations) ? world.reservations : [];
-  const problems: string[] = [];
-  const check = (at: string, item: Record<string, unknown>) => {
-    for (const [kind, known] of Object.entries(names)) {
-      const value = item[kind];
-      if (typeof value === 'string' && !known.has(value)) {
-        problems.push(`${at}.${kind}: unknown ${kind} "${value}"`);
-      }
-    }
-  };
-  for (const [listName, list] of Object.entries({ ...world, reservations: listed })) {
-    if (Array.isArray(list)) list.forEach((item, i) => check(`${listName}[${i}]`, item));
+  for (const listed of world.reservations ?? [{ count }]) {
+    for (let n = 0; n < (listed.count ?? 1); n++) addReservation(state, listed, ids, nowMs);
   }
-  return [
-    ...problems,
-    ...duplicates(world, listed),
-    ...countedIds(listed),
-    ...deviceProblems(world, listed),
-    ...keyProblems(world),
-  ];
+  for (const listed of world.devices ?? []) addDevice(state, listed, ids, nowMs);
+  for (const listed of world.keys ?? []) addKey(state, listed, ids, nowMs);
+  state.idPosition = ids.position();
+  return state;
 }
 
-const namesOf = (list: readonly { id?: string | undefined; name: string }[]) =>
-  new Set(list.flatMap((item) => (item.id ? [item.id, item.name] : [item.name])));
-
-type Listed = Extract<World['reservations'], readonly unknown[]>;
-
-const countedIds = (listed: Listed) =>
-  listed.flatMap((item, i) =>
-    item.id && item.count ? [`reservations[${i}].count: cannot go together with an id`] : [],
-  );
-
-function duplicates(world: World, listed: Listed): string[] {
-  const lists = {
-    organizations: ['name', world.organizations],
-    projects: ['name', world.projects],
-    tokens: ['token', world.tokens],
-    reservations: ['id', listed],
-    devices: ['id', world.devices],
-  } as const;
-  return Object.entries(lists).flatMap(([listName, [field, list]]) => {
-    const seen = new Set<unknown>();
-    return (list ?? []).flatMap((item: Record<string, unknown>, i: number) => {
-      const value = item[field];
-      const repeated = value !== undefined && seen.has(value);
-      seen.add(value);
-      return repeated ? [`${listName}[${i}].${field}: appears twice`] : [];
-    });
-  });
+function addReservation(state: State, listed: Of<'reservations'>, ids: Generator, nowMs: number) {
+  const { size } = state.reservations;
+  const facility = listed.facility ?? DEFAULT_FACILITIES[size % DEFAULT_FACILITIES.length]!;
+  const made = {
+    id: listed.id ?? ids.uuid(),
+    projectId: projectOf(state, listed.project),
+    plan: slugIn(state.catalogue.plans, listed.plan ?? DEFAULT_PLAN),
+    facility: codeIn(state.catalogue.facilities, facility),
+    createdAtMs: nowMs - 30 * DAY_MS + size * 1_000,
+    ...{ deviceId: null, past: [], cleaning: false },
+    provisionable: listed.provisionable ?? true,
+    spare: listed.spare ?? false,
+    needOfService: listed.needOfService ?? false,
+  };
+  if (state.reservations.has(made.id)) throw new WorldError(`two reservations are ${made.id}`);
+  state.reservations.set(made.id, made);
 }
 
-function deviceProblems(world: World, listed: Listed): string[] {
-  const occupied = new Set<string>();
-  const byId = new Map(listed.map((one) => [one.id, one]));
-  return (world.devices ?? []).flatMap((item, i) => {
-    if (!item.reservation) return [];
-    const at = `devices[${i}].reservation`;
-    const found = byId.get(item.reservation);
-    if (!found) return [`${at}: no reservation with id ${item.reservation} in this world`];
-    if (occupied.has(item.reservation)) return [`${at}: already has a device`];
-    occupied.add(item.reservation);
-    const fits = item.project === undefined || item.project === found.project;
-    return fits ? [] : [`${at}: belongs to another project`];
+function addDevice(state: State, listed: Of<'devices'>, ids: Generator, nowMs: number): void {
+  const under = state.reservations.get(listed.reservation ?? '');
+  if (listed.reservation !== undefined && under?.deviceId !== null) {
+    throw new WorldError(`${listed.reservation} is no reservation, or not a free one`);
+  }
+  const createdAtMs = listed.createdAt ?? nowMs;
+  const device = createDevice(ids, createdAtMs, {
+    ...(listed.id !== undefined && { id: listed.id }),
+    projectId: under?.projectId ?? projectOf(state, listed.project),
+    reservationId: under?.id ?? null,
+    plan: slugIn(state.catalogue.plans, listed.plan ?? under?.plan ?? DEFAULT_PLAN),
+    facility: listed.facility ?? under?.facility ?? DEFAULT_FACILITIES[0],
+    operatingSystem: DEFAULT_OPERATING_SYSTEM,
+    state: listed.state ?? 'active',
+    fields: {
+      ...plainFields(listed.hostname),
+      tags: listed.tags ?? [],
+      locked: listed.locked ?? false,
+    },
   });
+  device.machine.up = device.state === 'active';
+  state.devices.set(device.id, device);
+  if (under) under.deviceId = device.id;
 }
 
-const keyProblems = (world: World) =>
-  (world.keys ?? []).flatMap((item, i) => {
-    const problem = sshKeyProblem(item.key);
-    return problem ? [`keys[${i}].key: ${problem}`] : [];
-  });
+function addKey(state: State, listed: Of<'keys'>, ids: Generator, nowMs: number): void {
+  const problem = sshKeyProblem(listed.key);
+  if (problem !== undefined) throw new WorldError(`the key ${listed.label} ${problem}`);
+  const id = listed.id ?? ids.uuid();
+  const projectId = projectOf(state, listed.project);
+  const { label, key } = listed;
+  const times = { createdAtMs: nowMs, updatedAtMs: nowMs };
+  state.sshKeys.set(id, { id, label, key: key.trim(), tags: [], projectId, ...times });
+}
 
-/** The parts of a world that extend the catalogue. */
-export const additionsOf = (world: World) => ({
-  plans: world.plans ?? [],
-  operatingSystems: world.operatingSystems ?? [],
-  metros: world.metros ?? [],
-  facilities: world.facilities ?? [],
+/** Id of the project of that id or name; of the first one when nothing is named. */
+function projectOf({ projects }: State, wanted: string | undefined): string {
+  const all = [...projects.values()];
+  const fits = (one: Project) => wanted === undefined || one.id === wanted || one.name === wanted;
+  const found = all.find(fits);
+  if (!found) throw new WorldError(`there is no project ${wanted}`);
+  return found.id;
+}
+
+function slugIn(articles: readonly { readonly slug: string }[], slug: string): string {
+  if (!articles.some((one) => one.slug === slug)) throw new WorldError(`there is no plan ${slug}`);
+  return slug;
+}
+function codeIn(places: readonly { readonly code: string }[], code: string): string {
+  if (!places.some((one) => one.code === code)) {
+    throw new WorldError(`there is no facility ${code}`);
+  }
+  return code;
+}
+
+/** What every new device starts from; the caller says the rest, and what is otherwise. */
+export const createDevice = (
+  ids: Generator,
+  nowMs: number,
+  known: Pick<
+    Device,
+    'projectId' | 'reservationId' | 'plan' | 'facility' | 'operatingSystem' | 'fields'
+  > &
+    Partial<Device>,
+): Device => ({
+  id: ids.uuid(),
+  createdAtMs: nowMs,
+  updatedAtMs: nowMs,
+  rootPassword: randomBytes(5).toString('hex'),
+  sshKeyIds: [],
+  authorizedKeys: [],
+  state: 'queued',
+  addresses: [],
+  installation: null,
+  events: [],
+  machine: { paper: false, up: false, sshPort: null, wipePending: false },
+  ...known,
 });
+
+/**
+ * What lets somebody in. Never from the seed, which others know: whoever holds a token adds keys, and
+ * whoever holds a key runs programs on simulated machines, which is on this computer.
+ */
+const newToken = (kind: string): string => `${kind}-${randomBytes(32).toString('base64url')}`;

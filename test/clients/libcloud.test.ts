@@ -26,7 +26,7 @@ test('A: a program written with Libcloud sees, makes and ends devices on demand'
     description: 'renamed',
     sizes: { 'm3.large.x86': true, 'c3.small.x86': true },
     images: { ubuntu_24_04: 'ubuntu', debian_12: 'debian' },
-    locations: ['am6', 'fr2', 'ny5', 'sv15'],
+    locations: ['am6', 'fr2', 'sv15'],
     keys: [['libcloud', KEY]],
     node: { name: 'libcloud-0', size: 'c3.small.x86', image: 'debian_12', public: 2, private: 1 },
   });

@@ -356,7 +356,7 @@ describe('who asks', () => {
 
   test('a wrong key is one clear failure', async () => {
     stand = await startOperatorStand(DEVICES);
-    stand.fake.addFault({ effect: { type: 'tokenRevoked', token: stand.fake.tokens.user } });
+    stand.fake.addFault({ effect: { type: 'tokenRevoked' } });
     const running = stand.run(['list', '--project', SOURCE]);
     await expect(running).rejects.toMatchObject({ code: 'auth' });
   });

@@ -48,7 +48,7 @@ const EMULATORS: Readonly<Record<string, (options: Options) => Promise<Emulator>
     return {
       ...{ fake, url: fake.url, method: 'POST', ids: [fake.projectId, fake.reservations()] },
       secrets: Object.values(fake.tokens),
-      read: (signal) => call('GET', '/user', undefined, signal ? { signal } : {}),
+      read: (signal) => call('GET', '/projects', undefined, signal ? { signal } : {}),
       change: () => call('POST', path, createOn(fake, 0, onDemand)),
       isChanged: () => fake.devices().length > 0,
     };

@@ -2,69 +2,50 @@ import { mutationsOf } from './mutation.ts';
 
 /** What the emulator of the API does with what it is told, and how our client walks its lists. */
 export const mutations = mutationsOf({
-  'emulators/equinix/api/inputs.ts test/emulators/equinix/creation.test.ts': {
-    'emulator-empty-reservation-id-is-one':
-      'hardware_reservation_id: z.[-union([noText, z.string()]-]{+string(+}).optional(),',
+  'emulators/equinix/api/inputs.ts test/emulators/equinix/requests.test.ts': {
+    'emulator-empty-reservation-id-is-one': "(id === '' ? [-undefined-]{+id+} : id)",
     'emulator-text-of-customdata-stays-text':
       "text.trim() === '' ? {} : [-JSON.parse(text)-]{+{ text }+}",
   },
-  'emulators/equinix/api/ssh-keys.ts test/emulators/equinix/creation.test.ts': {
+  'emulators/equinix/api/create.ts test/emulators/equinix/requests.test.ts': {
     'emulator-empty-key-lists-mean-no-keys':
-      'named.every((list) => [-(list ?? []).length === 0-]{+list === undefined+})',
-    'emulator-no-ssh-keys-beats-the-lists': '(list ?? []).length === 0){+ || body.no_ssh_keys+}) {',
+      'if ([-names.length === 0-]{+order.project_ssh_keys === undefined+}) {',
+    'emulator-machine-gets-the-untrimmed-key': 'keys.map(({ key }) => key[-.trim()-])',
+    'emulator-reservation-of-another-project':
+      'if (reservation?.projectId !== [-projectId-]{+undefined+}) {',
   },
-  'emulators/equinix/api/ssh-keys.ts test/emulators/equinix/requests.test.ts': {
-    'emulator-key-is-trimmed': '    key: text{+.trim()+},\n',
+  'emulators/equinix/api/keys.ts test/emulators/equinix/requests.test.ts': {
+    'emulator-key-is-trimmed':
+      'const key = { id: core.ids.uuid(), label, key: text{+.trim()+}, tags',
   },
-  'emulators/equinix/api/device-create.ts test/emulators/equinix/creation.test.ts': {
-    'emulator-create-ignores-the-stock':
-      'fitting.[-find((code) => leftOnDemand(core, code, body.plan) > -]{+at(+}0)',
-    'emulator-machine-gets-the-untrimmed-key': 'keys.map((key) => key.key[-.trim()-])',
+  'emulators/equinix/api/account.ts test/emulators/equinix/requests.test.ts': {
+    'emulator-leaving-device-holds-its-project': 'isIn(one)[- && !isLeaving(one)-]);',
   },
-  'emulators/equinix/api/account-routes.ts test/emulators/equinix/admin.test.ts': {
-    'emulator-leaving-device-holds-its-project':
-      '[-!devices.every(isLeaving)-]{+devices.length > 0+}',
-  },
-  'emulators/equinix/api/access.ts test/emulators/equinix/admin.test.ts': {
+  'emulators/equinix/api/call.ts test/emulators/equinix/requests.test.ts': {
     'emulator-deleted-project-is-still-seen':
-      'if (!project[- || project.deleted-]) throw notFound();',
+      '[-state.projects.has(projectId) && -](token.projectId',
+    'emulator-token-of-a-project-sees-all':
+      '(token.projectId ?? projectId) === [-projectId-]{+(token.projectId ?? projectId)+}',
   },
-  'emulators/equinix/lifecycle/lifecycle.ts test/emulators/equinix/admin.test.ts': {
-    'emulator-deleted-project-stays-for-ever': '[-    forgetEmptied(core, device.projectId);\n-]',
-  },
-  'emulators/equinix/lifecycle/lifecycle.ts test/emulators/equinix/creation.test.ts': {
-    'emulator-termination-ignores-the-lock': '[-!device.locked && -]!isLeaving(device)',
-    'emulator-termination-outlives-its-device': {
-      change: '[-    scheduler.cancel(terminationOf(device.id));\n-]',
-      equivalent: 'the timer finds no device when it is due; cancelled, it is only gone earlier',
-    },
-  },
-  'emulators/equinix/state/state.ts test/emulators/equinix/creation.test.ts': {
-    'emulator-termination-ends-with-the-state': '[-`termination of ${deviceId}`-]{+deviceId+}',
-  },
-  'emulators/equinix/foundation.ts test/emulators/equinix/state.test.ts': {
-    'emulator-termination-waits-with-the-file':
-      "timer.[-kind === 'terminate'-]{+id < 0+} ? timer : ",
-  },
-  'emulators/equinix/state/addresses.ts test/emulators/equinix/creation.test.ts': {
-    'emulator-networks-overlap': 'state.addressCount = first + [-size-]{+1+};',
-  },
-  'emulators/equinix/api/stock.ts test/emulators/equinix/creation.test.ts': {
-    'emulator-capacity-forgets-what-is-taken': 'knobs.onDemandStock[- - taken.length-]',
-  },
-  'emulators/equinix/api/stock.ts test/emulators/equinix/requests.test.ts': {
-    'emulator-capacity-counts-reservations': '[-      one.reservationId === null &&\n-]',
-  },
-  'emulators/equinix/http/pipeline.ts test/emulators/equinix/requests.test.ts': {
-    'emulator-capacity-needs-a-right-to-change': "route.method !== 'GET'[- && !route.reads-];",
-  },
-  'emulators/equinix/http/pipeline.ts test/emulators/equinix/admin.test.ts': {
-    'emulator-journal-shows-secrets-of-the-query':
-      '[-maskSecrets(-]Object.fromEntries(queryOf(request))[-)-]',
-  },
-  'emulators/equinix/http/request.ts test/emulators/equinix/requests.test.ts': {
+  'emulators/equinix/api/api.ts test/emulators/equinix/requests.test.ts': {
     'emulator-query-beats-the-body':
-      '{ ...{+objectOf(request), ...+}Object.fromEntries(told)[-, ...objectOf(request) -]{+ +}}',
+      'return { {+...body, +}...Object.fromEntries(occasion.query)[-, ...body-] };',
+  },
+  'emulators/equinix/api/lists.ts test/emulators/equinix/requests.test.ts': {
+    'emulator-list-is-kept-for-ever': 'if (known[-?.revision === revision()-]) return',
+  },
+  'emulators/equinix/life/lifecycle.ts test/emulators/equinix/life.test.ts': {
+    'emulator-steps-go-on-after-the-end':
+      "to !== 'provisioning' && to !== 'active'{+ && to === ''+};",
+    'emulator-deleted-device-becomes-active':
+      "if ([-device.state !== from-]{+from === ''+}) return;",
+  },
+  'emulators/equinix/life/scheduler.ts test/emulators/equinix/state.test.ts': {
+    'emulator-waits-go-on-while-it-is-away': 'dueAtMs: timer.dueAtMs[- + awayMs-] }',
+  },
+  'emulators/equinix/state/state-file.ts test/emulators/equinix/state.test.ts': {
+    'emulator-change-during-a-write-is-not-stored':
+      'if (dirty) running ??= write();\n    [-await running;-]{+if (!dirty) await running;+}',
   },
   'src/adapters/provider/core/orders.ts test/adapters/provider/core/changes.test.ts': {
     'equinix-creations-of-one-slot-at-once':

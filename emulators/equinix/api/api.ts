@@ -1,82 +1,144 @@
-import type { Core } from '../core.ts';
-import type { Lifecycle } from '../lifecycle/lifecycle.ts';
-import type { Call } from './call.ts';
-import type { Device, Reservation } from '../state/state.ts';
-import { isVisible, isWithdrawn } from '../core.ts';
-import { expand, parseSelection, withoutNulls, type Node } from './expansion.ts';
-import { createListCache, type Paged } from './list-cache.ts';
-import { pageOf } from './paging.ts';
-import { createViews, type Views } from './views.ts';
+import { type EmulatedApi, jsonOf, type Occasion, Refusal } from '../../kit/api.ts';
+import type { CommonEffect } from '../../kit/faults.ts';
+import { type Outcome, textOf } from '../../kit/outcome.ts';
+import { isSameSecret } from '../../kit/same-secret.ts';
+import { exchanges, type Exchange } from '../exchanges.ts';
+import type { FaultEffect } from '../fault-rules.ts';
+import type { Token } from '../state/state.ts';
+import { accountRoutes } from './account.ts';
+import { type ApiRoute, type Call, errorBody, invalid } from './call.ts';
+import { deviceRoutes, type RouteDeps } from './devices.ts';
+import { keyRoutes } from './keys.ts';
+import { createLists } from './lists.ts';
+import { reservationRoutes } from './reservations.ts';
+import { createViews } from './views.ts';
 
-/** What route handlers work with. */
-export interface Api {
-  readonly core: Core;
-  readonly lifecycle: Lifecycle;
-  readonly views: Views;
-  /** One resource, expanded as the call asks. */
-  readonly show: (call: Call, node: Node) => unknown;
-  /** One page of resources under `name`, with meta. */
-  readonly page: <T>(call: Call, name: string, list: Paged<T>) => unknown;
-  /** The devices the call may see in a list. */
-  readonly listed: (call: Call, fits: (device: Device) => boolean) => Device[];
+export interface ApiOptions {
+  /** Below which the API is. */
+  readonly base: string;
+  /** Resolves when the state is stored. */
+  readonly save: () => Promise<void>;
+  /** States that somebody put devices into by hand. */
+  readonly forcedStates: ReadonlySet<string>;
 }
 
-export function createApi(core: Core, lifecycle: Lifecycle): Api {
-  const show = (call: Call, node: Node) => {
-    const include = parseSelection(call.query.get('include'));
-    const shown = expand(node, include, parseSelection(call.query.get('exclude')));
-    return core.knobs.omitNulls ? withoutNulls(shown) : shown;
+type Seen = Occasion<FaultEffect | CommonEffect>;
+
+/** The API of Equinix Metal, as the kit serves it. */
+export function equinixApi(
+  { core, lifecycle }: Pick<RouteDeps, 'core' | 'lifecycle'>,
+  { base, save, forcedStates }: ApiOptions,
+): EmulatedApi<Call, FaultEffect | CommonEffect> {
+  const { state } = core;
+  const deps = { core, lifecycle, views: createViews(core), page: createLists(core) };
+  const routes = [deviceRoutes, reservationRoutes, keyRoutes, accountRoutes].flatMap((of) =>
+    of(deps),
+  );
+  /** What was changed is stored before it is answered. */
+  const stored = (route: ApiRoute) => ({
+    ...route,
+    async handle(call: Call) {
+      const answer = route.handle(call);
+      await save();
+      return answer;
+    },
+  });
+
+  /** @throws {Refusal} 401 without a token, or with one that is unknown or revoked. */
+  const tokenOf = (occasion: Seen): Token => {
+    const shown = shownToken(occasion);
+    const token = state.tokens.find((one) => isSameSecret(one.value, shown));
+    if (token && occasion.strike('tokenRevoked')) {
+      token.revoked = true;
+      core.changed();
+    }
+    if (!token || token.revoked) throw new Refusal(401, { error: 'Invalid authentication token' });
+    return token;
   };
-  const ordered = createListCache(core);
+
   return {
-    core,
-    lifecycle,
-    views: createViews(core),
-    show,
-    page: (call, name, list) => {
-      const { items, meta } = pageOf({
-        items: ordered(call, list),
-        query: call.query,
-        path: call.path,
-        hrefPrefix: core.knobs.hrefPrefix,
-        maxPerPage: core.knobs.maxPerPage,
-        chance: core.chance,
-        disturbance: call.disturbance.pages,
-      });
-      const body = { [name]: items.map((item) => show(call, list.view(item))), meta };
-      return core.knobs.omitNulls ? withoutNulls(body) : body;
-    },
-    listed: (call, fits) => {
-      const lagMs = call.disturbance.staleDeviceMs;
-      return [...core.state.devices.values()].filter(
-        (device) =>
-          isVisible(core, device) &&
-          !isWithdrawn(core, device) &&
-          (lagMs === 0 || core.now() - device.createdAtMs >= lagMs) &&
-          fits(device),
-      );
+    ...{ name: 'The emulator of Equinix', base },
+    routes: routes.map((route) => (route.method === 'GET' ? route : stored(route))),
+    subject: ({ route, params }) => ({
+      deviceId: route.startsWith('/devices/') ? params['id'] : undefined,
+    }),
+    call: (occasion) => ({
+      ...{ method: occasion.method, path: occasion.path, params: occasion.params },
+      ...{ query: occasion.query, strike: occasion.strike, token: tokenOf(occasion) },
+      input: occasion.method === 'GET' ? {} : inputOf(occasion),
+      lag: lagOf(occasion),
+    }),
+    login: shownToken,
+    tellsRate: true,
+    errorBody: (_status, message) => errorBody(message),
+    told(occasion, outcome) {
+      if (exchanges.hasSubscribers) {
+        const { method, route } = occasion;
+        const isServed = routes.some((one) => one.path === route && one.method === method);
+        exchanges.publish(exchangeOf(occasion, outcome, { isServed, forcedStates }));
+      }
+      if (outcome.fate === undefined || !isCreate(occasion)) return;
+      const isLate = ({ when }: { when: string }) => when === 'afterLostReply';
+      const wanted = Object(parsed(occasion.text)) as { hardware_reservation_id?: unknown };
+      const reservation = state.reservations.get(String(wanted.hardware_reservation_id));
+      if (reservation && occasion.strike('race', isLate)) lifecycle.snatch(reservation);
     },
   };
 }
 
-const DEVICE_FIELDS = new Map<string, (device: Device) => string | number | boolean>([
-  ['id', (device) => device.id],
-  ['short_id', (device) => device.id],
-  ['hostname', (device) => device.hostname],
-  ['state', (device) => device.state],
-  ['locked', (device) => device.locked],
-  ['created_at', (device) => device.createdAtMs],
-  ['updated_at', (device) => device.updatedAtMs],
-]);
-export const deviceSortValue = (device: Device, field: string) =>
-  DEVICE_FIELDS.get(field)?.(device);
+const shownToken = ({ headers }: Pick<Seen, 'headers'>): string => {
+  const shown = headers['x-auth-token'];
+  return typeof shown === 'string' ? shown : '';
+};
 
-const RESERVATION_FIELDS = new Map<string, (one: Reservation) => string | number | boolean>([
-  ['id', (one) => one.id],
-  ['short_id', (one) => one.id],
-  ['created_at', (one) => one.createdAtMs],
-  ['plan', (one) => one.plan],
-  ['facility', (one) => one.facility],
-]);
-export const reservationSortValue = (reservation: Reservation, field: string) =>
-  RESERVATION_FIELDS.get(field)?.(reservation);
+const isCreate = ({ method, route }: Seen): boolean =>
+  method === 'POST' && route === '/projects/{id}/devices';
+
+/**
+ * What a change is told: the body, and from the query what the body does not say. The service took
+ * both, and one of its clients sends all of an action in the query.
+ */
+function inputOf(occasion: Seen): Record<string, unknown> {
+  const body = jsonOf(occasion, (_status, message) => errorBody(message), /^/) ?? {};
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw invalid('The request body must be an object');
+  }
+  return { ...Object.fromEntries(occasion.query), ...body };
+}
+
+function lagOf({ method, route, strikeAll }: Seen): Call['lag'] {
+  if (method !== 'GET') return { deviceMs: 0, reservationMs: 0 };
+  const view = route.endsWith('/{id}') ? 'single' : 'list';
+  const rules = strikeAll(['stale'], (effect) => effect.view === 'both' || effect.view === view);
+  const lag = (resource: 'device' | 'reservation') => {
+    const fitting = rules.filter(
+      (rule) => (rule.resource ?? 'all') === 'all' || rule.resource === resource,
+    );
+    return Math.max(0, ...fitting.map(({ lagMs }) => lagMs));
+  };
+  return { deviceMs: lag('device'), reservationMs: lag('reservation') };
+}
+
+function exchangeOf(
+  { method, route, path, query, text, headers }: Seen,
+  outcome: Outcome,
+  { isServed, forcedStates }: { isServed: boolean; forcedStates: ReadonlySet<string> },
+): Exchange {
+  return {
+    ...{ method, path, query: Object.fromEntries(query), forcedStates },
+    route: isServed ? route : null,
+    body: text.trim() === '' ? undefined : parsed(text),
+    userAgent: headers['user-agent'] ?? '',
+    status: outcome.status,
+    reply: textOf(outcome.body),
+    isInjected: outcome.isInjected === true,
+  };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return '(not JSON)';
+  }
+}

@@ -1,52 +1,71 @@
 import type { z } from 'zod';
-import type { PageDisturbance, Query } from './paging.ts';
-import type { Token } from '../state/state.ts';
-import { invalid } from './api-error.ts';
+import { Refusal, type Answer, type Route } from '../../kit/api.ts';
+import type { Core } from '../core.ts';
+import type { FaultEffect } from '../fault-rules.ts';
+import type { Device, Token } from '../state/state.ts';
+
+type EffectOf<T> = Extract<FaultEffect, { type: T }>;
 
 /** One request as a handler sees it. */
 export interface Call {
-  /** Path below the base. */
+  readonly method: string;
+  /** Below the base. */
   readonly path: string;
   readonly params: Readonly<Record<string, string>>;
-  readonly query: Query;
-  /** An object; empty when nothing was sent. */
-  readonly body: Readonly<Record<string, unknown>>;
-  readonly caller: Token;
-  readonly disturbance: Disturbance;
+  /** A repeated parameter has its last value. */
+  readonly query: ReadonlyMap<string, string>;
+  /** What a change is told, in its body or its query. */
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly token: Token;
+  /** Readers see the world as it was this long ago, milliseconds. */
+  readonly lag: Lag;
+  /** The first fault of this type that strikes the request. */
+  strike<T extends FaultEffect['type']>(
+    type: T,
+    fits?: (effect: EffectOf<T>) => boolean,
+  ): EffectOf<T> | undefined;
 }
 
-/** What faults do to the reading of the world. */
-export interface Disturbance {
-  readonly pages?: PageDisturbance | undefined;
-  /** Reads show the world as it was this long ago, milliseconds. */
-  readonly staleDeviceMs: number;
-  readonly staleReservationMs: number;
-}
-
-export interface Answer {
-  readonly status: number;
-  readonly body?: unknown;
+export interface Lag {
+  readonly deviceMs: number;
+  readonly reservationMs: number;
 }
 
 /** A handler changes the state synchronously, so every request is atomic. */
-export interface Route {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Below the base path, placeholders in braces. */
-  readonly path: string;
-  readonly handle: (call: Call) => Answer;
-  /** Changes nothing although it is not a GET: read-only tokens may. */
-  readonly reads?: boolean;
-}
+export type ApiRoute = Route<Call> & { readonly handle: (call: Call) => Answer };
 
-export const ok = (body: unknown): Answer => ({ status: 200, body });
-export const created = (body: unknown): Answer => ({ status: 201, body });
-export const accepted: Answer = { status: 202 };
-export const noContent: Answer = { status: 204 };
+/** The form of every refusal but that of a token. */
+export const errorBody = (...messages: readonly string[]) => ({ errors: messages });
+export const notFound = () => new Refusal(404, errorBody('Not found'));
+export const invalid = (...messages: string[]) => new Refusal(422, errorBody(...messages));
 
-/** Checks a body; null and absent are the same. @throws {ApiError} 422 naming each wrong field. */
-export function readBody<T>(schema: z.ZodType<T>, body: Readonly<Record<string, unknown>>): T {
-  const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+/** Checks an input; null and absent are the same. @throws {Refusal} 422 naming each wrong field. */
+export function readInput<T>(schema: z.ZodType<T>, { input }: Pick<Call, 'input'>): T {
+  const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null));
   const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data;
   throw invalid(...parsed.error.issues.map((one) => `${one.path.join('.')}: ${one.message}`));
 }
+
+/** Whether the token lets into the project, and it still exists. Null: to what is the user's own. */
+export const sees = ({ state }: Core, { token }: Pick<Call, 'token'>, projectId: string | null) =>
+  projectId === null
+    ? token.projectId === null
+    : state.projects.has(projectId) && (token.projectId ?? projectId) === projectId;
+
+/** The project, device, reservation or key that the path names. @throws {Refusal} 404. */
+export function named<T extends { readonly id: string; readonly projectId?: string | null }>(
+  core: Core,
+  call: Call,
+  things: ReadonlyMap<string, T>,
+): T {
+  const thing = things.get(call.params['id']!);
+  // A project is in itself.
+  if (!thing || !sees(core, call, thing.projectId === undefined ? thing.id : thing.projectId)) {
+    throw notFound();
+  }
+  return thing;
+}
+
+export const isLeaving = ({ state }: Device): boolean =>
+  state === 'deprovisioning' || state === 'deleted';

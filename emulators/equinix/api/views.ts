@@ -1,240 +1,258 @@
-import type { Disturbance } from './call.ts';
 import type { Core } from '../core.ts';
-import type { Address, Device, EventRecord, Reservation, SshKey, Token } from '../state/state.ts';
-import type { Metro } from '../state/catalogue.ts';
-import { createAccountViews, type AccountViews } from './account-views.ts';
-import { createCatalogueViews, type CatalogueViews } from './catalogue-views.ts';
-import { isVisible, timeText } from '../core.ts';
-import { isProvisionable } from '../state/state.ts';
-import { inline, linkTo, type Node, type Ref } from './expansion.ts';
-import { planFactsOf } from '../state/catalogue-facts.ts';
-import { networkPortsOf } from './network-ports.ts';
+import { PROVISIONING_STEPS } from '../life/timings.ts';
 import { fingerprintOf } from '../state/ssh-key-text.ts';
+import { stableId, type Facility, type Article } from '../state/catalogue.ts';
+import {
+  isProvisionable,
+  type Address,
+  type Device,
+  type EventRecord,
+  type Project,
+  type Reservation,
+  type SshKey,
+} from '../state/state.ts';
+import type { Lag } from './call.ts';
+import { inline, linkTo, type Node } from './expansion.ts';
 
-/** Resources as the API shows them, before expansion. */
-export interface Views extends AccountViews, CatalogueViews {
-  device(device: Device, reader: Reader): Node;
-  reservation(reservation: Reservation, reader: Reader): Node;
-  sshKey(key: SshKey): Node;
-  event(event: EventRecord, subject: string): Node;
-}
-
-/** Who reads, and how far behind. */
-export interface Reader {
-  readonly caller: Token;
-  readonly disturbance: Disturbance;
-}
+export type Views = ReturnType<typeof createViews>;
 
 const PASSWORD_SHOWN_MS = 86_400_000;
+const PHYSICAL_PORTS = ['eth0', 'eth1'];
+/** The user is older than any clock of a test. */
+const SINCE = '2019-03-01T09:00:00Z';
+/** Every plan is of this machine. */
+const SPECS = {
+  cpus: [{ count: 1, type: 'AMD EPYC 7502P' }],
+  memory: { total: '256GB' },
+  drives: [{ count: 2, size: '240GB', type: 'SSD', category: 'boot' }],
+  nics: [{ count: 2, type: '25Gbps' }],
+  features: { raid: false },
+};
 
-export function createViews(core: Core): Views {
-  const { state, knobs } = core;
-  const href = (path: string) => `${knobs.hrefPrefix}${path}`;
-  const time = (atMs: number) => timeText(core, atMs);
+/** Resources as the API shows them, before expansion. */
+export function createViews({ state, timings, now }: Pick<Core, 'state' | 'timings' | 'now'>) {
+  const { catalogue } = state;
+  /** ISO 8601 in UTC; whole seconds unless time runs a hundred times as fast. */
+  const time = (atMs: number): string => {
+    const text = new Date(atMs).toISOString();
+    return timings.queuedMs >= 1_000 ? text.replace(/\.\d{3}Z$/, 'Z') : text;
+  };
+  const link = (path: string) => ({ href: path });
   const find = <T>(list: readonly T[], fits: (item: T) => boolean): T => list.find(fits)!;
+  const facilityAt = (code: string) => find(catalogue.facilities, (one) => one.code === code);
+  const metroOf = ({ metro }: Facility) => find(catalogue.metros, (one) => one.code === metro);
 
-  const planRef = (slug: string): Ref => {
-    const plan = find(state.catalogue.plans, (one) => one.slug === slug);
-    return inline(href(`/plans/${plan.id}`), () => views.plan(plan));
-  };
-  const metroOf = (facilityCode: string): Metro => {
-    const facility = find(state.catalogue.facilities, (one) => one.code === facilityCode);
-    return find(state.catalogue.metros, (one) => one.code === facility.metro);
-  };
-  const facilityRef = (code: string): Ref => {
-    const facility = find(state.catalogue.facilities, (one) => one.code === code);
-    return linkTo(href(`/facilities/${facility.id}`), () => views.facility(facility));
-  };
-  const metroRef = (metro: Metro): Ref =>
-    linkTo(href(`/locations/metros/${metro.id}`), () => views.metro(metro));
-  const projectRef = (id: string): Ref =>
-    linkTo(href(`/projects/${id}`), () => account.summary(state.projects.get(id)!));
-
-  const provisioning = (device: Device) => ({
-    provisioning_percentage: device.state === 'provisioning' ? percentageOf(device) : undefined,
-    provisioning_events: device.steps.map((step) => {
-      const event = device.events.find((one) => one.id === step.eventId);
-      return {
-        id: event?.id ?? null,
-        type: `provisioning.${step.code}`,
-        body: step.body,
-        created_at: event ? time(event.atMs) : null,
-      };
-    }),
-  });
-  const address = (one: Address, device: Device): Node => ({
+  const metro = (at: Facility): Node => ({ ...metroOf(at) });
+  const facility = (one: Facility): Node => ({
     id: one.id,
-    type: 'IPAssignment',
-    state: 'active',
-    created_at: time(device.createdAtMs),
-    address: one.address,
-    address_family: one.family,
-    public: one.public,
-    management: true,
-    manageable: true,
-    global_ip: false,
-    enabled: true,
-    metro: views.metro(metroOf(device.facility)),
-    cidr: one.cidr,
-    netmask: one.netmask,
-    network: one.network,
-    gateway: one.gateway,
-    assigned_to: { href: href(`/devices/${device.id}`) },
-    href: href(`/ips/${one.id}`),
+    code: one.code,
+    name: one.name,
+    features: ['baremetal', 'backend_transfer', 'layer_2', 'global_ipv4', 'ibx'],
+    ip_ranges: ['198.18.0.0/15', '2001:db8::/32'],
+    address: {
+      address: `${one.name} data centre`,
+      city: metroOf(one).name,
+      country: metroOf(one).country,
+      zip_code: '00000',
+    },
+    metro: metro(one),
+  });
+  const plan = ({ id, slug, name }: Article): Node => ({
+    ...{ id, slug, name, class: slug, description: `${name} machine` },
+    ...{ line: 'baremetal', type: 'standard', legacy: false, categories: ['compute'] },
+    deployment_types: ['on_demand'],
+    available_in: catalogue.facilities.map((one) => link(`/facilities/${one.id}`)),
+    available_in_metros: catalogue.metros.map((one) => link(`/locations/metros/${one.id}`)),
+    pricing: { hour: 3.1 },
+    specs: SPECS,
+  });
+  /** A slug is a distribution and its version: `ubuntu_22_04`. */
+  const operatingSystem = ({ id, slug, name }: Article): Node => {
+    const [distro = slug, ...version] = slug.split('_');
+    return {
+      ...{ id, slug, name, distro, distro_label: distro, version: version.join('.') },
+      ...{ licensed: false, lifecycle_state: 'active', preinstallable: true, pricing: {} },
+      default_operating_system: slug === 'ubuntu_24_04',
+      provisionable_on: catalogue.plans.map((one) => one.slug),
+    };
+  };
+  const planRef = (slug: string) => {
+    const found = find(catalogue.plans, (one) => one.slug === slug);
+    return inline(`/plans/${found.id}`, () => plan(found));
+  };
+  const facilityRef = (code: string) =>
+    linkTo(`/facilities/${facilityAt(code).id}`, () => facility(facilityAt(code)));
+
+  const userPath = `/users/${state.userId}`;
+  const user = {
+    ...{ id: state.userId, short_id: state.userId.slice(0, 8), href: userPath },
+    ...{ first_name: 'Fleet', last_name: 'Operator', full_name: 'Fleet Operator' },
+    ...{ email: 'operator@fleet.example', created_at: SINCE, updated_at: SINCE },
+    avatar_thumb_url: 'https://avatars.example/fleet.png',
+  };
+  const projectRef = (id: string) =>
+    linkTo(`/projects/${id}`, () => project(state.projects.get(id)!));
+  const project = ({ id, name, createdAtMs }: Project): Node => {
+    const ofIt = <T extends { readonly projectId: string | null }>(list: Map<string, T>) =>
+      [...list.values()].filter((one) => one.projectId === id);
+    return {
+      ...{ id, name, href: `/projects/${id}`, type: 'default', tags: [], customdata: {} },
+      ...{ created_at: time(createdAtMs), updated_at: time(createdAtMs) },
+      ...{ backend_transfer_enabled: false, max_devices: {}, network_status: {} },
+      organization: link(`/organizations/${state.organizationId}`),
+      payment_method: link(`/payment-methods/${stableId('payment method')}`),
+      members: [link(userPath)],
+      memberships: [link(`/memberships/${stableId(`member of ${id}`)}`)],
+      ...{ invitations: [], volumes: [], bgp_config: link(`/projects/${id}/bgp-config`) },
+      devices: ofIt(state.devices).map((one) => link(`/devices/${one.id}`)),
+      ssh_keys: ofIt(state.sshKeys).map((one) => link(`/ssh-keys/${one.id}`)),
+    };
+  };
+
+  const sshKey = (key: SshKey): Node => {
+    const owner = key.projectId === null ? link(userPath) : projectRef(key.projectId);
+    return {
+      ...{ id: key.id, label: key.label, key: key.key, tags: key.tags },
+      fingerprint: fingerprintOf(key.key),
+      ...{ created_at: time(key.createdAtMs), updated_at: time(key.updatedAtMs) },
+      ...{ entity: owner, owner, href: `/ssh-keys/${key.id}` },
+    };
+  };
+
+  const event = ({ id, type, body, atMs }: EventRecord, { id: deviceId }: Device): Node => ({
+    ...{ id, type, body, interpolated: body, created_at: time(atMs), href: `/events/${id}` },
+    relationships: [link(`/devices/${deviceId}`)],
+  });
+  /** The steps of the installation; those to come are at no time. */
+  const stepsOf = (device: Device) => {
+    const { installation } = device;
+    if (!installation) return [];
+    const untilMs = Math.min(now(), installation.brokenAtMs ?? Infinity);
+    return PROVISIONING_STEPS.map(({ code, body, at }) => {
+      const afterMs =
+        at === 'addresses' ? timings.addressesMs : timings.queuedMs + at * timings.provisioningMs;
+      const atMs = installation.sinceMs + afterMs;
+      const id = stableId(`${device.id} ${code}`);
+      return { id, type: `provisioning.${code}`, body, atMs: atMs <= untilMs ? atMs : null };
+    });
+  };
+  /** Newest first. */
+  const eventsOf = (device: Device): EventRecord[] => {
+    const reached = stepsOf(device).flatMap(({ atMs, ...step }) =>
+      atMs === null ? [] : [{ ...step, atMs }],
+    );
+    return [...device.events, ...reached].toReversed().toSorted((a, b) => b.atMs - a.atMs);
+  };
+  /** In percent, with one decimal. */
+  const percentageOf = (device: Device): number => {
+    const steps = stepsOf(device);
+    const done = steps.filter(({ atMs }) => atMs !== null).length;
+    return Math.round((done / Math.max(1, steps.length)) * 1_000) / 10;
+  };
+
+  const address = (one: Address, { createdAtMs, facility: code, id }: Device): Node => ({
+    ...{ id: one.id, type: 'IPAssignment', state: 'active', created_at: time(createdAtMs) },
+    ...{ address: one.address, address_family: one.family, public: one.public, cidr: one.cidr },
+    ...{ netmask: one.netmask, network: one.network, gateway: one.gateway },
+    ...{ management: true, manageable: true, global_ip: false, enabled: true },
+    metro: metro(facilityAt(code)),
+    assigned_to: link(`/devices/${id}`),
+    href: `/ips/${one.id}`,
   });
 
-  /** Null when there is none, or none that can be seen; one that is gone is a dead link. */
-  const deviceOn = (id: string | null, reader: Reader): Ref | { href: string } | null => {
-    if (id === null) return null;
-    const device = state.devices.get(id);
-    if (!device) return { href: href(`/devices/${id}`) };
-    if (!isVisible(core, device)) return null;
-    return linkTo(href(`/devices/${id}`), () => views.device(device, reader));
+  const device = (one: Device, lag: Lag): Node => {
+    const { id, fields, machine } = one;
+    const reservation = state.reservations.get(one.reservationId ?? '');
+    const at = facilityAt(one.facility);
+    const system = find(catalogue.operatingSystems, ({ slug }) => slug === one.operatingSystem);
+    return {
+      ...{ id, short_id: id.slice(0, 8), href: `/devices/${id}`, ...fields, state: one.state },
+      ...{ created_at: time(one.createdAtMs), updated_at: time(one.updatedAtMs), user: 'root' },
+      created_by: inline(userPath, () => user),
+      root_password: now() - one.createdAtMs < PASSWORD_SHOWN_MS ? one.rootPassword : undefined,
+      customdata: {
+        ...fields.customdata,
+        ...(machine.sshPort !== null && { ssh_port: machine.sshPort }),
+      },
+      provisioning_percentage: one.state === 'provisioning' ? percentageOf(one) : undefined,
+      provisioning_events: stepsOf(one).map(({ atMs, ...step }) => ({
+        ...step,
+        id: atMs === null ? null : step.id,
+        created_at: atMs === null ? null : time(atMs),
+      })),
+      ip_addresses: one.addresses.map((each) => address(each, one)),
+      network_ports: portsOf(id),
+      ...{ bonding_mode: 4, switch_uuid: id.slice(0, 6), network_frozen: false, volumes: [] },
+      iqn: `iqn.2026-08.example.emulator:device.${id.slice(0, 8)}`,
+      sos: `${id}@sos.${one.facility}.emulator.example`,
+      actions: actionsOf(one).map((type) => ({ type, name: type })),
+      plan: planRef(one.plan),
+      operating_system: inline(`/operating-systems/${system.id}`, () => operatingSystem(system)),
+      facility: facilityRef(one.facility),
+      metro: linkTo(`/locations/metros/${metroOf(at).id}`, () => metro(at)),
+      project: projectRef(one.projectId),
+      project_lite: projectRef(one.projectId),
+      ssh_keys: one.sshKeyIds.flatMap((keyId) => {
+        const key = state.sshKeys.get(keyId);
+        return key ? [linkTo(`/ssh-keys/${keyId}`, () => sshKey(key))] : [];
+      }),
+      hardware_reservation:
+        reservation &&
+        linkTo(`/hardware-reservations/${reservation.id}`, () => reservationNode(reservation, lag)),
+    };
   };
 
-  const account = createAccountViews(core, (key) => views.sshKey(key));
-  const views: Views = {
-    ...account,
-    ...createCatalogueViews(core),
-    device: (device, reader) => {
-      const reservation = state.reservations.get(device.reservationId ?? '');
-      const owner = !reader.caller.readOnly;
-      return {
-        id: device.id,
-        short_id: device.id.slice(0, 8),
-        href: href(`/devices/${device.id}`),
-        hostname: device.hostname,
-        description: device.description ?? undefined,
-        state: asItWas(core, device.past, reader.disturbance.staleDeviceMs)?.state ?? device.state,
-        tags: device.tags,
-        created_at: time(device.createdAtMs),
-        updated_at: time(device.updatedAtMs),
-        created_by: inline(account.userRef(organizationIdOf(device)).href, () =>
-          account.userLite(organizationIdOf(device)),
-        ),
-        locked: device.locked,
-        billing_cycle: device.billingCycle,
-        network_frozen: device.networkFrozen,
-        user: 'root',
-        root_password:
-          owner && core.now() - device.createdAtMs < PASSWORD_SHOWN_MS
-            ? device.rootPassword
-            : undefined,
-        userdata: device.userdata ?? '',
-        customdata: {
-          ...device.customdata,
-          ...(device.machine.sshPort === null ? {} : { ssh_port: device.machine.sshPort }),
-        },
-        always_pxe: device.alwaysPxe,
-        ipxe_script_url: device.ipxeScriptUrl ?? undefined,
-        spot_instance: device.spotInstance,
-        spot_price_max: device.spotPriceMax ?? undefined,
-        termination_time:
-          device.terminationTimeMs === null ? undefined : time(device.terminationTimeMs),
-        storage: device.storage ?? undefined,
-        firmware_set_id: device.firmwareSetId ?? undefined,
-        ...provisioning(device),
-        ip_addresses: device.addresses.map((one) => address(one, device)),
-        network_ports: networkPortsOf(device.id, href),
-        bonding_mode: 4,
-        switch_uuid: reservation?.switchUuid ?? device.id.slice(0, 6),
-        iqn: `iqn.2026-08.example.fakequinix:device.${device.id.slice(0, 8)}`,
-        sos: `${device.id}@sos.${device.facility}.fakequinix.example`,
-        volumes: [],
-        actions: actionsOf(device).map((type) => ({ type, name: type })),
-        plan: planRef(device.plan),
-        operating_system: inline(href(`/operating-systems/${systemOf(device).id}`), () =>
-          views.operatingSystem(systemOf(device)),
-        ),
-        facility: facilityRef(device.facility),
-        metro: metroRef(metroOf(device.facility)),
-        project: projectRef(device.projectId),
-        project_lite: projectRef(device.projectId),
-        ssh_keys: device.sshKeyIds.flatMap((id) => {
-          const key = state.sshKeys.get(id);
-          return key ? [linkTo(href(`/ssh-keys/${id}`), () => views.sshKey(key))] : [];
-        }),
-        hardware_reservation: reservation
-          ? linkTo(href(`/hardware-reservations/${reservation.id}`), () =>
-              views.reservation(reservation, reader),
-            )
-          : undefined,
-      };
-    },
-    reservation: (reservation, reader) => {
-      const lagMs = reader.disturbance.staleReservationMs;
-      const seen = asItWas(core, reservation.past, lagMs) ?? {
-        deviceId: reservation.deviceId,
-        free: isProvisionable(reservation),
-      };
-      return {
-        id: reservation.id,
-        short_id: reservation.id.slice(0, 8),
-        href: href(`/hardware-reservations/${reservation.id}`),
-        provisionable: seen.free,
-        spare: reservation.spare,
-        need_of_service: reservation.needOfService,
-        switch_uuid: reservation.switchUuid,
-        created_at: time(reservation.createdAtMs),
-        custom_rate: planFactsOf(reservation.plan).hourPrice,
-        termination_time:
-          reservation.terminationTimeMs === null ? undefined : time(reservation.terminationTimeMs),
-        plan: planRef(reservation.plan),
-        facility: facilityRef(reservation.facility),
-        project: projectRef(reservation.projectId),
-        device: deviceOn(seen.deviceId, reader),
-      };
-    },
-    sshKey: (key) => {
-      const owner =
-        key.projectId === null ? account.userRef(key.organizationId) : projectRef(key.projectId);
-      return {
-        id: key.id,
-        label: key.label,
-        key: key.key,
-        fingerprint: fingerprintOf(key.key),
-        created_at: time(key.createdAtMs),
-        updated_at: time(key.updatedAtMs),
-        entity: owner,
-        owner,
-        href: href(`/ssh-keys/${key.id}`),
-        tags: key.tags ?? [],
-      };
-    },
-    event: (event, subject) => ({
-      id: event.id,
-      type: event.type,
-      body: event.body,
-      interpolated: event.body,
-      created_at: time(event.atMs),
-      relationships: [{ href: href(subject) }],
-      href: href(`/events/${event.id}`),
-    }),
+  /** Null when there is none; one that is gone is a dead link. */
+  const deviceOn = (id: string | null, lag: Lag) => {
+    if (id === null) return null;
+    const found = state.devices.get(id);
+    if (!found || found.state === 'deleted') return link(`/devices/${id}`);
+    return linkTo(`/devices/${id}`, () => device(found, lag));
   };
-  const systemOf = (device: Device) =>
-    find(state.catalogue.operatingSystems, (one) => one.slug === device.operatingSystem);
-  const organizationIdOf = (device: Device) => state.projects.get(device.projectId)!.organizationId;
-  return views;
+  const reservationNode = (one: Reservation, lag: Lag): Node => {
+    const { id, deviceId, spare } = one;
+    const lagMs = lag.reservationMs;
+    // The oldest that is younger than the lag; none when nothing changed since.
+    const past = one.past.find(({ untilMs }) => lagMs > 0 && now() - untilMs < lagMs);
+    const seen = past ?? { deviceId, free: isProvisionable(one) };
+    return {
+      ...{ id, short_id: id.slice(0, 8), href: `/hardware-reservations/${id}`, spare },
+      ...{ provisionable: seen.free, need_of_service: one.needOfService },
+      ...{ switch_uuid: id.slice(0, 6), created_at: time(one.createdAtMs), custom_rate: 3.1 },
+      plan: planRef(one.plan),
+      facility: facilityRef(one.facility),
+      project: projectRef(one.projectId),
+      device: deviceOn(seen.deviceId, lag),
+    };
+  };
+
+  return {
+    ...{ device, reservation: reservationNode, sshKey, project, event, eventsOf },
+    ...{ plan, operatingSystem, facility },
+  };
 }
 
-/** Done steps of all, in percent with one decimal. */
-const percentageOf = ({ steps }: Device): number => {
-  const done = steps.filter((step) => step.eventId !== null).length;
-  return Math.round((done / Math.max(1, steps.length)) * 1_000) / 10;
+const actionsOf = ({ state, fields: { locked } }: Device): string[] => {
+  const reinstall = locked ? [] : ['reinstall'];
+  if (state === 'active') return ['power_off', 'reboot', ...reinstall];
+  return state === 'inactive' ? ['power_on', ...reinstall] : [];
 };
 
-const actionsOf = ({ state, locked }: Device): string[] => {
-  if (state === 'active') {
-    return ['power_off', 'reboot', 'rescue', ...(locked ? [] : ['reinstall'])];
-  }
-  if (state === 'inactive') return ['power_on', ...(locked ? [] : ['reinstall'])];
-  return state === 'failed' ? ['reboot', ...(locked ? [] : ['reinstall'])] : [];
-};
+/** The ports of a machine: two of the network, bonded into one. */
+function portsOf(deviceId: string): object[] {
+  const id = (name: string) => stableId(`port ${name} of ${deviceId}`);
+  const port = (name: string) => ({
+    ...{ id: id(name), name, href: `/ports/${id(name)}`, virtual_networks: [] },
+    disbond_operation_supported: true,
+  });
+  return [
+    { ...port('bond0'), type: 'NetworkBondPort', network_type: 'layer3', data: { bonded: true } },
+    ...PHYSICAL_PORTS.map((name) => ({
+      ...{ ...port(name), type: 'NetworkPort', bond: { id: id('bond0'), name: 'bond0' } },
+      data: { bonded: true, mac: macOf(id(name)) },
+    })),
+  ];
+}
 
-/** The oldest of the past that is younger than the lag; undefined when nothing changed since. */
-const asItWas = <T extends { readonly untilMs: number }>(
-  core: Core,
-  past: readonly T[],
-  lagMs: number,
-): T | undefined =>
-  lagMs > 0 ? past.find(({ untilMs }) => core.now() - untilMs < lagMs) : undefined;
+/** An address of those that nobody sells: bit two of the first byte is set. */
+const macOf = (id: string): string => ['02', ...(id.slice(-10).match(/../g) ?? [])].join(':');

@@ -1,12 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /** Things the service sells. They do not change while it runs; ids follow from the code. */
-export interface Plan {
-  readonly id: string;
-  readonly slug: string;
-  readonly name: string;
-}
-export interface OperatingSystem {
+export interface Article {
   readonly id: string;
   readonly slug: string;
   readonly name: string;
@@ -24,8 +19,8 @@ export interface Facility {
   readonly metro: string;
 }
 export interface Catalogue {
-  readonly plans: readonly Plan[];
-  readonly operatingSystems: readonly OperatingSystem[];
+  readonly plans: readonly Article[];
+  readonly operatingSystems: readonly Article[];
   readonly metros: readonly Metro[];
   readonly facilities: readonly Facility[];
 }
@@ -37,93 +32,68 @@ export function stableId(name: string): string {
   return [...groups, `8${digest.slice(17, 20)}`, digest.slice(20, 32)].join('-');
 }
 
-/** The plan and facility of a reservation that names none. */
+/** What a reservation or a device has that names none. */
 export const DEFAULT_PLAN = 'm3.large.x86';
+export const DEFAULT_OPERATING_SYSTEM = 'ubuntu_24_04';
 /** Where numbered reservations stand, in turn: mostly one facility, a few elsewhere. */
 export const DEFAULT_FACILITIES = ['fr2', 'fr2', 'fr2', 'fr2', 'am6', 'sv15'] as const;
-export const DEFAULT_OPERATING_SYSTEM = 'ubuntu_24_04';
 
-const plan = (slug: string): Plan => ({ id: stableId(`plan ${slug}`), slug, name: slug });
-const system = (slug: string, name: string): OperatingSystem => ({
+const plan = (slug: string, name = slug): Article => ({ id: stableId(`plan ${slug}`), slug, name });
+const system = (slug: string, name = slug): Article => ({
   id: stableId(`operating system ${slug}`),
   slug,
   name,
 });
-const metro = (code: string, name: string, country: string): Metro => ({
+const metro = (code: string, name = code, country = 'US'): Metro => ({
   id: stableId(`metro ${code}`),
   code,
   name,
   country,
 });
-const facility = (code: string, name: string, metroCode: string): Facility => ({
+const facility = (code: string, metroCode: string, name = code): Facility => ({
   id: stableId(`facility ${code}`),
   code,
   name,
   metro: metroCode,
 });
 
-export const standardCatalogue: Catalogue = {
-  plans: [DEFAULT_PLAN, 'c3.small.x86', 'c3.medium.x86', 'm3.small.x86', 's3.xlarge.x86'].map(plan),
-  operatingSystems: [
-    system('ubuntu_20_04', 'Ubuntu 20.04 LTS'),
+/** What a world adds to what is always on sale. */
+export interface Additions {
+  readonly plans?: readonly { slug: string; name?: string | undefined }[] | undefined;
+  readonly operatingSystems?: readonly { slug: string; name?: string | undefined }[] | undefined;
+  readonly metros?: readonly { code: string; name?: string | undefined }[] | undefined;
+  readonly facilities?:
+    | readonly { code: string; metro: string; name?: string | undefined }[]
+    | undefined;
+}
+
+/** What is on sale; an own entry with a known slug or code replaces that one. */
+export const catalogueWith = (own: Additions): Catalogue => ({
+  plans: merged('slug', [
+    ...[DEFAULT_PLAN, 'c3.small.x86', 'c3.medium.x86'].map((slug) => plan(slug)),
+    ...(own.plans ?? []).map(({ slug, name }) => plan(slug, name)),
+  ]),
+  operatingSystems: merged('slug', [
     system('ubuntu_22_04', 'Ubuntu 22.04 LTS'),
-    system('ubuntu_24_04', 'Ubuntu 24.04 LTS'),
-    system('debian_11', 'Debian 11'),
+    system(DEFAULT_OPERATING_SYSTEM, 'Ubuntu 24.04 LTS'),
     system('debian_12', 'Debian 12'),
-    system('rocky_9', 'Rocky Linux 9'),
-    system('custom_ipxe', 'Custom iPXE'),
-  ],
-  metros: [
+    ...(own.operatingSystems ?? []).map(({ slug, name }) => system(slug, name)),
+  ]),
+  metros: merged('code', [
     metro('fr', 'Frankfurt', 'DE'),
     metro('am', 'Amsterdam', 'NL'),
-    metro('sv', 'Silicon Valley', 'US'),
-    metro('ny', 'New York', 'US'),
-  ],
-  facilities: [
-    facility('fr2', 'Frankfurt 2', 'fr'),
-    facility('am6', 'Amsterdam 6', 'am'),
-    facility('sv15', 'Silicon Valley 15', 'sv'),
-    facility('ny5', 'New York 5', 'ny'),
-  ],
-};
+    metro('sv', 'Silicon Valley'),
+    ...(own.metros ?? []).map(({ code, name }) => metro(code, name)),
+  ]),
+  facilities: merged('code', [
+    facility('fr2', 'fr', 'Frankfurt 2'),
+    facility('am6', 'am', 'Amsterdam 6'),
+    facility('sv15', 'sv', 'Silicon Valley 15'),
+    ...(own.facilities ?? []).map((one) => facility(one.code, one.metro, one.name)),
+  ]),
+});
 
-/** The catalogue with the world's own entries; one with a known slug or code replaces it. */
-export function extendCatalogue(additions: {
-  plans: readonly { slug: string; name?: string | undefined }[];
-  operatingSystems: readonly { slug: string; name?: string | undefined }[];
-  metros: readonly { code: string; name?: string | undefined; country?: string | undefined }[];
-  facilities: readonly { code: string; metro: string; name?: string | undefined }[];
-}): Catalogue {
-  const base = standardCatalogue;
-  return {
-    plans: merge(
-      base.plans,
-      'slug',
-      additions.plans.map((p) => ({ ...plan(p.slug), name: p.name ?? p.slug })),
-    ),
-    operatingSystems: merge(
-      base.operatingSystems,
-      'slug',
-      additions.operatingSystems.map((s) => system(s.slug, s.name ?? s.slug)),
-    ),
-    metros: merge(
-      base.metros,
-      'code',
-      additions.metros.map((m) => metro(m.code, m.name ?? m.code, m.country ?? 'US')),
-    ),
-    facilities: merge(
-      base.facilities,
-      'code',
-      additions.facilities.map((f) => facility(f.code, f.name ?? f.code, f.metro)),
-    ),
-  };
-}
-
-function merge<K extends string, T extends Readonly<Record<K, string>>>(
-  base: readonly T[],
+const merged = <K extends string, T extends Readonly<Record<K, string>>>(
   key: K,
-  own: readonly T[],
-): T[] {
-  const replaced = new Set(own.map((item) => item[key]));
-  return [...base.filter((item) => !replaced.has(item[key])), ...own];
-}
+  all: readonly T[],
+): T[] => [...new Map(all.map((one) => [one[key], one])).values()];

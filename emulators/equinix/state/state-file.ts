@@ -1,12 +1,13 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
+import { UsageError } from '../../../src/domain/errors.ts';
 import { readOwnFile } from '../../kit/private-path.ts';
 import type { EmulatorLog } from '../../kit/log.ts';
+import type { State } from './state.ts';
 
 /** Keeps the state on disk. */
 export interface StateFile {
   /**
-   * Resolves when everything up to this call is on disk. Calls that come together share a write.
-   * While the state is large, it resolves at once, and one write takes all that came meanwhile.
+   * Resolves when everything up to this call is on disk; of a large state at once.
    * @throws {Error} when the file cannot be written.
    */
   save(): Promise<void>;
@@ -16,24 +17,17 @@ export interface StateFile {
   close(): Promise<void>;
 }
 
-/** How often the file is written. */
-export interface StateFilePace {
-  /** A state whose text is longer, in characters, is large. */
-  readonly smallMaxLength: number;
-  /** From a change of a large state to the write that takes it, and all that come meanwhile. */
-  readonly gapMs: number;
-}
-
-const SOON_MS = 50;
-/** Some thousand things. A write of so much takes a few milliseconds. */
-const PACE: StateFilePace = { smallMaxLength: 1024 * 1024, gapMs: 250 };
-
 /** For an emulator that forgets. */
 export const noStateFile: StateFile = {
   save: async () => undefined,
   touch: () => undefined,
   close: async () => undefined,
 };
+
+/** A state whose text is longer, in characters, is large: some hundred devices. */
+const SMALL_MAX_LENGTH = 1024 * 1024;
+/** From a change to the write that takes it, and all that come meanwhile: of a small state, and of a large one. */
+const [SOON_MS, LATER_MS] = [50, 250];
 
 /**
  * Writes a temporary file and renames it, so the file is whole at every moment. It is not synced:
@@ -43,71 +37,52 @@ export function createStateFile(
   path: string,
   serialise: () => string,
   log: EmulatorLog,
-  { smallMaxLength, gapMs }: StateFilePace = PACE,
 ): StateFile {
   let running: Promise<void> | undefined;
-  let waiting: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let dirty = true;
   let large = false;
   let closed = false;
   const temporary = `${path}.${process.pid}.tmp`;
+
+  /** Until there is nothing new. */
   const write = async () => {
-    dirty = false;
     try {
-      const text = serialise();
-      large = text.length > smallMaxLength;
-      // Made anew, or a file that another user put there would get the tokens.
-      await rm(temporary, { force: true });
-      await writeFile(temporary, text, { mode: 0o600, flag: 'wx' });
-      await rename(temporary, path);
+      while (dirty) {
+        dirty = false;
+        const text = serialise();
+        large = text.length > SMALL_MAX_LENGTH;
+        // Made anew, or a file that another user put there would get the tokens.
+        await rm(temporary, { force: true });
+        await writeFile(temporary, text, { mode: 0o600, flag: 'wx' });
+        await rename(temporary, path);
+      }
     } catch (error) {
       dirty = true;
       throw error;
+    } finally {
+      running = undefined;
     }
   };
-  const begin = (): Promise<void> => {
-    const mine = write().finally(() => {
-      running = undefined;
-    });
-    running = mine;
-    return mine;
-  };
-  const writeAll = (): Promise<void> => {
-    if (!dirty) return waiting ?? running ?? Promise.resolve();
-    if (!running) return begin();
-    waiting ??= running
-      .catch(() => undefined)
-      .then(() => {
-        waiting = undefined;
-        return begin();
-      });
-    return waiting;
+  const writeNow = async (): Promise<void> => {
+    if (dirty) running ??= write();
+    await running;
   };
   const writeQuietly = () =>
-    writeAll().catch((err: unknown) =>
-      log.error({ path, err }, 'the state file cannot be written'),
-    );
-  const writeLater = () => {
+    writeNow().catch((err: unknown) => log.error({ path, err }, 'the state file is not written'));
+  const touch = () => {
+    dirty = true;
     if (closed) return;
-    timer ??= setTimeout(
-      () => {
-        timer = undefined;
-        void writeQuietly();
-      },
-      large ? gapMs : SOON_MS,
-    );
+    const delayMs = large ? LATER_MS : SOON_MS;
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      void writeQuietly();
+    }, delayMs);
   };
   return {
-    save: async () => {
-      if (!large) return writeAll();
-      if (dirty) writeLater();
-    },
-    touch: () => {
-      dirty = true;
-      writeLater();
-    },
-    close: async () => {
+    save: async () => (large ? touch() : writeNow()),
+    touch,
+    async close() {
       closed = true;
       clearTimeout(timer);
       dirty = true;
@@ -116,8 +91,36 @@ export function createStateFile(
   };
 }
 
+const VERSION = 2;
+const MAPS = ['projects', 'reservations', 'devices', 'sshKeys', 'timers'] as const;
+
+/** The state as JSON text. */
+export function serialise(state: State): string {
+  const lists = Object.fromEntries(MAPS.map((name) => [name, [...state[name].values()]]));
+  return JSON.stringify({ version: VERSION, ...state, ...lists });
+}
+
 /**
- * The stored text, or undefined when there is no such file.
- * @throws {UsageError} others may read or change it, so that they know the tokens or chose them.
+ * The stored state, or undefined when there is no such file.
+ * @throws {UsageError} others may read or change it, so that they know the tokens or chose them; or it
+ *   is something else.
  */
-export const readStateFile = readOwnFile;
+export function readState(path: string): State | undefined {
+  const text = readOwnFile(path);
+  if (text === undefined) return undefined;
+  const stored = parsed(text) as Record<string, readonly { readonly id: string }[]> | null;
+  if ((stored?.['version'] as unknown) !== VERSION) {
+    throw new UsageError(`${path} is not a state file of the emulator, version ${VERSION}`);
+  }
+  const maps = MAPS.map((name) => [name, new Map(stored![name]!.map((one) => [one.id, one]))]);
+  const { version: _version, ...state } = { ...stored, ...Object.fromEntries(maps) };
+  return state as State;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

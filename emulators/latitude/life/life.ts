@@ -1,4 +1,4 @@
-import { createMachines } from '../../equinix/lifecycle/machines.ts';
+import { createMachines } from '../../kit/machines.ts';
 import type { EmulatorClock } from '../../kit/clock.ts';
 import type { MachineHooks } from '../../kit/hooks.ts';
 import type { EmulatorLog } from '../../kit/log.ts';

@@ -1,4 +1,4 @@
-import type { Machines } from '../../equinix/lifecycle/machines.ts';
+import type { Machines } from '../../kit/machines.ts';
 import type { MachineHooks, SimulatedDevice } from '../../kit/hooks.ts';
 import { OPERATING_SYSTEMS } from '../catalogue.ts';
 import type { Server, World } from '../world.ts';

@@ -1,7 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { machineIdOf } from '../../../src/adapters/provider/redfish/install/claims.ts';
 import type { ProviderRecord } from '../../../src/domain/provisioning/records.ts';
-import { newToken } from '../../equinix/state/secrets.ts';
 import { takeFreePort } from '../../../src/adapters/network/free-port.ts';
 import { MACHINES, type SimDevice, type SimKind, type SimProviderOptions } from './provider.ts';
 import { rackProvider, type RedfishProvider, startRack } from './redfish-rack.ts';
@@ -16,7 +16,7 @@ export const redfishKind: SimKind<RedfishProvider> = {
     const seeds = `127.0.0.1:${await takeFreePort(new Set())}`;
     return {
       ...provider,
-      secrets: { ...provider.secrets, SEED_KEY: newToken('seed') },
+      secrets: { ...provider.secrets, SEED_KEY: `seed-${randomBytes(32).toString('base64url')}` },
       section: (refer) => ({
         ...provider.section(refer),
         recoveryMayEraseDisks: true,

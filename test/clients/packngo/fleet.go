@@ -88,10 +88,6 @@ func main() {
 	}
 	seen["events"] = types
 
-	capacity, _, err := c.CapacityService.List()
-	must(err)
-	seen["capacity"] = (*capacity)["fr2"]["c3.small.x86"].Level
-
 	for _, id := range ids {
 		until(c, id, "active")
 		_, err = c.Devices.Delete(id)

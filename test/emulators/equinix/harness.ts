@@ -1,4 +1,5 @@
 import { onTestFinished } from 'vitest';
+import { createManualClock } from '../../../emulators/kit/clock.ts';
 import type { MachineHooks, SimulatedDevice } from '../../../emulators/kit/hooks.ts';
 import type {
   EquinixEmulator,
@@ -6,17 +7,19 @@ import type {
 } from '../../../emulators/equinix/options.ts';
 import { startEquinixEmulator } from '../../../emulators/equinix/emulator.ts';
 
+/** When a manual clock begins. */
+export const START_MS = Date.parse('2026-08-01T10:00:00Z');
 /** After this long a new device is active. */
 export const ACTIVE_MS = 245_000;
 
-/** An emulator with a manual clock and 6 reservations, closed after the test. */
+/** An emulator with a manual clock, at real times, and 6 reservations; closed after the test. */
 export async function start(
   options: Partial<EquinixEmulatorOptions> = {},
 ): Promise<EquinixEmulator> {
   const fakequinix = await startEquinixEmulator({
     listen: { host: '127.0.0.1', port: 0 },
     profile: 'real',
-    clock: 'manual',
+    clock: createManualClock(START_MS),
     reservations: 6,
     ...options,
   });
@@ -75,7 +78,7 @@ export const adminOf =
     send(
       `${fakequinix.adminUrl}${path}`,
       method,
-      { 'x-fake-admin': fakequinix.tokens.admin },
+      { 'x-fake-admin': fakequinix.adminToken },
       body,
       init,
     );

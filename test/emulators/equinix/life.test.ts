@@ -3,11 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { silentLog } from '../../../src/adapters/log/port.ts';
-import type { FaultRule } from '../../../emulators/equinix/fault-rules.ts';
-import type {
-  EquinixEmulator,
-  EquinixEmulatorOptions,
-} from '../../../emulators/equinix/options.ts';
+import { createManualClock, realClock } from '../../../emulators/kit/clock.ts';
+import type { EquinixEmulator } from '../../../emulators/equinix/options.ts';
 import { testRows } from '../../support/rows.ts';
 import { ACTIVE_MS, clientOf, createDevice, hooksOf, start } from './harness.ts';
 
@@ -16,125 +13,44 @@ const stateOf = async (fake: EquinixEmulator, id: string) => {
   const reply = await clientOf(fake)('GET', `/devices/${id}`);
   return reply.status === 200 ? String(reply.body['state']) : reply.status;
 };
-const act = (fake: EquinixEmulator, id: string, type: string, more: object = {}) =>
+const act = (fake: EquinixEmulator, id: string, type: string) =>
   type === 'delete'
     ? clientOf(fake)('DELETE', `/devices/${id}`)
-    : clientOf(fake)('POST', `/devices/${id}/actions`, { type, ...more });
+    : clientOf(fake)('POST', `/devices/${id}/actions`, { type });
 
 /** What is asked, how long is waited, the state of the device then, and what its machine was told. */
 type Step = readonly [ask: string | null, ms: number, state: string | number, told?: string];
-type Story = [
-  what: string,
-  options: Partial<EquinixEmulatorOptions>,
-  steps: readonly Step[],
-  more?: {
-    readonly order?: object;
-    readonly fault?: FaultRule['effect'];
-    readonly action?: object;
-  },
-];
-const failed: FaultRule['effect'] = { type: 'failProvisioning', reason: 'dust' };
-const STORIES: readonly Story[] = [
-  [
-    'a device from its creation to its end',
-    {},
-    [
-      [null, 4_999, 'queued'],
-      [null, 1, 'provisioning'],
-      [null, 24_999, 'provisioning'],
-      [null, 1, 'provisioning', 'assign'],
-      [null, 214_999, 'provisioning'],
-      [null, 1, 'active', 'up'],
-      ['reboot', 9_999, 'active'],
-      [null, 1, 'active', 'down'],
-      [null, 79_999, 'active'],
-      [null, 1, 'active', 'up'],
-      ['power_off', 9_999, 'powering_off'],
-      [null, 1, 'inactive', 'down'],
-      ['power_on', 19_999, 'powering_on'],
-      [null, 1, 'active', 'up'],
-      ['reinstall', 179_999, 'reinstalling', 'down'],
-      [null, 1, 'active', 'reinstalled up'],
-      ['delete', 59_999, 'deprovisioning', 'down'],
-      [null, 1, 404, 'gone'],
-    ],
-  ],
-  [
-    'a device that boots after its installation',
-    { timings: { postProvisioningMs: 7_000 } },
-    [
-      [null, ACTIVE_MS, 'post_provisioning', 'assign'],
-      [null, 7_000, 'active', 'up'],
-    ],
-  ],
-  [
-    'the fast profile',
-    { profile: 'fast' },
-    [
-      [null, ACTIVE_MS / 100 - 1, 'provisioning', 'assign'],
-      [null, 1, 'active', 'up'],
-    ],
-  ],
-  [
-    'a fast reinstallation',
-    {},
-    [
-      [null, ACTIVE_MS, 'active', 'assign up'],
-      ['reinstall', 59_999, 'reinstalling', 'down'],
-      [null, 1, 'active', 'reinstalled up'],
-    ],
-    { action: { deprovision_fast: true, operating_system: 'debian_12' } },
-  ],
-  [
-    'a tombstone',
-    { timings: { tombstoneMs: 30_000 } },
-    [
-      [null, ACTIVE_MS, 'active', 'assign up'],
-      ['delete', 60_000, 'deleted', 'down gone'],
-      ['delete', 29_999, 'deleted'],
-      [null, 1, 404],
-    ],
-  ],
-  [
-    'an end that is seen at once',
-    { knobs: { deleteVisibility: 'immediate404' } },
-    [
-      [null, ACTIVE_MS, 'active', 'assign up'],
-      ['delete', 0, 404, 'down'],
-    ],
-  ],
-  [
-    'a failed installation',
-    {},
-    [
-      [null, 119_999, 'provisioning', 'assign'],
-      [null, 1, 'failed'],
-      [null, 3_600_000, 'failed'],
-      ['delete', 0, 'deprovisioning', 'down'],
-    ],
-    { fault: failed },
-  ],
-  [
-    'an installation that never ends',
-    {},
-    [[null, 86_400_000, 'provisioning', 'assign']],
-    { fault: { type: 'stuck' } },
-  ],
-  ...([403, 404] as const).map((code): Story => [
-    'a failed device that vanishes',
-    { knobs: { onDemandVanish: code } },
-    [[null, 120_000, code, 'assign']],
-    { fault: failed, order: { hardware_reservation_id: null, metro: 'fr' } },
-  ]),
+const LIFE: readonly Step[] = [
+  [null, 4_999, 'queued'],
+  [null, 1, 'provisioning'],
+  [null, 24_999, 'provisioning'],
+  [null, 1, 'provisioning', 'assign'],
+  [null, 214_999, 'provisioning'],
+  [null, 1, 'active', 'up'],
+  ['reboot', 9_999, 'active'],
+  [null, 1, 'active', 'down'],
+  [null, 79_999, 'active'],
+  [null, 1, 'active', 'up'],
+  ['power_off', 9_999, 'powering_off'],
+  [null, 1, 'inactive', 'down'],
+  ['power_on', 19_999, 'powering_on'],
+  [null, 1, 'active', 'up'],
+  ['reinstall', 179_999, 'reinstalling', 'down'],
+  [null, 1, 'active', 'reinstalled up'],
+  ['reboot', 5_000, 'active'],
+  ['delete', 59_999, 'deprovisioning', 'down'],
+  [null, 1, 404, 'gone'],
 ];
 
-testRows(STORIES)('plays %s', async (_what, options, steps, more = {}) => {
+testRows([
+  ['real', LIFE],
+  ['fast', LIFE.map(([ask, ms, ...rest]) => [ask, ms / 100, ...rest] as Step)],
+] as const)('plays the life of a device in the profile %s', async (profile, steps) => {
   const told: string[] = [];
-  const fake = await start({ ...options, hooks: hooksOf((call) => void told.push(call)) });
-  if (more.fault) fake.addFault({ effect: more.fault });
-  const id = await createDevice(fake, 0, more.order);
+  const fake = await start({ profile, hooks: hooksOf((call) => void told.push(call)) });
+  const id = await createDevice(fake);
   for (const [ask, ms, state, expected = ''] of steps) {
-    if (ask !== null) await act(fake, id, ask, more.action);
+    if (ask !== null) await act(fake, id, ask);
     await fake.advance(ms);
     const seen = [ask, ms, await stateOf(fake, id), told.splice(0).join(' ')];
     expect(seen).toEqual([ask, ms, state, expected]);
@@ -173,30 +89,38 @@ test('vector 36: 422, later 204; in use, cleaning, provisionable at the tabled t
 
 test('shows the progress of an installation, and its events', async () => {
   const fake = await start();
-  const id = await createDevice(fake, 0, { operating_system: 'custom_ipxe' });
+  const id = await createDevice(fake);
   const device = async () => (await clientOf(fake)('GET', `/devices/${id}`)).body;
   expect(await device()).not.toHaveProperty('provisioning_percentage');
   await fake.advance(90 * SECOND);
   const halfway = await device();
-  expect(halfway['provisioning_percentage']).toBe(27.3);
-  expect(halfway['provisioning_events']!.map((one) => one['created_at'] === null)).toEqual(
-    Array.from({ length: halfway['provisioning_events']!.length }, (_, n) => n > 2),
-  );
+  expect(halfway['provisioning_percentage']).toBe(30);
+  const atAll = halfway['provisioning_events']!.map((one) => one['created_at'] !== null);
+  expect(atAll).toEqual(Array.from({ length: 10 }, (_, n) => n < 3));
   expect(halfway['provisioning_events']![2]).toMatchObject({ created_at: '2026-08-01T10:01:30Z' });
   await fake.advance(ACTIVE_MS);
   expect(await device()).not.toHaveProperty('provisioning_percentage');
   await act(fake, id, 'reboot');
   const { body } = await clientOf(fake)('GET', `/devices/${id}/events?per_page=100`);
   const types = body['events']!.map((one) => String(one['type']));
-  expect(types[0]).toContain('reboot');
-  expect(types).toContain('provisioning.104.01');
-  const [newest] = (await clientOf(fake)('GET', `/projects/${fake.projectId}/events`)).body[
-    'events'
-  ]!;
-  expect(newest).toMatchObject({
-    id: body['events']![0]!['id'],
-    relationships: [{ href: `/devices/${id}` }],
-  });
+  const [newest, ...earlier] = types;
+  expect([newest, earlier.at(-1), earlier.length]).toEqual([
+    'reboot.requested',
+    'device.created',
+    11,
+  ]);
+  expect(types).toContain('provisioning.110');
+});
+
+test('no step of an installation comes after its end', async () => {
+  const fake = await start();
+  const id = await createDevice(fake);
+  await fake.advance(100 * SECOND);
+  fake.setDeviceState(id, 'failed');
+  await fake.advance(ACTIVE_MS);
+  const { body } = await clientOf(fake)('GET', `/devices/${id}`);
+  expect(body['state']).toBe('failed');
+  expect(body['provisioning_events']!.filter((one) => one['created_at'] !== null)).toHaveLength(3);
 });
 
 test('tells the address and the port of a machine, and keeps the port in customdata', async () => {
@@ -240,17 +164,21 @@ test('asks for a slow machine once, and the device is not active before it has i
     return place;
   };
   const timings = { queuedMs: 1, addressesMs: 2, provisioningMs: 10 };
-  const fake = await start({ hooks: { ...hooks, assign }, clock: 'real', timings });
+  const fake = await start({ hooks: { ...hooks, assign }, clock: realClock, timings });
   const id = await createDevice(fake);
-  const isInstalled = async () => {
-    const { body } = await clientOf(fake)('GET', `/devices/${id}`);
+  const isInstalled = async (of: string) => {
+    const { body } = await clientOf(fake)('GET', `/devices/${of}`);
     return body['provisioning_events']!.at(-1)!['created_at'] !== null;
   };
-  await expect.poll(isInstalled).toBe(true);
+  await expect.poll(() => isInstalled(id)).toBe(true);
   expect([fake.devices()[0]!.state, told]).toEqual(['provisioning', ['assign']]);
+  const other = await createDevice(fake, 1);
+  await expect.poll(() => isInstalled(other)).toBe(true);
+  fake.setDeviceState(other, 'failed');
   answered.resolve();
   await fake.settled();
-  expect([fake.devices()[0]!.state, told]).toEqual(['active', ['assign', 'up']]);
+  expect(fake.devices().map(({ state }) => state)).toEqual(['active', 'failed']);
+  expect(told).toEqual(['assign', 'assign', 'up']);
 });
 
 test('brings machines back after a restart as the state says they are', async () => {
@@ -267,20 +195,9 @@ test('brings machines back after a restart as the state says they are', async ()
   await first.advance(10 * SECOND);
   await first.close();
   told.length = 0;
-  const second = await start({ stateFile, hooks });
+  const second = await start({ stateFile, hooks, clock: createManualClock(first.now()) });
   await second.settled();
   expect(told.toSorted()).toEqual(['assign', 'assign', 'up']);
   await second.advance(ACTIVE_MS);
   expect(second.devices().map(({ state }) => state)).toEqual(['active', 'inactive', 'active']);
-});
-
-test('runs by itself on the real clock, which cannot be advanced', async () => {
-  const fake = await start({ clock: 'real', profile: 'fast', timings: { provisioningMs: 20 } });
-  const active = new Promise<void>((resolve) => {
-    fake.events.on('change', ({ to }) => to === 'active' && resolve());
-  });
-  await createDevice(fake);
-  await active;
-  expect(fake.devices()[0]!.state).toBe('active');
-  await expect(fake.advance(1)).rejects.toThrow('not manual');
 });

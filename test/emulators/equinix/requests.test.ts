@@ -1,29 +1,35 @@
-import { expect } from 'vitest';
+import { expect, test } from 'vitest';
 import { parseWorld } from '../../../emulators/equinix/world.ts';
 import { testRows } from '../../support/rows.ts';
-import { ACTIVE_MS, clientOf, createDevice, KEY, OTHER_KEY, start } from './harness.ts';
+import {
+  ACTIVE_MS,
+  adminOf,
+  clientOf,
+  createDevice,
+  createOn,
+  hooksOf,
+  type Json,
+  KEY,
+  OTHER_KEY,
+  start,
+} from './harness.ts';
 
 const NONE = '00000000-0000-4000-8000-000000000000';
-const JSON_TYPE = 'application/json; charset=utf-8';
 const world = parseWorld({
-  organizations: [{ name: 'ours' }, { name: 'theirs' }],
-  projects: [{ name: 'a' }, { name: 'b' }, { name: 'c', organization: 'theirs' }],
-  tokens: [{ token: 'other-token', scope: 'user', organization: 'theirs' }],
-  facilities: [{ code: 'fr8', metro: 'fr' }],
+  projects: [{ name: 'a' }, { name: 'b' }],
   reservations: [
     { count: 3 },
     { provisionable: false },
     { spare: true },
     { needOfService: true },
     { project: 'b' },
-    { project: 'c' },
   ],
   keys: [{ label: 'fleet', key: KEY }],
 });
 
 /** The world with an active device on its first reservation and a locked one on its second. */
 async function furnished() {
-  const fake = await start({ world, knobs: { onDemandStock: 3 } });
+  const fake = await start({ world });
   const device = await createDevice(fake, 0, { tags: ['even', 'x'] });
   const locked = await createDevice(fake, 1, { locked: true });
   await fake.advance(ACTIVE_MS);
@@ -31,22 +37,18 @@ async function furnished() {
   const reservations = fake.reservations();
   const names: Record<string, string> = {
     ...Object.fromEntries(reservations.map(({ id }, index) => [`r${index}`, id])),
-    ...{ a: fake.projectId, b: reservations[6]!.projectId, c: reservations[7]!.projectId },
+    ...{ a: fake.projectId, b: reservations[6]!.projectId },
     ...{ organization: fake.organizationId, device, locked, key: String(key!['id']) },
-    short: reservations[2]!.id.slice(0, 8),
   };
-  const fill = (text: string) => text.replaceAll(/\{(\w+)\}/g, (all, name) => names[name] ?? all);
+  const fill = (words: string) => words.replaceAll(/\{(\w+)\}/g, (all, name) => names[name] ?? all);
   return { fake, fill };
 }
 
-const order = { hostname: 'new', plan: 'm3.large.x86', operating_system: 'ubuntu_22_04' };
 const UNAUTHORIZED = { error: 'Invalid authentication token' };
 const NOT_FOUND = { errors: ['Not found'] };
-const LOCKED = { errors: ['Cannot delete a locked item'] };
-const plan = 'c3.small.x86';
-const wish = (place: object, quantity: string, available: boolean) => ({
-  servers: [{ ...place, plan, quantity, available }],
-});
+const HREF = { href: expect.any(String) as string };
+const devices = 'POST /projects/{a}/devices';
+const onDemand = { hardware_reservation_id: '', metro: 'fr' };
 
 /** A request, the status of its answer, what the answer shows, the body of the request, and whose it is. */
 type Row = [
@@ -54,22 +56,16 @@ type Row = [
   status: number,
   shown?: object | RegExp | null,
   body?: unknown,
-  token?: 'none' | 'nobody' | 'other-token' | 'readOnly' | 'project',
+  token?: 'none' | 'nobody' | 'project',
 ];
 const ANSWERS: readonly Row[] = [
-  ['GET /user', 401, UNAUTHORIZED, undefined, 'none'],
-  ['GET /user', 401, UNAUTHORIZED, undefined, 'nobody'],
-  ['GET /devices/{device}', 200, { id: '{device}' }, undefined, 'readOnly'],
-  ['POST /projects/{a}/devices', 403, null, {}, 'readOnly'],
-  ['PUT /devices/{device}', 403, null, {}, 'readOnly'],
-  ['DELETE /devices/{device}', 403, null, {}, 'readOnly'],
-  ['POST /devices/{device}/actions', 403, null, {}, 'readOnly'],
-  ['POST /ssh-keys', 403, null, {}, 'readOnly'],
-  ['POST /hardware-reservations/{r2}/move', 403, null, {}, 'readOnly'],
-  ['POST /capacity/metros', 200, null, { servers: [] }, 'readOnly'],
-  ['GET /hardware-reservations/{r2}', 200, { provisionable: true }, undefined, 'project'],
+  ['GET /projects', 401, UNAUTHORIZED, undefined, 'none'],
+  ['GET /projects', 401, UNAUTHORIZED, undefined, 'nobody'],
+  ['GET /projects', 200, { projects: [{ name: 'a' }, { name: 'b' }] }],
+  ['GET /projects/', 200, { meta: { total: 1 } }, undefined, 'project'],
   ['GET /hardware-reservations/{r6}', 404, NOT_FOUND, undefined, 'project'],
   ['GET /projects/{b}/devices', 404, NOT_FOUND, undefined, 'project'],
+  ['GET /ssh-keys/{key}', 200, null, undefined, 'project'],
   ['POST /ssh-keys', 403, null, { label: 'x', key: KEY }, 'project'],
   [
     'GET /organizations/{organization}/hardware-reservations',
@@ -78,60 +74,69 @@ const ANSWERS: readonly Row[] = [
     undefined,
     'project',
   ],
-  [
-    'GET /devices/{device}',
-    403,
-    { errors: ['You are not authorized to view this device'] },
-    undefined,
-    'other-token',
-  ],
-  ['GET /hardware-reservations/{r2}', 403, null, undefined, 'other-token'],
-  ['GET /hardware-reservations/{r7}', 200, null, undefined, 'other-token'],
-  ['GET /projects/{a}/ssh-keys', 404, null, undefined, 'other-token'],
-  ['POST /projects/{a}/ssh-keys', 404, null, { label: 'x', key: KEY }, 'other-token'],
-
+  ['GET /organizations/{organization}/hardware-reservations', 200, { meta: { total: 7 } }],
+  [`GET /organizations/${NONE}/hardware-reservations`, 404],
   ['GET /nowhere', 404, NOT_FOUND],
+  ['DELETE /projects', 405, /./],
   [`GET /devices/${NONE}`, 404, NOT_FOUND],
-  ['GET /devices/short', 404, NOT_FOUND],
-  [`GET /projects/${NONE}`, 404, NOT_FOUND],
-  ['GET /projects/', 200, { projects: [{ name: 'a' }, { name: 'b' }] }],
-  ['DELETE /user', 405, /./],
-  ['POST /projects/{a}/devices', 400, /./, '{"hostname":'],
-  ['POST /projects/{a}/devices', 422, null, '[]'],
-  ['POST /projects/{a}/devices', 422, /^tags: /, { ...order, tags: 'one' }],
+  [devices, 400, /./, '{"hostname":'],
+  [devices, 422, null, '[]'],
 
-  ...['{r0}', '{r3}', '{r4}', '{r5}'].map((hardware_reservation_id): Row => {
-    const message = /Server is not provisionable/;
-    return ['POST /projects/{a}/devices', 422, message, { ...order, hardware_reservation_id }];
-  }),
-  ...['{short}', '{r6}'].map((hardware_reservation_id): Row => {
-    const message = /^hardware_reservation_id: /;
-    return ['POST /projects/{a}/devices', 422, message, { ...order, hardware_reservation_id }];
-  }),
+  // Orders: what is shown of them, and what is refused.
+  [devices, 201, { hostname: 'machine-2', state: 'queued', billing_cycle: 'hourly' }, {}],
+  [devices, 201, { customdata: { hi: 1 }, tags: [] }, { customdata: '{"hi":1}', tags: null }],
+  [devices, 201, { customdata: {}, userdata: 'x' }, { customdata: '', userdata: 'x' }],
+  [
+    devices,
+    201,
+    { facility: HREF, plan: { slug: 'c3.small.x86' } },
+    { ...onDemand, plan: 'c3.small.x86' },
+  ],
+  [`${devices}?include=facility`, 201, { facility: { code: 'am6' } }, { ...onDemand, metro: 'am' }],
+  [devices, 201, null, { ...onDemand, metro: undefined, facility: ['am6', 'fr2'] }],
+  [devices, 422, /^plan: /, { plan: 'x9.huge' }],
+  [devices, 422, /^plan: /, { plan: undefined }],
+  [devices, 422, /^plan: .*not the plan/, { plan: 'c3.small.x86' }],
+  [devices, 422, /^operating_system: /, { operating_system: 'minix_1' }],
+  [devices, 422, /^hostname: /, { hostname: 'under_score' }],
+  [devices, 422, /^hardware_reservation_id: /, { hardware_reservation_id: NONE }],
+  [devices, 422, /^hardware_reservation_id: /, { hardware_reservation_id: '{r6}' }],
+  ...['{r0}', '{r3}', '{r4}', '{r5}'].map(
+    (hardware_reservation_id): Row =>
+      [
+        ...[devices, 422, /Server is not provisionable/, { hardware_reservation_id }],
+      ] as unknown as Row,
+  ),
+  [devices, 422, /^metro: /, { hardware_reservation_id: '' }],
+  [devices, 422, /^metro: /, { metro: 'xx' }],
+  [devices, 422, /^metro: /, { metro: 'am' }],
+  [devices, 422, /^facility: /, { facility: 'nowhere' }],
+  [devices, 422, /^facility: /, { ...onDemand, facility: 'am6' }],
+  [devices, 422, /no such key/, { project_ssh_keys: [NONE] }],
+  [devices, 422, /^customdata: /, { customdata: 'hello' }],
+  [devices, 422, /^customdata: /, { customdata: '[1]' }],
+  [devices, 422, /^billing_cycle: /, { billing_cycle: 'now and then' }],
+
   ['PUT /devices/{device}', 200, { hostname: 'deleted-x' }, { hostname: 'deleted-x' }],
   ['PATCH /devices/{device}', 200, { locked: true, tags: ['even', 'x'] }, { locked: true }],
   ['PUT /devices/{device}', 422, /^hostname: /, { hostname: 'a b' }],
-  ['PUT /devices/{device}', 422, /^locked: /, { locked: 'yes' }],
-  ['PUT /devices/{device}', 422, /^tags/, { tags: [1] }],
-  ['PUT /devices/{device}', 200, { customdata: { hi: 1 } }, { customdata: '{"hi":1}' }],
+  ['PUT /devices/{device}', 422, /tags\.0: .*locked: /, { locked: 'yes', tags: [1] }],
   [
-    'PUT /devices/{device}?description=query&locked=True&userdata=secret',
+    'PUT /devices/{device}?description=query&userdata=in+the+query',
     200,
-    { description: 'body', locked: true, userdata: 'secret' },
+    { description: 'body', userdata: 'in the query' },
     { description: 'body' },
   ],
-  ['DELETE /devices/{locked}', 422, LOCKED],
-  ['DELETE /devices/{device}', 422, /^force_delete: /, { force_delete: 'yes' }],
-  ['DELETE /devices/{device}?force_delete=false', 204],
+  ['DELETE /devices/{locked}', 422, { errors: ['Cannot delete a locked item'] }],
+  ['DELETE /devices/{device}', 204],
   ['POST /devices/{device}/actions?type=power_off', 202],
   ['POST /devices/{device}/actions', 422, /^type: /, { type: 'dance' }],
-  ['POST /devices/{device}/actions', 422, /^type: /, {}],
   ['POST /devices/{device}/actions', 422, null, { type: 'reinstall', operating_system: 'minix_1' }],
   ['POST /devices/{locked}/actions', 422, null, { type: 'reinstall' }],
   ['POST /devices/{locked}/actions', 202, null, { type: 'reboot' }],
 
   ['POST /hardware-reservations/{r2}/move', 404, null, { project_id: NONE }],
-  ['POST /hardware-reservations/{r2}/move', 403, null, { project_id: '{c}' }],
+  ['POST /hardware-reservations/{r2}/move', 404, null, { project_id: '{b}' }, 'project'],
   ['POST /hardware-reservations/{r2}/move', 422, null, {}],
   ['POST /hardware-reservations/{r0}/move', 422, null, { project_id: '{b}' }],
   [
@@ -140,77 +145,36 @@ const ANSWERS: readonly Row[] = [
     { project: { href: '/projects/{b}' } },
     { project_id: '{b}' },
   ],
-  ['POST /hardware-reservations/{r4}/activate', 201, { provisionable: true }, {}],
+  ['DELETE /projects/{b}', 403, /something in it/],
 
   ...['', 'ssh-ed25519', 'ssh-ed25519 AAAA', `ssh-rsa ${KEY.split(' ')[1]}`, `${KEY}\n${KEY}`].map(
     (key): Row => ['POST /ssh-keys', 422, /^key: /, { label: 'x', key }],
   ),
   ['PUT /ssh-keys/{key}', 422, /^key: /, { key: 'nonsense' }],
   ['PATCH /ssh-keys/{key}', 200, { label: 'fleet', key: OTHER_KEY }, { key: OTHER_KEY }],
-  ['POST /ssh-keys', 422, /^instances_ids: /, { label: 'x', key: KEY, instances_ids: ['{key}'] }],
   [
     'POST /projects/{a}/ssh-keys',
     201,
     { key: `  ${OTHER_KEY}  \n`, tags: ['t'], owner: { href: '/projects/{a}' } },
-    { label: 'x', key: `  ${OTHER_KEY}  \n`, tags: ['t'], instances_ids: null },
+    { label: 'x', key: `  ${OTHER_KEY}  \n`, tags: ['t'] },
   ],
-  ['GET /projects/{a}/ssh-keys?query=nothing', 200, { ssh_keys: [] }],
   ['GET /ssh-keys/{key}?include=owner', 200, { owner: { name: 'a' } }],
 
-  ...[
-    ['tag=even', 1],
-    ['tag=eve', 0],
-    ['hostname=machine-0', 1],
-    ['search=MACHINE', 2],
-    ['search=nothing', 0],
-    ['facility=fr2', 2],
-    ['metro=am', 0],
-    ['reserved=true', 2],
-    ['reserved=false', 0],
-    ['has_termination_time=true', 0],
-    ['mac_address=02:00:00:00:00:00', 0],
-  ].map(([query, total]): Row => [`GET /projects/{a}/devices?${query}`, 200, { meta: { total } }]),
-  ...[
-    ['', 6],
-    ['provisionable=only', 1],
-    ['state=spare', 1],
-    ['state=need_of_service', 1],
-    ['state=active', 4],
-    ['query=nothing-like-this', 0],
-  ].map(([query, total]): Row => [
-    `GET /projects/{a}/hardware-reservations?${query}`,
-    200,
-    { meta: { total } },
-  ]),
-  ['GET /organizations/{organization}/devices', 200, { meta: { total: 2 } }],
-  ['GET /organizations/{organization}/hardware-reservations', 200, { meta: { total: 7 } }],
-  [`GET /plans?type=standard&slug=${plan}`, 200, { plans: [{ slug: plan }] }],
-  ['GET /plans?slug=c3', 200, { plans: [] }],
-  ['GET /plans?type=custom', 200, { plans: [] }],
-  ['GET /plans?categories[]=storage&categories[]=gpu', 200, { plans: [] }],
-
-  ['GET /capacity', 200, { capacity: { fr2: { 'm3.large.x86': { level: 'normal' } } } }],
-  ['GET /capacity/metros', 200, { capacity: { fr: { [plan]: { level: 'normal' } } } }],
+  ['GET /projects/{a}/devices?tag=even', 200, { meta: { total: 1 } }],
+  ['GET /projects/{a}/devices?tag=eve', 200, { meta: { total: 0 } }],
   [
-    'POST /capacity/metros',
+    'GET /devices/{device}',
     200,
-    wish({ metro: 'fr' }, '6', true),
-    { servers: [{ metro: 'fr', plan, quantity: '6' }] },
+    { plan: { slug: 'm3.large.x86' }, facility: HREF, project: HREF, metro: HREF },
   ],
+  ['GET /devices/{device}?exclude=plan,nonsense', 200, { plan: HREF, tags: ['even', 'x'] }],
   [
-    'POST /capacity',
+    'GET /devices/{device}?include=facility,hardware_reservation.device.project,nonsense.more',
     200,
-    wish({ facility: 'fr8' }, '4', false),
-    { servers: [{ facility: 'fr8', plan, quantity: 4 }] },
-  ],
-  ['POST /capacity/metros', 422, /^servers: /, {}],
-  ['POST /capacity/metros', 422, /^servers\.0\.metro: /, { servers: [{ metro: 'xx', plan }] }],
-  ['POST /capacity', 422, /^servers\.0\.facility: /, { servers: [{ metro: 'fr', plan }] }],
-  [
-    'POST /capacity',
-    422,
-    /^servers\.0\.quantity: /,
-    { servers: [{ facility: 'fr2', plan, quantity: 'two' }] },
+    {
+      facility: { code: 'fr2', metro: { code: 'fr' } },
+      hardware_reservation: { device: { tags: ['even', 'x'], project: { name: 'a' } } },
+    },
   ],
 ];
 
@@ -218,23 +182,32 @@ testRows(ANSWERS)('answers %s with %i', async (...row: Row) => {
   const [ask, status, shown, body, token] = row;
   const { fake, fill } = await furnished();
   const [method, path] = fill(ask).split(' ') as [string, string];
-  const sent = body === undefined ? body : fill(typeof body === 'string' ? body : text(body));
-  const { readOnly, project, user } = fake.tokens;
-  const tokens = { none: null, nobody: 'nobody', 'other-token': 'other-token', readOnly, project };
-  const reply = await clientOf(fake, token ? tokens[token] : user)(method, path, sent);
+  const order =
+    ask.startsWith(devices) && typeof body === 'object' ? createOn(fake, 2, body!) : body;
+  const sent = order === undefined ? order : fill(typeof order === 'string' ? order : json(order));
+  const { project, user } = fake.tokens;
+  const count = fake.devices().length;
+  const shownToken = { none: null, nobody: 'nobody', project }[token ?? 'nobody'];
+  const reply = await clientOf(fake, token ? shownToken : user)(method, path, sent);
   expect(reply.status).toBe(status);
   if (shown instanceof RegExp) expect(reply.body['errors']!.join()).toMatch(shown);
-  else if (shown) expect(reply.body).toMatchObject(JSON.parse(fill(text(shown))) as object);
-  const type = reply.body === undefined ? null : JSON_TYPE;
-  expect(reply.headers.get('content-type')).toBe(type);
-  expect(fake.violations()).toEqual([]);
-  expect(text(fake.requests())).not.toContain('"secret"');
+  else if (shown) expect(reply.body).toMatchObject(filled(shown, fill));
+  const isMade = ask.startsWith(devices) && status === 201;
+  expect([fake.devices().length, fake.violations()]).toEqual([count + (isMade ? 1 : 0), []]);
 });
-const text = (value: unknown) => JSON.stringify(value);
+const json = (value: unknown) => JSON.stringify(value);
+/** Matchers of vitest are no JSON: they stay. */
+const filled = (shown: object, fill: (text: string) => string): object =>
+  Object.fromEntries(
+    Object.entries(shown).map(([name, value]: [string, unknown]) => {
+      if (typeof value === 'string') return [name, fill(value)];
+      const isPlain = Object.getPrototypeOf(value) === Object.prototype;
+      return [name, isPlain ? filled(value as object, fill) : value];
+    }),
+  );
 
 testRows([
   ['reboot', ['active', 'failed']],
-  ['rescue', ['active']],
   ['power_off', ['active']],
   ['power_on', ['inactive']],
   ['reinstall', ['active', 'inactive', 'failed']],
@@ -246,5 +219,128 @@ testRows([
     fake.setDeviceState(id, state);
     const reply = await clientOf(fake)('POST', `/devices/${id}/actions`, { type });
     expect([state, reply.status]).toEqual([state, takes.includes(state) ? 202 : 422]);
+  }
+});
+
+testRows([
+  [{}, ['in the project', 'of the user']],
+  [{ project_ssh_keys: [] }, ['in the project', 'of the user']],
+  [{ project_ssh_keys: ['in the project'] }, ['in the project']],
+] as const)('puts on a machine that was created with %j the keys %j', async (lists, labels) => {
+  const assigned: string[] = [];
+  const hooks = hooksOf((_, { authorizedKeys = [] }) => void assigned.push(...authorizedKeys));
+  const fake = await start({ hooks });
+  const call = clientOf(fake);
+  const inProject = `/projects/${fake.projectId}/ssh-keys`;
+  const made = await call('POST', inProject, { label: 'in the project', key: `${KEY}\n` });
+  await call('POST', '/ssh-keys', { label: 'of the user', key: OTHER_KEY });
+  const order = json(lists).replace('in the project', String(made.body['id']));
+  const id = await createDevice(fake, 0, JSON.parse(order) as object);
+  const { body } = await call('GET', `/devices/${id}?include=ssh_keys`);
+  expect(body['ssh_keys']!.map((key) => key['label'])).toEqual(labels);
+  await fake.advance(30_000);
+  expect(assigned).toEqual(labels.map((label) => (label === 'in the project' ? KEY : OTHER_KEY)));
+});
+
+test('lets a project go while its devices are leaving', async () => {
+  const fake = await start();
+  const call = clientOf(fake);
+  const { body } = await call('POST', '/projects', { name: 'b' });
+  const order = createOn(fake, 0, onDemand);
+  const made = await call('POST', `/projects/${String(body['id'])}/devices`, order);
+  await fake.advance(ACTIVE_MS);
+  const path = `/projects/${String(body['id'])}`;
+  expect((await call('DELETE', path)).status).toBe(403);
+  await call('DELETE', `/devices/${String(made.body['id'])}`);
+  expect((await call('DELETE', path)).status).toBe(204);
+  expect((await call('GET', `/devices/${String(made.body['id'])}`)).status).toBe(404);
+  await fake.advance(60_000);
+  expect([fake.devices(), fake.violations()]).toEqual([[], []]);
+});
+
+const many = (count: number) =>
+  parseWorld({
+    devices: Array.from({ length: count }, (_, i) => ({
+      hostname: `host-${String((i * 7) % count).padStart(4, '0')}`,
+    })),
+  });
+const hosts = (body: Json) => body['devices']!.map((one) => String(one['hostname']));
+
+test('leads through all devices by the link to the next page, also when one is new', async () => {
+  const fake = await start({ world: many(25) });
+  const call = clientOf(fake);
+  const walk = async () => {
+    const seen: string[] = [];
+    let next: string | null = `/projects/${fake.projectId}/devices?per_page=7&sort_by=hostname`;
+    while (next !== null) {
+      const { body }: { body: Json } = await call('GET', next);
+      seen.push(...hosts(body));
+      next = body['meta']!['next'] === null ? null : String(body['meta']!['next']!['href']);
+    }
+    return seen;
+  };
+  const all = await walk();
+  expect([all.length, all]).toEqual([25, all.toSorted()]);
+  await call('POST', `/projects/${fake.projectId}/devices`, {
+    ...{ hostname: 'a', plan: 'm3.large.x86', operating_system: 'debian_12', metro: 'fr' },
+  });
+  expect(await walk()).toEqual(['a', ...all]);
+});
+
+test('describes a page', async () => {
+  const fake = await start({ world: many(25) });
+  const path = `/projects/${fake.projectId}/devices`;
+  const query = 'per_page=10&sort_by=hostname&sort_direction=desc';
+  const { body } = await clientOf(fake)('GET', `${path}?page=2&${query}`);
+  const link = (page: number) => ({ href: `${path}?${query}&page=${page}` });
+  expect(body['meta']).toEqual({
+    ...{ total: 25, current_page: 2, last_page: 3 },
+    ...{ first: link(1), self: link(2), previous: link(1), next: link(3), last: link(3) },
+  });
+  expect(hosts(body)[0]).toBe('host-0014');
+});
+
+testRows([
+  ['per_page=5000', 25, true],
+  ['per_page=0', 1, false],
+  ['per_page=x', 10, false],
+  ['page=3', 5, true],
+  ['page=9', 0, true],
+])('shows for %s %i devices; last page: %j', async (query, count, isLast) => {
+  const fake = await start({ world: many(25) });
+  const { body } = await clientOf(fake)('GET', `/projects/${fake.projectId}/devices?${query}`);
+  expect([hosts(body).length, body['meta']!['next'] === null]).toEqual([count, isLast]);
+});
+
+test('lets its owner put devices into states and strangers on reservations', async () => {
+  const fake = await start();
+  const admin = adminOf(fake);
+  const device = `/devices/${await createDevice(fake)}/state`;
+  const [taken, free] = fake.reservations().map(({ id }) => `/reservations/${id}/snatch`);
+  const statuses = [
+    (await admin('POST', device, { state: 'weird' })).status,
+    (await admin('POST', device, { state: 'Odd one' })).status,
+    (await admin('POST', '/devices/none/state', { state: 'failed' })).status,
+    (await admin('POST', taken!, {})).status,
+    (await admin('POST', free!, {})).status,
+  ];
+  expect(statuses).toEqual([200, 422, 404, 409, 200]);
+  expect(fake.devices().map(({ state }) => state)).toEqual(['weird', 'active']);
+  expect((await admin('POST', device, { state: 'deleted' })).status).toBe(200);
+  await fake.advance(240_000);
+  await expect(createDevice(fake)).resolves.toEqual(expect.any(String));
+});
+
+test('tells in the journal everything but user data', async () => {
+  const fake = await start();
+  const secret = { userdata: 'geheim', customdata: { password: 'geheim' } };
+  const id = await createDevice(fake, 0, secret);
+  await clientOf(fake)('PATCH', `/devices/${id}`, { ...secret, root_password: 'geheim' });
+  expect(fake.requests()).toMatchObject([
+    { route: '/projects/{id}/devices', body: { hostname: 'machine-0', userdata: '***' } },
+    { route: '/devices/{id}', status: 200, body: { customdata: '***', root_password: '***' } },
+  ]);
+  for (const one of ['geheim', ...Object.values(fake.tokens)]) {
+    expect(json(fake.requests())).not.toContain(one);
   }
 });

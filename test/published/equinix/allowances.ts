@@ -3,23 +3,19 @@
  * for every one by name; whatever has no name here is a violation.
  */
 export const allowances = {
-  // The five in which real replies and real clients depart from the description.
+  // The four in which real replies and real clients depart from the description.
   null: 'replies carry null where nothing is declared nullable, for example for a page that is not there',
   relativeHref: 'an href is a path below the base, or below its prefix, and no whole URL',
   patch: 'PATCH is taken beside PUT: clients send it',
   noLocation: 'a create on a hardware reservation names neither metro nor facility',
-  nullInstances: 'clients send null for the instances_ids of a key',
 
   // What the description leaves out of operations that it has.
   notJson: 'a body that is not JSON is answered 400 everywhere; nothing declares that',
-  mayNotChange: 'a token that may only read, or only its own, is answered 403 for a change',
+  notTheUser: 'a token of one project is answered 403 for a key of the user',
   noSuchProject: 'the keys of a project that there is not, or of others, are answered 404',
   occupiedMove: 'a reservation in use cannot be moved: 422, which is declared for no move',
-  noneFree: 'next-available finds no reservation: 503, as clients know it',
   keyOwner: 'an SSH key has its owner beside its entity: real clients read it',
   opened: 'include opens what is declared as a plain href',
-  postProvisioning:
-    'the service was seen in a state post_provisioning between installed and active',
 
   // What a test asks of the emulator.
   forcedState: 'a test puts a device into a state that the service does not know',
@@ -27,8 +23,6 @@ export const allowances = {
   // Operations that are not among the facts, or none at all.
   organizationReservations:
     'GET /organizations/{id}/hardware-reservations is undeclared, and clients use it',
-  event: 'GET /events/{id} is declared elsewhere; it shows the Event of the lists',
-  metros: 'GET /locations/metros is declared elsewhere; it shows the Metro of the facilities',
   noSuchRoute: 'a path that there is not is answered 404, a wrong method 405',
 
   // What our client sends.
@@ -46,11 +40,7 @@ export const undeclaredStatuses: readonly {
   readonly operations: RegExp;
 }[] = [
   { allowance: 'notJson', status: 400, operations: /^(POST|PUT|DELETE) / },
-  {
-    allowance: 'mayNotChange',
-    status: 403,
-    operations: /^POST (\/devices\/\{id\}\/actions|\/projects|(\/projects\/\{id\})?\/ssh-keys)$/,
-  },
+  { allowance: 'notTheUser', status: 403, operations: /^POST \/ssh-keys$/ },
   {
     allowance: 'noSuchProject',
     status: 404,
@@ -61,7 +51,6 @@ export const undeclaredStatuses: readonly {
     status: 422,
     operations: /^POST \/hardware-reservations\/\{id\}\/move$/,
   },
-  { allowance: 'noneFree', status: 503, operations: /^POST \/projects\/\{id\}\/devices$/ },
 ];
 
 /** Undeclared operations, with what is expected of them. */
@@ -71,18 +60,6 @@ export const undeclaredOperations = {
     statuses: [200, 401, 403, 404],
     query: 'query state provisionable include exclude page per_page',
     reply: 'HardwareReservationList',
-  },
-  'GET /events/{id}': {
-    allowance: 'event',
-    statuses: [200, 401, 403, 404],
-    query: 'include exclude',
-    reply: 'Event',
-  },
-  'GET /locations/metros': {
-    allowance: 'metros',
-    statuses: [200, 401],
-    query: '',
-    reply: 'MetroList',
   },
 } as const;
 
@@ -108,13 +85,8 @@ export const undeclaredFields: Readonly<Record<string, { allowance: Allowance; t
 export const openedBy: Readonly<Record<string, readonly string[]>> = {
   'Device.project_lite': ['Project'],
   'Device.ssh_keys': ['SSHKey'],
-  'SSHKey.entity': ['Project', 'User'],
-  'SSHKey.owner': ['Project', 'User'],
-  'Project.devices': ['Device'],
-  'Project.members': ['User'],
-  'Project.ssh_keys': ['SSHKey'],
-  'Organization.members': ['User'],
-  'Organization.projects': ['Project'],
+  'SSHKey.entity': ['Project'],
+  'SSHKey.owner': ['Project'],
 };
 
 /** Relations that are an href until `include` names them; all others are open until excluded. */

@@ -2,8 +2,6 @@ import type { Fields } from './resources.ts';
 
 /** What a client sends as a body, written as `resources.ts` says. */
 const declared = {
-  CapacityInput: { servers: '[ServerInfo]' },
-  ServerInfo: { facility: 'text', metro: 'text', plan: 'text', quantity: 'text' },
   DeviceCreateInput: {
     operating_system: 'text!',
     plan: 'text!',
@@ -63,13 +61,6 @@ const declared = {
     tags: '[text]',
     type: '=default|vmce',
   },
-  ProjectUpdateInput: {
-    backend_transfer_enabled: 'boolean',
-    customdata: 'object',
-    name: 'text',
-    payment_method_id: 'uuid',
-    tags: '[text]',
-  },
   IPAddress: {
     address_family: '#4|6',
     cidr: 'integer',
@@ -82,7 +73,6 @@ export const inputs: Readonly<Record<string, Fields>> = {
   ...declared,
   DeviceCreateInMetroInput: { metro: 'text!', ...declared.DeviceCreateInput },
   DeviceCreateInFacilityInput: { facility: 'any!', ...declared.DeviceCreateInput },
-  // Two bodies of one or two fields that have no name of their own.
+  // A body of one field that has no name of its own.
   HardwareReservationMoveInput: { project_id: 'uuid' },
-  HardwareReservationActivateInput: { description: 'text' },
 };

@@ -117,9 +117,8 @@ function judgeStatus(name: string, status: number, { allow, refuse }: Verdicts):
   else refuse('the status is not declared');
 }
 
-/** A state that the service does not list, but was seen in, or a test put a device into. */
+/** A state that the service does not list, and a test put a device into. */
 function excuseOf({ forcedStates }: Exchange, state: unknown): Allowance | undefined {
-  if (state === 'post_provisioning') return 'postProvisioning';
   return typeof state === 'string' && forcedStates.has(state) ? 'forcedState' : undefined;
 }
 

@@ -10,24 +10,10 @@ export interface Operation {
 }
 
 /**
- * The declared operations, with placeholders below the base path. The parameters stand here as they
+ * The declared operations that the emulator has, with placeholders below the base path. The parameters stand here as they
  * are written in a request: the description names some of them otherwise (`PerPage`, `DeviceSearch`).
  */
 export const operations: Readonly<Record<string, Operation>> = {
-  'GET /capacity': { statuses: [200, 401], query: '', reply: 'CapacityList' },
-  'POST /capacity': {
-    statuses: [200, 401, 422],
-    query: '',
-    reply: 'CapacityCheckPerFacilityList',
-    body: 'CapacityInput',
-  },
-  'GET /capacity/metros': { statuses: [200, 401], query: '', reply: 'CapacityList' },
-  'POST /capacity/metros': {
-    statuses: [200, 401, 422],
-    query: '',
-    reply: 'CapacityCheckPerMetroList',
-    body: 'CapacityInput',
-  },
   'DELETE /devices/{id}': { statuses: [204, 401, 403, 404, 422], query: 'force_delete' },
   'GET /devices/{id}': {
     statuses: [200, 401, 403, 404],
@@ -50,33 +36,11 @@ export const operations: Readonly<Record<string, Operation>> = {
     query: 'include exclude page per_page',
     reply: 'EventList',
   },
-  'GET /devices/{id}/ips': {
-    statuses: [200, 401, 404],
-    query: 'include exclude',
-    reply: 'IPAssignmentList',
-  },
-  'POST /devices/{id}/ips': {
-    statuses: [201, 401, 404, 422],
-    query: 'include exclude',
-    reply: 'IPAssignment',
-    body: 'object',
-  },
-  'GET /events': {
-    statuses: [200, 401],
-    query: 'include exclude page per_page',
-    reply: 'EventList',
-  },
   'GET /facilities': { statuses: [200, 401], query: 'include exclude', reply: 'FacilityList' },
   'GET /hardware-reservations/{id}': {
     statuses: [200, 401, 403, 404],
     query: 'include exclude',
     reply: 'HardwareReservation',
-  },
-  'POST /hardware-reservations/{id}/activate': {
-    statuses: [201, 401, 403, 404],
-    query: 'include exclude',
-    reply: 'HardwareReservation',
-    body: 'HardwareReservationActivateInput',
   },
   'POST /hardware-reservations/{id}/move': {
     statuses: [201, 401, 403, 404],
@@ -85,35 +49,6 @@ export const operations: Readonly<Record<string, Operation>> = {
     body: 'HardwareReservationMoveInput',
   },
   'GET /operating-systems': { statuses: [200, 401], query: '', reply: 'OperatingSystemList' },
-  'GET /organizations': {
-    statuses: [200, 401],
-    query: 'personal without_projects include exclude page per_page',
-    reply: 'OrganizationList',
-  },
-  'POST /organizations': {
-    statuses: [201, 401, 404, 422],
-    query: 'include exclude',
-    reply: 'Organization',
-    body: 'object',
-  },
-  'DELETE /organizations/{id}': { statuses: [204, 401, 404], query: '' },
-  'GET /organizations/{id}': {
-    statuses: [200, 401, 403, 404],
-    query: 'include exclude',
-    reply: 'Organization',
-  },
-  'PUT /organizations/{id}': {
-    statuses: [200, 401, 403, 404, 422],
-    query: 'include exclude',
-    reply: 'Organization',
-    body: 'object',
-  },
-  'GET /organizations/{id}/devices': {
-    statuses: [200, 401, 403, 404],
-    query:
-      'search categories facility hostname reserved tag type has_termination_time mac_address include exclude page per_page',
-    reply: 'DeviceList',
-  },
   'GET /plans': {
     statuses: [200, 401],
     query: 'categories[] type slug include exclude',
@@ -131,17 +66,6 @@ export const operations: Readonly<Record<string, Operation>> = {
     body: 'ProjectCreateFromRootInput',
   },
   'DELETE /projects/{id}': { statuses: [204, 401, 403, 404], query: '' },
-  'GET /projects/{id}': {
-    statuses: [200, 401, 403, 404],
-    query: 'include exclude',
-    reply: 'Project',
-  },
-  'PUT /projects/{id}': {
-    statuses: [200, 401, 403, 404, 422],
-    query: 'include exclude',
-    reply: 'Project',
-    body: 'ProjectUpdateInput',
-  },
   'GET /projects/{id}/devices': {
     statuses: [200, 401, 403, 404],
     query:
@@ -153,11 +77,6 @@ export const operations: Readonly<Record<string, Operation>> = {
     query: 'include exclude',
     reply: 'Device',
     body: 'DeviceCreateInMetroInput | DeviceCreateInFacilityInput',
-  },
-  'GET /projects/{id}/events': {
-    statuses: [200, 401, 403, 404],
-    query: 'include exclude page per_page',
-    reply: 'EventList',
   },
   'GET /projects/{id}/hardware-reservations': {
     statuses: [200, 401, 403, 404],
@@ -194,12 +113,5 @@ export const operations: Readonly<Record<string, Operation>> = {
     query: 'include',
     reply: 'SSHKey',
     body: 'SSHKeyInput',
-  },
-  'GET /user': { statuses: [200, 401], query: 'include exclude', reply: 'User' },
-  'PUT /user': {
-    statuses: [200, 401, 422],
-    query: 'include exclude',
-    reply: 'User',
-    body: 'object',
   },
 };

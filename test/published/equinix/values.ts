@@ -59,8 +59,7 @@ function judgeFields(
 function judgeField(hearing: Hearing, { type, allowance }: Field, value: unknown, at: Place): void {
   if (allowance !== undefined) hearing.allow(allowance);
   if (value === null) {
-    const mayBe = hearing.isReply ? 'null' : NULL_SENT[at.name];
-    if (mayBe) hearing.allow(mayBe);
+    if (hearing.isReply) hearing.allow('null');
     else hearing.refuse(`${at.name} is null`);
     return;
   }
@@ -131,10 +130,6 @@ function wrongType(hearing: Hearing, type: string, value: unknown, at: Place): v
   if (excuse) hearing.allow(excuse);
   else hearing.refuse(`${at.name} is to be ${type} and is ${kindOf(value)}${whereIs(at)}`);
 }
-
-const NULL_SENT: Readonly<Record<string, Allowance>> = {
-  'SSHKeyCreateInput.instances_ids': 'nullInstances',
-};
 
 /** Where a value is, for a reader: `devices[3].created_by`. */
 function pathOf({ outer, field, index }: Place): string {

@@ -5,7 +5,7 @@ import {
   SET_ID_TAG,
 } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { callOf, INSTANCE_SET_ID, live } from '../driver-stand.ts';
-import { advance, settled } from '../../../doubles/simulated-clock.ts';
+import { settled } from '../../../doubles/simulated-clock.ts';
 import { FOREIGN, OURS, type Stand, startStand } from './stand.ts';
 
 const UPDATE = 'PUT /devices/{id}';
@@ -134,17 +134,6 @@ test('a locked device, or one in a state that passes, is not even prepared', asy
   const passing = stand.driver.reinstallMachine(id(), REINSTALL, callOf());
   await expect(passing).rejects.toMatchObject({ code: 'transient', outcome: 'not-done' });
   expect(stand.changes()).toEqual([]);
-});
-
-test('machines are switched off and on; what is so already is left alone', async () => {
-  stand = await start();
-  for (const want of ['off', 'off', 'on', 'on'] as const) {
-    await stand.provider.setPower(id(), want, live);
-    const state = want === 'on' ? 'active' : 'inactive';
-    await advance(stand.deps.clock, 10_000);
-    expect(stand.fake.devices()[0]?.state).toBe(state);
-    expect((await stand.provider.getMachine(id(), live)).power).toBe(want);
-  }
 });
 
 test('both ways to reboot are the one that the API has', async () => {

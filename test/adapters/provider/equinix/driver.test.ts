@@ -8,7 +8,7 @@ import {
 } from '../../../../src/adapters/provider/equinix/settings.ts';
 import {
   DEFAULT_OPERATING_SYSTEM,
-  standardCatalogue,
+  catalogueWith,
 } from '../../../../emulators/equinix/state/catalogue.ts';
 import { callOf, driverContext, publicKeyLine } from '../driver-stand.ts';
 import { answer, GIVEN, recordingDeps, startScriptedApi, TOKEN } from './setup.ts';
@@ -43,7 +43,7 @@ test('limits and waits have their defaults', () => {
 });
 
 test('a new machine gets the newest system of its line that the emulator offers', () => {
-  const line = standardCatalogue.operatingSystems.filter(({ slug }) => slug.startsWith('ubuntu_'));
+  const line = catalogueWith({}).operatingSystems.filter(({ slug }) => slug.startsWith('ubuntu_'));
   const newest = line.map(({ slug }) => slug).toSorted();
   expect(settings().os).toBe(newest.at(-1));
   expect([EQUINIX_DEFAULTS.os, DEFAULT_OPERATING_SYSTEM]).toEqual([settings().os, settings().os]);

@@ -1,15 +1,7 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import { INSTANCE_SET_ID, live as call } from '../driver-stand.ts';
-import {
-  answer,
-  configFor,
-  fleetOver,
-  recordingDeps,
-  type Script,
-  type ScriptedApi,
-  startScriptedApi,
-} from './setup.ts';
+import { answer, type Script, type ScriptedApi, scriptedFleet } from './setup.ts';
 
 const ID = '11110000-0000-4000-8000-000000000001';
 const RESERVATION = '33330000-0000-4000-8000-000000000003';
@@ -31,7 +23,6 @@ async function behind(
   listed: readonly object[] = [DEVICE],
   reservations: readonly object[] = [],
 ) {
-  const deps = recordingDeps();
   const serve: Script = (request, res, count) => {
     const { path } = request;
     if (path.endsWith('/devices')) {
@@ -45,21 +36,15 @@ async function behind(
     }
     return script(request, res, count);
   };
-  api = await startScriptedApi(serve, deps.network);
-  provider = fleetOver(configFor(api.url), deps);
-  onTestFinished(() => provider.stop());
+  ({ api, provider } = await scriptedFleet(serve));
 }
 const changes = () => api.seen.filter(({ method }) => method !== 'GET').map(({ method }) => method);
 
 const PROXIES: readonly (readonly [string, number, string, string])[] = [
   ['an ingress', 404, 'text/plain; charset=utf-8', 'default backend - 404'],
-  ['a page', 404, 'text/html', '<html><h1>404 Not Found</h1></html>'],
-  ['nothing', 404, 'text/plain', ''],
   ['a gateway in JSON', 404, 'application/json', '{"message":"no Route matched"}'],
   ['a list of objects', 404, 'application/json', '{"errors":[{"code":7}]}'],
-  ['the right words in a wrong type', 404, 'text/html', '{"errors":["Not found"]}'],
   ['a page that is gone', 410, 'text/html', '<html><h1>410 Gone</h1></html>'],
-  ['JSON that is gone', 410, 'application/json', '{"status":"gone"}'],
   ['a firewall', 403, 'text/html', '<html>Forbidden</html>'],
 ];
 

@@ -107,9 +107,8 @@ test('a device that is hidden, as the withdrawn are, and shown nowhere has been 
 test('vector 36: it is refused while the device is provisioned, which passes', async () => {
   stand = await startStand(
     { reservations: [{ id: SLOT }] },
-    { fakequinix: { timings: { queuedMs: 5, cleaningMs: 20 } } },
+    { fakequinix: { timings: { queuedMs: 5, provisioningMs: 600_000, cleaningMs: 20 } } },
   );
-  stand.fake.addFault({ effect: { type: 'stuck' } });
   await stand.provider.prepare(live);
   const [unused] = (await stand.provider.listMachines(live)).machines;
   const witness = '0b6e1111-1111-4111-8111-111111111111' as never;

@@ -40,19 +40,6 @@ test('devices with our prefix are shown, each with its owner; others are not lis
   expect(stranger).toMatchObject({ hostname: 'stranger', ownership: 'foreign' });
 });
 
-test('the reservation under any device is not free', async () => {
-  const ids = [1, 2].map(reservationId);
-  const { provider } = await startStand({
-    reservations: ids.map((id) => ({ id })),
-    devices: [
-      { hostname: 'shepherd-ci-foreign', tags: FOREIGN, reservation: ids[0] },
-      { hostname: 'shepherd-ci-orphan', reservation: ids[1] },
-    ],
-  });
-  const { machines } = await provider.listMachines(live);
-  expect(machines.map(({ availability }) => availability)).toEqual(['KnownUsed', 'KnownUsed']);
-});
-
 test('the reservation list is kept; what a device sits on, and a lost race, leave it at once', async () => {
   const stand = await startStand(slots(3));
   const { provider, fake } = stand;
@@ -89,16 +76,6 @@ test('a refused creation makes the next listing look for itself', async () => {
   await advance(stand.deps.clock, 1);
   expect((await stand.provider.listMachines(live)).machines).toHaveLength(2);
   expect(stand.count(LIST)).toBe(2);
-});
-
-test('a listing with gaps says so, and one that fails on a page is none', async () => {
-  const { provider, fake } = await startStand(slots(30), { config: { pageSize: 10 } });
-  const match = { route: '/projects/{id}/hardware-reservations', nth: 2 };
-  fake.addFault({ match, effect: { type: 'status', code: 403 } });
-  await expect(provider.listMachines(live)).rejects.toMatchObject({ code: 'auth' });
-  fake.clearFaults();
-  fake.addFault({ effect: { type: 'unstablePages', mode: 'totalDrift' } });
-  expect(await provider.listMachines(live)).toMatchObject({ complete: false });
 });
 
 test('a witness is looked for past a reservation that is gone; gaps in the list do not tell', async () => {
@@ -139,19 +116,4 @@ test('a state that nobody has heard of is told once', async () => {
   }
   const told = deps.lines.filter((line) => line.includes('unknown state'));
   expect(told).toEqual([expect.stringContaining('weird')]);
-});
-
-test('behind port forwarding the address carries the port of the machine', async () => {
-  const nothing = async () => undefined;
-  const hooks = {
-    assign: async () => ({ address: '127.0.0.1', sshPort: 40_022 }),
-    ...{ up: nothing, down: nothing, reinstalled: nothing, gone: nothing },
-  };
-  const stand = await startStand(slots(1), {
-    config: { sshPortFromCustomdata: true },
-    fakequinix: { hooks },
-  });
-  const { id } = await stand.provider.createMachine(await order(stand), live);
-  await advance(stand.deps.clock, 1_000);
-  expect((await stand.provider.getMachine(id!, live)).address).toBe('127.0.0.1:40022');
 });

@@ -8,6 +8,7 @@ import {
   driven,
   type VirtualClock,
 } from '../../../doubles/simulated-clock.ts';
+import { createEquinixClient } from '../../../../src/adapters/provider/equinix/client/client.ts';
 import type { Log } from '../../../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import {
@@ -118,7 +119,7 @@ export function bareFleetOver(config: EquinixConfig, deps: EquinixProviderDeps):
 
 /** The emulator, in the time and the network of a test. */
 export const startEmulator = (
-  { clock, network }: Recorded,
+  { clock, network }: Pick<Recorded, 'clock' | 'network'>,
   change: Partial<EquinixEmulatorOptions>,
 ): Promise<EquinixEmulator> =>
   startEquinixEmulator({
@@ -205,6 +206,27 @@ export async function startScriptedApi(
     abandoned: () => abandoned,
     close,
   };
+}
+
+/** A client of a scripted API; both end with the test. Its calls let time pass. */
+export async function scriptedClient(script: Script, change: Partial<EquinixConfig> = {}) {
+  const deps = recordingDeps();
+  const api = await startScriptedApi(script, deps.network);
+  return { deps, api, client: clientOf(`${api.url}/`, deps, change) };
+}
+export function clientOf(baseUrl: string, deps: Recorded, change: Partial<EquinixConfig> = {}) {
+  const made = createEquinixClient(configFor(baseUrl, change), deps);
+  onTestFinished(() => made.stop());
+  return driven(deps.clock, made);
+}
+
+/** The driver in the core's hands, on a scripted API. */
+export async function scriptedFleet(script: Script) {
+  const deps = recordingDeps();
+  const api = await startScriptedApi(script, deps.network);
+  const provider = fleetOver(configFor(api.url), deps);
+  onTestFinished(() => provider.stop());
+  return { api, provider };
 }
 
 export function answer(res: ServerResponse, status: number, body: unknown, headers = {}): void {

@@ -1,43 +1,33 @@
 import { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
-import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   createEquinixClient,
   type EquinixClient,
 } from '../../../../../src/adapters/provider/equinix/client/client.ts';
 import { isNotFound } from '../../../../../src/adapters/http/errors.ts';
-import { driven } from '../../../../doubles/simulated-clock.ts';
 import { failureOf, live } from './stand.ts';
 import {
   answer,
+  clientOf,
   configFor,
   type Recorded,
   recordingDeps,
-  type Script,
   type ScriptedApi,
-  startScriptedApi,
+  scriptedClient,
   TOKEN,
 } from '../setup.ts';
 
 const ID = 'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701';
 const DEVICE = { id: ID, hostname: 'shepherd-ci-4f0c2d9a', state: 'active', tags: [] };
 
-beforeEach(() => void (deps = recordingDeps()));
-
 let api: ScriptedApi;
 let client: EquinixClient;
 let deps: Recorded;
 
-function connect(baseUrl: string, change: Parameters<typeof configFor>[1] = {}) {
-  const made = createEquinixClient(configFor(baseUrl, change), deps);
-  onTestFinished(() => made.stop());
-  client = driven(deps.clock, made);
-}
-async function start(script: Script, change: Parameters<typeof configFor>[1] = {}) {
-  api = await startScriptedApi(script, deps.network);
-  connect(`${api.url}/`, change);
-}
+const start = async (...args: Parameters<typeof scriptedClient>) =>
+  ({ api, client, deps } = await scriptedClient(...args));
 
 test('sends our headers below any base path, and the token is logged nowhere', async () => {
   await start((_, res) => answer(res, 200, DEVICE));
@@ -137,9 +127,11 @@ test.each([
   const server = new EventEmitter().on('connection', (socket: Duplex) =>
     socket.once('data', () => socket.end(reply)),
   );
-  const { port } = deps.network.listen(server, { host: '127.0.0.1', port: 0 });
-  connect(`http://127.0.0.1:${port}`, { timings: { operationTimeoutMs: 90_000 } });
-  const error = await failureOf(client.getDevice(ID, live));
+  const recorded = recordingDeps();
+  const { port } = recorded.network.listen(server, { host: '127.0.0.1', port: 0 });
+  const brief = { timings: { operationTimeoutMs: 90_000 } };
+  const broken = clientOf(`http://127.0.0.1:${port}`, recorded, brief);
+  const error = await failureOf(broken.getDevice(ID, live));
   const chain: object[] = [];
   for (let one: unknown = error; one instanceof Error; one = one.cause) chain.push(one);
   expect(chain.length).toBeGreaterThan(1);
@@ -158,14 +150,15 @@ test('no listener is tried again, then Deadline with the refusal as cause', asyn
 });
 
 test('a connection that is never established is left in time, and a change tried again', async () => {
-  deps.network.silent.add('127.0.0.1:8443');
-  const baseUrl = 'https://127.0.0.1:8443';
-  connect(baseUrl, { timings: { connectTimeoutMs: 10_000, operationTimeoutMs: 60_000 } });
-  const error = await failureOf(client.deleteDevice(ID, live));
+  const recorded = recordingDeps();
+  recorded.network.silent.add('127.0.0.1:8443');
+  const brief = { timings: { connectTimeoutMs: 10_000, operationTimeoutMs: 60_000 } };
+  const silent = clientOf('https://127.0.0.1:8443', recorded, brief);
+  const error = await failureOf(silent.deleteDevice(ID, live));
   expect(error).toMatchObject({ kind: 'Deadline', ambiguous: false });
   expect(error.cause).toMatchObject({ messages: ['no connection in time'] });
   expect(error.attempts).toBeGreaterThan(1);
-  expect(deps.calls[0]).toEqual({ endpoint: 'DeleteDevice', status: 'deadline exceeded' });
+  expect(recorded.calls[0]).toEqual({ endpoint: 'DeleteDevice', status: 'deadline exceeded' });
 });
 
 test.each([
@@ -177,11 +170,6 @@ test.each([
   expect(() => createEquinixClient(configFor(baseUrl), recordingDeps())).toThrow(message);
 });
 
-test('plain http elsewhere has to be allowed', () => {
-  const config = configFor('http://203.0.113.7/metal/v1', { allowInsecureHttp: true });
-  createEquinixClient(config, recordingDeps()).stop();
-});
-
 test('stop ends what runs with Cancelled, and what comes later too', async () => {
   let stop = () => {};
   await start(() => stop());
@@ -189,17 +177,6 @@ test('stop ends what runs with Cancelled, and what comes later too', async () =>
   const hung = failureOf(client.getDevice(ID, live));
   expect(await hung).toMatchObject({ kind: 'Cancelled', ambiguous: false });
   expect(await failureOf(client.getDevice(ID, live))).toMatchObject({ attempts: 0 });
-});
-
-test('two different keys with one label are refused', async () => {
-  const label = 'mine';
-  const keys = [
-    { id: ID, label, key: 'ssh-ed25519 AAAA' },
-    { id: ID.replace('e', 'f'), label, key: 'ssh-ed25519 BBBB' },
-  ];
-  await start((_, res) => answer(res, 200, { ssh_keys: keys }));
-  const error = await failureOf(client.ensureSshKey({ label, key: 'ssh-ed25519 AAAA' }, live));
-  expect(error.kind).toBe('KeyLabelConflict');
 });
 
 test('the same key stored twice, by daemons that started together, will do', async () => {

@@ -1,20 +1,9 @@
-import { expect, onTestFinished, test } from 'vitest';
-import {
-  createEquinixClient,
-  type EquinixClient,
-} from '../../../../../src/adapters/provider/equinix/client/client.ts';
+import { expect, test } from 'vitest';
+import type { EquinixClient } from '../../../../../src/adapters/provider/equinix/client/client.ts';
 import type { DeviceOrder } from '../../../../../src/adapters/provider/equinix/client/device-order.ts';
-import { driven, settled } from '../../../../doubles/simulated-clock.ts';
+import { settled } from '../../../../doubles/simulated-clock.ts';
 import { failureOf, live, WITNESS } from './stand.ts';
-import {
-  answer,
-  configFor,
-  type Recorded,
-  recordingDeps,
-  type ScriptedApi,
-  type SeenRequest,
-  startScriptedApi,
-} from '../setup.ts';
+import { answer, type ScriptedApi, scriptedClient, type SeenRequest } from '../setup.ts';
 
 /** What the API shows of one reservation and of the device on it. Absent: as if all were free. */
 interface Scenery {
@@ -38,7 +27,6 @@ const REFUSED = { errors: ['no'] };
 const ORDER: DeviceOrder = { reservationId: SLOT, hostname: NAME, witness: WITNESS };
 const RESUMED = { ...ORDER, resumed: true };
 
-let deps: Recorded;
 let api: ScriptedApi;
 let client: EquinixClient;
 
@@ -52,12 +40,12 @@ async function start(scenery: Scenery) {
     const plan = { slug: 'm3.large.x86' };
     return [200, { id: SLOT, provisionable: true, plan, ...reservation }];
   };
-  deps = recordingDeps();
-  api = await startScriptedApi((request, res) => answer(res, ...reply(request)), deps.network);
-  const timings = { probeGapMs: 1_000, settleMs: 5_000 };
-  client = driven(deps.clock, createEquinixClient(configFor(api.url, { timings }), deps));
-  onTestFinished(() => client.stop());
+  await serve((request, res) => answer(res, ...reply(request)), {
+    timings: { probeGapMs: 1_000, settleMs: 5_000 },
+  });
 }
+const serve = async (...args: Parameters<typeof scriptedClient>) =>
+  ({ api, client } = await scriptedClient(...args));
 const listOf = (devices: readonly object[]) => ({
   devices,
   meta: { total: devices.length, current_page: 1, last_page: 1 },
@@ -106,27 +94,22 @@ test('without a holder that is certain; a stranger on the reservation is a lost 
   });
 });
 
-test.each([
-  ['before', {}],
-  ['after', { creation: [422, REFUSED] as const }],
-])('a witness seen %s a request is not forgotten when the device fails', async (when, more) => {
-  let reads = 0;
-  const device = () => [400, REFUSED] as const;
-  await start({ device, ...more });
-  await api.close();
-  // The first look shows the reservation free where the request is to be sent.
-  const isFree = () => when === 'after' && ++reads === 1;
-  api = await startScriptedApi(({ method, path }, res) => {
-    if (method === 'POST') return answer(res, 422, REFUSED);
-    if (path.includes('/devices/')) return answer(res, ...device());
-    const holder = isFree() ? {} : { device: DEVICE };
-    const plan = { slug: 'm3.large.x86' };
-    return answer(res, 200, { id: SLOT, provisionable: true, plan, ...holder });
-  }, deps.network);
-  client.stop();
-  client = driven(deps.clock, createEquinixClient(configFor(api.url), deps));
-  expect(await failureOf(client.createDevice(ORDER, live))).toMatchObject({ ambiguous: true });
-});
+test.each(['before', 'after'])(
+  'a witness seen %s a request is not forgotten when the device fails',
+  async (when) => {
+    let reads = 0;
+    // The first look shows the reservation free where the request is to be sent.
+    const isFree = () => when === 'after' && ++reads === 1;
+    await serve(({ method, path }, res) => {
+      if (method === 'POST') return answer(res, 422, REFUSED);
+      if (path.includes('/devices/')) return answer(res, 400, REFUSED);
+      const holder = isFree() ? {} : { device: DEVICE };
+      const plan = { slug: 'm3.large.x86' };
+      return answer(res, 200, { id: SLOT, provisionable: true, plan, ...holder });
+    });
+    expect(await failureOf(client.createDevice(ORDER, live))).toMatchObject({ ambiguous: true });
+  },
+);
 
 test('a holder that comes without tags is read before it is judged', async () => {
   const { tags: _left, ...bare } = DEVICE;

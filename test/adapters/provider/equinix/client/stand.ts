@@ -1,12 +1,5 @@
 import { expect, onTestFinished } from 'vitest';
-import { createMemoryNetwork, type MemoryNetwork } from '../../../../doubles/memory-network.ts';
-import {
-  createSeededRandom,
-  createSimulatedClock,
-  runOut,
-  type VirtualClock,
-} from '../../../../doubles/simulated-clock.ts';
-import type { Log } from '../../../../../src/adapters/log/port.ts';
+import { createSeededRandom, runOut } from '../../../../doubles/simulated-clock.ts';
 import { createMemMetrics } from '../../../../doubles/mem-metrics.ts';
 import {
   createEquinixClient,
@@ -16,44 +9,13 @@ import type { DeviceOrder } from '../../../../../src/adapters/provider/equinix/c
 import { ApiError } from '../../../../../src/adapters/http/errors.ts';
 import type { EquinixConfig } from '../../../../../src/adapters/provider/equinix/settings.ts';
 import { witness } from '../../../../../src/domain/ids.ts';
-import { startEquinixEmulator } from '../../../../../emulators/equinix/emulator.ts';
-import type {
-  EquinixEmulator,
-  EquinixEmulatorOptions,
-} from '../../../../../emulators/equinix/options.ts';
-import { configFor } from '../setup.ts';
+import type { EquinixEmulatorOptions } from '../../../../../emulators/equinix/options.ts';
+import { configFor, recordingDeps, startEmulator } from '../setup.ts';
 import { publicKeyLine } from '../../driver-stand.ts';
 
 export const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
 export const KEY_LABEL = 'shepherd-ci';
 export const live = new AbortController().signal;
-
-type Entry = ReturnType<EquinixEmulator['requests']>[number];
-
-/** A client and an emulator on one clock that moves only when both have nothing else to do. */
-export interface Stand {
-  readonly fake: EquinixEmulator;
-  readonly client: EquinixClient;
-  readonly clock: VirtualClock;
-  readonly network: MemoryNetwork;
-  readonly metrics: ReturnType<typeof createMemMetrics>;
-  /** Everything logged, as JSON lines. */
-  readonly lines: readonly string[];
-  /** Another client of the same account. */
-  another(change?: Partial<EquinixConfig>): EquinixClient;
-  /** Lets time pass until the promise settles. */
-  run<T>(promise: Promise<T>): Promise<T>;
-  /** As `run`, for a promise that has to fail with an error of the client. */
-  failureOf(promise: Promise<unknown>): Promise<ApiError>;
-  /** Journal entries since the stand was ready. */
-  calls(): readonly Entry[];
-  /** The same as `METHOD route`. */
-  routes(): string[];
-  /** Requests of the client that have no reply yet. */
-  inFlight(): number;
-  /** Counts from here on. */
-  forget(): void;
-}
 
 export interface StandOptions {
   readonly fake?: Partial<EquinixEmulatorOptions>;
@@ -61,25 +23,17 @@ export interface StandOptions {
   readonly daemons?: () => number;
 }
 
-export async function createStand(options: StandOptions = {}): Promise<Stand> {
-  const clock = createSimulatedClock(Date.parse('2026-08-01T10:00:00Z'));
-  const network = createMemoryNetwork(clock);
-  const fake = await startEquinixEmulator({
-    listen: { host: '127.0.0.1', port: 0, network },
-    profile: 'real',
-    reservations: 2,
-    clock,
-    ...options.fake,
-  });
-  const lines: string[] = [];
-  const write = (fields: object, message: string) =>
-    void lines.push(JSON.stringify({ ...fields, message }));
-  const log: Log = { debug: write, info: write, warn: write, error: write, child: () => log };
+/** A client and an emulator on one clock that moves only when both have nothing else to do. */
+export async function createStand({ fake: given, config = {}, daemons }: StandOptions = {}) {
+  const { clock, network, log, lines } = recordingDeps();
+  const real = { profile: 'real', timings: {}, reservations: 2 } as const;
+  const fake = await startEmulator({ clock, network }, { ...real, ...given });
   const remembered = createMemMetrics();
   const flights: { now: number }[] = [];
   const clients: EquinixClient[] = [];
   let fromSeq = 0;
 
+  /** Another client of the same account. */
   function another(change: Partial<EquinixConfig> = {}): EquinixClient {
     const flight = { now: 0 };
     flights.push(flight);
@@ -90,46 +44,37 @@ export async function createStand(options: StandOptions = {}): Promise<Stand> {
         remembered.equinixSlots(waiting, inFlight);
       },
     };
-    const config = {
-      ...configFor(fake.url, { token: () => fake.tokens.user, projectId: fake.projectId }),
-      parallelism: 1,
-      ...options.config,
-      ...change,
-      timings: { ...options.config?.timings, ...change.timings },
-    };
+    const access = { token: () => fake.tokens.user, projectId: fake.projectId };
+    const settings = { ...configFor(fake.url, access), parallelism: 1, ...config, ...change };
+    const timings = { ...config.timings, ...change.timings };
     const random = createSeededRandom(clients.length + 1);
-    const deps = { clock, network, random, log, metrics };
-    const shared = options.daemons ? { ...deps, daemons: options.daemons } : deps;
-    const client = createEquinixClient(config, shared);
+    const deps = { clock, network, random, log, metrics, ...(daemons && { daemons }) };
+    const client = createEquinixClient({ ...settings, timings }, deps);
     clients.push(client);
     return client;
   }
-  const inFlight = () => flights.reduce((sum, { now }) => sum + now, 0);
-
+  /** Lets time pass until the promise settles. */
   const run = <T>(promise: Promise<T>): Promise<T> => runOut(clock, promise);
-
+  /** Journal entries since the stand was ready. */
+  const calls = () => fake.requests(fromSeq);
   onTestFinished(async () => {
     for (const client of clients) client.stop();
     await fake.close();
     expect(fake.violations()).toEqual([]);
   });
-  const calls = () => fake.requests(fromSeq);
   return {
-    fake,
-    client: another(),
-    clock,
-    network,
-    metrics: remembered,
-    lines,
-    another,
-    run,
-    inFlight,
-    failureOf: async (promise) => failureOf(run(promise)),
-    calls,
+    ...{ fake, client: another(), clock, network, metrics: remembered, lines, another, run, calls },
+    /** As `run`, for a promise that has to fail with an error of the client. */
+    failureOf: async (promise: Promise<unknown>) => failureOf(run(promise)),
+    /** The calls as `METHOD route`. */
     routes: () => calls().map(({ method, route }) => `${method} ${route}`),
+    /** Requests of the clients that have no reply yet. */
+    inFlight: () => flights.reduce((sum, { now }) => sum + now, 0),
+    /** Counts from here on. */
     forget: () => void (fromSeq = fake.requests().at(-1)?.seq ?? 0),
   };
 }
+export type Stand = Awaited<ReturnType<typeof createStand>>;
 
 export async function failureOf(promise: Promise<unknown>): Promise<ApiError> {
   const error: unknown = await promise.then(

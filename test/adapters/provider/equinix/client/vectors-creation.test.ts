@@ -1,6 +1,5 @@
 import { settled } from '../../../../doubles/simulated-clock.ts';
 import { beforeEach, expect, test } from 'vitest';
-import { witness } from '../../../../../src/domain/ids.ts';
 import type {
   DeviceOrder,
   Progress,
@@ -150,20 +149,6 @@ test('vector 11: a revoked token after a lost reply hides nothing', async () => 
   const sought = { witness: WITNESS, reservationId: order.reservationId };
   const found = await stand.run(later.findByWitness(sought, live));
   expect(found?.id).toBe(ours()[0]!.id);
-});
-
-test('two clients on one reservation make one device, whoever is first', async () => {
-  const other = stand.another();
-  const mark = witness('0b6e1111-1111-4111-8111-222222222222');
-  const both = Promise.allSettled([
-    create(),
-    other.createDevice({ ...order, witness: mark }, live),
-  ]);
-  const results = await stand.run(both);
-  expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
-  const [lost] = results.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
-  expect(lost).toMatchObject({ kind: 'RaceLost' });
-  expect(stand.fake.devices()).toHaveLength(1);
 });
 
 test('vector 13: a refusal while the reservation stays free is final', async () => {

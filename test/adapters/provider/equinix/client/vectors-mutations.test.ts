@@ -143,8 +143,7 @@ test.each(CHANGES)('$what that was never sent is repeated, or unknown', async (r
 });
 
 test('vector 26: so it is where a deleted device vanishes at once', async () => {
-  const knobs = { deleteVisibility: 'immediate404' } as const;
-  stand = await createStand({ fake: { world: WORLD, knobs } });
+  stand = await createStand({ fake: { world: WORLD, timings: { deprovisioningMs: 0 } } });
   fault('DELETE', DEVICE, LOST);
   await stand.run(stand.client.deleteDevice(ID, live));
   expect(executed(DEVICE, 'DELETE')).toHaveLength(1);
@@ -231,7 +230,8 @@ test('vector 30: a key stored behind a 404 is found by its label; without one it
   stand.fake.addFault({ match, times: 1, effect: { type: 'status', code: 404 } });
   const error = await stand.failureOf(stand.client.ensureSshKey(KEY, live));
   expect(error).toMatchObject({ kind: 'NotFound', ambiguous: false });
-  stand.fake.addFault({ effect: { type: 'keyCreate404' } });
+  const stored = { type: 'status', code: 404, executed: true } as const;
+  stand.fake.addFault({ match, times: 1, effect: stored });
   const id = await hold(KEY);
   expect(await keys()).toMatchObject([{ id, label: KEY.label }]);
   expect(executed(PROJECT_KEYS)).toHaveLength(1);

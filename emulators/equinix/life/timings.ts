@@ -5,13 +5,7 @@ export interface Timings {
   readonly provisioningMs: number;
   /** From the create. */
   readonly addressesMs: number;
-  /** Length of the unpublished state `post_provisioning`; 0 leaves it out. */
-  readonly postProvisioningMs: number;
-  /** From the create, when provisioning is to fail. */
-  readonly failMs: number;
   readonly deprovisioningMs: number;
-  /** How long a device stays readable as `deleted`. */
-  readonly tombstoneMs: number;
   /** From the end of the deprovisioning until its reservation is provisionable again. */
   readonly cleaningMs: number;
   readonly poweringOffMs: number;
@@ -20,7 +14,6 @@ export interface Timings {
   /** From the request, not from the machine going down. */
   readonly rebootUpMs: number;
   readonly reinstallMs: number;
-  readonly reinstallFastMs: number;
 }
 
 /** The times observed at the real service. */
@@ -28,44 +21,29 @@ export const REAL_TIMINGS: Timings = {
   queuedMs: 5_000,
   provisioningMs: 240_000,
   addressesMs: 30_000,
-  postProvisioningMs: 0,
-  failMs: 120_000,
   deprovisioningMs: 60_000,
-  tombstoneMs: 0,
   cleaningMs: 240_000,
   poweringOffMs: 10_000,
   poweringOnMs: 20_000,
   rebootDownMs: 10_000,
   rebootUpMs: 90_000,
   reinstallMs: 180_000,
-  reinstallFastMs: 60_000,
 };
 
-const FAST_DIVISOR = 100;
-
-/** The profile's times; `overrides` are taken as they are, not divided. */
-export function timingsOf(profile: 'fast' | 'real', overrides: Partial<Timings> = {}): Timings {
-  const divisor = profile === 'fast' ? FAST_DIVISOR : 1;
-  const scaled = Object.fromEntries(
-    Object.entries(REAL_TIMINGS).map(([name, ms]) => [name, (ms as number) / divisor]),
-  ) as unknown as Timings;
-  return { ...scaled, ...overrides };
-}
-
-/**
- * Progress reports of a provisioning. `at` is the fraction of `provisioningMs` that has passed;
- * 102 comes with the addresses and 110 with the end.
- */
-export const PROVISIONING_STEPS = [
+/** What is reported of an installation, each with the part of `provisioningMs` after which it comes. */
+export const PROVISIONING_STEPS: readonly {
+  readonly code: string;
+  readonly body: string;
+  readonly at: number | 'addresses';
+}[] = [
   { code: '101', body: 'Provisioning started', at: 0 },
   { code: '102', body: 'Network configured', at: 'addresses' },
   { code: '103', body: 'Configuration written', at: 85 / 240 },
   { code: '104', body: 'Device connected to DHCP system, installer reached', at: 115 / 240 },
-  { code: '104.01', body: 'Device booted from the network', at: 120 / 240, networkBoot: true },
   { code: '105', body: 'Server partitions created', at: 125 / 240 },
   { code: '106', body: 'Operating system packages installed', at: 135 / 240 },
   { code: '107', body: 'Network interfaces configured', at: 145 / 240 },
   { code: '108', body: 'Cloud-init packages installed and configured', at: 180 / 240 },
   { code: '109', body: 'Operating system installed', at: 210 / 240 },
   { code: '110', body: 'Provision complete! Your device is ready to go.', at: 1 },
-] as const;
+];

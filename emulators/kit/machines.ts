@@ -1,5 +1,5 @@
-import type { MachineHooks } from '../../kit/hooks.ts';
-import type { EmulatorLog } from '../../kit/log.ts';
+import type { MachineHooks } from './hooks.ts';
+import type { EmulatorLog } from './log.ts';
 
 /** Calls the hooks, for one device one after another; an error is logged and changes nothing. */
 export interface Machines {

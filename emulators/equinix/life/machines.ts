@@ -1,0 +1,92 @@
+import type { MachineHooks } from '../../kit/hooks.ts';
+import type { Machines } from '../../kit/machines.ts';
+import type { Core } from '../core.ts';
+import { createAddresses } from '../state/addresses.ts';
+import type { Device } from '../state/state.ts';
+
+/** The simulated machine behind a device follows what happens to the device. */
+export interface DeviceMachines {
+  /** Asks where the machine listens and publishes it; a paper device gets made-up addresses. */
+  assign(device: Device): void;
+  /**
+   * Calls back when the device has its addresses: at once when it has them, else after a last
+   * attempt to get them, failed or not.
+   */
+  whenAssigned(device: Device, then: () => void): void;
+  up(device: Device): void;
+  down(device: Device): void;
+  /** Calls back when the machine has given everything back; never when it fails to. */
+  gone(device: Device, then: () => void): void;
+}
+
+type Tell = (hooks: MachineHooks) => Promise<void>;
+
+export function createDeviceMachines(
+  { state, now, changed }: Core,
+  machines: Machines,
+): DeviceMachines {
+  /** Queues a call; false: there is no machine. */
+  const tell = (device: Device, what: string, call: Tell): boolean => {
+    const exists = machines.exist && !device.machine.paper;
+    if (exists) machines.tell(device.id, what, call);
+    return exists;
+  };
+  const publish = (device: Device, address?: string) => {
+    const shown = device.addresses.find((one) => one.public && one.family === 4)?.address;
+    if (shown !== undefined && shown === (address ?? shown)) return;
+    device.addresses = createAddresses(state, device.id, address);
+    device.updatedAtMs = now();
+    changed();
+  };
+  const ask = async (device: Device, hooks: MachineHooks) => {
+    if (device.state === 'deleted') return;
+    const { address, sshPort } = await hooks.assign(described(device));
+    device.machine.sshPort = sshPort;
+    publish(device, address);
+    changed();
+  };
+
+  return {
+    assign(device) {
+      if (!tell(device, 'assign', (hooks) => ask(device, hooks))) publish(device);
+    },
+    whenAssigned(device, then) {
+      if (device.addresses.length > 0) return then();
+      const isAsked = tell(device, 'assign', async (hooks) => {
+        try {
+          if (device.addresses.length === 0) await ask(device, hooks);
+        } finally {
+          then();
+        }
+      });
+      if (isAsked) return;
+      publish(device);
+      then();
+    },
+    up(device) {
+      const { machine, id } = device;
+      machine.up = true;
+      tell(device, 'up', async (hooks) => {
+        if (machine.wipePending) await hooks.reinstalled(id, described(device));
+        machine.wipePending = false;
+        changed();
+        if (machine.up) await hooks.up(id);
+      });
+    },
+    down(device) {
+      device.machine.up = false;
+      tell(device, 'down', (hooks) => hooks.down(device.id));
+    },
+    gone(device, then) {
+      const isAsked = tell(device, 'gone', async (hooks) => {
+        await hooks.gone(device.id);
+        then();
+      });
+      if (!isAsked) then();
+    },
+  };
+}
+
+const described = ({ id, authorizedKeys, fields: { hostname, userdata } }: Device) => ({
+  ...{ id, hostname, authorizedKeys, userdata },
+});

@@ -1,0 +1,60 @@
+import type { EmulatorClock } from '../../kit/clock.ts';
+import { type State, type Timer, TIMER_KINDS, type TimerKind } from '../state/state.ts';
+
+/** Timers that live in the state, so that they survive a restart. */
+export interface Scheduler {
+  /** In place of the subject's timer of this kind, if it has one. */
+  set(kind: TimerKind, subject: string, delayMs: number): void;
+  /** Drops the subject's timers. */
+  cancel(subject: string): void;
+  has(subject: string): boolean;
+  /** From now on due timers run. For `awayMs` nothing went on: what was left to wait is left now. */
+  start(run: (timer: Timer) => void, awayMs: number): void;
+  stop(): void;
+}
+
+export function createScheduler(
+  { timers }: Pick<State, 'timers'>,
+  clock: EmulatorClock,
+): Scheduler {
+  const armed = new Map<string, unknown>();
+  let run: ((timer: Timer) => void) | undefined;
+
+  const disarm = (id: string) => {
+    if (armed.has(id)) clock.clearTimeout(armed.get(id));
+    armed.delete(id);
+  };
+  const arm = (timer: Timer) => {
+    disarm(timer.id);
+    const fire = () => {
+      armed.delete(timer.id);
+      timers.delete(timer.id);
+      run?.(timer);
+    };
+    if (run) armed.set(timer.id, clock.setTimeout(fire, Math.max(0, timer.dueAtMs - clock.now())));
+  };
+  const put = (timer: Timer) => {
+    timers.set(timer.id, timer);
+    arm(timer);
+  };
+  return {
+    set: (kind, subject, delayMs) =>
+      put({ id: `${kind} ${subject}`, kind, subject, dueAtMs: clock.now() + delayMs }),
+    cancel(subject) {
+      for (const kind of TIMER_KINDS) {
+        timers.delete(`${kind} ${subject}`);
+        disarm(`${kind} ${subject}`);
+      }
+    },
+    has: (subject) => TIMER_KINDS.some((kind) => timers.has(`${kind} ${subject}`)),
+    start(handler, awayMs) {
+      run = handler;
+      const all = [...timers.values()].toSorted((a, b) => a.dueAtMs - b.dueAtMs);
+      for (const timer of all) put({ ...timer, dueAtMs: timer.dueAtMs + awayMs });
+    },
+    stop() {
+      run = undefined;
+      for (const id of armed.keys()) disarm(id);
+    },
+  };
+}
