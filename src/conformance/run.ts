@@ -14,7 +14,7 @@ import { createStage, type Stage } from './stage.ts';
 import { type ConformanceReport, lacks, type LeftBehind, type Need, type Step } from './step.ts';
 import { StepSkipped } from './verdict.ts';
 import type { ConformanceDeps } from './subject.ts';
-import { assertRefuses } from './unsupported.ts';
+import { assertRefuses } from './requests.ts';
 import { shown, within } from './waiting.ts';
 
 export interface ConformanceRun extends CourseRun<Step> {
@@ -92,7 +92,7 @@ function barOf(stage: Stage): Course<Step, LeftBehind>['bar'] {
     if (missing === undefined) return null;
     const known = refusals.get(missing);
     if (known) return known.outcome === 'failed' ? notRun(`${missing} is not refused`) : known;
-    const verdict = await assertRefuses(stage, missing, signal).then(
+    const verdict = await assertRefuses(stage.at(signal), missing).then(
       () => skipped(`not supported, and refuses so: ${missing}`),
       failed,
     );
@@ -101,9 +101,9 @@ function barOf(stage: Stage): Course<Step, LeftBehind>['bar'] {
   };
 }
 
-function isForbidden({ wishes, opened }: Stage, { destructive }: Step): boolean {
-  if (wishes.allowDestructive || destructive === undefined) return false;
-  return destructive === 'always' || !opened().raw.capabilities.create;
+function isForbidden(stage: Stage, { destructive }: Step): boolean {
+  if (stage.wishes.allowDestructive || destructive === undefined) return false;
+  return destructive === 'always' || !stage.raw.capabilities.create;
 }
 
 /** A step ends with its signal even where the driver does not. */
@@ -118,7 +118,7 @@ async function bounded(stage: Stage, step: Step, signal: AbortSignal): Promise<s
     signal.addEventListener('abort', onAbort, { once: true });
   });
   try {
-    return await Promise.race([step.run(stage, signal), deserted]);
+    return await Promise.race([step.run(stage.at(signal)), deserted]);
   } finally {
     signal.removeEventListener('abort', onAbort!);
     stage.clock.clearTimeout(timer);
@@ -133,7 +133,7 @@ async function end(stage: Stage): Promise<CleanedUp> {
   const { clock, patience, found } = stage;
   const timeoutMs = patience.stopMs + patience.cleanUpMs * CLEAN_UP_PARTS;
   const limits = { clock, timeoutMs, signal: new AbortController().signal };
-  const left = await within('the clean-up', limits, (signal) => cleanUp(stage, signal)).catch(
+  const left = await within('the clean-up', limits, (signal) => cleanUp(stage.at(signal))).catch(
     (error: unknown) => ({ leftBehind: unclean(stage), errors: [explain(error)] }),
   );
   if (found.opened === null) return left;

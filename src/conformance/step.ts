@@ -16,7 +16,7 @@ export interface Step extends CourseStep {
   readonly takes: readonly Fact[];
   readonly gives?: Fact;
   /** Answers a detail worth showing. @throws {StepFailed} @throws {StepSkipped} */
-  run(stage: Stage, signal: AbortSignal): Promise<string | void>;
+  run(stage: Stage): Promise<string | void>;
 }
 
 /** A machine of the test that is still there, or may yet come to be. */
