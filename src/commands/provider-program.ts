@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { parseDuration } from '../settings/duration.ts';
-import type { ReportFormat } from './provider-test.ts';
+import type { ReportFormat } from '../conformance/report.ts';
 
 const SET_ID = /^[0-9a-z]{5}-[0-9a-z]{5}-[0-9a-z]{15}$/i;
 const USUAL_SET_ID = 'zzzzz-zzzzz-zzzzzzcloudtest';

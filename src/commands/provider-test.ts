@@ -13,18 +13,15 @@ import { createFleetDriverShell } from '../adapters/ssh/driver-shell.ts';
 import { createSsh2Shell } from '../adapters/ssh/ssh2-shell.ts';
 import { type ProvidersOnly, readProvidersOnly } from '../config/providers-only.ts';
 import { readSource } from '../config/source.ts';
-import { toJson } from '../conformance/report/json.ts';
-import { toJunit } from '../conformance/report/junit.ts';
-import { heading, stepLine, summary } from '../conformance/report/text.ts';
+import { chooseSteps } from '../conformance/course.ts';
+import { exitCodeOf, printed, type ReportFormat, stepLine } from '../conformance/report.ts';
 import { runConformance } from '../conformance/run.ts';
-import type { ConformanceReport } from '../conformance/step.ts';
-import { chooseSteps } from '../conformance/steps.ts';
+import type { ConformanceReport, LeftBehind } from '../conformance/step.ts';
+import { STEPS } from '../conformance/steps.ts';
 import { PATIENCE, type Patience, type Wishes } from '../conformance/subject.ts';
 import { openSshKeys } from '../daemon/ssh-keys.ts';
 import { createSubject } from './provider-subject.ts';
 import { watchForEnd } from './signals.ts';
-
-export type ReportFormat = 'text' | 'json' | 'junit';
 
 export interface ProviderTestOptions {
   /** A configured provider's name; or a driver's, where one provider has it. */
@@ -64,11 +61,6 @@ export interface ProviderTestAround {
   readonly signal?: AbortSignal;
 }
 
-const EXIT_FAILED = 1;
-const EXIT_LEFT_BEHIND = 3;
-/** As a shell shows a process that SIGINT ended. */
-const EXIT_INTERRUPTED = 130;
-
 /**
  * `shepherd provider test`: puts a driver to the test and prints a report. Answers the exit code: 0
  * it passed, 1 it failed, 3 it passed and left something behind, 130 it was interrupted.
@@ -81,7 +73,7 @@ export async function providerTest(
   const { clock = systemClock, random = systemRandom, overShell = (shell) => shell } = around;
   const { write = toStdout, warn = toStderr } = around;
   const log = around.log ?? createPinoLog({ level: 'warn', format: 'auto', ...TERMINAL });
-  const steps = chooseSteps(options.only);
+  const steps = chooseSteps(STEPS, options.only);
   const config = readConfig(options, around);
   const ssh = config.ssh();
   const own = ssh === null ? mkdtempSync(join(tmpdir(), 'shepherd-provider-test-')) : null;
@@ -105,7 +97,10 @@ export async function providerTest(
       { clock, random, log, driverShell: createFleetDriverShell({ ...reach, signers: keys.keys }) },
     );
     const isText = options.format === 'text';
-    if (isText) write(heading(subject.name, subject.driver, subject.setId));
+    if (isText) {
+      const { name, driver, setId } = subject;
+      write(`Testing provider ${name} (driver ${driver}) with the instance set ${setId}\n`);
+    }
     const report = await watched(clock, around.signal, (signal) =>
       runConformance(
         {
@@ -129,8 +124,8 @@ export async function providerTest(
         },
       ),
     );
-    write(REPORTS[options.format](report));
-    if (!isText && report.leftBehind.length > 0) warn(summary(report));
+    write(reportText(options.format, report));
+    if (!isText && report.leftBehind.length > 0) warn(reportText('text', report));
     return exitCodeOf(report);
   } finally {
     if (own !== null) rmSync(own, { recursive: true, force: true });
@@ -140,16 +135,17 @@ export async function providerTest(
 const toStdout = (text: string): void => void process.stdout.write(text);
 const toStderr = (text: string): void => void process.stderr.write(text);
 const TERMINAL = { isTerminal: process.stderr.isTTY ?? false };
-const REPORTS: Readonly<Record<ReportFormat, (report: ConformanceReport) => string>> = {
-  text: summary,
-  json: toJson,
-  junit: toJunit,
-};
 
-export function exitCodeOf({ interrupted, passed, ...rest }: ConformanceReport): number {
-  if (interrupted) return EXIT_INTERRUPTED;
-  if (!passed) return EXIT_FAILED;
-  return rest.leftBehind.length > 0 || rest.cleanUpErrors.length > 0 ? EXIT_LEFT_BEHIND : 0;
+/** The report in a form; of the form for terminals what comes after the last step. */
+export const reportText = (format: ReportFormat, report: ConformanceReport): string => {
+  const { provider: name, leftBehind } = report;
+  const left = leftBehind.map(format === 'junit' ? leftInXml : leftText);
+  return printed(format, report, { kind: 'provider', name, left });
+};
+const leftInXml = ({ id, reason }: LeftBehind): string => `machine ${id ?? 'unknown'}: ${reason}`;
+function leftText({ id, reservationId, reason }: LeftBehind): string {
+  if (id === null) return `perhaps a machine: ${reason}`;
+  return `machine ${id}${reservationId === null ? '' : ` on ${reservationId}`}: ${reason}`;
 }
 
 function readConfig(

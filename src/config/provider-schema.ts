@@ -86,7 +86,8 @@ export const hostKeyPolicyOf = (
 
 /** Drivers of earlier releases, whose machines were pretended. */
 const FORMER: readonly unknown[] = ['stub', 'loopback'];
-const INSTEAD = 'to try Shepherd, run shepherd sim, or list machines of your own with driver static';
+const INSTEAD =
+  'to try Shepherd, run shepherd sim, or list machines of your own with driver static';
 
 /** One configured provider. */
 export function providerSchema(around: Surroundings, drivers = DRIVERS) {

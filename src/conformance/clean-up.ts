@@ -1,19 +1,19 @@
 import { explain } from '../domain/errors.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
 import { witnessOf } from '../domain/provisioning/provider-tags.ts';
-import { type Bound, destroyUntilGone, presenceOf } from './destroying.ts';
 import type { Creation } from './ledger.ts';
-import { callOf, type Stage } from './stage.ts';
+import { destroyUntilGone, listWhole, presenceOf, straysOf } from './presence.ts';
+import type { Stage } from './stage.ts';
 import type { LeftBehind } from './step.ts';
-import { straysOf } from './strays.ts';
-import { NotInTime, pending, until, within } from './waiting.ts';
+import { NotInTime, pending, within } from './waiting.ts';
 
 /** Destroys machines side by side; answers those that are left. */
 export async function destroyAll(
   stage: Stage,
   ids: readonly string[],
-  bound: Bound,
+  timeoutMs: number,
 ): Promise<LeftBehind[]> {
+  const bound = { timeoutMs };
   const ends = await Promise.allSettled(ids.map((id) => destroyUntilGone(stage, id, bound)));
   return ends.flatMap((end, at) =>
     end.status === 'fulfilled'
@@ -31,23 +31,24 @@ export interface CleanedUp {
  * Destroys whatever this run made, found by its witness or by the id that was answered. What may
  * yet appear is waited for, and told if it does not.
  */
-export async function cleanUp(stage: Stage, signal: AbortSignal): Promise<CleanedUp> {
+export async function cleanUp(stage: Stage): Promise<CleanedUp> {
   const { ledger, found } = stage;
   const errors: string[] = [];
   if (!found.opened || ledger.creations.length === 0) return { leftBehind: [], errors };
   const told = (what: string) => (error: unknown) => void errors.push(`${what}: ${explain(error)}`);
   const seen: Seen = { slots: new Map(), witnesses: new Set() };
-  await settle(stage, signal);
-  const isListed = await look(stage, seen, signal).then(
+  await settle(stage);
+  const isListed = await look(stage, seen).then(
     () => true,
     (error: unknown) => (told('what the test left could not be listed')(error), false),
   );
-  const left = await destroySeen(stage, seen, new Set(), signal);
+  const left = await destroySeen(stage, seen, new Set());
   if (isListed) {
-    await awaitRest(stage, seen, signal).catch(told('what may still appear could not be listed'));
+    await awaitRest(stage, seen).catch(told('what may still appear could not be listed'));
     const before = new Set(left.map(({ id }) => id));
-    left.push(...(await destroySeen(stage, seen, before, signal)));
-    left.push(...(await others(stage, seen, signal).catch(noStrays(told))));
+    left.push(...(await destroySeen(stage, seen, before)));
+    const strays = others(stage, seen).catch(told('what else came could not be listed'));
+    left.push(...((await strays) ?? []));
   }
   return { leftBehind: [...left, ...openOnes(stage, seen).map(mayAppear)], errors };
 }
@@ -68,20 +69,14 @@ interface Seen {
   readonly witnesses: Set<string>;
 }
 
-async function others(stage: Stage, { slots }: Seen, signal: AbortSignal): Promise<LeftBehind[]> {
-  const strays = await straysOf(stage, signal, new Set(slots.keys()));
+async function others(stage: Stage, { slots }: Seen): Promise<LeftBehind[]> {
+  const strays = await straysOf(stage, new Set(slots.keys()));
   const reason = 'it was not there before and is not marked as the test’s: it was not touched';
   return strays.map((stray) => ({ ...stray, reason }));
 }
-const noStrays =
-  (told: (what: string) => (error: unknown) => void) =>
-  (error: unknown): LeftBehind[] => {
-    told('what else came could not be listed')(error);
-    return [];
-  };
 
 /** What is still asked for is waited for, for a while. */
-async function settle({ ledger, clock, patience }: Stage, signal: AbortSignal): Promise<void> {
+async function settle({ ledger, clock, patience, signal }: Stage): Promise<void> {
   const limits = { clock, signal, timeoutMs: patience.stopMs };
   const ends = Promise.all(ledger.creations.map(({ ended }) => ended));
   // One that does not end is awaited as a machine that may yet appear.
@@ -89,16 +84,11 @@ async function settle({ ledger, clock, patience }: Stage, signal: AbortSignal): 
 }
 
 /** Adds what a complete listing and the driver's answers tell. */
-async function look(stage: Stage, seen: Seen, signal: AbortSignal): Promise<void> {
+async function look(stage: Stage, seen: Seen): Promise<void> {
   for (const { id, slotId } of answered(stage)) {
     if (!seen.slots.has(id)) seen.slots.set(id, slotId);
   }
-  const { patience, opened } = stage;
-  const wait = stage.wait({ signal, timeoutMs: patience.cleanUpMs, intervalMs: patience.syncMs });
-  const { machines } = await until('a complete listing', wait, async () => {
-    const listing = await opened().fleet.listMachines(callOf(signal));
-    return listing.complete ? listing : pending('the listing is not complete');
-  });
+  const { machines } = await listWhole(stage, () => stage.fleet.listMachines(stage.call));
   for (const machine of machines) {
     if (!isOfRun(stage, machine)) continue;
     seen.slots.set(machine.id!, machine.reservationId);
@@ -123,30 +113,27 @@ async function destroySeen(
   stage: Stage,
   seen: Seen,
   known: ReadonlySet<string | null>,
-  signal: AbortSignal,
 ): Promise<LeftBehind[]> {
   const present: string[] = [];
   for (const id of seen.slots.keys()) {
     if (known.has(id) || stage.found.goneIds.has(id)) continue;
-    const isGone = await presenceOf(stage, id, signal).then(
+    const isGone = await presenceOf(stage, id).then(
       (still) => still === null,
       () => false,
     );
     if (!isGone) present.push(id);
   }
-  const bound = { signal, timeoutMs: stage.patience.cleanUpMs };
-  const left = await destroyAll(stage, present, bound);
+  const left = await destroyAll(stage, present, stage.patience.cleanUpMs);
   return left.map((one) => ({ ...one, reservationId: seen.slots.get(one.id!) ?? null }));
 }
 
 /** Waits for what may yet appear, for a while. */
-async function awaitRest(stage: Stage, seen: Seen, signal: AbortSignal): Promise<void> {
+async function awaitRest(stage: Stage, seen: Seen): Promise<void> {
   if (openOnes(stage, seen).length === 0) return;
-  const { patience } = stage;
-  const wait = stage.wait({ signal, timeoutMs: patience.cleanUpMs, intervalMs: patience.syncMs });
+  const { cleanUpMs: timeoutMs, syncMs: intervalMs } = stage.patience;
   try {
-    await until('everything that was asked for', wait, async () => {
-      await look(stage, seen, signal);
+    await stage.until('everything that was asked for', { timeoutMs, intervalMs }, async () => {
+      await look(stage, seen);
       return openOnes(stage, seen).length === 0 ? true : pending('it may still appear');
     });
   } catch (error) {
@@ -166,14 +153,14 @@ function openOnes(stage: Stage, seen: Seen): readonly Creation[] {
 }
 
 /** Its machine is known, and nothing that a late listing shows is needed to find it. */
-function isAccounted({ found, opened }: Stage, { id }: Creation): boolean {
+function isAccounted({ found, raw }: Stage, { id }: Creation): boolean {
   if (id === null) return false;
   const isOld = found.before?.has(id) ?? false;
-  return isOld || found.goneIds.has(id) || opened().raw.capabilities.consistentList;
+  return isOld || found.goneIds.has(id) || raw.capabilities.consistentList;
 }
 
-function mayStillMake({ opened }: Stage, { state }: Creation): boolean {
-  if (state === 'made') return !opened().raw.capabilities.consistentList;
+function mayStillMake({ raw }: Stage, { state }: Creation): boolean {
+  if (state === 'made') return !raw.capabilities.consistentList;
   return state !== 'refused';
 }
 

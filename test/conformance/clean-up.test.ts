@@ -1,6 +1,6 @@
 import { XMLValidator } from 'fast-xml-parser';
 import { expect, test } from 'vitest';
-import { UNKNOWN_ID } from '../../src/conformance/refusal.ts';
+import { UNKNOWN_ID } from '../../src/conformance/requests.ts';
 import { ProviderError } from '../../src/domain/errors.ts';
 import { SET_ID_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { createLab, labWith, runInLab, runLab, textInLab } from './lab.ts';

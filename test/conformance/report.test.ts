@@ -1,10 +1,9 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { expect, test } from 'vitest';
-import { exitCodeOf } from '../../src/commands/provider-test.ts';
-import { toJson } from '../../src/conformance/report/json.ts';
-import { toJunit } from '../../src/conformance/report/junit.ts';
-import { stepLine, summary } from '../../src/conformance/report/text.ts';
-import type { ConformanceReport, Outcome } from '../../src/conformance/step.ts';
+import { reportText } from '../../src/commands/provider-test.ts';
+import type { Outcome } from '../../src/conformance/course.ts';
+import { exitCodeOf, stepLine } from '../../src/conformance/report.ts';
+import type { ConformanceReport } from '../../src/conformance/step.ts';
 
 const step = (id: string, outcome: Outcome, message = '', durationMs = 12.4) => ({
   id,
@@ -46,16 +45,16 @@ test('text: one line a step, a second one for what there is to say', () => {
   expect(stepLine(step('tags', 'failed', 'lost'))).toMatch(/^✗ tags .*ms\n +failed: lost\n$/);
   expect(stepLine(REPORT.steps[3]!)).toMatch(/^– reboot +Title of reboot\n +skipped: not supp/);
   expect(stepLine(REPORT.steps[4]!)).toMatch(/^· destroy +Title of destroy\n +not run: builds on/);
-  expect(summary(REPORT)).toBe(
+  expect(reportText('text', REPORT)).toBe(
     'Failed: 2 passed, 1 failed, 1 skipped, 1 not run, in 1m1s\n' +
       'Left behind: machine m-1 on r-1: it is still listed\n',
   );
-  expect(summary(GOOD)).toMatch(/^Passed: 2 passed, /);
-  expect(summary({ ...GOOD, interrupted: true })).toMatch(/^Interrupted: /);
+  expect(reportText('text', GOOD)).toMatch(/^Passed: 2 passed, /);
+  expect(reportText('text', { ...GOOD, interrupted: true })).toMatch(/^Interrupted: /);
 });
 
 test('JSON: one line with everything', () => {
-  const text = toJson(REPORT);
+  const text = reportText('json', REPORT);
   expect(text.trimEnd()).not.toContain('\n');
   expect(JSON.parse(text)).toEqual({
     ...JSON.parse(JSON.stringify({ ...REPORT, startedAtMs: undefined })),
@@ -75,7 +74,7 @@ function parsed(xml: string): Suite {
 }
 
 test('JUnit: valid XML, with a test case for each step and for the clean-up', () => {
-  const xml = toJunit(REPORT);
+  const xml = reportText('junit', REPORT);
   const { testsuite } = parsed(xml).testsuites;
   expect(testsuite).toMatchObject({
     '@name': 'lab',
@@ -109,13 +108,15 @@ test('JUnit: valid XML, with a test case for each step and for the clean-up', ()
 test('what may still appear is told by its witness', () => {
   const reason = 'it may still appear: witness w-1 on slot r-1';
   const report = { ...GOOD, leftBehind: [{ id: null, reservationId: 'r-1', reason }] };
-  expect(summary(report)).toMatch(/\nLeft behind: perhaps a machine: it may still appear: witness/);
-  expect(toJunit(report)).toContain(`machine unknown: ${reason}`);
+  expect(reportText('text', report)).toMatch(
+    /\nLeft behind: perhaps a machine: it may still appear: witness/,
+  );
+  expect(reportText('junit', report)).toContain(`machine unknown: ${reason}`);
   expect(exitCodeOf(report)).toBe(3);
 });
 
 test('JUnit: a clean run has no failure', () => {
-  const { testsuite } = parsed(toJunit(GOOD)).testsuites;
+  const { testsuite } = parsed(reportText('junit', GOOD)).testsuites;
   expect(testsuite).toMatchObject({ '@tests': '3', '@failures': '0', '@skipped': '0' });
   expect(JSON.stringify(testsuite)).not.toContain('"failure"');
 });

@@ -7,7 +7,8 @@ import {
   type ProviderTestAround,
   type ProviderTestOptions,
 } from '../../src/commands/provider-test.ts';
-import type { ConformanceReport, StepResult } from '../../src/conformance/step.ts';
+import type { StepResult } from '../../src/conformance/course.ts';
+import type { ConformanceReport } from '../../src/conformance/step.ts';
 import type { Patience } from '../../src/conformance/subject.ts';
 
 export const TEST_SET = 'zzzzz-zzzzz-zzzzzzcloudtest';

@@ -116,8 +116,6 @@ export interface MemProvider extends FleetProvider {
   readonly powerUnknown: Set<string>;
   /** Somebody changes the device's owner tag; null takes it away. */
   setOwner(id: string, owner: string | null): void;
-  /** Somebody puts a tag on it. */
-  putTag(id: string, key: string, value: string): void;
   /** All devices, strangers' included. */
   devices(): readonly ProviderMachine[];
   reservationIds(): readonly string[];
@@ -205,8 +203,6 @@ export function createMemProvider(config: MemProviderConfig, deps: MemProviderDe
       const { [SET_ID_TAG]: _, ...others } = world.need(id).tags;
       world.change(id, { tags: owner === null ? others : { ...others, [SET_ID_TAG]: owner } });
     },
-    putTag: (id, key, value) =>
-      void world.change(id, { tags: { ...world.need(id).tags, [key]: value } }),
     devices: () => world.devices().map(shown),
     reservationIds: () => world.slots().map(({ id }) => id),
   };

@@ -5,7 +5,7 @@ import { parseDuration } from '../../settings/duration.ts';
 import { configured } from '../config-option.ts';
 import type { Means, Told } from '../machine/command.ts';
 import { untilMsOf, WHEN_HELP, whenOf, type When } from '../machine/options.ts';
-import type { ReportFormat } from '../provider-test.ts';
+import type { ReportFormat } from '../../conformance/report.ts';
 import { asking, selecting, type AskFlags, type VerbFlags } from '../remote/ask-flags.ts';
 import {
   accountName,

@@ -8,19 +8,14 @@ import { silentMetrics } from '../../adapters/metrics/port.ts';
 import { type BalancerSettings, balancersSchema } from '../../config/balancer-schema.ts';
 import { describeFaults, faultsOf } from '../../config/faults.ts';
 import { noSource, readSource, readYaml } from '../../config/source.ts';
-import {
-  balancerHeading,
-  balancerJson,
-  balancerJunit,
-  balancerStepLine,
-  balancerSummary,
-} from '../../conformance/balancer/report.ts';
-import { chooseBalancerSteps, runBalancerConformance } from '../../conformance/balancer/run.ts';
+import { runBalancerConformance } from '../../conformance/balancer/run.ts';
+import { BALANCER_STEPS } from '../../conformance/balancer/steps.ts';
+import { chooseSteps } from '../../conformance/course.ts';
+import { exitCodeOf, printed, type ReportFormat, stepLine } from '../../conformance/report.ts';
 import { openBalancer } from '../../daemon/balancers.ts';
 import { canonicalAddress } from '../../domain/balancing/addresses.ts';
 import { UsageError } from '../../domain/errors.ts';
 import { takeFreePort } from '../../adapters/network/free-port.ts';
-import type { ReportFormat } from '../provider-test.ts';
 import { watchForEnd } from '../signals.ts';
 
 export interface BalancerTestOptions {
@@ -47,9 +42,6 @@ export interface BalancerTestAround {
   readonly signal?: AbortSignal;
 }
 
-const EXIT_FAILED = 1;
-const EXIT_LEFT_BEHIND = 3;
-const EXIT_INTERRUPTED = 130;
 const READY_MS = 5 * 60_000;
 
 /**
@@ -64,7 +56,7 @@ export async function balancerTest(
 ): Promise<number> {
   const { drivers = BALANCER_DRIVERS } = around;
   const write = around.write ?? ((text: string) => void process.stdout.write(text));
-  const steps = chooseBalancerSteps(options.only);
+  const steps = chooseSteps(BALANCER_STEPS, options.only);
   const address = canonicalAddress(options.address);
   if (address === null) throw new UsageError(`${options.address} is no IP address`);
   const [name, settings] = settingsOf(options, around.env ?? process.env, drivers);
@@ -79,7 +71,10 @@ export async function balancerTest(
   const means = { clock, random, log: silentLog, metrics: silentMetrics, drivers };
   const balancer = openBalancer(name, settings, { ...means, version: options.version });
   const isText = options.format === 'text';
-  if (isText) write(balancerHeading(name, settings.driver, owner.suffix));
+  if (isText) {
+    const { driver } = settings;
+    write(`Testing balancer ${name} (driver ${driver}) with a pool of its own, ${owner.suffix}\n`);
+  }
   const stopping = new AbortController();
   let left: readonly string[] = [];
   const release = around.signal
@@ -103,14 +98,15 @@ export async function balancerTest(
         ...{ name, driver: settings.driver, steps, timeoutMs: options.timeoutMs },
         signal: around.signal ?? stopping.signal,
         onLeft: (names) => (left = names),
-        ...(isText && { onResult: (result) => write(balancerStepLine(result)) }),
+        ...(isText && { onResult: (result) => write(stepLine(result)) }),
       },
     );
-    write(REPORTS[options.format](report));
-    if (report.interrupted) return EXIT_INTERRUPTED;
-    if (!report.passed) return EXIT_FAILED;
-    const isClean = report.leftBehind.length === 0 && report.cleanUpErrors.length === 0;
-    return isClean ? 0 : EXIT_LEFT_BEHIND;
+    const { format } = options;
+    const still = report.leftBehind.map((each) =>
+      format === 'junit' ? `left behind: ${each}` : each,
+    );
+    write(printed(format, report, { kind: 'balancer', name, left: still }));
+    return exitCodeOf(report);
   } finally {
     release();
   }
@@ -122,8 +118,6 @@ const abandoned = (balancer: string, suffix: string, left: readonly string[]): s
     ...left.map((each) => `  ${each}`),
     '',
   ].join('\n');
-
-const REPORTS = { text: balancerSummary, json: balancerJson, junit: balancerJunit } as const;
 
 /** Reads `balancers` of the configuration, and nothing else of it. */
 function settingsOf(

@@ -6,19 +6,16 @@ import {
   type Ref,
 } from '../../domain/balancing/objects.ts';
 import { codeOf } from '../../domain/errors.ts';
+import type { CourseStep } from '../course.ts';
 import { must, StepFailed } from '../verdict.ts';
 import { type BalancerStage, desiredOf, isSame } from './stage.ts';
 
 /** One thing that a driver of load balancers is tested for. */
-export interface BalancerStep {
-  /** Names it on the command line; never changes. */
-  readonly id: string;
-  /** What is true when it passes. */
-  readonly title: string;
+export interface BalancerStep extends CourseStep {
   /** Whether it makes sense for a driver that can do so much. */
   suits?(capabilities: BalancerCapabilities): boolean;
-  /** The step before without which it cannot be tried. */
-  readonly after?: string;
+  readonly takes: readonly ('nothing' | 'objects')[];
+  readonly gives?: 'nothing' | 'objects';
   /** Answers a detail worth showing. @throws {StepFailed} */
   run(stage: BalancerStage, signal: AbortSignal): Promise<string | void>;
 }
@@ -64,6 +61,8 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   {
     id: 'nothing',
     title: 'A pool of which there is nothing is empty, and that is no error',
+    takes: [],
+    gives: 'nothing',
     async run(stage, signal) {
       must(
         (await stage.observe(signal)).length === 0,
@@ -74,6 +73,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   {
     id: 'abort',
     title: 'A call whose signal is aborted is cancelled',
+    takes: [],
     async run({ balancer, owner }) {
       const call = { signal: AbortSignal.abort() };
       await mustFail('observe', () => balancer.observe(owner, call), 'cancelled');
@@ -82,7 +82,8 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   {
     id: 'creation',
     title: 'One object of each kind is made, and gets ready',
-    after: 'nothing',
+    takes: ['nothing'],
+    gives: 'objects',
     async run(stage, signal) {
       const desired = desiredOf(stage);
       for (const kind of ORDER) await make(stage, desired[kind], signal);
@@ -91,7 +92,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   {
     id: 'observation',
     title: 'What was made is shown as it was asked for, with its parent and its owner',
-    after: 'creation',
+    takes: ['objects'],
     async run(stage, signal) {
       const desired = desiredOf(stage);
       const all = await stage.observe(signal);
@@ -112,7 +113,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   {
     id: 'repetition',
     title: 'What is made again is the same, and there is no twin',
-    after: 'creation',
+    takes: ['objects'],
     async run(stage, signal) {
       const before = [...stage.made.values()];
       const desired = desiredOf(stage);
@@ -127,7 +128,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   {
     id: 'ownership',
     title: 'Another pool sees nothing of it',
-    after: 'creation',
+    takes: ['objects'],
     async run(stage, signal) {
       const seen = await stage.observe(signal, stage.stranger);
       must(seen.length === 0, `the other pool sees ${seen.length} objects`);
@@ -136,7 +137,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   {
     id: 'readings',
     title: 'Of a server is shown what the driver says that it can show',
-    after: 'creation',
+    takes: ['objects'],
     async run(stage, signal) {
       const { sessions, health, drain } = stage.balancer.capabilities;
       const { server = {} } = await stage.see(refOf(stage, 'server'), signal);
@@ -148,7 +149,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   {
     id: 'modes',
     title: 'A server gets no connections before it is made active, and can be drained and cut off',
-    after: 'creation',
+    takes: ['objects'],
     suits: ({ drain }) => drain === 'native',
     async run(stage, signal) {
       const { balancer, owner } = stage;
@@ -166,7 +167,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   {
     id: 'update',
     title: 'A health check and an address are changed in place',
-    after: 'creation',
+    takes: ['objects'],
     suits: ({ update }) => update,
     async run(stage, signal) {
       const { balancer, owner } = stage;
@@ -191,7 +192,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   {
     id: 'order',
     title: 'What others hang on is not destroyed',
-    after: 'creation',
+    takes: ['objects'],
     async run(stage, signal) {
       const { balancer, owner } = stage;
       const ref = refOf(stage, 'backend');
@@ -209,7 +210,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   {
     id: 'destruction',
     title: 'All of it is destroyed, children first, and once more without an error',
-    after: 'creation',
+    takes: ['objects'],
     async run(stage, signal) {
       const { balancer, owner } = stage;
       for (const kind of ['bind', 'server', 'frontend', 'backend'] as const) {

@@ -6,28 +6,29 @@ import {
   SET_ID_TAG,
   TAG_PREFIX,
   type Tags,
+  WITNESS_TAG,
 } from '../../domain/provisioning/provider-tags.ts';
-import { callOf, type Stage } from '../stage.ts';
+import type { Stage } from '../stage.ts';
 import type { Step } from '../step.ts';
 import { must, StepFailed, StepSkipped } from '../verdict.ts';
-import { NotInTime, type Pending, pending, shown, until } from '../waiting.ts';
-import { bootWait, isEarly, tryBootId, tryConnect } from './contact.ts';
-import { assertTags } from './creation.ts';
+import { NotInTime, type Pending, pending, shown } from '../waiting.ts';
+import { bootWait, isEarly, overSsh, tryBootId, tryConnect } from './contact.ts';
+import { assertTags, tagFault } from './creation.ts';
 
 const roundTrip: Step = {
   id: 'tag-changes',
   title: 'Tags of ours are replaced, others stay, and a second instance sees the same',
   needs: ['tags'],
   takes: ['machine'],
-  async run(stage, signal) {
-    const { tags } = await stage.refresh(signal);
+  async run(stage) {
+    const { tags } = await stage.refresh();
     const { own, foreign } = split(tags);
     const idle = own[IDLE_TAG] === 'hold' ? 'drain' : 'hold';
-    await changeTags(stage, { ...own, [IDLE_TAG]: idle }, foreign, signal);
-    await seenElsewhere(stage, { ...foreign, ...own, [IDLE_TAG]: idle }, signal);
+    await changeTags(stage, { ...own, [IDLE_TAG]: idle }, foreign);
+    await seenElsewhere(stage, { ...foreign, ...own, [IDLE_TAG]: idle });
     const { [IDLE_TAG]: before, ...rest } = own;
-    await changeTags(stage, rest, foreign, signal);
-    if (before !== undefined) await changeTags(stage, own, foreign, signal);
+    await changeTags(stage, rest, foreign);
+    if (before !== undefined) await changeTags(stage, own, foreign);
     return `${Object.keys(foreign).length} tags of others intact`;
   },
 };
@@ -42,33 +43,25 @@ function split(tags: Tags): { readonly own: Tags; readonly foreign: Tags } {
 }
 
 /** Sets the tags of ours; what is read may be stale for a while. */
-async function changeTags(stage: Stage, own: Tags, foreign: Tags, signal: AbortSignal) {
-  const { patience } = stage;
-  const { raw } = stage.opened();
-  const id = stage.machineId();
+async function changeTags(stage: Stage, own: Tags, foreign: Tags): Promise<void> {
+  const { patience, raw, machineId: id } = stage;
   must(own[SET_ID_TAG] === stage.subject.setId, 'the machine is not marked as the test’s');
-  await stage.raw('SetTags', signal, (options) => raw.setTags(id, own, options));
-  const wait = stage.wait({ signal, timeoutMs: patience.syncMs * 2, intervalMs: patience.probeMs });
-  await until('the tags that were set', wait, async () => {
-    const { tags } = await stage.opened().fleet.getMachine(id, callOf(signal));
-    const fault = differenceOf(tags, { ...foreign, ...own });
+  await stage.ask('SetTags', (options) => raw.setTags(id, own, options));
+  const limits = { timeoutMs: patience.syncMs * 2, intervalMs: patience.probeMs };
+  await stage.until('the tags that were set', limits, async () => {
+    const { tags } = await stage.fleet.getMachine(id, stage.call);
+    const wanted = { ...foreign, ...own };
+    const more = Object.keys(tags).find((key) => !(key in wanted));
+    const fault =
+      tagFault(tags, wanted) ?? (more === undefined ? null : `tag ${more} should be gone`);
     return fault === null ? true : pending(fault);
   });
 }
 
-function differenceOf(seen: Tags, wanted: Tags): string | null {
-  const lost = Object.keys(wanted).find((key) => seen[key] === undefined);
-  if (lost !== undefined) return `tag ${lost} is lost`;
-  const changed = Object.keys(wanted).find((key) => seen[key] !== wanted[key]);
-  if (changed !== undefined) return `tag ${changed} reads back differently`;
-  const more = Object.keys(seen).find((key) => !(key in wanted));
-  return more === undefined ? null : `tag ${more} should be gone`;
-}
-
-async function seenElsewhere(stage: Stage, wanted: Tags, signal: AbortSignal): Promise<void> {
+async function seenElsewhere(stage: Stage, wanted: Tags): Promise<void> {
   const second = await stage.open();
   try {
-    const { tags } = await second.fleet.getMachine(stage.machineId(), callOf(signal));
+    const { tags } = await second.fleet.getMachine(stage.machineId, stage.call);
     assertTags(tags, wanted);
   } catch (error) {
     if (!isProviderError(error, 'not-found')) throw error;
@@ -78,18 +71,19 @@ async function seenElsewhere(stage: Stage, wanted: Tags, signal: AbortSignal): P
   }
 }
 
+const rebootWait = (stage: Stage) => ({ ...bootWait(stage), timeoutMs: stage.patience.rebootMs });
+
 const reboot: Step = {
   id: 'reboot',
   title: 'A reboot is done when the boot id has changed',
   needs: ['reboot'],
   destructive: 'existing',
   takes: ['booted'],
-  async run(stage, signal) {
-    const { fleet } = stage.opened();
+  async run(stage) {
     const begun = stage.clock.monotonic();
     for (const mode of ['graceful', 'force'] as const) {
-      await fleet.rebootMachine(stage.machineId(), mode, callOf(signal));
-      if (await bootIdChanges(stage, signal)) {
+      await stage.fleet.rebootMachine(stage.machineId, mode, stage.call);
+      if (await bootIdChanges(stage)) {
         return `${mode}, ${shown(stage.clock.monotonic() - begun)}`;
       }
     }
@@ -98,12 +92,11 @@ const reboot: Step = {
 };
 
 /** Waits for a boot; an accepted request proves nothing. False: there was none in time. */
-async function bootIdChanges(stage: Stage, signal: AbortSignal): Promise<boolean> {
-  const { found, patience } = stage;
-  const wait = { ...bootWait(stage, signal), timeoutMs: patience.rebootMs };
+async function bootIdChanges(stage: Stage): Promise<boolean> {
+  const { found } = stage;
   try {
-    found.bootId = await until('another boot id', wait, async () => {
-      const bootId = await tryBootId(stage, signal);
+    found.bootId = await stage.until('another boot id', rebootWait(stage), async () => {
+      const bootId = await tryBootId(stage);
       return bootId === found.bootId ? pending('the boot id is the same') : bootId;
     });
     return true;
@@ -119,32 +112,30 @@ const power: Step = {
   needs: ['power'],
   destructive: 'always',
   takes: ['booted'],
-  async run(stage, signal) {
-    const { fleet } = stage.opened();
-    const id = stage.machineId();
-    const wait = { ...bootWait(stage, signal), timeoutMs: stage.patience.rebootMs };
+  async run(stage) {
+    const { fleet, call, machineId: id } = stage;
     try {
-      await fleet.setPower(id, 'off', callOf(signal));
+      await fleet.setPower(id, 'off', call);
     } catch (error) {
       // The driver switches machines, and this one has no button.
       if (!isProviderError(error, 'not-implemented')) throw error;
       throw new StepSkipped(`not supported by this machine, and refused so: ${explain(error)}`);
     }
-    await until('the machine is off', wait, () => looksOff(stage, signal));
-    await fleet.setPower(id, 'on', callOf(signal));
-    must(await bootIdChanges(stage, signal), 'it was switched on, and the boot id never changed');
-    const { power: state } = await stage.refresh(signal);
+    await stage.until('the machine is off', rebootWait(stage), () => looksOff(stage));
+    await fleet.setPower(id, 'on', call);
+    must(await bootIdChanges(stage), 'it was switched on, and the boot id never changed');
+    const { power: state } = await stage.refresh();
     must(state !== 'off', 'it is up, and the provider still shows it as off');
   },
 };
 
-async function looksOff(stage: Stage, signal: AbortSignal): Promise<true | Pending> {
-  const session = await tryConnect(stage, signal);
+async function looksOff(stage: Stage): Promise<true | Pending> {
+  const session = await tryConnect(stage);
   if (!('pending' in session)) {
     session.close();
     return pending('SSH still answers');
   }
-  const { power: state } = stage.machine();
+  const { power: state } = stage.machine;
   return state === 'on' ? pending('the provider still shows it as on') : true;
 }
 
@@ -154,47 +145,37 @@ const reinstall: Step = {
   needs: ['reinstall'],
   destructive: 'always',
   takes: ['booted'],
-  async run(stage, signal) {
-    const { found } = stage;
-    const id = stage.machineId();
-    const before = { ...found, hash: (await stage.refresh(signal)).tags[SECRET_TAG] };
-    await stage.opened().fleet.reinstallMachine(id, callOf(signal));
-    const hostKey = await until('the new system', bootWait(stage, signal), () =>
-      tryNewSystem(stage, before.hostKey!, signal),
+  async run(stage) {
+    const { found, machineId: id } = stage;
+    const { hostKey, bootId } = found;
+    const { tags: before } = await stage.refresh();
+    await stage.fleet.reinstallMachine(id, stage.call);
+    found.hostKey = await stage.until('the new system', bootWait(stage), () =>
+      tryNewSystem(stage, hostKey!),
     );
-    const { tags, id: now } = stage.machine();
+    const { tags, id: now } = stage.machine;
     must(now === id, `the id changed from ${id} to ${now}`);
-    must(tags[SECRET_TAG] !== before.hash, 'the secret is the same as before');
-    found.hostKey = hostKey;
-    found.bootId = await until('the boot probe', bootWait(stage, signal), () =>
-      tryBootId(stage, signal),
-    );
-    must(found.bootId !== before.bootId, 'the boot id is the same as before');
+    must(tags[SECRET_TAG] !== before[SECRET_TAG], 'the secret is the same as before');
+    must(tags[WITNESS_TAG] === before[WITNESS_TAG], 'the machine lost its witness');
+    found.bootId = await stage.until('the boot probe', bootWait(stage), () => tryBootId(stage));
+    must(found.bootId !== bootId, 'the boot id is the same as before');
   },
 };
 
 /** The old system answers until it is gone, and the new one before it can prove itself. */
-async function tryNewSystem(
-  stage: Stage,
-  oldKey: string,
-  signal: AbortSignal,
-): Promise<string | Pending> {
-  const session = await tryConnect(stage, signal);
-  if ('pending' in session) return session;
-  try {
+const tryNewSystem = (stage: Stage, oldKey: string): Promise<string | Pending> =>
+  overSsh(tryConnect(stage), async (session) => {
     if (session.hostKey === oldKey) return pending('the host key is the same');
-    const provider = stage.opened().fleet;
-    const machine = stage.machine();
+    const { fleet: provider, machine, signal } = stage;
     const question = { provider, machine, session, policy: 'strict', pinned: null } as const;
-    await proveHostKey({ ...question, signal });
-    return session.hostKey;
-  } catch (error) {
-    if (isEarly(error) && !signal.aborted) return pending(explain(error));
-    if (error instanceof HostKeyRejected) throw new StepFailed('no proof', { cause: error });
-    throw error;
-  } finally {
-    session.close();
-  }
-}
+    try {
+      await proveHostKey({ ...question, signal });
+      return session.hostKey;
+    } catch (error) {
+      if (isEarly(error) && !signal.aborted) return pending(explain(error));
+      if (error instanceof HostKeyRejected) throw new StepFailed('no proof', { cause: error });
+      throw error;
+    }
+  });
 
 export const CHANGING: readonly Step[] = [roundTrip, reboot, power, reinstall];

@@ -13,11 +13,11 @@ import {
   isProviderError,
   RemoteFailure,
 } from '../../domain/errors.ts';
-import { assertOurs, callOf, type Stage } from '../stage.ts';
+import { mustReject } from '../requests.ts';
+import { assertOurs, type Stage } from '../stage.ts';
 import type { Step } from '../step.ts';
 import { must, StepFailed, StepSkipped } from '../verdict.ts';
-import { type Pending, pending, until } from '../waiting.ts';
-import { mustReject } from '../refusal.ts';
+import { type Pending, pending } from '../waiting.ts';
 
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 const NOTHING = new Uint8Array(0);
@@ -28,12 +28,10 @@ const existing: Step = {
   needs: [],
   takes: ['listed'],
   gives: 'machine',
-  async run(stage, signal) {
-    const { fleet, raw } = stage.opened();
-    if (raw.capabilities.create) throw new StepSkipped('the driver makes machines');
+  async run(stage) {
+    if (stage.raw.capabilities.create) throw new StepSkipped('the driver makes machines');
     const { reservation, plan } = stage.wishes;
-    const { machines } = await fleet.listMachines(callOf(signal));
-    const [machine] = machines.filter(
+    const machine = (await stage.list()).find(
       ({ id, reservationId, plan: its }) =>
         id !== null &&
         (reservation === null || [id, reservationId].includes(reservation)) &&
@@ -42,7 +40,7 @@ const existing: Step = {
     if (machine === undefined) throw new StepSkipped('the inventory has no such machine');
     assertOurs(machine);
     stage.found.machine = machine;
-    const { id } = await stage.refresh(signal);
+    const { id } = await stage.refresh();
     must(id === machine.id, `asked for machine ${machine.id}, the driver answered with ${id}`);
     return `${machine.id}`;
   },
@@ -53,12 +51,10 @@ const ssh: Step = {
   title: 'SSH answers and lets our key in',
   needs: [],
   takes: ['machine'],
-  async run(stage, signal) {
-    const session = await until('SSH answers', bootWait(stage, signal), () =>
-      tryConnect(stage, signal),
-    );
+  async run(stage) {
+    const session = await stage.until('SSH answers', bootWait(stage), () => tryConnect(stage));
     session.close();
-    const { address, remoteUser } = stage.machine();
+    const { address, remoteUser } = stage.machine;
     return `${remoteUser} at ${address}`;
   },
 };
@@ -69,14 +65,12 @@ const hostKey: Step = {
   needs: [],
   takes: ['machine'],
   gives: 'trusted',
-  async run(stage, signal) {
-    const { found } = stage;
-    const { evidence, session } = await until('proof', bootWait(stage, signal), () =>
-      tryProof(stage, signal),
-    );
+  async run(stage) {
+    const proved = await stage.until('proof', bootWait(stage), () => tryProof(stage));
+    const { evidence, session } = proved;
     try {
-      found.hostKey = session.hostKey;
-      await checkVerifier(stage, { evidence, session }, signal);
+      stage.found.hostKey = session.hostKey;
+      await checkVerifier(stage, proved);
     } finally {
       session.close();
     }
@@ -93,52 +87,43 @@ const SHOWN: Readonly<Record<HostKeyEvidence, string>> = {
   insecure: 'nothing proves it; the policy accepts anything',
 };
 
+interface Proved {
+  readonly evidence: HostKeyEvidence;
+  readonly session: ShellSession;
+}
+
 /**
  * What the driver says of its means must be so. It may lack them for a machine that it did not make:
  * an inventory does not know every key.
  */
-async function checkVerifier(
-  stage: Stage,
-  { evidence, session }: Proved,
-  signal: AbortSignal,
-): Promise<void> {
-  const { raw } = stage.opened();
-  const machine = stage.machine();
-  const verify = (what: string, bytes: Buffer) =>
-    stage.raw(what, signal, (options) =>
+async function checkVerifier(stage: Stage, { evidence, session }: Proved): Promise<void> {
+  const { raw, machine } = stage;
+  const verify = (bytes: Buffer) =>
+    stage.ask('VerifyHostKey', (options) =>
       raw.verifyHostKey(machine, bytes, options, unprovedSession(session)),
     );
   const right = Buffer.from(session.hostKey, 'base64');
   const { hostKey: isAble, create } = raw.capabilities;
   const isKnown = evidence === 'provider' || evidence === 'inventory';
   if (!isAble || !(create || isKnown)) {
-    await mustReject('verifyHostKey', ['not-implemented'], () => verify('VerifyHostKey', right));
+    await mustReject('verifyHostKey', ['not-implemented'], () => verify(right));
     return;
   }
-  await verify('VerifyHostKey', right);
+  await verify(right);
   const wrong = Buffer.from(right);
   wrong[wrong.length - 1]! ^= 1;
-  await mustReject('verifyHostKey of a wrong key', ['conflict'], () =>
-    verify('VerifyHostKey', wrong),
-  );
-}
-
-interface Proved {
-  readonly evidence: HostKeyEvidence;
-  readonly session: ShellSession;
+  await mustReject('verifyHostKey of a wrong key', ['conflict'], () => verify(wrong));
 }
 
 /** Of a machine that the test made, a proof is demanded whatever the policy. */
-async function tryProof(stage: Stage, signal: AbortSignal): Promise<Proved | Pending> {
-  const session = await tryConnect(stage, signal);
+async function tryProof(stage: Stage): Promise<Proved | Pending> {
+  const session = await tryConnect(stage);
   if ('pending' in session) return session;
-  const { fleet, raw } = stage.opened();
-  const { create } = raw.capabilities;
+  const { fleet: provider, machine, signal, found } = stage;
+  const { create } = stage.raw.capabilities;
   const policy = create ? 'strict' : stage.ssh.policy;
-  const pinned = stage.found.hostKey;
-  const machine = stage.machine();
   try {
-    const question = { provider: fleet, machine, session, policy, pinned, signal };
+    const question = { provider, machine, session, policy, pinned: found.hostKey, signal };
     return { session, evidence: await proveHostKey(question) };
   } catch (error) {
     // A driver that runs commands there may have been broken off, too.
@@ -152,20 +137,17 @@ async function tryProof(stage: Stage, signal: AbortSignal): Promise<Proved | Pen
 }
 
 /** Looks the machine up and connects to where it is now. */
-export async function tryConnect(
-  stage: Stage,
-  signal: AbortSignal,
-): Promise<ShellSession | Pending> {
-  const machine = await stage.refresh(signal);
+export async function tryConnect(stage: Stage): Promise<ShellSession | Pending> {
+  const machine = await stage.refresh();
   if (machine.failed) throw new StepFailed('the provider says that the machine failed');
   if (machine.address === null) return pending('it has no address yet');
   const { host, port } = parseAddress(machine.address, stage.ssh.port);
   try {
     const { remoteUser: username, hostKey = null, sshPassword: password } = machine;
     const target = { host, port, username, hostKey, ...(password && { password }) };
-    return await stage.shell.connect(target, signal);
+    return await stage.shell.connect(target, stage.signal);
   } catch (error) {
-    if (signal.aborted || !isPassing(error)) throw error;
+    if (stage.signal.aborted || !isPassing(error)) throw error;
     return pending(explain(error));
   }
 }
@@ -180,8 +162,24 @@ const isPassing = (error: unknown): boolean =>
 export const isEarly = (error: unknown): boolean =>
   error instanceof RemoteFailure || isPassing(error);
 
-export const bootWait = ({ patience, wait }: Stage, signal: AbortSignal) =>
-  wait({ signal, timeoutMs: patience.bootMs, intervalMs: patience.probeMs });
+export const bootWait = ({ patience }: Stage) => ({
+  timeoutMs: patience.bootMs,
+  intervalMs: patience.probeMs,
+});
+
+/** Works in a session, if there is one, and closes it. */
+export async function overSsh<T>(
+  connecting: Promise<ShellSession | Pending>,
+  work: (session: ShellSession) => Promise<T>,
+): Promise<T | Pending> {
+  const session = await connecting;
+  if ('pending' in session) return session;
+  try {
+    return await work(session);
+  } finally {
+    session.close();
+  }
+}
 
 const boot: Step = {
   id: 'boot',
@@ -189,32 +187,28 @@ const boot: Step = {
   needs: [],
   takes: ['trusted'],
   gives: 'booted',
-  async run(stage, signal) {
-    const bootId = await until('the boot probe', bootWait(stage, signal), () =>
-      tryBootId(stage, signal),
+  async run(stage) {
+    stage.found.bootId = await stage.until('the boot probe', bootWait(stage), () =>
+      tryBootId(stage),
     );
-    stage.found.bootId = bootId;
   },
 };
 
 /** Connects anew, to the host that proved itself and no other, and reads its boot id. */
-export async function tryBootId(stage: Stage, signal: AbortSignal): Promise<string | Pending> {
-  const session = await tryTrusted(stage, signal);
-  if ('pending' in session) return session;
-  try {
-    const { stdout } = await session.execute(['cat', BOOT_ID], NOTHING, signal);
-    const bootId = stdout.toString('utf8').trim();
-    return bootId === '' ? pending('it has no boot id') : bootId;
-  } catch (error) {
-    if (signal.aborted || !(error instanceof FleetError)) throw error;
-    return pending(explain(error));
-  } finally {
-    session.close();
-  }
-}
+export const tryBootId = (stage: Stage): Promise<string | Pending> =>
+  overSsh(tryTrusted(stage), async (session) => {
+    try {
+      const { stdout } = await session.execute(['cat', BOOT_ID], NOTHING, stage.signal);
+      const bootId = stdout.toString('utf8').trim();
+      return bootId === '' ? pending('it has no boot id') : bootId;
+    } catch (error) {
+      if (stage.signal.aborted || !(error instanceof FleetError)) throw error;
+      return pending(explain(error));
+    }
+  });
 
-async function tryTrusted(stage: Stage, signal: AbortSignal): Promise<ShellSession | Pending> {
-  const session = await tryConnect(stage, signal);
+async function tryTrusted(stage: Stage): Promise<ShellSession | Pending> {
+  const session = await tryConnect(stage);
   if ('pending' in session || session.hostKey === stage.found.hostKey) return session;
   session.close();
   throw new StepFailed('the host key changed, and nothing was installed anew');
@@ -225,14 +219,12 @@ const command: Step = {
   title: 'The command that was asked for succeeds',
   needs: [],
   takes: ['booted'],
-  async run(stage, signal) {
+  async run(stage) {
     const text = stage.wishes.command;
     if (text === null) throw new StepSkipped('no --command was given');
-    const session = await until('SSH answers', bootWait(stage, signal), () =>
-      tryTrusted(stage, signal),
-    );
+    const session = await stage.until('SSH answers', bootWait(stage), () => tryTrusted(stage));
     try {
-      const { stdout } = await session.execute(argvOf(text), NOTHING, signal);
+      const { stdout } = await session.execute(argvOf(text), NOTHING, stage.signal);
       return stdout.toString('utf8').trim().split('\n')[0] ?? '';
     } finally {
       session.close();
@@ -253,11 +245,12 @@ const pause: Step = {
   title: 'The tester may look at the machine',
   needs: [],
   takes: ['booted'],
-  async run(stage, signal) {
-    const { host, port } = parseAddress(stage.machine().address ?? '', stage.ssh.port);
-    const line = `ssh -p ${port} ${stage.machine().remoteUser}@${host}`;
-    if (stage.wishes.pause === null) throw new StepSkipped(`no --pause was given; ${line}`);
-    await stage.wishes.pause(line, signal);
+  async run(stage) {
+    const { machine, wishes } = stage;
+    const { host, port } = parseAddress(machine.address ?? '', stage.ssh.port);
+    const line = `ssh -p ${port} ${machine.remoteUser}@${host}`;
+    if (wishes.pause === null) throw new StepSkipped(`no --pause was given; ${line}`);
+    await wishes.pause(line, stage.signal);
     return line;
   },
 };

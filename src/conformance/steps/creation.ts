@@ -1,5 +1,4 @@
-import type { CallOptions } from '../../adapters/provider/port.ts';
-import { codeOf, isProviderError } from '../../domain/errors.ts';
+import { codeOf, isProviderError, ProviderError } from '../../domain/errors.ts';
 import type { Witness } from '../../domain/ids.ts';
 import type { ProviderMachine } from '../../domain/machine.ts';
 import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
@@ -11,13 +10,12 @@ import {
   WITNESS_TAG,
   witnessOf,
 } from '../../domain/provisioning/provider-tags.ts';
-import { lookBefore, straysOf, toldStrays } from '../strays.ts';
-import { hostnameOf, requestOf } from '../request.ts';
-import { assertOurs, callOf, type Stage } from '../stage.ts';
+import { assertNoStrays, lookBefore } from '../presence.ts';
+import { createRaw, hostnameOf, mustReject, requestOf, slotIdOf } from '../requests.ts';
+import { assertOurs, type Stage } from '../stage.ts';
 import type { Step } from '../step.ts';
 import { must, StepFailed } from '../verdict.ts';
-import { pending, until } from '../waiting.ts';
-import { mustReject } from '../refusal.ts';
+import { pending } from '../waiting.ts';
 
 /** Its announcement is what a crash is survived by: without it nothing may be made. */
 const unannounced: Step = {
@@ -25,10 +23,9 @@ const unannounced: Step = {
   title: 'A creation that may not be announced makes nothing',
   needs: ['create'],
   takes: ['listed'],
-  async run(stage, signal) {
-    await lookBefore(stage, signal);
-    const unused = await findUnused(stage, signal);
-    const { raw } = stage.opened();
+  async run(stage) {
+    await lookBefore(stage);
+    const unused = await findUnused(stage);
     const mark = stage.newWitness();
     let attempts = 0;
     const barred = async () => {
@@ -36,16 +33,14 @@ const unannounced: Step = {
       throw new Error('this creation may not go on');
     };
     const order = { ...requestOf(stage, unused, mark), onAttempt: barred };
-    const answer = await stage
-      .raw('Create', signal, (options) => raw.createMachine(order, options), mark)
-      .then(
-        (machine) => ({ id: machine?.id }),
-        () => null,
-      );
-    signal.throwIfAborted();
+    const answer = await createRaw(stage, order, mark).then(
+      (machine) => ({ id: machine?.id }),
+      () => null,
+    );
+    stage.signal.throwIfAborted();
     must(answer === null, `onAttempt rejected, and machine ${answer?.id} was made all the same`);
     must(attempts > 0, 'onAttempt was not called, and the creation failed');
-    await assertNoStrays(stage, signal);
+    await assertNoMore(stage);
   },
 };
 
@@ -55,14 +50,14 @@ const create: Step = {
   needs: ['create'],
   takes: ['listed'],
   gives: 'machine',
-  async run(stage, signal) {
+  async run(stage) {
     const { found } = stage;
-    await lookBefore(stage, signal);
-    const unused = await findUnused(stage, signal);
+    await lookBefore(stage);
+    const unused = await findUnused(stage);
     const mark = stage.newWitness();
     found.unused = unused;
     found.witness = mark;
-    const { machine, attempts } = await orderMachine(stage, unused, mark, signal);
+    const { machine, attempts } = await orderMachine(stage, unused, mark);
     assertOurs(machine);
     must(
       machine.reservationId === unused.reservationId,
@@ -75,39 +70,32 @@ const create: Step = {
   },
 };
 
-async function orderMachine(
-  stage: Stage,
-  unused: ProviderMachine,
-  mark: Witness,
-  signal: AbortSignal,
-) {
-  const { fleet } = stage.opened();
+async function orderMachine(stage: Stage, unused: ProviderMachine, mark: Witness) {
   let attempts = 0;
   const onAttempt = async () => void (attempts += 1);
   const order = { unused, witness: mark, hostname: hostnameOf(stage, unused), onAttempt };
   try {
-    const machine = await fleet.createMachine(order, callOf(signal));
+    const machine = await stage.fleet.createMachine(order, stage.call);
     must(machine.id !== null, 'the machine has no id');
     return { machine, attempts };
   } catch (error) {
-    const came = await lateComer(stage, mark, error, signal);
+    const came = await lateComer(stage, mark, error);
     throw new StepFailed(`create: ${codeOf(error)}, and ${came}`, { cause: error });
   }
 }
 
 /** A creation that failed may have worked: its machine is waited for, where that can be. */
-async function lateComer(stage: Stage, mark: Witness, failure: unknown, signal: AbortSignal) {
+async function lateComer(stage: Stage, mark: Witness, failure: unknown) {
   const { patience, ledger } = stage;
   const booked = ledger.creations.filter(({ witness: its }) => its === mark);
   const answer = booked.find(({ id }) => id !== null);
   if (answer) return `machine ${answer.id} came of it: the driver answered with it`;
   const mayBe =
     facetsOf(failure).outcome === 'unknown' || booked.some(({ state }) => state === 'unknown');
-  const timeoutMs = mayBe ? patience.bootMs : 0;
-  const wait = stage.wait({ signal, timeoutMs, intervalMs: patience.syncMs });
+  const limits = { timeoutMs: mayBe ? patience.bootMs : 0, intervalMs: patience.syncMs };
   try {
-    const id = await until('the machine shows up', wait, async () => {
-      const marked = await withWitness(stage, mark, signal);
+    const id = await stage.until('the machine shows up', limits, async () => {
+      const marked = await withWitness(stage, mark);
       return marked[0]?.id ?? pending('it is not listed');
     });
     return `machine ${id} came of it`;
@@ -117,46 +105,40 @@ async function lateComer(stage: Stage, mark: Witness, failure: unknown, signal: 
   }
 }
 
-async function findUnused(stage: Stage, signal: AbortSignal): Promise<ProviderMachine> {
+async function findUnused(stage: Stage): Promise<ProviderMachine> {
   const { plan, reservation } = stage.wishes;
-  const { machines } = await stage.opened().fleet.listMachines(callOf(signal));
-  const free = machines.filter(({ availability }) => availability === 'KnownUnused');
-  const fitting = free.filter(
+  const first = (await stage.list()).find(
     (entry) =>
+      entry.availability === 'KnownUnused' &&
       (plan === null || entry.plan === plan) &&
       (reservation === null || [entry.reservationId, entry.id].includes(reservation)),
   );
   const wish = [plan && `of plan ${plan}`, reservation && `named ${reservation}`].filter(Boolean);
-  const [first] = fitting;
   must(first !== undefined, `there is no free capacity ${wish.join(' ')}`.trimEnd());
   return first;
 }
 
-async function withWitness(stage: Stage, mark: Witness, signal: AbortSignal) {
-  const { machines } = await stage.opened().fleet.listMachines(callOf(signal));
-  return machines.filter(
+const withWitness = async (stage: Stage, mark: Witness): Promise<readonly ProviderMachine[]> =>
+  (await stage.list()).filter(
     (machine) => machine.availability !== 'KnownUnused' && witnessOf(machine) === mark,
   );
-}
 
 const listed: Step = {
   id: 'listed',
   title: 'The new machine is in the next listing, and found by its id',
   needs: ['create'],
   takes: ['machine'],
-  async run(stage, signal) {
-    const { patience } = stage;
-    const { fleet } = stage.opened();
-    const { consistentList } = fleet.capabilities;
-    const timeoutMs = consistentList ? 0 : patience.bootMs;
-    const wait = stage.wait({ signal, timeoutMs, intervalMs: patience.syncMs });
-    const entry = await until('the machine in a listing', wait, async () => {
-      const { machines } = await fleet.listMachines(callOf(signal));
-      return machines.find(({ id }) => id === stage.machineId()) ?? pending('it is not listed');
+  async run(stage) {
+    const { patience, fleet, machineId } = stage;
+    const timeoutMs = fleet.capabilities.consistentList ? 0 : patience.bootMs;
+    const limits = { timeoutMs, intervalMs: patience.syncMs };
+    const entry = await stage.until('the machine in a listing', limits, async () => {
+      const machines = await stage.list();
+      return machines.find(({ id }) => id === machineId) ?? pending('it is not listed');
     });
     assertOurs(entry);
     must(entry.availability !== 'KnownUnused', 'it is listed as free capacity');
-    const { id, reservationId } = await stage.refresh(signal);
+    const { id, reservationId } = await stage.refresh();
     must(id === entry.id, `asked for machine ${entry.id}, the driver answered with ${id}`);
     must(reservationId === entry.reservationId, 'listed and found on different slots');
   },
@@ -167,9 +149,9 @@ const tags: Step = {
   title: 'Every tag that was asked for reads back',
   needs: ['create'],
   takes: ['machine'],
-  async run(stage, signal) {
+  async run(stage) {
     const { subject, found } = stage;
-    const machine = await stage.refresh(signal);
+    const machine = await stage.refresh();
     const wanted = {
       ...subject.sharedTags,
       [SET_ID_TAG]: subject.setId,
@@ -179,49 +161,54 @@ const tags: Step = {
     assertTags(machine.tags, wanted);
     const hash = machine.tags[SECRET_TAG] ?? '';
     must(/^[0-9a-f]{64}$/.test(hash), `${SECRET_TAG} is not the hash that was given`);
-    const [marked] = await withWitness(stage, found.witness!, signal);
+    const [marked] = await withWitness(stage, found.witness!);
     must(marked !== undefined, 'the listing has no machine with the witness');
     assertTags(marked.tags, { ...wanted, [SECRET_TAG]: hash });
     return `${Object.keys(wanted).length + 1} tags`;
   },
 };
 
-/** @throws {StepFailed} one of them is missing or different. Others may be there too. */
-export function assertTags(seen: Tags, wanted: Tags): void {
+/** What is missing or different; null: nothing. Other tags may be there too. */
+export function tagFault(seen: Tags, wanted: Tags): string | null {
   for (const [key, value] of Object.entries(wanted)) {
-    const found = seen[key];
-    must(found !== undefined, `tag ${key} is lost`);
+    if (seen[key] === undefined) return `tag ${key} is lost`;
     // What a tag holds may be a secret's trace: only that it differs is said.
-    must(found === value, `tag ${key} reads back differently`);
+    if (seen[key] !== value) return `tag ${key} reads back differently`;
   }
+  return null;
 }
 
-/** A second machine may be anywhere, and carry no mark of ours. */
-async function assertNoStrays(stage: Stage, signal: AbortSignal): Promise<void> {
-  const strays = await straysOf(stage, signal, new Set([stage.found.machine?.id ?? '']));
-  must(strays.length === 0, `more machines came than were asked for: ${toldStrays(strays)}`);
+/** @throws {StepFailed} one of them is missing or different. */
+export function assertTags(seen: Tags, wanted: Tags): void {
+  const fault = tagFault(seen, wanted);
+  if (fault !== null) throw new StepFailed(fault);
 }
+
+const assertNoMore = (stage: Stage): Promise<void> =>
+  assertNoStrays(
+    stage,
+    new Set([stage.found.machine?.id ?? '']),
+    'more machines came than were asked for: ',
+  );
 
 const idempotent: Step = {
   id: 'idempotent',
   title: 'The same creation again answers with the same machine',
   needs: ['create'],
   takes: ['machine'],
-  async run(stage, signal) {
-    const { found } = stage;
-    const unused = found.unused!;
-    const mark = found.witness!;
-    const { fleet } = stage.opened();
+  async run(stage) {
+    const unused = stage.found.unused!;
+    const mark = stage.found.witness!;
     for (const resumed of [false, true]) {
       const order = { unused, witness: mark, hostname: hostnameOf(stage, unused), resumed };
-      const { id } = await fleet.createMachine(order, callOf(signal));
-      must(id === stage.machineId(), `a second machine was made: ${id}`);
+      const { id } = await stage.fleet.createMachine(order, stage.call);
+      must(id === stage.machineId, `a second machine was made: ${id}`);
     }
-    const marked = await withWitness(stage, mark, signal);
+    const marked = await withWitness(stage, mark);
     must(marked.length === 1, `${marked.length} machines carry the same witness`);
-    await assertNoStrays(stage, signal);
-    const before = stage.machine().tags[SECRET_TAG];
-    const { tags: now } = await stage.refresh(signal);
+    await assertNoMore(stage);
+    const before = stage.machine.tags[SECRET_TAG];
+    const { tags: now } = await stage.refresh();
     must(now[SECRET_TAG] === before, 'the machine lost the hash of the secret that it was given');
   },
 };
@@ -231,15 +218,14 @@ const witness: Step = {
   title: 'The machine is found by its witness, and by no other',
   needs: ['create'],
   takes: ['machine'],
-  async run(stage, signal) {
-    const { fleet } = stage.opened();
-    const { found } = stage;
-    const slotId = found.unused!.reservationId ?? found.unused!.id!;
-    const mine = await fleet.findByWitness(found.witness!, slotId, callOf(signal));
-    must(mine?.id === stage.machineId(), `its own witness leads to ${mine?.id ?? 'nothing'}`);
+  async run(stage) {
+    const { found, fleet, call } = stage;
+    const slotId = slotIdOf(found.unused!);
+    const mine = await fleet.findByWitness(found.witness!, slotId, call);
+    must(mine?.id === stage.machineId, `its own witness leads to ${mine?.id ?? 'nothing'}`);
     // That another's device is on the slot may be told as the race that was lost.
     const other = await fleet
-      .findByWitness(stage.newWitness(), slotId, callOf(signal))
+      .findByWitness(stage.newWitness(), slotId, call)
       .catch((error: unknown) => {
         if (isProviderError(error, 'race-lost')) return null;
         throw error;
@@ -253,9 +239,9 @@ const sweep: Step = {
   title: 'Looking for leftovers removes nothing',
   needs: ['create'],
   takes: ['machine'],
-  async run(stage, signal) {
-    const { removed } = await stage.opened().fleet.sweep({ ...callOf(signal), dryRun: true });
-    await stage.refresh(signal);
+  async run(stage) {
+    const { removed } = await stage.fleet.sweep({ ...stage.call, dryRun: true });
+    await stage.refresh();
     return removed.length === 0 ? '' : `would remove ${removed.length} leftovers`;
   },
 };
@@ -265,41 +251,36 @@ const rival: Step = {
   title: 'Capacity that is taken, or that is none, cannot be had',
   needs: ['create'],
   takes: ['machine'],
-  async run(stage, signal) {
-    const { raw } = stage.opened();
-    const before = await countOurs(stage, signal);
+  async run(stage) {
+    const before = await countOurs(stage);
     const unused = stage.found.unused!;
     const attempt = (from: ProviderMachine) => {
       const mark = stage.newWitness();
-      const ask = (options: CallOptions) =>
-        raw.createMachine(requestOf(stage, from, mark), options);
-      return stage.raw('Create', signal, ask, mark);
+      return createRaw(stage, requestOf(stage, from, mark), mark);
     };
     await mustLose(() => attempt(unused));
     const nowhere = { ...unused, id: null, reservationId: null };
     await mustReject('create on nothing', ['invalid'], () => attempt(nowhere));
-    const after = await countOurs(stage, signal);
+    const after = await countOurs(stage);
     must(after === before, `${after - before} machines were made all the same`);
-    await assertNoStrays(stage, signal);
+    await assertNoMore(stage);
   },
 };
 
 /** Where there is room for only one machine, the quota may speak first. */
-async function mustLose(call: () => Promise<unknown>): Promise<void> {
-  try {
-    await call();
-  } catch (error) {
-    const { quota, capacity } = facetsOf(error);
-    if (isProviderError(error, 'race-lost') || quota || capacity !== null) return;
-    throw new StepFailed(`create on a taken slot: ${codeOf(error)} instead of race-lost`, {
-      cause: error,
-    });
-  }
-  throw new StepFailed('create on a taken slot: succeeded instead of race-lost');
-}
+const mustLose = (call: () => Promise<unknown>): Promise<void> =>
+  mustReject('create on a taken slot', ['race-lost'], async () => {
+    try {
+      await call();
+    } catch (error) {
+      const { quota, capacity } = facetsOf(error);
+      if (!quota && capacity === null) throw error;
+      throw new ProviderError('race-lost', 'there is no room for it', { cause: error });
+    }
+  });
 
-async function countOurs(stage: Stage, signal: AbortSignal): Promise<number> {
-  const { machines } = await stage.opened().fleet.listMachines(callOf(signal));
+async function countOurs(stage: Stage): Promise<number> {
+  const machines = await stage.list();
   return machines.filter(
     ({ availability, ownership }) => availability !== 'KnownUnused' && ownership === 'ours',
   ).length;

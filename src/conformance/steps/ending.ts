@@ -1,13 +1,12 @@
-import type { CallOptions, Provider } from '../../adapters/provider/port.ts';
+import type { Provider } from '../../adapters/provider/port.ts';
 import { isProviderError } from '../../domain/errors.ts';
-import { destroyUntilGone } from '../destroying.ts';
-import { mustReject, UNKNOWN_ID } from '../refusal.ts';
-import { requestOf } from '../request.ts';
-import { callOf, type Stage } from '../stage.ts';
+import { namesOf } from '../ledger.ts';
+import { assertNoStrays, destroyUntilGone } from '../presence.ts';
+import { callsOn, createRaw, mustReject, requestOf, slotIdOf } from '../requests.ts';
+import type { Stage } from '../stage.ts';
 import type { Step } from '../step.ts';
-import { StepFailed } from '../verdict.ts';
-import { claimed, unclaimed } from './claims.ts';
-import { pending, until, within } from '../waiting.ts';
+import { must, StepFailed, StepSkipped } from '../verdict.ts';
+import { pending, within } from '../waiting.ts';
 
 const destroy: Step = {
   id: 'destroy',
@@ -15,13 +14,12 @@ const destroy: Step = {
   needs: ['create', 'deprovision'],
   takes: ['machine'],
   gives: 'gone',
-  async run(stage, signal) {
-    const { destroyMs: timeoutMs } = stage.patience;
-    const { fleet } = stage.opened();
-    const id = stage.machineId();
-    await fleet.deprovisionMachine(id, callOf(signal));
-    await stage.destroyPastTheCore(id, signal);
-    const calls = await destroyUntilGone(stage, id, { signal, timeoutMs, asked: true });
+  async run(stage) {
+    const { machineId: id, patience } = stage;
+    await stage.fleet.deprovisionMachine(id, stage.call);
+    await stage.destroyPastTheCore(id);
+    const bound = { timeoutMs: patience.destroyMs, asked: true };
+    const calls = await destroyUntilGone(stage, id, bound);
     return calls === 0 ? 'asked twice at once' : `asked ${calls} times more`;
   },
 };
@@ -31,17 +29,22 @@ const destroyAgain: Step = {
   title: 'Destroying it again succeeds, and nothing else does',
   needs: ['create', 'deprovision'],
   takes: ['gone'],
-  async run(stage, signal) {
-    const { raw } = stage.opened();
-    const id = stage.machineId();
-    await stage.destroyPastTheCore(id, signal);
-    const { tags } = stage.machine();
+  async run(stage) {
+    const { raw, machineId: id } = stage;
+    await stage.destroyPastTheCore(id);
+    const { tags } = stage.machine;
     if (!raw.capabilities.tags) return;
     await mustReject('setTags on a machine that is gone', ['not-found'], () =>
-      stage.raw('SetTags', signal, (options) => raw.setTags(id, tags, options)),
+      stage.ask('SetTags', (options) => raw.setTags(id, tags, options)),
     );
   },
 };
+
+/** What becomes of a machine's slot may take as long as its end. */
+const slotWait = ({ patience }: Stage) => ({
+  timeoutMs: patience.destroyMs,
+  intervalMs: patience.probeMs,
+});
 
 const reusable: Step = {
   id: 'reusable',
@@ -49,34 +52,77 @@ const reusable: Step = {
   needs: ['create', 'deprovision'],
   takes: ['gone'],
   gives: 'free',
-  async run(stage, signal) {
-    const { patience, found } = stage;
-    const { reservationId, id } = found.unused!;
-    const slotId = reservationId ?? id!;
-    const wait = stage.wait({
-      signal,
-      timeoutMs: patience.destroyMs,
-      intervalMs: patience.probeMs,
-    });
-    await until(`slot ${slotId} is reusable`, wait, async () =>
-      (await stage.opened().fleet.isReusable(slotId, callOf(signal))) ? true : pending('it is not'),
+  async run(stage) {
+    const { found, fleet, call } = stage;
+    const slotId = slotIdOf(found.unused!);
+    await stage.until(`slot ${slotId} is reusable`, slotWait(stage), async () =>
+      (await fleet.isReusable(slotId, call)) ? true : pending('it is not'),
     );
     found.isFree = true;
   },
 };
+
+/** A claim that stays keeps its slot from everybody, and the next one who asks for it. */
+const unclaimed: Step = {
+  id: 'claims-dropped',
+  title: 'Nothing is kept on record of a machine that is gone',
+  needs: ['create', 'deprovision'],
+  takes: ['gone'],
+  async run(stage) {
+    requireClaims(stage);
+    const { subject, found, ledger, call } = stage;
+    const names = ledger.creations.flatMap(namesOf);
+    await stage.until('nothing is kept', slotWait(stage), async () => {
+      const left = await subject.claims(names, stage.signal);
+      if (left.length === 0) return true;
+      // Some free a slot bit by bit, as often as they are asked how far it is.
+      await stage.fleet.isReusable(slotIdOf(found.unused!), call);
+      return pending(`still on record: ${left.join(', ')}`);
+    });
+  },
+};
+
+/** Whoever dies in the middle of a creation is found again by its claim: so that comes first. */
+const claimed: Step = {
+  id: 'claims',
+  title: 'A machine of which nothing can be put on record is not made',
+  needs: ['create', 'deprovision'],
+  takes: ['free'],
+  async run(stage) {
+    requireClaims(stage);
+    const { found } = stage;
+    const mark = stage.newWitness();
+    const order = requestOf(stage, found.unused!, mark);
+    const made = await stage.subject.withoutRecords(() =>
+      createRaw(stage, order, mark).then(
+        (machine) => machine?.id ?? 'without an id',
+        () => null,
+      ),
+    );
+    stage.signal.throwIfAborted();
+    const what = 'nothing could be put on record, and ';
+    must(made === null, `${what}machine ${made} was made all the same`);
+    await assertNoStrays(stage, found.goneIds, what);
+  },
+};
+
+function requireClaims({ ledger }: Stage): void {
+  if (ledger.creations.some(({ claims }) => claims.length > 0)) return;
+  throw new StepSkipped('the driver keeps nothing of its machines on record');
+}
 
 const stop: Step = {
   id: 'stop',
   title: 'A stopped driver ends what is under way and refuses what comes later',
   needs: [],
   takes: ['opened'],
-  async run(stage, signal) {
+  async run(stage) {
     const { raw } = await stage.open();
     const isCreation = stage.found.isFree;
     try {
-      await (isCreation ? stopCreation : stopListing)(stage, raw, signal);
+      await (isCreation ? stopCreation : stopListing)(stage, raw);
       await stopInTime(stage, raw);
-      await refusesAll(stage, raw, signal);
+      await refusesAll(stage, raw);
     } catch (error) {
       await Promise.allSettled([stopInTime(stage, raw)]);
       throw error;
@@ -85,13 +131,13 @@ const stop: Step = {
   },
 };
 
-async function stopListing(stage: Stage, raw: Provider, signal: AbortSignal): Promise<void> {
-  const listing = mustEnd(stage.raw('List', signal, (options) => raw.listMachines({}, options)));
+async function stopListing(stage: Stage, raw: Provider): Promise<void> {
+  const listing = mustEnd(stage.ask('List', (options) => raw.listMachines({}, options)));
   await Promise.all([stopInTime(stage, raw), inTime(stage, 'a listing', () => listing)]);
 }
 
 /** A creation that is stopped just before its request leaves must not make a machine. */
-async function stopCreation(stage: Stage, raw: Provider, signal: AbortSignal): Promise<void> {
+async function stopCreation(stage: Stage, raw: Provider): Promise<void> {
   const mark = stage.newWitness();
   const told = Promise.withResolvers<void>();
   let stopping: Promise<void> | undefined;
@@ -102,9 +148,9 @@ async function stopCreation(stage: Stage, raw: Provider, signal: AbortSignal): P
     onAttempt: async () => void tell().then(told.resolve, told.reject),
   };
   const leave = new AbortController();
-  const ends = AbortSignal.any([signal, leave.signal]);
+  const { ask } = stage.at(AbortSignal.any([stage.signal, leave.signal]));
   const creation = mustEnd(
-    stage.raw('Create', ends, (o) => raw.createMachine(order, o), mark),
+    ask('Create', (options) => raw.createMachine(order, options), mark),
     () => {
       throw new StepFailed('a creation that was stopped before its request made a machine');
     },
@@ -121,11 +167,8 @@ async function stopCreation(stage: Stage, raw: Provider, signal: AbortSignal): P
   }
 }
 
-const inTime = <T>(stage: Stage, what: string, work: () => Promise<T>): Promise<T> => {
-  const { clock, patience } = stage;
-  const signal = new AbortController().signal;
-  return within(what, { clock, signal, timeoutMs: patience.stopMs }, work);
-};
+const inTime = <T>({ clock, patience }: Stage, what: string, work: () => Promise<T>): Promise<T> =>
+  within(what, { clock, signal: new AbortController().signal, timeoutMs: patience.stopMs }, work);
 const stopInTime = (stage: Stage, raw: Provider) => inTime(stage, 'stop', () => raw.stop());
 
 /** What was under way may have succeeded; if not, it must say that it was stopped. */
@@ -143,22 +186,14 @@ async function mustEnd<T>(
   onSuccess(result);
 }
 
-async function refusesAll(stage: Stage, raw: Provider, signal: AbortSignal): Promise<void> {
-  const { capabilities } = raw;
-  const calls: [string, (options: CallOptions) => Promise<unknown>][] = [
-    ['list', (o) => raw.listMachines({}, o)],
-    ['get', (o) => raw.getMachine(UNKNOWN_ID, o)],
-  ];
-  if (capabilities.tags) calls.push(['setTags', (o) => raw.setTags(UNKNOWN_ID, {}, o)]);
-  if (capabilities.reboot) {
-    calls.push(['reboot', (o) => raw.rebootMachine(UNKNOWN_ID, 'graceful', o)]);
-  }
-  if (capabilities.deprovision) {
-    calls.push(['destroy', (o) => raw.deprovisionMachine(UNKNOWN_ID, o)]);
-  }
-  for (const [what, call] of calls) {
+async function refusesAll(stage: Stage, raw: Provider): Promise<void> {
+  const calls = {
+    list: (options: Parameters<Provider['listMachines']>[1]) => raw.listMachines({}, options),
+    ...callsOn(raw),
+  };
+  for (const [what, call] of Object.entries(calls)) {
     await mustReject(`${what} after stop`, ['stopped'], () =>
-      inTime(stage, what, () => stage.raw(what, signal, call)),
+      inTime(stage, what, () => stage.ask<unknown>(what, call)),
     );
   }
 }

@@ -1,10 +1,10 @@
 import { sleep } from '../../adapters/clock/port.ts';
-import type { CallOptions, DriverMachine, Provider } from '../../adapters/provider/port.ts';
+import type { CallOptions, DriverMachine } from '../../adapters/provider/port.ts';
 import { codeOf, isProviderError } from '../../domain/errors.ts';
 import { SET_ID_TAG } from '../../domain/provisioning/provider-tags.ts';
 import { destroyAll } from '../clean-up.ts';
-import { mustReject, UNKNOWN_ID } from '../refusal.ts';
-import { callOf, type Stage } from '../stage.ts';
+import { callsOn, mustReject, slotIdOf, UNKNOWN_ID } from '../requests.ts';
+import type { Stage } from '../stage.ts';
 import type { Step } from '../step.ts';
 import { must, StepFailed, StepSkipped } from '../verdict.ts';
 import { within } from '../waiting.ts';
@@ -41,11 +41,11 @@ const open: Step = {
   needs: [],
   takes: [],
   gives: 'opened',
-  async run(stage, signal) {
+  async run(stage) {
     const opened = await stage.open();
     stage.found.opened = opened;
-    await opened.fleet.prepare(callOf(signal));
-    await opened.fleet.prepare(callOf(signal));
+    await opened.fleet.prepare(stage.call);
+    await opened.fleet.prepare(stage.call);
     const able = Object.entries(opened.raw.capabilities).flatMap(([name, can]) =>
       can === true ? name : [],
     );
@@ -59,20 +59,16 @@ const list: Step = {
   needs: [],
   takes: ['opened'],
   gives: 'listed',
-  async run(stage, signal) {
-    const { raw } = stage.opened();
-    const { machines } = await stage.raw('List', signal, (options) =>
-      raw.listMachines({}, options),
-    );
+  async run(stage) {
+    const { machines } = await stage.listRaw();
     assertOneEntryEach(machines);
-    const { fleet } = stage.opened();
-    const listing = await fleet.listMachines(callOf(signal));
+    const listing = await stage.fleet.listMachines(stage.call);
     const { complete, unreadable = [] } = listing;
     must(
       complete && unreadable.length === 0,
       'the listing is not complete, or holds entries that cannot be used',
     );
-    if (raw.capabilities.create) await assertNoneOfOurs(stage, machines, signal);
+    if (stage.raw.capabilities.create) await assertNoneOfOurs(stage, machines);
     const free = listing.machines.filter(({ availability }) => availability === 'KnownUnused');
     const strange = listing.machines.filter(({ ownership }) => ownership !== 'ours');
     return `${machines.length} entries: ${free.length} free, ${strange.length} of others`;
@@ -85,11 +81,7 @@ function assertOneEntryEach(machines: readonly DriverMachine[]): void {
   must(twice === undefined, `machine ${twice} is listed twice`);
 }
 
-async function assertNoneOfOurs(
-  stage: Stage,
-  machines: readonly DriverMachine[],
-  signal: AbortSignal,
-): Promise<void> {
+async function assertNoneOfOurs(stage: Stage, machines: readonly DriverMachine[]): Promise<void> {
   const { setId } = stage.subject;
   const ids = machines.flatMap(({ id, tags, availability }) =>
     id !== null && availability !== 'KnownUnused' && tags?.[SET_ID_TAG] === setId ? [id] : [],
@@ -100,7 +92,7 @@ async function assertNoneOfOurs(
     `machines with the test's instance set ${setId} exist: ${ids.join(', ')}; ` +
       'destroy them, or let --destroy-existing do it',
   );
-  const left = await destroyAll(stage, ids, { signal, timeoutMs: stage.patience.destroyMs });
+  const left = await destroyAll(stage, ids, stage.patience.destroyMs);
   must(left.length === 0, `still there: ${left.map(({ id }) => id).join(', ')}`);
 }
 
@@ -109,11 +101,11 @@ const names: Step = {
   title: 'Host names and quota groups are always the same',
   needs: [],
   takes: ['listed'],
-  async run(stage, signal) {
-    const { fleet } = stage.opened();
-    const { machines } = await fleet.listMachines(callOf(signal));
-    for (const { id, reservationId, plan, location, spot = false } of machines) {
-      const slotId = reservationId ?? id!;
+  async run(stage) {
+    const { fleet } = stage;
+    for (const machine of await stage.list()) {
+      const { plan, location, spot = false } = machine;
+      const slotId = slotIdOf(machine);
       const name = fleet.hostnameFor(slotId);
       must(name === fleet.hostnameFor(slotId), `slot ${slotId} gets another host name each time`);
       if (fleet.capabilities.create) must(isHostName(name), `"${name}" is no host name`);
@@ -132,29 +124,19 @@ const unknown: Step = {
   title: 'A machine that does not exist is not found; destroying it has succeeded already',
   needs: [],
   takes: ['opened'],
-  async run(stage, signal) {
-    const { raw } = stage.opened();
-    const { capabilities } = raw;
-    const refused = (what: string, call: (provider: Provider) => Promise<unknown>) =>
-      mustReject(what, ['not-found'], () => call(raw));
-    await stage.raw('Get', signal, (o) => refused('get', () => raw.getMachine(UNKNOWN_ID, o)));
-    if (capabilities.tags) {
-      await stage.raw('SetTags', signal, (o) =>
-        refused('setTags', () => raw.setTags(UNKNOWN_ID, {}, o)),
-      );
-    }
-    if (capabilities.reboot) {
-      await stage.raw('Reboot', signal, (o) =>
-        refused('reboot', () => raw.rebootMachine(UNKNOWN_ID, 'graceful', o)),
-      );
+  async run(stage) {
+    const { raw } = stage;
+    const { destroy, ...calls } = callsOn(raw);
+    for (const [what, call] of Object.entries(calls)) {
+      await mustReject(what, ['not-found'], () => stage.ask<unknown>(what, call));
     }
     if (raw.resetController) {
-      const kind = capabilities.resetController ? 'not-found' : 'not-implemented';
-      await stage.raw('ResetController', signal, (o) =>
-        mustReject('resetController', [kind], () => raw.resetController!(UNKNOWN_ID, o)),
+      const kind = raw.capabilities.resetController ? 'not-found' : 'not-implemented';
+      await mustReject('resetController', [kind], () =>
+        stage.ask('ResetController', (options) => raw.resetController!(UNKNOWN_ID, options)),
       );
     }
-    if (capabilities.deprovision) await stage.destroyPastTheCore(UNKNOWN_ID, signal);
+    if (destroy) await stage.destroyPastTheCore(UNKNOWN_ID);
   },
 };
 
@@ -163,16 +145,17 @@ const abort: Step = {
   title: 'A call that is called off ends as aborted',
   needs: [],
   takes: ['opened'],
-  async run(stage, signal) {
-    const { raw } = stage.opened();
-    const gone = AbortSignal.abort();
-    await stage.raw('an aborted call', gone, async (options) => {
-      await mustReject('list', ['aborted'], () => raw.listMachines({}, options));
-      await mustReject('get', ['aborted'], () => raw.getMachine(UNKNOWN_ID, options));
+  async run(stage) {
+    const { raw } = stage;
+    const list = (options: CallOptions) => raw.listMachines({}, options);
+    const get = (options: CallOptions) => raw.getMachine(UNKNOWN_ID, options);
+    await stage.at(AbortSignal.abort()).ask('an aborted call', async (options) => {
+      await mustReject('list', ['aborted'], () => list(options));
+      await mustReject('get', ['aborted'], () => get(options));
     });
     for (const afterMs of [0, UNDER_WAY_MS]) {
-      await callOff(stage, 'list', afterMs, signal, (o) => raw.listMachines({}, o));
-      await callOff(stage, 'get', afterMs, signal, (o) => raw.getMachine(UNKNOWN_ID, o));
+      await callOff(stage, 'list', afterMs, list);
+      await callOff(stage, 'get', afterMs, get);
     }
   },
 };
@@ -182,15 +165,15 @@ const UNDER_WAY_MS = 10;
 
 /** A call may be done before it can be called off; it must not go on for long. */
 async function callOff(
-  { clock, patience, raw }: Stage,
+  stage: Stage,
   what: string,
   afterMs: number,
-  signal: AbortSignal,
   call: (options: CallOptions) => Promise<unknown>,
 ): Promise<void> {
+  const { clock, patience, signal } = stage;
   const leave = new AbortController();
-  const ends = AbortSignal.any([signal, leave.signal]);
-  const answer = raw(what, ends, call).catch((error: unknown) => {
+  const { ask } = stage.at(AbortSignal.any([signal, leave.signal]));
+  const answer = ask(what, call).catch((error: unknown) => {
     if (isProviderError(error, 'aborted', 'not-found')) return;
     throw new StepFailed(`${what} under way: ${codeOf(error)} instead of aborted`, {
       cause: error,
@@ -209,11 +192,10 @@ const parallel: Step = {
   title: 'Calls at the same time do not disturb each other',
   needs: [],
   takes: ['listed'],
-  async run(stage, signal) {
-    const { raw } = stage.opened();
-    const { maxConcurrency } = raw.capabilities;
+  async run(stage) {
+    const { maxConcurrency } = stage.raw.capabilities;
     if (maxConcurrency === 1) throw new StepSkipped('the driver takes one call at a time');
-    const look = () => idsIn(stage, signal);
+    const look = () => idsIn(stage);
     const before = await look();
     const [one, other] = await Promise.all([look(), look()]);
     const after = await look();
@@ -222,24 +204,22 @@ const parallel: Step = {
     const lost = lasting.find((id) => !one.includes(id) || !other.includes(id));
     must(lost === undefined, `of two listings at the same time, one lacks ${lost}`);
     const some = [...new Set(lasting)].slice(0, Math.min(maxConcurrency, MOST_AT_ONCE));
-    await Promise.all(some.map((id) => mustAnswerFor(stage, id, signal)));
+    await Promise.all(some.map((id) => mustAnswerFor(stage, id)));
     return `${lasting.length} machines, ${some.length} of them looked up at once`;
   },
 };
 const MOST_AT_ONCE = 4;
 
-async function idsIn(stage: Stage, signal: AbortSignal): Promise<readonly string[]> {
-  const { raw } = stage.opened();
-  const { machines } = await stage.raw('List', signal, (o) => raw.listMachines({}, o));
+async function idsIn(stage: Stage): Promise<readonly string[]> {
+  const { machines } = await stage.listRaw();
   return machines.flatMap(({ id, availability }) =>
     availability === 'KnownUnused' ? [] : (id ?? []),
   );
 }
 
-async function mustAnswerFor(stage: Stage, id: string, signal: AbortSignal): Promise<void> {
-  const { raw } = stage.opened();
+async function mustAnswerFor({ ask, raw }: Stage, id: string): Promise<void> {
   try {
-    const machine = await stage.raw('Get', signal, (o) => raw.getMachine(id, o));
+    const machine = await ask('Get', (options) => raw.getMachine(id, options));
     must(machine.id === id, `asked for ${id} among others, the answer is ${machine.id}`);
   } catch (error) {
     // It may be gone since.

@@ -36,7 +36,7 @@ describe.runIf(hasHaproxyFor('shepherd lb test'))('at HAProxy', () => {
     const haproxy = await startTestHaproxy();
     const { code, text } = await runTest(edgeOf(haproxy), { balancer: 'haproxy' });
     expect(text).toMatch(/^Testing balancer edge \(driver haproxy\) with a pool of its own, own-/);
-    expect(text).toMatch(/\nPassed: 11 passed, 0 failed, 0 skipped, 0 not-run, in /);
+    expect(text).toMatch(/\nPassed: 11 passed, 0 failed, 0 skipped, 0 not run, in /);
     expect(code).toBe(0);
     expect(await readdir(haproxy.poolsDir)).toEqual([]);
   });
@@ -61,6 +61,8 @@ describe.runIf(hasHaproxyFor('shepherd lb test'))('at HAProxy', () => {
 
 test('a balancer that is not configured, and a step that does not exist, are refused', async () => {
   await expect(runTest({})).rejects.toThrow(/is named edge, or has that driver; configured: none/);
-  await expect(runTest({}, { only: ['none'] })).rejects.toThrow('no step none; there are nothing,');
+  await expect(runTest({}, { only: ['none'] })).rejects.toThrow(
+    'there is no step none; there are nothing,',
+  );
   await expect(runTest({ edge: { driver: 'odd' } })).rejects.toThrow('names no driver that exists');
 });

@@ -1,0 +1,175 @@
+import type { Clock } from '../adapters/clock/port.ts';
+import { explain, UsageError } from '../domain/errors.ts';
+import { plainText } from '../domain/texts.ts';
+import { StepSkipped } from './verdict.ts';
+
+/** One thing that a driver is tested for. */
+export interface CourseStep {
+  /** Names it on the command line; never changes. */
+  readonly id: string;
+  /** What is true when it passes. */
+  readonly title: string;
+  /** What it builds on: facts that earlier steps bring about. */
+  readonly takes: readonly string[];
+  /** The fact that it brings about. */
+  readonly gives?: string;
+}
+
+export type Outcome = 'passed' | 'failed' | 'skipped' | 'not-run';
+
+export interface StepResult {
+  readonly id: string;
+  readonly title: string;
+  readonly outcome: Outcome;
+  /** What was found, what went wrong, or why it was not tried; empty: nothing to say. */
+  readonly message: string;
+  readonly durationMs: number;
+}
+export type Verdict = Pick<StepResult, 'outcome' | 'message'>;
+export const skipped = (message: string): Verdict => ({ outcome: 'skipped', message });
+export const failed = (error: unknown): Verdict => ({ outcome: 'failed', message: explain(error) });
+export const notRun = (message: string): Verdict => ({ outcome: 'not-run', message });
+
+export interface CourseReport {
+  /** Epoch milliseconds. */
+  readonly startedAtMs: number;
+  readonly durationMs: number;
+  readonly steps: readonly StepResult[];
+  /** No step failed, and none was kept from running by a failure or an end before time. */
+  readonly passed: boolean;
+  readonly interrupted: boolean;
+  /** What went wrong when the test cleaned up after itself. */
+  readonly cleanUpErrors: readonly string[];
+}
+
+/** How often, for how long, and who is told. */
+export interface CourseRun<Step extends CourseStep> {
+  readonly steps: readonly Step[];
+  /** Ends the steps before their time; what the test made is cleaned up all the same. */
+  readonly signal: AbortSignal;
+  /** Of all steps together, milliseconds. */
+  readonly timeoutMs: number;
+  /** Told of each result as it comes. */
+  onResult?(result: StepResult): void;
+}
+
+export interface Course<Step extends CourseStep, Left> extends CourseRun<Step> {
+  readonly clock: Clock;
+  /** A verdict without a trial, such as on a driver that says it cannot; null: there is none. */
+  bar(step: Step, signal: AbortSignal): Promise<Verdict | null> | null;
+  /** Answers a detail worth showing. @throws {StepFailed} @throws {StepSkipped} */
+  run(step: Step, signal: AbortSignal): Promise<string | void>;
+  /** Stands around each step; only runs it when absent. */
+  around?(step: Step, work: () => Promise<Verdict>): Promise<Verdict>;
+  /** Removes what the steps made, whatever became of them. */
+  cleanUp(
+    passed: boolean,
+  ): Promise<{ readonly leftBehind: readonly Left[]; readonly errors: readonly string[] }>;
+}
+
+/** Without what a terminal or a parser would take for more than text. */
+export const oneLine = (text: string): string => plainText(text).replaceAll(/\s+/g, ' ').trim();
+
+/** Takes the steps one after the other, and cleans up. What goes wrong is in the report. */
+export async function runCourse<Step extends CourseStep, Left>(
+  course: Course<Step, Left>,
+): Promise<CourseReport & { readonly leftBehind: readonly Left[] }> {
+  const { clock, signal: interrupt, around = (_, work) => work() } = course;
+  const startedAtMs = clock.now();
+  const begun = clock.monotonic();
+  const late = new AbortController();
+  const timer = clock.setTimeout(() => late.abort(), course.timeoutMs);
+  const signal = AbortSignal.any([interrupt, late.signal]);
+  const steps: StepResult[] = [];
+  for (const step of course.steps) {
+    const from = clock.monotonic();
+    const judging = () => judge(course, step, { results: steps, signal });
+    const { outcome, message } = signal.aborted
+      ? notRun(overBy(interrupt))
+      : await around(step, judging);
+    const durationMs = clock.monotonic() - from;
+    const { id, title } = step;
+    // What drivers and machines say ends up on terminals and in XML.
+    const result = { id, title, outcome, message: oneLine(message), durationMs };
+    steps.push(result);
+    course.onResult?.(result);
+  }
+  clock.clearTimeout(timer);
+  const passed = !steps.some(({ outcome }) => outcome === 'failed' || outcome === 'not-run');
+  const { leftBehind, errors } = await course.cleanUp(passed);
+  return {
+    startedAtMs,
+    durationMs: clock.monotonic() - begun,
+    steps,
+    passed,
+    interrupted: interrupt.aborted,
+    leftBehind,
+    cleanUpErrors: errors.map(oneLine),
+  };
+}
+
+/** Why the steps end before their time. */
+const overBy = ({ aborted }: AbortSignal): string => (aborted ? 'interrupted' : 'out of time');
+
+async function judge<Step extends CourseStep, Left>(
+  course: Course<Step, Left>,
+  step: Step,
+  { results, signal }: { readonly results: readonly StepResult[]; readonly signal: AbortSignal },
+): Promise<Verdict> {
+  const barred = (await course.bar(step, signal)) ?? unmetBy(step, course.steps, results);
+  if (barred) return barred;
+  try {
+    return { outcome: 'passed', message: (await course.run(step, signal)) ?? '' };
+  } catch (error) {
+    if (error instanceof StepSkipped) return skipped(error.message);
+    if (!signal.aborted) return failed(error);
+    return notRun(`${overBy(course.signal)}: ${explain(error)}`);
+  }
+}
+
+const SHOWN: Readonly<Record<Outcome, string>> = {
+  passed: 'passed',
+  failed: 'failed',
+  skipped: 'was skipped',
+  'not-run': 'was not run',
+};
+
+/** What the step builds on and is not there: then it is skipped or left out, like that. */
+function unmetBy(
+  { takes }: CourseStep,
+  steps: readonly CourseStep[],
+  results: readonly StepResult[],
+): Verdict | null {
+  for (const fact of takes) {
+    const givers = steps.filter(({ gives }) => gives === fact).map(({ id }) => id);
+    const given = results.filter(({ id }) => givers.includes(id));
+    if (given.some(({ outcome }) => outcome === 'passed')) continue;
+    const culprit = given.find(({ outcome }) => outcome !== 'skipped') ?? given.at(-1)!;
+    const message = `builds on "${culprit.id}", which ${SHOWN[culprit.outcome]}`;
+    return culprit.outcome === 'skipped' ? skipped(message) : notRun(message);
+  }
+  return null;
+}
+
+/**
+ * The steps of these ids and all that they build on, in order; all when none are named.
+ * @throws {UsageError} there is no such step.
+ */
+export function chooseSteps<Step extends CourseStep>(
+  all: readonly Step[],
+  only: readonly string[],
+): readonly Step[] {
+  if (only.length === 0) return all;
+  const strange = only.filter((id) => !all.some((step) => step.id === id));
+  if (strange.length > 0) {
+    const known = all.map(({ id }) => id).join(', ');
+    throw new UsageError(`there is no step ${strange.join(', ')}; there are ${known}`);
+  }
+  const chosen = new Set<Step>();
+  const choose = (step: Step) => {
+    chosen.add(step);
+    all.filter(({ gives }) => gives !== undefined && step.takes.includes(gives)).forEach(choose);
+  };
+  all.filter(({ id }) => only.includes(id)).forEach(choose);
+  return all.filter((step) => chosen.has(step));
+}

@@ -1,0 +1,128 @@
+import { isProviderError } from '../domain/errors.ts';
+import { SET_ID_TAG } from '../domain/provisioning/provider-tags.ts';
+import type { Stage } from './stage.ts';
+import { must } from './verdict.ts';
+import { pending } from './waiting.ts';
+
+export interface Bound {
+  readonly timeoutMs: number;
+  /** Its end was asked for just now. */
+  readonly asked?: boolean;
+}
+
+const REISSUE_FIRST_MS = 10_000;
+const REISSUE_LONGEST_MS = 10 * 60_000;
+
+/**
+ * Asks for the end of a machine, and again with growing gaps, until a complete listing does not
+ * have it and it is not found by itself either. Answers how often it asked.
+ * @throws {StepFailed} it is still there after `timeoutMs`.
+ */
+export async function destroyUntilGone(
+  stage: Stage,
+  id: string,
+  { timeoutMs, asked = false }: Bound,
+): Promise<number> {
+  const { clock, patience, found } = stage;
+  let calls = 0;
+  let nextAt = asked ? clock.monotonic() + REISSUE_FIRST_MS : -Infinity;
+  let gapMs = REISSUE_FIRST_MS;
+  const limits = { timeoutMs, intervalMs: patience.syncMs };
+  return stage.until(`machine ${id} ends`, limits, async () => {
+    if (clock.monotonic() >= nextAt) {
+      await stage.fleet.deprovisionMachine(id, stage.call);
+      calls += 1;
+      nextAt = clock.monotonic() + gapMs;
+      gapMs = Math.min(gapMs * 2, REISSUE_LONGEST_MS);
+    }
+    const still = await presenceOf(stage, id);
+    if (still !== null) return pending(still);
+    found.goneIds.add(id);
+    return calls;
+  });
+}
+
+/** Where a machine still shows; null: nowhere. */
+export async function presenceOf({ fleet, call }: Stage, id: string): Promise<string | null> {
+  const { machines, complete, unreadable = [] } = await fleet.listMachines(call);
+  if (machines.some((machine) => machine.id === id)) return 'it is still listed';
+  if (unreadable.some((entry) => entry.id === id)) return 'it is still listed, and unreadable';
+  if (!complete) return 'the listing is not complete';
+  try {
+    await fleet.getMachine(id, call);
+    return 'it is no longer listed, and still found by its id';
+  } catch (error) {
+    if (isProviderError(error, 'not-found')) return null;
+    throw error;
+  }
+}
+
+/** Lists until nothing can be missing. */
+export const listWhole = <Listing extends { readonly complete: boolean }>(
+  { until, patience }: Stage,
+  list: () => Promise<Listing>,
+): Promise<Listing> =>
+  until(
+    'a complete listing',
+    { timeoutMs: patience.cleanUpMs, intervalMs: patience.syncMs },
+    async () => {
+      const listing = await list();
+      return listing.complete ? listing : pending('the listing is not complete');
+    },
+  );
+
+/** A machine that was not there before, and that nobody is known to have made. */
+export interface Stray {
+  readonly id: string;
+  readonly reservationId: string | null;
+}
+
+/** Remembers which machines there are, before the first of ours is made. */
+export async function lookBefore(stage: Stage): Promise<void> {
+  stage.found.before ??= new Set((await lookAround(stage)).map(({ id }) => id));
+}
+
+/**
+ * Machines that came since, besides `known` ones. What carries the mark of another fleet is that
+ * fleet's, which works on while we test.
+ */
+export async function straysOf(
+  stage: Stage,
+  known: ReadonlySet<string>,
+): Promise<readonly Stray[]> {
+  const { before } = stage.found;
+  if (before === null) return [];
+  const now = await lookAround(stage);
+  return now
+    .filter(({ id, owner }) => !before.has(id) && !known.has(id) && !isOther(stage, owner))
+    .map(({ id, reservationId }) => ({ id, reservationId }));
+}
+
+/** A machine that nobody asked for may be anywhere, and carry no mark of ours. @throws {StepFailed} */
+export async function assertNoStrays(
+  stage: Stage,
+  known: ReadonlySet<string>,
+  what: string,
+): Promise<void> {
+  const strays = await straysOf(stage, known);
+  const told = strays.map(({ id, reservationId: slotId }) =>
+    slotId === null ? id : `${id} on ${slotId}`,
+  );
+  must(strays.length === 0, `${what}${told.join(', ')}`);
+}
+
+const SET_ID = /^[0-9a-z]{5}-[0-9a-z]{5}-[0-9a-z]{15}$/i;
+const isOther = ({ subject }: Stage, owner: unknown): boolean =>
+  typeof owner === 'string' &&
+  SET_ID.test(owner) &&
+  owner.toLowerCase() !== subject.setId.toLowerCase();
+
+/** Everything with an id that is not free, as the driver itself shows it, faulty or not. */
+async function lookAround(stage: Stage) {
+  const { machines } = await listWhole(stage, stage.listRaw);
+  return machines.flatMap((machine) => {
+    const { id, reservationId, availability, tags } = machine ?? {};
+    if (typeof id !== 'string' || availability === 'KnownUnused') return [];
+    return { id, reservationId: reservationId ?? null, owner: tags?.[SET_ID_TAG] };
+  });
+}
