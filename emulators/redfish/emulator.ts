@@ -18,7 +18,7 @@ import type {
   RedfishEmulatorOptions,
 } from './options.ts';
 import { createPower, REAL_TIMINGS } from './power.ts';
-import { VENDORS, RESET_TYPES } from './vendors.ts';
+import { RESET_TYPES, VENDORS } from './vendors.ts';
 import { liveSessions } from './resources/sessions.ts';
 import { systemPath } from './resources/views.ts';
 import { type Bmc, createWorld, type System } from './world.ts';

@@ -60,15 +60,13 @@ export const routesOf = (rack: Rack): Route<Call>[] =>
       const etag = 'Id' in body ? { etag: entityTagOf(resource, rack, call) } : {};
       return { status: 200, headers: { allow: methods.join(', '), ...etag }, body };
     };
-    const change = (call: Call, handle: NonNullable<Resource['POST']>): Answer => {
-      requireMatch(resource, rack, call);
-      const answer = handle(rack, call);
-      const task = answer.status === 201 ? undefined : call.strike('task');
-      return task ? tasks.startTask(rack, call, task) : answer;
-    };
     const act = (method: (typeof METHODS)[number], call: Call): Answer => {
       if (method === 'GET') return view ? show(call, view(rack, call)) : poll!(rack, call);
-      return change(call, resource[method]!);
+      requireMatch(resource, rack, call);
+      const answer = resource[method]!(rack, call);
+      const mayGoOn = method !== 'DELETE' && answer.status !== 201;
+      const task = mayGoOn ? call.strike('task') : undefined;
+      return task ? tasks.startTask(rack, call, task) : answer;
     };
     return methods.map((method) => ({
       ...{ method, path },

@@ -19,7 +19,7 @@ async function hang(rack: Rack, bmc: string) {
   return rack.fault({ type: 'status', code: 500 }, { match });
 }
 
-test('a BMC that takes connections and answers nothing is told of, and left as it is', async () => {
+test('a BMC that takes connections and answers nothing is told of, and left as it is where no more is allowed', async () => {
   const rack = await startRack({ systems: 2 });
   await rack.prepare();
   await rack.after(2 * MINUTE);
@@ -28,6 +28,9 @@ test('a BMC that takes connections and answers nothing is told of, and left as i
   expect(counts(rack)).toEqual([1]);
   expect(rack.log.count('a BMC takes connections and answers nothing')).toBe(1);
   expect(restarts(rack)).toEqual([]);
+  expect(await controllerOf(rack)).toBeUndefined();
+  expect(rack.provider.capabilities.resetController).toBe(false);
+  expect(rack.provider.resetController).toBeUndefined();
   rack.fake.clearFaults();
   await rack.after(10 * MINUTE);
   expect(counts(rack)).toEqual([1, 0]);
@@ -84,14 +87,6 @@ test('nothing is sent if the machine is not ours, or it is not wanted any more',
   await expect(restart(rack, rack.call({ beforeSending: no }))).rejects.toThrow('no');
   await expect(restart(rack, rack.call({ requireOurs: foreign }))).rejects.toThrow('foreign');
   expect(restarts(rack)).toEqual([]);
-});
-
-test('where it is not allowed nothing is told of controllers', async () => {
-  const rack = await hung({});
-  expect(counts(rack)).toEqual([1]);
-  expect(await controllerOf(rack)).toBeUndefined();
-  expect(rack.provider.capabilities.resetController).toBe(false);
-  expect(rack.provider.resetController).toBeUndefined();
 });
 
 test('where others begin to answer nothing it is the network, and none is restarted', async () => {

@@ -31,15 +31,18 @@ test.each([
 });
 
 test.each(['weak', 'refused'] as const)(
-  'vector 18: a BMC whose ETags are %s is changed',
+  'vectors 17 and 18: an override for ever is cleared before a reboot by a BMC whose ETags are %s',
   async (does) => {
     const rack = await startRack();
     await rack.boot();
     await rack.raw.override(PXE);
     await rack.fault({ type: 'etag', does });
     await rack.reboot();
-    const [, ...patches] = rack.sent('PATCH').map(({ status }) => status);
-    expect(patches).toEqual([412, 200]);
+    const changes = rack.fake.requests().filter(({ method }) => method !== 'GET');
+    const told = changes.slice(-3).map(({ method, status }) => `${method} ${status}`);
+    expect(told).toEqual(['PATCH 412', 'PATCH 200', 'POST 204']);
+    expect(changes.at(-2)!.body).toEqual({ Boot: { BootSourceOverrideEnabled: 'Disabled' } });
+    expect(rack.system().boot.enabled).toBe('Disabled');
   },
 );
 
