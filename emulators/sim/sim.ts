@@ -12,7 +12,7 @@ import { providerName, slot } from '../../src/domain/ids.ts';
 import { startChaos } from './chaos.ts';
 import { claimedName } from '../../src/commands/access-program.ts';
 import { loginLink } from '../../src/commands/access/login-link.ts';
-import { trySimContext, type SimContext } from '../../src/commands/remote/sim-context.ts';
+import { trySimContext, type SimContext } from './commands-context.ts';
 import { watchForEnd } from '../../src/commands/signals.ts';
 import { writeSimConfig } from './config-file.ts';
 import { NO_HAPROXY } from './pool.ts';

@@ -127,7 +127,7 @@ export const ROOMS: readonly Room[] = [
 ];
 
 /** Where adapters meet statecharts: these may import everything, but nothing imports `main.ts`. */
-export const COMPOSITION = ['main.ts', 'commands/', 'daemon/', 'diagrams/', 'agent-bundle.ts'];
+export const COMPOSITION = ['main.ts', 'commands/', 'daemon/', 'agent-bundle.ts'];
 /** The same of the pretended world. */
 export const PRETENDED_COMPOSITION = ['emulators/commands/', 'emulators/sim/'];
 

@@ -27,7 +27,7 @@ import {
 import { Interrupted } from '../../../src/commands/remote/failures.ts';
 import { openDoor, tokenOf } from '../../../src/commands/remote/open-door.ts';
 import { understood } from '../../../src/commands/remote/session.ts';
-import { addSimContext } from '../../../src/commands/remote/sim-context.ts';
+import { addSimContext } from '../../../emulators/sim/commands-context.ts';
 import { Malformed, UsageError } from '../../../src/domain/errors.ts';
 import { issue } from '../../support/certificates.ts';
 import { machineStand } from '../machine-stand.ts';

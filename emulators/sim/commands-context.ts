@@ -1,8 +1,8 @@
-import { systemRandom } from '../../adapters/clock/system-clock.ts';
-import type { Bmdb } from '../../adapters/bmdb/port.ts';
-import { digestOf, makeToken } from '../../console/access/secrets.ts';
-import { explain, FleetError } from '../../domain/errors.ts';
-import { readContexts, without, writeContexts, type Contexts } from './contexts.ts';
+import { systemRandom } from '../../src/adapters/clock/system-clock.ts';
+import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
+import { digestOf, makeToken } from '../../src/console/access/secrets.ts';
+import { explain, FleetError } from '../../src/domain/errors.ts';
+import { readContexts, without, writeContexts, type Contexts } from '../../src/commands/remote/contexts.ts';
 
 /** A day: a simulator that goes on for longer wants a new login. */
 const TOKEN_MS = 86_400_000;
