@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
-import { playUserData } from './cloud-config.ts';
 import type { HostDisk } from './host.ts';
 import type { HostsLog } from './options.ts';
 import { containedPath, homeDirectory } from './paths.ts';
 import type { SpareDisk } from './spare-disk.ts';
+import { playUserData } from './user-data.ts';
 
 /** What is below it is held in memory: gone with each boot. */
 const VOLATILE = '/run';

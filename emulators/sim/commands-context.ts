@@ -2,7 +2,12 @@ import { systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import { digestOf, makeToken } from '../../src/console/access/secrets.ts';
 import { explain, FleetError } from '../../src/domain/errors.ts';
-import { readContexts, without, writeContexts, type Contexts } from '../../src/commands/remote/contexts.ts';
+import {
+  readContexts,
+  without,
+  writeContexts,
+  type Contexts,
+} from '../../src/commands/remote/contexts.ts';
 
 /** A day: a simulator that goes on for longer wants a new login. */
 const TOKEN_MS = 86_400_000;

@@ -1,6 +1,5 @@
 import type { Daemon } from '../../../src/daemon/daemon.ts';
 import { DEFAULT_BUDGET, fleetBudget, groupBudget } from '../../../src/domain/policy.ts';
-import type { Means } from '../../../src/commands/machine/command.ts';
 import type { PoolWishes, SimPool } from '../pool.ts';
 import type { HostSnapshot, SimulatedHosts } from '../../hosts/options.ts';
 import type { FastTimes, Profile } from './fast.ts';
@@ -42,8 +41,8 @@ export interface Stage {
   readonly times: FastTimes;
   /** Where clients come in. @throws {Error} the scenario has none. */
   pool(): SimPool;
-  /** For the commands of operators. */
-  readonly means: Means;
+  /** Aborted when the scenario is to end. */
+  readonly signal: AbortSignal;
   host(deviceId: string): HostSnapshot;
   /** Devices whose machine the daemon shows in the state (and substate). */
   shown(state: string, substate?: string): ReadonlySet<string>;

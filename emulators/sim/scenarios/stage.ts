@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { startEmbeddedPostgres } from '../../../src/adapters/bmdb/embedded/embedded-postgres.ts';
 import { migrate } from '../../../src/adapters/bmdb/schema/migrate.ts';
 import { sleep } from '../../../src/adapters/clock/port.ts';
-import { systemClock, systemRandom } from '../../../src/adapters/clock/system-clock.ts';
+import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import type { Log } from '../../../src/adapters/log/port.ts';
 import type { Config } from '../../../src/config.ts';
 import { createCloser } from '../../../src/daemon/closer.ts';
@@ -62,7 +62,7 @@ export async function withStage<T>(
     const ended = daemon.stopped.then(() => {
       throw new RemoteFailure('the daemon ended before the scenario was over');
     });
-    return await Promise.race([use(stageOf({ world, audit, daemon, config, signal })), ended]);
+    return await Promise.race([use(stageOf({ world, audit, daemon, signal })), ended]);
   } finally {
     await closer.close();
   }
@@ -88,11 +88,10 @@ interface Opened {
   readonly world: EquinixWorld;
   readonly audit: Audit;
   readonly daemon: Daemon;
-  readonly config: Config;
   readonly signal: AbortSignal;
 }
 
-function stageOf({ world, audit, daemon, config, signal }: Opened): Omit<Stage, 'mark'> {
+function stageOf({ world, audit, daemon, signal }: Opened): Omit<Stage, 'mark'> {
   const { hosts, machines } = world;
   const entries = () => [...daemon.board.entries.values()];
   const now = () => systemClock.monotonic();
@@ -106,14 +105,7 @@ function stageOf({ world, audit, daemon, config, signal }: Opened): Omit<Stage, 
     pass,
     truth: watchWorld(world),
     times: FAST,
-    means: {
-      bmdb: daemon.bmdb,
-      config,
-      clock: systemClock,
-      random: systemRandom,
-      signal,
-      width: 80,
-    },
+    signal,
     pool() {
       const pool = poolOf(world);
       if (pool) return pool;
