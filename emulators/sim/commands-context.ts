@@ -1,5 +1,8 @@
 import { systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
+import type { Log } from '../../src/adapters/log/port.ts';
+import { claimedName } from '../../src/commands/access-program.ts';
+import type { Daemon } from '../../src/daemon/daemon.ts';
 import { digestOf, makeToken } from '../../src/console/access/secrets.ts';
 import { explain, FleetError } from '../../src/domain/errors.ts';
 import {
@@ -21,42 +24,42 @@ export interface SimContext {
   remove(): Promise<void>;
 }
 
-export interface SimContextDeps {
-  readonly bmdb: Pick<Bmdb, 'access'>;
-  readonly url: string;
-  /** Whose token it is. */
-  readonly owner: string;
-  readonly pid: number;
-}
-
 /**
  * Makes a context of a simulated fleet, so that commands in another terminal find it. A context of a
- * person that is in use stays in use.
- * @throws {UsageError} the file of contexts cannot be used.
+ * person that is in use stays in use. Null: the file of contexts cannot be used, and the log says why.
  */
-export async function addSimContext(deps: SimContextDeps): Promise<SimContext> {
-  const { bmdb, url, owner, pid } = deps;
-  const before = withoutDead(readContexts());
-  const { id, token } = makeToken(systemRandom);
-  const name = before.contexts[OWN] === undefined ? OWN : `${OWN}-${pid}`;
-  await bmdb.access.tokens.add({
-    ...{ id, digest: digestOf(token), name: `sim-${pid}-${id}`, owner },
-    ...{ role: 'admin', providers: null, forMs: TOKEN_MS },
-  });
-  const isCurrent = before.current === null;
-  writeContexts({
-    current: isCurrent ? name : before.current,
-    contexts: { ...before.contexts, [name]: { url, token, simulator: pid } },
-  });
-  return {
-    name,
-    isCurrent,
-    async remove() {
-      const now = readContexts();
-      if (now.contexts[name]?.simulator === pid) writeContexts(without(now, name));
-      await bmdb.access.tokens.revoke(id, owner);
-    },
-  };
+export async function addSimContext(
+  { bmdb, consoleUrl: url }: Pick<Daemon, 'consoleUrl'> & { readonly bmdb: Pick<Bmdb, 'access'> },
+  log: Pick<Log, 'warn'>,
+): Promise<SimContext | null> {
+  const [owner, { pid }] = [claimedName(), process];
+  try {
+    const before = withoutDead(readContexts());
+    const { id, token } = makeToken(systemRandom);
+    const name = before.contexts[OWN] === undefined ? OWN : `${OWN}-${pid}`;
+    await bmdb.access.tokens.add({
+      ...{ id, digest: digestOf(token), name: `sim-${pid}-${id}`, owner },
+      ...{ role: 'admin', providers: null, forMs: TOKEN_MS },
+    });
+    const isCurrent = before.current === null;
+    writeContexts({
+      current: isCurrent ? name : before.current,
+      contexts: { ...before.contexts, [name]: { url, token, simulator: pid } },
+    });
+    return {
+      name,
+      isCurrent,
+      async remove() {
+        const now = readContexts();
+        if (now.contexts[name]?.simulator === pid) writeContexts(without(now, name));
+        await bmdb.access.tokens.revoke(id, owner);
+      },
+    };
+  } catch (error) {
+    if (!(error instanceof FleetError)) throw error;
+    log.warn({}, `no context for commands could be made: ${explain(error)}`);
+    return null;
+  }
 }
 
 /** Without those of simulators that were killed. */
@@ -72,19 +75,5 @@ function isAlive(pid: number): boolean {
     return true;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
-
-/** As {@link addSimContext}; where there can be none, the simulation goes on without. */
-export async function trySimContext(
-  deps: SimContextDeps,
-  warn: (text: string) => void,
-): Promise<SimContext | null> {
-  try {
-    return await addSimContext(deps);
-  } catch (error) {
-    if (!(error instanceof FleetError)) throw error;
-    warn(`no context for commands could be made: ${explain(error)}`);
-    return null;
   }
 }

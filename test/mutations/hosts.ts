@@ -31,6 +31,19 @@ export const mutations = mutationsOf({
   'emulators/hosts/keys.ts test/adapters/ssh/shell.contract.test.ts': {
     'any-key-lets-in': 'if (!key) return [-false-]{+true+};',
   },
+  'emulators/hosts/user-data.ts test/emulators/hosts/first-boot.test.ts': {
+    'any-head-is-a-cloud-config': '/^#cloud-config[-\\s*(\\n|$)-]/',
+    'base64-is-written-as-it-is': "encoding === '[-b64-]{+none+}'",
+    'modes-of-files-are-unheeded': '[-Number.parseInt(permissions, 8)-]{+0o644+}',
+    'files-are-not-removed': '[-await disk.remove(path)-]{+void path+}',
+  },
+  'emulators/hosts/machine.ts test/emulators/hosts/first-boot.test.ts': {
+    'anybody-logs-in': '[-attempt.username === user &&-]',
+  },
+  'emulators/hosts/sftp.ts test/emulators/hosts/containment.test.ts': {
+    'uploads-lead-out-of-the-machine':
+      '[-await containedPath(root, path)-]{+(void containedPath, root + path)+}',
+  },
   'emulators/hosts/simulated-hosts.ts test/emulators/hosts/simulated-hosts.test.ts -t keeps host key':
     {
       'a-new-system-has-the-old-host-key':

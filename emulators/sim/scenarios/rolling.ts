@@ -4,7 +4,7 @@ import type { NewRequest } from '../../../src/adapters/bmdb/port.ts';
 import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { slotIdOf } from '../../../src/domain/ids.ts';
 import { ORDERS_KEPT } from '../../../src/domain/policy.ts';
-import { budgetOfAll, type Outcome, type Scenario, type Stage } from './scenario.ts';
+import { budgetOfAll, type Outcome, type Scenario, type Stage, unless } from './scenario.ts';
 import { devicesOf } from './truth.ts';
 import { servedOutOfTurn } from './turns.ts';
 
@@ -36,9 +36,9 @@ export const rolling = ({ drain }: { readonly drain: boolean }): Scenario => ({
     minActiveSeen: 'members that got traffic, at least',
     seconds: 'seconds',
   },
-  pool: { by: 'haproxy', atOnce: AT_ONCE },
+  atOnce: AT_ONCE,
   perLocation: (machines) => machines,
-  profile: () => ({ recoverer: {} }),
+  recoverer: {},
   play: (stage) => play(stage, drain),
 });
 
@@ -124,14 +124,15 @@ export async function ordersOf(
   { daemon, signal }: Pick<Stage, 'daemon' | 'signal'>,
 ): Promise<string[]> {
   if (devices.length === 0) return [];
-  const slots = [...daemon.board.entries.values()].map(({ view }) => view);
-  const slotOf = (device: string) =>
-    slots.find(({ providerId }) => providerId === device)?.slot ?? 'no slot';
-  const keys = devices.map((device) => keyOf(slotOf(device)));
+  const views = [...daemon.board.entries.values()].map(({ view }) => view);
+  const struck = devices.map((device) => {
+    const slot = views.find(({ providerId }) => providerId === device)?.slot ?? 'no slot';
+    return { device, slot, key: keyOf(slot) };
+  });
+  const keys = struck.map(({ key }) => key);
   const states = await daemon.bmdb.requests.read(keys, signal);
-  return devices.map((device) => {
-    const slot = slotOf(device);
-    const order = states.find(({ key }) => key === keyOf(slot));
+  return struck.map(({ device, slot, key: wanted }) => {
+    const order = states.find(({ key }) => key === wanted);
     const end = order ? `${order.state}: ${order.outcome ?? 'nothing was told yet'}` : 'not filed';
     return `${slot} (device ${device}) was not rebooted; its order is ${end}`;
   });
@@ -182,5 +183,4 @@ const complaintsOf = ({ refused, cut, failures }: TrafficFigures): string[] => [
   ...[...failures].map(([what, count]) => `${count} × ${what}`),
 ];
 
-const unless = (holds: boolean, text: string): string[] => (holds ? [] : [text]);
 const rounded = (value: number): number => Math.round(value * 10) / 10;
