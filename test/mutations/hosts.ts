@@ -3,7 +3,7 @@ import { mutationsOf } from './mutation.ts';
 /** The one pretended host, and whoever shows it. */
 export const mutations = mutationsOf({
   'emulators/hosts/host.ts test/emulators/hosts/host.test.ts': {
-    'a-reboot-keeps-the-boot-id': 'bootId {+??+}= id;',
+    'a-reboot-keeps-the-boot-id': 'bootId {+??+}= nextBootId();',
     'a-boot-has-the-id-of-the-last-one': '[-if (next !== bootId) -]return next;',
     'the-agent-outlives-the-power': '[-if (mayRun) await programs.end();-]',
     'what-is-off-is-reachable': '[-await door.close();\n    -]if (isUnknown)',
@@ -24,8 +24,6 @@ export const mutations = mutationsOf({
     {
       'run-outlives-a-reboot':
         '[-await rm(join(root, VOLATILE), { recursive: true, force: true });-]',
-      'run-in-memory-outlives-a-reboot':
-        '[-if (path.startsWith(`${VOLATILE}/`)) files.delete(path)-];',
       'files-of-the-first-boot-are-for-all': '[-await chmod(file, mode | 0o600);-]',
     },
   'emulators/hosts/keys.ts test/adapters/ssh/shell.contract.test.ts': {

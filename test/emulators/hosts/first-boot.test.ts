@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { RemoteFailure } from '../../../src/domain/errors.ts';
-import { createMemoryDisk } from '../../../emulators/hosts/disk.ts';
+import { createMemoryDisk } from '../../doubles/memory-disk.ts';
 import { takeFreePort } from '../../../src/adapters/network/free-port.ts';
 import { testRows } from '../../support/rows.ts';
 import { createStand, key, live, nothing } from './stand.ts';
