@@ -118,7 +118,7 @@ test('without power nothing switches it on; with it again it boots, if it was on
   await host.on();
   expect(host.state()).toMatchObject({ up: false, powerless: true });
   await host.losePower(false);
-  expect(host.state()).toMatchObject({ up: true, powerless: false, bootId: 'boot 3' });
+  expect(host.state()).toMatchObject({ up: true, powerless: false, bootId: 'boot 2' });
   await host.off();
   await host.losePower(true);
   await host.losePower(false);
