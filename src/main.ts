@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { Command } from 'commander';
 import { addAccessCommands } from './commands/access-program.ts';
 import { addConsoleCommands } from './commands/console-program.ts';
@@ -17,7 +16,6 @@ import { inspectOption } from './commands/option-readers.ts';
 import { programVersion as version } from './commands/version.ts';
 import { explain, FleetError, isDiskFull } from './domain/errors.ts';
 
-const ROOT = join(import.meta.dirname, '..');
 const EXIT_USAGE = 2;
 /** EX_SOFTWARE of sysexits.h: a bug of ours. */
 const EXIT_BUG = 70;
@@ -59,17 +57,7 @@ function program(): Command {
   addEquinixCommands(cli);
   addProviderReading(cli, addProviderCommands(cli, version()), version());
   addBalancerCommands(cli, version());
-
   addRedfishCommands(cli);
-
-  cli
-    .command('diagrams')
-    .description('write every statechart to docs/machines as Mermaid and JSON')
-    .option('--check', 'fail when a file is stale instead of writing it', false)
-    .action(async ({ check }: { check: boolean }) => {
-      const { diagrams } = await import('./commands/diagrams.ts');
-      process.stdout.write(`${await diagrams({ root: ROOT, check })}\n`);
-    });
   return cli;
 }
 

@@ -1,22 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
-import { closeSync, openSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { parse } from 'shell-quote';
-import { containedPath, homeDirectory, insidePath, outsidePath } from './paths.ts';
-import { startProcess } from './processes.ts';
-
-/** Programs of the real system that a machine offers, next to what was uploaded to it. */
-const tools = new Set([
-  'cat',
-  'chmod',
-  'echo',
-  'false',
-  'mkdir',
-  'mv',
-  'rm',
-  'sha256sum',
-  'stat',
-  'true',
-]);
+import { containedPath } from './paths.ts';
 
 /** What a shell would have said and answered. */
 export class CommandRefused extends Error {
@@ -39,90 +25,57 @@ export interface Played {
 
 export interface CommandContext {
   readonly root: string;
-  readonly env: Readonly<Record<string, string>>;
-  /** False from the moment that power goes away: nothing may be started any more. */
-  powered(): boolean;
-  /** Commands that are not run as processes; undefined: this one is. */
+  /** Commands that are played by others; undefined: this one is not. */
   play(argv: readonly string[]): Play | undefined;
-  /** An uploaded program is about to run. */
-  onProgram(path: string): void;
-}
-
-/** One simple command: its words, and the file that takes its output. */
-interface CommandLine {
-  readonly argv: readonly string[];
-  readonly output: string | undefined;
+  /** Runs a program that was uploaded. @throws {CommandRefused} */
+  run(program: string, args: readonly string[]): Promise<ChildProcess | Play>;
 }
 
 /**
- * Carries out a command line: one program, played or as a process. Paths count inside the root.
- * @throws {CommandRefused} syntax we do not play, no such program, or the power is off.
+ * Carries out a command line: one program with its arguments. Machines have `cat`, `true`, and what
+ * was uploaded to them. Paths count inside the root.
+ * @throws {CommandRefused} shell syntax, no such program, or the power is off.
  */
 export async function startLine(
   line: string,
-  context: CommandContext,
+  { root, play, run }: CommandContext,
 ): Promise<ChildProcess | Play> {
-  const { argv: said, output } = parseLine(line);
-  const argv = withoutElevation(said);
-  const play = output === undefined ? context.play(argv) : undefined;
-  return play ?? startCommand({ argv, output }, context);
+  const argv = withoutElevation(wordsOf(line));
+  const [program = '', ...args] = argv;
+  const played = play(argv);
+  if (played) return played;
+  if (program.includes('/')) return run(program, args);
+  if (program === 'true') return async () => ({ exitCode: 0 });
+  if (program === 'cat') return (stdin) => cat(args, stdin, root);
+  throw new CommandRefused(`sh: ${program}: not found`, 127);
 }
 
 /** Whoever logs in may do all that root may, so `sudo -n` changes nothing. */
 const withoutElevation = (argv: readonly string[]): readonly string[] =>
   argv[0] === 'sudo' && argv[1] === '-n' ? argv.slice(2) : argv;
 
-/** In a process group of its own. */
-async function startCommand(
-  { argv, output }: CommandLine,
-  context: CommandContext,
-): Promise<ChildProcess> {
-  const { file, args } = await resolveProgram(argv, context);
-  const out = output === undefined ? undefined : await openOutput(context.root, output);
-  try {
-    if (!context.powered()) throw new CommandRefused('sh: power is off', 137);
-    return startProcess(file, args, {
-      cwd: outsidePath(context.root, homeDirectory),
-      env: context.env,
-      detached: true,
-      stdio: ['pipe', out ?? 'pipe', 'pipe'],
-    });
-  } finally {
-    if (out !== undefined) closeSync(out);
-  }
-}
+/** @throws {CommandRefused} shell syntax. */
+const wordsOf = (line: string): string[] =>
+  parse(line).map((entry) => {
+    if (typeof entry === 'string') return entry;
+    if ('pattern' in entry) return entry.pattern;
+    throw new CommandRefused(`sh: syntax not played here: ${line}`, 2);
+  });
 
-/**
- * One program with arguments and at most one `> file`, no other shell syntax.
- * @throws {CommandRefused} syntax we do not play.
- */
-function parseLine(line: string): CommandLine {
-  const words: string[] = [];
-  let redirectAt: number | undefined;
-  for (const entry of parse(line)) {
-    if (typeof entry === 'string') words.push(entry);
-    else if ('pattern' in entry) words.push(entry.pattern);
-    else if ('op' in entry && entry.op === '>' && redirectAt === undefined) {
-      redirectAt = words.length;
-    } else throw new CommandRefused(`sh: syntax not played here: ${line}`, 2);
+/** Without a process, because one for each command would make many machines heavy. */
+async function cat(paths: readonly string[], stdin: Buffer, root: string): Promise<Played> {
+  if (paths.length === 0) return { stdout: stdin, exitCode: 0 };
+  const contents: Buffer[] = [];
+  for (const path of paths) {
+    try {
+      contents.push(await readFile(await containedPath(root, path)));
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      const why = code === 'ENOENT' ? 'No such file or directory' : 'Permission denied';
+      return { stderr: `cat: ${path}: ${why}\n`, exitCode: 1 };
+    }
   }
-  if (redirectAt === undefined) return { argv: words, output: undefined };
-  if (words.length !== redirectAt + 1) throw new CommandRefused('sh: bad redirection', 2);
-  return { argv: words.slice(0, redirectAt), output: words[redirectAt] };
-}
-
-async function resolveProgram(
-  [program = '', ...args]: readonly string[],
-  { root, onProgram }: CommandContext,
-) {
-  if (program.includes('/')) {
-    const file = await uploadedProgram(program, root);
-    onProgram(program);
-    return { file, args };
-  }
-  if (!tools.has(program)) throw new CommandRefused(`sh: ${program}: not found`, 127);
-  if (program === 'echo') return { file: program, args };
-  return { file: program, args: await Promise.all(args.map((arg) => toolArgument(arg, root))) };
+  return { stdout: Buffer.concat(contents), exitCode: 0 };
 }
 
 /**
@@ -139,27 +92,4 @@ export async function uploadedProgram(program: string, root: string): Promise<st
   if (!found) throw refused('not found', 127);
   if (!found.isFile() || (found.mode & 0o111) === 0) throw refused('Permission denied', 126);
   return file;
-}
-
-/** Arguments that name a path are moved into the root; what could smuggle one out is refused. */
-async function toolArgument(arg: string, root: string): Promise<string> {
-  if (arg.startsWith('-')) {
-    if (arg.includes('/')) throw new CommandRefused(`sh: ${arg}: not played here`, 2);
-    return arg;
-  }
-  const refused = () => {
-    throw new CommandRefused(`sh: ${arg}: Permission denied`, 1);
-  };
-  const outside = await containedPath(root, arg).catch(refused);
-  const isPath = arg.startsWith('/') || arg.split('/').includes('..');
-  return isPath ? outside : arg;
-}
-
-async function openOutput(root: string, path: string): Promise<number> {
-  try {
-    return openSync(await containedPath(root, path), 'w', 0o644);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new CommandRefused(`sh: cannot create ${insidePath(path)}: ${code}`, 2);
-  }
 }

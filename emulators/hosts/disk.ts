@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { dirname, join, posix } from 'node:path';
-import { playUserData } from './cloud-config.ts';
+import { dirname, join } from 'node:path';
 import type { HostDisk } from './host.ts';
 import type { HostsLog } from './options.ts';
 import { containedPath, homeDirectory } from './paths.ts';
 import type { SpareDisk } from './spare-disk.ts';
+import { playUserData } from './user-data.ts';
 
 /** What is below it is held in memory: gone with each boot. */
 const VOLATILE = '/run';
@@ -87,39 +87,4 @@ export function readBootId(file: string): string | undefined {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
-}
-
-/** Texts by path. */
-export interface MemoryDisk extends HostDisk {
-  readonly files: Map<string, string>;
-}
-
-/** A disk in memory, blank. */
-export function createMemoryDisk(log: HostsLog): MemoryDisk {
-  const files = new Map<string, string>();
-  return {
-    files,
-    async wipe() {
-      files.clear();
-    },
-    async boot(bootId) {
-      for (const path of files.keys()) if (path.startsWith(`${VOLATILE}/`)) files.delete(path);
-      files.set(BOOT_ID_PATH, `${bootId}\n`);
-    },
-    runScript: (script) =>
-      playUserData(
-        script,
-        {
-          async write(path, text) {
-            files.set(posix.resolve(homeDirectory, path), text);
-          },
-          makeDirectory: async () => undefined,
-          read: async (path) => files.get(posix.resolve(homeDirectory, path)),
-          async remove(path) {
-            files.delete(posix.resolve(homeDirectory, path));
-          },
-        },
-        log,
-      ),
-  };
 }

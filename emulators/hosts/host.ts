@@ -92,8 +92,6 @@ export interface Host<System extends HostSystem> {
   /** Of a host that is not closed. */
   update(change: Partial<System>): Promise<void>;
   on(): Promise<void>;
-  /** The same, in the boot that an earlier process left it in. */
-  wake(): Promise<void>;
   off(): Promise<void>;
   /** Off and on again, if it is on. */
   reboot(): Promise<void>;
@@ -151,9 +149,9 @@ export function createHost<System extends HostSystem>(
     }
   }
 
-  async function boot(id: string): Promise<void> {
-    bootId = id;
-    await disk.boot(id);
+  async function boot(): Promise<void> {
+    bootId = nextBootId();
+    await disk.boot(bootId);
     if (!system.initialized) {
       await disk.runScript(system.userdata ?? '');
       await update({ initialized: true } as Partial<System>);
@@ -164,13 +162,13 @@ export function createHost<System extends HostSystem>(
     await service?.open();
   }
 
-  async function powerOn(id = nextBootId()): Promise<void> {
+  async function powerOn(): Promise<void> {
     isWanted = true;
     if (isOn || isClosed || isPowerless) return;
     const isFirst = isUnknown;
     isUnknown = false;
     if (isFirst) await programs.discard?.();
-    await boot(id);
+    await boot();
     if (isFirst) await programs.resume?.();
   }
 
@@ -210,8 +208,7 @@ export function createHost<System extends HostSystem>(
       seen: { ...seen },
     }),
     update: (change) => inTurn(() => update(change)),
-    on: () => inTurn(() => powerOn()),
-    wake: () => inTurn(() => powerOn(bootId)),
+    on: () => inTurn(powerOn),
     off: () => inTurn(switchOff),
     reboot: () =>
       inTurn(async () => {

@@ -1,13 +1,13 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AuthContext, ParsedKey } from 'ssh2';
-import { type Play, startLine } from './commands.ts';
+import { startLine } from './commands.ts';
 import { BOOT_ID_PATH, createDirectoryDisk, readBootId } from './disk.ts';
 import { runOnChannel } from './exec-channel.ts';
 import { createDoor } from './door.ts';
 import { createHost, type Host, type HostDoor } from './host.ts';
 import { isAuthorized, publicBlobOf, readKey } from './keys.ts';
-import type { HostsLog, HostSnapshot, HostsRandom } from './options.ts';
+import type { HostSnapshot, SimulatedHostsOptions } from './options.ts';
 import { createPrograms, type Programs } from './programs.ts';
 import type { ProcessScan } from './processes.ts';
 import { type MachineRecord, saveRecord } from './record.ts';
@@ -16,24 +16,17 @@ import { createService, type Service } from './serving/service.ts';
 import { createSpareDisk } from './spare-disk.ts';
 import { listenSsh, LOOPBACK, type Visit } from './ssh-server.ts';
 
-export interface MachineDeps {
-  /** The machine's own directory: its record, and its disk below. */
+/** What each machine has of its simulator's options, and a directory of its own. */
+export interface MachineDeps extends Pick<
+  SimulatedHostsOptions,
+  'log' | 'random' | 'light' | 'diskBytes' | 'play' | 'admitted'
+> {
+  /** Holds the record of the machine, and its disk below. */
   readonly home: string;
-  readonly log: HostsLog;
-  readonly random: HostsRandom;
-  readonly nodeExecutable: string;
   /** Shared by all machines. */
   readonly scan: ProcessScan;
-  readonly env: Readonly<Record<string, string>>;
-  readonly light: boolean;
-  /** Of a disk to install to; undefined: it has none. */
-  readonly diskBytes?: number;
-  /** Commands that are played by others. */
-  readonly play?: (argv: readonly string[]) => Play | undefined;
-  /** Nobody else gets in. */
-  readonly admitted?: readonly string[];
   /** What machines with an address of their own serve; absent: nothing. */
-  readonly serving?: MachineServing;
+  readonly serving?: MachineServing | undefined;
 }
 
 export interface MachineServing {
@@ -67,7 +60,7 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
     deviceId,
     root,
     bootIdFile,
-    env: { ...deps.env, ...spare?.env },
+    env: spare?.env ?? {},
     host: () => machine,
   });
   const service = createServiceOf(deviceId, () => machine, deps);

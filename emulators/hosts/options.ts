@@ -25,10 +25,6 @@ export interface SimulatedHostsOptions {
   readonly log: HostsLog;
   /** Ports and boot ids. */
   readonly random: HostsRandom;
-  /** The Node that uploaded programs find on their PATH. Default: the one that runs this. */
-  readonly nodeExecutable?: string;
-  /** Added to the environment of everything that runs on a machine. */
-  readonly env?: Readonly<Record<string, string>>;
   /** `close` removes `dir`. Default false: the machines are there again next time. */
   readonly throwaway?: boolean;
   /**

@@ -1,40 +1,31 @@
 import { dirname, join } from 'node:path';
-import type { CommandContext, Play } from './commands.ts';
+import { CommandRefused, type CommandContext, uploadedProgram } from './commands.ts';
 import type { Host, HostPrograms } from './host.ts';
 import { agentInitVariable, createKeptAgent, launchAgent } from './kept-agent.ts';
 import type { GateReason } from './light/gate.ts';
 import { createLightMachine } from './light/machine.ts';
-import type { HostsLog, HostsRandom, HostTally } from './options.ts';
-import { homeDirectory } from './paths.ts';
+import type { MachineDeps } from './machine.ts';
+import type { HostTally } from './options.ts';
+import { homeDirectory, outsidePath } from './paths.ts';
 import {
   bootIdVariable,
   killAll,
   processesByMachine,
-  type ProcessScan,
   signalProcess,
+  startProcess,
 } from './processes.ts';
 import type { MachineRecord } from './record.ts';
 import { playShellStep } from './shell-steps.ts';
 
-export interface ProgramsDeps {
+export interface ProgramsDeps extends MachineDeps {
   readonly deviceId: string;
-  /** The machine's own directory, and its disk. */
-  readonly home: string;
+  /** The machine's disk. */
   readonly root: string;
   readonly bootIdFile: string;
   /** Once it is there. */
   readonly host: () => Host<MachineRecord>;
-  readonly log: HostsLog;
-  readonly random: HostsRandom;
-  readonly nodeExecutable: string;
-  /** Shared by all machines. */
-  readonly scan: ProcessScan;
   /** For all that runs on it, beside what every machine gives. */
   readonly env: Readonly<Record<string, string>>;
-  /** Agents live in this process. */
-  readonly light: boolean;
-  /** Commands that are played by others. */
-  readonly play?: (argv: readonly string[]) => Play | undefined;
 }
 
 /** What runs on a simulated machine: real processes, or an agent in this one. */
@@ -62,42 +53,37 @@ export function createPrograms({ deviceId, home, root, host, ...deps }: Programs
   let death: NodeJS.Timeout | undefined;
 
   const pids = async () => (await deps.scan()).get(bootIdFile) ?? [];
-  const powered = () => host().state().up;
+  const bootId = () => (host().state().up ? host().state().bootId : undefined);
   const light = deps.light
-    ? createLightMachine({
-        deviceId,
-        root,
-        random,
-        onProgram,
-        kept,
-        log,
-        powered,
-        bootId: () => host().state().bootId,
-      })
+    ? createLightMachine({ deviceId, bootId, kept, random, log })
     : undefined;
-  const context: CommandContext = {
-    root,
-    onProgram,
-    powered,
-    play: (argv) =>
-      playShellStep(argv, { root, stopAgent }) ?? deps.play?.(argv) ?? light?.play(argv),
-    env: {
-      ...deps.env,
-      PATH: `${dirname(deps.nodeExecutable)}:${systemPath}`,
-      HOME: join(root, homeDirectory),
-      TMPDIR: join(root, 'tmp'),
-      USER: 'root',
-      LOGNAME: 'root',
-      [bootIdVariable]: bootIdFile,
-      [agentInitVariable]: kept.path,
-    },
+  const env = {
+    ...deps.env,
+    PATH: `${dirname(process.execPath)}:${systemPath}`,
+    HOME: join(root, homeDirectory),
+    TMPDIR: join(root, 'tmp'),
+    USER: 'root',
+    LOGNAME: 'root',
+    [bootIdVariable]: bootIdFile,
+    [agentInitVariable]: kept.path,
   };
 
-  function onProgram(program: string): void {
+  async function run(program: string, args: readonly string[]) {
+    const file = await uploadedProgram(program, root);
     seen.programs += 1;
     doom();
-    if (host().system().program === program) return;
-    tryLater('what runs on the machine is not recorded', host().update({ program }));
+    if (host().system().program !== program) {
+      tryLater('what runs on the machine is not recorded', host().update({ program }));
+    }
+    if (light) return light.play;
+    if (bootId() === undefined) throw new CommandRefused('sh: power is off', 137);
+    // In a process group of its own.
+    return startProcess(file, args, {
+      cwd: outsidePath(root, homeDirectory),
+      env,
+      detached: true,
+      stdio: 'pipe',
+    });
   }
 
   function tryLater(failure: string, work: Promise<unknown>): void {
@@ -128,7 +114,7 @@ export function createPrograms({ deviceId, home, root, host, ...deps }: Programs
   async function startAgain(init: Buffer, program: string): Promise<void> {
     try {
       if (light) await light.startAgain(init);
-      else await launchAgent({ root, env: context.env, program, init });
+      else await launchAgent({ root, env, program, init });
     } catch (err) {
       const message = 'the agent of an earlier run cannot be started again';
       log.error({ device: deviceId, err }, message);
@@ -136,7 +122,11 @@ export function createPrograms({ deviceId, home, root, host, ...deps }: Programs
   }
 
   return {
-    context,
+    context: {
+      root,
+      run,
+      play: (argv) => playShellStep(argv, { root, stopAgent }) ?? deps.play?.(deviceId, argv),
+    },
     end,
     seen: () => ({ ...seen }),
     lightAgents: () => light?.agents() ?? 0,

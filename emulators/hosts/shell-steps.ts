@@ -1,14 +1,5 @@
 import { createHash } from 'node:crypto';
-import {
-  appendFile,
-  chmod,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+import { chmod, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { lookup } from '../../src/domain/lookup.ts';
 import type { Play, Played } from './commands.ts';
@@ -44,7 +35,7 @@ function stepIn(
   const step = lookup(steps, name);
   if (!step) return undefined;
   const at = (path: string) => containedPath(deps.root, posix.resolve(directory, path));
-  return (stdin) => answered(() => step({ args, stdin, directory, at }));
+  return () => answered(() => step({ args, directory, at }));
 }
 
 /** Everything on a machine is root's, so `sudo -n` and the like change nothing. */
@@ -53,7 +44,6 @@ const withoutElevation = (argv: readonly string[]) => argv.slice(Math.max(0, arg
 /** What a step works on. */
 interface Scene {
   readonly args: readonly string[];
-  readonly stdin: Buffer;
   /** As the machine names it. */
   readonly directory: string;
   /** The real path of one that counts from the directory. @throws {Error} EACCES. */
@@ -73,14 +63,6 @@ async function answered(run: () => Promise<string>): Promise<Played> {
 const steps: Readonly<Record<string, (scene: Scene) => Promise<string>>> = {
   'upload-prepare': prepare,
   'upload-install': install,
-  async 'upload-write'({ args, stdin, at }) {
-    await writeFile(await at(args[0]!), stdin);
-    return '';
-  },
-  async 'upload-append'({ args, stdin, at }) {
-    await appendFile(await at(args[0]!), stdin);
-    return '';
-  },
   async 'upload-abandon'({ args, at }) {
     await rm(await at(args[0]!), { force: true });
     return 'Filesystem 1024-blocks Used Available Capacity Mounted on\ndisk 9999999 0 9999999 0% /\n';

@@ -34,22 +34,8 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
   let closing: Promise<void> | undefined;
 
   const add = (record: MachineRecord) => {
-    const { log, random, nodeExecutable = process.execPath, env = {}, light = false } = options;
-    const { admitted, diskBytes, play } = options;
     const home = join(dir, record.deviceId);
-    const machine = createMachine(record, {
-      home,
-      log,
-      random,
-      nodeExecutable,
-      scan,
-      env,
-      light,
-      ...(admitted && { admitted }),
-      ...(play && { play: (argv) => play(record.deviceId, argv) }),
-      ...(diskBytes !== undefined && { diskBytes }),
-      ...(serving && { serving }),
-    });
+    const machine = createMachine(record, { ...options, home, scan, serving });
     machines.set(record.deviceId, machine);
     ports.add(record.port);
     if (record.address !== undefined) addresses.add(record.address);

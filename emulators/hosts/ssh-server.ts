@@ -22,10 +22,8 @@ export interface Visit {
   authenticate(attempt: AuthContext): void;
   /** Runs a command line; the answer is told of signals, and when the connection is gone. */
   exec(line: string, channel: ServerChannel, connection: Connection): ExecChannel | void;
-  /** Absent: SFTP is left to `subsystem`. */
+  /** Absent: there is no SFTP. */
   sftp?(channel: SFTPWrapper): void;
-  /** The command line that serves a subsystem; undefined: it is refused. */
-  subsystem?(name: string): string | undefined;
 }
 
 export interface SshServerOptions {
@@ -42,8 +40,6 @@ export interface SshServer {
   readonly port: number;
   /** While frozen, connections are accepted and nothing is read from any of them. */
   freeze(on: boolean): void;
-  /** Breaks all connections that are open now. */
-  cut(): void;
   /** Breaks all connections and gives the port back. */
   close(): Promise<void>;
 }
@@ -80,12 +76,8 @@ export async function listenSsh(options: SshServerOptions): Promise<SshServer> {
   });
   await listen(server, options.port, options.address);
   server.on('error', (err) => log.error({ err }, 'a connection could not be accepted'));
-  const cut = () => {
-    for (const socket of sockets) socket.destroy();
-  };
   return {
     port: (server.address() as AddressInfo).port,
-    cut,
     freeze(on) {
       frozen = on;
       if (on) {
@@ -99,7 +91,7 @@ export async function listenSsh(options: SshServerOptions): Promise<SshServer> {
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        cut();
+        for (const socket of sockets) socket.destroy();
       }),
   };
 }
@@ -133,10 +125,5 @@ function serveSession(session: Session, connection: Connection, visit: Visit) {
     accept?.();
   });
   if (visit.sftp) session.on('sftp', (accept) => visit.sftp?.(accept()));
-  session.on('subsystem', (accept, reject, { name }) => {
-    const line = visit.subsystem?.(name);
-    if (line === undefined) reject();
-    else running = visit.exec(line, accept(), connection);
-  });
   return { abandon: () => running?.abandon() };
 }

@@ -1,22 +1,18 @@
-import type { SimulatedHosts } from '../hosts/options.ts';
+import { systemRandom } from '../../src/adapters/clock/system-clock.ts';
+import type { Log } from '../../src/adapters/log/port.ts';
+import { slot } from '../../src/domain/ids.ts';
+import type { SimWorld } from './world.ts';
 
-export interface ChaosOptions {
-  readonly hosts: SimulatedHosts;
-  /** Uniform in [0, 1). */
-  readonly chance: () => number;
-  /** Mean distance of two faults. */
-  readonly meanMs: number;
-  readonly onFault: (fault: { kind: 'agent killed' | 'machine hung'; deviceId: string }) => void;
-  readonly onError: (error: unknown) => void;
-}
-
+/** Mean distance of two faults. */
+const MEAN_MS = 8_000;
 const HANG_SHARE = 0.15;
 /** A machine that is struck again and again is one that a human must look at: not shown here. */
 const RESPITE_MS = 60_000;
 
 /** Breaks one machine at a time, now and then: mostly its agent dies, sometimes all of it hangs. */
-export function startChaos(options: ChaosOptions): { stop(): void } {
-  const { hosts, chance, meanMs, onFault, onError } = options;
+export function startChaos({ hosts, provider }: SimWorld, parent: Log): { stop(): void } {
+  const log = parent.child({ component: 'chaos' });
+  const chance = systemRandom.next;
   let timer: NodeJS.Timeout;
   const struckAt = new Map<string, number>();
   const isRested = (deviceId: string) =>
@@ -24,22 +20,22 @@ export function startChaos(options: ChaosOptions): { stop(): void } {
   const strike = async () => {
     const able = hosts
       .list()
-      .filter((host) => host.up && !host.hanging && host.agents > 0)
-      .filter((host) => isRested(host.deviceId));
+      .filter(
+        ({ deviceId, up, hanging, agents }) => up && !hanging && agents > 0 && isRested(deviceId),
+      );
     const victim = able[Math.floor(chance() * able.length)];
     if (!victim) return;
     const { deviceId } = victim;
     struckAt.set(deviceId, performance.now());
-    if (chance() < HANG_SHARE) {
-      await hosts.hang(deviceId, true);
-      onFault({ kind: 'machine hung', deviceId });
-    } else {
-      await hosts.loseAgent(deviceId);
-      onFault({ kind: 'agent killed', deviceId });
-    }
+    const hangs = chance() < HANG_SHARE;
+    if (hangs) await hosts.hang(deviceId, true);
+    else await hosts.loseAgent(deviceId);
+    const struck = { slot: slot(provider.name, provider.slotOf(deviceId)) };
+    log.warn(struck, hangs ? 'machine hung' : 'agent killed');
   };
+  const fail = (err: unknown) => log.error({ err }, 'a fault could not be made');
   const next = () => {
-    timer = setTimeout(() => void strike().catch(onError).finally(next), meanMs * (0.5 + chance()));
+    timer = setTimeout(() => void strike().catch(fail).finally(next), MEAN_MS * (0.5 + chance()));
   };
   next();
   return { stop: () => clearTimeout(timer) };

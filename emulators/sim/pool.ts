@@ -3,19 +3,16 @@ import { join } from 'node:path';
 import type { Log } from '../../src/adapters/log/port.ts';
 import type { ConfigInput } from '../../src/config.ts';
 import { startAnexiaEmulator } from '../anexia/emulator.ts';
-import type { AnexiaEmulator } from '../anexia/emulator.ts';
 import { findHaproxy, startHaproxy, type Haproxy } from '../haproxy/haproxy-process.ts';
 import { isPortFree, takeFreePort } from '../../src/adapters/network/free-port.ts';
 import { hasLoopbackNetwork } from '../hosts/serving/addresses.ts';
 
 /** How the pool is to be, beyond what is usual. */
 export interface PoolWishes {
-  /** What balances it; absent: HAProxy where it is installed, else the emulator. */
-  readonly by?: 'haproxy' | 'engine';
+  /** Nothing but HAProxy will do; else an emulator balances where HAProxy is not installed. */
+  readonly needsHaproxy: boolean;
   /** Members that are interrupted by plan at once. */
   readonly atOnce?: number;
-  /** Of the emulator: from a change until it is deployed. */
-  readonly stateDelayMs?: number;
 }
 
 /** The pool of a simulated fleet, and what balances it. */
@@ -26,9 +23,8 @@ export interface SimPool {
   readonly clients: { readonly host: string; readonly port: number };
   /** Parts of the daemon's configuration. */
   readonly input: Required<Pick<ConfigInput, 'balancers' | 'pools'>>;
-  /** Null: the other one balances it. */
+  /** Null: an emulator of the Anexia Engine balances it. */
   readonly haproxy: Haproxy | null;
-  readonly engine: AnexiaEmulator | null;
   close(): Promise<void>;
   /** Kills it, without waiting. */
   abandon(): void;
@@ -51,58 +47,52 @@ type PoolOptions = PoolWishes & { readonly dir: string; readonly log: Log };
 
 /** Starts a balancer below `dir`; the next run with the same directory has the same ports. */
 export async function openSimPool(options: PoolOptions): Promise<SimPool | NoPool> {
-  const { dir, by = findHaproxy() === null ? 'engine' : 'haproxy' } = options;
-  if (by === 'haproxy' && findHaproxy() === null) return { missing: NO_HAPROXY };
+  const { dir, needsHaproxy } = options;
+  const hasHaproxy = findHaproxy() !== null;
+  if (needsHaproxy && !hasHaproxy) return { missing: NO_HAPROXY };
   if (!(await hasLoopbackNetwork())) {
     return { missing: 'machines need addresses of 127.0.0.0/8, which this system does not have' };
   }
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  return by === 'haproxy' ? openOnHaproxy(options) : openOnEngine(options);
+  const internalPort = await keptPoolPort('internal-port', options);
+  const opened = hasHaproxy ? await openHaproxy(options) : await openEngine(options);
+  const { settings, ...rest } = opened;
+  return { ...rest, internalPort, input: inputOf(settings, rest.clients, internalPort, options) };
 }
 
-async function openOnHaproxy(options: PoolOptions): Promise<SimPool> {
+async function openHaproxy(options: PoolOptions) {
   const { dir, log } = options;
   const clients = { host: LOOPBACK, port: await keptPoolPort('external-port', options) };
-  const internalPort = await keptPoolPort('internal-port', options);
   const haproxy = await startHaproxy({
     dir,
     onDeath: (words) => log.error({ words }, 'HAProxy ended by itself'),
   });
   const { masterSocket, poolsDir, baseFile, program } = haproxy;
-  const settings = { driver: 'haproxy', masterSocket, poolsDir, baseFiles: [baseFile], program };
   return {
     clients,
-    internalPort,
-    input: inputOf(settings, clients, internalPort, options),
+    settings: { driver: 'haproxy', masterSocket, poolsDir, baseFiles: [baseFile], program },
     haproxy,
-    engine: null,
     close: () => haproxy.stop(),
     abandon: () => haproxy.abandon(),
   };
 }
 
-async function openOnEngine(options: PoolOptions): Promise<SimPool> {
-  const { dir, stateDelayMs = 500 } = options;
-  const clients = { host: NOWHERE, port: 80 };
-  const internalPort = await keptPoolPort('internal-port', options);
+async function openEngine({ dir }: PoolOptions) {
   const listen = { host: LOOPBACK, port: 0 };
-  const engine = await startAnexiaEmulator({ listen, stateDelayMs });
+  const engine = await startAnexiaEmulator({ listen, stateDelayMs: 500 });
   const tokenFile = join(dir, 'token');
   // Made anew, so that the mode is that of this file and not of one that was there.
   rmSync(tokenFile, { force: true });
   writeFileSync(tokenFile, engine.token, { mode: 0o600, flag: 'wx' });
-  const settings = {
-    driver: 'anexia',
-    baseUrl: engine.url,
-    token: `file:${tokenFile}`,
-    loadBalancer: engine.loadBalancers[0]!,
-  };
   return {
-    clients,
-    internalPort,
-    input: inputOf(settings, clients, internalPort, options),
+    clients: { host: NOWHERE, port: 80 },
+    settings: {
+      driver: 'anexia',
+      baseUrl: engine.url,
+      token: `file:${tokenFile}`,
+      loadBalancer: engine.loadBalancers[0]!,
+    },
     haproxy: null,
-    engine,
     close: () => engine.close(),
     abandon: () => undefined,
   };

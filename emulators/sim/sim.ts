@@ -1,27 +1,26 @@
 import { asyncScheduler, filter, firstValueFrom, map, merge, of, raceWith, timer } from 'rxjs';
-import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
-import { createDaemonLog } from '../../src/adapters/log/pino-log.ts';
-import type { Log } from '../../src/adapters/log/port.ts';
+import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import type { ConfigInput } from '../../src/config.ts';
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
 import { realPorts } from '../../src/daemon/real-ports.ts';
 import { withTimeLimit } from '../../src/daemon/time-limit.ts';
 import { RemoteFailure, UsageError } from '../../src/domain/errors.ts';
 import { headlineText } from '../../src/domain/headline.ts';
-import { providerName, slot } from '../../src/domain/ids.ts';
+import { providerName } from '../../src/domain/ids.ts';
 import { startChaos } from './chaos.ts';
 import { claimedName } from '../../src/commands/access-program.ts';
 import { loginLink } from '../../src/commands/access/login-link.ts';
-import { trySimContext, type SimContext } from '../../src/commands/remote/sim-context.ts';
-import { watchForEnd } from '../../src/commands/signals.ts';
+import { addSimContext, type SimContext } from './commands-context.ts';
 import { writeSimConfig } from './config-file.ts';
 import { NO_HAPROXY } from './pool.ts';
-import { SIM_KINDS } from './providers/kinds.ts';
+import { equinixKind } from './providers/equinix.ts';
+import { hetznerRobotKind } from './providers/hetzner-robot.ts';
+import { latitudeKind } from './providers/latitude.ts';
 import type { SimProviderName } from './providers/names.ts';
 import type { SimKind } from './providers/provider.ts';
-import { usedRedfishKind } from './providers/redfish-used.ts';
+import { redfishKind, usedRedfishKind } from './providers/redfish.ts';
 import { openWorldOn, simConfig, type SimWorld } from './world.ts';
-import { createLiveLine, type LiveLine } from '../../src/commands/terminal.ts';
+import { withTerminal, type Terminal } from './terminal.ts';
 
 export interface SimOptions {
   readonly provider: SimProviderName;
@@ -53,7 +52,6 @@ export interface SimReport {
   readonly leaked: number;
 }
 
-const CHAOS_MEAN_MS = 8_000;
 /** The daemon's inner periods, as quick as the simulated world. */
 export const SIM_TUNING = {
   ladderResetMs: 20_000,
@@ -70,36 +68,30 @@ export const SIM_TUNING = {
  * machines run. @throws {RemoteFailure} they did not all run in time.
  */
 export async function sim(options: SimOptions): Promise<void> {
-  const live = createLiveLine(process.stderr, systemClock);
-  const log = createDaemonLog(
-    {
-      level: options.json ? 'warn' : 'info',
-      format: 'auto',
-      write: live.write,
-      isTerminal: process.stderr.isTTY ?? false,
-    },
-    systemClock,
-  );
   const stopping = new AbortController();
   let world: SimWorld | undefined;
-  const release = watchForEnd(systemClock, {
-    stop: () => stopping.abort(),
-    abandon: () => world?.abandon(),
+  const ends = { stop: () => stopping.abort(), abandon: () => world?.abandon() };
+  await withTerminal(options.json ? 'warn' : 'info', ends, async ({ live, log }) => {
+    world = await openWorldOn(kindOf(options), { ...options, pool: { needsHaproxy: false }, log });
+    try {
+      await simIn(world, options, { live, log, stopping: stopping.signal });
+    } finally {
+      live.end();
+      await world.close();
+    }
   });
-  try {
-    world = await openWorldOn(kindOf(options), { ...options, pool: { isNeeded: false }, log });
-    await simIn(world, options, { live, log, stopping: stopping.signal });
-  } finally {
-    log.close();
-    live.end();
-    await world?.close();
-    release();
-  }
 }
+
+const KINDS: Readonly<Record<SimProviderName, SimKind>> = {
+  equinix: equinixKind,
+  'hetzner-robot': hetznerRobotKind,
+  latitude: latitudeKind,
+  redfish: redfishKind,
+};
 
 /** @throws {UsageError} machines of this provider are made, and cannot be there before. */
 function kindOf({ provider, adopt }: SimOptions): SimKind {
-  if (!adopt) return SIM_KINDS[provider];
+  if (!adopt) return KINDS[provider];
   if (provider === 'redfish') return usedRedfishKind;
   throw new UsageError('--adopt is for --provider redfish');
 }
@@ -133,13 +125,11 @@ const overridesOf = ({ consolePort, inspectPort }: SimOptions): Partial<ConfigIn
   ...(inspectPort !== undefined && { inspect: { port: inspectPort, console: true } }),
 });
 
-interface Scene {
+interface Scene extends Terminal {
   readonly world: SimWorld;
   readonly daemon: Daemon;
   /** For commands. */
   readonly configFile: string;
-  readonly live: LiveLine;
-  readonly log: Log;
   readonly startedAt: number;
   /** Wall clock (which the database on this machine shares) at the start, epoch ms. */
   readonly openedMs: number;
@@ -149,7 +139,7 @@ interface Scene {
 async function watch(options: SimOptions, scene: Scene): Promise<void> {
   const { daemon, live, log, world, stopping } = scene;
   const { machines } = world;
-  const context = options.json ? null : await contextOf(scene);
+  const context = options.json ? null : await addSimContext(daemon, log);
   if (!options.json) greet(scene, options, { link: await simLink(scene), context });
   const shown = daemon.fleet.changes$.subscribe(({ headline }) =>
     live.set(`${headlineText(headline)} · ${daemon.consoleUrl}`),
@@ -158,7 +148,7 @@ async function watch(options: SimOptions, scene: Scene): Promise<void> {
     const inTime = await allRunning(options, scene);
     if (inTime) log.info({ seconds: secondsOf(scene) }, `${machines} of ${machines} Running`);
     if (inTime && !options.exitWhenRunning) {
-      const chaos = options.chaos ? startChaosIn(world, log) : null;
+      const chaos = options.chaos ? startChaos(world, log) : null;
       await Promise.race([aborted(stopping), daemon.stopped]);
       chaos?.stop();
     }
@@ -185,13 +175,6 @@ const simLink = ({ daemon }: Scene): Promise<string> =>
   loginLink(daemon.bmdb, daemon.consoleUrl, {
     ...{ name: claimedName(), role: 'admin', providers: null },
   });
-
-/** Commands in another terminal find the fleet by it. */
-const contextOf = ({ daemon, log }: Scene): Promise<SimContext | null> =>
-  trySimContext(
-    { bmdb: daemon.bmdb, url: daemon.consoleUrl, owner: claimedName(), pid: process.pid },
-    (text) => log.warn({}, text),
-  );
 
 interface Ways {
   readonly link: string;
@@ -264,18 +247,6 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
-
-function startChaosIn({ hosts, provider }: SimWorld, log: Log) {
-  const chaosLog = log.child({ component: 'chaos' });
-  return startChaos({
-    hosts,
-    chance: systemRandom.next,
-    meanMs: CHAOS_MEAN_MS,
-    onFault: ({ kind, deviceId }) =>
-      chaosLog.warn({ slot: slot(provider.name, provider.slotOf(deviceId)) }, kind),
-    onError: (err) => chaosLog.error({ err }, 'a fault could not be made'),
-  });
-}
 
 /** The last look at the database may take so long. */
 const SCAN_MS = 10_000;

@@ -52,9 +52,7 @@ export interface SimWorldOptions {
   /** Each machine has a disk of so many bytes that agents can install to; else none. */
   readonly diskBytes?: number;
   /** Machines serve, and a balancer leads clients to them; without it, nobody does. */
-  readonly pool?: PoolWishes & {
-    /** Else there is none where none can be. */ readonly isNeeded: boolean;
-  };
+  readonly pool?: PoolWishes;
   readonly log: Log;
 }
 
@@ -123,14 +121,14 @@ const keptAgentPort = (dir: string, log: Log): Promise<number> =>
     log.warn({ port }, 'the port of the agent server was taken: agents are started anew'),
   );
 
-/** @throws {UsageError} it is needed, and this computer lacks something. */
+/** @throws {UsageError} HAProxy is needed, and this computer lacks something. */
 async function poolIn(
   dir: string,
   { pool, log }: SimWorldOptions,
 ): Promise<SimPool | NoPool | null> {
   if (!pool) return null;
   const opened = await openSimPool({ dir: join(dir, 'pool'), ...pool, log });
-  if (pool.isNeeded && 'missing' in opened) throw new UsageError(opened.missing);
+  if (pool.needsHaproxy && 'missing' in opened) throw new UsageError(opened.missing);
   return opened;
 }
 

@@ -1,9 +1,10 @@
 import { findPackageJSON } from 'node:module';
-import { dirname } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { brotliCompressSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Log } from '../adapters/log/port.ts';
-import { readBuiltPage, type PageFile } from './page/built.ts';
+import { existsSync, readFileSync } from 'node:fs';
+import { freshnessOf, PAGE_FOLDER, readManifest, type Freshness } from './page/freshness.ts';
 
 const ROOT = dirname(findPackageJSON(import.meta.url)!);
 
@@ -87,4 +88,43 @@ function send(request: FastifyRequest, reply: FastifyReply, { type, body, brotli
   const accepted = String(request.headers['accept-encoding'] ?? '');
   if (brotli === null || !/\bbr\b/.test(accepted)) return reply.send(body);
   return reply.header('content-encoding', 'br').send(brotli);
+}
+
+/** A file of the page as it is sent. */
+interface PageFile {
+  readonly type: string;
+  readonly body: Buffer;
+  /** The same by Brotli; null: not worth it. */
+  readonly brotli: Buffer | null;
+}
+interface BuiltPage {
+  readonly freshness: Freshness;
+  /** By path from the folder of the page, such as `assets/index-3f9a.js`. Empty when it is absent. */
+  readonly files: ReadonlyMap<string, PageFile>;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+  '.md': 'text/plain; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** Reads the page that was built beneath `root`, whole, into memory. */
+function readBuiltPage(root: string): BuiltPage {
+  const folder = join(root, PAGE_FOLDER);
+  const names = readManifest(root)?.files ?? [];
+  const files = new Map(names.map((name) => [name, readPageFile(join(folder, name))]));
+  return { freshness: freshnessOf(root), files };
+}
+
+function readPageFile(path: string): PageFile {
+  const compressed = `${path}.br`;
+  return {
+    type: TYPES[extname(path)] ?? 'application/octet-stream',
+    body: readFileSync(path),
+    brotli: existsSync(compressed) ? readFileSync(compressed) : null,
+  };
 }

@@ -49,14 +49,3 @@ export function nextBackoffSeconds(
 
 /** Share by which a wait may be lengthened at random, so that many do not end together. */
 export const BACKOFF_JITTER = 0.1;
-
-/**
- * When the wait ends, epoch milliseconds. The stored interval stays without jitter.
- * @param chance uniform in [0, 1).
- */
-export const jitteredUntil = (
-  nowMs: number,
-  seconds: number,
-  chance: number,
-  jitter = BACKOFF_JITTER,
-): number => nowMs + seconds * 1000 * (1 + chance * jitter);

@@ -211,13 +211,6 @@ export function handOutRefusal(
 /** A load balancer may be sending traffic to the machine. */
 export const serves = ({ members }: Pick<MachineRow, 'members'>): boolean => members.some(mayServe);
 
-/**
- * The holder of the key is the agent that was started last on the machine.
- * @param publicKey raw Ed25519 key, 64 hex digits.
- */
-export const isAgentOf = (row: Pick<MachineRow, 'agentStarted'>, publicKey: string): boolean =>
-  row.agentStarted?.publicKey === publicKey;
-
 /** The agent reports: its last heartbeat counts, and is not old enough to be lost. */
 export function isHeartbeating(row: MachineRow, nowMs: number, loss: LossPolicy): boolean {
   const heartbeat = currentHeartbeat(row);

@@ -10,11 +10,18 @@ export abstract class FleetError extends Error {
   }
 }
 
+/** What an error of this code is built on. */
+const errorClass = <const Code extends string>(
+  code: Code,
+  { retryable }: { readonly retryable: boolean },
+) =>
+  class extends FleetError {
+    readonly code = code;
+    readonly retryable = retryable;
+  };
+
 /** No connection, or it broke before an answer came. */
-export class Unreachable extends FleetError {
-  readonly code = 'unreachable';
-  readonly retryable = true;
-}
+export class Unreachable extends errorClass('unreachable', { retryable: true }) {}
 /** Nobody listens there: the connection was refused or had no way. */
 export class NotListening extends Unreachable {}
 /** Somebody answers, but in no protocol that we share. */
@@ -22,10 +29,7 @@ export class NoCommonProtocol extends Unreachable {}
 /** The peer answers, but can store nothing for now: it is read-only, or out of room. */
 export class NotWritable extends Unreachable {}
 /** A step took longer than its own limit. */
-export class TimedOut extends FleetError {
-  readonly code = 'timed-out';
-  readonly retryable = true;
-}
+export class TimedOut extends errorClass('timed-out', { retryable: true }) {}
 /** Somebody else held what the step needs, and did not let go in time: nothing was done. */
 export class Locked extends TimedOut {}
 /** The peer asked us to slow down until `retryAtMs` (epoch, milliseconds). */
@@ -39,31 +43,16 @@ export class Throttled extends FleetError {
   }
 }
 /** The peer refused our credentials or our right to do this. */
-export class Denied extends FleetError {
-  readonly code = 'denied';
-  readonly retryable = false;
-}
+export class Denied extends errorClass('denied', { retryable: false }) {}
 /** The host key differs from the pinned one, or none is known under the strict policy. */
-export class HostKeyRejected extends FleetError {
-  readonly code = 'host-key-rejected';
-  readonly retryable = false;
-}
+export class HostKeyRejected extends errorClass('host-key-rejected', { retryable: false }) {}
 /** What answers proves to be another host than the one that is known. */
 export class HostKeyChanged extends HostKeyRejected {}
-export class NotFound extends FleetError {
-  readonly code = 'not-found';
-  readonly retryable = false;
-}
+export class NotFound extends errorClass('not-found', { retryable: false }) {}
 /** Input or an answer that does not have the agreed form. */
-export class Malformed extends FleetError {
-  readonly code = 'malformed';
-  readonly retryable = false;
-}
+export class Malformed extends errorClass('malformed', { retryable: false }) {}
 /** The peer understood and refused, or a remote command failed. */
-export class RemoteFailure extends FleetError {
-  readonly code = 'remote-failure';
-  readonly retryable = false;
-}
+export class RemoteFailure extends errorClass('remote-failure', { retryable: false }) {}
 /** A file could not be put on a machine; the message says what to do, where we know. */
 export class UploadFailed extends RemoteFailure {}
 /** How a command on a machine ended. */
@@ -90,15 +79,9 @@ export class CommandFailed extends RemoteFailure implements CommandEnd {
   }
 }
 /** Aborted by our own side: shutdown, fencing, a crash of the machine's actor. */
-export class Cancelled extends FleetError {
-  readonly code = 'cancelled';
-  readonly retryable = true;
-}
+export class Cancelled extends errorClass('cancelled', { retryable: true }) {}
 /** The capability does not exist here; nothing was changed. */
-export class NotImplemented extends FleetError {
-  readonly code = 'not-implemented';
-  readonly retryable = false;
-}
+export class NotImplemented extends errorClass('not-implemented', { retryable: false }) {}
 
 // Providers
 export const PROVIDER_ERROR_KINDS = [
@@ -170,59 +153,26 @@ export const isProviderError = (
 
 // BMDB
 /** Our session's deadline passed: all work of this session must stop at once (fencing). */
-export class SessionExpired extends FleetError {
-  readonly code = 'session-expired';
-  readonly retryable = true;
-}
+export class SessionExpired extends errorClass('session-expired', { retryable: true }) {}
 /** Another session works on the machine (or another process of the exclusion group). */
-export class WorkConflict extends FleetError {
-  readonly code = 'work-conflict';
-  readonly retryable = true;
-}
+export class WorkConflict extends errorClass('work-conflict', { retryable: true }) {}
 /** The machine is not eligible for this process now. */
-export class NothingToDo extends FleetError {
-  readonly code = 'nothing-to-do';
-  readonly retryable = true;
-}
+export class NothingToDo extends errorClass('nothing-to-do', { retryable: true }) {}
 /** The job's lease is held by another daemon now: nothing was written. */
-export class LeaseLost extends FleetError {
-  readonly code = 'lease-lost';
-  readonly retryable = true;
-}
+export class LeaseLost extends errorClass('lease-lost', { retryable: true }) {}
 /** The fleet's recovery budget is spent; ask again later. */
-export class NoPermit extends FleetError {
-  readonly code = 'no-permit';
-  readonly retryable = true;
-}
+export class NoPermit extends errorClass('no-permit', { retryable: true }) {}
 /** The work row was gone or belonged to another epoch when we wanted to end it; nothing was written. */
-export class WorkLost extends FleetError {
-  readonly code = 'work-lost';
-  readonly retryable = false;
-}
-export class AlreadyFinished extends FleetError {
-  readonly code = 'already-finished';
-  readonly retryable = false;
-}
+export class WorkLost extends errorClass('work-lost', { retryable: false }) {}
+export class AlreadyFinished extends errorClass('already-finished', { retryable: false }) {}
 /** The connection broke during COMMIT, and what became of it could not be found out. */
-export class AmbiguousCommit extends FleetError {
-  readonly code = 'ambiguous-commit';
-  readonly retryable = false;
-}
-export class RetryExhausted extends FleetError {
-  readonly code = 'retry-exhausted';
-  readonly retryable = true;
-}
+export class AmbiguousCommit extends errorClass('ambiguous-commit', { retryable: false }) {}
+export class RetryExhausted extends errorClass('retry-exhausted', { retryable: true }) {}
 /** The database's schema is older or newer than this program. */
-export class SchemaMismatch extends FleetError {
-  readonly code = 'schema-mismatch';
-  readonly retryable = false;
-}
+export class SchemaMismatch extends errorClass('schema-mismatch', { retryable: false }) {}
 
 /** Wrong configuration or command line. The process prints the message and exits with 2. */
-export class UsageError extends FleetError {
-  readonly code = 'usage';
-  readonly retryable = false;
-}
+export class UsageError extends errorClass('usage', { retryable: false }) {}
 
 /** Asking twice with one key is asking once; this key was used for something else. */
 export class KeyReused extends UsageError {}

@@ -6,10 +6,11 @@ import {
   createSimulatedClock,
   type VirtualClock,
 } from '../doubles/simulated-clock.ts';
-import type { Means, Told } from '../../src/commands/machine/command.ts';
-import { runVerb, type VerbOptions } from '../../src/commands/machine/verb.ts';
-import type { Wish } from '../../src/domain/filing/verbs.ts';
+import { readFleet, type Means } from '../../src/commands/machine/command.ts';
+import { CLI_WORDS } from '../../src/commands/machine/options.ts';
+import { askedOf, machinesMeant, type Asked } from '../../src/domain/filing/asks.ts';
 import type { Selector } from '../../src/domain/filing/selection.ts';
+import type { Wish } from '../../src/domain/filing/verbs.ts';
 import { machineId, type MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { DEFAULT_LADDER } from '../../src/domain/recovery/ladder.ts';
@@ -31,8 +32,10 @@ export interface MachineStand {
   daemon(): Promise<BmdbSession>;
   /** Lets time pass until it ends. */
   driven<T>(task: Promise<T>): Promise<T>;
-  /** Runs a verb by Ann, on what is named. */
-  verb(wish: Wish, selector: Selector | string, change?: Partial<VerbOptions>): Promise<Told>;
+  /** What a wish asks of the machines that the selector means; nothing is filed. */
+  meant(wish: Wish, selector: Selector, key?: string): Promise<readonly Asked[]>;
+  /** Ann files the wish for one machine, by its id or slot; the daemon, if there is one, settles it. */
+  file(wish: Wish, name: string): Promise<void>;
 }
 
 /** What happens in a BMDB in memory while something is asked of it. */
@@ -110,27 +113,22 @@ export function machineStand(): MachineStand {
     } as unknown as Means['config'],
   };
   const fleet = fleetIn(bmdb, clock);
+  const meant: MachineStand['meant'] = async (wish, selector, key = random.uuid()) => {
+    const selected = machinesMeant(await readFleet(means), wish, { selector, words: CLI_WORDS });
+    return askedOf(wish, selected, { key, several: selector.name === undefined, word: '--key' });
+  };
   return {
     bmdb,
     clock,
     means,
     ...fleet,
-    verb: (wish, selector, change = {}) =>
-      fleet.driven(
-        runVerb(
-          {
-            wish: () => wish,
-            reason: 'because',
-            by: 'ann',
-            json: false,
-            selector: typeof selector === 'string' ? { name: selector } : selector,
-            dryRun: false,
-            yes: false,
-            ...change,
-          },
-          means,
-        ),
-      ),
+    meant,
+    async file(wish, name) {
+      const [asked] = await meant(wish, { name });
+      const { key, what } = asked!;
+      await bmdb.requests.file({ key, by: 'ann', reason: 'because', what });
+      await fleet.driven(new Promise((settled) => clock.setTimeout(() => settled(null), 100)));
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { jitteredUntil, nextBackoffSeconds } from '../../src/domain/backoff.ts';
+import { nextBackoffSeconds } from '../../src/domain/backoff.ts';
 import type { BackoffDescriptor } from '../../src/domain/backoff.ts';
 import { BACKOFF_TABLE } from '../contracts/bmdb-vectors.ts';
 
@@ -71,11 +71,5 @@ describe('backoff', () => {
         expect(all).toEqual(all.toSorted((a, b) => a - b));
       }),
     );
-  });
-
-  it('adds at most the jitter to the end of a wait', () => {
-    expect(jitteredUntil(1_000, 10, 0)).toBe(11_000);
-    expect(jitteredUntil(1_000, 10, 0.5)).toBe(11_500);
-    expect(jitteredUntil(1_000, 10, 0.999, 0)).toBe(11_000);
   });
 });

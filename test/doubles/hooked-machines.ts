@@ -1,4 +1,4 @@
-import { createMemoryDisk } from '../../emulators/hosts/disk.ts';
+import { createMemoryDisk } from './memory-disk.ts';
 import type { MachineHooks, SimulatedDevice } from '../../emulators/kit/hooks.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';

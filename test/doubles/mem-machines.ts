@@ -5,7 +5,7 @@ import type { HeartbeatOutcome, HeartbeatRecord } from '../../src/domain/heartbe
 import type { ProviderMachine } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/provider-tags.ts';
-import { createMemoryDisk } from '../../emulators/hosts/disk.ts';
+import { createMemoryDisk } from './memory-disk.ts';
 import { createHost, type Host, type HostSystem } from '../../emulators/hosts/host.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../src/wire/codec.ts';
 import { createFakeHost, type FakeHost } from './fake-shell.ts';

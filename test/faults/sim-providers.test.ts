@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { silentLog } from '../../src/adapters/log/port.ts';
-import { usedRedfishKind } from '../../emulators/sim/providers/redfish-used.ts';
+import { usedRedfishKind } from '../../emulators/sim/providers/redfish.ts';
 import { leakedIn } from '../../emulators/sim/sim.ts';
 import { openWorldOn } from '../../emulators/sim/world.ts';
 import { becomesTrue, healthy, withFleetIn } from '../e2e/simulated-fleet.ts';

@@ -66,12 +66,12 @@ export const mutations = mutationsOf({
     'the-guard-thaws-what-an-operator-froze':
       "[-  if (row.frozen?.kind === 'manual') return row;\n-]",
   },
-  'src/domain/recovery/guard-counts.ts test/domain/recovery/guard-counts.test.ts test/domain/recovery/guard-judgement.test.ts':
+  'test/doubles/mem-bmdb/guard-counts.ts test/domain/recovery/guard-counts.test.ts test/domain/recovery/guard-judgement.test.ts':
     {
       'an-operator-that-thaws-is-overruled':
         '[-  if (lostAt <= lastThawMs(provider, counting)) return false;\n-]',
     },
-  'src/domain/recovery/silence.ts test/adapters/bmdb/mem/mem-bmdb.test.ts': {
+  'test/doubles/mem-bmdb/silence.ts test/adapters/bmdb/mem/mem-bmdb.test.ts': {
     'a-machine-that-comes-and-goes-is-heard':
       '[-(-]isHeartbeating(row, nowMs, loss)[- && unbroken.count >= PERMIT_RETURNED_AFTER)-]',
   },

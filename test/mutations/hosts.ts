@@ -3,7 +3,7 @@ import { mutationsOf } from './mutation.ts';
 /** The one pretended host, and whoever shows it. */
 export const mutations = mutationsOf({
   'emulators/hosts/host.ts test/emulators/hosts/host.test.ts': {
-    'a-reboot-keeps-the-boot-id': 'bootId {+??+}= id;',
+    'a-reboot-keeps-the-boot-id': 'bootId {+??+}= nextBootId();',
     'a-boot-has-the-id-of-the-last-one': '[-if (next !== bootId) -]return next;',
     'the-agent-outlives-the-power': '[-if (mayRun) await programs.end();-]',
     'what-is-off-is-reachable': '[-await door.close();\n    -]if (isUnknown)',
@@ -24,12 +24,23 @@ export const mutations = mutationsOf({
     {
       'run-outlives-a-reboot':
         '[-await rm(join(root, VOLATILE), { recursive: true, force: true });-]',
-      'run-in-memory-outlives-a-reboot':
-        '[-if (path.startsWith(`${VOLATILE}/`)) files.delete(path)-];',
       'files-of-the-first-boot-are-for-all': '[-await chmod(file, mode | 0o600);-]',
     },
   'emulators/hosts/keys.ts test/adapters/ssh/shell.contract.test.ts': {
     'any-key-lets-in': 'if (!key) return [-false-]{+true+};',
+  },
+  'emulators/hosts/user-data.ts test/emulators/hosts/first-boot.test.ts': {
+    'any-head-is-a-cloud-config': '/^#cloud-config[-\\s*(\\n|$)-]/',
+    'base64-is-written-as-it-is': "encoding === '[-b64-]{+none+}'",
+    'modes-of-files-are-unheeded': '[-Number.parseInt(permissions, 8)-]{+0o644+}',
+    'files-are-not-removed': '[-await disk.remove(path)-]{+void path+}',
+  },
+  'emulators/hosts/machine.ts test/emulators/hosts/first-boot.test.ts': {
+    'anybody-logs-in': '[-attempt.username === user &&-]',
+  },
+  'emulators/hosts/sftp.ts test/emulators/hosts/containment.test.ts': {
+    'uploads-lead-out-of-the-machine':
+      '[-await containedPath(root, path)-]{+(void containedPath, root + path)+}',
   },
   'emulators/hosts/simulated-hosts.ts test/emulators/hosts/simulated-hosts.test.ts -t keeps host key':
     {

@@ -79,13 +79,4 @@ export const mutations = mutationsOf({
   'emulators/latitude/life/timers.ts test/emulators/latitude/behaviour.test.ts': {
     'latitude-long-waits-are-short': 'if ([-delayMs > stepMs-]{+false+}) set',
   },
-  'emulators/hosts/cloud-config.ts test/emulators/hosts/first-boot.test.ts': {
-    'hosts-any-head': '/^#cloud-config[-\\s*(\\n|$)-]/',
-    'hosts-base64-as-it-is': "const isEncoded = [-encoding !== 'text/plain'-]{+false+}",
-    'hosts-modes-unheeded': '[-Number.parseInt(permissions, 8)-]{+0o644+}',
-    'hosts-files-not-removed': '[-await disk.remove(path)-]{+void path+}',
-  },
-  'emulators/hosts/machine.ts test/emulators/hosts/first-boot.test.ts': {
-    'hosts-anybody-logs-in': '[-attempt.username === user &&-]',
-  },
 });

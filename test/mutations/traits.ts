@@ -25,7 +25,7 @@ export const mutations = mutationsOf({
     'a-trait-may-be-anything':
       '[-...TRAIT_NAMES.map((name): Field => [name, absentOr(nullOr(like(SHOWN))), NO_TEXT]),-]',
   },
-  'src/domain/filing/selection.ts test/commands/machine-verbs.test.ts': {
+  'src/domain/filing/selection.ts test/domain/filing/selection.test.ts': {
     'an-unknown-trait-means-nothing-is-so': '[-  requireTraits(fleet, selector);\n-]',
     'a-trait-alone-says-nothing': '[- || wantedTraits(selector).length > 0-]',
   },

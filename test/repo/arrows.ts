@@ -95,7 +95,7 @@ function mayImport(limits: Limits | undefined, path: string, { target, isLazy }:
   if (limits?.files.test(resolved)) return true;
   const isArrow = limits?.ours.some((allowed) => allowed.test(resolved));
   if (!isArrow && isLoadedWithProduct(path, resolved, isLazy)) return false;
-  if (UNIMPORTED.some((files) => files.test(resolved))) return false;
+  if (!isArrow && UNIMPORTED.some((files) => files.test(resolved))) return false;
   if (!limits) return true;
   if (!own) return limits.packages?.includes(target) ?? true;
   return limits.ours.some((allowed) => allowed.test(resolved));

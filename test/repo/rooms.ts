@@ -59,6 +59,14 @@ const FREE_PORTS: Arrow = {
   says: 'the search for a free port',
   files: /^src\/adapters\/network\/free-port\.ts$/,
 };
+/** Agents that are no processes say what the real one says, by its own loop. */
+const AGENT_LOOP: Arrow = {
+  to: 'agent',
+  label: 'heartbeat-loop.ts',
+  says: 'the heartbeats of the agent for light machines',
+  files: /^src\/agent\/(callback-client|client-certificate|endpoint|heartbeat-loop|keys)\.ts$/,
+  from: /^emulators\/hosts\/light\//,
+};
 const DRIVERS: Arrow = {
   to: 'adapters',
   label: 'drivers.ts',
@@ -122,12 +130,12 @@ export const ROOMS: readonly Room[] = [
     path: 'emulators/',
     files: /^emulators\/(?!(commands|sim)\/)/,
     holds: 'the pretended world: APIs of providers, BMCs, machines that are real SSH servers',
-    may: [domain, wire, FREE_PORTS],
+    may: [domain, wire, FREE_PORTS, AGENT_LOOP],
   },
 ];
 
 /** Where adapters meet statecharts: these may import everything, but nothing imports `main.ts`. */
-export const COMPOSITION = ['main.ts', 'commands/', 'daemon/', 'diagrams/', 'agent-bundle.ts'];
+export const COMPOSITION = ['main.ts', 'commands/', 'daemon/', 'agent-bundle.ts'];
 /** The same of the pretended world. */
 export const PRETENDED_COMPOSITION = ['emulators/commands/', 'emulators/sim/'];
 

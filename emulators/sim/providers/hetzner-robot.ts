@@ -6,7 +6,14 @@ import {
   type Prefixes,
 } from '../../../src/adapters/provider/hetzner-robot/names.ts';
 import { CLASS_NAMES } from '../../../src/adapters/provider/hetzner-robot/client/api.ts';
-import { LOOPBACK, MACHINES, SIM_SET, type SimKind, type SimProviderOptions } from './provider.ts';
+import {
+  deviceOf,
+  LOOPBACK,
+  MACHINES,
+  SIM_SET,
+  type SimKind,
+  type SimProviderOptions,
+} from './provider.ts';
 
 const PREFIXES: Prefixes = { namePrefix: 'shepherd-sim-', freePrefix: 'free-' };
 const IMAGE = 'Debian-1301-trixie-amd64-base.tar.gz';
@@ -58,19 +65,17 @@ export const hetznerRobotKind: SimKind = {
       devices: () =>
         fake.servers().flatMap(({ number, name }) => {
           const told = classifyName(name, PREFIXES);
-          if (told.kind === 'leaving') return [{ id: name, isOf: () => false }];
+          if (told.kind === 'leaving') return [deviceOf(name)];
           if (told.kind !== 'ours') return [];
-          const isOf = (witness: string) => witness === told.witness;
-          return [{ id: machineIdOf(number, told.witness), isOf }];
+          return [deviceOf(machineIdOf(number, told.witness), told.witness)];
         }),
       claims: (records) =>
         records.flatMap(({ key, value }) => {
-          const claim = claimed.safeParse(value);
+          const witness = claimed.safeParse(value).data?.witness;
           const server = serverOfSlot(key);
           if (server === null) return [];
-          if (!claim.success) return [{ id: `record ${key}`, isOf: () => false }];
-          const isOf = (witness: string) => witness === claim.data.witness;
-          return [{ id: machineIdOf(server, claim.data.witness), isOf }];
+          if (witness === undefined) return [deviceOf(`record ${key}`)];
+          return [deviceOf(machineIdOf(server, witness), witness)];
         }),
       installs: () => fake.servers().map(({ installs }) => installs),
       requests: () => fake.requests(),

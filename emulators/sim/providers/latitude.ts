@@ -1,6 +1,13 @@
 import { claimOf } from '../../../src/adapters/provider/latitude/record.ts';
 import { startLatitudeEmulator } from '../../latitude/emulator.ts';
-import { LOOPBACK, MACHINES, SIM_SET, type SimKind, type SimProviderOptions } from './provider.ts';
+import {
+  deviceOf,
+  LOOPBACK,
+  MACHINES,
+  SIM_SET,
+  type SimKind,
+  type SimProviderOptions,
+} from './provider.ts';
 
 const PLAN = 'c3-small-x86';
 const SITE = 'ASH';
@@ -52,7 +59,7 @@ export const latitudeKind: SimKind = {
           .filter(({ id }) => !fake.servers().some(({ userData }) => userData === id))
           .flatMap(({ id, description }) => {
             const claim = claimOf(description);
-            return claim === null ? [] : [{ id, isOf: (witness) => witness === claim.witness }];
+            return claim === null ? [] : [deviceOf(id, claim.witness)];
           }),
       installs: () => hosts.list().map(({ seen }) => 1 + seen.installs),
       requests: () => fake.requests(),

@@ -40,6 +40,12 @@ export interface SimDevice {
   isOf(witness: string): boolean;
 }
 
+/** Something that bears this witness; none when absent. */
+export const deviceOf = (id: string, witness?: string): SimDevice => ({
+  id,
+  isOf: (other) => other === witness,
+});
+
 export interface SimProviderOptions {
   /** The fleet's own. */
   readonly dir: string;

@@ -1,10 +1,31 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
+import { takeFreePort } from '../../../src/adapters/network/free-port.ts';
 import { machineIdOf } from '../../../src/adapters/provider/redfish/install/claims.ts';
 import type { ProviderRecord } from '../../../src/domain/provisioning/records.ts';
-import { takeFreePort } from '../../../src/adapters/network/free-port.ts';
-import { MACHINES, type SimDevice, type SimKind, type SimProviderOptions } from './provider.ts';
-import { rackProvider, type RedfishProvider, startRack } from './redfish-rack.ts';
+import { startRedfishEmulator } from '../../redfish/emulator.ts';
+import { inventoryOf } from '../../redfish/machines/inventory.ts';
+import { createRackMachines } from '../../redfish/machines/machines.ts';
+import type { RedfishEmulator } from '../../redfish/options.ts';
+import {
+  deviceOf,
+  holdsOthers,
+  LOOPBACK,
+  MACHINES,
+  SIM_SET,
+  type SimKind,
+  type SimProvider,
+  type SimProviderOptions,
+} from './provider.ts';
+
+/** Below the directory of the fleet. */
+const INVENTORY = 'inventory.json';
+
+export interface RedfishProvider extends SimProvider {
+  readonly emulator: RedfishEmulator;
+}
 
 /** A rack of one's own with empty disks: each machine is installed from a virtual CD. */
 export const redfishKind: SimKind<RedfishProvider> = {
@@ -12,13 +33,15 @@ export const redfishKind: SimKind<RedfishProvider> = {
   isKept: false,
   async start(options: SimProviderOptions) {
     const rack = await startRack(options, { systems: options.machines ?? MACHINES, isUsed: false });
-    const provider = rackProvider(rack);
     const seeds = `127.0.0.1:${await takeFreePort(new Set())}`;
     return {
-      ...provider,
-      secrets: { ...provider.secrets, SEED_KEY: `seed-${randomBytes(32).toString('base64url')}` },
+      ...rack.provider,
+      secrets: {
+        ...rack.provider.secrets,
+        SEED_KEY: `seed-${randomBytes(32).toString('base64url')}`,
+      },
       section: (refer) => ({
-        ...provider.section(refer),
+        ...rack.provider.section(refer),
         recoveryMayEraseDisks: true,
         install: {
           method: 'vmedia',
@@ -29,34 +52,101 @@ export const redfishKind: SimKind<RedfishProvider> = {
         },
       }),
       devices(records) {
-        const claims = new Map(claimsOn(records).map((claim) => [claim.entryId, claim]));
-        return rack.systems
-          .filter(({ name }) => rack.machines.installs(name) > 0)
-          .map(({ serial }) => deviceOf(serial, claims.get(serial)));
+        const claims = new Map(records.map((record) => [record.key, claimOf(record)]));
+        return rack.installedMoreThan(0).map((serial) => claims.get(serial) ?? deviceOf(serial));
       },
-      claims: (records) => claimsOn(records).map((claim) => deviceOf(claim.entryId, claim)),
+      claims: (records) => records.map(claimOf),
     };
   },
 };
 
-interface Claim {
-  readonly entryId: string;
-  /** Absent: nobody can read it. */
-  readonly witness?: string | undefined;
-}
-
-const claimsOn = (records: readonly ProviderRecord[]): Claim[] =>
-  records.map(({ key, value }) => ({
-    entryId: key,
-    witness: claimed.safeParse(value).data?.witness,
-  }));
-
 const claimed = z.object({ witness: z.string() });
 
-function deviceOf(entryId: string, claim: Claim | undefined): SimDevice {
-  const witness = claim?.witness;
+/** The machine that a record claims; its entry alone where nobody can read the record. */
+function claimOf({ key: entryId, value }: ProviderRecord) {
+  const witness = claimed.safeParse(value).data?.witness;
+  return witness === undefined
+    ? deviceOf(entryId)
+    : deviceOf(machineIdOf({ entryId, witness }), witness);
+}
+
+/** A rack of one's own whose machines run a system already: the fleet takes them in as they are. */
+export const usedRedfishKind: SimKind<RedfishProvider> = {
+  onePort: false,
+  isKept: true,
+  async start(options: SimProviderOptions) {
+    const { dir, machines: wanted } = options;
+    const file = join(dir, INVENTORY);
+    const held = existsSync(file) ? entries.parse(JSON.parse(readFileSync(file, 'utf8'))) : null;
+    if (held && wanted !== undefined && held.length !== wanted) {
+      throw holdsOthers(dir, held.length, wanted);
+    }
+    const systems = held?.length ?? wanted ?? MACHINES;
+    const rack = await startRack(options, { systems, isUsed: true });
+    return {
+      ...rack.provider,
+      // They were there before the fleet: what was installed since is all that it made.
+      devices: () => rack.installedMoreThan(1).map((serial) => deviceOf(serial)),
+      // Nobody claims a machine by taking it in.
+      claims: (records) => records.map(({ key }) => deviceOf(`record ${key}`)),
+    };
+  },
+};
+
+const entries = z.array(z.unknown());
+
+interface RackOptions {
+  readonly systems: number;
+  /** The machines run a system already, which is never replaced. */
+  readonly isUsed: boolean;
+}
+
+/** BMCs and the machines behind them; their inventory is written for the driver. */
+async function startRack(
+  { dir, hosts, publicLine, log: parent }: SimProviderOptions,
+  { systems: count, isUsed }: RackOptions,
+) {
+  const log = parent.child({ component: 'redfish' });
+  const machines = createRackMachines({
+    ...{ hosts, log },
+    ...(isUsed && { installed: [publicLine] }),
+  });
+  const emulator = await startRedfishEmulator({
+    listen: LOOPBACK,
+    systems: count,
+    profile: 'fast',
+    hooks: machines.hooks,
+    startsOn: isUsed,
+    log,
+  });
+  const lines = inventoryOf(emulator, hosts, isUsed);
+  writeFileSync(join(dir, INVENTORY), JSON.stringify(lines), { mode: 0o600 });
+  const systems = emulator.bmcs().flatMap((bmc) => bmc.systems);
+  const { username, password } = emulator.credentials;
   return {
-    id: witness === undefined ? entryId : machineIdOf({ entryId, witness }),
-    isOf: (other) => other === witness,
+    /** Serial numbers. */
+    installedMoreThan: (times: number) =>
+      systems.filter(({ name }) => machines.installs(name) > times).map(({ serial }) => serial),
+    /** What is the same whether machines are installed or not. */
+    provider: {
+      emulator,
+      name: 'redfish',
+      machines: systems.length,
+      secrets: { PASSWORD: password },
+      section: (refer: (secret: string) => string) => ({
+        driver: 'redfish' as const,
+        instanceSetId: SIM_SET,
+        inventory: `file:${INVENTORY}`,
+        credentials: { default: { username, password: refer('PASSWORD') } },
+        callsPerSecond: 0,
+        bmcGap: '5ms',
+        powerPoll: '5s',
+      }),
+      installs: () => systems.map(({ name }) => machines.installs(name)),
+      requests: () => emulator.requests(),
+      slotOf: (deviceId: string) =>
+        systems.find(({ name }) => name === deviceId)?.serial ?? deviceId,
+      close: () => emulator.close(),
+    },
   };
 }

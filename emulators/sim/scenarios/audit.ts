@@ -42,8 +42,7 @@ export interface Membership {
 export interface Mark {
   readonly event: string;
   readonly work: string;
-  readonly permit: string;
-  readonly coolDown: string;
+  readonly change: string;
   readonly at: string;
 }
 export interface PermitPeaks {
@@ -51,76 +50,64 @@ export interface PermitPeaks {
   readonly byLocation: ReadonlyMap<string, number>;
 }
 
+/** Every change of these tables is kept, by the events that their triggers wait for. */
+const WATCHED = [
+  ['recovery_permits', 'INSERT OR DELETE'],
+  ['fleet_guard', 'INSERT OR UPDATE OF frozen_at'],
+  ['machine_recovery', 'UPDATE OF cool_down_seconds'],
+  ['pool_members', 'INSERT OR UPDATE OF state OR DELETE'],
+] as const;
+
 const SCHEMA = `
   CREATE SCHEMA audit;
-  CREATE TABLE audit.permits (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    machine_id uuid NOT NULL, location text, change int NOT NULL);
-  CREATE TABLE audit.freezes (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    scope text NOT NULL, frozen boolean NOT NULL, at timestamptz DEFAULT clock_timestamp());
-  CREATE TABLE audit.cool_downs (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    machine_id uuid NOT NULL, seconds bigint NOT NULL);
-  CREATE FUNCTION audit.permit() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
-    IF TG_OP = 'INSERT' THEN
-      INSERT INTO audit.permits (machine_id, location, change)
-      VALUES (NEW.machine_id, NEW.location, 1);
-    ELSE
-      INSERT INTO audit.permits (machine_id, location, change)
-      VALUES (OLD.machine_id, OLD.location, -1);
-    END IF;
-    RETURN NULL;
-  END $$;
-  CREATE TRIGGER audit AFTER INSERT OR DELETE ON recovery_permits
-    FOR EACH ROW EXECUTE FUNCTION audit.permit();
-  CREATE FUNCTION audit.freeze() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
-    INSERT INTO audit.freezes (scope, frozen) VALUES (NEW.scope, NEW.frozen_at IS NOT NULL);
-    RETURN NULL;
-  END $$;
-  CREATE TRIGGER audit AFTER INSERT OR UPDATE OF frozen_at ON fleet_guard
-    FOR EACH ROW EXECUTE FUNCTION audit.freeze();
-  CREATE FUNCTION audit.cool_down() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
-    IF NEW.cool_down_seconds IS NOT NULL THEN
-      INSERT INTO audit.cool_downs (machine_id, seconds)
-      VALUES (NEW.machine_id, NEW.cool_down_seconds);
-    END IF;
-    RETURN NULL;
-  END $$;
-  CREATE TRIGGER audit AFTER UPDATE OF cool_down_seconds ON machine_recovery
-    FOR EACH ROW EXECUTE FUNCTION audit.cool_down();
-  CREATE TABLE audit.members (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    pool text NOT NULL, balancer text NOT NULL, machine_id uuid NOT NULL, state text,
+  CREATE TABLE audit.changes (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    source text NOT NULL, gone boolean NOT NULL, changed jsonb NOT NULL,
     at timestamptz DEFAULT clock_timestamp());
-  CREATE FUNCTION audit.member() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
-    IF TG_OP = 'DELETE' THEN
-      INSERT INTO audit.members (pool, balancer, machine_id)
-      VALUES (OLD.pool, OLD.balancer, OLD.machine_id);
-    ELSE
-      INSERT INTO audit.members (pool, balancer, machine_id, state)
-      VALUES (NEW.pool, NEW.balancer, NEW.machine_id, NEW.state);
-    END IF;
+  CREATE FUNCTION audit.note() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+    INSERT INTO audit.changes (source, gone, changed) VALUES (TG_TABLE_NAME, TG_OP = 'DELETE',
+      CASE TG_OP WHEN 'DELETE' THEN to_jsonb(OLD) ELSE to_jsonb(NEW) END);
     RETURN NULL;
   END $$;
-  CREATE TRIGGER audit AFTER INSERT OR UPDATE OF state OR DELETE ON pool_members
-    FOR EACH ROW EXECUTE FUNCTION audit.member();`;
+  ${WATCHED.map(
+    ([table, events]) =>
+      `CREATE TRIGGER audit AFTER ${events} ON ${table} FOR EACH ROW EXECUTE FUNCTION audit.note();`,
+  ).join('\n')}`;
 
 const MARK = `
   SELECT (SELECT coalesce(max(seq), 0) FROM slot_events)::text AS event,
     (SELECT coalesce(max(seq), 0) FROM work_history)::text AS work,
-    (SELECT coalesce(max(seq), 0) FROM audit.permits)::text AS permit,
-    (SELECT coalesce(max(seq), 0) FROM audit.cool_downs)::text AS "coolDown",
+    (SELECT coalesce(max(seq), 0) FROM audit.changes)::text AS change,
     clock_timestamp()::text AS at`;
 /** Running sums in the order of writing; grants wait for each other, so none is ahead of its time. */
 const PEAKS = (scope: string) => `
   SELECT ${scope} AS scope, max(held)::int AS most FROM (
     SELECT location, seq, sum(change) OVER (${scope === 'location' ? 'PARTITION BY location ' : ''}
-      ORDER BY seq) AS held FROM audit.permits) tally
+      ORDER BY seq) AS held FROM (
+        SELECT seq, changed->>'location' AS location, CASE WHEN gone THEN -1 ELSE 1 END AS change
+        FROM audit.changes WHERE source = 'recovery_permits') permits) tally
   WHERE seq > $1 GROUP BY 1`;
 /** Moments at which some scope is frozen, put together. */
 const FROZEN = `
   SELECT coalesce(extract(epoch FROM sum(upper(r) - lower(r))), 0)::float8 AS seconds
   FROM unnest((SELECT range_agg(tstzrange(greatest(f.at, $1::timestamptz), f.until))
-    FROM (SELECT at, frozen, coalesce(lead(at) OVER (PARTITION BY scope ORDER BY seq),
-      clock_timestamp()) AS until FROM audit.freezes) f
-    WHERE f.frozen AND f.until > $1::timestamptz)) AS r`;
+    FROM (SELECT at, changed->>'frozen_at' AS frozen, coalesce(
+        lead(at) OVER (PARTITION BY changed->>'scope' ORDER BY seq), clock_timestamp()) AS until
+      FROM audit.changes WHERE source = 'fleet_guard') f
+    WHERE f.frozen IS NOT NULL AND f.until > $1::timestamptz)) AS r`;
+const COOL_DOWNS = `
+  SELECT p.provider_id AS device, (changed->>'cool_down_seconds')::float8 AS seconds
+  FROM audit.changes JOIN machine_provided p ON p.machine_id = (changed->>'machine_id')::uuid
+  WHERE seq > $1 AND source = 'machine_recovery' AND changed->>'cool_down_seconds' IS NOT NULL
+  ORDER BY seq`;
+const MEMBERSHIPS = `
+  SELECT p.provider_id AS device, changed->>'pool' AS pool, changed->>'balancer' AS balancer,
+    CASE WHEN NOT gone THEN changed->>'state' END AS state,
+    extract(epoch FROM at)::float8 * 1000 AS "atMs"
+  FROM audit.changes JOIN machine_provided p ON p.machine_id = (changed->>'machine_id')::uuid
+  WHERE source = 'pool_members' ORDER BY seq`;
+const QUARANTINED = `
+  SELECT p.provider_id AS device FROM machine_quarantined q
+    JOIN machine_provided p USING (machine_id) WHERE q.kind::text = $1`;
 /** What was done to devices; that one falls silent, or is heard again, is done by nobody. */
 const NOTICED = `
   SELECT p.provider_id AS device, min(line) AS line FROM (
@@ -174,37 +161,27 @@ export async function openAudit(url: string): Promise<Audit> {
       );
       return row!.count;
     },
-    async permits({ permit }) {
-      const [all] = await rows<Peak>(PEAKS(`'fleet'`), permit);
-      const each = await rows<Peak>(PEAKS('location'), permit);
+    async permits({ change }) {
+      const [all] = await rows<Peak>(PEAKS(`'fleet'`), change);
+      const each = await rows<Peak>(PEAKS('location'), change);
       return {
         fleet: all?.most ?? 0,
         byLocation: new Map(each.map(({ scope, most }) => [scope ?? '', most])),
       };
     },
     frozenSeconds: async ({ at }) => (await rows<{ seconds: number }>(FROZEN, at))[0]!.seconds,
-    async coolDowns({ coolDown }) {
-      const found = await rows<{ device: string; seconds: number }>(
-        `SELECT p.provider_id AS device, c.seconds::float8 AS seconds FROM audit.cool_downs c
-           JOIN machine_provided p USING (machine_id) WHERE c.seq > $1 ORDER BY c.seq`,
-        coolDown,
-      );
-      return grouped(found, ({ seconds }) => seconds);
-    },
-    async memberships() {
-      const found = await rows<Membership & { device: string }>(
-        `SELECT p.provider_id AS device, pool, balancer, state,
-           extract(epoch FROM at)::float8 * 1000 AS "atMs"
-         FROM audit.members JOIN machine_provided p USING (machine_id) ORDER BY seq`,
-      );
-      return grouped(found, ({ device: _, ...membership }) => membership);
-    },
+    coolDowns: async ({ change }) =>
+      grouped(
+        await rows<{ device: string; seconds: number }>(COOL_DOWNS, change),
+        ({ seconds }) => seconds,
+      ),
+    memberships: async () =>
+      grouped(
+        await rows<Membership & { device: string }>(MEMBERSHIPS),
+        ({ device: _, ...membership }) => membership,
+      ),
     async quarantined(kind) {
-      const found = await rows<{ device: string }>(
-        `SELECT p.provider_id AS device FROM machine_quarantined q
-           JOIN machine_provided p USING (machine_id) WHERE q.kind::text = $1`,
-        kind,
-      );
+      const found = await rows<{ device: string }>(QUARANTINED, kind);
       return new Set(found.map(({ device }) => device));
     },
     close: () => client.end(),
@@ -221,15 +198,10 @@ interface Peak {
 }
 
 /** What rows tell, by device, in their order. */
-function grouped<Row extends { readonly device: string }, Value>(
+const grouped = <Row extends { readonly device: string }, Value>(
   rows: readonly Row[],
   told: (row: Row) => Value,
-): ReadonlyMap<string, readonly Value[]> {
-  const groups = new Map<string, Value[]>();
-  for (const row of rows) {
-    const group = groups.get(row.device);
-    if (group) group.push(told(row));
-    else groups.set(row.device, [told(row)]);
-  }
-  return groups;
-}
+): ReadonlyMap<string, readonly Value[]> =>
+  new Map(
+    [...Map.groupBy(rows, ({ device }) => device)].map(([device, own]) => [device, own.map(told)]),
+  );

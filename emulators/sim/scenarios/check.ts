@@ -1,7 +1,11 @@
 import { DEFAULT_BUDGET, groupBudget, ORDERS_KEPT } from '../../../src/domain/policy.ts';
-import type { EquinixWorld } from '../world.ts';
-import type { Outcome, ScenarioName, ScenarioReport, Stage } from './scenario.ts';
-
+import {
+  type Outcome,
+  type ScenarioName,
+  type ScenarioReport,
+  type Stage,
+  unless,
+} from './scenario.ts';
 import type { Deeds } from './truth.ts';
 import type { PermitPeaks } from './audit.ts';
 
@@ -32,7 +36,6 @@ export interface Surroundings {
   readonly stage: Stage;
   /** When the scenario began, epoch milliseconds. */
   readonly beganAtMs: number;
-  readonly violations: EquinixWorld['fakequinix']['violations'];
   /** Devices seen in another state than Running since the fault began. */
   readonly left: ReadonlyMap<string, string>;
   /** `frozenSeconds` of the daemon when the fault began. */
@@ -67,7 +70,9 @@ export async function judge(around: Surroundings, outcome: Outcome): Promise<Ver
     ...promises(report, outcome),
     ...disagreements(report, evidence, around),
     ...bystanders(evidence, around, outcome),
-    ...around.violations().map((text) => `the provider's world is inconsistent: ${text}`),
+    ...around.stage.truth
+      .violations()
+      .map((text) => `the provider's world is inconsistent: ${text}`),
   ];
   return { report, broken };
 }
@@ -176,8 +181,6 @@ function bystanders({ noticed }: Evidence, { left }: Surroundings, { struck }: O
     ...others(left).map(([device, state]) => `bystander ${device} was ${state}`),
   ];
 }
-
-const unless = (holds: boolean, text: string): string[] => (holds ? [] : [text]);
 
 /** All sources must tell the same number. */
 function same(what: string, told: Readonly<Record<string, number>>): string[] {

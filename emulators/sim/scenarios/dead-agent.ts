@@ -1,3 +1,4 @@
+import { FAST } from './fast.ts';
 import { AFTER_MS, budgetOfAll, pick, type Scenario } from './scenario.ts';
 import { devicesOf } from './truth.ts';
 
@@ -12,16 +13,14 @@ export const deadAgent: Scenario = {
   machinesMin: 1,
   summary: 'agents are killed one after another, their machines are healthy',
   perLocation: (machines) => machines,
-  profile: () => ({
-    recoverer: {
-      backoff: { initial: '1s', exponent: 1.2, maximum: '10s' },
-      ladder: { restartingAgent: { patience: '10s' }, rebooting: { patience: '30s' } },
-    },
-  }),
+  recoverer: {
+    backoff: { initial: '1s', exponent: 1.2, maximum: '10s' },
+    ladder: { restartingAgent: { patience: '10s' }, rebooting: { patience: '30s' } },
+  },
 
-  async play({ hosts, machines, host, healthy, times, now, until, pass, truth }) {
+  async play({ hosts, machines, host, healthy, now, until, pass, truth }) {
     const struck = devicesOf(pick(hosts.list(), victimsOf(machines)));
-    const limitMs = times.heartbeatDeadlineMs + RESTART_MS;
+    const limitMs = FAST.heartbeatDeadlineMs + RESTART_MS;
     const broken: string[] = [];
     for (const id of struck) {
       const { bootId } = host(id);

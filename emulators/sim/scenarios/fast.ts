@@ -12,18 +12,14 @@ export const FAST = {
   ladderResetMs: 30_000,
   databaseVariable: 'SHEPHERD_SIM_DATABASE',
 } as const;
-export type FastTimes = typeof FAST;
 
 /** Agents that are put on machines at once, and machines that are recovered at once. */
 const PARALLELISM = 50;
 
-/** Parts of the configuration that differ. */
-export interface Profile {
-  readonly recoverer: NonNullable<ConfigInput['recoverer']>;
-}
+export type Recoverer = NonNullable<ConfigInput['recoverer']>;
 
 /** The configuration of a scenario's daemon. */
-export function fastInput(world: ConfiguredWorld, { recoverer }: Profile): ConfigInput {
+export function fastInput(world: ConfiguredWorld, recoverer: Recoverer): ConfigInput {
   const input = simInput(world);
   return {
     ...input,

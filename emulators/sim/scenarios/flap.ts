@@ -19,9 +19,7 @@ export const flap: Scenario = {
   machinesMin: 20,
   summary: 'some agents die every two minutes, scaled',
   perLocation: (machines) => machines,
-  profile: () => ({
-    recoverer: { backoff: { initial: '1s', exponent: 1.5, maximum: '15s' }, ladder: LADDER },
-  }),
+  recoverer: { backoff: { initial: '1s', exponent: 1.5, maximum: '15s' }, ladder: LADDER },
 
   async play({ hosts, machines, shown, until, pass, audit, mark }) {
     const struck = devicesOf(pick(hosts.list(), victimsOf(machines)));

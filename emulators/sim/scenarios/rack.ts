@@ -4,7 +4,7 @@ import { AFTER_MS, type Scenario } from './scenario.ts';
 import { devicesOf } from './truth.ts';
 
 const RACK_MAX = 30;
-const PATIENCE_MS = 2_000;
+const PATIENCE = '2s';
 /** What one machine takes from its last heartbeat to its end, about twice. */
 const EPISODE_MS = 90_000;
 
@@ -15,17 +15,15 @@ export const rack: Scenario = {
   machinesMin: 30,
   summary: 'all machines of one location lose their power for ever',
   perLocation: sizeOf,
-  profile: () => ({
-    recoverer: {
-      backoff: { initial: '1s', exponent: 1.2, maximum: '3s' },
-      ladder: {
-        restartingAgent: { patience: `${PATIENCE_MS}ms` },
-        rebooting: { patience: `${PATIENCE_MS}ms` },
-        powerCycling: { patience: `${PATIENCE_MS}ms` },
-        reinstalling: { patience: `${PATIENCE_MS}ms` },
-      },
+  recoverer: {
+    backoff: { initial: '1s', exponent: 1.2, maximum: '3s' },
+    ladder: {
+      restartingAgent: { patience: PATIENCE },
+      rebooting: { patience: PATIENCE },
+      powerCycling: { patience: PATIENCE },
+      reinstalling: { patience: PATIENCE },
     },
-  }),
+  },
 
   async play({ hosts, machines, shown, until, pass, audit, mark, truth, daemon }) {
     const places = [...daemon.board.entries.values()].map(({ view }) => view);

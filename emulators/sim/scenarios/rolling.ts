@@ -1,8 +1,10 @@
 import { isActive, readServers } from '../../haproxy/status.ts';
 import { startTraffic, type TrafficFigures } from '../../haproxy/traffic/traffic.ts';
-import { runVerb } from '../../../src/commands/machine/verb.ts';
+import type { NewRequest } from '../../../src/adapters/bmdb/port.ts';
+import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
+import { slotIdOf } from '../../../src/domain/ids.ts';
 import { ORDERS_KEPT } from '../../../src/domain/policy.ts';
-import { budgetOfAll, type Outcome, type Scenario, type Stage } from './scenario.ts';
+import { budgetOfAll, type Outcome, type Scenario, type Stage, unless } from './scenario.ts';
 import { devicesOf } from './truth.ts';
 import { servedOutOfTurn } from './turns.ts';
 
@@ -34,9 +36,9 @@ export const rolling = ({ drain }: { readonly drain: boolean }): Scenario => ({
     minActiveSeen: 'members that got traffic, at least',
     seconds: 'seconds',
   },
-  pool: { by: 'haproxy', atOnce: AT_ONCE },
+  atOnce: AT_ONCE,
   perLocation: (machines) => machines,
-  profile: () => ({ recoverer: {} }),
+  recoverer: {},
   play: (stage) => play(stage, drain),
 });
 
@@ -57,12 +59,12 @@ async function play(stage: Stage, drain: boolean): Promise<Outcome> {
   try {
     const beganAt = now();
     await pass(AROUND_MS);
-    const { refusals, keys } = await orderReboots(stage, drain);
+    await orderReboots(stage, drain);
     const lacking = () =>
       [...bootIds(stage)].flatMap(([id, boot]) => (boots.get(id) === boot ? [id] : []));
     const isOver = async () =>
       lacking().length === 0 && stage.healthy() === machines && (await isWhole());
-    const inTime = refusals.length > 0 || (await until(isOver, ROLLED_MS));
+    const inTime = await until(isOver, ROLLED_MS);
     const seconds = rounded((now() - beganAt) / 1_000);
     await pass(AROUND_MS);
     const { traffic, minActiveSeen, outOfTurn } = await watched.end();
@@ -71,9 +73,8 @@ async function play(stage: Stage, drain: boolean): Promise<Outcome> {
     const figures = { refused, cut, minActiveSeen, outOfTurn, requests, ended, seconds };
     return outcome(
       [
-        ...refusals,
         ...unless(inTime, `${await activeNow(stage)} of ${machines} are members again`),
-        ...(await ordersOf(lacking(), keys, stage)),
+        ...(await ordersOf(lacking(), stage)),
         ...unless(perSecond >= PER_SECOND_MIN, `only ${perSecond} new connections per second`),
         ...unless(ended > 0, 'no held connection was ended by its client'),
         ...unless(
@@ -97,47 +98,41 @@ const activeNow = async (stage: Stage): Promise<number> =>
 const bootIds = ({ hosts }: Stage): Map<string, string | undefined> =>
   new Map(hosts.list().map(({ deviceId, bootId }) => [deviceId, bootId]));
 
-interface Ordered {
-  /** What was not filed, and why. */
-  readonly refusals: readonly string[];
-  /** Of each order, by its slot. */
-  readonly keys: ReadonlyMap<string, string>;
-}
+const keyOf = (slot: string): string => `rolling/${slot}`;
 
-/** As `shepherd machine reboot --all` does. */
-async function orderReboots({ machines, means }: Stage, drain: boolean): Promise<Ordered> {
-  const { text, exitCode } = await runVerb(
-    {
-      wish: () => ({ verb: 'reboot', force: false, ...(!drain && { drain: 'skip' as const }) }),
-      selector: { all: true },
-      expectCount: machines,
-      dryRun: false,
-      yes: true,
+/** As `shepherd machine reboot --all` does. @throws {BatchRefused} */
+async function orderReboots({ daemon }: Stage, drain: boolean): Promise<void> {
+  const requests = [...daemon.board.entries.values()].map(
+    ({ view: { slot, provider, machineId } }): NewRequest => ({
+      key: keyOf(slot),
       by: 'sim',
       reason: 'scenario rolling',
-      json: true,
-    },
-    means,
+      what: {
+        verb: 'reboot',
+        force: false,
+        drain: drain ? null : 'skip',
+        target: { provider, slotId: slotIdOf(slot), machineId },
+      },
+    }),
   );
-  const refusals = exitCode === 0 ? [] : [`the orders were not taken: ${text}`];
-  const { requests } = JSON.parse(text) as {
-    readonly requests: readonly { readonly slot: string; readonly key: string }[];
-  };
-  return { refusals, keys: new Map(requests.map(({ slot, key }) => [slot, key])) };
+  await daemon.bmdb.requests.fileBatch({ key: 'rolling', digest: 'rolling', requests });
 }
 
 /** Of machines that were not rebooted: what became of their orders. */
 export async function ordersOf(
   devices: readonly string[],
-  keys: ReadonlyMap<string, string>,
-  { daemon, means }: Stage,
+  { daemon, signal }: Pick<Stage, 'daemon' | 'signal'>,
 ): Promise<string[]> {
   if (devices.length === 0) return [];
-  const states = await means.bmdb.requests.read([...keys.values()], means.signal);
-  const { machines } = daemon.fleet.snapshot();
-  return devices.map((device) => {
-    const slot = machines.find(({ providerId }) => providerId === device)?.slot ?? 'no slot';
-    const order = states.find(({ key }) => key === keys.get(slot));
+  const views = [...daemon.board.entries.values()].map(({ view }) => view);
+  const struck = devices.map((device) => {
+    const slot = views.find(({ providerId }) => providerId === device)?.slot ?? 'no slot';
+    return { device, slot, key: keyOf(slot) };
+  });
+  const keys = struck.map(({ key }) => key);
+  const states = await daemon.bmdb.requests.read(keys, signal);
+  return struck.map(({ device, slot, key: wanted }) => {
+    const order = states.find(({ key }) => key === wanted);
     const end = order ? `${order.state}: ${order.outcome ?? 'nothing was told yet'}` : 'not filed';
     return `${slot} (device ${device}) was not rebooted; its order is ${end}`;
   });
@@ -158,7 +153,7 @@ function watch(stage: Stage): { end(): Promise<Seen> } {
     perSecond: PER_SECOND,
     held: HELD,
     holdMs: HOLD_MS,
-    chance: stage.means.random.next,
+    chance: systemRandom.next,
   });
   let isOver = false;
   let minActiveSeen = Number.POSITIVE_INFINITY;
@@ -188,5 +183,4 @@ const complaintsOf = ({ refused, cut, failures }: TrafficFigures): string[] => [
   ...[...failures].map(([what, count]) => `${count} × ${what}`),
 ];
 
-const unless = (holds: boolean, text: string): string[] => (holds ? [] : [text]);
 const rounded = (value: number): number => Math.round(value * 10) / 10;

@@ -1,10 +1,7 @@
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
-import { createDaemonLog } from '../../../src/adapters/log/pino-log.ts';
-import type { Log } from '../../../src/adapters/log/port.ts';
 import { RemoteFailure, UsageError } from '../../../src/domain/errors.ts';
-import { watchForEnd } from '../../../src/commands/signals.ts';
 import type { EquinixWorld } from '../world.ts';
-import { createLiveLine, type LiveLine } from '../../../src/commands/terminal.ts';
+import { withTerminal, type Terminal } from '../terminal.ts';
 import { toTable } from '../../../src/commands/text-table.ts';
 import { judge, type Verdict } from './check.ts';
 import { deadAgent } from './dead-agent.ts';
@@ -46,7 +43,7 @@ export interface ScenarioOptions {
  *   was broken; or it was not over in time.
  */
 export async function playScenario(options: ScenarioOptions): Promise<void> {
-  const { scenario: name, json, drain } = options;
+  const { scenario: name, json, drain, timeoutMs } = options;
   if (!drain && name !== 'rolling') throw new UsageError('--no-drain is for --scenario rolling');
   const scenario = drain ? PLAYS[name] : rolling({ drain });
   const machines = options.machines ?? scenario.machinesUsual ?? MACHINES;
@@ -55,72 +52,32 @@ export async function playScenario(options: ScenarioOptions): Promise<void> {
       `${name} needs at least ${scenario.machinesMin} machines; give --machines ${scenario.machinesMin} or more`,
     );
   }
-  const live = createLiveLine(process.stderr, systemClock);
-  const log = createDaemonLog(
-    {
-      level: json ? 'error' : 'info',
-      format: 'auto',
-      write: live.write,
-      isTerminal: process.stderr.isTTY ?? false,
-    },
-    systemClock,
+  const ending = new AbortController();
+  const end = (why: string) => ending.abort(new RemoteFailure(why));
+  const late = systemClock.setTimeout(
+    () => end(`it was not over within ${timeoutMs / 1_000} s; give --timeout more`),
+    timeoutMs,
   );
-  const verdict = await withEnds(options.timeoutMs, (ends) =>
-    withStage({ ...options, ...ends, machines, scenario, log }, (stage) =>
-      playOn(name, scenario, stage, { live, log, world: ends.world }),
+  let world: EquinixWorld | undefined;
+  const ends = { stop: () => end('stopped before it was over'), abandon: () => world?.abandon() };
+  const { signal } = ending;
+  const onWorld = (opened: EquinixWorld) => (world = opened);
+  const verdict = await withTerminal(json ? 'error' : 'info', ends, (terminal) =>
+    withStage({ ...options, machines, scenario, signal, onWorld, log: terminal.log }, (stage) =>
+      playOn(name, scenario, stage, terminal),
     ),
-  ).finally(() => {
-    log.close();
-    live.end();
-  });
+  ).finally(() => systemClock.clearTimeout(late));
   process.stdout.write(json ? `${JSON.stringify(verdict.report)}\n` : textOf(scenario, verdict));
   if (verdict.broken.length > 0) {
     throw new RemoteFailure(`${name} broke its promise:\n  ${verdict.broken.join('\n  ')}`);
   }
 }
 
-interface Ending {
-  readonly signal: AbortSignal;
-  readonly onWorld: (world: EquinixWorld) => void;
-  readonly world: () => EquinixWorld;
-}
-
-/** A signal to stop, or the end of the time, ends what is waited for. */
-async function withEnds<T>(timeoutMs: number, use: (ends: Ending) => Promise<T>): Promise<T> {
-  const ending = new AbortController();
-  const end = (why: string) => ending.abort(new RemoteFailure(why));
-  let world: EquinixWorld | undefined;
-  const late = systemClock.setTimeout(
-    () => end(`it was not over within ${timeoutMs / 1_000} s; give --timeout more`),
-    timeoutMs,
-  );
-  const release = watchForEnd(systemClock, {
-    stop: () => end('stopped before it was over'),
-    abandon: () => world?.abandon(),
-  });
-  try {
-    return await use({
-      signal: ending.signal,
-      onWorld: (opened) => (world = opened),
-      world: () => world!,
-    });
-  } finally {
-    systemClock.clearTimeout(late);
-    release();
-  }
-}
-
-interface Around {
-  readonly live: LiveLine;
-  readonly log: Log;
-  readonly world: () => EquinixWorld;
-}
-
 async function playOn(
   name: ScenarioName,
   scenario: Scenario,
   empty: Omit<Stage, 'mark'>,
-  { live, log, world }: Around,
+  { live, log }: Terminal,
 ): Promise<Verdict> {
   const { daemon, audit, truth, machines } = empty;
   const left = new Map<string, string>();
@@ -144,8 +101,7 @@ async function playOn(
     const frozenBefore = daemon.guard().frozenSeconds;
     const stage: Stage = { ...empty, mark };
     const outcome = await scenario.play(stage);
-    const { violations } = world().fakequinix;
-    const around = { name, stage, beganAtMs, violations, left, frozenBefore };
+    const around = { name, stage, beganAtMs, left, frozenBefore };
     let verdict = await judge(around, outcome);
     const agree = async () => (verdict = await judge(around, outcome)).broken.length === 0;
     await stage.until(agree, AGREE_MS);

@@ -1,9 +1,8 @@
 import type { Daemon } from '../../../src/daemon/daemon.ts';
 import { DEFAULT_BUDGET, fleetBudget, groupBudget } from '../../../src/domain/policy.ts';
-import type { Means } from '../../../src/commands/machine/command.ts';
-import type { PoolWishes, SimPool } from '../pool.ts';
+import type { SimPool } from '../pool.ts';
 import type { HostSnapshot, SimulatedHosts } from '../../hosts/options.ts';
-import type { FastTimes, Profile } from './fast.ts';
+import type { Recoverer } from './fast.ts';
 import type { Truth } from './truth.ts';
 import type { Mark, Audit } from './audit.ts';
 
@@ -20,12 +19,12 @@ export interface Scenario {
   readonly figures?: Readonly<Record<string, string>>;
   /** What is done, for people. */
   readonly summary: string;
-  /** What the fleet's pool is to be like; absent: there is none. */
-  readonly pool?: PoolWishes;
+  /** Members of the fleet's pool that are interrupted by plan at once; absent: there is no pool. */
+  readonly atOnce?: number;
   /** The machines stand in locations of so many. */
   perLocation(machines: number): number;
-  /** What its daemon is told besides the common profile. */
-  profile(machines: number): Profile;
+  /** How its daemon recovers machines. */
+  readonly recoverer: Recoverer;
   /** Plays the fault to a fleet that runs, waits for what comes of it, and checks that. */
   play(stage: Stage): Promise<Outcome>;
 }
@@ -39,11 +38,10 @@ export interface Stage {
   readonly truth: Truth;
   /** What the logs of the database held when the fault began. */
   readonly mark: Mark;
-  readonly times: FastTimes;
   /** Where clients come in. @throws {Error} the scenario has none. */
   pool(): SimPool;
-  /** For the commands of operators. */
-  readonly means: Means;
+  /** Aborted when the scenario is to end. */
+  readonly signal: AbortSignal;
   host(deviceId: string): HostSnapshot;
   /** Devices whose machine the daemon shows in the state (and substate). */
   shown(state: string, substate?: string): ReadonlySet<string>;
@@ -102,3 +100,6 @@ export const pick = (hosts: readonly HostSnapshot[], count: number): HostSnapsho
   const step = Math.max(1, Math.floor(hosts.length / Math.max(1, count)));
   return hosts.filter((_, at) => at % step === 0).slice(0, count);
 };
+
+/** The complaint, where what was promised does not hold. */
+export const unless = (holds: boolean, complaint: string): string[] => (holds ? [] : [complaint]);

@@ -1,3 +1,4 @@
+import { FAST } from './fast.ts';
 import { AFTER_MS, budgetOfAll, type Scenario } from './scenario.ts';
 import { devicesOf } from './truth.ts';
 
@@ -10,13 +11,13 @@ export const storm: Scenario = {
   machinesMin: 10,
   summary: 'no agent reaches the agent server for three heartbeat deadlines',
   perLocation: (machines) => Math.max(1, Math.ceil(machines / 10)),
-  profile: () => ({ recoverer: {} }),
+  recoverer: {},
 
-  async play({ hosts, daemon, machines, times, healthy, pass, until }) {
+  async play({ hosts, daemon, machines, healthy, pass, until }) {
     const all = devicesOf(hosts.list());
     const broken: string[] = [];
     hosts.cutAgents(all, true);
-    await pass(CUT_DEADLINES * times.heartbeatDeadlineMs);
+    await pass(CUT_DEADLINES * FAST.heartbeatDeadlineMs);
     const { state } = daemon.guard();
     if (state !== 'frozen') broken.push(`the guard was ${state} while nobody was heard`);
     if (healthy() > 0) broken.push(`${healthy()} machines counted as healthy, and none was heard`);

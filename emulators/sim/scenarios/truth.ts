@@ -19,6 +19,8 @@ export interface Truth {
   begin(): void;
   /** All since `begin`. */
   deeds(): Deeds;
+  /** What cannot be in the world of the provider, and is. */
+  violations(): readonly string[];
 }
 
 const ACTION_ROUTE = '/devices/{id}/actions';
@@ -30,8 +32,9 @@ export function watchWorld({
 }: Pick<EquinixWorld, 'fakequinix' | 'hosts'>): Truth {
   let firstSeq = 0;
   let before = new Map<string, HostTally>();
-
   const tallies = () => new Map(hosts.list().map((host) => [host.deviceId, host.seen]));
+
+  /** A tally of one for each action, with its device. */
   const actions = () =>
     fakequinix
       .requests(firstSeq)
@@ -39,46 +42,49 @@ export function watchWorld({
       .filter(({ executed, status }) => executed && status !== null && status < 300)
       .map(({ path, body }) => ({
         device: /\/devices\/([^/]+)\/actions$/.exec(path)?.[1] ?? '',
-        type: String((body as { readonly type?: unknown }).type),
+        tally: { [String((body as { readonly type?: unknown }).type)]: 1 },
       }));
 
   return {
+    violations: fakequinix.violations,
     begin() {
       firstSeq = fakequinix.requests().at(-1)?.seq ?? 0;
       before = tallies();
     },
     deeds() {
-      const made = actions();
-      const devices = new Set(made.map(({ device }) => device));
+      const byDevice = Map.groupBy(actions(), ({ device }) => device);
+      const actionsOf = new Map(
+        [...byDevice].map(([device, made]) => [device, sum(made.map(({ tally }) => tally))]),
+      );
       const seenBy = new Map(
         [...tallies()].map(([device, now]) => [device, less(now, before.get(device) ?? NONE)]),
       );
       return {
-        actions: countsOf(made),
-        actionsOf: new Map(
-          [...devices].map((id) => [id, countsOf(made.filter(({ device }) => device === id))]),
-        ),
+        actions: sum([...actionsOf.values()]),
+        actionsOf,
         seenBy,
-        seen: [...seenBy.values()].reduce(plus, NONE),
+        seen: { ...NONE, ...sum([...seenBy.values()].map((tally) => ({ ...tally }))) },
       };
     },
   };
 }
 
-function countsOf(made: readonly { readonly type: string }[]): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const { type } of made) counts[type] = (counts[type] ?? 0) + 1;
-  return counts;
+type Tally = Readonly<Record<string, number>>;
+
+function sum(tallies: readonly Tally[]): Tally {
+  const total: Record<string, number> = {};
+  for (const [name, count] of tallies.flatMap((tally) => Object.entries(tally))) {
+    total[name] = (total[name] ?? 0) + count;
+  }
+  return total;
 }
 
-const combine = (how: (a: number, b: number) => number) => (a: HostTally, b: HostTally) => ({
-  boots: how(a.boots, b.boots),
-  installs: how(a.installs, b.installs),
-  programs: how(a.programs, b.programs),
-  stops: how(a.stops, b.stops),
+const less = (a: HostTally, b: HostTally): HostTally => ({
+  boots: a.boots - b.boots,
+  installs: a.installs - b.installs,
+  programs: a.programs - b.programs,
+  stops: a.stops - b.stops,
 });
-const plus = combine((a, b) => a + b);
-const less = combine((a, b) => a - b);
 
 /** Ends of the machines' names in the provider's API. */
 export const devicesOf = (hosts: readonly HostSnapshot[]): string[] =>

@@ -2,11 +2,10 @@ import { Writable } from 'node:stream';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import pretty from 'pino-pretty';
 import type { Clock } from '../clock/port.ts';
-import { explain } from '../../domain/errors.ts';
-import { errorFields } from './error-fields.ts';
-import { readableFields } from './readable-fields.ts';
+import { explain, withDiskFull } from '../../domain/errors.ts';
 import type { LogLevel } from './levels.ts';
 import { createQuietLog, type QuietLog } from './quiet-log.ts';
+import { visibleText, TEXT_MAX } from '../../domain/texts.ts';
 
 export interface LogOptions {
   readonly level: LogLevel;
@@ -116,3 +115,96 @@ function toJournal(write: (line: string) => void): DestinationStream {
 /** A log that can be told at run time what it writes, and counts what comes again and again. */
 export const createDaemonLog = (options: LogOptions, clock: Clock): QuietLog =>
   createQuietLog(createPinoLog({ ...options, level: 'debug' }), options.level, clock);
+
+/** What a log shows of an error. */
+interface ErrorFields {
+  readonly type: string;
+  /** With those of its causes. */
+  readonly message: string;
+  /** Such as `ECONNREFUSED`, or a FleetError's. */
+  readonly code?: string | number;
+  /** With those of its causes. */
+  readonly stack?: string;
+  /** Of an error that stands for several. */
+  readonly errors?: readonly ErrorFields[];
+}
+
+const ERRORS_MAX = 8;
+const STACK_MAX = 8_000;
+
+/**
+ * An error for a log line: its texts and those of its causes. Whatever else hangs on it stays out:
+ * libraries leave there what they were asked with, headers and bodies with all secrets.
+ */
+function errorFields(value: unknown): ErrorFields | string {
+  if (!(value instanceof Error))
+    return typeof value === 'string' ? visibleText(value) : tell(value);
+  const { type, message, stack } = pino.stdSerializers.err(value);
+  const { code } = value as { readonly code?: unknown };
+  return {
+    type: visibleText(String(type)),
+    message: visibleText(withDiskFull(value, String(message))),
+    ...((typeof code === 'string' || typeof code === 'number') && {
+      code: typeof code === 'string' ? visibleText(code) : code,
+    }),
+    ...(typeof stack === 'string' && { stack: visibleText(stack, STACK_MAX) }),
+    ...(value instanceof AggregateError && { errors: partsOf(value) }),
+  };
+}
+
+const tell = (value: unknown): string =>
+  typeof value === 'object' && value !== null ? `no error: ${typeof value}` : String(value);
+
+const partsOf = ({ errors }: AggregateError): ErrorFields[] =>
+  errors.slice(0, ERRORS_MAX).map((part: unknown) => {
+    const fields = errorFields(part);
+    return typeof fields === 'string' ? { type: 'none', message: fields } : fields;
+  });
+
+/** Characters of all texts of one line together; what comes later in it is cut to `LEAST`. */
+const ROOM = 16_000;
+/** What is left of a text that comes when the room is used up. */
+const LEAST = 100;
+const ITEMS_MAX = 50;
+const DEPTH_MAX = 5;
+
+/**
+ * The fields of a log line as people and terminals can take them. Machines and providers write much
+ * of what is logged: it is cut, and what is invisible or commands a terminal is written out.
+ * Errors are left to the log's own serializer, what knows how to show itself to JSON.
+ */
+function readableFields(fields: Record<string, unknown>): Record<string, unknown> {
+  const room = { left: ROOM };
+  return mapped(fields, (value) => readable(value, room, 1));
+}
+
+function readable(value: unknown, room: { left: number }, depth: number): unknown {
+  if (typeof value === 'string') return fitting(value, room);
+  if (typeof value !== 'object' || value === null || value instanceof Error) return value;
+  if (ArrayBuffer.isView(value)) return `(${value.byteLength} bytes)`;
+  if (depth > DEPTH_MAX) return '(more)';
+  const inner = (part: unknown) => readable(part, room, depth + 1);
+  if (Array.isArray(value)) {
+    const more = value.length - ITEMS_MAX;
+    return [...value.slice(0, ITEMS_MAX).map(inner), ...(more > 0 ? [`and ${more} more`] : [])];
+  }
+  return isPlain(value) ? mapped(value, inner) : value;
+}
+
+function fitting(text: string, room: { left: number }): string {
+  const shown = visibleText(text, Math.max(LEAST, Math.min(TEXT_MAX, room.left)));
+  room.left -= shown.length;
+  return shown;
+}
+
+function mapped(fields: object, change: (value: unknown) => unknown): Record<string, unknown> {
+  const entries = Object.entries(fields);
+  const kept = entries
+    .slice(0, ITEMS_MAX)
+    .map(([key, value]) => [visibleText(key, LEAST), change(value)]);
+  const more = entries.length - ITEMS_MAX;
+  return Object.fromEntries(more > 0 ? [...kept, ['…', `and ${more} more`]] : kept);
+}
+
+const isPlain = (value: object): boolean =>
+  [Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null);

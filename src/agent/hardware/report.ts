@@ -5,17 +5,13 @@ import type {
   NetworkInterface,
 } from '../../wire/codec.ts';
 import { EFISupport } from '../../wire/messages.ts';
-import { noPrograms } from '../host-programs.ts';
-import type { HostPrograms } from '../host-programs.ts';
+import { noPrograms, type HostPrograms } from '../host-programs.ts';
 import { readBlockDevices } from './block-devices.ts';
 import { readCpus } from './cpu-info.ts';
 import { addHealth } from './disk-health.ts';
-import { readMemory } from './memory.ts';
 import { addSpeeds, readNetworkInterfaces } from './network-interfaces.ts';
-import { parseEntryPoint, parseSmbios } from './smbios.ts';
-import type { Smbios } from './smbios.ts';
-import { createTree } from './tree.ts';
-import type { Tree } from './tree.ts';
+import { parseEntryPoint, parseSmbios, type Smbios } from './smbios.ts';
+import { createTree, type Tree } from './tree.ts';
 
 /**
  * What the machine below `root` is made of (`/` outside tests). `programs` are asked for what the
@@ -82,4 +78,38 @@ function readEfi(tree: Tree, smbios: Smbios | null) {
   if (smbios?.uefi === true) return EFISupport.EFI_SUPPORT_SUPPORTED;
   if (smbios?.uefi === false) return EFISupport.EFI_SUPPORT_UNSUPPORTED;
   return EFISupport.EFI_SUPPORT_UNKNOWN;
+}
+
+const MEMORY = 'sys/devices/system/memory';
+
+/**
+ * Installed memory, and the share of it that the system can use. `firmwareBytes` is what SMBIOS
+ * counts; where that is nothing, the kernel's memory blocks are counted. The share is left out
+ * when the installed size, or the usable one, is not known.
+ */
+function readMemory(tree: Tree, firmwareBytes: bigint): HardwareNode {
+  const installedBytes = firmwareBytes > 0n ? firmwareBytes : onlineBlocksBytes(tree);
+  const usableBytes = usable(tree);
+  if (installedBytes === 0n || usableBytes === 0) return { memoryInstalledBytes: installedBytes };
+  return {
+    memoryInstalledBytes: installedBytes,
+    memoryUsableRatio: usableBytes / Number(installedBytes),
+  };
+}
+
+/** Total memory as `sysinfo(2)` counts it; 0 when the kernel does not say. */
+function usable(tree: Tree): number {
+  const kibibytes = /^MemTotal:\s*(\d+) kB$/m.exec(tree.text('proc/meminfo') ?? '')?.[1];
+  return Number(kibibytes ?? 0) * 1024;
+}
+
+/** Sum of the memory blocks that are online; 0 when the kernel shows none. */
+function onlineBlocksBytes(tree: Tree): bigint {
+  const size = tree.text(`${MEMORY}/block_size_bytes`);
+  if (size === null || !/^[0-9a-f]+$/i.test(size)) return 0n;
+  const online = tree
+    .list(MEMORY)
+    .filter((name) => /^memory\d+$/.test(name))
+    .filter((name) => tree.text(`${MEMORY}/${name}/state`) === 'online');
+  return BigInt(`0x${size}`) * BigInt(online.length);
 }

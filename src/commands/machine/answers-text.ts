@@ -1,5 +1,23 @@
-import type { Answer } from './ask.ts';
+import type { RequestState } from '../../adapters/bmdb/port.ts';
+import { EXIT_FAILED, EXIT_NOT_SETTLED } from '../remote/failures.ts';
 import { noteLines, paragraph, plainCell, timeText } from './layout.ts';
+
+/** How a request stands. */
+export interface Answer {
+  /** A slot, a pool, a provider, or `fleet`. */
+  readonly of: string;
+  readonly state: RequestState['state'];
+  /** What became of it, for people; null while open. */
+  readonly outcome: string | null;
+  readonly expiresAtMs: number | null;
+}
+
+/** 0: all is done, or filed where that was all that was asked for. 3: something is not settled. 1: refused. */
+export function exitCodeOf(answers: readonly Answer[], waits: boolean): number {
+  const has = (wanted: Answer['state']) => answers.some(({ state }) => state === wanted);
+  if (has('refused')) return EXIT_FAILED;
+  return waits && has('open') ? EXIT_NOT_SETTLED : 0;
+}
 
 interface Report {
   readonly verb: string;
@@ -11,14 +29,13 @@ interface Report {
   readonly width: number;
 }
 
-/** How requests stand, a line for each, and how to ask for the same again. */
+/** How requests stand, a line for each. */
 export function answersText({ verb, key, answers, why, width }: Report): string {
   return [
     ...answers.map((answer) => answerText(verb, answer, width)),
     ...(answers.length > 1 ? [sumOf(answers)] : []),
     ...why.map((line) => paragraph(line, width)),
     `key: ${plainCell(key)}`,
-    ...againText(answers, width),
   ].join('\n');
 }
 
@@ -26,8 +43,6 @@ const WORDS: Readonly<Record<Answer['state'], string>> = {
   open: 'filed',
   done: 'done',
   refused: 'REFUSED',
-  mistaken: 'MISTAKEN',
-  unfiled: 'NOT FILED',
 };
 
 function answerText(verb: string, answer: Answer, width: number): string {
@@ -48,9 +63,3 @@ function sumOf(answers: readonly Answer[]): string {
     .map(([state, count]) => `${count} ${WORDS[state].toLowerCase()}`);
   return `${answers.length} in all: ${counts.join(', ')}`;
 }
-
-/** Asking once more with the same key files only what is missing. */
-const againText = (answers: readonly Answer[], width: number): string[] =>
-  answers.some(({ state }) => state === 'unfiled')
-    ? [paragraph('repeat the same command with this --key: only what is missing is filed', width)]
-    : [];

@@ -52,20 +52,14 @@ export async function readFleet({ bmdb, config, signal }: Means): Promise<Record
   return recordedFleet(await bmdb.scan(signal), { loss: lossPolicyOf(config), providers: names });
 }
 
-/** How a request is made, whatever it is for. */
-export interface AskOptions {
-  readonly reason: string;
-  readonly by: string;
-  /** Idempotency key; a fresh one when absent. */
-  readonly key?: string | undefined;
-  /** How long to wait until it is settled; the verb's own when absent. */
-  readonly waitMs?: number | undefined;
-  readonly validForMs?: number | undefined;
-  readonly json: boolean;
-}
-
 /** @throws {UsageError} it is not said who asks, or why. */
-export function requireWhoAndWhy({ by, reason }: Pick<AskOptions, 'by' | 'reason'>): void {
+export function requireWhoAndWhy({
+  by,
+  reason,
+}: {
+  readonly by: string;
+  readonly reason: string;
+}): void {
   if (reason.trim() !== '' && by.trim() !== '') return;
   throw new UsageError('say who asks and why: --by and --reason must not be empty');
 }

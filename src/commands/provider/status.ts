@@ -1,11 +1,12 @@
-import type { BmdbSnapshot, Unlisted } from '../../adapters/bmdb/port.ts';
+import type { BmdbSnapshot, BmdbSurroundings, Unlisted } from '../../adapters/bmdb/port.ts';
 import type { FleetProvider, Listing } from '../../adapters/provider/port.ts';
 import { provisioningPlan } from '../../daemon/planning.ts';
 import { abilities } from '../../daemon/views/providers-view.ts';
 import { explain } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import { jsonLine, toTable } from '../text-table.ts';
-import { sinceText } from '../machine/unlisted-text.ts';
+import { isAnyAlive } from '../machine/any-daemon.ts';
+import { plainCell, whenText } from '../machine/layout.ts';
 import { withProviders, type ReadOptions, type OpenProviders } from './open-providers.ts';
 
 /** Everything that is kept of one provider, and what it says itself if it was asked. */
@@ -213,3 +214,14 @@ const indented = (lines: readonly (readonly string[])[]): string[] =>
   toTable(lines)
     .split('\n')
     .map((line) => `  ${line}`);
+
+/** Of the daemons that say so of one provider; at least one. */
+function sinceText(
+  found: readonly Unlisted[],
+  { nowMs, sessions }: Pick<BmdbSurroundings, 'nowMs' | 'sessions'>,
+): string {
+  const [first] = found.toSorted((a, b) => a.sinceMs - b.sinceMs);
+  const daemons = sessions.filter((each) => isAnyAlive([each])).length;
+  const by = daemons > found.length ? ` by ${found.length} of ${daemons} daemons` : '';
+  return plainCell(`since ${whenText(first!.sinceMs, nowMs)}${by}: ${first!.cause}`);
+}

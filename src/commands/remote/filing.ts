@@ -1,6 +1,5 @@
 import { UsageError } from '../../domain/errors.ts';
-import { answersText } from '../machine/answers-text.ts';
-import { exitCodeOf, type Answer } from '../machine/ask.ts';
+import { answersText, exitCodeOf, type Answer } from '../machine/answers-text.ts';
 import type { Batch, Fleet, Request } from './answers.ts';
 import { EXIT_FAILED, EXIT_NOT_SETTLED, interruptOf, isAway, Refused } from './failures.ts';
 import { guardTexts } from './fleet-text.ts';
@@ -122,8 +121,7 @@ function refusedText(
   const of = isOne ? only : 'several';
   const refusals = (problem['refusals'] ?? []) as readonly Refusal[];
   const why = refusals.map(({ reason, count }) => `${count}: ${reason}`);
-  const standing = { state: 'refused', outcome: problem.detail } as const;
-  const answer = { of, machineId: null, key, ...standing, settledAtMs: null, expiresAtMs: null };
+  const answer = { of, state: 'refused', outcome: problem.detail, expiresAtMs: null } as const;
   const text = answersText({ verb, key, answers: [answer], why, width: session.width });
   return { text: session.paint(text), exitCode: EXIT_FAILED };
 }
@@ -189,11 +187,8 @@ const leftOut = ({ counts, requests }: Batch): string[] => {
 
 const answerOf = (request: Request): Answer => ({
   of: request.slot ?? poolIn(request) ?? request.provider ?? 'fleet',
-  machineId: request.machineId,
-  key: request.key,
   state: request.state,
   outcome: request.outcome,
-  settledAtMs: request.settledAtMs,
   expiresAtMs: request.expiresAtMs,
 });
 

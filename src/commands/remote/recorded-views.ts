@@ -24,7 +24,7 @@ import { guardEnd } from '../../domain/recovery/guard-ends.ts';
 import { FLEET } from '../../domain/recovery/guard-judgement.ts';
 import { explainEntry } from '../machine/explaining.ts';
 import type { Means } from '../machine/command.ts';
-import { isAnyAlive, NO_DAEMON } from '../machine/guard-text.ts';
+import { isAnyAlive, NO_DAEMON } from '../machine/any-daemon.ts';
 import type { RecordedFleet } from '../machine/recorded-fleet.ts';
 
 /** What the views are made of. */

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { isLoopback } from '../gate.ts';
-import { UsageError } from '../../domain/errors.ts';
+import { UsageError, Unreachable } from '../../domain/errors.ts';
 import type { Grant } from '../../domain/access.ts';
 import type { AccessBook, EventBook } from '../../adapters/bmdb/port.ts';
 import type { Clock, Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import { createAccess, type Access, type ConfiguredToken } from './access.ts';
-import { CLOSED_BOOK } from './closed-book.ts';
 import type { IdentityMeans } from './renewal.ts';
 
 /** Who may come in, and how, as the configuration says. */
@@ -94,3 +93,27 @@ function requireSafe(
       'ends TLS and nobody else reaches this address, or listen on 127.0.0.1',
   );
 }
+
+const refuse = async () => {
+  throw new Unreachable('there is no database in which anybody could be known');
+};
+
+/** Where there is no database: only tokens of the configuration are known. */
+const CLOSED_BOOK: AccessBook = {
+  tokens: {
+    add: refuse,
+    find: async () => null,
+    used: refuse,
+    list: async () => [],
+    revoke: refuse,
+  },
+  sessions: {
+    open: refuse,
+    find: async () => null,
+    used: refuse,
+    claimRenewal: refuse,
+    list: async () => [],
+    end: refuse,
+  },
+  codes: { add: refuse, redeem: async () => null },
+};

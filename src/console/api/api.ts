@@ -1,5 +1,4 @@
-import Fastify from 'fastify';
-import type { FastifyInstance } from 'fastify';
+import Fastify, { type FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Access } from '../access/access.ts';
 import { addLogin } from '../access/login.ts';
@@ -7,11 +6,9 @@ import { addLogins } from '../access/logins-api.ts';
 import { addTokens } from '../access/tokens-api.ts';
 import type { EventBook } from '../../adapters/bmdb/port.ts';
 import type { Inspector } from '../../adapters/inspector/port.ts';
-import type { MachineHistory } from '../history.ts';
-import { NO_HISTORY } from '../history.ts';
+import { type MachineHistory, NO_HISTORY } from '../history.ts';
 import type { WebhooksView } from '../webhooks.ts';
-import type { MachineInsight } from '../insight.ts';
-import { NO_INSIGHT } from '../insight.ts';
+import { type MachineInsight, NO_INSIGHT } from '../insight.ts';
 import { addCharts } from './charts.ts';
 import { addDaemons } from './daemons.ts';
 import type { DaemonsView } from '../daemons.ts';
@@ -33,14 +30,14 @@ import { addPlan, type PlanDeps } from './plan.ts';
 import { addOpenApi } from './openapi.ts';
 import { addProviders, type ProvidersDeps } from './providers.ts';
 import { addPools } from './pools.ts';
-import { addProblemPages } from './problem-pages.ts';
 import type { SeriesView } from '../series.ts';
 import { addSeries } from './series.ts';
 import { addResolve } from './resolve.ts';
 import { addStream, type StreamDeps } from '../stream/stream.ts';
-import { addVersion } from './version.ts';
 import { addWebhooks } from './webhooks.ts';
 import { addWhoami } from './whoami.ts';
+import { PROBLEMS, PROBLEM_CODES, Problem, type ProblemCode } from './problem.ts';
+import { z } from 'zod';
 
 export interface ApiDeps
   extends MachinesDeps, FleetDeps, StreamDeps, ProvidersDeps, GuardDeps, PlanDeps {
@@ -125,4 +122,37 @@ export async function describeApi(): Promise<string> {
   const { body } = await app.inject(`${API}/openapi.json`);
   await app.close();
   return body;
+}
+
+/** `/problems/<code>`: what the `type` of a problem leads to, as plain text. */
+function addProblemPages(app: FastifyInstance): void {
+  app.get<{ Params: { code: string } }>('/problems/:code', async (request, reply) => {
+    const { code } = request.params;
+    if (!isCode(code)) throw new Problem('not-found', 'No problem has this code');
+    const { title, status, about } = PROBLEMS[code];
+    return reply
+      .type('text/plain; charset=utf-8')
+      .send(`${title} (${code}, ${status})\n\n${about}\n`);
+  });
+}
+
+const isCode = (text: string): text is ProblemCode =>
+  (PROBLEM_CODES as readonly string[]).includes(text);
+
+const VersionSchema = z.object({ version: z.string(), api: z.literal('v1') });
+
+/** `version`: of the program that answers. */
+function addVersion(api: Api, version: string): void {
+  api.get(
+    '/version',
+    {
+      config: { right: 'see' },
+      schema: {
+        tags: ['console'],
+        summary: 'The version of the daemon that answers',
+        response: { 200: VersionSchema },
+      },
+    },
+    async () => ({ version, api: 'v1' as const }),
+  );
 }

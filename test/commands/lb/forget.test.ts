@@ -122,17 +122,3 @@ test('it is shown as not configured here, and who tends it elsewhere keeps it', 
     ['web', false],
   ]);
 });
-
-test('an order that waits for a pool that nobody reads says so', async () => {
-  const { session, leases } = await left();
-  await session.balancing.note(leases.edge, API_EDGE, { observed: true });
-  await session.balancing.note(leases.edge, WEB_EDGE, { observed: true });
-  s.clock.increment(16 * 60_000);
-  await session.balancing.note(leases.edge, API_EDGE, { observed: true });
-  const { text } = await s.verb({ verb: 'reboot', force: false }, 'metal/slot-1', {
-    waitMs: 1_000,
-  });
-  const words = text.replaceAll(/\s+/g, ' ');
-  expect(words).toContain('pool web at edge was not read for 16m, so perhaps nobody tends it');
-  expect(words).not.toContain('pool api at edge was');
-});

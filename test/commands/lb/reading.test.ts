@@ -229,7 +229,7 @@ describe('plan', () => {
       Object.assign(row, { heartbeat: { atMs: nowMs, bootId: 'boot-1' } });
     }
     s.add(3);
-    await s.verb({ verb: 'hold', kind: 'no-serve', untilMs: null }, 'metal/slot-1');
+    await s.file({ verb: 'hold', kind: 'no-serve', untilMs: null }, 'metal/slot-1');
     s.show('edge', []);
     s.show('cloud', []);
     const { text } = await plan();

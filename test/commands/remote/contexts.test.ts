@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { silentLog } from '../../../src/adapters/log/port.ts';
 import { login, showContext } from '../../../src/commands/remote/access.ts';
 import { complete } from '../../../src/commands/remote/completion.ts';
 import { openHttpDoor } from '../../../src/commands/remote/http-door.ts';
@@ -27,7 +28,7 @@ import {
 import { Interrupted } from '../../../src/commands/remote/failures.ts';
 import { openDoor, tokenOf } from '../../../src/commands/remote/open-door.ts';
 import { understood } from '../../../src/commands/remote/session.ts';
-import { addSimContext } from '../../../src/commands/remote/sim-context.ts';
+import { addSimContext } from '../../../emulators/sim/commands-context.ts';
 import { Malformed, UsageError } from '../../../src/domain/errors.ts';
 import { issue } from '../../support/certificates.ts';
 import { machineStand } from '../machine-stand.ts';
@@ -268,11 +269,11 @@ describe('what a console answers', () => {
 
 describe('the context of a simulator', () => {
   const { bmdb } = machineStand();
-  const add = (pid: number) =>
-    addSimContext({ bmdb, url: 'http://127.0.0.1:9/', owner: 'test', pid });
+  const add = async () =>
+    (await addSimContext({ bmdb, consoleUrl: 'http://127.0.0.1:9/' }, silentLog))!;
 
   test('is used with no further setting, and goes with it', async () => {
-    const context = await add(process.pid);
+    const context = await add();
     expect(context).toMatchObject({ name: 'sim', isCurrent: true });
     expect(readContexts()).toMatchObject({
       current: 'sim',
@@ -286,14 +287,14 @@ describe('the context of a simulator', () => {
 
   test('leaves the context of a person in use, and replaces one whose simulator was killed', async () => {
     writeContexts(ONE);
-    const context = await add(process.pid);
+    const context = await add();
     expect(context.isCurrent).toBe(false);
     expect(readContexts().current).toBe('prod');
     await context.remove();
     expect(readContexts()).toEqual(ONE);
     const dead = { url: 'http://127.0.0.1:8/', simulator: 2 ** 22 + 1 };
     writeContexts({ current: 'sim', contexts: { sim: dead } });
-    expect(await add(process.pid)).toMatchObject({ name: 'sim', isCurrent: true });
+    expect(await add()).toMatchObject({ name: 'sim', isCurrent: true });
     expect(readFileSync(contextsFile(), 'utf8')).not.toContain(':8/');
   });
 

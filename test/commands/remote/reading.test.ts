@@ -93,7 +93,7 @@ describe('machines', () => {
   test('are chosen by state, provider, location, hold, and by what waits for a person', async () => {
     addFleet();
     await s.daemon();
-    await s.verb({ verb: 'hold', kind: 'no-start', untilMs: null }, slotName(4));
+    await s.file({ verb: 'hold', kind: 'no-start', untilMs: null }, slotName(4));
     const cases: [string[], number[]][] = [
       [
         ['--state', 'Quarantined'],
@@ -206,8 +206,8 @@ describe('one machine', () => {
       ],
     });
     await s.daemon();
-    await s.verb({ verb: 'hold', kind: 'preserve', untilMs: nowMs + 3_600_000 }, slotName(1));
-    await s.verb({ verb: 'reboot', force: false }, idOf(1), { waitMs: 1_000 });
+    await s.file({ verb: 'hold', kind: 'preserve', untilMs: nowMs + 3_600_000 }, slotName(1));
+    await s.file({ verb: 'reboot', force: false }, idOf(1));
     await golden('machine-show', 'machine', 'show', slotName(1));
     const fingerprint = createHash('sha256').update(key).digest('base64').replace(/=+$/, '');
     expect(await text('machine', 'show', slotName(1))).toContain(`SHA256:${fingerprint}`);
@@ -291,13 +291,13 @@ describe('the history of a machine', () => {
   test('has its work and what happened to its slot, in the order of time', async () => {
     const id = s.add(1, { agentStarted: null, heartbeat: null });
     const session = await s.daemon();
-    await s.verb({ verb: 'hold', kind: 'no-recover', untilMs: null }, slotName(1));
+    await s.file({ verb: 'hold', kind: 'no-recover', untilMs: null }, slotName(1));
     s.clock.increment(MINUTE);
     const work = await session.claim('ShepherdAgentStart', id);
     s.clock.increment(MINUTE);
     await work.fail({ initialMs: 1_000, exponent: 1, maximumMs: 0 }, 'no route\nto host');
     s.clock.increment(MINUTE);
-    await s.verb({ verb: 'unhold', kind: 'no-recover' }, slotName(1));
+    await s.file({ verb: 'unhold', kind: 'no-recover' }, slotName(1));
     await golden('machine-history', 'machine', 'history', slotName(1));
     expect(await history(slotName(1), '--limit', '1')).toEqual([
       expect.stringMatching(/Z +ann unheld/),
@@ -402,7 +402,7 @@ describe('the fleet', () => {
       location: 'ny',
     };
     await s.daemon();
-    await s.verb({ verb: 'reboot', force: false }, slotName(1));
+    await s.file({ verb: 'reboot', force: false }, slotName(1));
     await golden('fleet-status', 'fleet', 'status');
     expect(await json('fleet', 'status')).toMatchObject({
       needHuman: 2,

@@ -19,7 +19,7 @@ async function lived(): Promise<MachineHistory> {
   const stand = machineStand();
   const id = stand.add(1, { agentStarted: null, heartbeat: null });
   const session = await stand.daemon();
-  await stand.verb({ verb: 'hold', kind: 'no-recover', untilMs: null }, slotName(1));
+  await stand.file({ verb: 'hold', kind: 'no-recover', untilMs: null }, slotName(1));
   stand.clock.increment(60_000);
   const work = await session.claim('ShepherdAgentStart', id);
   stand.clock.increment(60_000);

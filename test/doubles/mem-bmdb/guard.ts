@@ -1,5 +1,5 @@
 import { NoPermit } from '../../../src/domain/errors.ts';
-import { countGuarded } from '../../../src/domain/recovery/guard-counts.ts';
+import { countGuarded } from './guard-counts.ts';
 import {
   DEFAULT_GUARD,
   FLEET,
@@ -18,13 +18,8 @@ import { guardRow, ingestOf } from './guard-rows.ts';
 import { circumstances, rowOf } from './rows.ts';
 import { type MemMachine, type Memory, requireReachable } from './tables.ts';
 import type { GuardAssessment, GuardBook } from '../../../src/adapters/bmdb/port.ts';
-import {
-  fellSilent,
-  heardAgain,
-  isHeardAgain,
-  mayBeSilent,
-  silentSinceMs,
-} from '../../../src/domain/recovery/silence.ts';
+import { mayBeSilent } from '../../../src/domain/recovery/silence.ts';
+import { fellSilent, heardAgain, isHeardAgain, silentSinceMs } from './silence.ts';
 import { writeEvent } from './records.ts';
 
 export const guardPolicyOf = ({ options }: Memory): GuardPolicy => options.guard ?? DEFAULT_GUARD;

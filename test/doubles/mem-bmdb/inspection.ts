@@ -1,4 +1,5 @@
-import { byProcess, candidatesOf, statisticsOf } from '../../../src/domain/statistics.ts';
+import { byProcess } from '../../../src/domain/statistics.ts';
+import { candidatesOf, statisticsOf } from './statistics.ts';
 import type { Counts, StatisticsPart } from '../../../src/domain/statistics.ts';
 import { historyOf } from './records.ts';
 import { circumstances, rowsOf } from './rows.ts';

@@ -1,6 +1,6 @@
 import { CONTROLLER_RESET_MS } from '../../../src/domain/recovery/controllers.ts';
 import {
-  jitteredUntil,
+  BACKOFF_JITTER,
   nextBackoffSeconds,
   type BackoffDescriptor,
 } from '../../../src/domain/backoff.ts';
@@ -101,7 +101,7 @@ function forgetAgent({ memory, machine }: Held): void {
 
 /** When a wait of so many seconds ends, jitter included. */
 export const untilMs = ({ options, now }: Memory, seconds: number): number =>
-  jitteredUntil(now(), seconds, options.random.next(), options.jitter);
+  now() + seconds * 1_000 * (1 + options.random.next() * (options.jitter ?? BACKOFF_JITTER));
 
 export const dropBackoff = ({ machine, work }: Held): void =>
   patch(machine, {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readFile, symlink, writeFile } from 'node:fs/promises';
+import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import type { SFTPWrapper } from 'ssh2';
@@ -56,47 +56,23 @@ test('paths end at the root', () => {
 });
 
 describe('over SFTP', () => {
+  const write = (path: string) => ask((done) => sftp.writeFile(path, 'x', { mode: 0o600 }, done));
   test('.. leads nowhere', async () => {
-    await expect(ask((done) => sftp.readFile(upwards, done))).rejects.toThrow();
-    await expect(ask((done) => sftp.readFile(`/root/${upwards}`, done))).rejects.toThrow();
-    await ask((done) => sftp.writeFile('../../../planted', 'x', done));
+    await write('../../../planted');
     expect(existsSync(join(stand.dir, 'planted'))).toBe(false);
     expect(existsSync(join(root, 'planted'))).toBe(true);
-    expect(await ask((done) => sftp.realpath('../..', done))).toBe('/');
   });
   test('a symbolic link that leads out is not followed', async () => {
-    await symlink(join(stand.dir, 'secret'), join(root, 'root/link'));
     await symlink(stand.dir, join(root, 'root/up'));
     await symlink(join(stand.dir, 'unborn'), join(root, 'root/dangling'));
-    await expect(ask((done) => sftp.readFile('/root/link', done))).rejects.toThrow(/EACCES/);
-    await expect(ask((done) => sftp.readFile('/root/up/secret', done))).rejects.toThrow(/EACCES/);
-    await expect(ask((done) => sftp.writeFile('/root/dangling', 'x', done))).rejects.toThrow();
-    await expect(ask((done) => sftp.writeFile('/root/up/new', 'x', done))).rejects.toThrow();
+    await expect(write('/root/dangling')).rejects.toThrow(/EACCES/);
+    await expect(write('/root/up/new')).rejects.toThrow(/EACCES/);
     expect(existsSync(join(stand.dir, 'unborn'))).toBe(false);
     expect(existsSync(join(stand.dir, 'new'))).toBe(false);
   });
-  test('links cannot be made', async () => {
+  test('nothing is served but uploads', async () => {
     await expect(ask((done) => sftp.symlink('/etc', '/root/link', done))).rejects.toThrow();
-  });
-  test('directories, attributes and names work as usual', async () => {
-    await ask((done) => sftp.mkdir('/root/sub', done));
-    await ask((done) => sftp.writeFile('/root/sub/one', 'one', done));
-    await ask((done) => sftp.writeFile('/root/sub/two', 'two', done));
-    const rename = ask((done) => sftp.rename('/root/sub/one', '/root/sub/two', done));
-    await expect(rename).rejects.toThrow();
-    await ask((done) => sftp.ext_openssh_rename('/root/sub/one', '/root/sub/two', done));
-    const listing = (await ask((done) => sftp.readdir('/root/sub', done))) as {
-      filename: string;
-    }[];
-    expect(listing.map(({ filename }) => filename).toSorted()).toEqual(['two']);
-    expect(String(await ask((done) => sftp.readFile('/root/sub/two', done)))).toBe('one');
-    await ask((done) => sftp.chmod('/root/sub/two', 0o600, done));
-    const { mode } = (await ask((done) => sftp.stat('/root/sub/two', done))) as { mode: number };
-    expect(mode & 0o777).toBe(0o600);
-    await expect(ask((done) => sftp.rmdir('/root/sub', done))).rejects.toThrow();
-    await ask((done) => sftp.unlink('/root/sub/two', done));
-    await ask((done) => sftp.rmdir('/root/sub', done));
-    await expect(ask((done) => sftp.stat('/root/sub', done))).rejects.toMatchObject({ code: 2 });
+    await expect(ask((done) => sftp.readdir('/root', done))).rejects.toMatchObject({ code: 8 });
   });
 });
 
@@ -113,7 +89,6 @@ describe('over exec', () => {
     [['cat', `/root/${upwards}`]],
     [['cat', '/etc/passwd']],
     [['chmod', '--reference=/etc/passwd', '/root']],
-    [['cat', '--', upwards]],
     [['/bin/cat', '/etc/passwd']],
     [['../../../../../../bin/true']],
     [['sh', '-c', 'true']],
@@ -126,49 +101,37 @@ describe('over exec', () => {
     await expect(run(['cat', 'link'])).rejects.toThrow(/Permission denied/);
     await expect(run(['cat', '/root/link'])).rejects.toThrow(/Permission denied/);
   });
-  test('shell syntax beyond one redirection is refused, and redirection stays inside', async () => {
-    const exec = (command: string) =>
-      new Promise<number>((resolve, reject) => {
+  testRows([['true; true'], ['cat < /etc/passwd'], ['cat > a'], ['true && true']])(
+    'shell syntax is refused: %s',
+    async (command) => {
+      const status = await new Promise((resolve, reject) => {
         client.exec(command, (error, channel) => {
           if (error) return reject(error);
           channel.resume().stderr.resume();
           channel.on('close', resolve);
-          return channel.end('content');
+          return channel.end();
         });
       });
-    expect(await exec('true; true')).toBe(2);
-    expect(await exec('cat < /etc/passwd')).toBe(2);
-    expect(await exec('cat > a > b')).toBe(2);
-    expect(await exec('cat > ../../../planted')).toBe(0);
-    expect(await readFile(join(root, 'planted'), 'utf8')).toBe('content');
-    expect(existsSync(join(stand.dir, 'planted'))).toBe(false);
-    expect(await exec('cat > /missing/file')).toBe(2);
-  });
+      expect(status).toBe(2);
+    },
+  );
   test('a file that is not executable is refused', async () => {
     await session.upload('/root/data', uploadOf(Buffer.from('x'), 0o644), live);
     await expect(run(['/root/data'])).rejects.toThrow(/126/);
     await expect(run(['/root'])).rejects.toThrow(/126/);
     await expect(run(['/root/missing'])).rejects.toThrow(/127/);
   });
-  test('steps of an upload stay inside, and put nothing in place that differs', async () => {
-    const content = Buffer.from('the new program');
-    const step = (own: string) =>
-      uploadSteps(
-        {
-          ...{ directory: '/root', stem: '.agent.part-', parts: '.agent.part-0123-', copy: '' },
-          ...{ own, target: '/root/agent', sizeBytes: content.length, mode: '755' },
-          sha256: createHash('sha256').update(content).digest('hex'),
-        },
-        [],
-      );
-    const write = async (own: string) => session.execute(step(own).write, content, live);
-    await symlink(stand.dir, join(root, 'root/up'));
-    await expect(write('up/planted')).rejects.toBeInstanceOf(CommandFailed);
-    await write('../../../planted');
-    expect(existsSync(join(stand.dir, 'planted'))).toBe(false);
-    const torn = step('.agent.part-0123-mine');
-    await session.execute(torn.write, Buffer.from('torn'), live);
-    await expect(run(torn.install)).rejects.toBeInstanceOf(CommandFailed);
+  test('the last step of an upload puts nothing in place that differs', async () => {
+    const steps = uploadSteps(
+      {
+        ...{ directory: '/root', stem: '.agent.part-', parts: '.agent.part-0123-', copy: '' },
+        ...{ own: '.agent.part-0123-mine', target: '/root/agent', sizeBytes: 3, mode: '755' },
+        sha256: createHash('sha256').update('new').digest('hex'),
+      },
+      [],
+    );
+    await writeFile(join(root, 'root/.agent.part-0123-mine'), 'torn');
+    await expect(run(steps.install)).rejects.toBeInstanceOf(CommandFailed);
     expect(existsSync(join(root, 'root/agent'))).toBe(false);
   });
 });

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { RemoteFailure } from '../../../src/domain/errors.ts';
-import { createMemoryDisk } from '../../../emulators/hosts/disk.ts';
+import { createMemoryDisk } from '../../doubles/memory-disk.ts';
 import { takeFreePort } from '../../../src/adapters/network/free-port.ts';
 import { testRows } from '../../support/rows.ts';
 import { createStand, key, live, nothing } from './stand.ts';
@@ -26,28 +26,18 @@ const ROWS: readonly Row[] = [
   ...[
     ...['echo x > /etc/note && true', 'echo x | tee /etc/note', 'echo $HOME > /etc/note'],
     ...['echo `id` > /etc/note', 'printf %d 7 > /etc/note', 'cat /etc/passwd > /etc/note'],
-    ...[
-      'touch /etc/note',
-      'systemctl enable --now something',
-      'mkdir -p /etc/note/../note > /etc/x',
-    ],
+    ...['touch /etc/note', 'mkdir -p /etc/note/../note > /etc/x'],
   ].map((line): Row => [`#!/bin/sh\n${line}\necho on > /etc/after\n`, undefined, 'after']),
   ['runcmd:\n  - echo x > /etc/note\n', undefined],
   ['#cloud-config\n{ unclosed', undefined],
   ['#cloud-configuration\nruncmd: [echo on > /etc/note]\n', undefined],
   ['#cloud-config', undefined],
   [running([PATH]), 'on\n', 'script'],
-  [running(`${PATH} && rm -f ${PATH}`), 'on\n'],
-  [running(`sh ${PATH}; rm ${PATH}`), 'on\n'],
-  [running(['sh', '-c', `${PATH} && rm ${PATH}`]), 'on\n'],
   [running(['/bin/sh', PATH]), 'on\n', 'script'],
   [config({ runcmd: ['printf "%s\\n" on > /etc/note'] }), 'on\n'],
-  [config({ runcmd: [['sh', '-c', 'echo on > /etc/note']] }), 'on\n'],
-  [config({ runcmd: ['echo on | tee /etc/note'] }), undefined],
-  [config({ runcmd: ['/nowhere'] }), undefined],
+  [config({ runcmd: [['/nowhere'], ['reboot']] }), undefined],
   [config({ bootcmd: ['echo on > /etc/note'], packages: ['x'] }), undefined],
   [config({ runcmd: 'echo on > /etc/note' }), undefined],
-  [config({}), undefined],
 ];
 
 testRows(ROWS)('plays %j: /etc/note holds %j', async (userdata, note, left) => {

@@ -1,7 +1,15 @@
-import { Cancelled, RemoteFailure } from '../../../domain/errors.ts';
+import {
+  Cancelled,
+  RemoteFailure,
+  Denied,
+  type FleetError,
+  Malformed,
+  Throttled,
+  TimedOut,
+  Unreachable,
+} from '../../../domain/errors.ts';
 import type { PoolRef, Ref } from '../../../domain/balancing/objects.ts';
 import type { ApiTimings } from '../../http/api.ts';
-import { toFleetErrors } from './errors.ts';
 import type { BalancerContext, LoadBalancer } from '../port.ts';
 import { createEngineApi } from './api.ts';
 import { create } from './creation.ts';
@@ -13,6 +21,7 @@ import { createReadings } from './readings.ts';
 import type { AnexiaSettings } from './settings.ts';
 import { addTag, ownerIn, tagOf } from './tags.ts';
 import type { Throttle } from './throttle.ts';
+import { ApiError, type ApiErrorKind } from '../../http/errors.ts';
 
 export interface AnexiaDeps {
   readonly context: BalancerContext;
@@ -126,3 +135,43 @@ const CAPABILITIES = {
   adopt: true,
   atOnce: 1,
 } as const;
+
+type Plain = new (message: string, options?: ErrorOptions) => FleetError;
+
+const ERRORS: Readonly<Partial<Record<ApiErrorKind, Plain>>> = {
+  Unauthorized: Denied,
+  Forbidden: Denied,
+  Network: Unreachable,
+  Deadline: TimedOut,
+  Cancelled,
+  Protocol: Malformed,
+  InvalidArgument: Malformed,
+};
+
+/** The port's error for one of the client's, saying what was being done; passes everything else. */
+function toFleetError(error: unknown, doing: string): unknown {
+  if (!(error instanceof ApiError)) return error;
+  const cause = { cause: error };
+  if (error.retryAt !== undefined) {
+    const until = new Date(error.retryAt).toISOString();
+    return new Throttled(
+      `${doing}: the account is not to be asked before ${until}`,
+      error.retryAt,
+      cause,
+    );
+  }
+  // A change that nobody answered, and nobody refused.
+  const isUnanswered = error.kind === 'OutcomeUnknown' && error.status === undefined;
+  const Kind = isUnanswered ? Unreachable : (ERRORS[error.kind] ?? RemoteFailure);
+  return new Kind(doing, cause);
+}
+
+/** Runs something, and makes whatever the client throws one of the port's errors. */
+async function toFleetErrors<T>(doing: string, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    if (error instanceof RemoteFailure) throw new RemoteFailure(`${doing}: ${error.message}`);
+    throw toFleetError(error, doing);
+  }
+}

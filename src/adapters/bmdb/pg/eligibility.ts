@@ -144,8 +144,6 @@ export const DONE =
 export const PENDING = '(r.generation IS NOT NULL AND r.generation IS DISTINCT FROM o.generation)';
 export const FAILED =
   "(r.generation IS NOT NULL AND r.generation IS NOT DISTINCT FROM o.generation AND o.os_installation_result IS DISTINCT FROM 'Success')";
-/** See `isAgentOf`; over `a`. False, too, where there is none. @param key an expression, `bytea`. */
-export const isAgentSql = (key: string): string => `coalesce(a.agent_public_key = ${key}, false)`;
 /** See `isHeartbeating`; over `a` and `h`. */
 export const heartbeatingSql = (loss: LossPolicy): string =>
   `coalesce(h.agent_heartbeat_at >= a.agent_started_at

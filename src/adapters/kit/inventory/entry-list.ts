@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { UsageError } from '../../../domain/errors.ts';
 import { show } from '../../../settings/leaves.ts';
-import { repeatedKeys } from './repeated-keys.ts';
 
 const FAULTS_SHOWN = 20;
 
@@ -80,4 +79,28 @@ export function repeated<Entry extends { readonly id: string }>(
     if (!other) first.set(value, entry);
     return other ? [`entry ${show(entry.id)}: ${what} is that of ${show(other.id)} too`] : [];
   });
+}
+
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}:]/g;
+
+/**
+ * Keys that stand twice in one object of a JSON text, of which `JSON.parse` silently keeps the last.
+ * Not built on a parser: those that tell are a hundred times slower, and a list may be 10 MB.
+ * @param json a text that `JSON.parse` takes.
+ */
+function repeatedKeys(json: string): string[] {
+  const repeated: string[] = [];
+  const open: Set<string>[] = [];
+  let last = '';
+  for (const [token] of json.matchAll(TOKEN)) {
+    if (token === '{') open.push(new Set());
+    else if (token === '}') open.pop();
+    else if (token === ':') {
+      const key = JSON.parse(last) as string;
+      if (open.at(-1)?.has(key)) repeated.push(key);
+      open.at(-1)?.add(key);
+    }
+    last = token;
+  }
+  return repeated;
 }

@@ -1,25 +1,24 @@
 import type { ProviderName } from '../../../domain/ids.ts';
-import type { Clock, Random } from '../../clock/port.ts';
+import { type Clock, type Random, sleep } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { Metrics } from '../../metrics/port.ts';
 import type { Secret } from '../../../settings/secret.ts';
 import { createJoined } from '../../../domain/joined.ts';
 import { createLocks } from '../../kit/locks.ts';
 import { createTurns } from '../../kit/turns.ts';
-import type { FleetProvider, Provider } from '../port.ts';
+import type { FleetProvider, Provider, Capabilities } from '../port.ts';
 import { createAbsence } from './absence.ts';
 import { requireName, requireReport } from './answers.ts';
 import { createCalls, createUnderWay, type UnderWay } from './calls.ts';
-import { refuseContradictions } from './checked-driver.ts';
 import { createFirstBoot, type FirstBootOptions } from './first-boot.ts';
 import { createInventory } from './inventory.ts';
 import { createLooks } from './looks.ts';
 import { OPERATIONS } from './operations.ts';
 import { createOrders, requireCapability } from './orders.ts';
-import { createScrubber } from './scrubbing.ts';
+import { createScrubber, type Scrubber } from './scrubbing.ts';
 import { createSearches } from './searches.ts';
-import { stopDriver } from './stopping.ts';
 import { createWrittenTags } from './written-tags.ts';
+import { UsageError, explain } from '../../../domain/errors.ts';
 
 export interface FleetProviderOptions extends FirstBootOptions {
   readonly name: ProviderName;
@@ -137,4 +136,66 @@ export function createFleetProvider(
       await (stopped ??= stopDriver(provider, { name, clock, log, scrubber }));
     },
   };
+}
+
+const FLAGS = [
+  'create',
+  'deprovision',
+  'reboot',
+  'reinstall',
+  'power',
+  'tags',
+  'hostKey',
+  'consistentList',
+] as const satisfies readonly (keyof Capabilities)[];
+
+/**
+ * Looks at what a driver says of itself, before anything is asked of it.
+ * @throws {UsageError} it contradicts itself.
+ */
+function refuseContradictions(type: string, provider: Provider): void {
+  const { capabilities } = provider;
+  const faults = FLAGS.filter((flag) => typeof capabilities[flag] !== 'boolean').map(
+    (flag) => `capabilities.${flag} is neither true nor false`,
+  );
+  const { maxConcurrency, power, resetController } = capabilities;
+  if (!Number.isInteger(maxConcurrency) || maxConcurrency < 1) {
+    faults.push('capabilities.maxConcurrency is no whole number from 1');
+  }
+  if (resetController && !provider.resetController) {
+    faults.push('capabilities.resetController is true without a resetController');
+  }
+  if (power && !provider.setPower) faults.push('capabilities.power is true without a setPower');
+  if (faults.length > 0) throw new UsageError(`driver ${type}: ${faults.join('; ')}`);
+}
+
+interface StoppingDeps {
+  readonly name: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly scrubber: Scrubber;
+}
+
+/** A driver has this long to end what is under way. */
+const STOP_MS = 10_000;
+
+/** Stops a driver. Resolves in time whatever it does; what goes wrong is logged. */
+async function stopDriver(
+  provider: Provider,
+  { name, clock, log, scrubber }: StoppingDeps,
+): Promise<void> {
+  const settled = new AbortController();
+  const late = sleep(clock, STOP_MS, settled.signal).then(
+    () => log.error({ provider: name }, 'the driver did not stop in time'),
+    // It did, and nobody waits any more.
+    () => undefined,
+  );
+  const failed = (error: unknown) => {
+    // Its texts alone: what else hangs on it is the driver's, such as a request with its headers.
+    const err = new Error(explain(scrubber.clean(error)));
+    log.error({ provider: name, err }, 'the driver did not stop');
+  };
+  const stop = async () => provider.stop();
+  await Promise.race([stop().catch(failed), late]);
+  settled.abort();
 }

@@ -9,7 +9,6 @@ import {
   handOutRefusalSql,
   heartbeatingSql,
   ineligibilitySql,
-  isAgentSql,
   PENDING,
   refusalSql,
 } from '../../../../src/adapters/bmdb/pg/eligibility.ts';
@@ -32,7 +31,6 @@ import {
   askRefusal,
   ineligibility,
   installState,
-  isAgentOf,
   isHeartbeating,
   handOutRefusal,
   isInstallationDue,
@@ -49,9 +47,8 @@ import {
   heardAgain,
   isHeardAgain,
   silentSinceMs,
-} from '../../../../src/domain/recovery/silence.ts';
-import { candidatesOf, statisticsOf } from '../../../../src/domain/statistics.ts';
-import { KEY, KEY_HEX } from '../../../contracts/bmdb-rows.ts';
+} from '../../../doubles/mem-bmdb/silence.ts';
+import { candidatesOf, statisticsOf } from '../../../doubles/mem-bmdb/statistics.ts';
 import { casesAround, store } from './eligibility-cases.ts';
 import type { Case } from './eligibility-cases.ts';
 import { momentStand } from './moment-stand.ts';
@@ -182,34 +179,31 @@ describe('eligibility in SQL', () => {
     ]);
   });
 
-  it('knows the agent by its key, a due installation, and a heartbeat, for any rows', async () => {
+  it('knows a due installation and a heartbeat, for any rows', async () => {
     const probe = statement({
       name: 'compare-states',
-      params: { key: 'bytea' },
+      params: {},
       columns: {
         id: 'uuid',
-        agent: 'bool',
         beats: 'bool',
         pending: 'bool',
         done: 'bool',
         failed: 'bool',
         withheld: 'text?',
       },
-      text: ({ key }) => `SELECT m.machine_id AS id, ${isAgentSql(key)} AS agent,
-        ${heartbeatingSql(DEFAULT_LOSS)} AS beats, ${PENDING} AS pending, ${DONE} AS done,
+      text: () => `SELECT m.machine_id AS id, ${heartbeatingSql(DEFAULT_LOSS)} AS beats, ${PENDING} AS pending, ${DONE} AS done,
         ${FAILED} AS failed, ${handOutRefusalSql()} AS withheld ${FROM}`,
     });
     const seen = new Set<string>();
     await fc.assert(
       anyCases(async (q, { machines, holds, nowMs }) => {
-        const inSql = new Map((await q.rows(probe, { key: KEY })).map((row) => [row.id, row]));
+        const inSql = new Map((await q.rows(probe, {})).map((row) => [row.id, row]));
         for (const row of machines) {
           const found = inSql.get(row.machineId)!;
           // A quarantine of a kind that is not known is one for the database only.
           const isReadable = row.unreadable === undefined;
           const expected = {
             id: row.machineId,
-            agent: isAgentOf(row, KEY_HEX),
             beats: isHeartbeating(row, nowMs, DEFAULT_LOSS),
             pending: isInstallationDue(row),
             done: installState(row) === 'DONE',
@@ -222,7 +216,7 @@ describe('eligibility in SQL', () => {
       }),
       { numRuns: 3, endOnFailure: true },
     );
-    for (const name of ['agent', 'beats', 'pending', 'done', 'failed']) {
+    for (const name of ['beats', 'pending', 'done', 'failed']) {
       expect(seen).toContain(`${name} true`);
       expect(seen).toContain(`${name} false`);
     }

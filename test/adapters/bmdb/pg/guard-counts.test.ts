@@ -10,8 +10,8 @@ import { readGuardRows, writeGuardRow } from '../../../../src/adapters/bmdb/pg/g
 import type { Queries } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import type { GuardRow, HoldRow, MachineRow } from '../../../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
-import { countGuarded } from '../../../../src/domain/recovery/guard-counts.ts';
-import type { GuardedMachine } from '../../../../src/domain/recovery/guard-counts.ts';
+import { countGuarded } from '../../../doubles/mem-bmdb/guard-counts.ts';
+import type { GuardedMachine } from '../../../doubles/mem-bmdb/guard-counts.ts';
 import { calmRow, DEFAULT_GUARD, FLEET } from '../../../../src/domain/recovery/guard-judgement.ts';
 import type { GuardCounts, Ingest } from '../../../../src/domain/recovery/guard-judgement.ts';
 import { machineRow, providedOf, startedAt } from '../../../contracts/bmdb-rows.ts';

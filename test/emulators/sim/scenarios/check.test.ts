@@ -76,6 +76,7 @@ async function verdictOn(change: Partial<Told>) {
     },
     mark: {},
     truth: {
+      violations: () => told.violations,
       deeds: () => ({ seen, actions, actionsOf: new Map([['m0', actions]]), seenBy: new Map() }),
     },
     audit: {
@@ -96,7 +97,6 @@ async function verdictOn(change: Partial<Told>) {
     stage,
     beganAtMs: Date.parse('2026-11-27T20:45:03.120Z'),
     frozenBefore: 100,
-    violations: () => told.violations,
     left: new Map(Object.entries(told.left)),
   };
   const outcome: Outcome = { struck: told.struck, budget: told.budget, broken: [] };

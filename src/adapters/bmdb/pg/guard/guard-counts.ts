@@ -77,8 +77,8 @@ const judged = ({ loss, policy, from, up, lost }: Counting) => `
   )`;
 
 /**
- * What `domain/recovery/guard-counts.ts` counts, in one pass over the tables: by provider, and what
- * of it counts for the fleet. A property test compares the two.
+ * Counts for the guard in one pass over the tables: by provider, and what of it counts for the fleet.
+ * The database in memory counts the same row by row; a property test compares the two.
  */
 const countStatement = (loss: LossPolicy, policy: GuardPolicy) =>
   statement({

@@ -4,9 +4,9 @@ import type { Claim, Claims } from './claims.ts';
 import type { Sealing } from './sealing.ts';
 import { createSeedIndex } from './seed-index.ts';
 import { type Document, isNear, type SeedDesk } from './seed-server.ts';
-import { ipxeOf, metaDataOf, type Seed, userDataOf } from './seed-text.ts';
 import type { InstallSettings } from './settings.ts';
-import { hashOfToken } from './token.ts';
+import { hashOfToken, withToken } from './token.ts';
+import { stringify } from 'yaml';
 
 /** What is sealed in a claim. */
 export interface Sealed {
@@ -126,4 +126,39 @@ export function createSeedDesk(
       return true;
     },
   };
+}
+
+/** What an installer is to put on the machine. Holds a secret. */
+interface Seed {
+  /** Another one for each installation. */
+  readonly instanceId: string;
+  readonly hostname: string;
+  /** OpenSSH line. */
+  readonly publicKey: string;
+  readonly initCommand: string;
+  readonly os: string;
+}
+
+const seedPath = (token: string): string => `/s/${token}/`;
+
+/** In the form of NoCloud, as cloud-init reads it. A system that runs it reports by itself. */
+function userDataOf(seed: Seed, seedUrl: string, token: string): string {
+  const config = {
+    hostname: seed.hostname,
+    preserve_hostname: false,
+    disable_root: false,
+    ssh_authorized_keys: [seed.publicKey],
+    runcmd: [seed.initCommand],
+    phone_home: { url: `${seedUrl}${seedPath(token)}done`, post: ['hostname'], tries: 10 },
+  };
+  return `#cloud-config\n${stringify(config, { lineWidth: 0 })}`;
+}
+
+const metaDataOf = ({ instanceId, hostname, os }: Seed): string =>
+  stringify({ 'instance-id': instanceId, 'local-hostname': hostname, os });
+
+/** Leads on to the site's own boot, which knows by `shepherd-seed` where the seed is. */
+function ipxeOf(seedUrl: string, token: string, bootUri: string | undefined): string {
+  const next = bootUri === undefined ? 'exit' : `chain ${withToken(bootUri, token)}`;
+  return ['#!ipxe', `set shepherd-seed ${seedUrl}${seedPath(token)}`, next, ''].join('\n');
 }

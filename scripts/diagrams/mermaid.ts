@@ -1,6 +1,6 @@
 import { toDirectedGraph } from '@xstate/graph';
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
-import { FROM_ANYWHERE, STATES } from '../domain/states.ts';
+import { FROM_ANYWHERE, STATES } from '../../src/domain/states.ts';
 import { arrowsOf, unique } from './arrows.ts';
 
 /** A chart as Mermaid text (`stateDiagram-v2`): every state, every transition. */

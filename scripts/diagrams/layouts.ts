@@ -8,17 +8,17 @@ import {
   type ChartArrow,
   type ChartLayout,
   type ChartState,
-} from '../console/charts/layout.ts';
-import { STATES, type MachineState } from '../domain/states.ts';
-import { balancer } from '../machines/balancer.ts';
-import { deprovision } from '../machines/deprovision.ts';
-import { fleet } from '../machines/fleet.ts';
-import { guard } from '../machines/guard.ts';
-import { lifecycle } from '../machines/lifecycle.ts';
-import { provisioner } from '../machines/provisioner.ts';
-import { recovery } from '../machines/recovery.ts';
-import { session } from '../machines/session.ts';
-import { takeover } from '../machines/takeover.ts';
+} from '../../src/console/charts/layout.ts';
+import { STATES, type MachineState } from '../../src/domain/states.ts';
+import { balancer } from '../../src/machines/balancer.ts';
+import { deprovision } from '../../src/machines/deprovision.ts';
+import { fleet } from '../../src/machines/fleet.ts';
+import { guard } from '../../src/machines/guard.ts';
+import { lifecycle } from '../../src/machines/lifecycle.ts';
+import { provisioner } from '../../src/machines/provisioner.ts';
+import { recovery } from '../../src/machines/recovery.ts';
+import { session } from '../../src/machines/session.ts';
+import { takeover } from '../../src/machines/takeover.ts';
 import { arrowsOf, unique, type Arrow } from './arrows.ts';
 import { wayBetween, type Box } from './ways.ts';
 

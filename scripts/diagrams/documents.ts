@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
-import { balancer } from '../machines/balancer.ts';
-import { cell } from '../machines/cell.ts';
-import { fleet } from '../machines/fleet.ts';
-import { guard } from '../machines/guard.ts';
-import { lifecycle } from '../machines/lifecycle.ts';
-import { provisioner } from '../machines/provisioner.ts';
-import { deprovision } from '../machines/deprovision.ts';
-import { recovery } from '../machines/recovery.ts';
-import { session } from '../machines/session.ts';
-import { takeover } from '../machines/takeover.ts';
+import { balancer } from '../../src/machines/balancer.ts';
+import { cell } from '../../src/machines/cell.ts';
+import { fleet } from '../../src/machines/fleet.ts';
+import { guard } from '../../src/machines/guard.ts';
+import { lifecycle } from '../../src/machines/lifecycle.ts';
+import { provisioner } from '../../src/machines/provisioner.ts';
+import { deprovision } from '../../src/machines/deprovision.ts';
+import { recovery } from '../../src/machines/recovery.ts';
+import { session } from '../../src/machines/session.ts';
+import { takeover } from '../../src/machines/takeover.ts';
 import { layoutDocuments } from './layouts.ts';
 import { mermaidOf, overviewOf } from './mermaid.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
 import { CHART_IDS, type ChartLayout } from '../../src/console/charts/layout.ts';
-import { layoutDocuments } from '../../src/diagrams/layouts.ts';
+import { layoutDocuments } from '../../scripts/diagrams/layouts.ts';
 import { STATES } from '../../src/domain/states.ts';
 import { balancer } from '../../src/machines/balancer.ts';
 import { deprovision } from '../../src/machines/deprovision.ts';

@@ -1,0 +1,120 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { CLI_WORDS } from '../../../src/commands/machine/options.ts';
+import { NotFound, UsageError } from '../../../src/domain/errors.ts';
+import { requireCount } from '../../../src/domain/filing/selection.ts';
+import { idOf, machineStand, slotName, type MachineStand } from '../../commands/machine-stand.ts';
+
+const HOLD = { verb: 'hold', kind: 'no-recover', untilMs: null } as const;
+const REBOOT = { verb: 'reboot', force: false } as const;
+
+let s: MachineStand;
+beforeEach(() => {
+  s = machineStand();
+  const quarantine = { kind: 'needsHuman', reason: 'the ladder has ended', untilMs: null } as const;
+  for (const at of [1, 2, 3]) s.add(at, at === 3 ? {} : { quarantine });
+});
+
+const targets = async (...of: Parameters<MachineStand['meant']>) =>
+  (await s.meant(...of)).map(({ what }) => ('target' in what ? what.target : null));
+
+describe('a name', () => {
+  test('means the machine of this id, or the one on this slot', async () => {
+    const onSlot1 = [{ provider: 'metal', slotId: 'slot-1', machineId: idOf(1) }];
+    expect(await targets(REBOOT, { name: idOf(1) })).toEqual(onSlot1);
+    expect(await targets(REBOOT, { name: slotName(1) })).toEqual(onSlot1);
+  });
+
+  test('means the slot itself when the wish is about slots', async () => {
+    expect(await targets(HOLD, { name: slotName(1) })).toMatchObject([{ machineId: null }]);
+  });
+
+  test('is rejected when it means no machine, or is no name', async () => {
+    await expect(s.meant(REBOOT, { name: idOf(9) })).rejects.toThrow(NotFound);
+    await expect(s.meant(REBOOT, { name: 'metal/slot-9' })).rejects.toThrow(
+      'no machine is on slot metal/slot-9; "shepherd machines" has those there are',
+    );
+    for (const name of ['slot-1', 'rack7', 'Metal/slot-1', 'metal/']) {
+      await expect(s.meant(REBOOT, { name }), name).rejects.toThrow(/is neither a machine's id/);
+    }
+  });
+
+  test('of a slot that two machines claim must be an id', async () => {
+    const provided = { ...s.bmdb.tables.machines.get(idOf(1))!.row.provided!, providerId: 'other' };
+    s.add(4, { provided });
+    await expect(s.meant(REBOOT, { name: slotName(1) })).rejects.toThrow(
+      /claim slot metal\/slot-1/,
+    );
+    expect(await s.meant(REBOOT, { name: idOf(4) })).toHaveLength(1);
+  });
+
+  test('of an unknown slot may be held from getting a machine, and from nothing else', async () => {
+    const hold = { ...HOLD, kind: 'no-allocate' } as const;
+    expect(await s.meant(hold, { name: 'metal/free' })).toHaveLength(1);
+    await expect(s.meant(hold, { name: 'meta/free' })).rejects.toThrow(
+      'no provider is named meta; there is metal',
+    );
+    for (const kind of ['preserve', 'no-start', 'no-recover'] as const) {
+      await expect(s.meant({ ...HOLD, kind }, { name: 'metal/slot-l' })).rejects.toThrow(
+        'no machine is on slot metal/slot-l; without one, only a hold no-allocate makes sense',
+      );
+    }
+    expect(await s.meant({ verb: 'unhold', kind: 'preserve' }, { name: 'metal/x' })).toHaveLength(
+      1,
+    );
+  });
+});
+
+describe('a selector', () => {
+  test('gives each of several machines a key of its own', async () => {
+    const asked = await s.meant(REBOOT, { states: ['Quarantined/needsHuman'] }, 'monday');
+    expect(asked.map(({ key }) => key)).toEqual(['monday/metal/slot-1', 'monday/metal/slot-2']);
+    expect(await s.meant(REBOOT, { all: true })).toHaveLength(3);
+  });
+
+  test('is rejected when it means nothing, two things, or is mistyped', async () => {
+    const twice = /names metal\/slot-1 twice/;
+    const wrong: [Parameters<MachineStand['meant']>[1], string | RegExp][] = [
+      [{}, /say which machine/],
+      [{ name: slotName(1), all: true }, /say it in one way/],
+      [{ provider: 'metal', slots: [slotName(1)] }, /say it in one way/],
+      [{ location: 'ny', all: true }, /say it in one way/],
+      [{ slots: [] }, /names nothing; nothing was done/],
+      [{ slots: [slotName(1), slotName(1)] }, twice],
+      [{ slots: [slotName(1), idOf(1)] }, /metal\/slot-1 twice, as .* and as/],
+      [{ states: ['Runing'] }, /"Runing" is no state; there is Reserved/],
+      [
+        { states: ['Running/lat'] },
+        '"lat" is no substate of Running; there is awaitingHeartbeat, ',
+      ],
+      [{ states: ['running/LATE'] }, 'no machine is so; nothing was done'],
+      [{ provider: 'other' }, 'no provider is named other; there is metal'],
+      [{ location: 'nowhere' }, 'no location is named nowhere; there is ny'],
+    ];
+    for (const [selector, says] of wrong) {
+      const meant = s.meant(REBOOT, selector);
+      await expect(meant).rejects.toThrow(says);
+      await expect(meant).rejects.toBeInstanceOf(UsageError);
+    }
+    await expect(s.meant(REBOOT, { slots: [1, 7, 8].map(slotName) })).rejects.toThrow(
+      /slot metal\/slot-7.*slot metal\/slot-8.*nothing was done/,
+    );
+  });
+
+  test('wants the number of machines that it means', () => {
+    expect(() => requireCount(2, undefined, CLI_WORDS)).toThrow(
+      '2 machines are meant; confirm with --expect-count 2, or see which with --dry-run',
+    );
+    expect(() => requireCount(1, 3, CLI_WORDS)).toThrow(
+      '1 machine is meant, not 3 as --expect-count says; nothing was done',
+    );
+    expect(() => requireCount(2, 2, CLI_WORDS)).not.toThrow();
+  });
+});
+
+test('a key may have 200 characters, and is shown printable', async () => {
+  const name = slotName(1);
+  expect(await s.meant(REBOOT, { name }, 'k'.repeat(200))).toHaveLength(1);
+  await expect(s.meant(REBOOT, { name }, `\u001b[2J${'k'.repeat(201)}`)).rejects.toThrow(
+    /^"\\u\{1b\}\[2Jk.*more than 200 characters; give a shorter --key/,
+  );
+});

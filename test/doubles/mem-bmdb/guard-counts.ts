@@ -1,0 +1,150 @@
+import {
+  barOf,
+  currentHeartbeat,
+  installState,
+  isLost,
+  isQuarantined,
+  lostAtMs,
+} from '../../../src/domain/eligibility.ts';
+import type { GuardRow, HoldRow, MachineRow } from '../../../src/domain/machine.ts';
+import { PERMIT_RETURNED_AFTER } from '../../../src/domain/policy.ts';
+import type { LossPolicy } from '../../../src/domain/policy.ts';
+import {
+  noCounts,
+  type ProviderCounts,
+  RETRIED_WITHIN,
+  sumOfScopes,
+} from '../../../src/domain/recovery/guard-counts.ts';
+import { FLEET } from '../../../src/domain/recovery/guard-judgement.ts';
+import type {
+  GuardCounts,
+  GuardPolicy,
+  Ingest,
+} from '../../../src/domain/recovery/guard-judgement.ts';
+
+/** A machine as the guard counts it. */
+export interface GuardedMachine {
+  readonly row: MachineRow;
+  /** The present run of heartbeats without a gap. */
+  readonly unbroken: { readonly sinceMs: number; readonly count: number };
+  /**
+   * Since when each start of its agent fails because it cannot be reached or does not let us in;
+   * null: something else failed last. Counts while there is a backoff of that process.
+   */
+  readonly unreachableSinceMs: number | null;
+}
+
+/** Everything that the counts depend on besides the machines. */
+export interface GuardCounting {
+  readonly rows: readonly GuardRow[];
+  readonly holds: readonly HoldRow[];
+  readonly ingest: Ingest;
+  readonly loss: LossPolicy;
+  readonly policy: GuardPolicy;
+  readonly nowMs: number;
+}
+
+/**
+ * Counts machines for the guard: of the fleet, and of each provider with machines. The BMDB's SQL
+ * says the same.
+ */
+export function countGuarded(
+  machines: Iterable<GuardedMachine>,
+  counting: GuardCounting,
+): readonly GuardCounts[] {
+  const providers = new Map<
+    string,
+    { -readonly [Key in keyof ProviderCounts]: ProviderCounts[Key] }
+  >();
+  for (const machine of machines) {
+    const { row } = machine;
+    if (!row.provided || installState(row) === 'DONE' || isQuarantined(row, counting.nowMs))
+      continue;
+    const scope: string = row.provided.provider;
+    const counts = providers.get(scope) ?? { ...noCounts(scope), silentOfFleet: 0 };
+    providers.set(scope, counts);
+    const told = tellOf(machine, scope, counting);
+    counts.machines += 1;
+    counts.started += Number(row.agentStarted !== null);
+    counts.silent += Number(told.isSilent(scope));
+    counts.silentOfFleet += Number(told.isSilent(FLEET));
+    counts.newlySilent += Number(told.isNew);
+    counts.quiet += Number(told.isNew || told.isLate);
+    counts.unreachable += Number(isUnreachable(machine, scope, counting));
+  }
+  return sumOfScopes([...providers.values()]);
+}
+
+function tellOf(machine: GuardedMachine, provider: string, counting: GuardCounting) {
+  const { row, unbroken } = machine;
+  const { nowMs, loss, rows } = counting;
+  const heartbeat = currentHeartbeat(row);
+  const lost = isLost(row, nowMs, loss);
+  const isLate =
+    !lost &&
+    heartbeat !== null &&
+    nowMs > heartbeat.atMs + 2 * loss.periodMs &&
+    !isInstalling(row, counting);
+  const isBack = (scope: string): boolean => {
+    const frozenAtMs = rows.find((each) => each.scope === scope)?.frozen?.atMs;
+    if (frozenAtMs === undefined || heartbeat === null) return false;
+    const wasThere = row.agentStarted!.atMs <= frozenAtMs && unbroken.sinceMs > frozenAtMs;
+    return wasThere && unbroken.count < PERMIT_RETURNED_AFTER;
+  };
+  return {
+    isSilent: (scope: string) => lost || isBack(scope),
+    isNew: lost && isNewlyLost(lostAtMs(row, loss)!, provider, counting),
+    isLate,
+  };
+}
+
+/**
+ * Starting its agent is still being tried, and the machine has not been reached since some time after
+ * the last thaw. Of one that nobody tries to reach any more it cannot be said.
+ */
+function isUnreachable(
+  machine: GuardedMachine,
+  provider: string,
+  counting: GuardCounting,
+): boolean {
+  const { row, unreachableSinceMs: sinceMs } = machine;
+  const wait = row.backoffs.find(({ process }) => process === 'ShepherdAgentStart');
+  if (sinceMs === null || !wait || row.agentStarted) return false;
+  if (sinceMs <= lastThawMs(provider, counting)) return false;
+  const waitMs = (wait.lastIntervalSeconds ?? 0) * 1_000;
+  if (counting.nowMs > wait.untilMs + RETRIED_WITHIN * waitMs) return false;
+  return barOf('ShepherdAgentStart', row, counting) === null;
+}
+
+/** When an operator last thawed the fleet or the provider. */
+const lastThawMs = (provider: string, { rows }: GuardCounting): number =>
+  Math.max(
+    ...rows
+      .filter(({ scope }) => scope === FLEET || scope === provider)
+      .map((row) => row.thawedAtMs ?? Number.NEGATIVE_INFINITY),
+    Number.NEGATIVE_INFINITY,
+  );
+
+/** What an agent that installs owes no heartbeat for. */
+function isInstalling(row: MachineRow, { nowMs, loss }: GuardCounting): boolean {
+  const { handedOutAtMs } = row.installation;
+  return (
+    installState(row) === 'PENDING' &&
+    handedOutAtMs !== null &&
+    handedOutAtMs + loss.handOutMs >= nowMs
+  );
+}
+
+/**
+ * Who fell silent while heartbeats were not taken in is found lost only when they have been again for
+ * long enough: then it is new.
+ */
+function isNewlyLost(lostAt: number, provider: string, counting: GuardCounting): boolean {
+  const { ingest, loss, policy, nowMs } = counting;
+  if (lostAt <= lastThawMs(provider, counting)) return false;
+  const { upSinceMs, lostAtMs: breakAtMs } = ingest;
+  const wasWatched = breakAtMs !== null && lostAt <= breakAtMs;
+  const foundAt =
+    wasWatched || upSinceMs === null ? lostAt : Math.max(lostAt, upSinceMs + loss.heartbeatMs);
+  return foundAt >= nowMs - policy.newForMs && foundAt <= nowMs;
+}
