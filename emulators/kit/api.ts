@@ -257,7 +257,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
       method: known.method,
       route: known.route,
       path,
-      query: Object.fromEntries(query),
+      query: maskSecrets(Object.fromEntries(query)),
       body: (api.masked ?? maskSecrets)(jsonOrText(text), text),
       ...api.noted?.(known),
     });

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Garbage } from './wire-faults.ts';
+import type { Garbage } from './wire.ts';
 
 /** What goes back to the client, if anything does. */
 export interface Outcome {
