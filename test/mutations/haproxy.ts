@@ -22,12 +22,12 @@ export const mutations = mutationsOf({
       'haproxy-leaves-a-file-that-cannot-be-loaded':
         '[-for (const candidate of before) await files.put(candidate);-]',
     },
-  "src/adapters/balancer/haproxy/changes.ts test/adapters/balancer/haproxy/faults.test.ts -t one pool's mistake":
+  'src/adapters/balancer/haproxy/changes.ts test/adapters/balancer/haproxy/at-once.test.ts -t cannot be made together':
     {
       'haproxy-takes-one-pools-mistake-for-anothers':
         'else if (done.length [-=== 1) done[0]!.-]{+>= 1) for (const { waiting } of done) +}waiting.reject(failure);',
     },
-  'src/adapters/balancer/haproxy/changes.ts test/adapters/balancer/haproxy/faults.test.ts -t a port that somebody else has':
+  'src/adapters/balancer/haproxy/changes.ts test/adapters/balancer/haproxy/at-once.test.ts -t cannot be made together':
     {
       'haproxy-tries-ports-that-others-have':
         'await requireFree([-newEnds(reshaped, await runTimes.read(closing.signal))-]{+[]+});',
@@ -61,7 +61,7 @@ export const mutations = mutationsOf({
       'haproxy-keeps-what-it-cannot-write':
         "[-CHECK_PATH.test(path) ? { by: 'http', path } : { by: 'tcp'-]{+{ by: 'http', path+} }",
     },
-  'src/adapters/balancer/haproxy/pool-file.ts test/adapters/balancer/haproxy/traffic.test.ts -t a drained server keeps|vector 24':
+  'src/adapters/balancer/haproxy/pool-file.ts test/adapters/balancer/haproxy/traffic.test.ts -t a drained server keeps':
     { 'haproxy-drained-servers-come-back-with-a-reload': "drain: 'weight [-0-]{+1+}'" },
   'src/adapters/balancer/haproxy/haproxy-balancer.ts test/adapters/balancer/haproxy/left-behind.test.ts -t failure of its own changes':
     {

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
 import type { Ref } from '../../../../src/domain/balancing/objects.ts';
-import type { Haproxy } from '../../../../emulators/haproxy/haproxy-process.ts';
+import { ask, type Haproxy } from '../../../../emulators/haproxy/haproxy-process.ts';
 import { startTraffic } from '../../../../emulators/haproxy/traffic/traffic.ts';
-import { hasHaproxyFor, startTestHaproxy } from '../../../support/haproxy.ts';
+import { hasHaproxyFor } from '../../../support/haproxy.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 import {
   backend,
@@ -17,38 +17,42 @@ import {
   frontend,
   live,
   makePort,
+  occupy,
+  OTHER,
   OWNER,
   reloadsOf,
   server,
-  startMachine,
+  serving,
+  stand,
 } from './stand.ts';
 
 const MANY = 60;
 
 /** Calls that are made in one turn share what each would need for itself. */
 describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAProxy', () => {
-  async function stand() {
-    const haproxy = await startTestHaproxy();
+  async function counting() {
+    const { haproxy, file } = await stand();
     const { program, checks } = await counted(haproxy);
-    const { masterSocket, told } = await counting(haproxy);
+    const { masterSocket, told } = await door(haproxy);
     const balancer = balancerOf(haproxy, { program, masterSocket });
     onTestFinished(() => balancer.close());
-    const number = await freePort();
-    return { haproxy, balancer, checks, told, number, file: join(haproxy.poolsDir, 'api.eu.cfg') };
+    const port = { number: await freePort(), machines: [] };
+    const { backend: above } = await makePort(balancer, 'http', port);
+    return { haproxy, balancer, checks, told, above, file };
   }
   /** A socket that leads to the master's, and how often something was said there. */
-  async function counting({ dir, masterSocket: real }: Haproxy) {
+  async function door({ dir, masterSocket: real }: Haproxy) {
     let count = 0;
     const masterSocket = join(dir, 'counting.sock');
-    const door = createServer({ allowHalfOpen: true }, (socket) => {
+    const server = createServer({ allowHalfOpen: true }, (socket) => {
       count += 1;
       const beyond = connect(real);
       for (const each of [socket, beyond])
         each.on('error', () => (socket.destroy(), beyond.destroy()));
       socket.pipe(beyond).pipe(socket);
     });
-    await new Promise<void>((resolve) => door.listen(masterSocket, resolve));
-    onTestFinished(() => new Promise<void>((resolve) => door.close(() => resolve())));
+    await new Promise<void>((resolve) => server.listen(masterSocket, resolve));
+    onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())));
     return { masterSocket, told: () => count };
   }
   const modesOf = async (balancer: LoadBalancer) => {
@@ -56,22 +60,23 @@ describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAPro
     expect(seen.filter(({ differs }) => differs !== undefined)).toEqual([]);
     return seen.flatMap(({ ref, server: reading }) => (ref.kind === 'server' ? reading?.mode : []));
   };
+  const makeMany = (balancer: LoadBalancer, above: Ref) =>
+    Array.from({ length: MANY }, (_, at) => {
+      const desired = server('http', { name: `m${at}`, port: 1 + at });
+      return balancer.create(desired, above, OWNER, live());
+    });
   const all = (refs: readonly Ref[], call: (ref: Ref) => Promise<unknown>) =>
     Promise.all(refs.map(call));
 
   test('many servers are made, let in, drained and removed with one check each time', async () => {
-    const { haproxy, balancer, checks, told, number, file } = await stand();
-    const { backend: above } = await makePort(balancer, 'http', { number, machines: [] });
+    const { haproxy, balancer, checks, told, above, file } = await counting();
     const before = [await checks(), await reloadsOf(haproxy)];
     const since = async () => [
       (await checks()) - before[0]!,
       (await reloadsOf(haproxy)) - before[1]!,
     ];
-    const machines = Array.from({ length: MANY }, (_, at) => ({ name: `m${at}`, port: 1 + at }));
     const toldBefore = told();
-    const servers = await Promise.all(
-      machines.map((machine) => balancer.create(server('http', machine), above, OWNER, live())),
-    );
+    const servers = await Promise.all(makeMany(balancer, above));
     expect(await modesOf(balancer)).toEqual(Array(MANY).fill('drain'));
     expect(await since()).toEqual([1, 0]);
     await all(servers, (ref) => balancer.setMember!(ref, 'active', OWNER, live()));
@@ -91,12 +96,7 @@ describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAPro
   });
 
   test('what has connections is cut though many go at once, and who stays keeps his', async () => {
-    const { balancer, number } = await stand();
-    const machines = await Promise.all(['m1', 'm2', 'm3', 'm4'].map(startMachine));
-    for (const machine of machines) onTestFinished(() => machine.stop());
-    const { servers } = await makePort(balancer, 'http', { number, machines });
-    await all(servers, (ref) => balancer.setMember!(ref, 'active', OWNER, live()));
-    const to = { host: '127.0.0.1', port: number };
+    const { balancer, servers, to } = await serving(['m1', 'm2', 'm3', 'm4']);
     const held = { perSecond: 0, held: 8, holdMs: [600_000, 600_000] } as const;
     const traffic = startTraffic({ to, ...held, chance: () => 0.5 });
     const sessions = async () =>
@@ -119,34 +119,30 @@ describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAPro
 
   test('of many that cannot be made together only that is refused which cannot be made at all', async () => {
     const { balancer, haproxy } = await stand();
-    const blocker = createServer();
-    await new Promise<void>((resolve) => blocker.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => new Promise<void>((resolve) => blocker.close(() => resolve())));
-    const taken = (blocker.address() as { port: number }).port;
+    const taken = await occupy();
     const above = await balancer.create(backend('http'), null, OWNER, live());
     const front = await balancer.create(frontend('http'), above, OWNER, live());
     const before = await reloadsOf(haproxy);
     const numbers = [await freePort(), await freePort(), taken, await freePort(), await freePort()];
-    const made = await Promise.allSettled(
-      numbers.map((number, at) => balancer.create(bind(`b${at}`, number), front, OWNER, live())),
-    );
-    const fulfilled = 'fulfilled';
-    expect(made.map(({ status }) => status)).toEqual([
-      ...[fulfilled, fulfilled, 'rejected', fulfilled, fulfilled],
+    const made = await Promise.allSettled([
+      ...numbers.map((number, at) => balancer.create(bind(`b${at}`, number), front, OWNER, live())),
+      balancer.create(backend('web', OTHER), null, OTHER, live()),
     ]);
+    const refusals = made.map((each) => (each.status === 'rejected' ? String(each.reason) : null));
+    const refusal = expect.stringContaining(`HAProxy cannot listen at 127.0.0.1 port ${taken}`);
+    expect(refusals).toEqual([null, null, refusal, null, null, null]);
+    // Nothing is loaded that cannot be had.
+    expect(await ask(haproxy.masterSocket, 'show proc')).toMatch(/master.*\[failed: 0\]/);
     expect((await reloadsOf(haproxy)) - before).toBe(2);
     expect(await balancer.observe(OWNER, live())).toHaveLength(2 + 4);
+    expect(await balancer.observe(OTHER, live())).toHaveLength(1);
   });
 
   test('where everything is refused for what is not ours, not each is tried', async () => {
-    const { balancer, haproxy, checks, number } = await stand();
-    const { backend: above } = await makePort(balancer, 'http', { number, machines: [] });
+    const { balancer, haproxy, checks, above } = await counting();
     const before = await checks();
     await appendFile(haproxy.baseFile, '\nnonsense\n');
-    const machines = Array.from({ length: MANY }, (_, at) => ({ name: `m${at}`, port: 1 + at }));
-    const made = await Promise.allSettled(
-      machines.map((machine) => balancer.create(server('http', machine), above, OWNER, live())),
-    );
+    const made = await Promise.allSettled(makeMany(balancer, above));
     expect(made.filter(({ status }) => status === 'rejected')).toHaveLength(MANY);
     expect((await checks()) - before).toBe(2);
   });

@@ -1,53 +1,35 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
+import { describe, expect, test } from 'vitest';
 import { parse, render } from '../../../../src/adapters/balancer/haproxy/pool-file.ts';
-import { ask } from '../../../../emulators/haproxy/haproxy-process.ts';
 import { callOnce } from '../../../../emulators/haproxy/traffic/call.ts';
-import { hasHaproxyFor, startTestHaproxy } from '../../../support/haproxy.ts';
+import { hasHaproxyFor } from '../../../support/haproxy.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 import {
   backend,
   balancerOf,
   bind,
+  differing,
   freePort,
   live,
   makePort,
   OTHER,
   OWNER,
-  startMachine,
+  serving,
+  tellWorker,
 } from './stand.ts';
 
 /** What a daemon that ended, or a hand in the files, leaves to the next one. */
 describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HAProxy', () => {
-  async function stand() {
-    const haproxy = await startTestHaproxy();
-    const balancer = balancerOf(haproxy);
-    onTestFinished(() => balancer.close());
-    const machine = await startMachine('m1');
-    onTestFinished(() => machine.stop());
-    const number = await freePort();
-    const made = await makePort(balancer, 'http', { number, machines: [machine] });
-    await balancer.setMember!(made.servers[0]!, 'active', OWNER, live());
-    const file = join(haproxy.poolsDir, 'api.eu.cfg');
-    const to = { host: '127.0.0.1', port: number };
-    return { ...made, haproxy, balancer, number, file, to, server: made.servers[0]! };
-  }
-  const differing = async (balancer: LoadBalancer) =>
-    (await balancer.observe(OWNER, live()))
-      .filter(({ differs }) => differs !== undefined)
-      .map(({ ref, differs }) => `${ref.kind} ${ref.id}: ${differs}`);
-
   test('where HAProxy listens already it is not taken for a stranger', async () => {
-    const { balancer, haproxy, server, number, file, frontend: front } = await stand();
+    const { balancer, haproxy, servers, number, file, frontend: front } = await serving();
     const other = await freePort();
     const web = await makePort(balancer, 'web', { number: other, machines: [], owner: OTHER });
     const loaded = [`${file}.loaded`, join(haproxy.poolsDir, 'web.eu.cfg.loaded')];
     // As if it ended before it could say what is loaded, and as if that was removed.
     const text = await readFile(file, 'utf8');
     await writeFile(loaded[0]!, text.replace(/^ {2}bind .*\n/m, ''));
-    await balancer.setMember!(server, 'drain', OWNER, live());
+    await balancer.setMember!(servers[0]!, 'drain', OWNER, live());
     expect(await differing(balancer)).toEqual([]);
     await Promise.all(loaded.map((path) => rm(path)));
     await Promise.all([
@@ -65,7 +47,7 @@ describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HA
   });
 
   test('who is closed amid a reload remembers what was loaded', async () => {
-    const { haproxy, balancer, file, frontend: front } = await stand();
+    const { haproxy, balancer, file, frontend: front } = await serving();
     const closed = balancerOf(haproxy);
     const number = await freePort();
     const made = closed.create(bind('second', number), front, OWNER, live());
@@ -77,7 +59,7 @@ describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HA
   });
 
   test('what a hand wrote and cannot be written anew is left out or put right', async () => {
-    const { balancer, file, server, to, backend: above } = await stand();
+    const { balancer, file, servers, to, backend: above } = await serving();
     const good = await readFile(file, 'utf8');
     const anew = 'backend http.api.eu: its file was changed or taken away';
     const edits: readonly (readonly [string | RegExp, string])[] = [
@@ -104,24 +86,22 @@ describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HA
       anew,
       `server ${canary.id}: the running program does not have it`,
     ]);
-    await balancer.setMember!(server, 'drain', OWNER, live());
-    await balancer.setMember!(server, 'active', OWNER, live());
+    await balancer.setMember!(servers[0]!, 'drain', OWNER, live());
+    await balancer.setMember!(servers[0]!, 'active', OWNER, live());
     await balancer.destroy(canary, OWNER, live());
     expect(await readFile(file, 'utf8')).toBe(good);
     expect(await callOnce(to)).toBeNull();
   });
 
   test('a pool that cannot be read or written is the failure of its own changes', async () => {
-    const { balancer, haproxy, file, server } = await stand();
-    const [, worker] =
-      /^# workers\n(\d+)/m.exec(await ask(haproxy.masterSocket, 'show proc')) ?? [];
-    await ask(haproxy.masterSocket, `@!${worker} add server http.api.eu/odd 127.0.0.1:0`);
+    const { balancer, haproxy, file, servers } = await serving();
+    await tellWorker(haproxy, 'add server http.api.eu/odd 127.0.0.1:0');
     const odd = { kind: 'server', id: 'http.api.eu/odd' } as const;
     const together = async (port: string) => {
       const results = await Promise.allSettled([
         balancer.setMember!(odd, 'drain', OWNER, live()),
         balancer.create(backend(port, OTHER), null, OTHER, live()),
-        balancer.setMember!(server, 'active', OWNER, live()),
+        balancer.setMember!(servers[0]!, 'active', OWNER, live()),
       ]);
       return results.map((each) => (each.status === 'rejected' ? String(each.reason) : 'done'));
     };

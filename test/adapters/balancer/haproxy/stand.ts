@@ -1,20 +1,16 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
 import type { Clock } from '../../../../src/adapters/clock/port.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { createHaproxyBalancer } from '../../../../src/adapters/balancer/haproxy/haproxy-balancer.ts';
 import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
-import type {
-  Desired,
-  Observed,
-  PoolRef,
-  Ref,
-  Spec,
-} from '../../../../src/domain/balancing/objects.ts';
+import type { Desired, Observed, PoolRef, Ref } from '../../../../src/domain/balancing/objects.ts';
 import { ask, type Haproxy } from '../../../../emulators/haproxy/haproxy-process.ts';
-import { takeFreePort } from '../../../../src/adapters/network/free-port.ts';
+import { startTestHaproxy } from '../../../support/haproxy.ts';
+import { freePorts, startServing } from '../../../support/serving-machines.ts';
+import type { ServingMachine } from '../../../support/serving-machines.ts';
 
 export const OWNER: PoolRef = { pool: 'api', uid: 'uid-1', suffix: 'api.eu' };
 export const OTHER: PoolRef = { pool: 'web', uid: 'uid-2', suffix: 'web.eu' };
@@ -59,41 +55,59 @@ export async function reloadsOf({ masterSocket }: Haproxy): Promise<number> {
   return Number(reloads);
 }
 
-const taken = new Set<number>();
 /** A port nobody listens on. */
-export const freePort = (): Promise<number> => takeFreePort(taken);
+export const freePort = async (): Promise<number> => (await freePorts(1))[0]!;
 
-/** A machine that serves: it answers with its name. */
-export interface Machine {
+/** A machine that serves on one port. */
+export interface Machine extends Pick<ServingMachine, 'answered' | 'stop'> {
   readonly name: string;
+  readonly address: string;
   readonly port: number;
-  readonly answered: () => number;
-  stop(): Promise<void>;
 }
 
 export async function startMachine(name: string): Promise<Machine> {
-  const sockets = new Set<Socket>();
-  let answered = 0;
-  const server: Server = createServer((_, response) => {
-    answered += 1;
-    response.end(name);
-  });
-  server.keepAliveTimeout = 0;
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    name,
-    port: (server.address() as AddressInfo).port,
-    answered: () => answered,
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        for (const socket of sockets) socket.destroy();
-      }),
-  };
+  const port = await freePort();
+  const [machine] = await startServing(1, [port]);
+  onTestFinished(() => machine!.stop());
+  return { ...machine!, name, port };
+}
+
+/** HAProxy, a driver, and the file of its pool. */
+export async function stand(more: Parameters<typeof balancerOf>[1] = {}) {
+  const haproxy = await startTestHaproxy();
+  const balancer = balancerOf(haproxy, more);
+  onTestFinished(() => balancer.close());
+  return { haproxy, balancer, file: join(haproxy.poolsDir, 'api.eu.cfg') };
+}
+
+/** The same with a port `http`, whose machines are all active. */
+export async function serving(names: readonly string[] = ['m1']) {
+  const made = await stand();
+  const machines = await Promise.all(names.map(startMachine));
+  const number = await freePort();
+  const refs = await makePort(made.balancer, 'http', { number, machines });
+  for (const ref of refs.servers) await made.balancer.setMember!(ref, 'active', OWNER, live());
+  return { ...made, ...refs, machines, number, to: { host: '127.0.0.1', port: number } };
+}
+
+/** A port where somebody else listens. */
+export async function occupy(): Promise<number> {
+  const blocker = createServer();
+  await new Promise<void>((resolve) => blocker.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => new Promise<void>((resolve) => blocker.close(() => resolve())));
+  return (blocker.address() as AddressInfo).port;
+}
+
+/** What is not as it should be, and why. */
+export const differing = async (balancer: LoadBalancer): Promise<readonly string[]> =>
+  (await balancer.observe(OWNER, live()))
+    .filter(({ differs }) => differs !== undefined)
+    .map(({ ref, differs }) => `${ref.kind} ${ref.id}: ${differs}`);
+
+/** Says something to the worker that has new connections. */
+export async function tellWorker({ masterSocket }: Haproxy, command: string): Promise<string> {
+  const [, worker] = /^# workers\n(\d+)/m.exec(await ask(masterSocket, 'show proc')) ?? [];
+  return ask(masterSocket, `@!${worker} ${command}`);
 }
 
 export const backend = (port: string, owner = OWNER): Desired => ({
@@ -108,14 +122,12 @@ export const bind = (port: string, number: number, owner = OWNER): Desired => ({
   port,
   spec: { kind: 'bind', name: `v4.${port}.${owner.suffix}`, address: '127.0.0.1', number },
 });
-export const server = (port: string, { name, port: number }: Pick<Machine, 'name' | 'port'>) => ({
+export const server = (
+  port: string,
+  { name, address = '127.0.0.1', port: number }: Pick<Machine, 'name' | 'port'> & Partial<Machine>,
+): Desired => ({
   port,
-  spec: {
-    kind: 'server',
-    name: `${name}.${port}.${OWNER.suffix}`,
-    address: '127.0.0.1',
-    number,
-  } satisfies Spec,
+  spec: { kind: 'server', name: `${name}.${port}.${OWNER.suffix}`, address, number },
 });
 
 /** The refs of one port and its machines, made in order; the machines are drained. */

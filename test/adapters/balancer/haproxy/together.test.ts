@@ -3,22 +3,17 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ask } from '../../../../emulators/haproxy/haproxy-process.ts';
-import { hasHaproxyFor, startTestHaproxy } from '../../../support/haproxy.ts';
-import { backend, balancerOf, freePort, live, makePort, OTHER, OWNER } from './stand.ts';
+import { hasHaproxyFor } from '../../../support/haproxy.ts';
+import { backend, balancerOf, freePort, live, makePort, OTHER, OWNER, stand } from './stand.ts';
 
 /** Each has a memory of its own, as it is of two processes: daemons, or a daemon and a command. */
 describe.runIf(hasHaproxyFor('two processes at one HAProxy'))(
   'two processes at one HAProxy',
   () => {
-    async function stand() {
-      const haproxy = await startTestHaproxy();
-      const [one, other] = [balancerOf(haproxy), balancerOf(haproxy)];
-      for (const each of [one, other]) onTestFinished(() => each.close());
-      return { haproxy, one, other };
-    }
-
     test("neither looks nor changes fail by another's reloads", async () => {
-      const { haproxy, one, other } = await stand();
+      const { haproxy, balancer: one } = await stand();
+      const other = balancerOf(haproxy);
+      onTestFinished(() => other.close());
       const under = { isDone: false };
       const times = [0, 0, 0];
       const failures: unknown[] = [];
@@ -56,7 +51,7 @@ describe.runIf(hasHaproxyFor('two processes at one HAProxy'))(
     });
 
     test('what another has under check is left to it, and what somebody died over is removed', async () => {
-      const { haproxy, one } = await stand();
+      const { haproxy, balancer: one } = await stand();
       const [theirs, old] = ['.candidate-theirs', '.candidate-old'];
       for (const name of [theirs, old]) {
         await mkdir(join(haproxy.poolsDir, name));
