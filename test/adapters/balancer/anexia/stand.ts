@@ -9,16 +9,9 @@ import type {
   Spec,
 } from '../../../../src/domain/balancing/objects.ts';
 import { startAnexiaEmulator } from '../../../../emulators/anexia/emulator.ts';
-import type {
-  AnexiaEmulator,
-  AnexiaEmulatorOptions,
-} from '../../../../emulators/anexia/emulator.ts';
-import { createMemoryNetwork, type MemoryNetwork } from '../../../doubles/memory-network.ts';
-import {
-  createSimulatedClock,
-  runOut,
-  type VirtualClock,
-} from '../../../doubles/simulated-clock.ts';
+import type { AnexiaEmulatorOptions } from '../../../../emulators/anexia/emulator.ts';
+import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
+import { createSimulatedClock, runOut } from '../../../doubles/simulated-clock.ts';
 import { engineDriver } from '../../../support/engine-driver.ts';
 
 export const OWNER: PoolRef = { pool: 'api', uid: 'uid-1', suffix: 'api.eu' };
@@ -89,35 +82,10 @@ export function desiredOf(servers: readonly string[] = ['m1', 'm2']): readonly W
   ];
 }
 
-export interface Stand {
-  readonly fake: AnexiaEmulator;
-  readonly clock: VirtualClock;
-  readonly network: MemoryNetwork;
-  readonly balancer: LoadBalancer;
-  readonly loadBalancer: string;
-  /** Everything logged, as JSON lines. */
-  readonly lines: readonly string[];
-  /** `METHOD resource status` of each request, as the metrics heard it. */
-  readonly metered: readonly string[];
-  /** A balancer of another process, or of another daemon. */
-  another(): LoadBalancer;
-  /** Steps the clock until the promise settles, whenever no request is under way. */
-  run<T>(promise: Promise<T>): Promise<T>;
-  /** As `run`, for a promise that has to fail. */
-  failureOf(promise: Promise<unknown>): Promise<Error>;
-  observe(balancer?: LoadBalancer): Promise<readonly Observed[]>;
-  /** Creates all of it in order, and answers the references by key. */
-  build(wishes?: readonly Wish[]): Promise<ReadonlyMap<string, Ref>>;
-  /** `METHOD route` of the journal since `forget`. */
-  routes(): string[];
-  /** Of these only those that change something. */
-  writes(): string[];
-  forget(): void;
-  /** Of all metered requests that began, those that are not over. */
-  inFlight(): number;
-}
+/** The emulator in virtual time, and drivers at it. */
+export type Stand = Awaited<ReturnType<typeof createStand>>;
 
-export async function createStand(options: Partial<AnexiaEmulatorOptions> = {}): Promise<Stand> {
+export async function createStand(options: Partial<AnexiaEmulatorOptions> = {}) {
   const clock = createSimulatedClock(Date.parse('2026-08-01T10:00:00Z'));
   const network = createMemoryNetwork(clock);
   const fake = await startAnexiaEmulator({
@@ -125,16 +93,19 @@ export async function createStand(options: Partial<AnexiaEmulatorOptions> = {}):
     clock,
     ...options,
   });
+  /** Everything logged, as JSON lines. */
   const lines: string[] = [];
   const write = (fields: object, message: string) =>
     void lines.push(JSON.stringify({ ...fields, message }));
   const log: Log = { debug: write, info: write, warn: write, error: write, child: () => log };
+  /** `METHOD resource status` of each request. */
   const metered: string[] = [];
   let inFlight = 0;
   let sinceSeq = 0;
   const loadBalancer = fake.loadBalancers[0]!;
   const open: LoadBalancer[] = [];
 
+  /** A balancer of another process, or of another daemon. */
   function another(): LoadBalancer {
     const metrics: BalancerContext['metrics'] = {
       request: ({ method, resource, status }) =>
@@ -151,8 +122,9 @@ export async function createStand(options: Partial<AnexiaEmulatorOptions> = {}):
     await fake.close();
   });
 
-  const run: Stand['run'] = (promise) => runOut(clock, promise);
+  const run = <T>(promise: Promise<T>): Promise<T> => runOut(clock, promise);
   const entries = () => fake.requests(sinceSeq);
+  /** Of the journal since `forget`. */
   const routes = () => entries().map(({ method, route }) => `${method} ${route}`);
   return {
     fake,
@@ -164,15 +136,17 @@ export async function createStand(options: Partial<AnexiaEmulatorOptions> = {}):
     metered,
     another,
     run,
-    failureOf: async (promise) =>
+    failureOf: async (promise: Promise<unknown>): Promise<Error> =>
       run(
         promise.then(
           () => expect.unreachable('it has to fail'),
           (error: unknown) => error as Error,
         ),
       ),
-    observe: (by = balancer) => run(by.observe(OWNER, { signal: live })),
-    async build(wishes = desiredOf()) {
+    observe: (by = balancer): Promise<readonly Observed[]> =>
+      run(by.observe(OWNER, { signal: live })),
+    /** Creates all of it in order, and answers the references by key. */
+    async build(wishes = desiredOf()): Promise<ReadonlyMap<string, Ref>> {
       const refs = new Map<string, Ref>();
       for (const { desired, parent, key } of wishes) {
         const above = parent === null ? null : refs.get(parent)!;
@@ -180,9 +154,23 @@ export async function createStand(options: Partial<AnexiaEmulatorOptions> = {}):
       }
       return refs;
     },
+    /** What somebody else does: the id that it is answered. */
+    async call(method: string, path: string, body?: unknown): Promise<string> {
+      const headers = {
+        authorization: `Token ${fake.token}`,
+        'content-type': 'application/json',
+        'user-agent': 'somebody else',
+      };
+      const sent = body !== undefined && { body: JSON.stringify(body) };
+      const response = await network.fetch(`${fake.url}${path}`, { method, headers, ...sent });
+      expect(response.status).toBeLessThan(300);
+      const text = await response.text();
+      return text === '' ? '' : String((JSON.parse(text) as { identifier?: string }).identifier);
+    },
     routes,
     writes: () => routes().filter((one) => !one.startsWith('GET')),
     forget: () => void (sinceSeq = fake.requests().at(-1)?.seq ?? 0),
+    /** Requests that began and are not over. */
     inFlight: () => inFlight,
   };
 }
