@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Clock } from '../../src/adapters/clock/port.ts';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
-import { anexiaDriver } from '../../src/adapters/balancer/anexia/driver.ts';
-import { silentLog } from '../../src/adapters/log/port.ts';
 import { runBalancerConformance } from '../../src/conformance/balancer/run.ts';
 import { BALANCER_STEPS } from '../../src/conformance/balancer/steps.ts';
 import type { FaultRule } from '../../emulators/anexia/api.ts';
 import { startAnexiaEmulator } from '../../emulators/anexia/emulator.ts';
+import { engineDriver } from '../support/engine-driver.ts';
 
 /** What the test of a driver waits for is over soon here; the emulator keeps its own time. */
 const clock: Clock = {
@@ -29,17 +28,7 @@ async function run(faults: readonly FaultRule[], end: (requests: number) => bool
   const suffix = `own-${(runs += 1)}.test`;
   fake.clearFaults();
   for (const fault of faults) fake.addFault(fault);
-  const settings = {
-    baseUrl: fake.url,
-    token: { reference: `token-${runs}`, read: () => fake.token },
-    loadBalancer: fake.loadBalancers[0]!,
-    pageSize: 100,
-    allowInsecureHttp: false,
-  } as unknown as Parameters<typeof anexiaDriver.open>[0];
-  const balancer = anexiaDriver.open(settings, {
-    ...{ name: 'edge', clock, random: systemRandom, log: silentLog, userAgent: 'test/0' },
-    metrics: { inFlight: () => undefined, request: () => undefined },
-  });
+  const balancer = engineDriver(fake, { clock, random: systemRandom });
   const poolOf = (pool: string) => ({ pool, uid: `uid-${pool}`, suffix: `${pool}.test` });
   const stopping = new AbortController();
   const toldLeft: (readonly string[])[] = [];

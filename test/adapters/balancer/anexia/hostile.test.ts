@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Clock } from '../../../../src/adapters/clock/port.ts';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { engineDriver } from '../../../support/engine-driver.ts';
 import { testRows } from '../../../support/rows.ts';
@@ -29,12 +28,6 @@ const backend = (identifier: string) => ({
 });
 const EMPTY = { page: 9, total_pages: 0, total_items: 0, limit: 2, data: [] };
 
-/** What is waited for between two attempts is over at once. */
-const clock: Clock = {
-  ...systemClock,
-  setTimeout: (task, delayMs) => systemClock.setTimeout(task, delayMs / 1_000),
-};
-
 type Answer = (url: URL, response: ServerResponse, request: IncomingMessage) => void;
 
 /** A server that answers as it likes: with the answer given, else as if nothing was there. */
@@ -53,7 +46,7 @@ async function createLiar(answer: (url: URL) => Answer | undefined) {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const balancer = engineDriver(
     { url, token: 'secret-token', loadBalancers: ['lb'] },
-    { clock },
+    { clock: systemClock },
     2,
   );
   onTestFinished(async () => {
