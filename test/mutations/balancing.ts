@@ -72,11 +72,9 @@ export const mutations = mutationsOf({
     'balancing-destroys-by-what-it-remembers':
       '[-!seen.isFull && NEEDS_FULL_LOOK.has(plan.stage)-]{+NEEDS_FULL_LOOK.size === 0+}',
   },
-  'src/actors/balancing/desk.ts test/actors/balancing/old-looks.test.ts': {
+  'src/actors/balancing/desk.ts test/actors/balancing/daemons.test.ts': {
     'balancing-calls-a-look-new-that-is-not':
       'seen[-?.change === change && changing === 0 ? seen : null-]',
-  },
-  'src/actors/balancing/desk.ts test/actors/balancing/sessions.test.ts': {
     'balancing-writes-on-after-its-session': '[-stopping.aborted || -]isOver()',
     'balancing-acts-on-after-a-long-stop': 'stopping.aborted[- || isOver()-]',
   },
@@ -85,7 +83,7 @@ export const mutations = mutationsOf({
     'balancing-recalls-after-a-look-that-failed':
       '        [-fullAtMs = null;\n        -]const code',
   },
-  'src/actors/balancing/balancers.ts test/actors/balancing/sessions.test.ts test/actors/balancing/crash.test.ts':
+  'src/actors/balancing/balancers.ts test/actors/balancing/daemons.test.ts test/actors/balancing/crash.test.ts':
     {
       'balancing-makes-pools-anew-after-the-end': '        [-if (!isOver) -]timer',
       'balancing-makes-crashed-pools-anew-again-and-again':
@@ -103,7 +101,7 @@ export const mutations = mutationsOf({
   'src/actors/balancing/services.ts test/actors/balancing': {
     'balancing-heirs-read-no-rows': 'desk.rows.[-set(row.machineId, row)-]{+size+};',
   },
-  'src/actors/balancing/services.ts test/actors/balancing/renamed.test.ts': {
+  'src/actors/balancing/services.ts test/actors/balancing/daemons.test.ts': {
     'balancing-takes-over-under-another-mark': '[-  await requireSameMark(deps, desk, lease);\n-]',
   },
 });

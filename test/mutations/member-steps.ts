@@ -25,7 +25,7 @@ export const mutations = mutationsOf({
     'balancing-cuts-those-who-came-until-lately': '[-isAway ? graceEndMs(pass, row) : -]0',
     'balancing-moves-the-deadline-at-each-pass': 'const isOver = !isAway[- && nowMs >= endMs-];',
   },
-  'src/domain/balancing/letting-go.ts test/actors/balancing/refused-drain.test.ts': {
+  'src/domain/balancing/letting-go.ts test/actors/balancing/members.test.ts': {
     'balancing-looks-again-and-again-at-what-is-refused':
       'if (isNative[- && !memory.refusing.has(machineId)-])',
     'balancing-waits-for-ever-for-what-is-refused': 'if (refused && {+!+}answerInstead(',
@@ -37,20 +37,16 @@ export const mutations = mutationsOf({
     'balancing-serves-before-it-is-warm':
       "const isWell = seen?.isWhole === true[- && (!capabilities.health || seen.health === 'up')-];",
   },
-  'src/domain/balancing/serving.ts test/actors/balancing/pace.test.ts': {
+  'src/domain/balancing/serving.ts test/actors/balancing/members.test.ts': {
     'balancing-looks-for-ever-for-who-joins':
       '[- && nowMs < row.sinceMs + pool.warmUpMs + JOIN_MS-]) pass.lookSoon();',
   },
-  'src/actors/balancing/step-members.ts test/actors/balancing/refused-drain.test.ts': {
+  'src/actors/balancing/step-members.ts test/actors/balancing/members.test.ts': {
     'balancing-repeats-what-is-refused':
       'return !refused || deps.nowMs() >= [-callAgainMs(refused, mode)-]{+0+};',
     'balancing-forgets-that-a-call-was-refused':
       '[-if (!left.has(machineId)) -]refusing.delete(machineId);',
-  },
-  'src/actors/balancing/step-members.ts test/actors/balancing/pace.test.ts': {
     'balancing-looks-for-who-is-away': '? [-deps.nowMs() >= away.againAtMs-]{+true+}',
-  },
-  'src/actors/balancing/step-members.ts test/actors/balancing/held-elsewhere.test.ts': {
     'balancing-knows-nothing-of-other-places':
       'if (row[-?.machineId === machineId-]{+ === null+}) found.set',
     'balancing-forgets-whom-it-gave-back': '  [-rememberGivenBack-]{+void +}(',
@@ -61,7 +57,7 @@ export const mutations = mutationsOf({
     'balancing-joins-where-somebody-may-still-drain':
       'if (sights === null) return [-false-]{+true+};',
   },
-  'src/domain/balancing/pool-wishes.ts test/actors/balancing/shared-address.test.ts': {
+  'src/domain/balancing/pool-wishes.ts test/actors/balancing/members.test.ts': {
     'balancing-sees-no-address-of-who-drains':
       'const isKnown = addLeaving(pass, all, [-taken-]{+new Map()+});',
   },

@@ -38,7 +38,7 @@ export const mutations = mutationsOf({
     'a-pool-is-forgotten-without-consent':
       'const told = [-yes ? -]await forgetAll(options, places, means)[- : places.map(wouldForget)-];',
   },
-  'src/actors/balancing/services.ts test/actors/balancing/forgetting.test.ts': {
+  'src/actors/balancing/services.ts test/actors/balancing/daemons.test.ts': {
     'a-pool-is-tended-while-it-is-forgotten':
       '[-  await leases.take(poolJob(desk.name), ends);\n-]',
   },

@@ -1,9 +1,13 @@
+import { onTestFinished } from 'vitest';
 import type { ObjectKind } from '../../../src/domain/balancing/objects.ts';
+import type { MachineId } from '../../../src/domain/ids.ts';
 import { createMemoryBalancer } from '../../doubles/memory-balancer.ts';
 import type { MemoryBalancer, MemoryBalancerOptions } from '../../doubles/memory-balancer.ts';
 import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
-import { IP, pool } from '../../domain/balancing/pool.ts';
-import type { VectorWorld } from './vector-world.ts';
+import { IP, M1, M2, pool } from '../../domain/balancing/pool.ts';
+import { createBalancingStand, serve } from '../../support/balancing-stand.ts';
+import type { BalancingStandOptions } from '../../support/balancing-stand.ts';
+import { MINUTE, type VectorWorld } from './vector-world.ts';
 
 /** The balancer in memory, as a world of the vectors. */
 export function memoryWorld(
@@ -90,4 +94,32 @@ export function memoryWorld(
       return other.balancer;
     },
   };
+}
+
+interface MemoryPoolOptions extends Partial<BalancingStandOptions> {
+  readonly world?: ReturnType<typeof memoryWorld>;
+  readonly machines?: readonly MachineId[];
+  /** How long a daemon has had already. */
+  readonly ageMs?: number;
+}
+
+/** A pool at a balancer in memory, and a daemon that has had the time to put it in order. */
+export async function memoryPool({
+  world = memoryWorld(),
+  machines = [M1, M2],
+  ageMs = 3 * MINUTE,
+  ...options
+}: MemoryPoolOptions = {}) {
+  const { clock, balancer, memory } = world;
+  const stand = createBalancingStand({ clock, balancers: { edge: balancer }, ...options });
+  stand.wish(...machines.map((machine) => serve(machine)));
+  /** A daemon; it ends with the test. */
+  const start = async (...how: Parameters<typeof stand.life>) => {
+    const life = await stand.life(...how);
+    onTestFinished(() => life.stop());
+    return life;
+  };
+  const life = await start();
+  await world.pass(ageMs);
+  return { world, memory, clock, stand, life, start };
 }
