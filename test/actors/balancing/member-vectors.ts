@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { M1, M2, M3 } from '../../domain/balancing/pool.ts';
-import { drain, drop, keep, serve } from '../../support/balancing-stand.ts';
+import { drain, drop, serve } from '../../support/balancing-stand.ts';
 import { MINUTE, UNHARMED, type Vector } from './vector-world.ts';
 
 /** Who gets traffic, and who is let go. */
@@ -52,19 +52,6 @@ export const MEMBER_VECTORS: readonly Vector[] = [
     },
   },
   {
-    name: '19: connections that do not end are cut when the grace is over',
-    needs: ['sessions'],
-    async run(world, { stand, settle }) {
-      await settle();
-      await world.sessions!(M1, 1);
-      stand.wish(drain(M1));
-      await world.pass(29_000);
-      expect(stand.states()[M1]).toBe('draining');
-      await world.pass(5_000);
-      expect(stand.states()[M1]).toBe('drained grace');
-    },
-  },
-  {
     name: '19: a drain that is withdrawn ends, and the member serves on',
     async run(world, { all, stand, settle }) {
       await settle();
@@ -113,18 +100,6 @@ export const MEMBER_VECTORS: readonly Vector[] = [
     },
   },
   {
-    name: '21: while nobody can tell how machines are, they stay what they are',
-    isOurs: true,
-    async run(world, { stand, settle }) {
-      await settle();
-      world.takeWrites();
-      stand.wish(keep(M1), keep(M2));
-      await world.pass(30 * MINUTE);
-      expect(world.takeWrites()).toEqual([]);
-      expect(stand.states()).toEqual({ [M1]: 'active', [M2]: 'active' });
-    },
-  },
-  {
     name: '22: two of three members that vanish at once freeze the pool, until it is the same for long',
     async run(world, { all, stand, settle }) {
       const life = await settle();
@@ -156,17 +131,6 @@ export const MEMBER_VECTORS: readonly Vector[] = [
     },
   },
   {
-    name: '22: a single machine that vanishes is taken out at once',
-    isOurs: true,
-    async run(world, { all, stand, settle }) {
-      await settle();
-      stand.wish(drop(M1));
-      await world.pass(10_000);
-      expect(stand.states()[M1]).toBe('drained gone');
-      expect(world.names()).toEqual(all([M2]));
-    },
-  },
-  {
     name: 'require: who waits for a balancer that cannot be reached is refused after a while',
     isOurs: true,
     needs: ['cutOff'],
@@ -183,24 +147,6 @@ export const MEMBER_VECTORS: readonly Vector[] = [
       world.cutOff!(false);
       await world.pass(7 * MINUTE);
       expect(stand.states()[M1]).toMatch(/^drained/);
-    },
-  },
-  {
-    name: 'best-effort: a balancer that cannot be reached is not waited for',
-    isOurs: true,
-    needs: ['cutOff'],
-    pool: { drain: { graceMs: 30_000, policy: 'best-effort', waitMs: 600_000, atOnce: 1 } },
-    async run(world, { stand, settle }) {
-      await settle();
-      world.cutOff!(true);
-      stand.wish(drain(M1, { askedAtMs: stand.clock.now() }));
-      await world.pass(MINUTE);
-      expect(stand.states()[M1]).not.toMatch(/^drained/);
-      expect(stand.row(M1)).toMatchObject({ waived: true });
-      stand.wish(serve(M1));
-      world.cutOff!(false);
-      await world.pass(7 * MINUTE);
-      expect(stand.row(M1)).toMatchObject({ state: 'active', waived: false });
     },
   },
   {

@@ -283,17 +283,6 @@ export const OBJECT_VECTORS: readonly Vector[] = [
     },
   },
   {
-    name: '17: of two machines that share an address one is served',
-    isOurs: true,
-    async run(world, { all, stand, settle }) {
-      await settle();
-      stand.wish(serve(M3, '10.0.0.1'));
-      await world.pass(2 * MINUTE);
-      expect(world.names()).toEqual(all());
-      expect(stand.states()[M3]).toBeUndefined();
-    },
-  },
-  {
     name: '24: what somebody removed by hand is there again',
     needs: ['lose'],
     async run(world, { all, settle }) {

@@ -8,6 +8,7 @@ import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 import type { GuardState } from '../../../src/domain/recovery/standing.ts';
 import { viewOf } from '../../../src/domain/view.ts';
 import { pool as poolOf } from '../../domain/balancing/pool.ts';
+import { testRows } from '../../support/rows.ts';
 import { createSimulatedClock, type VirtualClock } from '../../doubles/simulated-clock.ts';
 import {
   agentStarted,
@@ -66,7 +67,9 @@ const view = () => viewOf(facts.get(SLOT)!, { nowMs: now(), loss: DEFAULT_LOSS }
 const wants = (pool = 'api', machine = MACHINE) => book.of(pool).get(machine)?.want ?? null;
 const pass = (ms: number) => clock.increment(ms);
 
-beforeEach(() => {
+const ELSEWHERE = { select: { ...poolOf().select, locations: ['moon'] } };
+
+function reset(): void {
   clock = createSimulatedClock();
   beganMs = clock.monotonic();
   facts = new Map();
@@ -74,56 +77,30 @@ beforeEach(() => {
   moments = 0;
   told = [];
   open(poolOf({ pool: 'api' }));
-});
+}
+beforeEach(reset);
 
 describe('wishes follow', () => {
-  test('a view that is told', () => {
+  const OF_ALL = () => book.onFacts(facts);
+  const OF_VIEW = () => book.onView(view());
+  const moved = { machineId: OTHER };
+  /** What is true first and then, what tells the book of it, and what is wished in the end. */
+  testRows<readonly [string, Partial<MachineRow> | null, () => void, readonly (string | null)[]]>([
+    ['a view that is told', { order: orderRow() }, OF_VIEW, ['drain', null]],
+    ['facts of slots that changed', null, () => book.onFacts(facts, new Set([SLOT])), [null, null]],
+    ['facts of no slot', null, () => book.onFacts(facts, new Set()), ['serve', null]],
+    ['all facts without it', {}, () => book.onFacts(new Map()), [null, null]],
+    ['a slot that vanishes', {}, () => book.onVanished(SLOT), [null, null]],
+    ['a machine that leaves its slot', null, OF_VIEW, [null, null]],
+    ['a new tenancy of a slot', moved, OF_VIEW, [null, 'serve']],
+  ])('%s', (_, then, tell, wished) => {
+    reset();
     put(healthy());
-    book.onView(view());
+    OF_ALL();
     expect(wants()).toBe('serve');
-    put(healthy({ order: orderRow() }));
-    book.onView(view());
-    expect(wants()).toBe('drain');
-  });
-  test('facts of slots that changed, and of no other', () => {
-    put(healthy());
-    book.onFacts(facts, new Set());
-    expect(wants()).toBeNull();
-    book.onFacts(facts, new Set([SLOT]));
-    expect(wants()).toBe('serve');
-  });
-  test('all facts: whoever is not among them any more has no wish', () => {
-    put(healthy());
-    book.onFacts(facts);
-    expect(wants()).toBe('serve');
-    facts = new Map();
-    book.onFacts(facts);
-    expect(book.of('api').size).toBe(0);
-  });
-  test('a slot that vanishes, and a machine that leaves its slot', () => {
-    put(healthy());
-    book.onFacts(facts);
-    book.onVanished(SLOT);
-    expect(wants()).toBeNull();
-    book.onFacts(facts);
-    expect(wants()).toBe('serve');
-    put(null);
-    book.onView(view());
-    expect(wants()).toBeNull();
-  });
-  test('a new tenancy of a slot: the machine before has no wish any more', () => {
-    put(healthy());
-    book.onFacts(facts);
-    put(healthy({ machineId: OTHER }));
-    book.onView(view());
-    expect([wants(), wants('api', OTHER)]).toEqual([null, 'serve']);
-  });
-  test('each pool by its own selector', () => {
-    const elsewhere = { select: { ...poolOf().select, locations: ['moon'] } };
-    open(poolOf({ pool: 'api' }), poolOf({ pool: 'web', ...elsewhere }));
-    put(healthy());
-    book.onFacts(facts);
-    expect([wants('api'), wants('web'), wants('unknown')]).toEqual(['serve', null, null]);
+    put(then && healthy(then));
+    tell();
+    expect([wants(), wants('api', OTHER)]).toEqual(wished);
   });
 });
 
@@ -141,24 +118,21 @@ describe('the guard', () => {
     book.onGuard();
     expect(wants()).toBe('keep');
   });
-  test('machines that are well are not looked at again', () => {
-    put(healthy());
-    book.onFacts(facts);
-    const before = moments;
-    facts = new Map();
-    book.onGuard();
-    expect(wants()).toBe('serve');
-    expect(moments - before).toBe(1);
-  });
-  test('one that came back does not hang on the guard any more', () => {
+  testRows([
+    ['was always well', {}],
+    ['came back', silent],
+  ])('a machine that %s is not looked at again', (_, before) => {
+    reset();
     guard = 'frozen';
-    put(healthy(silent));
+    put(healthy(before));
     book.onFacts(facts);
     put(healthy());
     book.onView(view());
+    const asked = moments;
     facts = new Map();
     book.onGuard();
     expect(wants()).toBe('serve');
+    expect(moments - asked).toBe(1);
   });
 });
 
@@ -201,7 +175,7 @@ describe('the clock alone', () => {
     expect(clock.pending).toBe(0);
   });
   test('wakes nobody up for machines that no pool has', () => {
-    open(poolOf({ select: { ...poolOf().select, locations: ['moon'] } }));
+    open(poolOf(ELSEWHERE));
     put(healthy({ members: [], order: orderRow({ expiresAtMs: inMinutes(5) }) }));
     book.onFacts(facts);
     expect(clock.pending).toBe(0);
@@ -209,7 +183,7 @@ describe('the clock alone', () => {
 });
 
 describe('whoever listens', () => {
-  test('is told a moment after, once for many changes', () => {
+  test('is told a moment after, once for many changes, and of none that changes no wish', () => {
     put(healthy());
     book.onFacts(facts);
     put(healthy({ order: orderRow() }));
@@ -218,35 +192,24 @@ describe('whoever listens', () => {
     expect(told).toEqual([]);
     pass(1);
     expect(told).toEqual(['api']);
-    pass(60_000);
-    expect(told).toEqual(['api']);
-  });
-  test('is told again of what comes after that', () => {
-    put(healthy());
-    book.onFacts(facts);
-    pass(DEBOUNCE_MS);
-    book.onVanished(SLOT);
-    pass(DEBOUNCE_MS);
-    expect(told).toEqual(['api', 'api']);
-  });
-  test('is not told of what changes no wish', () => {
-    put(healthy());
-    book.onFacts(facts);
-    pass(DEBOUNCE_MS);
-    put(healthy({ heartbeat: { atMs: NOW_MS, bootId: 'boot-1' } }));
+    const heartbeat = { atMs: NOW_MS, bootId: 'boot-1' };
+    put(healthy({ order: orderRow(), heartbeat }));
     book.onView(view());
     book.onFacts(facts);
     book.onGuard();
     pass(60_000);
     expect(told).toEqual(['api']);
+    book.onVanished(SLOT);
+    pass(DEBOUNCE_MS);
+    expect(told).toEqual(['api', 'api']);
   });
-  test('is told of its own pool only', () => {
-    const elsewhere = { select: { ...poolOf().select, locations: ['moon'] } };
-    open(poolOf({ pool: 'api' }), poolOf({ pool: 'web', ...elsewhere }));
+  test('is told of its own pool only, by its own selector', () => {
+    open(poolOf({ pool: 'api' }), poolOf({ pool: 'web', ...ELSEWHERE }));
     put(healthy());
     book.onFacts(facts);
     pass(DEBOUNCE_MS);
     expect(told).toEqual(['api']);
+    expect([wants('api'), wants('web'), wants('unknown')]).toEqual(['serve', null, null]);
   });
   test('is not told any more when it has ended that, and nobody is when the book stops', () => {
     const end = book.onChange('api', () => told.push('again'));
@@ -264,9 +227,7 @@ test('without pools nothing is asked, remembered or set', () => {
   open();
   put(healthy());
   book.onFacts(facts);
-  book.onFacts(facts, new Set([SLOT]));
   book.onView(view());
-  book.onVanished(SLOT);
   expect(book.of('api').size).toBe(0);
   expect([moments, clock.pending]).toEqual([0, 0]);
 });
