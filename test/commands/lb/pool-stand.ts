@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { balancerJob, poolJob } from '../../../src/actors/balancing/deps.ts';
 import type { BalancerDriver, LoadBalancer } from '../../../src/adapters/balancer/port.ts';
-import type { Lease } from '../../../src/adapters/bmdb/port.ts';
+import type { Lease, MemberChange } from '../../../src/adapters/bmdb/port.ts';
 import { parseConfig } from '../../../src/config.ts';
 import type { Means } from '../../../src/commands/machine/command.ts';
 import { openDatabaseDoor } from '../../../src/commands/remote/database-door.ts';
@@ -9,7 +9,7 @@ import type { Observed } from '../../../src/domain/balancing/objects.ts';
 import { Unreachable } from '../../../src/domain/errors.ts';
 import type { PoolVerb } from '../../../src/domain/verbs.ts';
 import { driverTable } from '../../../src/settings/driver-table.ts';
-import { machineStand, type MachineStand } from '../machine-stand.ts';
+import { idOf, machineStand, type MachineStand } from '../machine-stand.ts';
 import { runThrough, type Ran, type RunMeans } from '../remote/both-doors.ts';
 
 /** Commands about pools: two balancers that show what a test puts there, and a BMDB in memory. */
@@ -26,14 +26,23 @@ export interface PoolStand extends MachineStand {
   /** Files a request about `api` at `edge` by Eva, since the balancer moves, and has it settled. */
   ask(verb: PoolVerb): Promise<void>;
 }
+type Patch = Parameters<Session['balancing']['note']>[2];
 type Session = Awaited<ReturnType<MachineStand['daemon']>>;
 export interface Tending {
   readonly session: Session;
-  readonly leases: Readonly<Record<'edge' | 'cloud', Lease>>;
+  readonly leases: Readonly<Record<At, Lease>>;
+  /** Writes down how the pool is doing at a balancer, and how a machine of it is, as `add` has it. */
+  note(at: At, change: Patch): Promise<unknown>;
+  write(at: At, change: Omit<MemberChange, 'machineId'>, machine?: number): Promise<unknown>;
 }
+type At = 'edge' | 'cloud';
 
 export const API_EDGE = { pool: 'api', balancer: 'edge' };
 export const API_CLOUD = { pool: 'api', balancer: 'cloud' };
+const API_AT = { edge: API_EDGE, cloud: API_CLOUD };
+
+/** What a command says, with one space wherever it has some. */
+export const words = ({ stdout }: { readonly stdout: string }) => stdout.replaceAll(/\s+/g, ' ');
 
 const CAPABILITIES: LoadBalancer['capabilities'] = {
   update: true,
@@ -122,7 +131,14 @@ export function poolStand(): PoolStand {
         await session.lease(poolJob({ pool: 'api', balancer }));
         return (await session.lease(balancerJob(balancer)))!;
       };
-      return { session, leases: { edge: await lease('edge'), cloud: await lease('cloud') } };
+      const leases = { edge: await lease('edge'), cloud: await lease('cloud') };
+      const { balancing } = session;
+      return {
+        ...{ session, leases },
+        note: (at, change) => balancing.note(leases[at], API_AT[at], change),
+        write: (at, change, machine = 1) =>
+          balancing.write(leases[at], API_AT[at], [{ machineId: idOf(machine), ...change }]),
+      };
     },
   };
 }

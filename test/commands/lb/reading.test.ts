@@ -1,7 +1,6 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { poolPlan } from '../../../src/commands/lb/plan.ts';
 import { poolStatusLive } from '../../../src/commands/lb/live.ts';
-import type { Observed } from '../../../src/domain/balancing/objects.ts';
 import { openHttpDoor } from '../../../src/commands/remote/http-door.ts';
 import { openConsole } from '../../console/api/console-stand.ts';
 import { member, pool, scriptedFleet } from '../../console/scripted-fleet.ts';
@@ -11,6 +10,10 @@ import { API_CLOUD, API_EDGE, object, poolStand, type PoolStand } from './pool-s
 let s: PoolStand;
 beforeEach(() => {
   s = poolStand();
+});
+afterEach(() => {
+  const changing = s.asked.filter((what) => !/ (observe|close)$/.test(what));
+  expect(changing, 'balancers are only looked at').toEqual([]);
 });
 const MINUTE = 60_000;
 const status = async (...args: string[]) => {
@@ -26,7 +29,7 @@ const live = async (format: 'table' | 'json' = 'table') => {
   expect(exitCode).toBe(0);
   return text;
 };
-const plan = (options: { format?: 'json'; pool?: string } = {}) =>
+const planOf = (options: { format?: 'json'; pool?: string } = {}) =>
   poolPlan({ format: 'table', version: '0', drivers: s.drivers, ...options }, s.means);
 /** The text is what the file of this name holds, and fits into 80 columns. */
 async function golden(name: string, text: string) {
@@ -37,22 +40,14 @@ async function golden(name: string, text: string) {
 /** Two machines that serve at `edge`, one of which is drained just now. */
 async function addMembers() {
   for (const at of [1, 2]) s.add(at);
-  const { session, leases } = await s.tend();
-  await session.balancing.note(leases.edge, API_EDGE, { state: 'settled', settled: true });
-  const to = (state: 'joining' | 'active') =>
-    session.balancing.write(
-      leases.edge,
-      API_EDGE,
-      [1, 2].map((at) => ({ machineId: idOf(at), to: state })),
-    );
-  await to('joining');
-  await to('active');
+  const tending = await s.tend();
+  await tending.note('edge', { state: 'settled', settled: true });
+  for (const to of ['joining', 'active'] as const) {
+    for (const at of [1, 2]) await tending.write('edge', { to }, at);
+  }
   const note = 'a reboot was asked for by eva';
-  await session.balancing.write(leases.edge, API_EDGE, [
-    { machineId: idOf(2), to: 'draining', graceMs: 30_000, sessions: 7, note },
-  ]);
+  await tending.write('edge', { to: 'draining', graceMs: 30_000, sessions: 7, note }, 2);
   s.clock.increment(5 * MINUTE);
-  return { session, leases };
 }
 
 describe('status', () => {
@@ -68,9 +63,9 @@ describe('status', () => {
   });
 
   test('says what is frozen, paused, torn down or tried later, and why', async () => {
-    const { session, leases } = await s.tend();
+    const { note } = await s.tend();
     const frozen = { reason: '2 of 3 active members would be dropped', snapshot: 'a b' };
-    await session.balancing.note(leases.edge, API_EDGE, {
+    await note('edge', {
       state: 'failed',
       reason: 'edge refused it: configuration is broken',
       retryInMs: 3 * MINUTE,
@@ -131,7 +126,6 @@ describe('status', () => {
     ]);
     s.show('cloud', null);
     await golden('live-unread', await live());
-    expect(s.asked.filter((what) => !/ (observe|close)$/.test(what))).toEqual([]);
   });
 
   test('live, it tells what of an object is not as it should be', async () => {
@@ -159,17 +153,11 @@ describe('status', () => {
     ]);
   });
 
-  test('a pool that is not configured any more is told as long as something is recorded', async () => {
-    const { session, leases } = await s.tend();
-    await session.balancing.note(
-      leases.edge,
-      { pool: 'old', balancer: 'edge' },
-      { state: 'failed' },
-    );
-    expect(await status('old')).toMatch(/^old at edge \(not configured here\): failed$/m);
+  test('of a pool that there is not is a mistake', async () => {
     expect(await s.run(['lb', 'status', 'none'])).toMatchObject({
-      ...{ code: 1, stdout: '', stderr: 'shepherd: no pool is named none; there is api, old\n' },
+      ...{ code: 1, stdout: '', stderr: 'shepherd: no pool is named none; there is api\n' },
     });
+    await expect(planOf({ pool: 'web' })).rejects.toThrow('no pool is named web; there is api');
   });
 });
 
@@ -178,10 +166,10 @@ describe('plan', () => {
     await addMembers();
     s.show('edge', []);
     s.show('cloud', null);
-    const { text, exitCode } = await plan();
+    const { text, exitCode } = await planOf();
     expect(exitCode).toBe(1);
     await golden('plan', text);
-    const json = JSON.parse((await plan({ format: 'json' })).text);
+    const json = JSON.parse((await planOf({ format: 'json' })).text);
     expect(json.pools[0]).toMatchObject({
       ...API_EDGE,
       plan: {
@@ -197,26 +185,24 @@ describe('plan', () => {
       ...API_CLOUD,
       plan: { stage: null, failure: 'cloud does not answer' },
     });
-    expect(s.asked.filter((what) => !/ (observe|close)$/.test(what))).toEqual([]);
     expect(s.asked.filter((what) => what.endsWith(' close'))).toHaveLength(4);
   });
 
   test('a server of a machine that is no member goes, and who asked that nothing is changed is named', async () => {
-    const { session, leases } = await s.tend();
-    await session.balancing.note(leases.edge, API_EDGE, { state: 'settled' });
+    const { note } = await s.tend();
+    await note('edge', { state: 'settled' });
     const backend = object({ kind: 'backend', name: 'http.api.eu', check: { by: 'tcp' } });
     const gone = object(
       { kind: 'server', name: `${idOf(9)}.http.api.eu`, address: '10.0.0.9', number: 42037 },
       { parentId: backend.ref.id },
     );
-    const observed: readonly Observed[] = [backend, gone];
-    s.show('edge', observed);
+    s.show('edge', [backend, gone]);
     s.show('cloud', []);
-    expect((await plan()).text).toMatch(
+    expect((await planOf()).text).toMatch(
       /^api at edge: take out servers of machines that are no members\n {4}destroy +server +\S+9\.http\.api\.eu/m,
     );
     await s.ask('pause-pool');
-    expect((await plan()).text).toMatch(
+    expect((await planOf()).text).toMatch(
       /^api at edge: nothing, since it is paused by eva: it moves$/m,
     );
   });
@@ -232,24 +218,19 @@ describe('plan', () => {
     await s.file({ verb: 'hold', kind: 'no-serve', untilMs: null }, 'metal/slot-1');
     s.show('edge', []);
     s.show('cloud', []);
-    const { text } = await plan();
+    const { text } = await planOf();
     await golden('plan-moves', text);
-    const json = JSON.parse((await plan({ format: 'json' })).text);
+    const json = JSON.parse((await planOf({ format: 'json' })).text);
     expect(json.pools[0].plan.moves).toEqual(
       expect.arrayContaining([{ member: 'metal/slot-3', from: null, to: 'joining', why: null }]),
     );
-    expect(s.asked.filter((what) => !/ (observe|close)$/.test(what))).toEqual([]);
   });
 
   test('through the console it says as much, in the same words and form', async () => {
     const plan = {
       ...{ failure: null, held: null, stage: 'frozen', actions: [], moves: [], unready: 2 },
-      ...{
-        pending: { create: 3, update: 0, destroy: 0 },
-        shelved: ['x.api.eu'],
-        isComplete: false,
-      },
-      ...{ dropping: ['m-7'], panic: ['metal/slot-1'] },
+      pending: { create: 3, update: 0, destroy: 0 },
+      ...{ shelved: ['x.api.eu'], isComplete: false, dropping: ['m-7'], panic: ['metal/slot-1'] },
       leftOut: [{ machineId: 'm-9', why: 'it has no address' }],
     };
     const about = { heldBy: null, isSelf: false, seenAtMs: 1 };
@@ -257,30 +238,19 @@ describe('plan', () => {
       { ...API_EDGE, ...about, plan },
       { ...API_CLOUD, ...about, plan: null },
     ];
-    const send = async () => ({
-      status: 200,
-      headers: {},
-      text: JSON.stringify({ atMs: 1, pools }),
-    });
-    const door = {
-      kind: 'console',
-      where: 'https://a/',
-      close: async () => undefined,
-      send,
-    } as const;
+    const text = JSON.stringify({ atMs: 1, pools });
+    const send = async () => ({ status: 200, headers: {}, text });
+    const close = async () => undefined;
+    const door = { kind: 'console', where: 'https://a/', close, send } as const;
     const { code, stdout } = await s.run(['lb', 'plan'], { door });
     expect(code).toBe(0);
     await golden('plan-of-console', stdout);
     const json = JSON.parse((await s.run(['lb', 'plan', '--json'], { door })).stdout);
     s.show('edge', []);
     s.show('cloud', []);
-    const { text } = await poolPlan({ format: 'json', version: '0', drivers: s.drivers }, s.means);
-    expect(Object.keys(JSON.parse(text).pools[0].plan).toSorted()).toEqual(
+    const own = JSON.parse((await planOf({ format: 'json' })).text);
+    expect(Object.keys(own.pools[0].plan).toSorted()).toEqual(
       Object.keys(json.pools[0].plan).toSorted(),
     );
-  });
-
-  test('of a pool that there is not is a mistake', async () => {
-    await expect(plan({ pool: 'web' })).rejects.toThrow('no pool is named web; there is api');
   });
 });

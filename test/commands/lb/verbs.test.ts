@@ -1,21 +1,21 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { idOf } from '../machine-stand.ts';
-import { API_CLOUD, API_EDGE, poolStand, type PoolStand } from './pool-stand.ts';
+import { testRows } from '../../support/rows.ts';
+import { poolStand, words, type PoolStand, type Tending } from './pool-stand.ts';
 
 let s: PoolStand;
 beforeEach(() => {
   s = poolStand();
 });
+const SETTLED = { state: 'settled', settled: true } as const;
+const GONE = { state: 'gone', settled: true } as const;
 const verb = (name: string, ...flags: string[]) =>
   s.run(['lb', name, 'api', '--reason', 'because', ...flags]);
-const words = ({ stdout }: { readonly stdout: string }) => stdout.replaceAll(/\s+/g, ' ');
 const rowsOf = async () => (await s.bmdb.scan(s.means.signal)).pools;
 /** Both balancers are tended, and nothing is the matter. */
 async function tended() {
-  const { session, leases } = await s.tend();
-  await session.balancing.note(leases.edge, API_EDGE, { state: 'settled', settled: true });
-  await session.balancing.note(leases.cloud, API_CLOUD, { state: 'settled', settled: true });
-  return { session, leases };
+  const tending = await s.tend();
+  for (const at of ['edge', 'cloud'] as const) await tending.note(at, SETTLED);
+  return tending;
 }
 
 test('a pool is paused at all of its balancers, or at one, and resumed', async () => {
@@ -36,18 +36,18 @@ test('a pool is paused at all of its balancers, or at one, and resumed', async (
 });
 
 test('what the panic guard froze is accepted', async () => {
-  const { session, leases } = await tended();
-  const frozen = { reason: '2 of 3 would go', snapshot: 'a b' };
-  await session.balancing.note(leases.edge, API_EDGE, { frozen });
+  const { note } = await tended();
+  await note('edge', { frozen: { reason: '2 of 3 would go', snapshot: 'a b' } });
   expect((await verb('thaw')).stdout).toContain('what its panic guard saw is accepted');
   expect((await rowsOf()).find(({ balancer }) => balancer === 'edge')?.accepted?.by).toBe('ann');
 });
 
-test.each([
+testRows([
   ['a pool that there is not', 1, ['web'], 'no pool is named web; there is api'],
   ['a balancer that it is not at', 2, ['api', '--balancer', 'f5'], 'at f5, but at cloud, edge'],
   ['a reason that is none', 2, ['api', '--reason', ' '], 'say why'],
 ] as const)('%s is a mistake, and nothing is done', async (_, code, args, expected) => {
+  s = poolStand();
   await tended();
   const told = await s.run(['lb', 'pause', '--reason', 'because', ...args]);
   expect(told).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(expected) });
@@ -79,70 +79,58 @@ describe('a tear-down', () => {
   });
 
   test('is waited for until all of it is gone', async () => {
-    const { session, leases } = await tended();
-    const id = s.add(1);
-    const change = (to: 'joining' | 'drained') => [
-      { machineId: id, to, ...(to === 'drained' && { how: 'forced' as const }) },
-    ];
-    await session.balancing.write(leases.edge, API_EDGE, change('joining'));
+    const { note, write } = await tended();
+    s.add(1);
+    await write('edge', { to: 'joining' });
     const waiting = verb('teardown', '--yes');
     const isAsked = async () => (await rowsOf()).some(({ tornDown }) => tornDown !== null);
     while (!(await isAsked())) await new Promise(setImmediate);
-    await session.balancing.write(leases.edge, API_EDGE, change('drained'));
-    const gone = { state: 'gone', settled: true } as const;
-    await session.balancing.note(leases.edge, API_EDGE, gone);
-    await session.balancing.note(leases.cloud, API_CLOUD, gone);
+    await write('edge', { to: 'drained', how: 'forced' });
+    await note('edge', GONE);
+    await note('cloud', GONE);
     const told = await waiting;
     expect(told.code).toBe(0);
     expect(told.stdout).toContain('all of it is gone');
   });
 
-  test('is not over when its members are, nor when it was gone before it was asked', async () => {
-    const { session, leases } = await tended();
-    await session.balancing.note(leases.cloud, API_CLOUD, { state: 'gone', settled: true });
+  const goneEarlier = async ({ note }: Tending) => {
+    await note('cloud', GONE);
     s.clock.increment(1_000);
     await s.ask('teardown-pool');
     // It was as desired once more, with its last member let go, and all of its binds still there.
-    await session.balancing.note(leases.edge, API_EDGE, { state: 'settled', settled: true });
-    for (const balancer of ['edge', 'cloud']) {
-      const told = await verb('teardown', '--yes', '--wait', '5s', '--balancer', balancer);
-      expect(told.code).toBe(3);
-      expect(words(told)).toContain(`NOT GONE YET at ${balancer}:`);
-    }
-  });
-
-  test('of a pool that is paused is not over, and says so', async () => {
-    await tended();
-    await s.ask('pause-pool');
-    const told = await verb('teardown', '--yes', '--balancer', 'edge', '--wait', '2s');
+    await note('edge', SETTLED);
+  };
+  const failing = async ({ note, write }: Tending) => {
+    s.add(1);
+    await write('edge', { to: 'joining' });
+    await s.ask('teardown-pool');
+    await note('edge', { state: 'failed', reason: 'no answer', settled: true });
+  };
+  testRows<readonly [string, (tending: Tending) => Promise<void>, 'edge' | 'cloud', string]>([
+    ['whose members are gone', goneEarlier, 'edge', 'NOT GONE YET at edge:'],
+    ['that was gone before it was asked', goneEarlier, 'cloud', 'NOT GONE YET at cloud:'],
+    ['that is paused', () => s.ask('pause-pool'), 'edge', 'it is paused by eva: resume it'],
+    [
+      ...(['that fails', failing, 'edge'] as const),
+      'NOT GONE YET at edge: failed, 1 members left; no answer; it goes on by itself',
+    ],
+  ])('of a pool %s is not over, and says why', async (_, arrange, balancer, said) => {
+    s = poolStand();
+    await arrange(await tended());
+    const told = await verb('teardown', '--yes', '--wait', '5s', '--balancer', balancer);
     expect(told.code).toBe(3);
-    expect(words(told)).toContain('it is paused by eva: resume it');
+    expect(words(told)).toContain(said);
   });
 
   test('of a balancer where nobody tended it yet is not over, and says so', async () => {
-    const { session, leases } = await s.tend();
-    await session.balancing.note(leases.edge, API_EDGE, { state: 'settled' });
+    const { note } = await s.tend();
+    await note('edge', { state: 'settled' });
     await s.ask('teardown-pool');
-    await session.balancing.note(leases.edge, API_EDGE, { state: 'gone', settled: true });
+    await note('edge', GONE);
     const told = await verb('teardown', '--yes', '--wait', '5s');
     expect(told.code).toBe(3);
     expect(words(told)).toContain('NOT TORN DOWN at cloud: no daemon has tended it there yet');
     expect(told.stdout).not.toContain('at edge');
-  });
-
-  test('that takes longer than one waits is said to be not over, and what is left', async () => {
-    const { session, leases } = await tended();
-    s.add(1);
-    await session.balancing.write(leases.edge, API_EDGE, [{ machineId: idOf(1), to: 'joining' }]);
-    await s.ask('teardown-pool');
-    const failed = { state: 'failed', reason: 'no answer', settled: true } as const;
-    await session.balancing.note(leases.edge, API_EDGE, failed);
-    await session.balancing.note(leases.cloud, API_CLOUD, { state: 'gone', settled: true });
-    const told = await verb('teardown', '--yes', '--balancer', 'edge', '--wait', '5s');
-    expect(told.code).toBe(3);
-    expect(words(told)).toContain(
-      'NOT GONE YET at edge: failed, 1 members left; no answer; it goes on by itself',
-    );
   });
 });
 
