@@ -3,6 +3,7 @@ import { createThrottle } from '../../src/adapters/balancer/anexia/throttle.ts';
 import type { BalancerContext, LoadBalancer } from '../../src/adapters/balancer/port.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import type { AnexiaEmulator } from '../../emulators/anexia/emulator.ts';
+import type { MemoryNetwork } from '../doubles/memory-network.ts';
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
 
 /** The Engine's driver at its emulator, as one daemon opens it: it remembers nothing of others. */
@@ -31,4 +32,22 @@ export function engineDriver(
       },
     },
   );
+}
+
+/** What somebody else asks of the Engine, which has to do it: the id that it answers. */
+export async function engineCall(
+  { url, token }: Pick<AnexiaEmulator, 'url' | 'token'>,
+  send: MemoryNetwork['fetch'],
+  [method, path, body]: readonly [method: string, path: string, body?: unknown],
+): Promise<string> {
+  const headers = {
+    authorization: `Token ${token}`,
+    'content-type': 'application/json',
+    'user-agent': 'somebody else',
+  };
+  const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+  const response = await send(url + path, { method, headers, ...sent });
+  if (!response.ok) throw new Error(`${method} ${path} was answered ${response.status}`);
+  const text = await response.text();
+  return text === '' ? '' : String((JSON.parse(text) as { identifier?: string }).identifier);
 }

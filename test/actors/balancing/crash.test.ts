@@ -3,8 +3,8 @@ import { createMemoryBalancer } from '../../doubles/memory-balancer.ts';
 import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { M1, M2, M3, pool } from '../../domain/balancing/pool.ts';
 import { createBalancingStand, serve } from '../../support/balancing-stand.ts';
+import { MINUTE } from './vector-world.ts';
 
-const MINUTE = 60_000;
 const CRASHED = 'the actor of a pool crashed; it is made anew, later each time, and others go on';
 
 /** A pool at two balancers; what reports the one at `core` throws as often as is asked for. */

@@ -5,7 +5,7 @@ import type { FaultRule } from '../../../emulators/anexia/api.ts';
 import type { AnexiaEmulator, AnexiaEmulatorOptions } from '../../../emulators/anexia/emulator.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { pool } from '../../domain/balancing/pool.ts';
-import { engineDriver } from '../../support/engine-driver.ts';
+import { engineCall, engineDriver } from '../../support/engine-driver.ts';
 import { passWhen, type VectorWorld } from './vector-world.ts';
 
 const RESOURCES = '/api/core/v1/resource.json';
@@ -53,19 +53,11 @@ export async function engineWorld(
     return found ?? expect.unreachable(`there is no ${kind} ${name}`);
   };
   /** What somebody else does: it is not counted. */
-  const call = async (method: string, path: string, body?: unknown): Promise<string> => {
+  const call = async (...asked: Parameters<typeof engineCall>[2]): Promise<string> => {
     ours += 1;
-    const headers = {
-      authorization: `Token ${fake.token}`,
-      'content-type': 'application/json',
-      'user-agent': 'somebody else',
-    };
-    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
-    const response = await fetch(fake.url + path, { method, headers, ...sent });
-    expect(response.status).toBeLessThan(300);
-    const text = await response.text();
+    const answer = await engineCall(fake, fetch, asked);
     told = fake.requests().length;
-    return text === '' ? '' : String((JSON.parse(text) as { identifier?: string }).identifier);
+    return answer;
   };
   const make = async (kind: ObjectKind, body: object, marked: string): Promise<void> => {
     const id = await call('POST', `/api/LBaaS/v1/${kind}.json`, body);

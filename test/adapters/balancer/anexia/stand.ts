@@ -12,7 +12,7 @@ import { startAnexiaEmulator } from '../../../../emulators/anexia/emulator.ts';
 import type { AnexiaEmulatorOptions } from '../../../../emulators/anexia/emulator.ts';
 import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
 import { createSimulatedClock, runOut } from '../../../doubles/simulated-clock.ts';
-import { engineDriver } from '../../../support/engine-driver.ts';
+import { engineCall, engineDriver } from '../../../support/engine-driver.ts';
 
 export const OWNER: PoolRef = { pool: 'api', uid: 'uid-1', suffix: 'api.eu' };
 export const TAG = 'shepherd-pool=uid-1';
@@ -154,19 +154,7 @@ export async function createStand(options: Partial<AnexiaEmulatorOptions> = {}) 
       }
       return refs;
     },
-    /** What somebody else does: the id that it is answered. */
-    async call(method: string, path: string, body?: unknown): Promise<string> {
-      const headers = {
-        authorization: `Token ${fake.token}`,
-        'content-type': 'application/json',
-        'user-agent': 'somebody else',
-      };
-      const sent = body !== undefined && { body: JSON.stringify(body) };
-      const response = await network.fetch(`${fake.url}${path}`, { method, headers, ...sent });
-      expect(response.status).toBeLessThan(300);
-      const text = await response.text();
-      return text === '' ? '' : String((JSON.parse(text) as { identifier?: string }).identifier);
-    },
+    call: (...asked: Parameters<typeof engineCall>[2]) => engineCall(fake, network.fetch, asked),
     routes,
     writes: () => routes().filter((one) => !one.startsWith('GET')),
     forget: () => void (sinceSeq = fake.requests().at(-1)?.seq ?? 0),

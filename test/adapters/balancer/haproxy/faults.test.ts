@@ -118,18 +118,6 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     expect(seen?.server?.mode, 'the stricter one wins').toBe('drain');
   });
 
-  test('a server that was added by hand is shown, and can be taken away', async () => {
-    const { balancer, haproxy } = await serving();
-    await tellWorker(haproxy, 'add server http.api.eu/extra 127.0.0.1:1');
-    expect(await differing(balancer)).toEqual([
-      'server http.api.eu/extra: its file does not have it',
-    ]);
-    const ref = { kind: 'server', id: 'http.api.eu/extra' } as const;
-    await balancer.destroy(ref, OWNER, live());
-    expect(await differing(balancer)).toEqual([]);
-    expect(await tellWorker(haproxy, 'show servers state')).not.toContain('extra');
-  });
-
   test('without the directory nothing is written, and what to do is told', async () => {
     const { balancer, file, servers, to } = await serving();
     await rename(dirname(file), `${dirname(file)}.away`);
@@ -161,21 +149,6 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     await balancer.destroy(above, OWNER, live());
     expect(await balancer.observe(OWNER, live())).toEqual([]);
     expect(await readdir(haproxy.poolsDir)).toEqual([]);
-  });
-
-  test('what a crash left between the file and its reload is shown, and loaded', async () => {
-    const { balancer, file, haproxy } = await serving();
-    const text = await read(file);
-    await writeFile(file, text.replace(/\nfrontend[^]*$/, '\n'));
-    expect(await differing(balancer)).toContain(
-      'frontend http.api.eu: it was taken out of the file, and the running program has it',
-    );
-    const [ref] = (await balancer.observe(OWNER, live())).filter(
-      ({ ref: { kind } }) => kind === 'bind',
-    );
-    await balancer.destroy(ref!.ref, OWNER, live());
-    expect(await balancer.observe(OWNER, live())).toHaveLength(2);
-    expect(await tellWorker(haproxy, 'show stat')).not.toContain('FRONTEND');
   });
 
   test('while HAProxy does not run nothing is written, and the socket is named', async () => {
