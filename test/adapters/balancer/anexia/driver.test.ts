@@ -202,8 +202,14 @@ test('what the service says of a refusal is told, field by field', async () => {
   expect((failure.cause as Error).message).toMatch(/Validation failed; name: .*\(status 422\)/);
 });
 
-test('no call begins after the end of the balancer', async () => {
+test('a call ends with its signal, and none begins after the end of the balancer', async () => {
   const stand = await createStand();
+  const leaving = new AbortController();
+  stand.fake.addFault({ effect: { type: 'hang', phase: 'before' } });
+  const call = stand.balancer.observe(OWNER, { signal: leaving.signal });
+  leaving.abort();
+  expect(await stand.failureOf(call)).toBeInstanceOf(Cancelled);
+  stand.forget();
   await stand.balancer.close();
   const failure = await stand.failureOf(stand.balancer.observe(OWNER, { signal }));
   expect(failure).toBeInstanceOf(Cancelled);

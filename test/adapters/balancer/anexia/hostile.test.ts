@@ -68,28 +68,42 @@ const paged = (url: URL, data: readonly unknown[], total = data.length) => ({
   data,
 });
 
-testRows<readonly [name: string, body: (url: URL) => unknown, told: RegExp]>([
+const telling =
+  (bodyAt: (url: URL) => unknown): Answer =>
+  (url, response) =>
+    json(response, bodyAt(url));
+
+testRows<readonly [name: string, answer: Answer, told: RegExp]>([
   [
     'lists what has not the tag, as if it were not asked for one',
-    (url) => paged(url, pageOf(url) === 1 ? [row('a', ['x'])] : [], 1),
+    telling((url) => paged(url, pageOf(url) === 1 ? [row('a', ['x'])] : [], 1)),
     /a is listed, and has not the tag/,
   ],
-  ['gives the same page for ever', () => [row('a')], /page 2 holds nothing new/],
+  ['gives the same page for ever', telling(() => [row('a')]), /page 2 holds nothing new/],
   [
     'gives another page than was asked for',
-    () => ({ ...EMPTY, page: 3 }),
+    telling(() => ({ ...EMPTY, page: 3 })),
     /page 1 was asked for, and page 3 came/,
   ],
   [
     'counts more than it gives',
-    (url) => paged(url, pageOf(url) === 1 ? [row('a')] : [], 2),
+    telling((url) => paged(url, pageOf(url) === 1 ? [row('a')] : [], 2)),
     /does not hold still/,
   ],
-  ['names no identifier in a row', () => [{ name: 'x' }], /not as agreed/],
-])('a server that %s is not believed', async (_name, body, told) => {
-  const { observe, requests } = await createLiar((url) =>
-    isSearch(url) ? (_url, response) => json(response, body(url)) : undefined,
-  );
+  ['names no identifier in a row', telling(() => [{ name: 'x' }]), /not as agreed/],
+  ['says no in a success', telling(() => ({ error: { message: 'no' } })), /names errors: no/],
+  [
+    'answers with a page',
+    (_url, response) => json(response, '<h1>hello</h1>', 200, 'text/html'),
+    /not JSON/,
+  ],
+  [
+    'redirects',
+    (_url, response) => void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
+    /redirect/,
+  ],
+])('a server that %s is not believed', async (_name, answer, told) => {
+  const { observe, requests } = await createLiar((url) => (isSearch(url) ? answer : undefined));
   const failure = await observe().then(
     () => expect.unreachable('it has to fail'),
     (error: unknown) => error as Error & { code: string },
