@@ -26,9 +26,6 @@ export const mutations = mutationsOf({
     {
       'haproxy-takes-one-pools-mistake-for-anothers':
         'else if (done.length [-=== 1) done[0]!.-]{+>= 1) for (const { waiting } of done) +}waiting.reject(failure);',
-    },
-  'src/adapters/balancer/haproxy/changes.ts test/adapters/balancer/haproxy/at-once.test.ts -t cannot be made together':
-    {
       'haproxy-tries-ports-that-others-have':
         'await requireFree([-newEnds(reshaped, await runTimes.read(closing.signal))-]{+[]+});',
     },
