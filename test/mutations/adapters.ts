@@ -26,10 +26,12 @@ export const mutations = mutationsOf({
   },
   'src/adapters/agents/front-thread.ts test/adapters/agents/front-thread.test.ts': {
     'any-number-of-debug-lines': "level !== 'debug' || debugLines.[-take('')-]{+has('') || true+}",
+  },
+  'src/adapters/agents/front-thread.ts test/adapters/agents/renewal.test.ts': {
     'new-keys-are-not-presented':
       "if (message.kind === 'present') [-front.present(message.tls-]{+metrics.flush(+});",
   },
-  'src/adapters/agents/agent-server-thread.ts test/adapters/agents/front-thread.test.ts': {
+  'src/adapters/agents/agent-server-thread.ts test/adapters/agents/renewal.test.ts': {
     'unusable-keys-reach-the-thread': '      [-assertUsable(tls);\n      -]tell(',
   },
   'src/adapters/agents/agent-server-thread.ts test/adapters/agents/renewal.test.ts test/adapters/agents/agents.contract.test.ts':

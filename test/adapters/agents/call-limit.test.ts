@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { constants } from 'node:http2';
 import type { ClientHttp2Stream } from 'node:http2';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createSimulatedClock, type VirtualClock } from '../../doubles/simulated-clock.ts';
@@ -22,7 +23,7 @@ beforeEach(async () => {
   const { server, trust } = await startTestServer({ store, clock, limits });
   session = openRawClient({ address: server.address, trust, identity: await selfSigned(ED25519) });
   await once(session, 'connect');
-  await new Promise<void>((resolve) => session.ping(() => resolve()));
+  await sent();
   timersAtRest = clock.pending;
   close = async () => {
     session.destroy();
@@ -31,12 +32,15 @@ beforeEach(async () => {
 });
 afterEach(() => close());
 
+/** Resolves once the server has all that was written. */
+const sent = () => new Promise<void>((resolve) => session.ping(() => resolve()));
+
 /** A call whose message never ends; answers once the server has it. */
 async function open() {
   const stream = openRawCall(session);
   stream.on('error', () => undefined).resume();
   stream.write(Buffer.alloc(1));
-  await new Promise<void>((resolve) => session.ping(() => resolve()));
+  await sent();
   return stream;
 }
 
@@ -48,9 +52,12 @@ test('each call is cut off when its own time is over, also while others go on', 
   const first = await open();
   clock.increment(CALL_MS / 2);
   const second = await open();
+  // More of its message gives it no more time.
+  first.write(Buffer.alloc(1));
+  await sent();
   clock.increment(CALL_MS / 2);
   await isClosed(first);
-  expect(second.closed).toBe(false);
+  expect([first.rstCode, second.closed]).toEqual([constants.NGHTTP2_CANCEL, false]);
   const third = await open();
   clock.increment(CALL_MS / 2);
   await isClosed(second);
@@ -67,7 +74,7 @@ test('once no call is under way the next one has all of its time', async () => {
   clock.increment(CALL_MS / 2);
   const second = await open();
   clock.increment(CALL_MS / 2);
-  await new Promise<void>((resolve) => session.ping(() => resolve()));
+  await sent();
   expect(second.closed).toBe(false);
   clock.increment(CALL_MS / 2);
   await isClosed(second);
