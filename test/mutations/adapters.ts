@@ -75,7 +75,7 @@ export const mutations = mutationsOf({
   'src/adapters/ssh/key-ring.ts test/adapters/ssh/key-ring.test.ts': {
     'too-many-keys-are-offered': '  if (keys.length <= {+2 * +}signersMax) return keys;',
   },
-  'src/adapters/provider/core/calls.ts test/adapters/provider/core/calls.test.ts test/adapters/provider/core/announcements.test.ts':
+  'src/adapters/provider/core/calls.ts test/adapters/provider/core/calls.test.ts test/adapters/provider/core/answers.test.ts':
     {
       'a-refusal-hides-what-was-done':
         "refused [-&& facetsOf(error).outcome === 'not-done' -]? refused.cause : error",
