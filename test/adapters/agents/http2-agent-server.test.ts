@@ -4,12 +4,10 @@ import { connect as connectTcp, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import protobuf from 'protobufjs/minimal.js';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
-import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
 import { generateRawKeyPair } from '../../../src/agent/keys.ts';
-import type { RawKeyPair } from '../../../src/agent/keys.ts';
 import { UsageError, explain } from '../../../src/domain/errors.ts';
 import { machineId } from '../../../src/domain/ids.ts';
 import type { MachineId } from '../../../src/domain/ids.ts';
@@ -20,23 +18,18 @@ import {
 } from '../../../src/wire/codec.ts';
 import type { HardwareReport, HeartbeatRequest } from '../../../src/wire/codec.ts';
 import { GrpcStatus, writeFrame } from '../../../src/wire/grpc.ts';
-import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
-import type { MemHeartbeatStore, StoredMachine } from '../../doubles/mem-heartbeat-store.ts';
 import {
   ED25519,
   P256,
   RSA,
   openRawCall,
-  openRawClient,
   rawCall,
   selfSigned,
   signedByOther,
   twoSelfSigned,
 } from './raw-client.ts';
-import type { RawIdentity } from './raw-client.ts';
-import { createClients, startTestServer } from './test-server.ts';
-
-type Started = Awaited<ReturnType<typeof startTestServer>>;
+import { startAgentStand } from './agent-stand.ts';
+import type { AgentStand, StandAgent, StandOptions } from './agent-stand.ts';
 
 const status = (code: number) => ({ status: String(code) });
 const frame = (request: HeartbeatRequest) => writeFrame(heartbeatRequestCodec.encode(request));
@@ -53,45 +46,14 @@ function withReport(machine: MachineId, field: number, report: Uint8Array): Buff
 }
 
 describe('http2 agent server', () => {
-  let store: MemHeartbeatStore;
-  let started: Started;
-  let clients: ReturnType<typeof createClients>;
-  let key: RawKeyPair;
-  let machine: MachineId;
-  let stored: StoredMachine;
-  const cleanUps: (() => void | Promise<void>)[] = [];
-
-  const start = async (options: Partial<AgentServerOptions> = {}) => {
-    started = await startTestServer({ store, ...options });
-    clients = createClients(started.server.address, started.trust);
-    const { server } = started;
-    const { close } = clients;
-    cleanUps.push(close, () => server.close(200));
+  let { store, server, host, port, clients, session: raw } = {} as AgentStand;
+  let { machine, stored, beat, identity } = {} as StandAgent;
+  const start = async (options: StandOptions = {}) => {
+    const stand = await startAgentStand(options);
+    ({ store, server, host, port, clients, session: raw } = stand);
+    ({ machine, stored, beat, identity } = stand.agent());
   };
-  const beat = async (request: Partial<HeartbeatRequest> = {}) =>
-    (await clients.of(key)).heartbeat(
-      { machineId: machine, ...request },
-      new AbortController().signal,
-    );
-  const raw = (identity: RawIdentity | null) => {
-    const session = openRawClient({ ...started, address: started.server.address, identity });
-    cleanUps.push(() => session.destroy());
-    return session;
-  };
-  const rawAgent = async () => {
-    const { key: privateKey, certificate } = await createClientIdentity(key);
-    return raw({ key: privateKey, cert: certificate });
-  };
-
-  beforeEach(() => {
-    store = createMemHeartbeatStore();
-    key = generateRawKeyPair();
-    machine = machineId(randomUUID());
-    stored = store.start(machine, key.publicKey);
-  });
-  afterEach(async () => {
-    for (const cleanUp of cleanUps.splice(0)) await cleanUp();
-  });
+  const rawAgent = async () => raw(await identity());
 
   test('tells the agent its period, and asks for the hardware report', async () => {
     await start({ heartbeatIntervalSeconds: 7, hardwareReportWanted: (id) => id === machine });
@@ -184,7 +146,7 @@ describe('http2 agent server', () => {
   test('a boot id that is no plain text is not passed on', async () => {
     await start();
     const heard: unknown[] = [];
-    started.server.heard$.subscribe((event) => heard.push(event.bootId));
+    server.heard$.subscribe((event) => heard.push(event.bootId));
     for (const bootId of ['', 'a\0b', 'x'.repeat(100), randomUUID()]) await beat({ bootId });
     expect(heard).toEqual([null, null, null, expect.any(String)]);
   });
@@ -306,9 +268,8 @@ describe('http2 agent server', () => {
   test('limits refused calls of one address, but not the agents that are known there', async () => {
     await start({ limits: { refusalsPerAddress: { perSecond: 0.001, burst: 1 } } });
     await beat();
-    const { of } = clients;
     const strange = async () =>
-      (await of(generateRawKeyPair())).heartbeat(
+      (await clients.of(generateRawKeyPair())).heartbeat(
         { machineId: machine },
         new AbortController().signal,
       );
@@ -337,16 +298,15 @@ describe('http2 agent server', () => {
 
   test('close cuts off who does not end in time: a silent socket and a hanging call', async () => {
     await start();
-    const [host, port] = started.server.address.split(':');
-    const silent = connectTcp({ host: host!, port: Number(port) });
-    cleanUps.push(() => void silent.destroy());
+    const silent = connectTcp({ host, port });
+    onTestFinished(() => void silent.destroy());
     silent.on('error', () => undefined);
     await once(silent, 'connect');
     store.gate = new Promise(() => {});
     const hanging = beat().catch((error: unknown) => error);
     await expect.poll(() => store.batches.length).toBe(1);
     const gone = once(silent, 'close');
-    await started.server.close(50);
+    await server.close(50);
     await gone;
     expect(await hanging).toMatchObject({ status: GrpcStatus.unavailable });
   });
@@ -354,14 +314,12 @@ describe('http2 agent server', () => {
   test('a port in use, and a key that fits no certificate, are said in one line', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
-    const { port } = other.address() as AddressInfo;
-    const inUse = await startTestServer({ store, listen: { host: '127.0.0.1', port } }).catch(
-      (error: unknown) => error,
-    );
+    const listen = { host: '127.0.0.1', port: (other.address() as AddressInfo).port };
+    const inUse = await startAgentStand({ listen }).catch((error: unknown) => error);
     other.close();
     expect(inUse).toBeInstanceOf(UsageError);
     expect(explain(inUse)).toMatch(/cannot listen on 127\.0\.0\.1:\d+: .*EADDRINUSE/);
-    const noKey = startTestServer({ store, tls: { key: 'x', cert: 'y' } });
+    const noKey = startAgentStand({ tls: { key: 'x', cert: 'y' } });
     await expect(noKey).rejects.toBeInstanceOf(UsageError);
   });
 });

@@ -2,7 +2,6 @@ import { X509Certificate, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect as connectTls } from 'node:tls';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { startAgentServer } from '../../../src/adapters/agents/http2-agent-server.ts';
 import { createMemAgentServer } from '../../doubles/mem-agent-server.ts';
 import { createTakeoverProtocol } from '../../../src/adapters/agents/takeover-protocol.ts';
 import { createDevCertificates } from '../../../src/adapters/agents/tls-material.ts';
@@ -10,14 +9,14 @@ import type { TlsMaterial } from '../../../src/adapters/agents/tls-material.ts';
 import { startTlsRenewal } from '../../../src/adapters/agents/tls-renewal.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
-import { generateRawKeyPair } from '../../../src/agent/keys.ts';
 import { UsageError } from '../../../src/domain/errors.ts';
 import { machineId } from '../../../src/domain/ids.ts';
 import type { MachineId } from '../../../src/domain/ids.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../../src/wire/codec.ts';
 import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
 import { PATIENCE } from '../../support/patience.ts';
-import { createClients, startTestServer } from './test-server.ts';
+import { startAgentStand } from './agent-stand.ts';
+import { createClients } from './test-server.ts';
 
 const { signal } = new AbortController();
 const never = () => Promise.resolve();
@@ -26,34 +25,25 @@ const fingerprint = ({ cert }: TlsMaterial) => new X509Certificate(cert).fingerp
 /** A server, and the certificate that it starts with and one that comes after. */
 async function start(inThread = false) {
   const material = () => createDevCertificates({ names: [] });
-  const store = createMemHeartbeatStore();
   const [old, fresh] = await Promise.all([material(), material()]);
-  const { server } = await startTestServer({ store }, old, inThread);
-  onTestFinished(() => server.close(100));
+  const { server, host, port, agent } = await startAgentStand({}, { tls: old, inThread });
   /** What a new connection is shown. */
   const shown = async (tls: TlsMaterial, maxVersion: 'TLSv1.2' | 'TLSv1.3' = 'TLSv1.3') => {
-    const [host, port] = server.address.split(':');
     const ca = [new X509Certificate(tls.caDer).toString()];
-    const options = { host: host!, port: Number(port), ca, maxVersion, ALPNProtocols: ['h2'] };
+    const options = { host, port, ca, maxVersion, ALPNProtocols: ['h2'] };
     const socket = connectTls(options).on('error', () => undefined);
     onTestFinished(() => void socket.destroy());
     await once(socket, 'secureConnect');
     return socket.getPeerCertificate().fingerprint256;
   };
-  const startAgent = () => {
-    const [key, machine] = [generateRawKeyPair(), machineId(randomUUID())];
-    const stored = store.start(machine, key.publicKey);
-    return { key, stored, request: { machineId: machine } };
-  };
-
-  return { old, fresh, server, shown, startAgent };
+  return { old, fresh, server, shown, agent };
 }
 type Started = Awaited<ReturnType<typeof start>>;
 
 describe.each([false, true])('certificate of the agent server (in a thread: %s)', (inThread) => {
-  let { old, fresh, server, shown, startAgent } = {} as Started;
+  let { old, fresh, server, shown, agent } = {} as Started;
   beforeEach(async () => {
-    ({ old, fresh, server, shown, startAgent } = await start(inThread));
+    ({ old, fresh, server, shown, agent } = await start(inThread));
   });
   /** A thread hears of it a moment later. */
   const showsFresh = async () => {
@@ -61,16 +51,13 @@ describe.each([false, true])('certificate of the agent server (in a thread: %s)'
   };
 
   test('is another for new connections; those that are open live on', async () => {
-    const clients = createClients(server.address, new X509Certificate(old.caDer).toString());
-    onTestFinished(clients.close);
-    const agent = startAgent();
-    const client = await clients.of(agent.key);
-    await client.heartbeat(agent.request, signal);
+    const { beat, stored } = agent();
+    await beat();
     server.present(fresh);
     await showsFresh();
     // A new connection would not be trusted by the agent any more.
-    await client.heartbeat(agent.request, signal);
-    expect(agent.stored.heartbeats).toBe(2);
+    await beat();
+    expect(stored.heartbeats).toBe(2);
     await expect(shown(old)).rejects.toThrow();
   });
 
@@ -82,9 +69,9 @@ describe.each([false, true])('certificate of the agent server (in a thread: %s)'
     await expect(shown(fresh, 'TLSv1.2')).rejects.toMatchObject(older);
     const clients = createClients(server.address, new X509Certificate(fresh.caDer).toString());
     onTestFinished(clients.close);
-    const agent = startAgent();
-    await (await clients.of(agent.key)).heartbeat(agent.request, signal);
-    expect(agent.stored.heartbeats).toBe(1);
+    const { key, machine, stored } = agent();
+    await (await clients.of(key)).heartbeat({ machineId: machine }, signal);
+    expect(stored.heartbeats).toBe(1);
   });
 
   test('one that cannot be used changes nothing', async () => {
@@ -231,7 +218,7 @@ describe('taking in', () => {
   });
 
   test('the listener does so from its start to its close', async () => {
-    const { server } = await startTestServer({ store: createMemHeartbeatStore() });
+    const { server } = await startAgentStand();
     expect(server.isTakingIn()).toBe(true);
     const closing = server.close(100);
     expect(server.isTakingIn()).toBe(false);
@@ -242,7 +229,6 @@ describe('taking in', () => {
 describe('missing hardware reports', () => {
   test('are asked for now and then, with one look for all', async () => {
     const clock = createSimulatedClock();
-    const tls = await createDevCertificates({ names: [] });
     const missing = new Set<MachineId>();
     let looks = 0;
     const store = {
@@ -252,24 +238,12 @@ describe('missing hardware reports', () => {
         return Promise.resolve([...missing]);
       },
     };
-    const server = await startAgentServer({
-      tls,
-      store,
-      clock,
-      log: silentLog,
-      heartbeatIntervalSeconds: 30,
-      listen: { host: '127.0.0.1', port: 0 },
-      batch: { gapMs: 0, enough: 1, max: 1 },
+    const { agent } = await startAgentStand({
+      ...{ store, clock, batch: { gapMs: 0, enough: 1, max: 1 } },
       limits: { idleMs: 24 * 3600_000 },
     });
-    const clients = createClients(server.address, new X509Certificate(tls.caDer).toString());
-    const [key, machine] = [generateRawKeyPair(), machineId(randomUUID())];
-    store.start(machine, key.publicKey);
-    const isAsked = async () => {
-      const client = await clients.of(key);
-      const answer = await client.heartbeat({ machineId: machine }, signal);
-      return answer.sendHardwareReport ?? false;
-    };
+    const { machine, beat } = agent();
+    const isAsked = async () => (await beat()).sendHardwareReport ?? false;
     const pass = async (ms: number) => {
       clock.increment(ms);
       await never();
@@ -284,7 +258,5 @@ describe('missing hardware reports', () => {
     missing.clear();
     for (let look = 0; look < 13; look += 1) await pass(300_000);
     expect(await isAsked()).toBe(false);
-    clients.close();
-    await server.close(0);
   });
 });

@@ -34,7 +34,9 @@ describe('connecting', () => {
     await expect.poll(offered).toHaveLength(9);
   });
 
-  testRows<[string, Partial<SshdOptions>, readonly SshKey[], typeof Denied]>([
+  testRows<
+    [string, Partial<SshdOptions>, readonly SshKey[], typeof Denied | typeof NoCommonProtocol]
+  >([
     ['a wrong key', { authorizedKeys: [] }, [key], Denied],
     [
       'one try too many',
