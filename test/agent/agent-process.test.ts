@@ -254,13 +254,6 @@ describe('agent program', () => {
     expect(existsSync(join(root, 'rebooted'))).toBe(false);
   });
 
-  test('does not talk to a server of another authority', async () => {
-    tls = await createDevCertificates({ names: [] });
-    const stored = await takeOver();
-    await expect.poll(machine.log, PATIENCE).toMatch(/heartbeats fail: .*certificate/);
-    expect(stored.heartbeats).toBe(0);
-  });
-
   test('is the same bytes each time it is built, and can be read from a file', async () => {
     expect((await buildAgent()).sha256).toBe(program.sha256);
     expect(await loadAgentProgram(machine.executable)).toEqual(program);

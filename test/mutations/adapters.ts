@@ -26,10 +26,12 @@ export const mutations = mutationsOf({
   },
   'src/adapters/agents/front-thread.ts test/adapters/agents/front-thread.test.ts': {
     'any-number-of-debug-lines': "level !== 'debug' || debugLines.[-take('')-]{+has('') || true+}",
+  },
+  'src/adapters/agents/front-thread.ts test/adapters/agents/renewal.test.ts': {
     'new-keys-are-not-presented':
       "if (message.kind === 'present') [-front.present(message.tls-]{+metrics.flush(+});",
   },
-  'src/adapters/agents/agent-server-thread.ts test/adapters/agents/front-thread.test.ts': {
+  'src/adapters/agents/agent-server-thread.ts test/adapters/agents/renewal.test.ts': {
     'unusable-keys-reach-the-thread': '      [-assertUsable(tls);\n      -]tell(',
   },
   'src/adapters/agents/agent-server-thread.ts test/adapters/agents/renewal.test.ts test/adapters/agents/agents.contract.test.ts':
@@ -73,7 +75,7 @@ export const mutations = mutationsOf({
   'src/adapters/ssh/key-ring.ts test/adapters/ssh/key-ring.test.ts': {
     'too-many-keys-are-offered': '  if (keys.length <= {+2 * +}signersMax) return keys;',
   },
-  'src/adapters/provider/core/calls.ts test/adapters/provider/core/calls.test.ts test/adapters/provider/core/announcements.test.ts':
+  'src/adapters/provider/core/calls.ts test/adapters/provider/core/calls.test.ts test/adapters/provider/core/answers.test.ts':
     {
       'a-refusal-hides-what-was-done':
         "refused [-&& facetsOf(error).outcome === 'not-done' -]? refused.cause : error",

@@ -2,9 +2,8 @@ import { mutationsOf } from './mutation.ts';
 
 /** Budgets, classes of calls, turns for each of many, whom TLS believes, and drivers' SSH. */
 export const mutations = mutationsOf({
-  'src/adapters/ssh/host-key-rule.ts test/adapters/ssh/driver-shell.test.ts test/adapters/ssh/sshd-driver.test.ts':
-    { 'any-host-key-is-told': '    if (!isNamed{+ && named.length === 0+}) {' },
   'src/adapters/ssh/host-key-rule.ts test/adapters/ssh/driver-shell.test.ts': {
+    'any-host-key-is-told': '    if (!isNamed{+ && named.length === 0+}) {',
     'the-old-host-key-will-do': '} else if (isNamed{+ && named.length === 0+}) {',
   },
   'src/adapters/ssh/driver-shell.ts test/adapters/ssh/driver-shell.test.ts': {

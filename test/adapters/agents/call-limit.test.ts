@@ -1,42 +1,38 @@
 import { once } from 'node:events';
+import { constants } from 'node:http2';
 import type { ClientHttp2Stream } from 'node:http2';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { createSimulatedClock, type VirtualClock } from '../../doubles/simulated-clock.ts';
-import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
 import { PATIENCE } from '../../support/patience.ts';
-import { ED25519, openRawCall, openRawClient, selfSigned } from './raw-client.ts';
-import { startTestServer } from './test-server.ts';
+import { ED25519, openRawCall, selfSigned } from './raw-client.ts';
+import { startAgentStand, type AgentStand } from './agent-stand.ts';
 
 const CALL_MS = 1_000;
 
 let clock: VirtualClock;
-let session: ReturnType<typeof openRawClient>;
+let session: ReturnType<AgentStand['session']>;
 /** Of a connection without a call. */
 let timersAtRest: number;
-let close: () => Promise<void>;
 
 beforeEach(async () => {
   clock = createSimulatedClock();
   const limits = { callMs: CALL_MS, strangerMs: 3_600_000 };
-  const store = createMemHeartbeatStore();
-  const { server, trust } = await startTestServer({ store, clock, limits });
-  session = openRawClient({ address: server.address, trust, identity: await selfSigned(ED25519) });
+  const stand = await startAgentStand({ clock, limits });
+  session = stand.session(await selfSigned(ED25519));
   await once(session, 'connect');
-  await new Promise<void>((resolve) => session.ping(() => resolve()));
+  await sent();
   timersAtRest = clock.pending;
-  close = async () => {
-    session.destroy();
-    await server.close(0);
-  };
 });
-afterEach(() => close());
+
+/** Resolves once the server has all that was written. */
+const sent = () => new Promise<void>((resolve) => session.ping(() => resolve()));
 
 /** A call whose message never ends; answers once the server has it. */
 async function open() {
   const stream = openRawCall(session);
   stream.on('error', () => undefined).resume();
   stream.write(Buffer.alloc(1));
-  await new Promise<void>((resolve) => session.ping(() => resolve()));
+  await sent();
   return stream;
 }
 
@@ -48,9 +44,12 @@ test('each call is cut off when its own time is over, also while others go on', 
   const first = await open();
   clock.increment(CALL_MS / 2);
   const second = await open();
+  // More of its message gives it no more time.
+  first.write(Buffer.alloc(1));
+  await sent();
   clock.increment(CALL_MS / 2);
   await isClosed(first);
-  expect(second.closed).toBe(false);
+  expect([first.rstCode, second.closed]).toEqual([constants.NGHTTP2_CANCEL, false]);
   const third = await open();
   clock.increment(CALL_MS / 2);
   await isClosed(second);
@@ -67,7 +66,7 @@ test('once no call is under way the next one has all of its time', async () => {
   clock.increment(CALL_MS / 2);
   const second = await open();
   clock.increment(CALL_MS / 2);
-  await new Promise<void>((resolve) => session.ping(() => resolve()));
+  await sent();
   expect(second.closed).toBe(false);
   clock.increment(CALL_MS / 2);
   await isClosed(second);

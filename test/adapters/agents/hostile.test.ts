@@ -2,25 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createByteRoom, defaultLimits } from '../../../src/adapters/agents/limits.ts';
-import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
 import { generateRawKeyPair } from '../../../src/agent/keys.ts';
-import type { RawKeyPair } from '../../../src/agent/keys.ts';
 import { machineId } from '../../../src/domain/ids.ts';
-import type { MachineId } from '../../../src/domain/ids.ts';
 import {
   heartbeatRequestCodec,
   installationReportCodec,
   installationRequestCodec,
 } from '../../../src/wire/codec.ts';
-import type { HeartbeatRequest } from '../../../src/wire/codec.ts';
 import { GrpcStatus, writeFrame } from '../../../src/wire/grpc.ts';
-import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
-import type { MemHeartbeatStore, StoredMachine } from '../../doubles/mem-heartbeat-store.ts';
-import { ED25519, openRawCall, openRawClient, rawCall, selfSigned } from './raw-client.ts';
-import type { RawIdentity } from './raw-client.ts';
+import { ED25519, openRawCall, rawCall, selfSigned } from './raw-client.ts';
 import {
   END_STREAM,
   LAST_REMEMBERED,
@@ -30,11 +22,11 @@ import {
   goaway,
   headers,
   literal,
-  openRawHttp2,
   remembered,
   reset,
 } from './raw-http2.ts';
-import { createClients, startTestServer } from './test-server.ts';
+import { startAgentStand } from './agent-stand.ts';
+import type { AgentStand, StandAgent, StandOptions } from './agent-stand.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
@@ -48,54 +40,19 @@ const drained = (stream: NodeJS.EventEmitter) =>
 
 /** What agents that mean ill do, each time while an honest one goes on reporting. */
 describe('hostile agents', () => {
-  let store: MemHeartbeatStore;
-  let address: string;
-  let trust: string;
-  let honest: { key: RawKeyPair; machine: MachineId; stored: StoredMachine };
-  let clients: ReturnType<typeof createClients>;
-  const cleanUps: (() => void | Promise<void>)[] = [];
-
-  const start = async (options: Partial<AgentServerOptions> = {}) => {
-    const started = await startTestServer({ store, ...options });
-    ({ address } = started.server);
-    ({ trust } = started);
-    clients = createClients(address, trust);
-    cleanUps.push(clients.close, () => started.server.close(200));
-  };
-  const beat = async (request: Partial<HeartbeatRequest> = {}) => {
-    const client = await clients.of(honest.key);
-    const { signal } = new AbortController();
-    return client.heartbeat({ machineId: honest.machine, ...request }, signal);
+  let { store, host, port, trust, clients, session, rawHttp2 } = {} as AgentStand;
+  let honest: StandAgent;
+  const start = async (options: StandOptions = {}) => {
+    const stand = await startAgentStand(options);
+    ({ store, host, port, trust, clients, session, rawHttp2 } = stand);
+    honest = stand.agent();
   };
   /** Whatever went on, the honest agent is served. */
   const isServed = async () => {
     const before = honest.stored.heartbeats;
-    await beat();
+    await honest.beat();
     expect(honest.stored.heartbeats).toBe(before + 1);
   };
-  const identityOf = async (key: RawKeyPair): Promise<RawIdentity> => {
-    const { key: privateKey, certificate } = await createClientIdentity(key);
-    return { key: privateKey, cert: certificate };
-  };
-  const session = (identity: RawIdentity) => {
-    const client = openRawClient({ address, trust, identity });
-    cleanUps.push(() => client.destroy());
-    return client;
-  };
-  const rawHttp2 = async () => {
-    const peer = await openRawHttp2(address, trust, await selfSigned(ED25519));
-    cleanUps.push(() => void peer.socket.destroy());
-    return peer;
-  };
-
-  beforeEach(() => {
-    store = createMemHeartbeatStore();
-    const [key, machine] = [generateRawKeyPair(), machineId(randomUUID())];
-    honest = { key, machine, stored: store.start(machine, key.publicKey) };
-  });
-  afterEach(async () => {
-    for (const cleanUp of cleanUps.splice(0)) await cleanUp();
-  });
 
   test('one that reports for another machine, with its own key', async () => {
     await start();
@@ -126,14 +83,14 @@ describe('hostile agents', () => {
     expect(await rawCall(thief, recorded)).toMatchObject({
       status: String(GrpcStatus.unauthenticated),
     });
-    const own = session(await identityOf(honest.key));
+    const own = session(await honest.identity());
     expect(await rawCall(own, recorded)).toMatchObject({ status: String(GrpcStatus.ok) });
     expect(honest.stored.report).toBeNull();
   });
 
   test('a report of 100 MB is not read beyond the limit', async () => {
     await start();
-    for (const identity of [await identityOf(honest.key), await selfSigned(ED25519)]) {
+    for (const identity of [await honest.identity(), await selfSigned(ED25519)]) {
       const stream = openRawCall(session(identity));
       let status: unknown;
       stream.on('response', (head) => (status = head['grpc-status'])).resume();
@@ -181,15 +138,15 @@ describe('hostile agents', () => {
       generation: 1n,
       raw: installationRequestCodec.encode({ generation: 1n }),
     };
-    await beat({ installationReport: { generation: 1n, error: { error: errorMax } } });
+    await honest.beat({ installationReport: { generation: 1n, error: { error: errorMax } } });
     expect(honest.stored.report).toMatchObject({ generation: 1n, result: 'Error' });
-    await beat({ hardwareReport: { report: {}, warning: ['x'.repeat(30_000)] } });
+    await honest.beat({ hardwareReport: { report: {}, warning: ['x'.repeat(30_000)] } });
     expect(honest.stored.hardwareReport).not.toBeNull();
   });
 
   test('a connection on which nothing comes any more is closed, also one of an agent', async () => {
     await start({ limits: { idleMs: 1_500, strangerMs: 600_000 } });
-    const own = session(await identityOf(honest.key));
+    const own = session(await honest.identity());
     const whole = writeFrame(heartbeatRequestCodec.encode({ machineId: honest.machine }));
     expect(await rawCall(own, whole)).toMatchObject({ status: String(GrpcStatus.ok) });
     await closed(own);
@@ -199,9 +156,8 @@ describe('hostile agents', () => {
   test('an agent that says goodbye and leaves its half of the socket open', async () => {
     const idleMs = 500;
     await start({ limits: { idleMs } });
-    const identity = await identityOf(honest.key);
-    const peer = await openRawHttp2(address, trust, identity, { allowHalfOpen: true });
-    cleanUps.push(() => void peer.socket.destroy());
+    const identity = await honest.identity();
+    const peer = await rawHttp2(identity, { allowHalfOpen: true });
     const whole = writeFrame(heartbeatRequestCodec.encode({ machineId: honest.machine }));
     await peer.send(headers(1), data(1, whole, END_STREAM));
     await expect.poll(() => honest.stored.heartbeats, PATIENCE).toBe(1);
@@ -287,18 +243,14 @@ describe('hostile agents', () => {
     const limits = { strangerMs: 300, callMs: 3_600_000 };
     await start({ clock, limits, batch: { gapMs: 0, enough: 1, max: 1 } });
     await isServed();
-    const { identity, options } = {
-      identity: await selfSigned(ED25519),
-      options: { host: '127.0.0.1', port: Number(address.split(':')[1]), ca: [trust] },
-    };
-    const silent = connectTls({ ...options, ALPNProtocols: ['h2'] });
+    const silent = connectTls({ host, port, ca: [trust], ALPNProtocols: ['h2'] });
     silent.on('error', () => undefined).resume();
     const peer = await rawHttp2();
     await peer.send(headers(1));
-    const drip = session(identity);
+    const drip = session(await selfSigned(ED25519));
     const stream = openRawCall(drip);
     const drops = setInterval(() => stream.write(Buffer.alloc(1)), 10);
-    cleanUps.push(() => clearInterval(drops));
+    onTestFinished(() => clearInterval(drops));
     let left = 3;
     for (const end of [closed(silent), peer.closed, closed(drip)]) void end.then(() => (left -= 1));
     const allLeft = () => {
@@ -316,13 +268,12 @@ describe('hostile agents', () => {
     const [burst, count] = [20, 300];
     await start({ limits: { connects: { perSecond: 0.001, burst }, strangerMs: 3_600_000 } });
     await isServed();
-    const [host, port] = [address.split(':')[0]!, Number(address.split(':')[1])];
     const flood = Array.from({ length: count }, () => connectTcp({ host, port }));
     let sentAway = 0;
     for (const socket of flood) {
       socket.on('error', () => undefined).resume();
       socket.once('close', () => (sentAway += 1));
-      cleanUps.push(() => void socket.destroy());
+      onTestFinished(() => void socket.destroy());
     }
     // The agent took one of those that are let in at once. None of them says anything, and a handshake
     // may take 10 s: whoever is let in is still there.
@@ -333,7 +284,7 @@ describe('hostile agents', () => {
     // Another address has a share of its own.
     const options = { host, port, ca: [trust], localAddress: '127.0.0.2', ALPNProtocols: ['h2'] };
     const other = connectTls(options).on('error', () => undefined);
-    cleanUps.push(() => void other.destroy());
+    onTestFinished(() => void other.destroy());
     await once(other, 'secureConnect');
   });
 });

@@ -1,17 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { constants } from 'node:http2';
 import { connect as connectTcp, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { connect as connectTls } from 'node:tls';
 import fc from 'fast-check';
 import protobuf from 'protobufjs/minimal.js';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
-import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
 import { generateRawKeyPair } from '../../../src/agent/keys.ts';
-import type { RawKeyPair } from '../../../src/agent/keys.ts';
 import { UsageError, explain } from '../../../src/domain/errors.ts';
 import { machineId } from '../../../src/domain/ids.ts';
 import type { MachineId } from '../../../src/domain/ids.ts';
@@ -20,25 +16,20 @@ import {
   heartbeatRequestCodec,
   installationRequestCodec,
 } from '../../../src/wire/codec.ts';
-import type { HeartbeatRequest } from '../../../src/wire/codec.ts';
+import type { HardwareReport, HeartbeatRequest } from '../../../src/wire/codec.ts';
 import { GrpcStatus, writeFrame } from '../../../src/wire/grpc.ts';
-import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
-import type { MemHeartbeatStore, StoredMachine } from '../../doubles/mem-heartbeat-store.ts';
 import {
   ED25519,
   P256,
   RSA,
   openRawCall,
-  openRawClient,
   rawCall,
   selfSigned,
   signedByOther,
   twoSelfSigned,
 } from './raw-client.ts';
-import type { RawIdentity } from './raw-client.ts';
-import { createClients, startTestServer } from './test-server.ts';
-
-type Started = Awaited<ReturnType<typeof startTestServer>>;
+import { startAgentStand } from './agent-stand.ts';
+import type { AgentStand, StandAgent, StandOptions } from './agent-stand.ts';
 
 const status = (code: number) => ({ status: String(code) });
 const frame = (request: HeartbeatRequest) => writeFrame(heartbeatRequestCodec.encode(request));
@@ -54,50 +45,15 @@ function withReport(machine: MachineId, field: number, report: Uint8Array): Buff
   return writeFrame(Buffer.concat([head, tag.bytes(report).finish()]));
 }
 
-/** Unlike `once`, does not mind the errors on the way. */
-const closed = (emitter: NodeJS.EventEmitter) =>
-  new Promise<void>((resolve) => emitter.once('close', () => resolve()));
-
 describe('http2 agent server', () => {
-  let store: MemHeartbeatStore;
-  let started: Started;
-  let clients: ReturnType<typeof createClients>;
-  let key: RawKeyPair;
-  let machine: MachineId;
-  let stored: StoredMachine;
-  const cleanUps: (() => void | Promise<void>)[] = [];
-
-  const start = async (options: Partial<AgentServerOptions> = {}) => {
-    started = await startTestServer({ store, ...options });
-    clients = createClients(started.server.address, started.trust);
-    const { server } = started;
-    const { close } = clients;
-    cleanUps.push(close, () => server.close(200));
+  let { store, server, host, port, clients, session: raw } = {} as AgentStand;
+  let { machine, stored, beat, identity } = {} as StandAgent;
+  const start = async (options: StandOptions = {}) => {
+    const stand = await startAgentStand(options);
+    ({ store, server, host, port, clients, session: raw } = stand);
+    ({ machine, stored, beat, identity } = stand.agent());
   };
-  const beat = async (request: Partial<HeartbeatRequest> = {}) =>
-    (await clients.of(key)).heartbeat(
-      { machineId: machine, ...request },
-      new AbortController().signal,
-    );
-  const raw = (identity: RawIdentity | null) => {
-    const session = openRawClient({ ...started, address: started.server.address, identity });
-    cleanUps.push(() => session.destroy());
-    return session;
-  };
-  const rawAgent = async () => {
-    const { key: privateKey, certificate } = await createClientIdentity(key);
-    return raw({ key: privateKey, cert: certificate });
-  };
-
-  beforeEach(() => {
-    store = createMemHeartbeatStore();
-    key = generateRawKeyPair();
-    machine = machineId(randomUUID());
-    stored = store.start(machine, key.publicKey);
-  });
-  afterEach(async () => {
-    for (const cleanUp of cleanUps.splice(0)) await cleanUp();
-  });
+  const rawAgent = async () => raw(await identity());
 
   test('tells the agent its period, and asks for the hardware report', async () => {
     await start({ heartbeatIntervalSeconds: 7, hardwareReportWanted: (id) => id === machine });
@@ -118,20 +74,6 @@ describe('http2 agent server', () => {
     expect(store.batches).toEqual([]);
   });
 
-  test('accepts no TLS below 1.3', async () => {
-    await start();
-    const [host, port] = started.server.address.split(':');
-    const socket = connectTls({
-      host: host!,
-      port: Number(port),
-      ca: [started.trust],
-      maxVersion: 'TLSv1.2',
-      ALPNProtocols: ['h2'],
-    });
-    const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
-    expect(error.code).toBe('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION');
-  });
-
   test('refuses what is no gRPC call of the one method', async () => {
     await start();
     const session = await rawAgent();
@@ -140,13 +82,6 @@ describe('http2 agent server', () => {
     const json = { 'content-type': 'application/json' };
     expect(await rawCall(session, body, other)).toMatchObject(status(GrpcStatus.unimplemented));
     expect(await rawCall(session, body, json)).toMatchObject(status(GrpcStatus.unimplemented));
-  });
-
-  test('refuses a machine id that is no UUID', async () => {
-    await start();
-    await expect(beat({ machineId: '../x' })).rejects.toMatchObject({
-      status: GrpcStatus.invalidArgument,
-    });
   });
 
   test('refuses malformed, torn and compressed messages, and lives on', async () => {
@@ -186,39 +121,34 @@ describe('http2 agent server', () => {
     expect(next).toMatchObject(status(GrpcStatus.ok));
   });
 
-  test('keeps the heartbeat of a hardware report that cannot be right', async () => {
+  test('keeps the heartbeat of a hardware report that cannot be right, or be read', async () => {
     const dropped: object[] = [];
-    const log = { ...silentLog, warn: (fields: object) => dropped.push(fields) };
-    await start({ log });
-    await beat({ hardwareReport: { report: { memoryInstalledBytes: -1n } } });
-    await beat({ hardwareReport: { warning: ['all went wrong'] } });
-    await beat({ hardwareReport: { report: { product: 'x'.repeat(2_000_000) } } });
-    await beat({ hardwareReport: { report: { networkInterface: [{ mac: randomBytes(7) }] } } });
-    await beat({ hardwareReport: { report: { cpu: Array.from({ length: 40_000 }, () => ({})) } } });
-    const supportedSpeedBytes = Array.from({ length: 40_000 }, () => 1n);
-    await beat({ hardwareReport: { report: { networkInterface: [{ supportedSpeedBytes }] } } });
-    expect(stored).toMatchObject({ heartbeats: 6, hardwareReport: null });
-    expect(dropped).toHaveLength(6);
-    expect(dropped[0]).toMatchObject({ machine });
+    await start({ log: { ...silentLog, warn: (fields: object) => dropped.push(fields) } });
+    const session = await rawAgent();
+    // Of an agent that is not known yet, and of one that is.
+    for (let time = 0; time < 2; time += 1) {
+      const unreadable = withReport(machine, HARDWARE, from('ffff'));
+      expect(await rawCall(session, unreadable)).toMatchObject(status(GrpcStatus.ok));
+    }
+    const wrong: HardwareReport[] = [
+      { report: { memoryInstalledBytes: -1n } },
+      { warning: ['all went wrong'] },
+      { report: { product: 'x'.repeat(2_000_000) } },
+      { report: { networkInterface: [{ mac: randomBytes(7) }] } },
+      { report: { cpu: Array.from({ length: 40_000 }, () => ({})) } },
+      { report: { networkInterface: [{ supportedSpeedBytes: Array(40_000).fill(1n) }] } },
+    ];
+    for (const hardwareReport of wrong) await beat({ hardwareReport });
+    expect(stored).toMatchObject({ heartbeats: 8, hardwareReport: null });
+    expect(dropped).toEqual(Array(8).fill(expect.objectContaining({ machine })));
   });
 
   test('a boot id that is no plain text is not passed on', async () => {
     await start();
     const heard: unknown[] = [];
-    started.server.heard$.subscribe((event) => heard.push(event.bootId));
+    server.heard$.subscribe((event) => heard.push(event.bootId));
     for (const bootId of ['', 'a\0b', 'x'.repeat(100), randomUUID()]) await beat({ bootId });
     expect(heard).toEqual([null, null, null, expect.any(String)]);
-  });
-
-  test('a report that cannot be read costs no agent its heartbeat, known or not', async () => {
-    const dropped: object[] = [];
-    await start({ log: { ...silentLog, warn: (fields: object) => dropped.push(fields) } });
-    const session = await rawAgent();
-    const call = () => rawCall(session, withReport(machine, HARDWARE, from('ffff')));
-    expect(await call()).toMatchObject(status(GrpcStatus.ok));
-    expect(await call()).toMatchObject(status(GrpcStatus.ok));
-    expect(stored).toMatchObject({ heartbeats: 2, hardwareReport: null });
-    expect(dropped).toMatchObject([{ machine }, { machine }]);
   });
 
   test.each([
@@ -274,31 +204,6 @@ describe('http2 agent server', () => {
     const other = withReport(machineId(randomUUID()), INSTALLATION, from('ffff'));
     expect(await rawCall(agent, other)).toMatchObject(status(GrpcStatus.unauthenticated));
     expect(said).toEqual([]);
-  });
-
-  test('a call that is not sent to its end is cut off, and the server lives on', async () => {
-    await start({ limits: { callMs: 50 } });
-    const session = await rawAgent();
-    const whole = frame({ machineId: machine });
-    const stalled = [0, 3, whole.length - 1].map((sent) => {
-      const stream = openRawCall(session);
-      stream.write(whole.subarray(0, sent));
-      return closed(stream);
-    });
-    await Promise.all(stalled);
-    expect(store.batches).toEqual([]);
-    // On a busy machine a good call may be too late as well.
-    const again = async () => (await rawCall(session, whole)).status;
-    await expect.poll(again).toBe(String(GrpcStatus.ok));
-  });
-
-  test('a call that is sent drop by drop is cut off all the same', async () => {
-    await start({ limits: { callMs: 100 } });
-    const stream = openRawCall(await rawAgent());
-    const drops = setInterval(() => stream.write(Buffer.alloc(1)), 5);
-    cleanUps.push(() => clearInterval(drops));
-    await once(stream, 'close');
-    expect(stream.rstCode).toBe(constants.NGHTTP2_CANCEL);
   });
 
   test('a call whose time is over before the database answers harms nobody', async () => {
@@ -363,9 +268,8 @@ describe('http2 agent server', () => {
   test('limits refused calls of one address, but not the agents that are known there', async () => {
     await start({ limits: { refusalsPerAddress: { perSecond: 0.001, burst: 1 } } });
     await beat();
-    const { of } = clients;
     const strange = async () =>
-      (await of(generateRawKeyPair())).heartbeat(
+      (await clients.of(generateRawKeyPair())).heartbeat(
         { machineId: machine },
         new AbortController().signal,
       );
@@ -394,16 +298,15 @@ describe('http2 agent server', () => {
 
   test('close cuts off who does not end in time: a silent socket and a hanging call', async () => {
     await start();
-    const [host, port] = started.server.address.split(':');
-    const silent = connectTcp({ host: host!, port: Number(port) });
-    cleanUps.push(() => void silent.destroy());
+    const silent = connectTcp({ host, port });
+    onTestFinished(() => void silent.destroy());
     silent.on('error', () => undefined);
     await once(silent, 'connect');
     store.gate = new Promise(() => {});
     const hanging = beat().catch((error: unknown) => error);
     await expect.poll(() => store.batches.length).toBe(1);
     const gone = once(silent, 'close');
-    await started.server.close(50);
+    await server.close(50);
     await gone;
     expect(await hanging).toMatchObject({ status: GrpcStatus.unavailable });
   });
@@ -411,14 +314,12 @@ describe('http2 agent server', () => {
   test('a port in use, and a key that fits no certificate, are said in one line', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
-    const { port } = other.address() as AddressInfo;
-    const inUse = await startTestServer({ store, listen: { host: '127.0.0.1', port } }).catch(
-      (error: unknown) => error,
-    );
+    const listen = { host: '127.0.0.1', port: (other.address() as AddressInfo).port };
+    const inUse = await startAgentStand({ listen }).catch((error: unknown) => error);
     other.close();
     expect(inUse).toBeInstanceOf(UsageError);
     expect(explain(inUse)).toMatch(/cannot listen on 127\.0\.0\.1:\d+: .*EADDRINUSE/);
-    const noKey = startTestServer({ store, tls: { key: 'x', cert: 'y' } });
+    const noKey = startAgentStand({ tls: { key: 'x', cert: 'y' } });
     await expect(noKey).rejects.toBeInstanceOf(UsageError);
   });
 });

@@ -2,35 +2,29 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import grpc from '@grpc/grpc-js';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
-import { generateRawKeyPair } from '../../../src/agent/keys.ts';
-import { readUuid, machineId } from '../../../src/domain/ids.ts';
+import { readUuid } from '../../../src/domain/ids.ts';
 import { hardwareReportCodec, heartbeatRequestCodec } from '../../../src/wire/codec.ts';
 import type { HardwareReport } from '../../../src/wire/codec.ts';
 import { GrpcStatus } from '../../../src/wire/grpc.ts';
 import { HEARTBEAT_PATH } from '../../../src/wire/heartbeat.ts';
-import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
-import { openRawCall, openRawClient } from './raw-client.ts';
-import { startTestServer } from './test-server.ts';
+import { openRawCall } from './raw-client.ts';
+import { startAgentStand } from './agent-stand.ts';
 
 /** What agents in other languages send that ours does not, by a client that is not ours. */
 describe('C7: clients of other programs', () => {
   const start = async () => {
-    const store = createMemHeartbeatStore();
-    const { server, trust } = await startTestServer({ store });
-    const [key, machine] = [generateRawKeyPair(), machineId(randomUUID())];
-    const stored = store.start(machine, key.publicKey);
-    const { key: privateKey, certificate } = await createClientIdentity(key);
+    const stand = await startAgentStand();
+    const { machine, stored, identity } = stand.agent();
+    const own = await identity();
     const credentials = grpc.credentials.createSsl(
-      ...([trust, privateKey, certificate].map((pem) => Buffer.from(pem)) as [
+      ...([stand.trust, own.key, own.cert].map((pem) => Buffer.from(pem)) as [
         Buffer,
         Buffer,
         Buffer,
       ]),
     );
-    onTestFinished(() => server.close(200));
     const call = (request: Uint8Array, options: grpc.ClientOptions = {}) => {
-      const client = new grpc.Client(server.address, credentials, options);
+      const client = new grpc.Client(stand.address, credentials, options);
       onTestFinished(() => client.close());
       const same = (message: Buffer) => message;
       return new Promise<number>((resolve) =>
@@ -39,12 +33,7 @@ describe('C7: clients of other programs', () => {
         ),
       );
     };
-    const session = openRawClient({
-      address: server.address,
-      trust,
-      identity: { key: privateKey, cert: certificate },
-    });
-    onTestFinished(() => session.destroy());
+    const session = stand.session(own);
     const report = (hardwareReport: HardwareReport) =>
       call(heartbeatRequestCodec.encode({ machineId: machine, hardwareReport }));
     return { machine, stored, session, call, report };

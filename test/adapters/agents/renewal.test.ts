@@ -2,84 +2,76 @@ import { X509Certificate, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect as connectTls } from 'node:tls';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { startAgentServer } from '../../../src/adapters/agents/http2-agent-server.ts';
 import { createMemAgentServer } from '../../doubles/mem-agent-server.ts';
-import type { AgentServer } from '../../../src/adapters/agents/port.ts';
 import { createTakeoverProtocol } from '../../../src/adapters/agents/takeover-protocol.ts';
 import { createDevCertificates } from '../../../src/adapters/agents/tls-material.ts';
 import type { TlsMaterial } from '../../../src/adapters/agents/tls-material.ts';
 import { startTlsRenewal } from '../../../src/adapters/agents/tls-renewal.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
-import { generateRawKeyPair } from '../../../src/agent/keys.ts';
 import { UsageError } from '../../../src/domain/errors.ts';
 import { machineId } from '../../../src/domain/ids.ts';
 import type { MachineId } from '../../../src/domain/ids.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../../src/wire/codec.ts';
 import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
-import type { MemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
-import { createClients, startTestServer } from './test-server.ts';
+import { PATIENCE } from '../../support/patience.ts';
+import { startAgentStand } from './agent-stand.ts';
+import { createClients } from './test-server.ts';
 
 const { signal } = new AbortController();
 const never = () => Promise.resolve();
 const fingerprint = ({ cert }: TlsMaterial) => new X509Certificate(cert).fingerprint256;
 
-describe('certificate of the agent server', () => {
-  let store: MemHeartbeatStore;
-  let server: AgentServer;
-  let old: TlsMaterial;
-  let fresh: TlsMaterial;
-
+/** A server, and the certificate that it starts with and one that comes after. */
+async function start(inThread = false) {
+  const material = () => createDevCertificates({ names: [] });
+  const [old, fresh] = await Promise.all([material(), material()]);
+  const { server, host, port, agent } = await startAgentStand({}, { tls: old, inThread });
   /** What a new connection is shown. */
   const shown = async (tls: TlsMaterial, maxVersion: 'TLSv1.2' | 'TLSv1.3' = 'TLSv1.3') => {
-    const [host, port] = server.address.split(':');
     const ca = [new X509Certificate(tls.caDer).toString()];
-    const options = { host: host!, port: Number(port), ca, maxVersion, ALPNProtocols: ['h2'] };
+    const options = { host, port, ca, maxVersion, ALPNProtocols: ['h2'] };
     const socket = connectTls(options).on('error', () => undefined);
     onTestFinished(() => void socket.destroy());
     await once(socket, 'secureConnect');
     return socket.getPeerCertificate().fingerprint256;
   };
-  const startAgent = () => {
-    const [key, machine] = [generateRawKeyPair(), machineId(randomUUID())];
-    const stored = store.start(machine, key.publicKey);
-    return { key, stored, request: { machineId: machine } };
+  return { old, fresh, server, shown, agent };
+}
+type Started = Awaited<ReturnType<typeof start>>;
+
+describe.each([false, true])('certificate of the agent server (in a thread: %s)', (inThread) => {
+  let { old, fresh, server, shown, agent } = {} as Started;
+  beforeEach(async () => {
+    ({ old, fresh, server, shown, agent } = await start(inThread));
+  });
+  /** A thread hears of it a moment later. */
+  const showsFresh = async () => {
+    await expect.poll(() => shown(fresh).catch(String), PATIENCE).toBe(fingerprint(fresh));
   };
 
-  beforeEach(async () => {
-    store = createMemHeartbeatStore();
-    [old, fresh] = await Promise.all([
-      createDevCertificates({ names: [] }),
-      createDevCertificates({ names: [] }),
-    ]);
-    ({ server } = await startTestServer({ store }, old));
-    onTestFinished(() => server.close(100));
-  });
-
   test('is another for new connections; those that are open live on', async () => {
-    const clients = createClients(server.address, new X509Certificate(old.caDer).toString());
-    onTestFinished(clients.close);
-    const agent = startAgent();
-    const client = await clients.of(agent.key);
-    await client.heartbeat(agent.request, signal);
+    const { beat, stored } = agent();
+    await beat();
     server.present(fresh);
-    expect(await shown(fresh)).toBe(fingerprint(fresh));
+    await showsFresh();
     // A new connection would not be trusted by the agent any more.
-    await client.heartbeat(agent.request, signal);
-    expect(agent.stored.heartbeats).toBe(2);
+    await beat();
+    expect(stored.heartbeats).toBe(2);
     await expect(shown(old)).rejects.toThrow();
   });
 
   test('does not open the door to older TLS, and asks for client keys as before', async () => {
+    const older = { code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' };
+    await expect(shown(old, 'TLSv1.2')).rejects.toMatchObject(older);
     server.present(fresh);
-    await expect(shown(fresh, 'TLSv1.2')).rejects.toMatchObject({
-      code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
-    });
+    await showsFresh();
+    await expect(shown(fresh, 'TLSv1.2')).rejects.toMatchObject(older);
     const clients = createClients(server.address, new X509Certificate(fresh.caDer).toString());
     onTestFinished(clients.close);
-    const agent = startAgent();
-    await (await clients.of(agent.key)).heartbeat(agent.request, signal);
-    expect(agent.stored.heartbeats).toBe(1);
+    const { key, machine, stored } = agent();
+    await (await clients.of(key)).heartbeat({ machineId: machine }, signal);
+    expect(stored.heartbeats).toBe(1);
   });
 
   test('one that cannot be used changes nothing', async () => {
@@ -91,90 +83,96 @@ describe('certificate of the agent server', () => {
     }
     expect(await shown(old)).toBe(fingerprint(old));
   });
+});
 
-  describe('when it is replaced where it is kept', () => {
-    const startRenewal = (kept: { tls: TlsMaterial | Error }) => {
-      const clock = createSimulatedClock();
-      const said: string[] = [];
-      const say = (_fields: object, message: string) => void said.push(message);
-      const presented: TlsMaterial[] = [];
-      const renewal = startTlsRenewal({
-        read: () =>
-          kept.tls instanceof Error ? Promise.reject(kept.tls) : Promise.resolve(kept.tls),
-        served: old,
-        present(keys) {
-          server.present(keys);
-          presented.push(keys as TlsMaterial);
-        },
-        checkMs: 1_000,
-        clock,
-        log: { ...silentLog, info: say, error: say },
-      });
-      onTestFinished(() => renewal.stop());
-      return { renewal, clock, said, presented };
-    };
-    const settle = () => new Promise((resolve) => setImmediate(resolve));
-
-    test('is served within the time of a look, once', async () => {
-      const kept = { tls: old };
-      const { renewal, clock, said, presented } = startRenewal(kept);
-      kept.tls = fresh;
-      for (let look = 0; look < 3; look += 1) {
-        clock.increment(1_000);
-        await settle();
-      }
-      expect(presented).toEqual([fresh]);
-      expect(said).toEqual(['agent server: the certificate was renewed']);
-      expect([renewal.served, await shown(fresh)]).toEqual([fresh, fingerprint(fresh)]);
-    });
-
-    test('is served at once when asked; after the stop no more', async () => {
-      const kept = { tls: fresh };
-      const { renewal, presented } = startRenewal(kept);
-      await renewal.renew();
-      expect(presented).toEqual([fresh]);
-      renewal.stop();
-      kept.tls = old;
-      await renewal.renew();
-      expect(presented).toEqual([fresh]);
-    });
-
-    test('half of it, or nothing at all, is told once and waited out', async () => {
-      const kept: { tls: TlsMaterial | Error } = { tls: { ...fresh, cert: old.cert } };
-      const { renewal, said } = startRenewal(kept);
-      await renewal.renew();
-      await renewal.renew();
-      kept.tls = new Error('no such file');
-      await renewal.renew();
-      expect(said).toHaveLength(2);
-      expect([renewal.served, await shown(old)]).toEqual([old, fingerprint(old)]);
-      kept.tls = fresh;
-      await renewal.renew();
-      expect(await shown(fresh)).toBe(fingerprint(fresh));
-    });
+describe('a certificate that is replaced where it is kept', () => {
+  let { old, fresh, server, shown } = {} as Started;
+  beforeEach(async () => {
+    ({ old, fresh, server, shown } = await start());
   });
 
-  test('a takeover under way when the authority changes is judged by what it was told', async () => {
-    const authority = { der: old.caDer };
-    const protocol = createTakeoverProtocol({
-      endpoint: 'shepherd.lan:8080',
-      caCertificate: () => authority.der,
+  const startRenewal = (kept: { tls: TlsMaterial | Error }) => {
+    const clock = createSimulatedClock();
+    const said: string[] = [];
+    const say = (_fields: object, message: string) => void said.push(message);
+    const presented: TlsMaterial[] = [];
+    const renewal = startTlsRenewal({
+      read: () =>
+        kept.tls instanceof Error ? Promise.reject(kept.tls) : Promise.resolve(kept.tls),
+      served: old,
+      present(keys) {
+        server.present(keys);
+        presented.push(keys as TlsMaterial);
+      },
+      checkMs: 1_000,
+      clock,
+      log: { ...silentLog, info: say, error: say },
     });
-    const id = machineId(randomUUID());
-    const answerTo = (request: Uint8Array) =>
-      takeoverResponseCodec.encode({
-        success: { initMessage: takeoverInitCodec.decode(request), key: Buffer.alloc(32, 1) },
-      });
-    const before = answerTo(protocol.request(id));
-    authority.der = fresh.caDer;
-    const after = answerTo(protocol.request(id));
-    for (const answer of [before, after]) {
-      expect(protocol.answer(id, answer).publicKey).toHaveLength(32);
+    onTestFinished(() => renewal.stop());
+    return { renewal, clock, said, presented };
+  };
+  const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+  test('is served within the time of a look, once', async () => {
+    const kept = { tls: old };
+    const { renewal, clock, said, presented } = startRenewal(kept);
+    kept.tls = fresh;
+    for (let look = 0; look < 3; look += 1) {
+      clock.increment(1_000);
+      await settle();
     }
-    const other = takeoverInitCodec.encode({ machineId: id, bmaasEndpoint: 'x:1' });
-    expect(() => protocol.answer(id, answerTo(other))).toThrow(/echoed another message/);
-    expect(() => protocol.answer(machineId(randomUUID()), after)).toThrow(/echoed another/);
+    expect(presented).toEqual([fresh]);
+    expect(said).toEqual(['agent server: the certificate was renewed']);
+    expect([renewal.served, await shown(fresh)]).toEqual([fresh, fingerprint(fresh)]);
   });
+
+  test('is served at once when asked; after the stop no more', async () => {
+    const kept = { tls: fresh };
+    const { renewal, presented } = startRenewal(kept);
+    await renewal.renew();
+    expect(presented).toEqual([fresh]);
+    renewal.stop();
+    kept.tls = old;
+    await renewal.renew();
+    expect(presented).toEqual([fresh]);
+  });
+
+  test('half of it, or nothing at all, is told once and waited out', async () => {
+    const kept: { tls: TlsMaterial | Error } = { tls: { ...fresh, cert: old.cert } };
+    const { renewal, said } = startRenewal(kept);
+    await renewal.renew();
+    await renewal.renew();
+    kept.tls = new Error('no such file');
+    await renewal.renew();
+    expect(said).toHaveLength(2);
+    expect([renewal.served, await shown(old)]).toEqual([old, fingerprint(old)]);
+    kept.tls = fresh;
+    await renewal.renew();
+    expect(await shown(fresh)).toBe(fingerprint(fresh));
+  });
+});
+
+test('a takeover under way when the authority changes is judged by what it was told', async () => {
+  const [old, fresh] = [Buffer.from('old'), Buffer.from('fresh')];
+  const authority = { der: old };
+  const protocol = createTakeoverProtocol({
+    endpoint: 'shepherd.lan:8080',
+    caCertificate: () => authority.der,
+  });
+  const id = machineId(randomUUID());
+  const answerTo = (request: Uint8Array) =>
+    takeoverResponseCodec.encode({
+      success: { initMessage: takeoverInitCodec.decode(request), key: Buffer.alloc(32, 1) },
+    });
+  const before = answerTo(protocol.request(id));
+  authority.der = fresh;
+  const after = answerTo(protocol.request(id));
+  for (const answer of [before, after]) {
+    expect(protocol.answer(id, answer).publicKey).toHaveLength(32);
+  }
+  const other = takeoverInitCodec.encode({ machineId: id, bmaasEndpoint: 'x:1' });
+  expect(() => protocol.answer(id, answerTo(other))).toThrow(/echoed another message/);
+  expect(() => protocol.answer(machineId(randomUUID()), after)).toThrow(/echoed another/);
 });
 
 describe('taking in', () => {
@@ -220,7 +218,7 @@ describe('taking in', () => {
   });
 
   test('the listener does so from its start to its close', async () => {
-    const { server } = await startTestServer({ store: createMemHeartbeatStore() });
+    const { server } = await startAgentStand();
     expect(server.isTakingIn()).toBe(true);
     const closing = server.close(100);
     expect(server.isTakingIn()).toBe(false);
@@ -231,7 +229,6 @@ describe('taking in', () => {
 describe('missing hardware reports', () => {
   test('are asked for now and then, with one look for all', async () => {
     const clock = createSimulatedClock();
-    const tls = await createDevCertificates({ names: [] });
     const missing = new Set<MachineId>();
     let looks = 0;
     const store = {
@@ -241,24 +238,12 @@ describe('missing hardware reports', () => {
         return Promise.resolve([...missing]);
       },
     };
-    const server = await startAgentServer({
-      tls,
-      store,
-      clock,
-      log: silentLog,
-      heartbeatIntervalSeconds: 30,
-      listen: { host: '127.0.0.1', port: 0 },
-      batch: { gapMs: 0, enough: 1, max: 1 },
+    const { agent } = await startAgentStand({
+      ...{ store, clock, batch: { gapMs: 0, enough: 1, max: 1 } },
       limits: { idleMs: 24 * 3600_000 },
     });
-    const clients = createClients(server.address, new X509Certificate(tls.caDer).toString());
-    const [key, machine] = [generateRawKeyPair(), machineId(randomUUID())];
-    store.start(machine, key.publicKey);
-    const isAsked = async () => {
-      const client = await clients.of(key);
-      const answer = await client.heartbeat({ machineId: machine }, signal);
-      return answer.sendHardwareReport ?? false;
-    };
+    const { machine, beat } = agent();
+    const isAsked = async () => (await beat()).sendHardwareReport ?? false;
     const pass = async (ms: number) => {
       clock.increment(ms);
       await never();
@@ -273,7 +258,5 @@ describe('missing hardware reports', () => {
     missing.clear();
     for (let look = 0; look < 13; look += 1) await pass(300_000);
     expect(await isAsked()).toBe(false);
-    clients.close();
-    await server.close(0);
   });
 });

@@ -6,52 +6,32 @@ import { connect as connectTcp } from 'node:net';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { connect as connectTls } from 'node:tls';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { watchConnections } from '../../../src/adapters/agents/connections.ts';
 import { networkOf } from '../../../src/domain/network.ts';
 import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { defaultLimits } from '../../../src/adapters/agents/limits.ts';
-import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
-import { generateRawKeyPair } from '../../../src/agent/keys.ts';
-import { machineId } from '../../../src/domain/ids.ts';
 import { heartbeatRequestCodec } from '../../../src/wire/codec.ts';
 import { GrpcStatus, writeFrame } from '../../../src/wire/grpc.ts';
-import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
 import { feed } from '../../support/feed.ts';
-import { ED25519, openRawClient, rawCall, selfSigned } from './raw-client.ts';
-import { createClients, startTestServer } from './test-server.ts';
+import { ED25519, rawCall, selfSigned } from './raw-client.ts';
+import { startAgentStand } from './agent-stand.ts';
 
 const closed = (emitter: NodeJS.EventEmitter) =>
   new Promise<void>((resolve) => emitter.once('close', () => resolve()));
 
 /** What one stranger may cost is less than what the listener can bear. */
 describe('B3: strangers at the agent server', () => {
-  const cleanUps: (() => unknown)[] = [];
   const start = async (limits: AgentServerOptions['limits'], inThread = false) => {
-    const store = createMemHeartbeatStore();
-    const started = await startTestServer(
-      { store, ...(limits ? { limits } : {}) },
-      undefined,
-      inThread,
-    );
-    const { address } = started.server;
-    const clients = createClients(address, started.trust);
-    cleanUps.push(clients.close, () => started.server.close(200));
-    const agent = () => {
-      const [key, machine] = [generateRawKeyPair(), machineId(randomUUID())];
-      const stored = store.start(machine, key.publicKey);
-      const beat = async () =>
-        (await clients.of(key)).heartbeat({ machineId: machine }, AbortSignal.timeout(240_000));
-      return { stored, beat };
-    };
-    const [host, port] = [address.split(':')[0]!, Number(address.split(':')[1])];
+    const stand = await startAgentStand(limits ? { limits } : {}, { inThread });
+    const { host, port, trust } = stand;
     const stranger = async () => {
       const identity = await selfSigned(ED25519);
-      const target = { host, port, ca: [started.trust], ...identity, ALPNProtocols: ['h2'] };
+      const target = { host, port, ca: [trust], ...identity, ALPNProtocols: ['h2'] };
       const socket = connectTls(target).on('error', () => undefined);
       socket.resume();
-      cleanUps.push(() => socket.destroy());
+      onTestFinished(() => void socket.destroy());
       return socket;
     };
     const connected = async () => {
@@ -59,11 +39,8 @@ describe('B3: strangers at the agent server', () => {
       await once(socket, 'secureConnect');
       return socket;
     };
-    return { ...started, store, address, agent, stranger, connected };
+    return { ...stand, stranger, connected };
   };
-  afterEach(async () => {
-    for (const cleanUp of cleanUps.splice(0)) await cleanUp();
-  });
 
   test('connections that no agent was heard on are bounded by address; agents do not count', async () => {
     const { agent, stranger, connected } = await start({ strangersPerAddress: 3 });
@@ -94,12 +71,11 @@ describe('B3: strangers at the agent server', () => {
   });
 
   test('those of a few networks keep no other out: the one that has most makes room', async () => {
-    const { address, agent } = await start({ strangersMax: 4, strangersPerAddress: 2 });
-    const [host, port] = [address.split(':')[0]!, Number(address.split(':')[1])];
+    const { host, port, agent } = await start({ strangersMax: 4, strangersPerAddress: 2 });
     const idle = async (localAddress: string) => {
       const socket = connectTcp({ host, port, localAddress }).on('error', () => undefined);
       socket.resume();
-      cleanUps.push(() => socket.destroy());
+      onTestFinished(() => void socket.destroy());
       await once(socket, 'connect');
       return socket;
     };
@@ -135,14 +111,13 @@ describe('B3: strangers at the agent server', () => {
   });
 
   test('a connection whose calls are refused again and again is ended', async () => {
-    const { address, trust, store } = await start({
+    const stand = await start({
       refusedCallsMax: 5,
       refusalMs: 60_000,
       // What ends it is not that no agent was heard on it.
       strangerMs: 3_600_000,
     });
-    const session = openRawClient({ address, trust, identity: await selfSigned(ED25519) });
-    cleanUps.push(() => session.destroy());
+    const session = stand.session(await selfSigned(ED25519));
     const over = closed(session);
     const body = writeFrame(heartbeatRequestCodec.encode({ machineId: randomUUID() }));
     const statuses = [];
@@ -150,16 +125,13 @@ describe('B3: strangers at the agent server', () => {
     expect(new Set(statuses)).toEqual(new Set([String(GrpcStatus.unauthenticated)]));
     await rawCall(session, body);
     await over;
-    expect(store.batches).toEqual([1]);
+    expect(stand.store.batches).toEqual([1]);
   });
 
   test('B2: refusals before an agent was heard do not count against it', async () => {
-    const { address, trust, store } = await start({ refusedCallsMax: 5 });
-    const [key, machine] = [generateRawKeyPair(), machineId(randomUUID())];
-    store.start(machine, key.publicKey);
-    const { key: own, certificate: cert } = await createClientIdentity(key);
-    const session = openRawClient({ address, trust, identity: { key: own, cert } });
-    cleanUps.push(() => session.destroy());
+    const stand = await start({ refusedCallsMax: 5 });
+    const { machine, identity } = stand.agent();
+    const session = stand.session(await identity());
     const statuses: unknown[] = [];
     const call = async (of: string) => {
       const body = writeFrame(heartbeatRequestCodec.encode({ machineId: of }));

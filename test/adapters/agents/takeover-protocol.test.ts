@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createTakeoverProtocol } from '../../../src/adapters/agents/takeover-protocol.ts';
-import { Malformed } from '../../../src/domain/errors.ts';
+import { Malformed, RemoteFailure } from '../../../src/domain/errors.ts';
 import { machineId } from '../../../src/domain/ids.ts';
+import { takeoverResponseCodec } from '../../../src/wire/codec.ts';
 
 const MACHINE = machineId('7a1e0f1c-0b9b-4f6e-9a3e-1d2c3b4a5f60');
 const protocol = () =>
@@ -35,4 +36,11 @@ describe('C5: output that is no answer of an agent', () => {
     expect(said('')).toContain('received: nothing');
     expect(said('')).not.toContain('.bashrc');
   });
+});
+
+test('an agent that refuses has failed, in its own words', () => {
+  const refusal = takeoverResponseCodec.encode({ error: { message: 'no kernel' } });
+  const answer = () => protocol().answer(MACHINE, refusal);
+  expect(answer).toThrow(RemoteFailure);
+  expect(answer).toThrow(/no kernel/);
 });

@@ -39,23 +39,6 @@ const failureOf = (promise: Promise<unknown>) =>
     (error: unknown) => error as ApiError,
   );
 
-testRows([
-  ['hetzner-robot vector 6: 403 with a limit', { max_requests: 200, interval: 3_600 }, 403, MINUTE],
-  ['hetzner-robot vector 7: 403, empty body', undefined, 403, MINUTE],
-  ['hetzner-robot vector 8: 503', undefined, 503, 5 * MINUTE],
-])('%s: the class stays away, the others go on', async (_, body, status, waitMs) => {
-  const { api, clock, heard } = await createApiStand(
-    ({ url }) => (url === '/server' ? { status, body } : { status: 200, body: {} }),
-    BY_PATH,
-  );
-  const error = await failureOf(api.call('list', live).send(listing));
-  expect(error).toMatchObject({ kind: 'RateLimited', retryAt: clock.now() + waitMs });
-  const rateLimit = { retryAt: new Date(clock.now() + waitMs) };
-  expect(toProviderError(error, 'listing')).toMatchObject({ kind: 'transient', rateLimit });
-  await api.call('reset', live).send(reset);
-  expect(heard.map(({ url }) => url)).toEqual(['/server', '/reset/1']);
-});
-
 test('the wait grows with each answer in a row that asks for one', async () => {
   const { api, clock } = await createApiStand((_, n) => ({ status: n === 3 ? 200 : 403 }), BY_PATH);
   const waits: number[] = [];
@@ -95,17 +78,6 @@ test('a call that the core calls urgent is so without saying it', async () => {
   expect(heard).toHaveLength(45);
   await failureOf(api.call('reset', live).send(reset));
   expect(heard).toHaveLength(45);
-});
-
-test('hetzner-robot vector 25: after a restart what was spent is counted in', async () => {
-  const first = await createApiStand(() => ({ status: 200, body: {} }), BY_PATH);
-  let kept = first.api.spent('reset');
-  const beforeAttempt = async () => void (kept = first.api.spent('reset'));
-  const urgent = { ...reset, urgent: true, beforeAttempt };
-  for (let n = 0; n < 40; n++) await first.api.call('reset', live).send(urgent);
-  const second = await createApiStand(() => ({ status: 200, body: {} }), BY_PATH);
-  second.api.recall('reset', kept);
-  expect([second.api.left('reset', true), second.api.left('reset', false)]).toEqual([5, 0]);
 });
 
 test('a wait for the budget that is short enough is sat out', async () => {

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import {
-  Cancelled,
   CommandFailed,
   Denied,
   NoCommonProtocol,
@@ -21,7 +20,7 @@ import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import type { Metrics } from '../../../src/adapters/metrics/port.ts';
 import { parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
-import type { ShellTarget } from '../../../src/adapters/ssh/port.ts';
+import type { ShellSession, ShellTarget } from '../../../src/adapters/ssh/port.ts';
 import { createSsh2Shell } from '../../../src/adapters/ssh/ssh2-shell.ts';
 import type { Ssh2ShellOptions } from '../../../src/adapters/ssh/ssh2-shell.ts';
 import { uploadOf } from '../../contracts/upload-of.ts';
@@ -214,41 +213,33 @@ describe('SFTP of another server than OpenSSH', () => {
 });
 
 describe('a rude machine', () => {
-  const execute = async (exec: OddServerOptions['exec'] & {}) => {
+  test.each<[string, OddServerOptions['exec'] & {}, object]>([
+    [
+      'ends a command without exit status',
+      (_command, channel) => channel.end(),
+      { code: 'unreachable' },
+    ],
+    [
+      'drops the connection during a command',
+      (_command, _channel, connection) => connection.end(),
+      { code: 'unreachable' },
+    ],
+    [
+      'says that a signal ended a command',
+      (_command, channel) => {
+        channel.exit('KILL', false, '');
+        channel.end();
+      },
+      {
+        exitCode: null,
+        signalName: 'SIGKILL',
+        message: expect.stringMatching(/SIGKILL/),
+        constructor: CommandFailed,
+      },
+    ],
+  ])('that %s is told so', async (_what, exec, why) => {
     const { session } = await connect({ exec });
-    return session.execute(['agent'], nothing, live);
-  };
-  test('that ends a command without exit status is Unreachable', async () => {
-    const running = execute((_command, channel) => channel.end());
-    await expect(running).rejects.toBeInstanceOf(Unreachable);
-  });
-  test('whose command dies of a signal is a RemoteFailure', async () => {
-    const running = execute((_command, channel) => {
-      channel.exit('KILL', false, '');
-      channel.end();
-    });
-    await expect(running).rejects.toBeInstanceOf(CommandFailed);
-    await expect(running).rejects.toThrow(/SIGKILL/);
-    await expect(running).rejects.toMatchObject({ exitCode: null, signalName: 'SIGKILL' });
-  });
-  test('whose command fails tells its exit code and both outputs', async () => {
-    const running = execute((_command, channel) => {
-      channel.write('half an answer');
-      channel.stderr.write('and why');
-      channel.exit(7);
-      channel.end();
-    });
-    const end = {
-      exitCode: 7,
-      stdout: Buffer.from('half an answer'),
-      stderr: Buffer.from('and why'),
-    };
-    await expect(running).rejects.toBeInstanceOf(CommandFailed);
-    await expect(running).rejects.toMatchObject(end);
-  });
-  test('that drops the connection during a command is Unreachable', async () => {
-    const running = execute((_command, _channel, connection) => connection.end());
-    await expect(running).rejects.toBeInstanceOf(Unreachable);
+    await expect(session.execute(['agent'], nothing, live)).rejects.toMatchObject(why);
   });
   test('whose exit comes with the channel loses nothing', async () => {
     const { session } = await connect({
@@ -290,31 +281,25 @@ describe('a rude machine', () => {
 });
 
 describe('a step that is given up closes the connection', () => {
-  const silent = { exec: () => undefined };
-  test('when it takes too long', async () => {
-    const server = await start(silent);
-    const session = await shellWith({ limits: { executeMs: 50 } }).connect(server.target, live);
-    await expect(session.execute(['x'], nothing, live)).rejects.toBeInstanceOf(TimedOut);
-    await expect.poll(() => server.connections()).toBe(0);
-  });
-  test('when it is cancelled', async () => {
-    const server = await start(silent);
-    const session = await shellWith().connect(server.target, live);
-    const controller = new AbortController();
-    const running = session.execute(['x'], nothing, controller.signal);
+  type GiveUp = (session: ShellSession, leaving: AbortController) => void;
+  test.each<[string, number, GiveUp, object]>([
+    ['when it takes too long', 50, () => undefined, { code: 'timed-out' }],
+    [
+      'when it is cancelled',
+      60_000,
+      (_session, leaving) => leaving.abort(new Error('shutting down')),
+      { code: 'cancelled', cause: { message: 'shutting down' } },
+    ],
+    ['when its session is closed', 60_000, (session) => session.close(), { code: 'cancelled' }],
+  ])('%s', async (_when, executeMs, giveUp, why) => {
+    const server = await start({ exec: () => undefined });
+    const session = await shellWith({ limits: { executeMs } }).connect(server.target, live);
+    const leaving = new AbortController();
+    const running = session.execute(['x'], nothing, leaving.signal);
+    const ended = expect(running).rejects.toMatchObject(why);
     await expect.poll(() => server.commands).toEqual(['x']);
-    controller.abort(new Error('shutting down'));
-    await expect(running).rejects.toBeInstanceOf(Cancelled);
-    await expect(running).rejects.toMatchObject({ cause: { message: 'shutting down' } });
-    await expect.poll(() => server.connections()).toBe(0);
-  });
-  test('and so does closing the session, which cancels what runs', async () => {
-    const server = await start(silent);
-    const session = await shellWith().connect(server.target, live);
-    const running = session.execute(['x'], nothing, live);
-    await expect.poll(() => server.commands).toEqual(['x']);
-    session.close();
-    await expect(running).rejects.toBeInstanceOf(Cancelled);
+    giveUp(session, leaving);
+    await ended;
     await expect.poll(() => server.connections()).toBe(0);
   });
 });

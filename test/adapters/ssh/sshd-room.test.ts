@@ -33,37 +33,29 @@ describe.each([
   ['over SFTP', {}],
   ['through cat', { sftp: 'absent' }],
 ] as const)('a machine without room, %s', (_name, how: Partial<SshdOptions>) => {
-  test('refuses: the old file stays, nothing else is left, and it is said what to do', async () => {
-    const disk = await smallDisk(4 * MB);
-    // Where nothing may be mounted the limit of the largest file stands in for the disk.
-    const sshd = await stand.sshd({ ...how, ...(disk === null && { fileBytesMax: 2 * MB }) });
-    const dir = disk ?? sshd.home;
-    const path = join(dir, 'agent');
-    await writeFile(path, 'old');
-    const session = await stand.connect(sshd);
-    const upload = session.upload(path, uploadOf(randomBytes(6 * MB)), live);
-    await expect(upload).rejects.toBeInstanceOf(UploadFailed);
-    if (disk !== null) {
-      await expect(upload).rejects.toThrow(
-        /has [34]\.\d MB free and 6\.0 MB are needed; make room there/,
-      );
-    }
-    expect(await namesIn(dir)).toEqual(['agent']);
-    expect(await readFile(path, 'utf8')).toBe('old');
-    await session.upload(path, uploadOf(randomBytes(MB)), live);
-    expect((await readFile(path)).length).toBe(MB);
-  });
-
-  test('refuses what is beyond a quota', async () => {
-    const sshd = await stand.sshd({ ...how, fileBytesMax: 2 * MB });
-    const path = join(sshd.home, 'agent');
-    const session = await stand.connect(sshd);
-    const upload = session.upload(path, uploadOf(randomBytes(6 * MB)), live);
-    await expect(upload).rejects.toBeInstanceOf(UploadFailed);
-    expect(await namesIn(sshd.home)).toEqual([]);
-    await session.upload(path, uploadOf(randomBytes(MB)), live);
-    expect((await readFile(path)).length).toBe(MB);
-  });
+  test.each(['a full disk', 'a quota'])(
+    '%s: the old file stays, nothing else is left',
+    async (why) => {
+      const disk = why === 'a quota' ? null : await smallDisk(4 * MB);
+      // Where nothing may be mounted the limit of the largest file stands in for the disk.
+      const sshd = await stand.sshd({ ...how, ...(disk === null && { fileBytesMax: 2 * MB }) });
+      const dir = disk ?? sshd.home;
+      const path = join(dir, 'agent');
+      await writeFile(path, 'old');
+      const session = await stand.connect(sshd);
+      const upload = session.upload(path, uploadOf(randomBytes(6 * MB)), live);
+      await expect(upload).rejects.toBeInstanceOf(UploadFailed);
+      if (disk !== null) {
+        await expect(upload).rejects.toThrow(
+          /has [34]\.\d MB free and 6\.0 MB are needed; make room there/,
+        );
+      }
+      expect(await namesIn(dir)).toEqual(['agent']);
+      expect(await readFile(path, 'utf8')).toBe('old');
+      await session.upload(path, uploadOf(randomBytes(MB)), live);
+      expect((await readFile(path)).length).toBe(MB);
+    },
+  );
 });
 
 describe('with sudo', () => {

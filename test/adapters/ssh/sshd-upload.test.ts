@@ -81,13 +81,6 @@ describe('an upload', () => {
     expect(await namesIn(path)).toEqual([]);
   });
 
-  test('over a slow line arrives', async () => {
-    const line = await stand.proxy(sshd, { upBytesPerSecond: 300_000, downBytesPerSecond: 20_000 });
-    const file = uploadOf(randomBytes(400_000));
-    await (await stand.connect(line)).upload(path, file, live);
-    expect((await readFile(path)).equals(file.content)).toBe(true);
-  });
-
   test('over a line that is too slow ends with its limit, and is resumed by the next', async () => {
     const line = await stand.proxy(sshd, { upBytesPerSecond: 400_000 });
     const file = uploadOf(randomBytes(4 * MB));
@@ -121,60 +114,41 @@ async function breakOff(file: ReturnType<typeof uploadOf>, afterBytes: number) {
 }
 
 describe('an upload that broke off', () => {
-  test('goes on where it ended', async () => {
+  test('goes on where it ended, again and again', async () => {
     const file = await programOf(12 * MB);
-    await breakOff(file, 8 * MB);
-    expect(await partsIn()).toHaveLength(1);
+    for (let round = 0; round < 3; round += 1) await breakOff(file, 4 * MB);
+    expect(await partsIn(), 'one part, however often').toHaveLength(1);
     const line = await stand.proxy(sshd, {});
     const session = await stand.connect(line);
     await session.upload(path, file, live);
     expect((await readFile(path)).equals(file.content)).toBe(true);
-    expect(resumes(stand.log)[0]).toBeGreaterThan(4 * MB);
+    const from = resumes(stand.log);
+    expect(from).toEqual(from.toSorted((a, b) => a - b));
+    expect([from.length, from[2]! > 4 * MB]).toEqual([3, true]);
     expect(line.upBytes(), 'only the rest was sent').toBeLessThan(8 * MB);
     expect(await namesIn(sshd.home)).toEqual(['agent']);
     await session.execute([path], nothing, live);
   });
 
-  test('goes on again and again', async () => {
-    const file = uploadOf(randomBytes(12 * MB));
-    for (let round = 0; round < 3; round += 1) await breakOff(file, 4 * MB);
-    expect(await partsIn(), 'one part, however often').toHaveLength(1);
-    await (await stand.connect(sshd)).upload(path, file, live);
-    expect((await readFile(path)).equals(file.content)).toBe(true);
-    expect(resumes(stand.log)).toHaveLength(3);
-    expect(resumes(stand.log)).toEqual(resumes(stand.log).toSorted((a, b) => a - b));
-  });
-
-  test('begins anew when its part was changed meanwhile', async () => {
-    const file = uploadOf(randomBytes(6 * MB));
-    await breakOff(file, 4 * MB);
+  const changePart = async () => {
     const part = join(sshd.home, (await partsIn())[0]!);
     const content = await readFile(part);
     content[1_000]! ^= 1;
     await writeFile(part, content);
+  };
+  const leaveTooLong = async ({ content, sha256 }: ReturnType<typeof uploadOf>) => {
+    const name = `.agent.part-${sha256.slice(0, 16)}-of somebody`;
+    await writeFile(join(sshd.home, name), Buffer.concat([content, Buffer.from('x')]));
+  };
+  test.each<[string, (file: ReturnType<typeof uploadOf>) => Promise<void>]>([
+    ['was changed meanwhile', (file) => breakOff(file, 4 * MB).then(changePart)],
+    ['is longer than it', leaveTooLong],
+    ['is of other content', () => breakOff(uploadOf(randomBytes(6 * MB)), 4 * MB)],
+  ])('begins anew, and clears away, where its part %s', async (_what, leave) => {
+    const file = uploadOf(randomBytes(6 * MB));
+    await leave(file);
     await (await stand.connect(sshd)).upload(path, file, live);
     expect((await readFile(path)).equals(file.content)).toBe(true);
-    expect(resumes(stand.log)).toEqual([]);
-    expect(await namesIn(sshd.home)).toEqual(['agent']);
-  });
-
-  test('begins anew when its part is longer than it', async () => {
-    const file = uploadOf(randomBytes(MB));
-    const name = `.agent.part-${file.sha256.slice(0, 16)}-of somebody`;
-    await writeFile(
-      join(sshd.home, name),
-      Buffer.concat([file.content, nothing, Buffer.from('x')]),
-    );
-    await (await stand.connect(sshd)).upload(path, file, live);
-    expect((await readFile(path)).equals(file.content)).toBe(true);
-    expect(resumes(stand.log)).toEqual([]);
-  });
-
-  test('is of no use to other content, and is removed', async () => {
-    await breakOff(uploadOf(randomBytes(6 * MB)), 4 * MB);
-    const other = uploadOf(randomBytes(6 * MB));
-    await (await stand.connect(sshd)).upload(path, other, live);
-    expect((await readFile(path)).equals(other.content)).toBe(true);
     expect(resumes(stand.log)).toEqual([]);
     expect(await namesIn(sshd.home)).toEqual(['agent']);
   });
@@ -230,14 +204,12 @@ describe('several uploads at once', () => {
     return results.map(({ status }) => status);
   };
 
-  test('of the same content do not mix', async () => {
-    const file = await programOf(4 * MB);
-    await outcomes(Array.from({ length: 5 }, () => file));
-    await (await stand.connect(sshd)).execute([path], nothing, live);
-  });
-
-  test('of different contents do not mix', async () => {
-    await outcomes(await Promise.all(Array.from({ length: 5 }, () => programOf(4 * MB))));
+  test.each(['the same content', 'different contents'])('of %s do not mix', async (which) => {
+    const same = await programOf(4 * MB);
+    const files = Array.from({ length: 5 }, () =>
+      which === 'the same content' ? same : programOf(4 * MB),
+    );
+    await outcomes(await Promise.all(files));
     await (await stand.connect(sshd)).execute([path], nothing, live);
   });
 

@@ -2,9 +2,10 @@ import { createServer } from 'node:http';
 import type { IncomingHttpHeaders, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createHttpSender } from '../../../src/adapters/webhooks/http-sender.ts';
+import type { HttpSenderOptions } from '../../../src/adapters/webhooks/http-sender.ts';
 import { DELIVERY_LIMIT_MS } from '../../../src/domain/events/retries.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
@@ -55,17 +56,23 @@ beforeEach(() => {
 const connections = (of: Server) =>
   new Promise<number>((resolve) => of.getConnections((_, count) => resolve(count)));
 const urlOf = (path: string) => `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`;
-const sender = (path = '/hook/?token=a%2Fb&to=1&to=2', secrets = [OLD], clock = systemClock) =>
-  createHttpSender({
-    ...{ url: urlOf(path), userAgent: 'shepherd/test', clock },
-    secrets: secrets.map((secret) => () => secret),
+/** Ends with the test. */
+function sender(change: Partial<HttpSenderOptions> = {}) {
+  const hook = createHttpSender({
+    url: urlOf('/hook/?token=a%2Fb&to=1&to=2'),
+    userAgent: 'shepherd/test',
+    clock: systemClock,
+    secrets: [() => OLD],
+    ...change,
   });
+  onTestFinished(hook.close);
+  return hook;
+}
 
 describe('a delivery over HTTP', () => {
   it('V57 is a CloudEvent that the library of Standard Webhooks verifies, by either secret', async () => {
-    const hook = sender('/hook/?token=a%2Fb&to=1&to=2', [FRESH, OLD]);
+    const hook = sender({ secrets: [FRESH, OLD].map((each) => () => each) });
     const found = await hook.send({ id: '7', body: BODY }, FOREVER);
-    hook.close();
     expect(found).toEqual({ status: 200, retryAfterMs: null });
     const [{ path, headers, body }] = got as [Got];
     expect([path, body]).toEqual(['/hook/?token=a%2Fb&to=1&to=2', BODY]);
@@ -80,14 +87,10 @@ describe('a delivery over HTTP', () => {
 
   it('V57 is signed by the secrets as they are then', async () => {
     let secret = OLD;
-    const hook = createHttpSender({
-      ...{ url: urlOf('/hook'), userAgent: 'shepherd/test', clock: systemClock },
-      secrets: [() => secret],
-    });
+    const hook = sender({ secrets: [() => secret] });
     await hook.send({ id: '7', body: BODY }, FOREVER);
     secret = FRESH;
     await hook.send({ id: '8', body: BODY }, FOREVER);
-    hook.close();
     const [first, second] = got as [Got, Got];
     const verify = (by: string, { body, headers }: Got) =>
       new Webhook(by).verify(body, headers as Record<string, string>);
@@ -111,7 +114,6 @@ describe('a delivery over HTTP', () => {
     expect(await hook.send({ id: '7', body: BODY }, FOREVER)).toEqual({
       ...{ status: 429, retryAfterMs: 3_600_000 },
     });
-    hook.close();
   });
 
   it.each<[string, (response: ServerResponse) => void]>([
@@ -133,7 +135,6 @@ describe('a delivery over HTTP', () => {
     await expect.poll(() => connections(server), PATIENCE).toBe(0);
     answer = { status: 204 };
     expect(await hook.send({ id: '7', body: BODY }, FOREVER)).toMatchObject({ status: 204 });
-    hook.close();
   });
 
   it('keeps its connection where the body is short', async () => {
@@ -145,7 +146,6 @@ describe('a delivery over HTTP', () => {
     };
     for (let each = 0; each < 3; each++) await hook.send({ id: '7', body: BODY }, FOREVER);
     expect(ports.size).toBe(1);
-    hook.close();
   });
 
   it('that was answered is answered, though it is not wanted any more before the body ends', async () => {
@@ -156,26 +156,21 @@ describe('a delivery over HTTP', () => {
       ...systemClock,
       setTimeout: (_: () => void, ms: number) => ms < DELIVERY_LIMIT_MS && stop.abort(),
     };
-    const hook = sender('/hook', [OLD], patient);
+    const hook = sender({ clock: patient });
     const sent = hook.send({ id: '7', body: BODY }, stop.signal);
     await expect(sent).resolves.toMatchObject({ status: 200 });
-    hook.close();
   });
 
   it('V58 is given up after 15 s, and where nobody answers; that is an answer, too', async () => {
     answer = { status: 200, hangs: true };
     // A clock on which 15 s are over at once.
     const quick = { ...systemClock, setTimeout: (fn: () => void) => systemClock.setTimeout(fn, 1) };
-    const hook = sender('/hook', [OLD], quick);
+    const hook = sender({ clock: quick });
     expect(await hook.send({ id: '7', body: BODY }, FOREVER)).toMatchObject({
       ...{ status: null, cause: expect.stringContaining('in time') },
     });
-    hook.close();
-    const nobody = createHttpSender({
-      ...{ url: 'http://127.0.0.1:1/', secrets: [() => OLD], userAgent: 'x', clock: systemClock },
-    });
+    const nobody = sender({ url: 'http://127.0.0.1:1/' });
     expect(await nobody.send({ id: '7', body: BODY }, FOREVER)).toMatchObject({ status: null });
-    nobody.close();
   });
 
   it('ends when it is not wanted any more', async () => {
@@ -186,6 +181,5 @@ describe('a delivery over HTTP', () => {
     await expect.poll(() => got.length).toBe(1);
     stop.abort(new Error('enough'));
     await expect(sent).rejects.toThrow();
-    hook.close();
   });
 });

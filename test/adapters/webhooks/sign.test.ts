@@ -1,4 +1,3 @@
-import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
 import { signedHeaders } from '../../../src/adapters/webhooks/sign.ts';
@@ -38,24 +37,6 @@ describe('V57 signatures', () => {
     for (const secret of [old!, fresh!]) {
       expect(new Webhook(secret).verify(now.body, headers)).toEqual({ test: 2432232314 });
     }
-    const stranger = new Webhook(`whsec_${Buffer.alloc(32, 'c').toString('base64')}`);
-    expect(() => stranger.verify(now.body, headers)).toThrow('No matching signature');
-    expect(() => new Webhook(old!).verify(`${now.body} `, headers)).toThrow(
-      'No matching signature',
-    );
-    expect(() =>
-      new Webhook(old!).verify(now.body, { ...headers, 'webhook-id': 'another' }),
-    ).toThrow('No matching signature');
-  });
-
-  it('by ed25519 are verified with the public key alone', () => {
-    const { privateKey, publicKey } = generateKeyPairSync('ed25519');
-    const seed = Buffer.from(privateKey.export({ format: 'jwk' }).d!, 'base64url');
-    const headers = signedHeaders(MESSAGE, [`whsk_${seed.toString('base64')}`]);
-    const signature = Buffer.from(headers['webhook-signature'].slice('v1a,'.length), 'base64');
-    const content = Buffer.from(`${MESSAGE.id}.${MESSAGE.timestamp}.${MESSAGE.body}`);
-    const shown = createPublicKey({ key: publicKey.export({ format: 'jwk' }), format: 'jwk' });
-    expect(verify(null, content, shown, signature)).toBe(true);
   });
 
   it('want a secret that is one', () => {

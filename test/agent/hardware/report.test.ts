@@ -22,6 +22,8 @@ describe('hardware report', () => {
       'sys/devices/system/memory/block_size_bytes': '8000000',
       'sys/devices/system/memory/memory0/state': 'online',
       'sys/devices/system/memory/memory1/state': 'online',
+      'sys/devices/system/memory/memory2/state': 'offline',
+      'sys/devices/system/memory/power/control': 'auto',
       'sys/class/dmi/id/sys_vendor': 'ACME',
       'sys/class/dmi/id/product_name': 'Anvil 3',
       'sys/class/dmi/id/product_serial': 'S1',
@@ -125,21 +127,6 @@ describe('hardware report', () => {
     expect(report?.networkInterface).toEqual([]);
   });
 
-  test('memory is the sum of the blocks that are online', async () => {
-    const memory = 'sys/devices/system/memory';
-    const root = plantTree({
-      [`${memory}/block_size_bytes`]: '8000000',
-      [`${memory}/memory0/state`]: 'online',
-      [`${memory}/memory1/state`]: 'online',
-      [`${memory}/memory2/state`]: 'offline',
-      [`${memory}/power/control`]: 'auto',
-      'proc/meminfo': 'MemTotal: 131072 kB',
-    });
-    const { report } = await collectHardwareReport(root);
-    expect(report?.memoryInstalledBytes).toBe(268_435_456n);
-    expect(report?.memoryUsableRatio).toBe(0.5);
-  });
-
   test('an empty tree gives a report that can be sent, without a ratio, with a warning', async () => {
     const { report, warning } = await collectHardwareReport(plantTree({}));
     expect(report).not.toHaveProperty('memoryUsableRatio');
@@ -154,11 +141,5 @@ describe('hardware report', () => {
     const { report, warning } = await collectHardwareReport(root);
     expect(report).toBeDefined();
     expect(warning).toContain('proc/cpuinfo: EISDIR');
-  });
-
-  test('this very machine', async () => {
-    const { report } = await collectHardwareReport('/');
-    expect(report?.memoryInstalledBytes).toBeGreaterThan(0n);
-    expect(report?.cpu?.length).toBeGreaterThan(0);
   });
 });

@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto';
+import { onTestFinished } from 'vitest';
+import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
+import type { TlsMaterial } from '../../../src/adapters/agents/tls-material.ts';
+import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
+import { generateRawKeyPair } from '../../../src/agent/keys.ts';
+import { machineId } from '../../../src/domain/ids.ts';
+import type { HeartbeatRequest } from '../../../src/wire/codec.ts';
+import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
+import type { MemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
+import { ED25519, openRawClient, selfSigned } from './raw-client.ts';
+import type { RawIdentity } from './raw-client.ts';
+import { openRawHttp2 } from './raw-http2.ts';
+import { createClients, startTestServer } from './test-server.ts';
+
+export type AgentStand = Awaited<ReturnType<typeof startAgentStand>>;
+export type StandAgent = ReturnType<AgentStand['agent']>;
+
+export interface StandOptions extends Partial<AgentServerOptions> {
+  readonly store?: MemHeartbeatStore;
+}
+
+/** A real server with agents that it knows, and with strangers. All of it ends with the test. */
+export async function startAgentStand(
+  { store = createMemHeartbeatStore(), ...options }: StandOptions = {},
+  { tls, inThread = false }: { tls?: TlsMaterial; inThread?: boolean } = {},
+) {
+  const { server, trust } = await startTestServer({ store, ...options }, tls, inThread);
+  onTestFinished(() => server.close(200));
+  const { address } = server;
+  const [host = '', port = ''] = address.split(':');
+  const clients = createClients(address, trust);
+  onTestFinished(clients.close);
+  return {
+    server,
+    store,
+    trust,
+    address,
+    host,
+    port: Number(port),
+    clients,
+    /** One that the database knows. */
+    agent() {
+      const [key, machine] = [generateRawKeyPair(), machineId(randomUUID())];
+      return {
+        key,
+        machine,
+        stored: store.start(machine, key.publicKey),
+        beat: async (request: Partial<HeartbeatRequest> = {}) => {
+          const client = await clients.of(key);
+          return client.heartbeat({ machineId: machine, ...request }, AbortSignal.timeout(240_000));
+        },
+        identity: async (): Promise<RawIdentity> => {
+          const { key: privateKey, certificate } = await createClientIdentity(key);
+          return { key: privateKey, cert: certificate };
+        },
+      };
+    },
+    /** A client that may do everything wrong. */
+    session(identity: RawIdentity | null) {
+      const session = openRawClient({ address, trust, identity });
+      onTestFinished(() => session.destroy());
+      return session;
+    },
+    /** A stranger, or whoever is given, that keeps no rule of HTTP/2. */
+    async rawHttp2(identity?: RawIdentity, how: { allowHalfOpen?: boolean } = {}) {
+      const own = identity ?? (await selfSigned(ED25519));
+      const peer = await openRawHttp2(address, trust, own, how);
+      onTestFinished(() => void peer.socket.destroy());
+      return peer;
+    },
+  };
+}
