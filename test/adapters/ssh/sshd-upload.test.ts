@@ -206,10 +206,8 @@ describe('several uploads at once', () => {
 
   test.each(['the same content', 'different contents'])('of %s do not mix', async (which) => {
     const same = await programOf(4 * MB);
-    const files = Array.from({ length: 5 }, () =>
-      which === 'the same content' ? same : programOf(4 * MB),
-    );
-    await outcomes(await Promise.all(files));
+    const file = async () => (which === 'the same content' ? same : programOf(4 * MB));
+    await outcomes(await Promise.all(Array.from({ length: 5 }, file)));
     await (await stand.connect(sshd)).execute([path], nothing, live);
   });
 
