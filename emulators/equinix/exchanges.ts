@@ -22,6 +22,6 @@ export interface Exchange {
 
 /**
  * Where every emulator of this process publishes its exchanges, for a judge to look at: Node's
- * diagnostics channel `shepherd:fakequinix:exchange`. Costs nothing while nobody listens.
+ * diagnostics channel `shepherd:equinix:exchange`. Costs nothing while nobody listens.
  */
-export const exchanges = channel('shepherd:fakequinix:exchange');
+export const exchanges = channel('shepherd:equinix:exchange');

@@ -37,7 +37,7 @@ export interface SimWorld {
 
 /** A world on an emulator of Equinix Metal. */
 export interface EquinixWorld extends SimWorld {
-  readonly fakequinix: EquinixEmulator;
+  readonly emulator: EquinixEmulator;
 }
 
 export interface SimWorldOptions {
@@ -59,7 +59,7 @@ export interface SimWorldOptions {
 /** As {@link openWorldOn}, on Equinix Metal. */
 export async function openSimWorld(options: SimWorldOptions): Promise<EquinixWorld> {
   const world = await openWorldOn(equinixKind, options);
-  return { ...world, fakequinix: world.provider.fakequinix };
+  return { ...world, emulator: world.provider.emulator };
 }
 
 /**

@@ -16,7 +16,7 @@ test('A: a program written with Libcloud sees, makes and ends devices on demand'
   onTestFinished(() => fake.close());
   const { hostname, port } = new URL(fake.url);
   const printed = await runProgram(PYTHON, [PROGRAM, hostname, port, fake.projectId, KEY], {
-    FAKEQUINIX_TOKEN: fake.tokens.user,
+    EQUINIX_TOKEN: fake.tokens.user,
   });
   const seen = JSON.parse(printed) as Record<string, unknown>;
   expect(seen).toMatchObject({

@@ -39,7 +39,7 @@ afterEach(async () => {
 test('A: a program written with packngo sees, makes and ends devices on reservations', async () => {
   fake = await startService({ basePath: '/', reservations: 13 });
   const printed = await runProgram(join(BUILT, 'fleet'), [`${fake.url}/`, fake.projectId], {
-    FAKEQUINIX_TOKEN: fake.tokens.user,
+    EQUINIX_TOKEN: fake.tokens.user,
   });
   expect(JSON.parse(printed)).toEqual({
     reservations: 13,

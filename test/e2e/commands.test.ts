@@ -10,16 +10,16 @@ import { WAIT } from './simulated-fleet.ts';
 const dir = mkdtempSync(join(tmpdir(), 'shepherd-commands-'));
 /** Temporary files of the processes started here, so that what they leave can be seen. */
 const scratch = join(dir, 'tmp');
-let fakequinix: Awaited<ReturnType<typeof startEquinixEmulator>>;
+let emulator: Awaited<ReturnType<typeof startEquinixEmulator>>;
 beforeAll(async () => {
-  fakequinix = await startEquinixEmulator({
+  emulator = await startEquinixEmulator({
     listen: { host: '127.0.0.1', port: 0 },
     profile: 'fast',
     reservations: 1,
   });
 });
 afterAll(async () => {
-  await fakequinix.close();
+  await emulator.close();
   rmSync(dir, { recursive: true, force: true });
 });
 
@@ -30,10 +30,10 @@ const configWith = (changes: object) => {
     providers: {
       metal: {
         driver: 'equinix',
-        baseUrl: fakequinix.url,
+        baseUrl: emulator.url,
         token: '${METAL_TOKEN}',
         username: 'test',
-        projectId: fakequinix.projectId,
+        projectId: emulator.projectId,
         instanceSetId: 'tests-shell-000000000000001',
         devicePrefix: 'shepherd-commands-',
         sshKeyLabel: 'shepherd-commands',
@@ -47,7 +47,7 @@ const configWith = (changes: object) => {
   writeFileSync(path, JSON.stringify(config));
   return path;
 };
-const run = (changes: object, token = fakequinix.tokens.project) =>
+const run = (changes: object, token = emulator.tokens.project) =>
   shepherd(['run', '--config', configWith(changes)], { METAL_TOKEN: token }).ended;
 
 /** The one message, without the log lines before it. */
@@ -85,7 +85,7 @@ describe('a mistake ends in one clear message and a non-zero exit', () => {
 
 test('--check-config says that a good file is good, and starts nothing', async () => {
   const { ended } = shepherd(['run', '--config', configWith({}), '--check-config'], {
-    METAL_TOKEN: fakequinix.tokens.project,
+    METAL_TOKEN: emulator.tokens.project,
   });
   expect(await ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/is good\n$/) });
 });
@@ -112,7 +112,7 @@ describe('C6: what cannot work is told before anything is started', () => {
 
   test('all of it, by --check-config and by run in the same words', async () => {
     const before = made();
-    const env = { METAL_TOKEN: fakequinix.tokens.project };
+    const env = { METAL_TOKEN: emulator.tokens.project };
     const file = configWith(bad);
     const check = await shepherd(['run', '--config', file, '--check-config'], env).ended;
     expect(check).toMatchObject({ code: 2, stdout: '' });

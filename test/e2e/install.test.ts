@@ -88,8 +88,8 @@ async function staysAlone(fleet: CommandedFleet, slot: string, bystander: string
   await becomesTrue(() => healthy(daemon) === 1, 'it runs again');
   expect(daemon.board.recoveries(), 'and no other one').toBe(1);
   expect(shownAs(fleet, slot)).toBe('HandedOver installed');
-  expect(world.fakequinix.devices()).toHaveLength(2);
-  expect(world.fakequinix.violations()).toEqual([]);
+  expect(world.emulator.devices()).toHaveLength(2);
+  expect(world.emulator.violations()).toEqual([]);
 }
 
 async function tellsIt(fleet: CommandedFleet, slot: string): Promise<void> {

@@ -35,7 +35,7 @@ export const withCommandedFleet = (
   withFleet({ machines, embedded: true, ...hardware }, async (fleet) => {
     const dir = mkdtempSync(join(tmpdir(), 'shepherd-commands-'));
     const file = join(dir, 'shepherd.yaml');
-    const token = fleet.world.fakequinix.tokens.project;
+    const token = fleet.world.emulator.tokens.project;
     process.env[TOKEN] = token;
     try {
       writeFileSync(file, JSON.stringify(configFor(fleet, dir)));
@@ -70,10 +70,10 @@ const configFor = ({ world }: SimulatedFleet, dir: string) => ({
   providers: {
     equinix: {
       driver: 'equinix',
-      baseUrl: world.fakequinix.url,
+      baseUrl: world.emulator.url,
       token: `\${${TOKEN}}`,
       username: 'simulation',
-      projectId: world.fakequinix.projectId,
+      projectId: world.emulator.projectId,
       devicePrefix: 'shepherd-sim-',
       sshKeyLabel: 'shepherd-sim',
       instanceSetId: 'simul-fleet-000000000000001',

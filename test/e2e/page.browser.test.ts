@@ -61,7 +61,7 @@ test('the page shows a machine of a real fleet go from Reserved to Running, and 
       await reserved.first().waitFor();
       const slot = await reserved.first().getAttribute('data-slot');
       expect(daemon.board.entries.get(slot as never)?.state).toBe('Reserved');
-      for (const { id } of world.fakequinix.faults()) world.fakequinix.removeFault(id);
+      for (const { id } of world.emulator.faults()) world.emulator.removeFault(id);
       const badge = page.locator(`[data-slot="${slot}"] .state`);
       await badge.filter({ hasText: 'Running' }).waitFor(WAIT);
       await page.locator('.fleet-line').filter({ hasText: '2 healthy of 2' }).waitFor(WAIT);

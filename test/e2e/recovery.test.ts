@@ -13,7 +13,7 @@ const signal = () => AbortSignal.timeout(240_000);
 
 test('a simulated fleet comes up, and what falls silent comes back by the mildest means', async () => {
   await withFleet({ machines: MACHINES }, async ({ world, daemon }) => {
-    const { fakequinix, hosts } = world;
+    const { emulator, hosts } = world;
     await becomesTrue(() => healthy(daemon) === MACHINES, 'all machines run');
     const before = await daemon.bmdb.scan(signal());
     const victims = hosts.list().slice(0, 2);
@@ -49,8 +49,8 @@ test('a simulated fleet comes up, and what falls silent comes back by the mildes
     expect(first?.reason, 'the mildest means came first').toBe('restartingAgent');
     const untouched = hosts.list().find((host) => host.deviceId === bystander.deviceId)!;
     expect(untouched.bootId, 'a healthy machine was left alone').toBe(bystander.bootId);
-    expect(fakequinix.devices()).toHaveLength(MACHINES);
-    expect(fakequinix.violations()).toEqual([]);
+    expect(emulator.devices()).toHaveLength(MACHINES);
+    expect(emulator.violations()).toEqual([]);
   });
 }, 1_800_000);
 

@@ -56,14 +56,14 @@ function secretsOfMachines(dir: string, hosts: Pick<SimulatedHosts, 'list'>): Se
 
 /** What the daemon of the fleet was configured with, made for itself, and gave to its machines. */
 function secretsOf({ world }: SimulatedFleet): Secrets {
-  const { dir, hosts, fakequinix } = world;
+  const { dir, hosts, emulator } = world;
   const text = (file: string) => Buffer.from(readFileSync(file, 'utf8').trim());
   const only = (pattern: string) => globSync(pattern, { cwd: dir }).map((file) => join(dir, file));
   const [certificate] = only('certificates/*').filter((file) =>
     readFileSync(file, 'utf8').includes('PRIVATE KEY'),
   );
   return {
-    'API token': Buffer.from(fakequinix.tokens.project),
+    'API token': Buffer.from(emulator.tokens.project),
     'SSH key': bodyOfKey(join(dir, 'ssh-key')),
     'key of the agent server': bodyOfKey(certificate!),
     'password of the database': text(join(dir, 'postgres/password')),

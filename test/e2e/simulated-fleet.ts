@@ -34,7 +34,7 @@ export async function withFleet(
 ): Promise<void> {
   const open = async (hardware: Hardware) => {
     const world = await openSimWorld({ ...hardware, log: silentLog });
-    for (const fault of faults) world.fakequinix.addFault(fault);
+    for (const fault of faults) world.emulator.addFault(fault);
     return world;
   };
   await withFleetIn(open, options, use);

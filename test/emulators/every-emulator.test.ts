@@ -40,7 +40,7 @@ interface Options {
 }
 
 const EMULATORS: Readonly<Record<string, (options: Options) => Promise<Emulator>>> = {
-  fakequinix: async (options) => {
+  equinix: async (options) => {
     const fake = await startQuinix(options);
     const call = quinixOf(fake);
     const path = `/projects/${fake.projectId}/devices`;
@@ -63,7 +63,7 @@ const EMULATORS: Readonly<Record<string, (options: Options) => Promise<Emulator>
       isChanged: () => fake.servers().length > 0,
     };
   },
-  fakefish: async (options) => {
+  redfish: async (options) => {
     const { fake, ask, path } = await startBmcs(options);
     const [bmc] = fake.bmcs();
     return {
@@ -75,7 +75,7 @@ const EMULATORS: Readonly<Record<string, (options: Options) => Promise<Emulator>
       isChanged: async () => (await ask('GET', path)).body['AssetTag'] === 'rack-7',
     };
   },
-  fakerobot: async (options) => {
+  'hetzner-robot': async (options) => {
     const robot = await startRobot(options);
     const { fake, ask } = robot;
     return {
@@ -86,7 +86,7 @@ const EMULATORS: Readonly<Record<string, (options: Options) => Promise<Emulator>
       isChanged: async () => (await nameOf(robot)) === 'shep-a',
     };
   },
-  fakengine: async (options) => {
+  anexia: async (options) => {
     const fake = await startAnexiaEmulator({ listen: { host: '127.0.0.1', port: 0 }, ...options });
     onTestFinished(() => fake.close());
     const headers = { authorization: `Token ${fake.token}`, 'content-type': 'application/json' };

@@ -89,16 +89,16 @@ describe('B1: simulated machines', () => {
   test('B1: a key that a device lists opens a machine of a fleet only if it is the daemon’s', async () => {
     const world = await openSimWorld({ machines: 1, light: true, dataDir: dir, log: silentLog });
     try {
-      const { fakequinix } = world;
-      const call = clientOf(fakequinix, fakequinix.tokens.project);
+      const { emulator } = world;
+      const call = clientOf(emulator, emulator.tokens.project);
       const own = await loadSshKey(join(dir, 'ssh-key'));
       const strangers = parseSshKey(rawKey(), 'stranger');
-      const keys = `/projects/${fakequinix.projectId}/ssh-keys`;
+      const keys = `/projects/${emulator.projectId}/ssh-keys`;
       for (const [label, { publicLine }] of [['ours', own] as const, ['his', strangers] as const]) {
         const { status } = await call('POST', keys, { label, key: publicLine });
         expect(status).toBe(201);
       }
-      await createDevice(fakequinix);
+      await createDevice(emulator);
       const upAndReady = () => {
         const [host] = world.hosts.list();
         expect(host?.up).toBe(true);

@@ -53,7 +53,7 @@ test('V65 a restored dump, fifty creations old: no device is created, deleted or
     return daemon;
   };
   const devices = () =>
-    world.fakequinix
+    world.emulator
       .devices()
       .map(({ id }) => id)
       .toSorted();
@@ -77,7 +77,7 @@ test('V65 a restored dump, fifty creations old: no device is created, deleted or
     await becomesTrue(() => healthy(second) === ALL, 'sixty run');
     await second.stop();
     const seen = { devices: devices(), boots: boots() };
-    const seq = world.fakequinix.requests().at(-1)!.seq;
+    const seq = world.emulator.requests().at(-1)!.seq;
 
     const owner = inDatabase(server.ownerUrl, 'restored');
     const client = new pg.Client({ connectionString: server.ownerUrl });
@@ -107,11 +107,11 @@ test('V65 a restored dump, fifty creations old: no device is created, deleted or
     const rounds = () => third.parts.loops.all().find(({ name }) => name === 'provisioner equinix');
     await becomesTrue(() => (rounds()?.lastSuccessAtMs ?? 0) > sinceMs + 3_000, 'rounds go on');
     expect({ devices: devices(), boots: boots() }).toEqual(seen);
-    const reservations = world.fakequinix.devices().map((each) => each.reservationId);
+    const reservations = world.emulator.devices().map((each) => each.reservationId);
     expect(new Set(reservations).size, 'none has two devices').toBe(ALL);
     expect(conflicts()).toBe(ALL - OLD);
-    expect(world.fakequinix.violations()).toEqual([]);
-    const changes = world.fakequinix.requests(seq).filter(({ method }) => method !== 'GET');
+    expect(world.emulator.violations()).toEqual([]);
+    const changes = world.emulator.requests(seq).filter(({ method }) => method !== 'GET');
     expect(changes, 'nothing was even asked of the provider').toEqual([]);
     await third.stop();
   } finally {

@@ -87,13 +87,13 @@ export const mutations = mutationsOf({
     'engine-fields-untold': '[-...fields.map(([field, told]) => `${field}: ${textOf(told)}`),-]',
   },
   'emulators/anexia/object-routes.ts test/emulators/anexia': {
-    'fakengine-bare-filters-taken': '[-!isBare &&-]',
-    'fakengine-destroys-what-is-used': 'knobs.blockedStatus > [-0-]{+999+} && isReferred',
-    'fakengine-state-need-not-be-0': "[-state !== '0'-]{+false+}",
+    'anexia-bare-filters-taken': '[-!isBare &&-]',
+    'anexia-destroys-what-is-used': 'knobs.blockedStatus > [-0-]{+999+} && isReferred',
+    'anexia-state-need-not-be-0': "[-state !== '0'-]{+false+}",
   },
   'emulators/anexia/resource-routes.ts test/emulators/anexia': {
-    'fakengine-tags-side-by-side': 'if (tagging > [-0-]{+9+}) {',
-    'fakengine-null-as-tag-body': "if (body [-!== ''-]{+=== undefined+}) throw",
-    'fakengine-unknown-tag-is-empty': '[-tag !== undefined && found.length === 0-]{+false+}',
+    'anexia-tags-side-by-side': 'if (tagging > [-0-]{+9+}) {',
+    'anexia-null-as-tag-body': "if (body [-!== ''-]{+=== undefined+}) throw",
+    'anexia-unknown-tag-is-empty': '[-tag !== undefined && found.length === 0-]{+false+}',
   },
 });

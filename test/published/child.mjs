@@ -3,7 +3,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync } from 'node:fs';
 
 const asLists = (_name, value) => (value instanceof Set ? [...value] : value);
-subscribe('shepherd:fakequinix:exchange', (exchange) =>
+subscribe('shepherd:equinix:exchange', (exchange) =>
   appendFileSync(process.env.PUBLISHED_EXCHANGES, `${JSON.stringify(exchange, asLists)}\n`, {
     mode: 0o600,
   }),

@@ -10,7 +10,7 @@ const PROGRAM = `
   const rest = { userAgent: '', isInjected: false, forcedStates: new Set(['odd']) };
   for (const state of ['odd', 'even']) {
     const reply = JSON.stringify({ state });
-    channel('shepherd:fakequinix:exchange').publish({ ...said, ...rest, reply });
+    channel('shepherd:equinix:exchange').publish({ ...said, ...rest, reply });
   }`;
 
 test('A: what an emulator in a child process says is judged', () => {

@@ -11,7 +11,7 @@ import { textOfTally } from './tally.ts';
  * started with `judgedChild`, is judged by the published description of its API, and the test in which
  * one violates it fails.
  */
-const CHANNEL = 'shepherd:fakequinix:exchange';
+const CHANNEL = 'shepherd:equinix:exchange';
 
 /** Loaded when the first exchange comes: most files have none. */
 let loading: Promise<typeof Court> | undefined;

@@ -15,47 +15,47 @@ import {
 
 /** Devices on reservations of an emulator of the API of Equinix Metal. */
 export interface EquinixProvider extends SimProvider {
-  readonly fakequinix: EquinixEmulator;
+  readonly emulator: EquinixEmulator;
 }
 
 export const equinixKind: SimKind<EquinixProvider> = {
   onePort: false,
   isKept: true,
   async start({ dir, machines, perLocation, hosts, log }: SimProviderOptions) {
-    const fakequinix = await startEquinixEmulator({
+    const emulator = await startEquinixEmulator({
       listen: LOOPBACK,
       profile: 'fast',
       reservations: machines ?? MACHINES,
       ...(perLocation !== undefined && { world: racks(machines ?? MACHINES, perLocation) }),
-      stateFile: join(dir, 'fakequinix.json'),
+      stateFile: join(dir, 'equinix.json'),
       hooks: hosts,
-      log: log.child({ component: 'fakequinix' }),
+      log: log.child({ component: 'equinix' }),
     });
-    const held = fakequinix.reservations().length;
+    const held = emulator.reservations().length;
     if (machines !== undefined && held !== machines) {
-      await fakequinix.close();
+      await emulator.close();
       throw holdsOthers(dir, held, machines);
     }
-    return equinixProvider(fakequinix, hosts);
+    return equinixProvider(emulator, hosts);
   },
 };
 
 export const equinixProvider = (
-  fakequinix: EquinixEmulator,
+  emulator: EquinixEmulator,
   hosts: Pick<SimulatedHosts, 'list'>,
 ): EquinixProvider => ({
-  fakequinix,
+  emulator,
   name: 'equinix',
   get machines() {
-    return fakequinix.reservations().length;
+    return emulator.reservations().length;
   },
-  secrets: { TOKEN: fakequinix.tokens.project },
+  secrets: { TOKEN: emulator.tokens.project },
   section: (refer) => ({
     driver: 'equinix',
-    baseUrl: fakequinix.url,
+    baseUrl: emulator.url,
     token: refer('TOKEN'),
     username: 'simulation',
-    projectId: fakequinix.projectId,
+    projectId: emulator.projectId,
     devicePrefix: 'shepherd-sim-',
     sshKeyLabel: 'shepherd-sim',
     instanceSetId: SIM_SET,
@@ -69,7 +69,7 @@ export const equinixProvider = (
     settle: '2s',
   }),
   devices: () =>
-    fakequinix
+    emulator
       .devices()
       .map(({ id, tags }) => ({
         id,
@@ -78,10 +78,10 @@ export const equinixProvider = (
   // A device is its own claim.
   claims: () => [],
   installs: () => hosts.list().map(({ seen }) => 1 + seen.installs),
-  requests: () => fakequinix.requests(),
+  requests: () => emulator.requests(),
   slotOf: (deviceId) =>
-    fakequinix.devices().find(({ id }) => id === deviceId)?.reservationId ?? deviceId,
-  close: () => fakequinix.close(),
+    emulator.devices().find(({ id }) => id === deviceId)?.reservationId ?? deviceId,
+  close: () => emulator.close(),
 });
 
 /** A world whose reservations stand in locations `rack1`, `rack2` … */

@@ -26,17 +26,14 @@ export interface Truth {
 const ACTION_ROUTE = '/devices/{id}/actions';
 const NONE: HostTally = { boots: 0, installs: 0, programs: 0, stops: 0 };
 
-export function watchWorld({
-  fakequinix,
-  hosts,
-}: Pick<EquinixWorld, 'fakequinix' | 'hosts'>): Truth {
+export function watchWorld({ emulator, hosts }: Pick<EquinixWorld, 'emulator' | 'hosts'>): Truth {
   let firstSeq = 0;
   let before = new Map<string, HostTally>();
   const tallies = () => new Map(hosts.list().map((host) => [host.deviceId, host.seen]));
 
   /** A tally of one for each action, with its device. */
   const actions = () =>
-    fakequinix
+    emulator
       .requests(firstSeq)
       .filter(({ method, route }) => method === 'POST' && route === ACTION_ROUTE)
       .filter(({ executed, status }) => executed && status !== null && status < 300)
@@ -46,9 +43,9 @@ export function watchWorld({
       }));
 
   return {
-    violations: fakequinix.violations,
+    violations: emulator.violations,
     begin() {
-      firstSeq = fakequinix.requests().at(-1)?.seq ?? 0;
+      firstSeq = emulator.requests().at(-1)?.seq ?? 0;
       before = tallies();
     },
     deeds() {

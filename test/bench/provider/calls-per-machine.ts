@@ -26,7 +26,7 @@ export async function measureCallsPerMachine(machines: number) {
         if (performance.now() > endsAt) throw new Error('the machines do not come up');
         await setTimeout(50);
       }
-      return countCalls(world.fakequinix.requests(), machines);
+      return countCalls(world.emulator.requests(), machines);
     } finally {
       await daemon.stop();
     }
@@ -35,7 +35,7 @@ export async function measureCallsPerMachine(machines: number) {
   }
 }
 
-type Requests = Awaited<ReturnType<typeof openSimWorld>>['fakequinix'];
+type Requests = Awaited<ReturnType<typeof openSimWorld>>['emulator'];
 
 function countCalls(requests: ReturnType<Requests['requests']>, machines: number) {
   let listings = 0;

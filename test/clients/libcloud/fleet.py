@@ -20,7 +20,7 @@ class Connection(Driver.connectionCls):
 
 
 Driver.connectionCls = Connection
-driver = Driver(os.environ["FAKEQUINIX_TOKEN"], project=project)
+driver = Driver(os.environ["EQUINIX_TOKEN"], project=project)
 
 
 def until(node_id, *states):

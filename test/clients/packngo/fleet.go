@@ -33,7 +33,7 @@ func until(c *packngo.Client, id string, state string) *packngo.Device {
 
 func main() {
 	url, project := os.Args[1], os.Args[2]
-	c, err := packngo.NewClientWithBaseURL("shepherd", os.Getenv("FAKEQUINIX_TOKEN"), nil, url)
+	c, err := packngo.NewClientWithBaseURL("shepherd", os.Getenv("EQUINIX_TOKEN"), nil, url)
 	must(err)
 	seen := map[string]interface{}{}
 

@@ -16,15 +16,15 @@ export const ACTIVE_MS = 245_000;
 export async function start(
   options: Partial<EquinixEmulatorOptions> = {},
 ): Promise<EquinixEmulator> {
-  const fakequinix = await startEquinixEmulator({
+  const emulator = await startEquinixEmulator({
     listen: { host: '127.0.0.1', port: 0 },
     profile: 'real',
     clock: createManualClock(START_MS),
     reservations: 6,
     ...options,
   });
-  onTestFinished(() => fakequinix.close());
-  return fakequinix;
+  onTestFinished(() => emulator.close());
+  return emulator;
 }
 
 /** Machines that exist in what is told of them alone. */
@@ -61,10 +61,10 @@ export type Client = (
 
 /** Calls below the base URL; with a null token none is sent. */
 export const clientOf =
-  (fakequinix: EquinixEmulator, token: string | null = fakequinix.tokens.user): Client =>
+  (emulator: EquinixEmulator, token: string | null = emulator.tokens.user): Client =>
   (method, path, body, init) =>
     send(
-      `${fakequinix.url}${path}`,
+      `${emulator.url}${path}`,
       method,
       { ...(token === null ? {} : { 'x-auth-token': token }) },
       body,
@@ -73,12 +73,12 @@ export const clientOf =
 
 /** Calls below the admin URL. */
 export const adminOf =
-  (fakequinix: EquinixEmulator): Client =>
+  (emulator: EquinixEmulator): Client =>
   (method, path, body, init) =>
     send(
-      `${fakequinix.adminUrl}${path}`,
+      `${emulator.adminUrl}${path}`,
       method,
-      { 'x-fake-admin': fakequinix.adminToken },
+      { 'x-fake-admin': emulator.adminToken },
       body,
       init,
     );
@@ -109,20 +109,20 @@ export function text(value: unknown): string {
 }
 
 /** A create body on the n-th reservation. */
-export const createOn = (fakequinix: EquinixEmulator, index = 0, more: object = {}) => ({
+export const createOn = (emulator: EquinixEmulator, index = 0, more: object = {}) => ({
   hostname: `machine-${index}`,
   plan: 'm3.large.x86',
   operating_system: 'ubuntu_22_04',
-  hardware_reservation_id: fakequinix.reservations()[index]!.id,
+  hardware_reservation_id: emulator.reservations()[index]!.id,
   ...more,
 });
 
 /** Creates a device on the n-th reservation and answers its id. */
-export async function createDevice(fakequinix: EquinixEmulator, index = 0, more: object = {}) {
-  const reply = await clientOf(fakequinix)(
+export async function createDevice(emulator: EquinixEmulator, index = 0, more: object = {}) {
+  const reply = await clientOf(emulator)(
     'POST',
-    `/projects/${fakequinix.projectId}/devices`,
-    createOn(fakequinix, index, more),
+    `/projects/${emulator.projectId}/devices`,
+    createOn(emulator, index, more),
   );
   if (reply.status !== 201) throw new Error(`create answered ${reply.status}`);
   return text(reply.body['id']);

@@ -182,7 +182,7 @@ test('asks for a slow machine once, and the device is not active before it has i
 });
 
 test('brings machines back after a restart as the state says they are', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'fakequinix-'));
+  const directory = await mkdtemp(join(tmpdir(), 'equinix-'));
   onTestFinished(() => rm(directory, { recursive: true }));
   const stateFile = join(directory, 'state.json');
   const told: string[] = [];

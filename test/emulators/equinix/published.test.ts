@@ -6,7 +6,7 @@ import { emptyTally, judge, type Tally } from '../../published/equinix/judge.ts'
 import { resources } from '../../published/equinix/resources.ts';
 import { clientOf, createOn, KEY, OTHER_KEY, start, text } from './harness.ts';
 
-const CHANNEL = 'shepherd:fakequinix:exchange';
+const CHANNEL = 'shepherd:equinix:exchange';
 let tally: Tally;
 let problems: string[];
 const listen = (message: unknown) => void problems.push(...judge(message as Exchange, tally));

@@ -14,7 +14,7 @@ import { ACTIVE_MS, clientOf, createDevice, KEY, start } from './harness.ts';
 
 let stateFile: string;
 beforeEach(async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'fakequinix-'));
+  const directory = await mkdtemp(join(tmpdir(), 'equinix-'));
   stateFile = join(directory, 'state.json');
   // A write of the state may still be under way.
   return () => rm(directory, { recursive: true, maxRetries: 20, retryDelay: 50 });

@@ -13,12 +13,12 @@ type World = Parameters<typeof writeSimConfig>[0];
 test('what the simulation writes for commands is the configuration of its daemon', () => {
   const dir = mkdtempSync(join(tmpdir(), 'shepherd-sim-config-'));
   try {
-    const fakequinix = {
+    const emulator = {
       url: 'http://127.0.0.1:1',
       projectId: '00000000-0000-4000-8000-000000000001',
       tokens: { project: 'hush' },
     };
-    const provider = equinixProvider(fakequinix as unknown as EquinixEmulator, { list: () => [] });
+    const provider = equinixProvider(emulator as unknown as EquinixEmulator, { list: () => [] });
     const world: World = { dir, machines: 3, provider };
     const overrides = { console: { listen: '127.0.0.1:0' } };
     const file = writeSimConfig(world, overrides);

@@ -13,14 +13,14 @@ const ONE_OF_OURS = {
   devices: [{ hostname: NAME, tags: OURS, reservation: SLOT }],
 };
 /** Deprovisioning never ends. */
-const SLOW = { fakequinix: { timings: { deprovisioningMs: 600_000 } } };
+const SLOW = { emulator: { timings: { deprovisioningMs: 600_000 } } };
 
 let stand: Stand;
 const giveBack = (id: string) => stand.provider.deprovisionMachine(id, live);
 
 test('a device is renamed and deleted, and its reservation free again after the cleaning', async () => {
   stand = await startStand(ONE_OF_OURS, {
-    fakequinix: { timings: { deprovisioningMs: 50_000, cleaningMs: 50_000 } },
+    emulator: { timings: { deprovisioningMs: 50_000, cleaningMs: 50_000 } },
   });
   const id = stand.deviceId(NAME);
   await giveBack(id);
@@ -107,7 +107,7 @@ test('a device that is hidden, as the withdrawn are, and shown nowhere has been 
 test('vector 36: it is refused while the device is provisioned, which passes', async () => {
   stand = await startStand(
     { reservations: [{ id: SLOT }] },
-    { fakequinix: { timings: { queuedMs: 5, provisioningMs: 600_000, cleaningMs: 20 } } },
+    { emulator: { timings: { queuedMs: 5, provisioningMs: 600_000, cleaningMs: 20 } } },
   );
   await stand.provider.prepare(live);
   const [unused] = (await stand.provider.listMachines(live)).machines;
@@ -175,7 +175,7 @@ test('a reservation with somebody else’s device, of another project or unknown
 
 test('a reservation that still shows the device that left it is not free yet', async () => {
   stand = await startStand(ONE_OF_OURS, {
-    fakequinix: { timings: { deprovisioningMs: 20, cleaningMs: 600_000 } },
+    emulator: { timings: { deprovisioningMs: 20, cleaningMs: 600_000 } },
   });
   const id = stand.deviceId(NAME);
   await giveBack(id);

@@ -23,12 +23,12 @@ export async function startStand(
   world: unknown,
   {
     config = {},
-    fakequinix = {},
-  }: { config?: Partial<EquinixConfig>; fakequinix?: Partial<EquinixEmulatorOptions> } = {},
+    emulator = {},
+  }: { config?: Partial<EquinixConfig>; emulator?: Partial<EquinixEmulatorOptions> } = {},
 ) {
   const deps = recordingDeps();
   const { clock, network } = deps;
-  const fake = await startEmulator(deps, { world: parseWorld(world, 'test'), ...fakequinix });
+  const fake = await startEmulator(deps, { world: parseWorld(world, 'test'), ...emulator });
   const access = { token: () => fake.tokens.user, projectId: fake.projectId };
   const settings = configFor(fake.url, { ...access, ...config });
   const bareDriver = createEquinixProvider(settings, deps);

@@ -22,10 +22,10 @@ const LIMIT_MS = 15_000;
 /** Three daemons, with the settings that a provider has when nothing is said of them. */
 async function start(
   hostnames: readonly string[] = ['x'],
-  fakequinix: Partial<EquinixEmulatorOptions> = {},
+  emulator: Partial<EquinixEmulatorOptions> = {},
 ) {
   const devices = hostnames.map((name) => ({ hostname: `shepherd-ci-${name}`, tags: OURS }));
-  const stand = await startStand({ devices }, { fakequinix });
+  const stand = await startStand({ devices }, { emulator });
   const { fake } = stand;
   const { clock, network, log, metrics } = stand.deps;
   const around = { env: { TOKEN: fake.tokens.user }, baseDirectory: '/', checkFiles: false };
