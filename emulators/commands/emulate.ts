@@ -116,9 +116,12 @@ function readRules(file: string): never[] {
     content = parse(readFileSync(file, 'utf8'));
   } catch (error) {
     const message = (error as Error).message.split('\n')[0] ?? '';
-    throw new UsageError(`${file} cannot be read: ${message}`, { cause: error });
+    throw new UsageError(`${file} cannot be read: ${message}`);
   }
-  if (Array.isArray(content)) return content as never[];
+  // An emulator that keeps its state has these rules already when it is started again.
+  const rules = content as readonly object[];
+  if (Array.isArray(content))
+    return rules.map((rule, n) => ({ id: `file-${n + 1}`, ...rule })) as never[];
   throw new UsageError(`${file} holds no list; write one fault rule per item`);
 }
 

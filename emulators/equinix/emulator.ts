@@ -72,13 +72,23 @@ export async function startEquinixEmulator(
     lifecycle.force(device, to);
   };
 
+  const devices = () =>
+    [...state.devices.values()].filter((one) => one.state !== 'deleted').map(snapshotOf);
+  const reservationsNow = () => [...state.reservations.values()].map((one) => ({ ...one }));
   const emulator = await startEmulator(base, options, {
     form,
     api: equinixApi(
       { core, lifecycle },
       { base: normalPath(options.basePath ?? '/metal/v1'), save: file.save, forcedStates },
     ),
-    admin: (app) => addRoutes(app, { snatch, setDeviceState }),
+    admin(app) {
+      addRoutes(app, { snatch, setDeviceState });
+      app.get('/state', async () => ({
+        devices: devices(),
+        reservations: reservationsNow(),
+        violations: violationsOf(state),
+      }));
+    },
     settled: machines.settled,
     async close() {
       core.scheduler.stop();
@@ -99,9 +109,7 @@ export async function startEquinixEmulator(
     tokens: { user: valueOf('user'), project: valueOf('project') },
     projectId: [...state.projects.keys()][0]!,
     organizationId: state.organizationId,
-    devices: () =>
-      [...state.devices.values()].filter((one) => one.state !== 'deleted').map(snapshotOf),
-    reservations: () => [...state.reservations.values()].map((one) => ({ ...one })),
+    ...{ devices, reservations: reservationsNow },
     violations: () => violationsOf(state),
   };
 }

@@ -57,11 +57,15 @@ export function createAdmin<Rule>(deps: AdminDeps<Rule>): FastifyInstance {
     if (!isOwnName(headers.host)) throw new AdminError(421, wrongName);
     const shown = headers['x-fake-admin'];
     const isShown = typeof shown === 'string' && isSameSecret(shown, token);
-    if (!isShown && url !== `${ADMIN_PATH}/healthz`) throw new AdminError(401, 'Wrong admin token');
+    if (!isShown && url.split('?')[0] !== `${ADMIN_PATH}/healthz`)
+      throw new AdminError(401, 'Wrong admin token');
   });
   app.setErrorHandler((error, _request, reply) => {
     const status = error instanceof z.ZodError ? 422 : (statusOf(error) ?? 500);
     return reply.code(status).send({ error: messageOf(error) });
+  });
+  app.setNotFoundHandler(async ({ method, url }) => {
+    throw new AdminError(404, `there is no ${method} ${url}`);
   });
   const all = async (scope: FastifyInstance) => {
     commonRoutes(scope, controls);
@@ -99,7 +103,9 @@ export function orRefuse(statusCode: number, act: () => void): void {
   }
 }
 
-const advanceBody = z.strictObject({ ms: z.number().min(0) });
+/** A hundred years: later, dates end. */
+const ADVANCE_MAX_MS = 100 * 366 * 86_400_000;
+const advanceBody = z.strictObject({ ms: z.number().min(0).max(ADVANCE_MAX_MS) });
 
 function commonRoutes<Rule>(app: FastifyInstance, controls: CommonControls<Rule>): void {
   const clock = () => ({ now: new Date(controls.now()).toISOString() });

@@ -6,6 +6,7 @@ import type { FaultBook } from './fault-book.ts';
 import type { CommonEffect, CommonMatch, Subject } from './faults.ts';
 import { type Fate, type Journal, maskSecrets, type OpenEntry } from './journal.ts';
 import type { EmulatorLog } from './log.ts';
+import type { RequestsAtWork } from './requests-at-work.ts';
 import { httpDate, type Outcome, sendOutcome } from './outcome.ts';
 import type { Generator } from './random.ts';
 import {
@@ -123,6 +124,7 @@ export interface ApiDeps<Match extends CommonMatch, Effect extends { readonly ty
   readonly chance: Pick<Generator, 'next'>;
   readonly faults: FaultBook<Match, Effect, Subject>;
   readonly journal: Journal;
+  readonly requests: RequestsAtWork;
   readonly log: EmulatorLog;
 }
 
@@ -137,12 +139,21 @@ export function createApi<
 ): FastifyInstance {
   const { clock, log } = deps;
   const way = createWay(api, deps);
+  const usualHeaders = ({ id }: { readonly id: string }) => ({
+    'x-request-id': id,
+    date: httpDate(clock.now()),
+  });
   const app = fastify({
     bodyLimit: BODY_MAX_BYTES,
     exposeHeadRoutes: false,
     forceCloseConnections: true,
     return503OnClosing: false,
     routerOptions: { ignoreTrailingSlash: true },
+    frameworkErrors: (error, request, reply) => {
+      const status = error.statusCode ?? 400;
+      const body = api.errorBody(status, error.message);
+      sendOutcome({ status, body, ...withHeaders(api) }, request, reply, usualHeaders(request));
+    },
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body));
@@ -154,11 +165,10 @@ export function createApi<
       if (!isOwnName(headers.host)) throw new Refusal(421, api.errorBody(421, wrongName));
     });
   }
-  // What is refused before it comes to a route: a name, a body that is too large, a path that is none.
+  // What is refused before it comes to a route, and to the journal: a name, a body that is too large.
   app.setErrorHandler((error, request, reply) => {
     const { status, body } = refusalOf(api, error, log);
-    const usual = { 'x-request-id': request.id, date: httpDate(clock.now()) };
-    sendOutcome({ status, body, ...withHeaders(api) }, request, reply, usual);
+    sendOutcome({ status, body, ...withHeaders(api) }, request, reply, usualHeaders(request));
   });
   app.setNotFoundHandler((request, reply) => way.run(undefined, request, reply));
   for (const path of new Set(api.routes.map((route) => route.path))) {
@@ -205,7 +215,7 @@ interface Found<Call> {
 /** The way of one request: journal, faults, login, limits, handler, answer. */
 function createWay<Call, Match extends CommonMatch, Effect extends { readonly type: string }>(
   api: EmulatedApi<Call, CommonEffect | Effect>,
-  { clock, chance, journal, log, ...deps }: ApiDeps<Match, CommonEffect | Effect>,
+  { clock, chance, journal, requests, log, ...deps }: ApiDeps<Match, CommonEffect | Effect>,
 ) {
   type Any = CommonEffect | Effect;
   /** Of what all emulators have in common. */
@@ -279,7 +289,8 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
     const { entry, subject } = occasion;
     for (const hit of faults.strike(['latency'], subject)) {
       mark(entry, hit.id);
-      await waits.wait(latencyOf(hit.effect, chance.next()));
+      requests.end();
+      await waits.wait(latencyOf(hit.effect, chance.next()), requests.begin);
     }
     const hit = faults.strikeOne(['drop', 'hang', 'status'], subject, comesBefore);
     if (!hit) return undefined;
@@ -341,9 +352,10 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
     async run(found: Found<Call> | undefined, request: FastifyRequest, reply: FastifyReply) {
       const occasion = open(found, request, reply);
       const { entry } = occasion;
-      const outcome = await serve(found, occasion).catch((error: unknown) =>
-        refusalOf(api, error, log),
-      );
+      requests.begin();
+      const outcome = await serve(found, occasion)
+        .catch((error: unknown) => refusalOf(api, error, log))
+        .finally(requests.end);
       api.told?.(occasion, outcome);
       if (outcome.fate === undefined) entry.status = outcome.status;
       if (entry.fate === 'open') end(entry, outcome.fate ?? 'replied');

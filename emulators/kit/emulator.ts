@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { ADMIN_PATH, createAdmin } from './admin.ts';
 import { createApi, type EmulatedApi } from './api.ts';
+import { createRequestsAtWork, type RequestsAtWork } from './requests-at-work.ts';
 import { type EmulatorClock, type ManualClock, realClock } from './clock.ts';
 import type { FaultBook, Rule } from './fault-book.ts';
 import {
@@ -15,7 +16,7 @@ import {
   type Subject,
 } from './faults.ts';
 import { createJournal, type Journal, type JournalEntry } from './journal.ts';
-import { listen, type ListenAt } from './listen.ts';
+import { listen, type ListenAt, ListenError } from './listen.ts';
 import { type EmulatorLog, silentLog } from './log.ts';
 import { createGenerator, type Generator } from './random.ts';
 
@@ -65,6 +66,8 @@ export interface Base<Match extends CommonMatch, Effect extends Typed> {
   readonly ids: Generator;
   readonly faults: FaultBook<Match, Effect, Subject>;
   readonly journal: Journal;
+  /** Those that are at work now. */
+  readonly requests: RequestsAtWork;
   readonly log: EmulatorLog;
 }
 
@@ -91,8 +94,27 @@ export function baseOf<Match extends CommonMatch, Effect extends Typed, Input>(
     ids: createGenerator(seed),
     faults: createFaults(form, chance, kept),
     journal: createJournal(kept?.store ?? { requestCount: 0 }),
+    requests: createRequestsAtWork(),
     log,
   };
+}
+
+const PORT_MAX = 65_535;
+
+/** Adds the rules of a start. @throws {z.ZodError} for one that cannot be understood, with its number from 1. */
+export function addFaults<Input>(
+  { addFault }: { addFault(rule: Input): unknown },
+  rules: readonly Input[] = [],
+): void {
+  for (const [n, rule] of rules.entries()) {
+    try {
+      addFault(rule);
+    } catch (error) {
+      if (!(error instanceof z.ZodError)) throw error;
+      const path = (own: readonly PropertyKey[]) => [`rule ${n + 1}`, ...own];
+      throw new z.ZodError(error.issues.map((issue) => ({ ...issue, path: path(issue.path) })));
+    }
+  }
 }
 
 /** What is special about an emulator. */
@@ -121,8 +143,11 @@ export async function startEmulator<Call, Match extends CommonMatch, Effect exte
 ): Promise<Emulator<Input, Readonly<Rule<Match, Effect | CommonEffect>>>> {
   const { api } = parts;
   const controls = controlsOf(base, parts);
-  options.faults?.forEach((rule) => controls.addFault(rule));
+  addFaults(controls, options.faults);
   const { host, port } = options.listen;
+  if (port === PORT_MAX) {
+    throw new ListenError(`cannot listen on ${host}:${port}: the admin routes take the next port`);
+  }
   const adminToken = `admin-${randomUUID()}`;
   const app = createApi<Call, Match, Effect>({ host, ...api }, base);
   const admin = createAdmin({
@@ -137,8 +162,9 @@ export async function startEmulator<Call, Match extends CommonMatch, Effect exte
   });
   let closing: Promise<void> | undefined;
   const close = async () => {
-    await parts.close?.();
+    // What was answered is kept: no request comes after the state was written.
     await Promise.all([app.close(), admin.close()]);
+    await parts.close?.();
   };
   return {
     url: `${url}${api.base ?? ''}`,
@@ -151,7 +177,7 @@ export async function startEmulator<Call, Match extends CommonMatch, Effect exte
 
 /** An emulator seen from the inside: journal, faults and clock. */
 export function controlsOf<Call, Match extends CommonMatch, Effect extends Typed, Input>(
-  { clock, faults, journal }: Base<Match, Effect | CommonEffect>,
+  { clock, faults, journal, requests }: Base<Match, Effect | CommonEffect>,
   { form, api, known, ruled, settled }: Parts<Call, Match, Effect | CommonEffect, Input>,
 ): Omit<
   Emulator<Input, Readonly<Rule<Match, Effect | CommonEffect>>>,
@@ -175,8 +201,10 @@ export function controlsOf<Call, Match extends CommonMatch, Effect extends Typed
       }
       const manual = clock as ManualClock;
       const targetMs = manual.now() + ms;
-      while (manual.stepTowards(targetMs)) await settled?.();
-      await settled?.();
+      do {
+        await requests.settled();
+        await settled?.();
+      } while (manual.stepTowards(targetMs));
     },
   };
 }

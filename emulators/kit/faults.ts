@@ -3,12 +3,18 @@ import { createFaultBook, type FaultBook, type Rule, shapeOf } from './fault-boo
 import type { Generator } from './random.ts';
 
 const ms = z.number().min(0);
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+/** Names and values that HTTP can carry. */
+const headers = z.record(
+  z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/),
+  z.string().regex(/^[\t\x20-\x7e]*$/),
+);
 /** `before` anything is done, `after` it was done, or when half of the answer is sent. */
 const phase = z.enum(['before', 'after', 'midBody']);
 
 /** What every rule may look for, besides fields of the emulator's own. */
 const COMMON_MATCH = {
-  method: z.string().optional(),
+  method: z.string().toUpperCase().pipe(z.enum(METHODS)).optional(),
   /** Path with placeholders, such as `/servers/{id}`. */
   route: z.string().optional(),
   /** Only the n-th occasion that fits, counted from 1. */
@@ -37,10 +43,10 @@ const COMMON_EFFECTS = [
     ),
   z.strictObject({
     type: z.literal('status'),
-    code: z.int().min(100).max(599),
+    code: z.int().min(200).max(599),
     /** Text is sent as it is, null as an empty body, everything else as JSON. */
     body: z.unknown().optional(),
-    headers: z.record(z.string(), z.string()).optional(),
+    headers: headers.optional(),
     /** True: the change is applied, and then denied. Default false. */
     executed: z.boolean().optional(),
   }),
@@ -51,7 +57,7 @@ const COMMON_EFFECTS = [
     kind: z.enum(['truncated', 'notJson', 'wrongType', 'html', 'redirect']),
   }),
   /** Added to the genuine answer. */
-  z.strictObject({ type: z.literal('headers'), headers: z.record(z.string(), z.string()) }),
+  z.strictObject({ type: z.literal('headers'), headers }),
   /** More requests of one login in a window are answered with 429. */
   z.strictObject({
     type: z.literal('rateLimit'),
@@ -143,6 +149,8 @@ export function faultForm<
         const all = [...new Set(known[name]?.map(String))].toSorted().join(', ');
         refuseMatch(rule, name, `no ${name} ${String(value)}; there are ${all}`);
       }
+      const { nth, every } = rule.match ?? {};
+      if (nth !== undefined && every !== undefined) refuseMatch(rule, 'nth', 'give nth or every');
       const { type } = rule.effect;
       const allowed = matchedBy[type];
       const [wrong] = asked.find(([name]) => allowed?.includes(name) === false) ?? [];

@@ -43,10 +43,12 @@ export function latencyOf({ ms, minMs, maxMs }: EffectOf<'latency'>, chance: num
 export function createWaits(clock: EmulatorClock) {
   const waits = new Set<unknown>();
   return {
-    wait: (delayMs: number): Promise<void> =>
+    /** @param woken called when the time is over, before whoever waits goes on. */
+    wait: (delayMs: number, woken: () => void): Promise<void> =>
       new Promise((resolve) => {
         const timer = clock.setTimeout(() => {
           waits.delete(timer);
+          woken();
           resolve();
         }, delayMs);
         waits.add(timer);
@@ -68,14 +70,16 @@ export interface Verdict {
 
 /** Counts requests per rule and login in fixed windows. */
 export function createRateLimiter(now: () => number) {
-  const windows = new Map<string, { endMs: number; count: number }>();
+  /** A rule that is removed, and made again, begins anew. */
+  const ofRules = new WeakMap<object, Map<string, { endMs: number; count: number }>>();
   return {
     count(ruleId: string, login: string, rule: EffectOf<'rateLimit'>, tellsRate = false): Verdict {
-      const key = `${ruleId} ${login}`;
-      const open = windows.get(key);
+      const windows = ofRules.get(rule) ?? new Map<string, { endMs: number; count: number }>();
+      ofRules.set(rule, windows);
+      const open = windows.get(login);
       const current =
         open && open.endMs > now() ? open : { endMs: now() + rule.windowMs, count: 0 };
-      windows.set(key, current);
+      windows.set(login, current);
       const refused = current.count >= rule.limit;
       if (!refused) current.count++;
       const left = tellsRate ? leftOf(rule, current) : {};

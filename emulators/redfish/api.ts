@@ -1,3 +1,4 @@
+import { maskSecrets } from '../kit/journal.ts';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { type EmulatedApi, jsonOf, type Occasion, Refusal } from '../kit/api.ts';
 import type { Call, Rack } from './core.ts';
@@ -30,6 +31,13 @@ export function apiOf(
     routes: routesOf(rack),
     headers: { 'odata-version': '4.0', 'cache-control': 'no-cache' },
     errorBody: messagesFor,
+    /** A medium's address may hold a login or a token. */
+    masked: (body) =>
+      JSON.parse(JSON.stringify(maskSecrets(body)), (key, value: unknown) =>
+        key === 'Image' && typeof value === 'string'
+          ? value.replace(/\/\/[^/@]*@/, '//***@').replace(/\?.*/, '?***')
+          : value,
+      ) as unknown,
     noted: ({ headers, raw }) => ({ bmc: bmcOf(raw).name, auth: schemeOf(headers) }),
     subject({ params, raw }) {
       const bmc = bmcOf(raw);

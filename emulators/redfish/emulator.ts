@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { ADMIN_PATH, createAdmin, orRefuse } from '../kit/admin.ts';
 import { createApi } from '../kit/api.ts';
-import { type Base, baseOf, controlsOf, timingsOf } from '../kit/emulator.ts';
+import { addFaults, type Base, baseOf, controlsOf, timingsOf } from '../kit/emulator.ts';
 import { listen } from '../kit/listen.ts';
 import { apiOf, isAway } from './api.ts';
 import { type Certificate, issueCertificate } from './certificate.ts';
@@ -86,7 +86,7 @@ export async function startRedfishEmulator(
       const door = await openDoor({ at: at(n), certificate, isDeaf, serve: serve(bmc) });
       places.push({ bmc, door, certificate });
     }
-    options.faults?.forEach((rule) => controls.addFault(rule));
+    addFaults(controls, options.faults);
     const adminUrl = `${await listen(admin, at(rack.bmcs.length))}${ADMIN_PATH}`;
     return {
       ...{ ...controls, adminUrl, adminToken, credentials: core.credentials },

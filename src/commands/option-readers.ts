@@ -9,7 +9,9 @@ export const wholeNumber = (min: number, max: number) => (text: string) => {
 
 export const listenAddress = (text: string) => {
   const [, host, port] = /^(127\.0\.0\.1|localhost|\[::1\]):(\d{1,5})$/.exec(text) ?? [];
-  if (host !== undefined && Number(port) <= 65_535) return { host, port: Number(port) };
+  if (host !== undefined && Number(port) <= 65_535) {
+    return { host: host.replaceAll(/[[\]]/g, ''), port: Number(port) };
+  }
   throw new InvalidArgumentError('Give a loopback address and a port, such as 127.0.0.1:0.');
 };
 

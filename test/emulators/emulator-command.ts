@@ -89,13 +89,13 @@ export function adminOf({ adminUrl, adminToken }: { adminUrl: string; adminToken
       expect(await admin('/healthz', { headers: {} })).toEqual([200, { status: 'ok' }]);
       expect(await statusOf(admin('/state', { headers: {} }))).toBe(401);
       const [, listed] = await admin('/faults');
-      expect(listed).toMatchObject({ faults: [{ id: 'fault-1', effect: { code: 418 } }] });
+      expect(listed).toMatchObject({ faults: [{ id: 'file-1', effect: { code: 418 } }] });
       expect(await statusOf(send('POST', '/clock/advance', { ms: 1_000 }))).toBe(200);
       expect(await statusOf(send('POST', '/clock/advance', { ms: -1 }))).toBe(422);
       expect(await statusOf(send('POST', '/faults', { effect: { type: 'unheard' } }))).toBe(422);
       const removal = { method: 'DELETE', headers: { 'x-fake-admin': adminToken } };
       for (const status of [204, 404]) {
-        expect(await statusOf(admin('/faults/fault-1', removal))).toBe(status);
+        expect(await statusOf(admin('/faults/file-1', removal))).toBe(status);
       }
     },
   };

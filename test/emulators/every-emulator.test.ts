@@ -20,6 +20,9 @@ interface Emulator {
       readonly executed: boolean;
     }[];
     faults(): readonly unknown[];
+    advance(ms: number): Promise<void>;
+    readonly adminUrl: string;
+    readonly adminToken: string;
     close(): Promise<void>;
   };
   readonly url: string;
@@ -158,6 +161,24 @@ testRows(rows)('%s: delays an answer on its own clock', async (_name, start) => 
   expect((await reply).status).toBe(200);
 });
 
+testRows(rows)('%s: does what a latency held while its clock is advanced', async (_name, start) => {
+  const { fake, change, method } = await started(start);
+  const effect = { type: 'latency', ms: 500 };
+  await fake.addFault({ match: { method }, times: 1, effect } as never);
+  const reply = change();
+  await expect.poll(() => fake.requests().some(({ fate }) => fate === 'open')).toBe(true);
+  await fake.advance(60_000);
+  expect(fake.requests().at(-1)).toMatchObject({ executed: true, fate: 'replied' });
+  expect((await reply).status).toBeLessThan(300);
+});
+
+testRows(rows)('%s: shows what there is to its owner alone', async (_name, start) => {
+  const { fake } = await started(start);
+  const ask = (headers: Record<string, string>) => fetch(`${fake.adminUrl}/state`, { headers });
+  expect((await ask({})).status).toBe(401);
+  expect((await ask({ 'x-fake-admin': fake.adminToken })).status).toBe(200);
+});
+
 testRows(rows)('%s: hangs until the client leaves', async (_name, start) => {
   const { fake, read } = await started(start);
   await fake.addFault({ times: 1, effect: { type: 'hang', phase: 'before' } } as never);
@@ -192,6 +213,10 @@ testRows(rows)('%s: refuses rules that could never strike', async (_name, start)
   for (const [rule, message] of [
     [{ effect: { type: 'unheard' } }, /effect/],
     [{ match: { route: '/nowhere' }, effect: { type: 'status', code: 500 } }, /no route \/nowhere/],
+    [{ match: { method: 'FOO' }, effect: { type: 'status', code: 500 } }, /method/],
+    [{ match: { nth: 2, every: 3 }, effect: { type: 'status', code: 500 } }, /nth or every/],
+    [{ effect: { type: 'status', code: 100 } }, /code/],
+    [{ effect: { type: 'headers', headers: { 'a b': 'x' } } }, /headers/],
   ] as const) {
     await expect((async () => fake.addFault(rule as never))()).rejects.toThrow(message);
   }

@@ -6,7 +6,7 @@ export const mutations = mutationsOf({
     'latitude-any-key': 'if ([-!isSameSecret(token, shown)-]{+false+}) {',
     'latitude-reads-and-writes-together': "[-method === 'GET' ? 'reads' : 'writes-]{+'reads+}'",
     'latitude-no-limits': 'if (waitMs === undefined{+ || meta !== waitMs+}) return;',
-    'latitude-content-in-journal': "content: [-'***'-]{+attributes['content']+}",
+    'latitude-content-in-journal': "(key === 'content' ? [-'***'-]{+value+} : value)",
     'latitude-page-of-rules': "page: [-Number(query.get('page[number]') ?? 1)-]{+undefined+}",
   },
   'emulators/latitude/limits.ts test/emulators/latitude/behaviour.test.ts': {

@@ -109,8 +109,11 @@ export function readState(path: string): State | undefined {
   const text = readOwnFile(path);
   if (text === undefined) return undefined;
   const stored = parsed(text) as Record<string, readonly { readonly id: string }[]> | null;
-  if ((stored?.['version'] as unknown) !== VERSION) {
-    throw new UsageError(`${path} is not a state file of the emulator, version ${VERSION}`);
+  const isWhole = MAPS.every((name) => Array.isArray(stored?.[name]));
+  if ((stored?.['version'] as unknown) !== VERSION || !isWhole) {
+    throw new UsageError(
+      `${path} is not a state file of the emulator, version ${VERSION}; remove it to begin anew`,
+    );
   }
   const maps = MAPS.map((name) => [name, new Map(stored![name]!.map((one) => [one.id, one]))]);
   const { version: _version, ...state } = { ...stored, ...Object.fromEntries(maps) };
