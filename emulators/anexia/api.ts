@@ -80,6 +80,8 @@ export interface Call {
   readonly doom: Required<Doom>;
   /** The sender may have meant something else. */
   complain(text: string): void;
+  /** Waits on the emulator's clock. */
+  wait(delayMs: number): Promise<void>;
 }
 
 /** A request that the real service may understand otherwise than its sender. */
@@ -126,11 +128,11 @@ export const apiOf = ({
     }
   },
   call(occasion) {
-    const { method, params, query, rawQuery, entry } = occasion;
+    const { method, params, query, rawQuery, entry, wait } = occasion;
     const isList = method === 'GET' && !occasion.route.endsWith('}');
     const lags = isList ? occasion.strikeAll(['lag']) : [];
     return {
-      ...{ params, query, rawQuery },
+      ...{ params, query, rawQuery, wait },
       body: bodyOf(occasion),
       listsAtMs: world.now() - Math.max(0, ...lags.map(({ lagMs }) => lagMs)),
       doom: doomOf(occasion),

@@ -39,7 +39,7 @@ export function resourceRoutes(core: Core): readonly Route<Call>[] {
   }
 
   /** One at a time; the real service is not up to more, and so this one refuses it. */
-  async function tag({ params, body, complain }: Call) {
+  async function tag({ params, body, complain, wait }: Call) {
     const thing = find(params);
     if (body !== '') throw refusal(400, 'The body must be an empty text');
     if (tagging > 0) {
@@ -48,7 +48,7 @@ export function resourceRoutes(core: Core): readonly Route<Call>[] {
     }
     tagging++;
     try {
-      if (knobs.taggingMs > 0) await wait(core, knobs.taggingMs);
+      if (knobs.taggingMs > 0) await wait(knobs.taggingMs);
     } finally {
       tagging--;
     }
@@ -84,6 +84,3 @@ export function resourceRoutes(core: Core): readonly Route<Call>[] {
     { method: 'DELETE', path: `${PATH}/{id}/tags/{tag}`, handle: untag },
   ];
 }
-
-const wait = ({ clock }: Core, delayMs: number) =>
-  new Promise<void>((resolve) => void clock.setTimeout(resolve, delayMs));

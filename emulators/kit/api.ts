@@ -1,22 +1,15 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { createHostCheck } from '../../src/domain/host-header.ts';
+import type { Activity } from './activity.ts';
 import type { EmulatorClock } from './clock.ts';
 import type { FaultBook } from './fault-book.ts';
 import type { CommonEffect, CommonMatch, Subject } from './faults.ts';
 import { type Fate, type Journal, maskSecrets, type OpenEntry } from './journal.ts';
 import type { EmulatorLog } from './log.ts';
-import type { RequestsAtWork } from './requests-at-work.ts';
 import { httpDate, type Outcome, sendOutcome } from './outcome.ts';
 import type { Generator } from './random.ts';
-import {
-  comesBefore,
-  createRateLimiter,
-  createWaits,
-  latencyOf,
-  spoil,
-  type Verdict,
-} from './wire.ts';
+import { comesBefore, createRateLimiter, latencyOf, spoil, type Verdict } from './wire.ts';
 
 const BODY_MAX_BYTES = 1024 * 1024;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
@@ -72,6 +65,8 @@ export interface Occasion<Effect extends { readonly type: string }> {
   readonly raw: IncomingMessage;
   /** What fault rules look at. */
   readonly subject: Subject;
+  /** Waits on the emulator's clock. Rejects when the emulator ends. */
+  wait(delayMs: number): Promise<void>;
   /** The first fault of this type that strikes the request, or another subject; of those that `fits` takes. */
   strike<T extends Effect['type']>(
     type: T,
@@ -114,7 +109,7 @@ export interface EmulatedApi<Call, Effect extends { readonly type: string }> {
   errorBody(status: number, message: string): unknown;
   /** Headers of every answer. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** After each request. */
+  /** After each request, but for those that the end of the emulator breaks off. */
   told?(occasion: Occasion<Effect>, outcome: Outcome): void;
 }
 
@@ -124,7 +119,8 @@ export interface ApiDeps<Match extends CommonMatch, Effect extends { readonly ty
   readonly chance: Pick<Generator, 'next'>;
   readonly faults: FaultBook<Match, Effect, Subject>;
   readonly journal: Journal;
-  readonly requests: RequestsAtWork;
+  /** Requests that are at work, and do not wait for time. */
+  readonly requests: Activity;
   readonly log: EmulatorLog;
 }
 
@@ -221,7 +217,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
   /** Of what all emulators have in common. */
   const faults = deps.faults as unknown as FaultBook<CommonMatch, CommonEffect, Subject>;
   const limiter = createRateLimiter(clock.now);
-  const waits = createWaits(clock);
+  const closing = new AbortController();
   const mark = (entry: OpenEntry, ...ids: readonly string[]) => {
     entry.faults = [...entry.faults, ...ids];
   };
@@ -271,7 +267,8 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
       body: (api.masked ?? maskSecrets)(jsonOrText(text), text),
       ...api.noted?.(known),
     });
-    const unseen = { ...known, ...strikers, entry };
+    const wait = (delayMs: number) => requests.wait(clock, delayMs, closing.signal);
+    const unseen = { ...known, ...strikers, entry, wait };
     const { method, route } = known;
     const occasion: Occasion<Any> = {
       ...unseen,
@@ -289,8 +286,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
     const { entry, subject } = occasion;
     for (const hit of faults.strike(['latency'], subject)) {
       mark(entry, hit.id);
-      requests.end();
-      await waits.wait(latencyOf(hit.effect, chance.next()), requests.begin);
+      await occasion.wait(latencyOf(hit.effect, chance.next()));
     }
     const hit = faults.strikeOne(['drop', 'hang', 'status'], subject, comesBefore);
     if (!hit) return undefined;
@@ -344,27 +340,28 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
   async function serve(found: Found<Call> | undefined, occasion: Occasion<Any>): Promise<Outcome> {
     const early = (await api.arrive?.(occasion)) ?? (await before(occasion));
     if (early) return early;
-    const answer = await act(found, occasion).catch((error: unknown) => refusalOf(api, error, log));
-    return after(occasion, answer);
+    return after(occasion, await act(found, occasion).catch(broken));
   }
 
+  const broken = (error: unknown): Outcome =>
+    closing.signal.aborted ? { status: 0, fate: 'dropped' } : refusalOf(api, error, log);
+
   return {
-    async run(found: Found<Call> | undefined, request: FastifyRequest, reply: FastifyReply) {
+    run(found: Found<Call> | undefined, request: FastifyRequest, reply: FastifyReply) {
       const occasion = open(found, request, reply);
       const { entry } = occasion;
-      requests.begin();
-      const outcome = await serve(found, occasion)
-        .catch((error: unknown) => refusalOf(api, error, log))
-        .finally(requests.end);
-      api.told?.(occasion, outcome);
-      if (outcome.fate === undefined) entry.status = outcome.status;
-      if (entry.fate === 'open') end(entry, outcome.fate ?? 'replied');
-      const usual = { 'x-request-id': `fake-${entry.seq}`, date: httpDate(clock.now()) };
-      const headers = { ...api.headers, ...outcome.headers };
-      sendOutcome({ ...outcome, headers }, request, reply, usual);
+      requests.run(async () => {
+        const outcome = await serve(found, occasion).catch(broken);
+        if (!closing.signal.aborted) api.told?.(occasion, outcome);
+        if (outcome.fate === undefined) entry.status = outcome.status;
+        if (entry.fate === 'open') end(entry, outcome.fate ?? 'replied');
+        const usual = { 'x-request-id': `fake-${entry.seq}`, date: httpDate(clock.now()) };
+        const headers = { ...api.headers, ...outcome.headers };
+        sendOutcome({ ...outcome, headers }, request, reply, usual);
+      });
     },
-    /** Ends the waits of latencies. */
-    close: waits.close,
+    /** Ends whatever waits for time. */
+    close: () => closing.abort(),
   };
 }
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
+import { type Activity, createActivity } from './activity.ts';
 import { ADMIN_PATH, createAdmin } from './admin.ts';
 import { createApi, type EmulatedApi } from './api.ts';
-import { createRequestsAtWork, type RequestsAtWork } from './requests-at-work.ts';
 import { type EmulatorClock, type ManualClock, realClock } from './clock.ts';
 import type { FaultBook, Rule } from './fault-book.ts';
 import {
@@ -67,7 +67,7 @@ export interface Base<Match extends CommonMatch, Effect extends Typed> {
   readonly faults: FaultBook<Match, Effect, Subject>;
   readonly journal: Journal;
   /** Those that are at work now. */
-  readonly requests: RequestsAtWork;
+  readonly requests: Activity;
   readonly log: EmulatorLog;
 }
 
@@ -94,7 +94,7 @@ export function baseOf<Match extends CommonMatch, Effect extends Typed, Input>(
     ids: createGenerator(seed),
     faults: createFaults(form, chance, kept),
     journal: createJournal(kept?.store ?? { requestCount: 0 }),
-    requests: createRequestsAtWork(),
+    requests: createActivity(),
     log,
   };
 }

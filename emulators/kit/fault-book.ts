@@ -21,7 +21,7 @@ export interface Rule<Match extends RuleMatch, Effect> {
 }
 
 /** A rule as it is asked for. */
-export interface AskedRule<Match extends RuleMatch, Effect> {
+export interface AskedRule<Match, Effect> {
   readonly id?: string | undefined;
   readonly match?: Match | undefined;
   readonly times?: number | undefined;

@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { createFaultBook, type FaultBook, type Rule, shapeOf } from './fault-book.ts';
+import {
+  type AskedRule,
+  createFaultBook,
+  type FaultBook,
+  type Rule,
+  shapeOf,
+} from './fault-book.ts';
 import type { Generator } from './random.ts';
 
 const ms = z.number().min(0);
@@ -96,12 +102,6 @@ export interface FaultForm<Match, Effect extends Typed, Input> {
   readonly types: readonly string[];
 }
 export type Known = Readonly<Record<string, readonly unknown[]>>;
-interface AskedRule<Match, Effect> {
-  readonly id?: string | undefined;
-  readonly match?: Match | undefined;
-  readonly times?: number | undefined;
-  readonly effect: Effect;
-}
 
 type MatchOf<Shape extends z.ZodRawShape> = CommonMatch & z.output<z.ZodObject<Shape>>;
 interface InputOf<Shape extends z.ZodRawShape, Effects extends readonly EffectType[]> {
@@ -170,7 +170,7 @@ function isKnown(name: string, value: unknown, values: readonly unknown[] | unde
 }
 
 /** Refuses a field of what a rule looks for. @throws {z.ZodError} always. */
-export function refuseMatch({ match }: { match?: unknown }, key: string, message: string): never {
+function refuseMatch({ match }: { match?: unknown }, key: string, message: string): never {
   throw new z.ZodError([{ code: 'custom', path: ['match', key], message, input: match }]);
 }
 

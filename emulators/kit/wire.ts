@@ -1,9 +1,8 @@
 import type { CommonEffect } from './faults.ts';
-import type { EmulatorClock } from './clock.ts';
 import type { Outcome } from './outcome.ts';
 
 type EffectOf<T extends CommonEffect['type']> = Extract<CommonEffect, { type: T }>;
-export type Spoiling = EffectOf<'status' | 'drop' | 'hang' | 'garbage'>;
+type Spoiling = EffectOf<'status' | 'drop' | 'hang' | 'garbage'>;
 /** How a body is spoiled. */
 export type Garbage = EffectOf<'garbage'>['kind'];
 
@@ -37,27 +36,6 @@ export function spoil(
 export function latencyOf({ ms, minMs, maxMs }: EffectOf<'latency'>, chance: number): number {
   const least = minMs ?? ms ?? 0;
   return least + chance * Math.max(0, (maxMs ?? least) - least);
-}
-
-/** The waits of latencies, which end with the emulator. */
-export function createWaits(clock: EmulatorClock) {
-  const waits = new Set<unknown>();
-  return {
-    /** @param woken called when the time is over, before whoever waits goes on. */
-    wait: (delayMs: number, woken: () => void): Promise<void> =>
-      new Promise((resolve) => {
-        const timer = clock.setTimeout(() => {
-          waits.delete(timer);
-          woken();
-          resolve();
-        }, delayMs);
-        waits.add(timer);
-      }),
-    close() {
-      for (const timer of waits) clock.clearTimeout(timer);
-      waits.clear();
-    },
-  };
 }
 
 /** What a rule of `rateLimit` says of one request. */
