@@ -1,11 +1,9 @@
 import { expect, test } from 'vitest';
-import type { Provider } from '../../src/adapters/provider/port.ts';
 import { checkedProvider } from '../../src/conformance/checked-provider.ts';
 import { UsageError } from '../../src/domain/errors.ts';
 import { EVERYTHING, fleetOf, live, machine, order, scripted } from '../doubles/scripted-driver.ts';
 
-const checked = (methods: object) =>
-  fleetOf(checkedProvider('rack', scripted(methods as Partial<Provider>))).fleet;
+const checked = (methods: object) => fleetOf(checkedProvider('rack', scripted(methods))).fleet;
 
 const nested = JSON.parse('['.repeat(200_000) + ']'.repeat(200_000)) as unknown;
 

@@ -1,7 +1,7 @@
 import type { ProviderName } from '../../domain/ids.ts';
 import type { ProviderMachine, UnreadableEntry } from '../../domain/machine.ts';
 import { ownershipOf } from '../../domain/provisioning/provider-tags.ts';
-import { plainText } from '../../domain/texts.ts';
+import { plainText } from '../../lib/texts.ts';
 import { TRAIT_NAMES, traitsOf, type Traits } from '../../domain/traits.ts';
 import type { Log } from '../log/port.ts';
 import type { DriverMachine, DriverListing, Listing } from '../provider/port.ts';

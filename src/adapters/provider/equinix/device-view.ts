@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { z } from 'zod';
 import { ProviderError } from '../../../domain/errors.ts';
-import { lookup } from '../../../domain/lookup.ts';
+import { lookup } from '../../../lib/data.ts';
 import type { Ownership, ProviderStatus } from '../../../domain/machine.ts';
 import {
   DISPUTED,

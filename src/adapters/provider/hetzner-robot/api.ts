@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ProviderError, type ProviderErrorKind } from '../../../domain/errors.ts';
-import { lookup } from '../../../domain/lookup.ts';
+import { lookup } from '../../../lib/data.ts';
 import { createApi, type Api } from '../../driver-kit/api.ts';
 import {
   formBody,

@@ -55,8 +55,7 @@ export async function patchBoot(wire: Wire, system: System, boot: Json): Promise
 }
 
 /** Where boot settings are changed, and what stands there for the next boot. */
-interface Place extends Pick<System, 'path' | 'etag' | 'boot'> {}
-
+type Place = Pick<System, 'path' | 'etag' | 'boot'>;
 const placeOf = async (wire: Wire, system: System): Promise<Place> =>
   (await pendingOf(wire, system)) ?? system;
 
