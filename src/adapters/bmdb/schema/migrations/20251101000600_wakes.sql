@@ -49,7 +49,8 @@ DO $$
 DECLARE
   -- Their readers read them whole, so nobody needs to know what changed.
   others text[] := ARRAY[
-    'sessions', 'provision_intents', 'provider_holds', 'slot_holds', 'operator_intents'
+    'sessions', 'provision_intents', 'provider_holds', 'slot_holds', 'operator_intents',
+    'leases', 'pools'
   ];
   watched text;
   told text;
@@ -58,7 +59,7 @@ BEGIN
     'machines', 'work', 'work_backoff', 'machine_provided', 'machine_agent_started',
     'machine_os_installation_request', 'machine_os_installation_report',
     'machine_agent_start_attempt', 'machine_recovery', 'machine_quarantined',
-    'machine_ssh_host_key', 'machine_deprovision_request', 'recovery_permits'
+    'machine_ssh_host_key', 'machine_deprovision_request', 'recovery_permits', 'pool_members'
   ] LOOP
     told := CASE WHEN watched = ANY (others) THEN 'shepherd_wake' ELSE 'shepherd_machine_wake' END;
     EXECUTE format('CREATE TRIGGER wake_insert AFTER INSERT ON %I REFERENCING NEW TABLE AS changed
@@ -73,7 +74,38 @@ BEGIN
   END LOOP;
 END $$;
 
+CREATE TRIGGER wake_insert AFTER INSERT ON machine_boot_times REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION shepherd_machine_wake();
+CREATE TRIGGER wake_update AFTER UPDATE ON machine_boot_times REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION shepherd_machine_wake();
+CREATE TRIGGER wake_insert AFTER INSERT ON fleet_guard REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION shepherd_wake();
+CREATE FUNCTION shepherd_row_wake() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('shepherd_wake', '');
+  RETURN NULL;
+END $$;
+COMMENT ON FUNCTION shepherd_row_wake IS 'Row-level trigger: notifies the channel shepherd_wake.';
+-- Not for permits_granted, which every grant changes.
+CREATE TRIGGER wake_update
+  AFTER UPDATE OF frozen_at, frozen_by, frozen_kind, reason, calm_since, thawed_at, ingest_up_since
+  ON fleet_guard FOR EACH ROW EXECUTE FUNCTION shepherd_row_wake();
+
+-- Rows of a machine are read with its open order.
+CREATE FUNCTION shepherd_order_wake() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO machine_changes (machine_id)
+    SELECT DISTINCT c.machine_id FROM changed c WHERE c.machine_id IS NOT NULL;
+  RETURN NULL;
+END $$;
+COMMENT ON FUNCTION shepherd_order_wake IS 'Statement-level trigger: writes down which machines something was asked for.';
+CREATE TRIGGER change_insert AFTER INSERT ON operator_intents REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION shepherd_order_wake();
+CREATE TRIGGER change_update AFTER UPDATE ON operator_intents REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION shepherd_order_wake();
+
 -- Down Migration
 
-DROP FUNCTION shepherd_wake, shepherd_machine_wake CASCADE;
 DROP TABLE change_feed, machine_changes;
+DROP FUNCTION shepherd_order_wake, shepherd_row_wake, shepherd_wake, shepherd_machine_wake
+  CASCADE;

@@ -15,10 +15,11 @@ CREATE TABLE machine_provided (
   provider text NOT NULL,
   provider_id varchar(128) NOT NULL,
   provider_reservation_id varchar(128),
-  provider_ip_address varchar(128),
-  provider_location varchar(128),
+  provider_ip_address varchar(255),
+  provider_location varchar(255),
   provider_status provider_status,
   provider_missing_since timestamptz CHECK (isfinite(provider_missing_since)),
+  provider_missing_seen bigint NOT NULL DEFAULT 0,
   CONSTRAINT machine_provided_provider_id_key UNIQUE (provider, provider_id)
 );
 CREATE UNIQUE INDEX machine_provided_reservation_key
@@ -35,6 +36,7 @@ COMMENT ON COLUMN machine_provided.provider_ip_address IS 'host or host:port; nu
 COMMENT ON COLUMN machine_provided.provider_location IS 'Such as a facility or a rack.';
 COMMENT ON COLUMN machine_provided.provider_status IS 'Last status the provider reported.';
 COMMENT ON COLUMN machine_provided.provider_missing_since IS 'First of the unbroken observations that the provider does not know the device.';
+COMMENT ON COLUMN machine_provided.provider_missing_seen IS 'How many complete listings in a row did not know the device.';
 
 CREATE TABLE machine_agent_started (
   machine_id uuid PRIMARY KEY REFERENCES machines ON DELETE RESTRICT,
@@ -82,7 +84,7 @@ CREATE TABLE machine_os_installation_request (
 COMMENT ON TABLE machine_os_installation_request IS 'An operating system is to be installed.';
 COMMENT ON COLUMN machine_os_installation_request.machine_id IS 'The machine.';
 COMMENT ON COLUMN machine_os_installation_request.generation IS 'Grows with each new request; a report names the one it answers.';
-COMMENT ON COLUMN machine_os_installation_request.os_installation_request_raw IS 'Serialized OSInstallationRequest.';
+COMMENT ON COLUMN machine_os_installation_request.os_installation_request_raw IS 'Serialized OSInstallationRequest; once this generation is reported, without what a first boot was told.';
 COMMENT ON COLUMN machine_os_installation_request.handed_out_at IS 'When this generation was first answered to the agent; cleared by a trigger when the generation changes.';
 
 CREATE FUNCTION machine_os_installation_request_renewed() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -110,13 +112,15 @@ COMMENT ON COLUMN machine_os_installation_report.os_installation_report_raw IS '
 
 CREATE TABLE machine_agent_start_attempt (
   machine_id uuid PRIMARY KEY REFERENCES machines ON DELETE RESTRICT,
-  attempted_at timestamptz NOT NULL CHECK (isfinite(attempted_at)),
-  count bigint NOT NULL
+  attempted_at timestamptz CHECK (isfinite(attempted_at)),
+  count bigint NOT NULL,
+  unreached bigint NOT NULL DEFAULT 0
 );
 COMMENT ON TABLE machine_agent_start_attempt IS 'An agent may have been executed without being recorded. Old or often failed: the ladder takes over.';
 COMMENT ON COLUMN machine_agent_start_attempt.machine_id IS 'The machine.';
-COMMENT ON COLUMN machine_agent_start_attempt.attempted_at IS 'Written before the agent is executed, or by the first failure.';
+COMMENT ON COLUMN machine_agent_start_attempt.attempted_at IS 'Written before the agent is executed; null: it never was, only failures before that are counted.';
 COMMENT ON COLUMN machine_agent_start_attempt.count IS 'Failures in a row.';
+COMMENT ON COLUMN machine_agent_start_attempt.unreached IS 'How many of these failures never reached the machine.';
 
 CREATE TABLE machine_recovery (
   machine_id uuid PRIMARY KEY REFERENCES machines ON DELETE RESTRICT,
@@ -125,16 +129,28 @@ CREATE TABLE machine_recovery (
   asked_at timestamptz CHECK (isfinite(asked_at)),
   operation_ref text,
   next_at timestamptz CHECK (isfinite(next_at)),
-  cool_down_seconds bigint
+  cool_down_seconds bigint,
+  asked_rung recovery_rung,
+  order_key text,
+  boot_id_before text,
+  host_key_before text,
+  off_seen_at timestamptz CHECK (isfinite(off_seen_at)),
+  power_off_asked_at timestamptz CHECK (isfinite(power_off_asked_at))
 );
 COMMENT ON TABLE machine_recovery IS 'The ladder''s memory of one episode.';
 COMMENT ON COLUMN machine_recovery.machine_id IS 'The machine.';
 COMMENT ON COLUMN machine_recovery.rung IS 'Where the machine is on the ladder.';
-COMMENT ON COLUMN machine_recovery.attempts IS 'Attempts on this rung.';
-COMMENT ON COLUMN machine_recovery.asked_at IS 'When the last attempt was about to be asked for.';
+COMMENT ON COLUMN machine_recovery.attempts IS 'Attempts on this rung; 0: none yet.';
+COMMENT ON COLUMN machine_recovery.asked_at IS 'When something was last about to be asked for; null: it was refused or proved since.';
 COMMENT ON COLUMN machine_recovery.operation_ref IS 'The provider''s name of the accepted operation.';
 COMMENT ON COLUMN machine_recovery.next_at IS 'No rung starts before; null: none.';
 COMMENT ON COLUMN machine_recovery.cool_down_seconds IS 'Last cool-down without jitter; it grows over the whole episode.';
+COMMENT ON COLUMN machine_recovery.asked_rung IS 'What that is.';
+COMMENT ON COLUMN machine_recovery.order_key IS 'The operator''s request that it was for; null: the ladder''s own.';
+COMMENT ON COLUMN machine_recovery.boot_id_before IS 'Boot id before it was asked for; another one proves a boot. Null: not known.';
+COMMENT ON COLUMN machine_recovery.host_key_before IS 'Pinned SSH host key before it was asked for.';
+COMMENT ON COLUMN machine_recovery.off_seen_at IS 'Power cycling: when the power was seen off since.';
+COMMENT ON COLUMN machine_recovery.power_off_asked_at IS 'When its power was asked off; null: it was accepted since that it is switched on again. Whoever takes the machine next asks for power first.';
 
 CREATE TABLE machine_quarantined (
   machine_id uuid PRIMARY KEY REFERENCES machines ON DELETE RESTRICT,
@@ -162,19 +178,45 @@ CREATE TABLE machine_deprovision_request (
   machine_id uuid PRIMARY KEY REFERENCES machines ON DELETE RESTRICT,
   requested_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(requested_at)),
   requested_by text NOT NULL,
-  reason text NOT NULL
+  reason text NOT NULL,
+  asked_at timestamptz CHECK (isfinite(asked_at)),
+  attempts bigint NOT NULL DEFAULT 0,
+  drain text CHECK (drain IN ('skip', 'force')),
+  return_to_pool boolean NOT NULL DEFAULT false
 );
 COMMENT ON TABLE machine_deprovision_request IS 'The machine is to be given back to the provider.';
 COMMENT ON COLUMN machine_deprovision_request.machine_id IS 'The machine.';
 COMMENT ON COLUMN machine_deprovision_request.requested_at IS 'When it was asked for.';
 COMMENT ON COLUMN machine_deprovision_request.requested_by IS 'Who asked.';
 COMMENT ON COLUMN machine_deprovision_request.reason IS 'Why.';
+COMMENT ON COLUMN machine_deprovision_request.asked_at IS 'When the provider was last asked to take it back; null: not yet.';
+COMMENT ON COLUMN machine_deprovision_request.attempts IS 'How often the provider was asked.';
+COMMENT ON COLUMN machine_deprovision_request.drain IS 'skip: without waiting for balancers to let it go. force: though fewer members stay active than a pool is to have. Null: neither.';
+COMMENT ON COLUMN machine_deprovision_request.return_to_pool IS 'true: the next machine may be made on its slot at once. false: a hold no-allocate keeps the slot free.';
+
+CREATE TABLE machine_boot_times (
+  machine_id uuid PRIMARY KEY REFERENCES machines ON DELETE RESTRICT,
+  reboot_seconds bigint[] NOT NULL DEFAULT '{}',
+  reinstall_seconds bigint[] NOT NULL DEFAULT '{}'
+);
+COMMENT ON TABLE machine_boot_times IS 'How long the machine took to boot the last times: how long the next one is waited for.';
+COMMENT ON COLUMN machine_boot_times.machine_id IS 'The machine.';
+COMMENT ON COLUMN machine_boot_times.reboot_seconds IS 'From the request of a reboot or power cycle to its proof, newest first.';
+COMMENT ON COLUMN machine_boot_times.reinstall_seconds IS 'From the request of a reinstallation to its proof, newest first.';
+
+CREATE TABLE silent_machines (
+  machine_id uuid PRIMARY KEY REFERENCES machines ON DELETE CASCADE,
+  silent_since timestamptz NOT NULL CHECK (isfinite(silent_since))
+);
+COMMENT ON TABLE silent_machines IS 'Machines of which the log of their slot says that they fell silent, and not yet that they were heard again.';
+COMMENT ON COLUMN silent_machines.machine_id IS 'The machine.';
+COMMENT ON COLUMN silent_machines.silent_since IS 'Its last heartbeat before; that of its agent''s start where there was none since.';
 
 -- Down Migration
 
-DROP TABLE machine_deprovision_request, machine_ssh_host_key, machine_quarantined,
-  machine_recovery, machine_agent_start_attempt, machine_os_installation_report,
-  machine_os_installation_request, machine_hardware_report, machine_agent_heartbeat,
-  machine_agent_started, machine_provided;
-DROP FUNCTION machine_os_installation_request_renewed;
+DROP TABLE silent_machines, machine_boot_times, machine_deprovision_request, machine_ssh_host_key,
+  machine_quarantined, machine_recovery, machine_agent_start_attempt,
+  machine_os_installation_report, machine_os_installation_request, machine_hardware_report,
+  machine_agent_heartbeat, machine_agent_started, machine_provided;
+DROP FUNCTION machine_os_installation_request_renewed CASCADE;
 DROP TYPE recovery_rung, quarantine_kind, machine_os_installation_result, provider_status;

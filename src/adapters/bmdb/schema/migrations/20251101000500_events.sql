@@ -3,8 +3,7 @@
 
 -- What happens to the fleet that is no line in the log of a slot, in one order with those lines: both
 -- are numbered by the sequence of slot_events. Triggers write it, whichever program makes the change,
--- in its transaction; they run with the rights of the role that migrates, as a daemon may not have been
--- granted anything on the new table yet.
+-- in its transaction, with the rights of the role that migrates.
 
 -- A reader has to know which numbers may still be committed. So whoever is given a number has a
 -- transaction id before: a number that can be seen is younger than the ids of all smaller ones.
@@ -102,8 +101,6 @@ CREATE TRIGGER tell_held_again AFTER UPDATE ON provider_holds
   FOR EACH ROW WHEN (OLD.until <= now() AND NEW.until > now())
   EXECUTE FUNCTION shepherd_provider_held();
 
-CREATE INDEX slot_holds_until_idx ON slot_holds (until) WHERE until IS NOT NULL;
-
 CREATE FUNCTION shepherd_hold_expired() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
@@ -126,7 +123,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION shepherd_session_expired IS 'Row-level trigger: an event of a session that was not closed by its daemon.';
 CREATE TRIGGER tell_expired AFTER DELETE ON sessions
-  FOR EACH ROW WHEN (OLD.session_deadline <= now()) EXECUTE FUNCTION shepherd_session_expired();
+  FOR EACH ROW WHEN (OLD.session_deadline <= now() AND OLD.closed_at IS NULL)
+  EXECUTE FUNCTION shepherd_session_expired();
 
 CREATE FUNCTION shepherd_logged_in() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp AS $$
@@ -182,13 +180,125 @@ REVOKE ALL ON FUNCTION shepherd_trim_events, shepherd_requests_filed, shepherd_r
   shepherd_recovering, shepherd_provider_held, shepherd_hold_expired, shepherd_session_expired,
   shepherd_logged_in, shepherd_token_changed FROM PUBLIC;
 
+-- What slots, operators and creations leave behind is trimmed like the history of work.
+CREATE FUNCTION shepherd_trim_logs(keep_days integer, keep_rows integer, batch integer)
+RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+  -- Slots of lines picked at random: the longer its log, the sooner a slot is looked at.
+  looks CONSTANT integer := 20;
+  keep_from CONSTANT timestamptz := now() - make_interval(days => keep_days);
+  oldest_seq bigint;
+  newest_seq bigint;
+  this_provider text;
+  this_slot text;
+  newest_to_go bigint;
+  settled_to_go timestamptz;
+  key_to_go text;
+  witness_to_go uuid;
+  gone bigint;
+  removed bigint := 0;
+BEGIN
+  IF keep_days < 90 OR keep_rows < 1000 OR batch < 1 OR batch > 10000 THEN
+    RAISE EXCEPTION 'logs are kept for at least 90 days and 1000 rows, and trimmed by at most 10000 rows at a time'
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  SELECT min(e.seq), max(e.seq) INTO oldest_seq, newest_seq FROM slot_events e;
+  FOR look IN 1 .. looks LOOP
+    EXIT WHEN oldest_seq IS NULL OR removed >= batch;
+    SELECT e.provider, e.slot_id INTO this_provider, this_slot FROM slot_events e
+    WHERE e.seq >= oldest_seq + floor(random() * (newest_seq - oldest_seq + 1))::bigint
+    ORDER BY e.seq LIMIT 1;
+    CONTINUE WHEN NOT FOUND;
+    SELECT e.seq INTO newest_to_go FROM slot_events e
+    WHERE e.provider = this_provider AND e.slot_id = this_slot
+    ORDER BY e.seq DESC OFFSET keep_rows LIMIT 1;
+    CONTINUE WHEN NOT FOUND;
+    DELETE FROM slot_events d WHERE d.seq IN (
+      SELECT e.seq FROM slot_events e
+      WHERE e.provider = this_provider AND e.slot_id = this_slot AND e.seq <= newest_to_go
+        AND e.at < keep_from
+      ORDER BY e.seq LIMIT batch - removed FOR UPDATE SKIP LOCKED);
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    removed := removed + gone;
+  END LOOP;
+  -- What is open stays, whatever its age.
+  SELECT y.settled_at, y.idempotency_key INTO settled_to_go, key_to_go FROM operator_intents y WHERE y.state <> 'open'
+  ORDER BY y.settled_at DESC, y.idempotency_key DESC OFFSET keep_rows LIMIT 1;
+  IF FOUND AND removed < batch THEN
+    DELETE FROM operator_intents d WHERE d.idempotency_key IN (
+      SELECT y.idempotency_key FROM operator_intents y
+      WHERE y.state <> 'open' AND y.settled_at < keep_from
+        AND (y.settled_at, y.idempotency_key) <= (settled_to_go, key_to_go)
+      ORDER BY y.settled_at, y.idempotency_key LIMIT batch - removed FOR UPDATE SKIP LOCKED);
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    removed := removed + gone;
+  END IF;
+  SELECT i.updated_at, i.witness INTO settled_to_go, witness_to_go FROM provision_intents i
+  WHERE i.state NOT IN ('open', 'unresolved')
+  ORDER BY i.updated_at DESC, i.witness DESC OFFSET keep_rows LIMIT 1;
+  IF FOUND AND removed < batch THEN
+    DELETE FROM provision_intents d WHERE d.witness IN (
+      SELECT i.witness FROM provision_intents i
+      WHERE i.state NOT IN ('open', 'unresolved') AND i.updated_at < keep_from
+        AND (i.updated_at, i.witness) <= (settled_to_go, witness_to_go)
+      ORDER BY i.updated_at, i.witness LIMIT batch - removed FOR UPDATE SKIP LOCKED);
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    removed := removed + gone;
+  END IF;
+  RETURN removed;
+END $$;
+COMMENT ON FUNCTION shepherd_trim_logs IS 'Deletes at most batch rows that are older than keep_days and beyond the newest keep_rows: of the log of a slot, of settled requests of operators, of settled creations. Never what is open or unresolved. Call it again and again. Returns how many rows went.';
+REVOKE ALL ON FUNCTION shepherd_trim_logs FROM PUBLIC;
+
+-- How far each webhook was told of events, and which deliveries failed. What was delivered leaves no row.
+
+CREATE TABLE webhooks (
+  name text PRIMARY KEY CHECK (char_length(name) BETWEEN 1 AND 64),
+  told_to bigint NOT NULL,
+  delivered_at timestamptz CHECK (isfinite(delivered_at)),
+  disabled_at timestamptz CHECK (isfinite(disabled_at)),
+  disabled_reason text
+);
+COMMENT ON TABLE webhooks IS 'Webhooks of the configuration that were delivered to, or will be. Written by the daemon that has the lease webhook/<name>.';
+COMMENT ON COLUMN webhooks.name IS 'Its name in the configuration.';
+COMMENT ON COLUMN webhooks.told_to IS 'Events up to this number were delivered, have a row in webhook_deliveries, or are not wanted.';
+COMMENT ON COLUMN webhooks.delivered_at IS 'The last success; null: none yet.';
+COMMENT ON COLUMN webhooks.disabled_at IS 'It answered that it is gone: nothing is sent until somebody enables it.';
+COMMENT ON COLUMN webhooks.disabled_reason IS 'Why it is disabled.';
+
+CREATE TABLE webhook_deliveries (
+  webhook text NOT NULL,
+  seq bigint NOT NULL,
+  type text NOT NULL,
+  attempts bigint NOT NULL CHECK (attempts >= 0),
+  first_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(first_at)),
+  last_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(last_at)),
+  next_at timestamptz CHECK (isfinite(next_at)),
+  status bigint,
+  cause text NOT NULL,
+  PRIMARY KEY (webhook, seq)
+);
+CREATE INDEX webhook_deliveries_due_idx ON webhook_deliveries (webhook, next_at, seq)
+  WHERE next_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_dead_idx ON webhook_deliveries (last_at, webhook, seq)
+  WHERE next_at IS NULL;
+COMMENT ON TABLE webhook_deliveries IS 'Deliveries that failed: tried again, or dead letters, which are kept for 30 days.';
+COMMENT ON COLUMN webhook_deliveries.webhook IS 'The webhook; it may not be configured any more.';
+COMMENT ON COLUMN webhook_deliveries.seq IS 'Number of the event, in slot_events or fleet_events.';
+COMMENT ON COLUMN webhook_deliveries.type IS 'Type of the event.';
+COMMENT ON COLUMN webhook_deliveries.attempts IS 'How often it was tried since it was filed or replayed.';
+COMMENT ON COLUMN webhook_deliveries.first_at IS 'The first failure.';
+COMMENT ON COLUMN webhook_deliveries.last_at IS 'The last failure.';
+COMMENT ON COLUMN webhook_deliveries.next_at IS 'It is tried again then; null: it is a dead letter.';
+COMMENT ON COLUMN webhook_deliveries.status IS 'HTTP status of the last answer; null: there was none.';
+COMMENT ON COLUMN webhook_deliveries.cause IS 'What was wrong the last time.';
+
 -- Down Migration
 
-DROP INDEX slot_holds_until_idx;
-DROP FUNCTION shepherd_trim_events;
-DROP FUNCTION shepherd_requests_filed, shepherd_requests_settled, shepherd_recovering,
-  shepherd_provider_held, shepherd_hold_expired, shepherd_session_expired, shepherd_logged_in,
-  shepherd_token_changed CASCADE;
-DROP TABLE fleet_events;
-DROP FUNCTION shepherd_next_event;
-DROP FUNCTION shepherd_take_xid CASCADE;
+DROP TABLE webhook_deliveries, webhooks, fleet_events;
+DROP FUNCTION shepherd_trim_logs, shepherd_trim_events, shepherd_token_changed,
+  shepherd_logged_in, shepherd_session_expired, shepherd_hold_expired, shepherd_provider_held,
+  shepherd_recovering, shepherd_requests_settled, shepherd_requests_filed, shepherd_next_event,
+  shepherd_take_xid CASCADE;

@@ -2,8 +2,7 @@
 -- Runs beside: 0.1.0 and later.
 
 -- Which machines a load balancer may be sending traffic to, so that nobody interrupts one of them
--- before the balancer let it go. A daemon that does not know these tables interrupts machines as
--- ever: upgrade all daemons before the first pool is configured.
+-- before the balancer let it go.
 
 CREATE TABLE pool_members (
   pool text NOT NULL,
@@ -56,6 +55,7 @@ CREATE TABLE pools (
   torn_down_at timestamptz CHECK (isfinite(torn_down_at)),
   torn_down_by text,
   tear_down_reason text,
+  made_as text,
   PRIMARY KEY (pool, balancer),
   CONSTRAINT pools_frozen_check CHECK (num_nulls(frozen_at, frozen_reason, frozen_snapshot) IN (0, 3)),
   CONSTRAINT pools_accepted_check CHECK (num_nulls(accepted_at, accepted_by) IN (0, 2)
@@ -84,42 +84,8 @@ COMMENT ON COLUMN pools.pause_reason IS 'Why.';
 COMMENT ON COLUMN pools.torn_down_at IS 'Since when all of it is to be removed from the balancer; null: it is to be there.';
 COMMENT ON COLUMN pools.torn_down_by IS 'Who asked for that.';
 COMMENT ON COLUMN pools.tear_down_reason IS 'Why.';
-
-DO $$
-DECLARE
-  watched text;
-  told text;
-BEGIN
-  FOREACH watched IN ARRAY ARRAY['pool_members', 'pools'] LOOP
-    told := CASE watched WHEN 'pools' THEN 'shepherd_wake' ELSE 'shepherd_machine_wake' END;
-    EXECUTE format('CREATE TRIGGER wake_insert AFTER INSERT ON %I REFERENCING NEW TABLE AS changed
-      FOR EACH STATEMENT EXECUTE FUNCTION %I()', watched, told);
-    EXECUTE format('CREATE TRIGGER wake_delete AFTER DELETE ON %I REFERENCING OLD TABLE AS changed
-      FOR EACH STATEMENT EXECUTE FUNCTION %I()', watched, told);
-    EXECUTE format('CREATE TRIGGER wake_update AFTER UPDATE ON %I REFERENCING NEW TABLE AS changed
-      FOR EACH STATEMENT EXECUTE FUNCTION %I()', watched, told);
-  END LOOP;
-END $$;
-
-ALTER TABLE slot_holds
-  DROP CONSTRAINT slot_holds_kind_check,
-  ADD CONSTRAINT slot_holds_kind_check
-    CHECK (kind IN ('no-start', 'no-recover', 'no-allocate', 'preserve', 'no-serve')),
-  ADD COLUMN force boolean NOT NULL DEFAULT false;
-COMMENT ON COLUMN slot_holds.kind IS 'no-start bars agent start, no-recover the ladder, no-allocate creation, preserve reinstall and deprovision, no-serve being a member of a pool.';
-COMMENT ON COLUMN slot_holds.force IS 'Of no-serve: it is taken out though fewer members stay active than the pool is to have.';
-
-ALTER TABLE machine_deprovision_request ADD COLUMN drain text CHECK (drain IN ('skip', 'force'));
-COMMENT ON COLUMN machine_deprovision_request.drain IS 'skip: without waiting for balancers to let it go. force: though fewer members stay active than a pool is to have. Null: neither.';
+COMMENT ON COLUMN pools.made_as IS 'The uid and the last part of the names that its objects have there; null: it was not tended yet.';
 
 -- Down Migration
 
-ALTER TABLE machine_deprovision_request DROP COLUMN drain;
-DELETE FROM slot_holds WHERE kind = 'no-serve';
-ALTER TABLE slot_holds
-  DROP COLUMN force,
-  DROP CONSTRAINT slot_holds_kind_check,
-  ADD CONSTRAINT slot_holds_kind_check
-    CHECK (kind IN ('no-start', 'no-recover', 'no-allocate', 'preserve'));
-COMMENT ON COLUMN slot_holds.kind IS 'no-start bars agent start, no-recover the ladder, no-allocate creation, preserve reinstall and deprovision.';
 DROP TABLE pools, pool_members;
