@@ -87,7 +87,8 @@ export function agentStartServices(deps: TakeOverDeps) {
   const trusted = stepAfter<Connected, Trusted>(taskPool, connected, async (given, signal) => {
     const { provider, machine, shell: session, row } = given;
     const policy = policyFor(deps, given);
-    const onChanged = () => deps.metrics.hostKeyChanged(provider.name);
+    const onChanged = () =>
+      deps.metrics.count('shepherd_ssh_hostkey_changes_total', { provider: provider.name });
     const pinned = row.hostKey;
     const question = { provider, machine, session, policy, pinned, signal, onChanged };
     const proved = believe(deps, given, await proveHostKey(question));
@@ -175,7 +176,10 @@ export function agentStartServices(deps: TakeOverDeps) {
         ...(wasConnecting(turn) && OUT_OF_REACH.has(failure?.code ?? '') && { unreachable: true }),
         ...(!connected.of(turn) && OF_THE_WAY.has(failure?.code ?? '') && { unreached: true }),
       }),
-      onFailed: (failure, turn) => deps.metrics.agentStartFailure(classOf(failure, turn)),
+      onFailed: (failure, turn) =>
+        deps.metrics.count('shepherd_agent_start_failures_total', {
+          class: classOf(failure, turn),
+        }),
     }),
   };
 }
@@ -284,7 +288,7 @@ function believe(
   deps.log.debug({ slot, evidence }, 'the host key is believed');
   if (policyFor(deps, given) === 'insecure') {
     deps.log.warn({ slot, evidence }, 'INSECURE: host keys are not verified');
-    deps.metrics.insecureConnection(provided.provider);
+    deps.metrics.count('shepherd_ssh_insecure_connections_total', { provider: provided.provider });
     return {};
   }
   const { hostKey } = shell;

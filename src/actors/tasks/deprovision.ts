@@ -171,7 +171,7 @@ async function ask(deps: DeprovisionDeps, given: Asked, signal: AbortSignal): Pr
   const attempts = given.asked + 1;
   const fields = { ...fieldsOf(given), attempts };
   if (attempts === STUCK_AFTER) {
-    deps.metrics.deprovisionStuck(name);
+    deps.metrics.count('shepherd_deprovisions_stuck_total', { provider: name });
     deps.log.error({ ...fields, alarm: 'stuck-deprovision' }, 'a machine does not go away');
   }
   try {

@@ -1,5 +1,4 @@
 import { silentLog } from '../../adapters/log/port.ts';
-import { silentMetrics } from '../../adapters/metrics/port.ts';
 import { baseUrlFault } from '../../adapters/http/base-url.ts';
 import { createEquinixClient } from '../../adapters/provider/equinix/client/client.ts';
 import { createDeviceView } from '../../adapters/provider/equinix/device-view.ts';
@@ -89,7 +88,7 @@ export function openAccess(flags: AccessFlags, projectId: string, operator: Oper
     random,
     network,
     log: silentLog,
-    metrics: { ...silentMetrics, ...watch.metrics },
+    metrics: watch.metrics,
     userAgent: 'shepherd-operator',
   });
   const view = createDeviceView(config, { client, log: silentLog });

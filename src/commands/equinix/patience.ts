@@ -1,4 +1,4 @@
-import type { Metrics } from '../../adapters/metrics/port.ts';
+import { metricsTo, type Metrics } from '../../adapters/metrics/port.ts';
 import { TimedOut } from '../../domain/errors.ts';
 import type { Operator } from './operator.ts';
 
@@ -7,7 +7,7 @@ const TOLD_AFTER_MS = 4_000;
 
 /** What the client is doing, as far as its metrics tell. */
 export interface Watch {
-  readonly metrics: Pick<Metrics, 'equinixCall' | 'equinixSlots' | 'equinixPaused'>;
+  readonly metrics: Metrics;
   /** Why an answer is waited for. */
   why(): string;
 }
@@ -17,11 +17,11 @@ export function createWatch(baseUrl: string): Watch {
   let waiting = 0;
   let last: string | null = null;
   return {
-    metrics: {
-      equinixCall: (_endpoint, status) => void (last = status),
-      equinixSlots: (...now) => void ([waiting, inFlight] = now),
-      equinixPaused: () => undefined,
-    },
+    metrics: metricsTo(({ name, labels, value }) => {
+      if (name === 'equinix_api_latency') last = labels['status_code']!;
+      if (name === 'equinix_api_waiting') waiting = value;
+      if (name === 'equinix_api_in_flight') inFlight = value;
+    }),
     why() {
       const before =
         last === null || last.startsWith('2') ? '' : `; the last answer was ${answerOf(last)}`;

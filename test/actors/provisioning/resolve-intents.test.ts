@@ -186,7 +186,12 @@ describe('a creation that came to nothing', () => {
     await two.round();
     expect(stand.states()[0]).toEqual('abandoned');
     expect(stand.bmdb.tables.penalties.size).toBe(1);
-    expect(stand.metrics.count('creation', 'stub', 'abandoned')).toBe(1);
+    expect(
+      stand.metrics.total('shepherd_provision_outcomes_total', {
+        provider: 'stub',
+        outcome: 'abandoned',
+      }),
+    ).toBe(1);
   });
 
   test('is dropped at once when the provider was never asked for it; nothing is shelved', async () => {

@@ -6,6 +6,7 @@ import { askAgainInMs } from '../../../domain/recovery/ladder.ts';
 import { isStanding, RUNG_FACTS, type LadderMeans } from '../../../domain/recovery/rungs.ts';
 import { createSendCheck } from '../../providers/send-check.ts';
 import {
+  countAttempt,
   knownBootId,
   noteProgress,
   orderPart,
@@ -68,7 +69,7 @@ export async function askProvider(
     beforeSending,
   }).catch((error: unknown) => refused(deps, given, { call, error, signal }));
   await deps.holds.succeeded(name, call, begun);
-  deps.metrics.ladderAttempt(name, step.rung, 'asked');
+  countAttempt(deps, name, step.rung, 'asked');
   deps.log.info({ slot, machine: work.machineId, ...step }, `${call} asked for`);
   await noteProgress(given, { kind: 'recoveryAccepted', operationRef });
   return { ...given, askedAtMs, bootIdBefore, proof: null, isGraceful };
@@ -79,7 +80,7 @@ function countEscalation({ metrics }: RecoverDeps, { attempt, row, provided }: R
   if (order !== null) return;
   const before = row.recovery?.rung ?? 'restartingAgent';
   const isHigher = RUNGS.indexOf(rung) > RUNGS.indexOf(before);
-  if (isHigher) metrics.escalation(provided.provider, rung);
+  if (isHigher) metrics.count('shepherd_escalations_total', { provider: provided.provider, rung });
 }
 
 /** Notes the attempt, which counts from here, with what the machine was like before it. */
@@ -118,7 +119,7 @@ async function refused(
   delete attempt.power;
   await work.note({ kind: 'recoveryRefused', counts });
   attempt.asked = counts;
-  deps.metrics.ladderAttempt(name, attempt.step.rung, 'refused');
+  countAttempt(deps, name, attempt.step.rung, 'refused');
   throw error;
 }
 

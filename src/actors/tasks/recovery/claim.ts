@@ -3,7 +3,7 @@ import { lastFailures, nextStep, type LadderProcess } from '../../../domain/reco
 import type { Job } from '../../../machines/task.ts';
 import type { Turn } from '../../turns/task-pool.ts';
 import { claim, workEnded, type Claimed } from '../task.ts';
-import { circumstancesOf, type RecoverDeps, type Recovering } from './deps.ts';
+import { countAttempt, circumstancesOf, type RecoverDeps, type Recovering } from './deps.ts';
 import { leaveSwitchedOn } from './power-cycle.ts';
 
 /**
@@ -54,9 +54,12 @@ async function parked(deps: RecoverDeps, claimed: Claimed, end: string): Promise
   const reason = said.filter((each) => each !== null).join('; ');
   await work.fail(deps.backoff, reason, { quarantine: { kind: 'needsHuman', reason } });
   workEnded(deps, claimed, 'failed');
-  deps.metrics.reboot(provided.provider, 'exhausted');
+  deps.metrics.count('shepherd_reboots_total', {
+    provider: provided.provider,
+    outcome: 'exhausted',
+  });
   const { recovery } = row;
-  if (recovery) deps.metrics.ladderAttempt(provided.provider, recovery.rung, 'exhausted');
+  if (recovery) countAttempt(deps, provided.provider, recovery.rung, 'exhausted');
   deps.log.error({ slot, machine: work.machineId, reason }, 'a human is needed');
   return new NothingToDo(`${slot}: ${reason}`);
 }

@@ -33,7 +33,10 @@ async function ask(
     { call, bootIdBefore, ask: (provider, id, how) => provider.rebootMachine(id, mode, how) },
     signal,
   );
-  deps.metrics.reboot(given.provided.provider, 'asked');
+  deps.metrics.count('shepherd_reboots_total', {
+    provider: given.provided.provider,
+    outcome: 'asked',
+  });
   return asked;
 }
 

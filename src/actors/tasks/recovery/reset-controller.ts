@@ -14,7 +14,13 @@ import { hungControllerOf } from '../../../domain/recovery/controllers.ts';
 import { stepBeyondController } from '../../../domain/recovery/ladder.ts';
 import { createSendCheck } from '../../providers/send-check.ts';
 import { required, requireOurs } from '../task.ts';
-import { circumstancesOf, rungPolicy, type RecoverDeps, type Recovering } from './deps.ts';
+import {
+  countAttempt,
+  circumstancesOf,
+  rungPolicy,
+  type RecoverDeps,
+  type Recovering,
+} from './deps.ts';
 import { pause } from './evidence.ts';
 
 const CALL = 'resetController';
@@ -40,7 +46,7 @@ export async function askReset(
     deps.log.info({ slot, controller, cause: explain(error) }, 'the controller is left as it is');
     return onwards(deps, given);
   }
-  deps.metrics.ladderAttempt(provided.provider, 'resettingBmc', 'asked');
+  countAttempt(deps, provided.provider, 'resettingBmc', 'asked');
   deps.log.warn({ slot, machine: work.machineId, controller }, 'its controller is restarted');
   return given;
 }
@@ -85,7 +91,7 @@ async function reset(
   } catch (error) {
     if (signal.aborted) throw error;
     if (isNoted && facetsOf(error).outcome === 'not-done') {
-      deps.metrics.ladderAttempt(name, 'resettingBmc', 'refused');
+      countAttempt(deps, name, 'resettingBmc', 'refused');
       await work.note({ kind: 'controllerResetRefused', controller });
     }
     if (isNoteLost) await takeBack(deps, work, controller);
@@ -128,7 +134,7 @@ export async function awaitController(
     }
     await pause(deps, signal);
   } while ((await controllerOf(deps, given, signal))?.hangs !== false);
-  deps.metrics.ladderAttempt(provided.provider, 'resettingBmc', 'proved');
+  countAttempt(deps, provided.provider, 'resettingBmc', 'proved');
   deps.log.info({ slot }, 'its controller answers again');
   return onwards(deps, given);
 }

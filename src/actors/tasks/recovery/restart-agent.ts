@@ -13,6 +13,7 @@ import { stopAgentCommand } from '../stop-agent.ts';
 import { connect, readBootId, requireOurs, targetOf, withLimit } from '../task.ts';
 import { noteAsked } from './ask.ts';
 import {
+  countAttempt,
   circumstancesOf,
   knownBootId,
   rungPolicy,
@@ -118,7 +119,7 @@ export async function stopAgent(
 ): Promise<Proved> {
   const { slot, work, provided, shell, bootId } = given;
   await noteAsked(given, bootId);
-  deps.metrics.ladderAttempt(provided.provider, 'restartingAgent', 'asked');
+  countAttempt(deps, provided.provider, 'restartingAgent', 'asked');
   const known = knownBootId(given);
   const hasBooted = known !== null && known !== bootId;
   if (!hasBooted) await stop(deps, given, signal);

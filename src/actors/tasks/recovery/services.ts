@@ -4,7 +4,7 @@ import type { Job } from '../../../machines/task.ts';
 import { eitherOf, firstStep, serviceOf, stepAfter, type Step } from '../steps.ts';
 import { giveUpService, workEnded } from '../task.ts';
 import { claimStep } from './claim.ts';
-import { orderPart, type Proved, type RecoverDeps, type Recovering } from './deps.ts';
+import { countAttempt, orderPart, type Proved, type RecoverDeps, type Recovering } from './deps.ts';
 import { beforeAsked } from './first-step.ts';
 import { awaitOff, powerFirst, restorePower, switchOff, switchOn } from './power-cycle.ts';
 import { askReboot, awaitBoot } from './reboot.ts';
@@ -104,7 +104,7 @@ export function recoveryServices(deps: RecoverDeps) {
         const given = claimed.of(turn);
         if (!given) return;
         const { rung } = given.attempt.step;
-        deps.metrics.ladderAttempt(given.provided.provider, rung, 'failed');
+        countAttempt(deps, given.provided.provider, rung, 'failed');
       },
     }),
   };
@@ -122,8 +122,12 @@ async function recordRecovery(deps: RecoverDeps, given: Proved): Promise<Proved>
     ...(asked ? {} : { unasked: true }),
   });
   workEnded(deps, given, 'finished');
-  if (step.rung === 'rebooting') deps.metrics.reboot(provided.provider, 'proved');
-  deps.metrics.ladderAttempt(provided.provider, step.rung, 'proved');
+  if (step.rung === 'rebooting')
+    deps.metrics.count('shepherd_reboots_total', {
+      provider: provided.provider,
+      outcome: 'proved',
+    });
+  countAttempt(deps, provided.provider, step.rung, 'proved');
   const { rung, attempt: nth } = step;
   const fields = { slot, machine: work.machineId, rung, attempt: nth, proof: proof.what };
   deps.log.info(fields, 'machine recovered');

@@ -1,5 +1,4 @@
 import { ProviderError } from '../../../domain/errors.ts';
-import type { Metrics } from '../../metrics/port.ts';
 import type { DriverContext, Plan, Provider } from '../port.ts';
 import { createChanges } from './changes.ts';
 import { createEquinixClient } from './client/client.ts';
@@ -16,7 +15,7 @@ import { createOurSshKey } from './ssh-key.ts';
 import { createStock } from './stock.ts';
 
 export type EquinixProviderDeps = EquinixDeps &
-  Pick<DriverContext, 'tellEvent'> & { readonly metrics: Pick<Metrics, 'equinixReservations'> };
+  Pick<DriverContext, 'tellEvent'> & { readonly metrics: EquinixDeps['metrics'] };
 
 /**
  * Bare metal of one Equinix Metal project. Shown are the devices whose hostname starts with

@@ -1,19 +1,14 @@
 import { z } from 'zod';
-import type { Metrics } from '../../../metrics/port.ts';
+import type { MetricName, MetricsOf } from '../../../metrics/port.ts';
 import { type Api, type ApiDeps, createApi } from '../../../http/api.ts';
 import type { AnswerForm } from '../../../http/outcome.ts';
 import { type EquinixConfig, timingsOf } from '../settings.ts';
 
+/** What is counted of this client alone. */
+export type EquinixMetric = Extract<MetricName, `equinix_${string}`>;
+
 export type EquinixDeps = Omit<ApiDeps, 'observer'> & {
-  readonly metrics: Pick<
-    Metrics,
-    | 'equinixCall'
-    | 'equinixSlots'
-    | 'equinixRetry'
-    | 'equinixPaused'
-    | 'equinixCreate'
-    | 'equinixWalk'
-  >;
+  readonly metrics: MetricsOf<EquinixMetric>;
 };
 
 /** What is particular to the API of Equinix Metal. */
@@ -34,11 +29,21 @@ export function createEquinixApi(config: EquinixConfig, { metrics, ...deps }: Eq
     {
       ...deps,
       observer: {
-        attempt: metrics.equinixCall,
-        slots: metrics.equinixSlots,
-        retry: metrics.equinixRetry,
-        paused: metrics.equinixPaused,
-        walk: metrics.equinixWalk,
+        attempt: (endpoint, status_code, seconds) =>
+          metrics.observe('equinix_api_latency', { endpoint, status_code }, seconds),
+        slots(waiting, inFlight) {
+          metrics.set('equinix_api_waiting', {}, waiting);
+          metrics.set('equinix_api_in_flight', {}, inFlight);
+        },
+        retry: (endpoint, reason) =>
+          metrics.count('equinix_api_retries_total', { endpoint, reason }),
+        paused: (reason, seconds) =>
+          metrics.count('equinix_api_paused_seconds_total', { reason }, seconds),
+        walk: (list, isConsistent) =>
+          metrics.count('equinix_listing_walks_total', {
+            list,
+            consistent: isConsistent ? 'true' : 'false',
+          }),
       },
     },
   );

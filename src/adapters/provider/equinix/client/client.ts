@@ -1,5 +1,5 @@
 import { UsageError } from '../../../../domain/errors.ts';
-import type { CreateOutcome } from '../../../metrics/port.ts';
+import type { LabelsOf } from '../../../metrics/port.ts';
 import { baseUrlFault } from '../../../http/base-url.ts';
 import { isApiError, type ApiError } from '../../../http/errors.ts';
 import { type EquinixConfig, timingsOf } from '../settings.ts';
@@ -49,10 +49,10 @@ export function createEquinixClient(config: EquinixConfig, deps: EquinixDeps) {
     try {
       const scene = { routes, call, config, timings: timingsOf(config) };
       const { device, outcome } = await createDevice(scene, order);
-      deps.metrics.equinixCreate(outcome);
+      deps.metrics.count('equinix_create_outcomes_total', { outcome });
       return device;
     } catch (error) {
-      deps.metrics.equinixCreate(outcomeOf(error));
+      deps.metrics.count('equinix_create_outcomes_total', { outcome: outcomeOf(error) });
       throw error;
     }
   }
@@ -116,7 +116,7 @@ export type EquinixClient = ReturnType<typeof createEquinixClient>;
 const HIDDEN = 'the device on the reservation cannot be read; it may be the one';
 
 /** How a failed creation counts: `unknown` if a device may exist, `rejected` if none was made. */
-function outcomeOf(error: unknown): CreateOutcome {
+function outcomeOf(error: unknown): LabelsOf<'equinix_create_outcomes_total'>['outcome'] {
   if (isApiError(error, 'RaceLost')) return 'race_lost';
   if (isApiError(error) && error.ambiguous) return 'unknown';
   return isApiError(error, 'Capacity') ? 'capacity' : 'rejected';
