@@ -170,6 +170,8 @@ export const mutations = mutationsOf({
   'src/actors/provisioning/plan.ts test/actors/provisioning/record.test.ts': {
     'failed-devices-are-told-as-orphans':
       "'shepherd_provider_discrepancies', { provider, kind }, summary[{+kind === 'orphan' ? 'failed' : +}kind]);",
+  },
+  'src/actors/provisioning/plan.ts test/actors/provisioning/resolve-intents.test.ts': {
     'managed-machines-are-told-as-used':
       "'shepherd_provider_capacity', { provider, kind }, summary[{+kind === 'used' ? 'managed' : +}kind]);",
   },

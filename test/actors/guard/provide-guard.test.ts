@@ -220,8 +220,11 @@ describe('what is told', () => {
 
   test('metrics: a scope that the guard no longer knows is gone, not the time it was frozen', () => {
     const standing = { state: 'frozen', sinceMs: null, reason: null } as const;
-    watch.take({ rows: [], counts: [] }, [{ ...standing, scope: 'a' }]);
+    const counts = [{ scope: 'a', machines: 21, started: 20, silent: 9, newlySilent: 8, ...REST }];
+    watch.take({ rows: [], counts }, [{ ...standing, scope: 'a' }]);
     expect(metrics.series('shepherd_guard_frozen')).toEqual([['provider a', 1]]);
+    expect(metrics.series('shepherd_guard_silent_machines')).toEqual([['provider a', 9]]);
+    expect(metrics.series('shepherd_guard_started_machines')).toEqual([['provider a', 20]]);
     watch.take({ rows: [], counts: [] }, [{ ...standing, scope: 'fleet', state: 'watching' }]);
     expect(metrics.series('shepherd_guard_frozen')).toEqual([['fleet', 0]]);
     const now = metrics.series('shepherd_guard_state').filter(([, value]) => value === 1);

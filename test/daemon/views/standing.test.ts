@@ -25,17 +25,15 @@ test('each scrape shows how the daemon stands, and nothing of the scrape before'
   metrics.set('shepherd_provision_intents_open', { provider: 'other' }, 6);
   await tell();
 
-  const figures = Object.fromEntries(
-    (
-      [
-        ...['shepherd_ready', 'shepherd_machines', 'shepherd_loop_workers', 'shepherd_role'],
-        ...['tls_certificate_not_after_seconds', 'shepherd_guard_permits', 'shepherd_guard_budget'],
-        ...['shepherd_provision_intent_oldest_seconds', 'shepherd_events_waiting_seconds'],
-        ...['shepherd_provision_intents_open', 'shepherd_machines_need_human'],
-      ] as Parameters<typeof metrics.series>[0][]
-    ).map((name) => [name, metrics.series(name).map((each) => each.join(': '))]),
-  );
-  await expect(JSON.stringify(figures, null, 1)).toMatchFileSnapshot('standing.json');
+  const figures = (
+    [
+      ...['shepherd_ready', 'shepherd_machines', 'shepherd_loop_workers', 'shepherd_role'],
+      ...['tls_certificate_not_after_seconds', 'shepherd_guard_permits', 'shepherd_guard_budget'],
+      ...['shepherd_provision_intent_oldest_seconds', 'shepherd_events_waiting_seconds'],
+      ...['shepherd_provision_intents_open', 'shepherd_machines_need_human'],
+    ] as Parameters<typeof metrics.series>[0][]
+  ).flatMap((name) => metrics.series(name).map((each) => `${name} ${each.join(': ')}`));
+  await expect(`${figures.join('\n')}\n`).toMatchFileSnapshot('standing.txt');
   const [, listingSeconds] = metrics.series('shepherd_listing_age_seconds')[0]!;
   expect(listingSeconds).toBeGreaterThanOrEqual(0);
   expect(listingSeconds).toBeLessThan(120);
