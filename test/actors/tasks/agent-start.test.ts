@@ -302,7 +302,7 @@ describe('the attempt', () => {
     };
     stand.given();
     await takeOver();
-    expect(known).toEqual({ atMs: stand.clock.now(), count: 0 });
+    expect(known).toEqual({ atMs: stand.clock.now(), count: 0, unreached: 0 });
   });
 
   test('is not made when it cannot be put on record', async () => {
