@@ -170,10 +170,8 @@ export const mutations = mutationsOf({
   'src/actors/provisioning/plan.ts test/actors/provisioning/record.test.ts': {
     'failed-devices-are-told-as-orphans':
       "'shepherd_provider_discrepancies', { provider, kind }, summary[{+kind === 'orphan' ? 'failed' : +}kind]);",
-  },
-  'src/actors/provisioning/plan.ts test/actors/provisioning/resolve-intents.test.ts': {
-    'managed-machines-are-told-as-used':
-      "'shepherd_provider_capacity', { provider, kind }, summary[{+kind === 'used' ? 'managed' : +}kind]);",
+    'free-slots-are-told-as-used':
+      "'shepherd_provider_capacity', { provider, kind }, summary[{+kind === 'used' ? 'free' : +}kind]);",
   },
   'src/daemon/views/standing.ts test/daemon/views/standing.test.ts': {
     'what-was-scraped-before-is-shown':

@@ -360,6 +360,7 @@ describe('one line for each iteration', () => {
     expect(stand.log.count('there are more machines than the limit; none is given up')).toBe(1);
     expect(figures('shepherd_provision_over_limit')).toEqual({ stub: 1 });
     expect(figures('shepherd_provider_capacity')).toMatchObject({
+      'stub used': 3,
       'stub managed': 3,
       'stub max': 2,
     });
