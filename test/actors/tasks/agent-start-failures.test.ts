@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
-import { hashOf, newSecret } from '../../../src/adapters/provider/core/instance-secret.ts';
+import { hashOf, newSecret } from '../../../src/adapters/driver-kit/creation.ts';
 import {
   CommandFailed,
   Denied,
