@@ -1,6 +1,5 @@
 import { getBorderCharacters, table } from 'table';
-import { printable, UNSEEN } from '../domain/printable.ts';
-import { spanText } from '../domain/spans.ts';
+import { printable, spanText, UNSEEN } from '../lib/texts.ts';
 
 export { printable };
 

@@ -6,7 +6,7 @@ import { loadSshKey } from '../adapters/ssh/key-file.ts';
 import { loadConfig, type Config } from '../config.ts';
 import { UsageError, isProviderError } from '../domain/errors.ts';
 import { type ProviderName, providerName } from '../domain/ids.ts';
-import { plainText } from '../domain/texts.ts';
+import { plainText } from '../lib/texts.ts';
 import { withDatabase } from './database.ts';
 import { jsonLine, toTable } from './layout.ts';
 import { openProvider } from '../daemon/providers.ts';

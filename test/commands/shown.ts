@@ -36,8 +36,11 @@ export interface CommandStand extends MachineStand, Shown {
   run(args: readonly string[], change?: Partial<RunMeans>): Promise<Ran>;
 }
 
-export async function commandStand(options: ShownOptions = {}): Promise<CommandStand> {
-  const stand = machineStand();
+/** @param stand what is there already when that daemon starts. */
+export async function commandStand(
+  options: ShownOptions = {},
+  stand: MachineStand = machineStand(),
+): Promise<CommandStand> {
   const shown = await startShown(stand, options);
   const { clock } = stand;
   let runs = 0;

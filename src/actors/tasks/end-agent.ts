@@ -7,7 +7,7 @@ import {
   isProviderError,
 } from '../../domain/errors.ts';
 import type { ProviderMachine } from '../../domain/machine.ts';
-import { plainText } from '../../domain/texts.ts';
+import { plainText } from '../../lib/texts.ts';
 import { NO_TRAITS } from '../../domain/traits.ts';
 import { proveHostKey } from './host-key-proof.ts';
 import { stopAgentCommand } from './stop-agent.ts';
@@ -68,7 +68,8 @@ async function stopOnce(deps: EndAgentDeps, claimed: Claimed, signal: AbortSigna
   const machine = await whereIs(claimed, signal);
   const session = await connect(deps, claimed, targetOf(deps, claimed, machine), signal);
   const policy = policyFor(deps, claimed);
-  const onChanged = () => deps.metrics.hostKeyChanged(provider.name);
+  const onChanged = () =>
+    deps.metrics.count('shepherd_ssh_hostkey_changes_total', { provider: provider.name });
   const pinned = row.hostKey;
   await proveHostKey({ provider, machine, session, policy, pinned, signal, onChanged });
   await session.execute(stopAgentCommand(deps.agentPath), NOTHING, signal);

@@ -5,7 +5,7 @@ import { isAway } from '../remote/failures.ts';
 import { type Session, ok, type Told } from '../remote/session.ts';
 import { printable, columnLines, noteLines, paragraph, whenText } from '../layout.ts';
 import { mayServe } from '../../domain/balancing/members.ts';
-import { spanText } from '../../domain/spans.ts';
+import { spanText } from '../../lib/texts.ts';
 import { documentText, isData } from '../remote/output.ts';
 
 /** A pool at one of its balancers, as the API tells of it. */

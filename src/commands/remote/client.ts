@@ -1,7 +1,7 @@
 import { request as plainRequest, type IncomingMessage } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { text } from 'node:stream/consumers';
-import { isLoopbackHost } from '../../adapters/http/base-url.ts';
+import { isLoopbackHost } from '../../adapters/driver-kit/errors.ts';
 import { systemClock } from '../../adapters/clock/system-clock.ts';
 import { withTimeLimit } from '../../daemon/time-limit.ts';
 import { explain, UsageError, Malformed } from '../../domain/errors.ts';

@@ -8,7 +8,7 @@ import { slot } from '../../../src/domain/ids.ts';
 import { startScriptedConsole } from '../../console/scripted-console.ts';
 import { machine, scriptedFleet, type ScriptedFleet } from '../../console/scripted-fleet.ts';
 import { PATIENCE } from '../../support/patience.ts';
-import { advance } from '../../doubles/simulated-clock.ts';
+import { machineStand } from '../machine-stand.ts';
 import { runThrough, scriptedDoor, type Ran } from '../run-through.ts';
 import { commandStand } from '../shown.ts';
 
@@ -156,7 +156,7 @@ test('events --follow tells each once, in their order, and goes on where it stop
       onWrite: (text) => written.push(text),
       onSay: (text) => remarks.push(text),
     },
-    ['events', '--follow', '--after', '0', '-o', 'ndjson'],
+    ['events', '--follow', '--after', '0', '--type', 'webhook.test', '-o', 'ndjson'],
   );
   const reasons = () => written.map((line) => (JSON.parse(line) as { reason: string }).reason);
   await vi.waitFor(() => expect(reasons()).toEqual(['before']), PATIENCE);
@@ -172,14 +172,15 @@ test('events --follow tells each once, in their order, and goes on where it stop
 });
 
 test('events shows the latest ones; --since and --tail choose among them', async () => {
-  const s = await commandStand();
-  const { bmdb, clock } = s;
+  const stand = machineStand();
+  const { bmdb, clock } = stand;
   const append = (reason: string) =>
     bmdb.events.append({ type: 'webhook.test', actor: 'ann', reason, details: { webhook: 'x' } });
   for (let at = 1; at <= 150; at += 1) await append(`old ${at}`);
-  await advance(clock, 3 * 3_600_000);
+  clock.increment(3 * 3_600_000);
   for (let at = 1; at <= 3; at += 1) await append(`new ${at}`);
-  const run = (...args: string[]) => s.run(['events', ...args]);
+  const s = await commandStand({}, stand);
+  const run = (...args: string[]) => s.run(['events', '--type', 'webhook.test', ...args]);
   const reasons = async (...args: string[]) =>
     [...(await run(...args)).stdout.matchAll(/(?:old|new) \d+/g)].map(([found]) => found);
   const latest = await reasons();
