@@ -30,7 +30,6 @@ import { openSession } from './session.ts';
 import { sweep } from './sweep.ts';
 import { createWakes } from './wakes.ts';
 import type { WakesMode } from './wakes.ts';
-import { plainBmdb } from '../plain-bmdb.ts';
 import type { Bmdb, MachineReading } from '../port.ts';
 
 export interface PgBmdbOptions {
@@ -138,5 +137,5 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
       await Promise.all([db.close(), batches.close(), pulse.close(), beats.close()]);
     },
   };
-  return countingBmdb(plainBmdb(bmdb), metrics);
+  return countingBmdb(bmdb, metrics);
 }

@@ -1,5 +1,6 @@
 import type { Process, ProviderStatus, QuarantineKind } from '../../../domain/machine.ts';
 import type { StandingRung } from '../../../domain/recovery/rung-names.ts';
+import { plainText } from '../../../domain/texts.ts';
 
 /**
  * SQL whose parameters and columns are declared once: from the declaration TypeScript infers the
@@ -18,10 +19,15 @@ export interface Statement<P extends Params = Params, C extends Columns = Column
 export type Params = Readonly<Record<string, ParamType>>;
 export type Columns = Readonly<Record<string, ColumnType>>;
 
-/** What may be given for a parameter. */
+/**
+ * What may be given for a parameter. What machines and providers answer ends up in causes and reasons,
+ * and a text that cannot be stored must never keep a failure from being recorded: so every `text` is
+ * made plain and capped. `raw` is a text that goes as it is.
+ */
 interface Given {
   uuid: string;
   text: string;
+  raw: string;
   bool: boolean;
   int4: number;
   int8: string | number | bigint;
@@ -75,7 +81,8 @@ export type ArgsOf<P extends Params> = { readonly [Name in keyof P]: ValueOf<P[N
 export type RowOf<C extends Columns> = { readonly [Name in keyof C]: ValueOf<C[Name], Answered> };
 
 /** A type of PostgreSQL as SQL writes it: `uuid[]`. */
-export const sqlType = (type: string): string => type.replaceAll('?', '');
+export const sqlType = (type: string): string =>
+  type.replaceAll('?', '').replace(/^raw/, 'text');
 
 /**
  * Declares a statement.
@@ -101,9 +108,14 @@ export const valuesOf = <P extends Params, C extends Columns>(
   { params }: Statement<P, C>,
   args: ArgsOf<P>,
 ): unknown[] =>
-  Object.entries(params).map(([name, type]) =>
-    type === 'bytea[]' ? byteaArray(args[name] as readonly Uint8Array[]) : args[name],
-  );
+  Object.entries(params).map(([name, type]) => {
+    if (type === 'bytea[]') return byteaArray(args[name] as readonly Uint8Array[]);
+    return type.startsWith('text') ? plainly(args[name]) : args[name];
+  });
+
+/** A text, several, or null. */
+const plainly = (given: unknown): unknown =>
+  Array.isArray(given) ? given.map(plainly) : typeof given === 'string' ? plainText(given) : given;
 
 const BYTEA_OID = 17;
 const ARRAY_HEAD_BYTES = 20;
