@@ -4,9 +4,16 @@ import type { LossPolicy, RecoveryBudget } from '../../../domain/policy.ts';
 import type { GuardPolicy } from '../../../domain/recovery/guard-judgement.ts';
 import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
+import type { Metrics } from '../../metrics/port.ts';
 import type { Database, Queries, TransactionOptions } from './pool.ts';
 import { statement } from './statement.ts';
 import type { ArgsOf, Columns, Params, RowOf, Statement } from './statement.ts';
+
+/** What is counted of sessions and their work. */
+export type WorkMetrics = Pick<
+  Metrics,
+  'sessionStarted' | 'workStarted' | 'workFinished' | 'claimConflict'
+>;
 
 /** What all parts of the implementation share. */
 export interface PgContext {
@@ -16,6 +23,7 @@ export interface PgContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly metrics: WorkMetrics;
   readonly loss: LossPolicy;
   readonly budget: RecoveryBudget;
   readonly guard: GuardPolicy;

@@ -8,8 +8,6 @@ import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import { silentMetrics } from '../../metrics/port.ts';
 import type { Metrics } from '../../metrics/port.ts';
-import { countingBmdb } from '../counting-bmdb.ts';
-import type { WorkMetrics } from '../counting-bmdb.ts';
 import { createAccessBook } from './access/login-codes.ts';
 import { createBatches } from './batches.ts';
 import { readChanges, statements as changes } from './reading/changes.ts';
@@ -18,7 +16,7 @@ import { createEventBook } from './events/read.ts';
 import { createGuardBook } from './guard/guard-book.ts';
 import { createHeartbeats } from './heartbeats/heartbeats.ts';
 import { createInspection } from './reading/inspection.ts';
-import type { PgContext } from './live.ts';
+import type { PgContext, WorkMetrics } from './live.ts';
 import { createListingBook } from './provisioning/listings.ts';
 import { createDatabase, SNAPSHOT, throwIfAborted } from './pool.ts';
 import type { TransactionMetrics } from './pool.ts';
@@ -97,6 +95,7 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
     clock,
     random,
     log,
+    metrics,
     loss,
     budget,
     guard,
@@ -108,7 +107,7 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
     run: async (ids) => (await readNow(batches, ids)).map((ok) => ({ ok })),
   });
   const stopped$ = new Subject<void>();
-  const bmdb: Bmdb = {
+  return {
     openSession: (session) => openSession(context, pulse, session),
     scan: async (signal, keep) => {
       const doing = 'read the fleet';
@@ -137,5 +136,4 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
       await Promise.all([db.close(), batches.close(), pulse.close(), beats.close()]);
     },
   };
-  return countingBmdb(bmdb, metrics);
 }

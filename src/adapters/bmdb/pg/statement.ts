@@ -81,8 +81,7 @@ export type ArgsOf<P extends Params> = { readonly [Name in keyof P]: ValueOf<P[N
 export type RowOf<C extends Columns> = { readonly [Name in keyof C]: ValueOf<C[Name], Answered> };
 
 /** A type of PostgreSQL as SQL writes it: `uuid[]`. */
-export const sqlType = (type: string): string =>
-  type.replaceAll('?', '').replace(/^raw/, 'text');
+export const sqlType = (type: string): string => type.replaceAll('?', '').replace(/^raw/, 'text');
 
 /**
  * Declares a statement.
@@ -101,6 +100,16 @@ export function statement<const P extends Params, const C extends Columns>(defin
   ]);
   const text = definition.text(Object.fromEntries(places) as { [Name in keyof P]: string });
   return { name, params, columns, text };
+}
+
+/** What is made for each object, such as a policy, when it is first asked for. */
+export function madeOnce<Key extends object, Made>(make: (key: Key) => Made): (key: Key) => Made {
+  const made = new WeakMap<Key, Made>();
+  return (key) => {
+    const found = made.get(key) ?? make(key);
+    made.set(key, found);
+    return found;
+  };
 }
 
 /** Values in the order of the parameters. */
