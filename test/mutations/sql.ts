@@ -128,10 +128,19 @@ export const mutations = mutationsOf({
         'WHERE [-p.provider = at.provider AND -]p.provider_reservation_id',
       'namesake-of-a-slot-is-in-the-way': '[-\n      AND p.provider_reservation_id IS NULL-]',
       'attempt-whatever-came-to-the-slot':
-        'WHEN [-${attempts} IS NOT NULL AND at.ours-]{+false+} THEN',
-      'nothing-noted-under-a-hold': '[-${attempts} IS NOT NULL AND -]at.ours',
+        'WHEN [-at.attempts IS NOT NULL AND at.ours-]{+false+} THEN',
+      'nothing-noted-under-a-hold': '[-at.attempts IS NOT NULL AND -]at.ours',
       'empty-since-is-the-last-time': '[-coalesce(i.empty_since, now()-]{+now(+})',
       'refused-attempt-is-noted': 'n.ours[- AND n.obstacle IS NULL-]',
+      'step-of-a-dead-session-is-none-of-its-business':
+        '[-if (!rows[0]?.alive) throw declareDead(session, doing);-]',
+      'intent-of-the-living-is-resumed':
+        '[-NOT EXISTS (SELECT 1 FROM sessions s\n           WHERE s.session_id = i.session_id AND ${LIVE})-]{+true+}',
+      'penalty-never-grows': '[-least(h.level, 30)-]{+0+}',
+      'adoption-forgives-no-penalty':
+        '[-DELETE FROM provider_holds h USING-]{+SELECT FROM provider_holds h,+}',
+      'adoption-forgives-all-penalties': '[- AND h.key = a.key-]',
+      'taken-device-is-an-unknown-fault': 'if ([-!isUniqueViolation(error)-]{+true+}) throw error',
     },
   'src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/leases.test.ts -t while its intent ends':
     {
@@ -153,13 +162,13 @@ export const mutations = mutationsOf({
       'intents-are-not-locked': '[- FOR UPDATE OF i-]',
       'settled-by-anybody': '[-i.session_id = me.session_id AND -]i.state',
     },
-  'src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t intents':
-    {
-      'step-of-a-dead-session-is-none-of-its-business':
-        '[-if (!row!.alive) throw declareDead(session, doing);-]',
-    },
+  'src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/leases.test.ts': {
+    'resume-does-not-wait': '[-await q.rows(statements.awaitIntent, { witness });-]',
+  },
   'src/adapters/bmdb/pg/batches.ts test/adapters/bmdb/pg/batches.test.ts': {
     'poisoned-item-costs-its-batch': '[-if (batch.length === 1 || !isOfItems(error)) -]throw',
+  },
+  'src/adapters/bmdb/pg/batches.ts test/adapters/bmdb/pg/statement-costs.test.ts': {
     'every-item-by-itself': 'sizeMax: [-SIZE_MAX-]{+1+}',
   },
   'src/adapters/bmdb/pg/batches.ts test/adapters/bmdb/pg/locked-rows.test.ts': {
@@ -168,20 +177,4 @@ export const mutations = mutationsOf({
   'src/adapters/bmdb/pg/provisioning/provided.ts test/adapters/bmdb/pg/contract-slots.test.ts': {
     'any-news-of-a-machine-returns-its-permit': "[- AND c.status = 'Missing'-]",
   },
-  'src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t intents':
-    {
-      'intent-of-the-living-is-resumed':
-        '[-NOT EXISTS (SELECT 1 FROM sessions s\n           WHERE s.session_id = i.session_id AND ${LIVE})-]{+true+}',
-    },
-  'src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/leases.test.ts': {
-    'resume-does-not-wait': '[-await q.rows(statements.awaitIntent, { witness });-]',
-  },
-  'src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t intents':
-    {
-      'penalty-never-grows': '[-least(h.level, 30)-]{+0+}',
-      'adoption-forgives-no-penalty':
-        '[-DELETE FROM provider_holds h USING-]{+SELECT FROM provider_holds h,+}',
-      'adoption-forgives-all-penalties': '[- AND h.key = a.key-]',
-      'taken-device-is-an-unknown-fault': 'if ([-!isUniqueViolation(error)-]{+true+}) throw error',
-    },
 });

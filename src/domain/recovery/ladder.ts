@@ -3,7 +3,7 @@ import { BEYOND_REACH_MS, DEFAULT_ESCALATION } from '../policy.ts';
 import { RUNG_FACTS, type LadderMeans, type RungPolicy } from './rungs.ts';
 import type { BootTimes, LadderRow, MachineRow, Process } from '../machine.ts';
 import type { OrderVerb } from '../verbs.ts';
-import { visibleText } from '../texts.ts';
+import { visibleText } from '../../lib/texts.ts';
 import { RUNGS, STANDING_RUNGS, type Rung, type StandingRung } from './rung-names.ts';
 
 export type LadderPolicy = Readonly<Record<Rung, RungPolicy>>;

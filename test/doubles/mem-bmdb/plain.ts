@@ -1,4 +1,4 @@
-import { plainText } from '../../../src/domain/texts.ts';
+import { plainText } from '../../../src/lib/texts.ts';
 
 /** The same with every text made plain, as the database keeps it. */
 export const plain = <T>(given: T): T => plainly(given) as T;

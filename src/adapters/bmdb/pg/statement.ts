@@ -1,6 +1,6 @@
 import type { Process, ProviderStatus, QuarantineKind } from '../../../domain/machine.ts';
 import type { StandingRung } from '../../../domain/recovery/rung-names.ts';
-import { plainText } from '../../../domain/texts.ts';
+import { plainText } from '../../../lib/texts.ts';
 
 /**
  * SQL whose parameters and columns are declared once: from the declaration TypeScript infers the
@@ -101,6 +101,30 @@ export function statement<const P extends Params, const C extends Columns>(defin
   const text = definition.text(Object.fromEntries(places) as { [Name in keyof P]: string });
   return { name, params, columns, text };
 }
+
+/** Declares fields of items. */
+export const fields = <const F extends Params>(given: F): F => given;
+
+/** Fields of several items that one statement is about: each is a parameter with the values of all. */
+type Arrays<F extends Params> = { readonly [Name in keyof F]: `${F[Name] & string}[]` };
+export const arraysOf = <const F extends Params>(fields: F) =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, type]) => [name, `${type}[]`]),
+  ) as Arrays<F>;
+
+/** The values of such fields. */
+export const valuesOfAll = <F extends Params>(
+  named: F,
+  items: readonly ArgsOf<F>[],
+): Readonly<Record<string, readonly unknown[]>> =>
+  Object.fromEntries(Object.keys(named).map((name) => [name, items.map((item) => item[name])]));
+
+/** An item of FROM, `step`, with a row for each. @param arrays the parameters, by name. */
+export const stepsFrom = (arrays: Readonly<Record<string, string>>): string =>
+  `unnest(${Object.values(arrays).join(', ')})
+    AS step (${Object.keys(arrays)
+      .map((name) => `"${name}"`)
+      .join(', ')})`;
 
 /** What is made for each object, such as a policy, when it is first asked for. */
 export function madeOnce<Key extends object, Made>(make: (key: Key) => Made): (key: Key) => Made {

@@ -1,7 +1,7 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import type { ProviderName } from '../../../domain/ids.ts';
 import type { ProviderMachine, UnreadableEntry } from '../../../domain/machine.ts';
-import { plainText } from '../../../domain/texts.ts';
+import { plainText } from '../../../lib/texts.ts';
 import type { Log } from '../../log/port.ts';
 import type { DriverListing, DriverMachine, Listing } from '../port.ts';
 import { faultOf, nameOfEntry, remainsOf, toProviderMachine } from './entries.ts';

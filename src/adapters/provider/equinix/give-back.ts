@@ -3,7 +3,6 @@ import type { Clock } from '../../clock/port.ts';
 import type { CallOptions } from '../port.ts';
 import type { EquinixClient } from './client/client.ts';
 import { isApiError, isNotFound } from '../../http/errors.ts';
-import type { BeforeSending } from './client/request-parts.ts';
 import { type Device, idOf, isExpanded, type Reservation } from './client/schema.ts';
 import type { DeviceView } from './device-view.ts';
 import { classify, isGoing } from './mapping.ts';
@@ -18,16 +17,8 @@ export interface GiveBack {
    *   `transient`: not yet, it is being installed.
    */
   deprovision(id: string, how: CallOptions): Promise<void>;
-  /**
-   * The same for any device, whosever: who calls this has looked, or has asked. That it is gone is
-   * believed when lists agree.
-   */
-  remove(device: Device, how: Removal): Promise<void>;
   stateOf(reservationId: string, signal: AbortSignal): Promise<ReservationState>;
 }
-
-/** How a device is removed; `beforeSending` is awaited before each request that changes it. */
-export type Removal = Pick<CallOptions, 'signal'> & BeforeSending;
 
 /**
  * `free`: it can be used. `busy`: its device is going, or it is being cleaned. `taken`: out of our
@@ -48,7 +39,7 @@ export function createGiveBack(
 ): GiveBack {
   const { client, view, clock } = deps;
 
-  async function renameAndDelete(device: Device, how: Removal): Promise<void> {
+  async function renameAndDelete(device: Device, how: CallOptions): Promise<void> {
     const { signal, beforeSending } = how;
     const { id, hostname = '', state: before = '' } = device;
     if (device.locked) throw new ProviderError('conflict', `device ${id} is locked`);
@@ -83,7 +74,7 @@ export function createGiveBack(
     return now !== null && !isLeft(now);
   }
 
-  async function remove(device: Device, how: Removal): Promise<void> {
+  async function remove(device: Device, how: CallOptions): Promise<void> {
     if (isGoing(device)) return;
     try {
       await renameAndDelete(device, how);
@@ -97,7 +88,6 @@ export function createGiveBack(
     async deprovision(id, how) {
       await remove(await view.getOurs(id, how), how);
     },
-    remove,
     async stateOf(reservationId, signal) {
       const reservation = await unlessGone(client.getReservation(reservationId, signal));
       if (!reservation) return 'taken';

@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { z } from 'zod';
-import { lookup } from '../../../domain/lookup.ts';
+import { lookup } from '../../../lib/data.ts';
 import type { ProviderStatus } from '../../../domain/machine.ts';
 import type { DriverMachine } from '../port.ts';
 import {

@@ -1,4 +1,4 @@
-import { lookup } from '../../../domain/lookup.ts';
+import { lookup } from '../../../lib/data.ts';
 import type { ProviderStatus } from '../../../domain/machine.ts';
 import type { DriverMachine } from '../port.ts';
 

@@ -1,17 +1,17 @@
 import { LeaseLost, NotFound, NothingToDo, WorkConflict } from '../../../../domain/errors.ts';
 import { machineId, witness as asWitness } from '../../../../domain/ids.ts';
 import type { Witness } from '../../../../domain/ids.ts';
-import type { IntentRow, Provided } from '../../../../domain/machine.ts';
+import type { IntentRow } from '../../../../domain/machine.ts';
 import { PENALTY_MAX_MS } from '../../../../domain/policy.ts';
 import { forTraits, TRAIT_NAMES, TRAITS } from '../../../../domain/traits.ts';
-import { patiently } from '../batches.ts';
+import { createPatientBatches } from '../batches.ts';
 import { SLOT_ID } from '../eligibility.ts';
 import { isUniqueViolation } from '../errors.ts';
 import { commitFenced, declareDead, liveSession, requireInTime, transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import { repeatedOnce } from '../repeat.ts';
 import { LIVE, ms } from '../sql.ts';
-import { statement } from '../statement.ts';
+import { arraysOf, fields, statement, stepsFrom, valuesOfAll } from '../statement.ts';
 import type { ArgsOf, Params, RowOf, Statement } from '../statement.ts';
 import { INTENT, INTENT_COLUMNS, toIntent } from '../reading/surroundings.ts';
 import type { IntentBook } from '../../port.ts';
@@ -37,24 +37,44 @@ const BARRED = `coalesce(
       AND (h.until IS NULL OR h.until > now())))`;
 
 /**
- * CTEs: `me`, the session if it lives, and `locked`, the intent, of which is read what is true now.
- * Whoever is just changing it is waited for; one that another session took over meanwhile is not ours.
+ * CTEs: `me`, the session if it lives, and `locked`, the intents of the steps, of which is read what is
+ * true now. Whoever is just changing one is waited for; one that another session took over meanwhile is
+ * not ours.
  */
-const lockedIntent = ({ session, witness }: Readonly<Record<'session' | 'witness', string>>) => `
+const lockedIntents = (session: string, steps: Readonly<Record<string, string>>) => `
   me AS MATERIALIZED (${liveSession(session)}),
   locked AS MATERIALIZED (
-    SELECT i.witness, i.machine_id, i.provider, i.slot_id, i.state,
+    SELECT step.*, i.machine_id, i.provider, i.slot_id, i.state,
       i.session_id = me.session_id AND i.state IN ('open', 'unresolved') AS ours
-    FROM me CROSS JOIN provision_intents i WHERE i.witness = ${witness} FOR UPDATE OF i
+    FROM me CROSS JOIN ${stepsFrom(steps)} JOIN provision_intents i ON i.witness = step.witness
+    ORDER BY i.witness FOR UPDATE OF i
   )`;
 
-/** The answer of a step: whether the session was alive when it began, and what `told` says. */
+/**
+ * The answer of steps: whether the session was alive when they began, and what is to be told of their
+ * intents. One that is not among them is missed by whoever reads it: joining them to the steps would
+ * compare each with each.
+ */
 const answerOf = (told: string): string => `
   SELECT EXISTS (SELECT 1 FROM me) AS alive, told.*
   FROM (SELECT) AS always LEFT JOIN (${told}) AS told ON true`;
 
-const STEP = { session: 'uuid', witness: 'uuid' } as const;
+const SESSION = { session: 'uuid' } as const;
+const ANSWER = { alive: 'bool', witness: 'uuid?' } as const;
 const TRAIT_COLUMNS = TRAIT_NAMES.map((name) => TRAITS[name].column).join(', ');
+const OPENING = fields({
+  ...{ witness: 'uuid', machine_id: 'uuid', provider: 'text', slot_id: 'text' },
+  ...{ hostname: 'text', lease: 'text?', epoch: 'int8?' },
+});
+const NOTE = fields({
+  ...{ witness: 'uuid', attempts: 'int8?', ambiguous: 'bool?', unresolved: 'bool?' },
+  ...{ last_error: 'text?', empty: 'bool?' },
+});
+const ADOPTION = fields({
+  ...{ witness: 'uuid', told_by: 'text', provider_id: 'text', reservation_id: 'text?' },
+  ...{ address: 'text?', status: 'provider_status?', ...forTraits(() => 'text?' as const) },
+});
+const END = fields({ witness: 'uuid', ended: 'text', cause: 'text', penalty_ms: 'float8?' });
 
 /**
  * Nothing is made on a slot that has a machine. An intent for it may have ended with one, or with a
@@ -69,89 +89,76 @@ export const statements = {
    * was lost or the slot barred in between: then it stays open, and whoever plans next takes it up.
    */
   open: statement({
-    name: 'intent-open',
-    params: {
-      ...{ ...STEP, machine: 'uuid', provider: 'text', slot: 'text', hostname: 'text' },
-      ...{ lease: 'text?', epoch: 'int8?' },
-    },
-    /** `created_at` is null where the slot has an intent, or the rest says why there is none. */
+    name: 'intents-open',
+    params: { ...SESSION, ...arraysOf(OPENING) },
+    /** Nothing is told of one whose slot has an intent. */
     columns: {
-      ...{ alive: 'bool', leased: 'bool?', occupied: 'bool?', barred: 'text?' },
-      created_at: 'float8?',
+      ...{ ...ANSWER, created_at: 'float8?' },
+      ...{ leased: 'bool?', occupied: 'bool?', barred: 'text?' },
     },
-    text: ({ session, witness, machine, provider, slot, hostname, lease, epoch }) => `
+    text: ({ session, ...steps }) => `
       WITH me AS MATERIALIZED (${liveSession(session)}),
       lease AS MATERIALIZED (
-        SELECT l.name FROM me JOIN leases l ON l.session_id = me.session_id
-        WHERE l.name = ${lease} AND l.epoch = ${epoch} FOR SHARE OF l
+        SELECT l.name, l.epoch FROM me JOIN leases l ON l.session_id = me.session_id
+        WHERE l.name = ANY (${steps.lease}) ORDER BY l.name FOR SHARE OF l
       ), wanted AS MATERIALIZED (
         SELECT at.*, ${OCCUPIED} AS occupied, ${BARRED} AS barred,
-          ${lease} IS NULL OR EXISTS (SELECT 1 FROM lease) AS leased
-        FROM (SELECT ${provider} AS provider, ${slot} AS slot_id) AS at
+          at.lease IS NULL OR EXISTS (SELECT 1 FROM lease l
+            WHERE l.name = at.lease AND l.epoch = at.epoch) AS leased
+        FROM (SELECT * FROM ${stepsFrom(steps)}) AS at
       ), opened AS (
         INSERT INTO provision_intents AS i
           (witness, machine_id, provider, slot_id, hostname, session_id)
-        SELECT ${witness}, ${machine}, w.provider, w.slot_id, ${hostname}, me.session_id
+        SELECT w.witness, w.machine_id, w.provider, w.slot_id, w.hostname, me.session_id
         FROM wanted w, me WHERE w.leased AND NOT w.occupied AND w.barred IS NULL
+        ORDER BY w.provider, w.slot_id
         ON CONFLICT (provider, slot_id) WHERE state IN ('open', 'unresolved')
           DO UPDATE SET hostname = excluded.hostname WHERE i.witness = excluded.witness
-        RETURNING ${ms('i.created_at')} AS created_at
+        RETURNING i.witness, ${ms('i.created_at')} AS created_at
       )
-      ${answerOf(`SELECT w.leased, w.occupied, w.barred, o.created_at
-        FROM wanted w LEFT JOIN opened o ON true`)}`,
+      ${answerOf(`
+        SELECT witness, created_at, true AS leased, false AS occupied, NULL AS barred FROM opened
+        UNION ALL
+        SELECT witness, NULL, leased, occupied, barred FROM wanted
+        WHERE NOT leased OR occupied OR barred IS NOT NULL`)}`,
   }),
   note: statement({
-    name: 'intent-note',
-    params: {
-      ...{ ...STEP, attempts: 'int8?', ambiguous: 'bool?', unresolved: 'bool?' },
-      ...{ lastError: 'text?', empty: 'bool?' },
-    },
-    columns: { alive: 'bool', ours: 'bool?', obstacle: 'text?' },
-    text: ({ attempts, ambiguous, unresolved, lastError, empty, ...step }) => `
-      WITH ${lockedIntent(step)},
+    name: 'intents-note',
+    params: { ...SESSION, ...arraysOf(NOTE) },
+    columns: { ...ANSWER, ours: 'bool?', obstacle: 'text?' },
+    text: ({ session, ...steps }) => `
+      WITH ${lockedIntents(session, steps)},
       looked AS MATERIALIZED (
-        SELECT at.witness, at.ours, CASE WHEN ${attempts} IS NOT NULL AND at.ours THEN
+        SELECT at.*, CASE WHEN at.attempts IS NOT NULL AND at.ours THEN
             CASE WHEN ${OCCUPIED} THEN 'it has a machine' ELSE ${BARRED} END
           END AS obstacle
         FROM locked at
       ), noted AS (
-        UPDATE provision_intents i SET attempts = coalesce(${attempts}, i.attempts),
-          ambiguous = coalesce(${ambiguous}, i.ambiguous),
-          last_error = coalesce(${lastError}, i.last_error),
-          state = CASE ${unresolved} WHEN true THEN 'unresolved' WHEN false THEN 'open'
+        UPDATE provision_intents i SET attempts = coalesce(n.attempts, i.attempts),
+          ambiguous = coalesce(n.ambiguous, i.ambiguous),
+          last_error = coalesce(n.last_error, i.last_error),
+          state = CASE n.unresolved WHEN true THEN 'unresolved' WHEN false THEN 'open'
             ELSE i.state END,
-          empty_since = CASE ${empty} WHEN true THEN coalesce(i.empty_since, now())
+          empty_since = CASE n.empty WHEN true THEN coalesce(i.empty_since, now())
             WHEN false THEN NULL ELSE i.empty_since END,
           updated_at = now()
         FROM looked n WHERE i.witness = n.witness AND n.ours AND n.obstacle IS NULL
       )
-      ${answerOf('SELECT ours, obstacle FROM looked')}`,
+      ${answerOf('SELECT witness, ours, obstacle FROM looked')}`,
   }),
   /** The slot has proved itself: its next penalty starts small again. */
   adopt: statement({
-    name: 'intent-adopt',
-    params: {
-      ...{ ...STEP, provider: 'text', providerId: 'text', reservationId: 'text?' },
-      ...{ address: 'text?', status: 'provider_status?', ...forTraits(() => 'text?' as const) },
-    },
-    columns: { alive: 'bool', machine_id: 'uuid?', state: 'intent_state?', ours: 'bool?' },
-    text: ({
-      session,
-      witness,
-      provider,
-      providerId,
-      reservationId,
-      address,
-      status,
-      ...traits
-    }) => `
-      WITH ${lockedIntent({ session, witness })},
+    name: 'intents-adopt',
+    params: { ...SESSION, ...arraysOf(ADOPTION) },
+    columns: { ...ANSWER, machine_id: 'uuid?', state: 'intent_state?', ours: 'bool?' },
+    text: ({ session, ...steps }) => `
+      WITH ${lockedIntents(session, steps)},
       provided AS (
         INSERT INTO machine_provided AS p (machine_id, provider, provider_id,
           provider_reservation_id, provider_ip_address, provider_status, ${TRAIT_COLUMNS})
-        SELECT machine_id, ${provider}, ${providerId}, ${reservationId}, ${address}, ${status},
-          ${TRAIT_NAMES.map((name) => traits[name]).join(', ')}
-        FROM locked WHERE ours
+        SELECT machine_id, told_by, provider_id, reservation_id, address, status,
+          ${TRAIT_NAMES.map((name) => `"${name}"`).join(', ')}
+        FROM locked WHERE ours ORDER BY told_by, provider_id
         RETURNING p.machine_id, p.provider, p.provider_id, ${SLOT_ID} AS slot_id
       ), made AS (
         INSERT INTO machines (machine_id) SELECT machine_id FROM provided
@@ -168,30 +175,29 @@ export const statements = {
           'device ' || a.provider_id || ', intent ' || a.witness, me.session_id
         FROM adopted a, me
       )
-      ${answerOf('SELECT machine_id, state, ours FROM locked')}`,
+      ${answerOf('SELECT witness, machine_id, state, ours FROM locked')}`,
   }),
   /** Each penalty in a row lasts twice as long, at most a day; a later end is never shortened. */
   end: statement({
-    name: 'intent-end',
-    params: { ...STEP, ended: 'text', cause: 'text', penaltyMs: 'float8?' },
-    columns: { alive: 'bool', state: 'intent_state?', ours: 'bool?' },
-    text: ({ ended, cause, penaltyMs, ...step }) => `
-      WITH ${lockedIntent(step)},
+    name: 'intents-end',
+    params: { ...SESSION, ...arraysOf(END) },
+    columns: { ...ANSWER, state: 'intent_state?', ours: 'bool?' },
+    text: ({ session, ...steps }) => `
+      WITH ${lockedIntents(session, steps)},
       ended AS (
-        UPDATE provision_intents i SET state = ${ended}::intent_state, last_error = ${cause},
+        UPDATE provision_intents i SET state = e.ended::intent_state, last_error = e.cause,
           updated_at = now()
         FROM locked e WHERE i.witness = e.witness AND e.ours
-        RETURNING i.provider, i.slot_id
+        RETURNING i.provider, i.slot_id, e.cause, e.penalty_ms
       ), penalised AS (
         INSERT INTO provider_holds AS h (provider, kind, key, until, level, cause)
-        SELECT provider, 'penalty', slot_id, now() + ${penaltyMs} * interval '1 millisecond', 1,
-          ${cause}
-        FROM ended WHERE ${penaltyMs} IS NOT NULL
+        SELECT provider, 'penalty', slot_id, now() + penalty_ms * interval '1 millisecond', 1, cause
+        FROM ended WHERE penalty_ms IS NOT NULL ORDER BY provider, slot_id
         ON CONFLICT (provider, kind, key) DO UPDATE SET level = h.level + 1, cause = excluded.cause,
           until = greatest(h.until, excluded.until, now() + interval '1 millisecond' *
             least(${PENALTY_MAX_MS}, 2 ^ least(h.level, 30) * ${ms('excluded.until - now()')}))
       )
-      ${answerOf('SELECT state, ours FROM locked')}`,
+      ${answerOf('SELECT witness, state, ours FROM locked')}`,
   }),
   awaitIntent: statement({
     name: 'intent-await',
@@ -202,7 +208,7 @@ export const statements = {
   }),
   resumeIntent: statement({
     name: 'intent-resume',
-    params: STEP,
+    params: { witness: 'uuid', session: 'uuid' },
     columns: INTENT_COLUMNS,
     text: ({ witness, session }) =>
       `UPDATE provision_intents i SET session_id = ${session}, updated_at = now()
@@ -216,108 +222,116 @@ export const statements = {
 /** Whom the steps are counted for. */
 const PROCESSOR = 'shepherd-provisioner';
 
-/** See `IntentBook`. Only the session named in an intent may change it; each step is one statement. */
-export const createIntentBook = (session: LiveSession): IntentBook => ({
-  open: (input) => open(session, input),
-  resume: (witness) => resume(session, witness),
-  progress: async (witness, change) => {
-    const { attempts = null, ambiguous = null, unresolved = null } = change;
-    const { lastError = null, empty = null } = change;
-    const args = { attempts, ambiguous, unresolved, lastError, empty };
-    const doing = `note progress of intent ${witness}`;
-    const { ours, obstacle } = await takeStep(session, doing, statements.note, {
-      ...{ ...args, session: session.sessionId, witness },
-    });
-    if (!ours) throw notOurs(witness);
-    if (obstacle !== null) throw new NothingToDo(`the slot must not be used: ${obstacle}`);
-  },
-  adopt: async (witness, provided) => {
-    const { machine_id: id, state, ours } = await adopt(session, witness, provided);
-    if (state === null) throw noIntent(witness);
-    if (!ours && state !== 'adopted') throw notOurs(witness);
-    return machineId(id!);
-  },
-  end: async (witness, { state: ended, cause, penaltyMs = null }) => {
-    const args = { session: session.sessionId, witness, ended, cause, penaltyMs };
-    const { state, ours } = await takeStep(session, `end intent ${witness}`, statements.end, args);
-    if (state === null) throw noIntent(witness);
-    if (!ours && state !== ended) throw notOurs(witness);
-  },
-});
+/**
+ * See `IntentBook`. Only the session named in an intent may change it. Steps of one kind that are asked
+ * for meanwhile share a statement.
+ */
+export function createIntentBook(session: LiveSession): IntentBook {
+  const { sessionId, random } = session;
+  const openings = stepsOf(session, 'open', statements.open, OPENING, slotOf);
+  const notes = stepsOf(session, 'note progress of', statements.note, NOTE);
+  const adoptions = stepsOf(session, 'adopt the device of', statements.adopt, ADOPTION);
+  const ends = stepsOf(session, 'end', statements.end, END);
+  return {
+    open: async ({ lease, ...input }) => {
+      const names = { witness: asWitness(random.uuid()), machineId: machineId(random.uuid()) };
+      const place = { provider: input.provider, slot_id: input.slotId, hostname: input.hostname };
+      const row = await openings({
+        ...{ ...place, witness: names.witness, machine_id: names.machineId },
+        ...{ lease: lease?.name ?? null, epoch: lease?.epoch ?? null },
+      });
+      const slot = slotOf(place);
+      if (!row) throw new WorkConflict(`${slot} has an intent already`);
+      if (!row.leased) {
+        throw new LeaseLost(`${lease!.name} (lease ${lease!.epoch}) is no longer ours`);
+      }
+      if (row.occupied) throw new WorkConflict(`${slot} has a machine already`);
+      if (row.barred !== null) throw new NothingToDo(`${slot} must not be used: ${row.barred}`);
+      const fresh = { state: 'open', ambiguous: false, attempts: 0, lastError: null } as const;
+      const createdAtMs = row.created_at!;
+      return {
+        ...{ ...input, ...names, ...fresh, sessionId, sessionAlive: true, createdAtMs },
+        emptySinceMs: null,
+      };
+    },
+    resume: (witness) => resume(session, witness),
+    progress: async (witness, change) => {
+      const { attempts = null, ambiguous = null, unresolved = null, empty = null } = change;
+      const last_error = change.lastError ?? null;
+      const row = await notes({ witness, attempts, ambiguous, unresolved, empty, last_error });
+      if (!row?.ours) throw notOurs(witness);
+      if (row.obstacle === null) return;
+      throw new NothingToDo(`the slot must not be used: ${row.obstacle}`);
+    },
+    adopt: async (witness, provided) => {
+      const { provider, providerId, reservationId, address, status } = provided;
+      const row = await adoptions({
+        ...{ witness, told_by: provider, provider_id: providerId },
+        ...{ reservation_id: reservationId, address, status },
+        ...forTraits((name) => provided[name]),
+      }).catch((error: unknown) => {
+        if (!isUniqueViolation(error)) throw error;
+        const device = `device ${provider}/${providerId}`;
+        throw new WorkConflict(`${device} belongs to another machine`, { cause: error });
+      });
+      if (!row) throw noIntent(witness);
+      if (!row.ours && row.state !== 'adopted') throw notOurs(witness);
+      return machineId(row.machine_id!);
+    },
+    end: async (witness, { state: ended, cause, penaltyMs = null }) => {
+      const row = await ends({ witness, ended, cause, penalty_ms: penaltyMs });
+      if (!row) throw noIntent(witness);
+      if (!row.ours && row.state !== ended) throw notOurs(witness);
+    },
+  };
+}
 
+const slotOf = (at: { readonly provider: string; readonly slot_id: string }) =>
+  `${at.provider}/${at.slot_id}`;
 /** The intent cannot be changed by the caller. */
 const notOurs = (witness: Witness) =>
   new WorkConflict(`intent ${witness} is settled or worked on by another session`);
 const noIntent = (witness: Witness) => new NotFound(`there is no intent ${witness}`);
 
+type Fields = Params & { readonly witness: 'uuid' };
+
 /**
- * Takes one step in the life of an intent. A step may safely be taken twice: it is repeated when the
- * answer was lost, and then waits for the first one, if the server is still busy with it. One that
- * reaches the server only later changes what is settled no more; at most it tells again how far an
- * open intent had come.
- * @throws {SessionExpired} @throws {Locked}
+ * Takes steps of one kind in the lives of intents. A step may safely be taken twice: it is repeated when
+ * the answer was lost, and then waits for the first one, if the server is still busy with it. One that
+ * reaches the server only later changes what is settled no more; at most it tells again how far an open
+ * intent had come.
+ * @returns what takes a step, and tells what is told of its intent, if anything is.
  */
-async function takeStep<P extends Params, C extends { readonly alive: 'bool' }>(
+function stepsOf<
+  F extends Fields,
+  P extends Params,
+  C extends Statement['columns'] & typeof ANSWER,
+>(
   session: LiveSession,
-  doing: string,
-  step: Statement<P, C & Statement['columns']>,
-  args: ArgsOf<P>,
-): Promise<RowOf<C & Statement['columns']>> {
-  const what = { doing, processor: PROCESSOR } as const;
-  const [row] = await patiently(session, () =>
-    repeatedOnce(() => commitFenced(session, what, [step, args])),
-  );
-  if (!row!.alive) throw declareDead(session, doing);
-  requireInTime(session, doing);
-  return row!;
-}
-
-async function open(
-  session: LiveSession,
-  { lease, ...input }: Parameters<IntentBook['open']>[0],
-): Promise<IntentRow> {
-  const { random, sessionId } = session;
-  const names = { witness: asWitness(random.uuid()), machineId: machineId(random.uuid()) };
-  const { provider, slotId, hostname } = input;
-  const slot = `${provider}/${slotId}`;
-  const row = await takeStep(session, `open an intent for ${slot}`, statements.open, {
-    ...{ session: sessionId, witness: names.witness, machine: names.machineId },
-    ...{ provider, slot: slotId, hostname },
-    ...{ lease: lease?.name ?? null, epoch: lease?.epoch ?? null },
-  });
-  if (!row.leased) {
-    throw new LeaseLost(`${lease!.name} (lease ${lease!.epoch}) is no longer ours`);
-  }
-  if (row.occupied) throw new WorkConflict(`${slot} has a machine already`);
-  if (row.barred !== null) throw new NothingToDo(`${slot} must not be used: ${row.barred}`);
-  if (row.created_at === null) throw new WorkConflict(`${slot} has an intent already`);
-  const fresh = { state: 'open', ambiguous: false, attempts: 0, lastError: null } as const;
-  const ours = { sessionId, sessionAlive: true, createdAtMs: row.created_at, emptySinceMs: null };
-  return { ...input, ...names, ...fresh, ...ours };
-}
-
-async function adopt(session: LiveSession, witness: Witness, provided: Provided) {
-  const { provider, providerId, reservationId, address, status } = provided;
-  const args = {
-    ...{
-      session: session.sessionId,
-      witness,
-      provider,
-      providerId,
-      reservationId,
-      address,
-      status,
+  verb: string,
+  step: Statement<P, C>,
+  named: F,
+  keyOf: (item: ArgsOf<F>) => string = ({ witness }) => witness,
+): (item: ArgsOf<F>) => Promise<RowOf<C> | undefined> {
+  const { submit } = createPatientBatches<ArgsOf<F>, RowOf<C> | undefined>(session, {
+    keyOf,
+    run: async (items) => {
+      const what = items.length === 1 ? `intent ${keyOf(items[0]!)}` : `${items.length} intents`;
+      const doing = `${verb} ${what}`;
+      const args = {
+        session: session.sessionId,
+        ...valuesOfAll(named, items),
+      } as unknown as ArgsOf<P>;
+      const rows = await repeatedOnce(() =>
+        commitFenced(session, { doing, processor: PROCESSOR }, [step, args]),
+      );
+      if (!rows[0]?.alive) throw declareDead(session, doing);
+      requireInTime(session, doing);
+      const told = new Map<unknown, RowOf<C>>(rows.map((row) => [row.witness, row]));
+      return items.map(({ witness }) => ({ ok: told.get(witness) }));
     },
-    ...forTraits((name) => provided[name]),
-  };
-  const doing = `adopt the device of intent ${witness}`;
-  try {
-    return await takeStep(session, doing, statements.adopt, args);
-  } catch (error) {
-    if (!isUniqueViolation(error)) throw error;
-    const device = `device ${provider}/${providerId}`;
-    throw new WorkConflict(`${device} belongs to another machine`, { cause: error });
-  }
+  });
+  return submit;
 }
 
 async function resume(session: LiveSession, witness: Witness): Promise<IntentRow> {

@@ -1,8 +1,8 @@
-import type { Outcome } from '../../../../domain/batcher.ts';
+import type { Outcome } from '../../../../lib/batcher.ts';
 import { NotFound } from '../../../../domain/errors.ts';
 import type { MachineId } from '../../../../domain/ids.ts';
 import { CLEARABLE, type Clearable } from '../../../../domain/provisioning/update.ts';
-import { plainTextOr } from '../../../../domain/texts.ts';
+import { plainTextOr } from '../../../../lib/texts.ts';
 import { forTraits, TRAITS } from '../../../../domain/traits.ts';
 import { createPatientBatches } from '../batches.ts';
 import { commitFenced, declareDead, liveSession, requireInTime } from '../live.ts';

@@ -1,4 +1,4 @@
-import type { Outcome } from '../../../../domain/batcher.ts';
+import type { Outcome } from '../../../../lib/batcher.ts';
 import { exclusionGroup, isLadder } from '../../../../domain/eligibility.ts';
 import { AmbiguousCommit } from '../../../../domain/errors.ts';
 import type { MachineId } from '../../../../domain/ids.ts';

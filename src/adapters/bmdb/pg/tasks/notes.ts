@@ -1,14 +1,15 @@
 import { NothingToDo } from '../../../../domain/errors.ts';
 import { processorOf } from '../../../../domain/processor.ts';
-import type { Processor } from '../../../../domain/processor.ts';
 import { interrupts } from '../../../../domain/recovery/rungs.ts';
-import { patiently } from '../batches.ts';
+import type { Outcome } from '../../../../lib/batcher.ts';
+import { createPatientBatches, patiently } from '../batches.ts';
 import { FROM, giveBackRefusalSql } from '../eligibility.ts';
-import { statementsFor, workLost } from '../claims/held-claim.ts';
+import { describeMachines, statementsFor, workLost } from '../claims/held-claim.ts';
 import type { HeldClaim } from '../claims/held-claim.ts';
 import { refuseGuarded } from '../guard/guard-book.ts';
 import { lockGuard } from '../guard/guard-rows.ts';
 import { requireInTime, transactFenced, writeEvent } from '../live.ts';
+import type { LiveSession } from '../live.ts';
 import type { Queries } from '../pool.ts';
 import { noteReset } from '../recovery/controller-resets.ts';
 import { grantPermit } from '../recovery/permits.ts';
@@ -183,23 +184,48 @@ export const statements = {
 type Simple = Extract<WorkNote, { readonly kind: keyof typeof simple }>;
 type Asking = Exclude<WorkNote, Simple>;
 
-/** See `Work.note`. What asks for something looks first at what nobody may change meanwhile. */
-export async function writeNote(held: HeldClaim, note: WorkNote): Promise<void> {
-  const { session, process, machineId } = held;
-  const doing = `note ${note.kind} of machine ${machineId}`;
-  const what = { doing, processor: processorOf(process) };
-  if (!isSimple(note)) await writeAsking(held, note, what);
-  else {
-    const args = { ...heldArgs(session, [held]), values: [valueOf(note)] };
-    const epochs = await patiently(session, () =>
-      writeHeld(session, what, [simple[note.kind], args]),
-    );
-    if (!epochs.has(held.epoch)) throw workLost(held);
-  }
-  requireInTime(session, doing);
+interface Noted {
+  readonly held: HeldClaim;
+  readonly note: Simple;
+}
+
+/**
+ * See `Work.note`. What asks for something looks first at what nobody may change meanwhile. Of the
+ * others only those share statements that every agent start writes.
+ */
+export function createNotes(
+  session: LiveSession,
+): (held: HeldClaim, note: WorkNote) => Promise<void> {
+  const attempts = createPatientBatches<Noted, void>(session, {
+    keyOf: ({ held }) => held.machineId,
+    run: (noted) => writeTogether(session, noted),
+  });
+  return async (held, note) => {
+    if (!isSimple(note)) return writeAsking(held, note);
+    if (note.kind === 'agentStartAttempt') return attempts.submit({ held, note });
+    const [outcome] = await patiently(session, () => writeTogether(session, [{ held, note }]));
+    if ('error' in outcome!) throw outcome.error;
+  };
 }
 
 const isSimple = (note: WorkNote): note is Simple => note.kind in simple;
+
+/** Notes of one kind. */
+async function writeTogether(
+  session: LiveSession,
+  noted: readonly Noted[],
+): Promise<Outcome<void>[]> {
+  const { kind } = noted[0]!.note;
+  const works = noted.map(({ held }) => held);
+  const args = { ...heldArgs(session, works), values: noted.map(({ note }) => valueOf(note)) };
+  const doing = `note ${kind} of ${describeMachines(args.machines)}`;
+  const what = { doing, processor: processorOf(works[0]!.process) };
+  const epochs = await writeHeld(session, what, [simple[kind], args]);
+  requireInTime(session, doing);
+  return works.map((held) =>
+    epochs.has(held.epoch) ? { ok: undefined } : { error: workLost(held) },
+  );
+}
 
 /** What is said beyond the kind of the note. */
 function valueOf(note: Simple): string | null {
@@ -219,13 +245,12 @@ function valueOf(note: Simple): string | null {
   }
 }
 
-const writeAsking = (
-  held: HeldClaim,
-  note: Asking,
-  what: { readonly doing: string; readonly processor: Processor },
-): Promise<void> =>
-  transactFenced(held.session, { ...what, isolation: 'READ COMMITTED' }, async (q) => {
-    await lockLease(q, held, what.doing);
+async function writeAsking(held: HeldClaim, note: Asking): Promise<void> {
+  const { session, process, machineId } = held;
+  const doing = `note ${note.kind} of ${machineId}`;
+  const options = { doing, processor: processorOf(process), isolation: 'READ COMMITTED' } as const;
+  await transactFenced(session, options, async (q) => {
+    await lockLease(q, held, doing);
     switch (note.kind) {
       case 'recoveryAsked':
         return noteAsked(q, held, note);
@@ -235,6 +260,8 @@ const writeAsking = (
         return noteDeprovisionAsked(q, held);
     }
   });
+  requireInTime(session, doing);
+}
 
 /** Until the transaction has ended, nobody else can take the machine. @throws {WorkLost} */
 async function lockLease(q: Queries, held: HeldClaim, doing: string): Promise<void> {

@@ -14,7 +14,7 @@ import type { Work } from '../../port.ts';
 import { requireFitting } from '../../preconditions.ts';
 import { createClaims } from './claim.ts';
 import { endBatch, kindOf } from './ends.ts';
-import { writeNote } from './notes.ts';
+import { createNotes } from './notes.ts';
 
 /** Claims of one session and what follows them. */
 export interface Works {
@@ -33,6 +33,7 @@ export function createWorks(session: LiveSession): Works {
       run: (ends) => endBatch(session, kindOf(ends[0]!), ends),
     }),
   );
+  const note = createNotes(session);
   const end = (how: End) => enders(`${how.held.process} ${kindOf(how)}`).submit(how);
   return {
     counts,
@@ -42,7 +43,7 @@ export function createWorks(session: LiveSession): Works {
         throw error;
       });
       const held = { ...taken, session, process, machineId };
-      return createWork(held, { end, counted: counts.started(held) });
+      return createWork(held, { note, end, counted: counts.started(held) });
     },
   };
 }
@@ -108,6 +109,7 @@ export function countWorks({ signal }: Pick<LiveSession, 'signal'>, metrics: Wor
 }
 
 interface WorkDeps {
+  readonly note: ReturnType<typeof createNotes>;
   /** Ends the work, together with others. @throws {WorkLost} */
   readonly end: (end: End) => Promise<void>;
   readonly counted: Counted;
@@ -134,7 +136,7 @@ function createWork(held: HeldClaim, deps: WorkDeps): Work {
     epoch,
     row,
     signal: session.signal,
-    note: (note) => writeNote(held, note),
+    note: (note) => deps.note(held, note),
     finish: (change) =>
       deps.counted('finished', async () => {
         requireFitting(process, change);

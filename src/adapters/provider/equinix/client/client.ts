@@ -1,7 +1,7 @@
 import { UsageError } from '../../../../domain/errors.ts';
 import type { CreateOutcome } from '../../../metrics/port.ts';
 import { baseUrlFault } from '../../../http/base-url.ts';
-import { isApiError, type ApiError } from '../../../http/errors.ts';
+import { isApiError } from '../../../http/errors.ts';
 import { type EquinixConfig, timingsOf } from '../settings.ts';
 import { createEquinixApi, type EquinixDeps } from './api.ts';
 import { createDevice } from './create-device.ts';
@@ -18,10 +18,8 @@ import { createKeyRoutes, type KeyRoutes } from './key-routes.ts';
 import { findByWitness, isDevice, type Sought, strangerThere } from './probe.ts';
 import type { BeforeSending } from './request-parts.ts';
 import { createReservationRoutes, type ReservationRoutes } from './reservation-routes.ts';
-import { type Device, idOf, type Reservation } from './schema.ts';
+import type { Device } from './schema.ts';
 import { deleteSshKey, ensureSshKey, type WantedKey } from './ssh-keys.ts';
-import type { Call } from '../../../http/call.ts';
-import { mutate } from '../../../http/mutation.ts';
 
 /** The routes of the API, one function each: what is sent and what comes back, and nothing else. */
 export type Routes = DeviceRoutes & ReservationRoutes & KeyRoutes;
@@ -42,7 +40,7 @@ export function createEquinixClient(config: EquinixConfig, deps: EquinixDeps) {
     ...createKeyRoutes(config, api),
   };
   const { getDevice, listDevices, listProjectSshKeys } = routes;
-  const { listReservations, listOrganizationReservations, getReservation } = routes;
+  const { listReservations, getReservation } = routes;
 
   async function create(order: DeviceOrder, signal: AbortSignal): Promise<Device> {
     const call = api.call('createDevice', signal);
@@ -61,7 +59,6 @@ export function createEquinixClient(config: EquinixConfig, deps: EquinixDeps) {
     getDevice,
     listDevices,
     listReservations,
-    listOrganizationReservations,
     getReservation,
     listProjectSshKeys,
     createDevice: create,
@@ -100,8 +97,6 @@ export function createEquinixClient(config: EquinixConfig, deps: EquinixDeps) {
         id,
         action: reinstallAction(options),
       }),
-    moveReservation: (id: string, projectId: string, signal: AbortSignal) =>
-      moveReservation(routes, api.call('moveReservation', signal), { id, projectId }),
     deleteSshKey: (id: string, signal: AbortSignal) =>
       deleteSshKey(routes, api.call('deleteSshKey', signal), id),
     /** Resolves with the id of the key that has this label, which then holds this key. */
@@ -121,22 +116,3 @@ function outcomeOf(error: unknown): CreateOutcome {
   if (isApiError(error) && error.ambiguous) return 'unknown';
   return isApiError(error, 'Capacity') ? 'capacity' : 'rejected';
 }
-
-/** Moves a reservation to another project; one that is there already has been moved. */
-async function moveReservation(
-  routes: ReservationRoutes,
-  call: Call,
-  { id, projectId }: { readonly id: string; readonly projectId: string },
-): Promise<Reservation> {
-  return mutate(call, {
-    endpoint: 'MoveReservation',
-    send: () => routes.postMove(call, id, projectId),
-    look: async () => {
-      const value = await routes.getReservation(id, call);
-      return idOf(value.project) === projectId ? { value } : null;
-    },
-    looksAfter: mayBeThere,
-  });
-}
-
-const mayBeThere = (error: ApiError): boolean => isApiError(error, 'Rejected');

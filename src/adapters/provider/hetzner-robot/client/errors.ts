@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ProviderError, type ProviderErrorKind } from '../../../../domain/errors.ts';
-import { lookup } from '../../../../domain/lookup.ts';
+import { lookup } from '../../../../lib/data.ts';
 import { ApiError, toProviderError } from '../../../http/errors.ts';
 import type { AnswerForm, Refusal, StayAway } from '../../../http/outcome.ts';
 

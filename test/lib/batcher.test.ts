@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createBatcher } from '../../src/domain/batcher.ts';
-import type { Outcome } from '../../src/domain/batcher.ts';
+import { createBatcher, type Outcome } from '../../src/lib/batcher.ts';
 import { testRows } from '../support/rows.ts';
 
 interface Started {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { plainText, plainTextOr, TEXT_MAX, visibleText } from '../../src/domain/texts.ts';
+import { plainText, plainTextOr, TEXT_MAX, visibleText } from '../../src/lib/texts.ts';
 import { testRows } from '../support/rows.ts';
 
 testRows([

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { sameData } from '../../src/domain/same-data.ts';
+import { byBytes, sameData } from '../../src/lib/data.ts';
 
 const data = fc.letrec((tie) => ({
   leaf: fc.constantFrom(null, true, 0, 1, 'a', '', 1n, undefined),
@@ -21,4 +21,21 @@ test('says of plain data what the general comparison says', () => {
     { numRuns: 2_000 },
   );
   expect(same).toBeGreaterThan(0);
+});
+
+test('byBytes orders texts by their UTF-8 bytes', () => {
+  const text = fc.string({ unit: 'binary', maxLength: 4 });
+  fc.assert(
+    fc.property(text, text, (a, b) => {
+      expect(Math.sign(byBytes(a, b))).toBe(Buffer.compare(Buffer.from(a), Buffer.from(b)));
+    }),
+    {
+      numRuns: 2_000,
+      examples: [
+        ['\u{10000}', '\uffff'],
+        ['a', 'ab'],
+        ['', ''],
+      ],
+    },
+  );
 });
