@@ -117,7 +117,7 @@ const resetsFirst = (rung: StandingRung, now: LadderCircumstances): boolean =>
 function startAgain({ agentStarted, startAttempt, recovery }: MachineRow): LadderEnd | null {
   if (agentStarted || !startAttempt) return null;
   if (recovery && recovery.rung !== 'restartingAgent') return null;
-  const { count, unreached = 0 } = startAttempt;
+  const { count, unreached } = startAttempt;
   if (count - unreached >= DEFAULT_ESCALATION.failuresMax) return null;
   const what =
     unreached > 0

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Device } from '../../../../../src/adapters/provider/equinix/client/schema.ts';
+import type { Device } from '../../../../../src/adapters/provider/equinix/api.ts';
 import type { EquinixConfig } from '../../../../../src/adapters/provider/equinix/settings.ts';
 import type { World } from '../../../../../emulators/equinix/world.ts';
 import { createStand, live, type Stand } from './stand.ts';
