@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { poolsOf } from '../../config.ts';
-import { toldOfPoolPlan } from '../../console/api/plan.ts';
 import { otherPlaces, type MemberRow, type Wish } from '../../domain/balancing/members.ts';
-import { poolPlanOf, type PoolPlan } from '../../domain/balancing/pool-plan.ts';
+import { poolPlanOf, toldPoolPlan, type PoolPlan } from '../../domain/balancing/pool-plan.ts';
 import { newPool } from '../../domain/balancing/pool-row.ts';
 import { memberAddress, wishOf } from '../../domain/balancing/wish.ts';
 import type { MachineId } from '../../domain/ids.ts';
@@ -34,7 +33,7 @@ export async function poolPlan(options: PlanOptions, means: Means): Promise<Told
   const plans = there.map((each) => planFor(each, fleet));
   const told = plans.map((each) => ({
     ...{ pool: each.pool, balancer: each.balancer, seenAtMs: nowMs },
-    plan: toldOfPoolPlan(each),
+    plan: toldPoolPlan(each),
   }));
   const exitCode = plans.every(({ failure }) => failure === null) ? 0 : EXIT_FAILED;
   if (isData(options.format)) {

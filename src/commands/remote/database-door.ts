@@ -8,10 +8,6 @@ import { addApi, type ApiDeps } from '../../console/api/api.ts';
 import { addFailures } from '../../console/api/failures.ts';
 import type { Access } from '../../console/access/access.ts';
 import type { Person } from '../../console/access/port.ts';
-import { NO_DAEMONS } from '../../console/daemons.ts';
-import { NO_GUARD } from '../../console/guard.ts';
-import { NO_PLAN } from '../../console/plan.ts';
-import { NO_SERIES } from '../../console/series.ts';
 import { watchFleet } from '../../console/watch.ts';
 import { createMachineHistory } from '../../daemon/views/machine-history.ts';
 import { recordedFleet } from '../machine/recorded-fleet.ts';
@@ -92,7 +88,10 @@ async function serve(deps: DatabaseDoorDeps, signal: AbortSignal) {
   const unlisted = await bmdb.listings.unlisted(signal);
   const recorded: Recorded = { bmdb, config, fleet, unlisted };
   const view = recordedView(recorded);
-  const watch = watchFleet({ fleet: view, clock, log: silentLog, version });
+  const watch = watchFleet({
+    ...{ fleet: view, clock, log: silentLog, version, events: bmdb.events },
+    onDropped: () => undefined,
+  });
   const app = Fastify({ logger: false });
   const person: Person = {
     ...{ name: by, identity: by, role: 'admin', providers: null, via: 'none', proven: false },
@@ -119,16 +118,20 @@ async function serve(deps: DatabaseDoorDeps, signal: AbortSignal) {
     // Nobody logs in here, so little of access is asked.
     access: access as Access,
     insight: recordedInsight(recorded),
-    guard: NO_GUARD,
-    plan: NO_PLAN,
+    guard: () => ({ scopes: [], waiting: [], waitingBy: new Map() }),
+    plan: () => ({ atMs: 0, providers: [], work: [], pools: [] }),
     events: bmdb.events,
-    series: NO_SERIES,
+    webhooks: { book: bmdb.webhooks, configured: [] },
+    series: { stepMs: 10_000, samples: () => [] },
     history: createMachineHistory(
       bmdb.inspection,
       (slot) => view.facts(slot)?.row?.machineId ?? null,
     ),
     providers: recordedProviders(recorded, version),
-    daemons: { ...NO_DAEMONS, sessions: (stop) => bmdb.inspection.sessions(stop) },
+    daemons: {
+      ...{ self: () => null, loops: () => [], holderOf: () => null },
+      sessions: (stop) => bmdb.inspection.sessions(stop),
+    },
     filing: {
       ...{ requests: bmdb.requests, clock, loss, providers },
       guard: () => read.guard,

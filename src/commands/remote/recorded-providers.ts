@@ -1,5 +1,5 @@
 import { machinesMaxOf, mayEraseDisks } from '../../config.ts';
-import type { ProvidersView, ProviderSummary } from '../../console/providers.ts';
+import type { ProvidersView, ProviderSummary } from '../../console/views.ts';
 import type { FleetProvider } from '../../adapters/provider/port.ts';
 import type { Recorded } from './recorded-views.ts';
 

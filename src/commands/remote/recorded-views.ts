@@ -1,8 +1,8 @@
-import { NEVER, of } from 'rxjs';
+import { NEVER } from 'rxjs';
 import type { Bmdb } from '../../adapters/bmdb/port.ts';
 import { ladderOf, poolsOf, type Config } from '../../config.ts';
 import { Problem } from '../../console/api/problem.ts';
-import type { MachineInsight } from '../../console/insight.ts';
+import type { MachineInsight } from '../../console/views.ts';
 import type { FleetView, GuardSummary, MachineEntry } from '../../console/port.ts';
 import { readHardware } from '../../daemon/views/explaining.ts';
 import { guardPolicyOf } from '../../daemon/guard-policy.ts';
@@ -66,7 +66,6 @@ export function recordedView({ config, fleet, unlisted }: Recorded): FleetView {
       machines: read.machines.map((row) => ({ slot: slotOfRow(row), members: row.members })),
     });
   return {
-    snapshot: () => ({ ...frame(), machines: [], pools: pools() }),
     frame,
     nowMs: () => read.nowMs,
     loss: fleet.loss,
@@ -88,7 +87,6 @@ export function recordedView({ config, fleet, unlisted }: Recorded): FleetView {
         fleet.entries.map((each) => each.facts),
         config.guard,
       ).use(),
-    changes$: of(),
   };
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { LiveMachine } from '../../../src/console/insight.ts';
+import type { LiveMachine } from '../../../src/console/views.ts';
 import { recordedFleet } from '../../../src/commands/machine/recorded-fleet.ts';
 import { explainEntry } from '../../../src/commands/machine/explaining.ts';
 import type { Means } from '../../../src/commands/machine/command.ts';
