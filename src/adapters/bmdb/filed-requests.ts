@@ -7,7 +7,7 @@ import { POOL_VERBS, PROVIDER_VERBS } from '../../domain/verbs.ts';
 import type { DrainMode, RequestRow } from '../../domain/machine.ts';
 import type { Verb } from '../../domain/verbs.ts';
 import type { MachineId, ProviderName } from '../../domain/ids.ts';
-import { plainText } from '../../domain/texts.ts';
+import { plainText } from '../../lib/texts.ts';
 import type { Decision, InstallImage } from '../../domain/requests.ts';
 import { imageFault } from './install-image.ts';
 import { BATCH_MAX } from './port.ts';

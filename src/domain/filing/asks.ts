@@ -1,5 +1,5 @@
 import { NotFound, UsageError } from '../errors.ts';
-import { printable } from '../printable.ts';
+import { printable } from '../../lib/texts.ts';
 import { requireProvider, type NamedFleet } from './named-fleet.ts';
 import { select, type Selected, type Selector, type Wording } from './selection.ts';
 import type { RequestedThing } from './things.ts';

@@ -8,7 +8,7 @@ import {
   type Slot,
 } from '../ids.ts';
 import { traitMatcher, wantedTraits, type TraitFilter } from '../traits.ts';
-import { printable } from '../printable.ts';
+import { printable } from '../../lib/texts.ts';
 import {
   requireProvider,
   requireTraits,

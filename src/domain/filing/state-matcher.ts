@@ -1,7 +1,7 @@
 import { UsageError } from '../errors.ts';
 import { STATES, SUBSTATES } from '../states.ts';
 import type { MachineView } from '../view.ts';
-import { printable } from '../printable.ts';
+import { printable } from '../../lib/texts.ts';
 
 type Placed = Pick<MachineView, 'state' | 'substate'>;
 

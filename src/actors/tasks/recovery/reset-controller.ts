@@ -14,7 +14,13 @@ import { hungControllerOf } from '../../../domain/recovery/controllers.ts';
 import { stepBeyondController } from '../../../domain/recovery/ladder.ts';
 import { createSendCheck } from '../../providers/send-check.ts';
 import { required, requireOurs } from '../task.ts';
-import { circumstancesOf, rungPolicy, type RecoverDeps, type Recovering } from './deps.ts';
+import {
+  circumstancesOf,
+  rungPolicy,
+  type RecoverDeps,
+  type Recovering,
+  type Told,
+} from './deps.ts';
 import { pause } from './evidence.ts';
 
 const CALL = 'resetController';
@@ -29,7 +35,7 @@ export async function askReset(
   deps: RecoverDeps,
   given: Recovering,
   signal: AbortSignal,
-): Promise<Recovering> {
+): Promise<Told<'rung'>> {
   const { slot, work, provided } = given;
   const controller = required(hungControllerOf(slot, deps.facts()), 'controller that hangs');
   try {
@@ -42,7 +48,7 @@ export async function askReset(
   }
   deps.metrics.ladderAttempt(provided.provider, 'resettingBmc', 'asked');
   deps.log.warn({ slot, machine: work.machineId, controller }, 'its controller is restarted');
-  return given;
+  return { rung: 'resettingBmc' };
 }
 
 /** It was restarted a short while ago, or answers again by itself: the provider refuses that. */
@@ -117,7 +123,7 @@ export async function awaitController(
   deps: RecoverDeps,
   given: Recovering,
   signal: AbortSignal,
-): Promise<Recovering> {
+): Promise<Told<'rung'>> {
   const { slot, provided } = given;
   deps.taskPool.leavePlace(slot);
   const { patienceMs } = rungPolicy(deps, given);
@@ -152,12 +158,12 @@ async function controllerOf(
 }
 
 /** @throws {NothingToDo} what comes next is another process's. */
-function onwards(deps: RecoverDeps, given: Recovering): Recovering {
+function onwards(deps: RecoverDeps, given: Recovering): Told<'rung'> {
   const { slot, work, row, attempt } = given;
   const next = stepBeyondController(row, circumstancesOf(deps, given));
   if ('end' in next || next.process !== work.process) {
     throw new NothingToDo(`${slot}: what comes next is another one's to do`);
   }
   attempt.step = next;
-  return given;
+  return { rung: next.rung };
 }

@@ -131,7 +131,7 @@ describe('machines', () => {
     const id = await s.add({
       ...agentTags(at, 40, null),
       ...installing([5, 4, 'Error']),
-      startAttempt: { atMs: at - MINUTE, count: 3 },
+      startAttempt: { atMs: at - MINUTE, count: 3, unreached: 0 },
       quarantine: { kind: 'byOperator', reason: 'being moved', untilMs: at - MINUTE },
       hostKey: 'host-key',
     });
