@@ -190,5 +190,5 @@ const needHumanOf = (machines: Iterable<MachineSummary>): number =>
 function countsOf(machines: Iterable<MachineSummary>): StateCounts {
   const counts = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<string, number>;
   for (const { state } of machines) counts[state] = (counts[state] ?? 0) + 1;
-  return counts as StateCounts;
+  return counts;
 }

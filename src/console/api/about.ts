@@ -154,10 +154,7 @@ export function addAbout(api: Api, { version, logControl }: AboutDeps): void {
     read('console', 'This description', z.looseObject({ openapi: text })),
     async (_request, reply) => {
       document ??= JSON.stringify(api.swagger());
-      return reply
-        .type('application/json')
-        .serializer(String)
-        .send(document as never);
+      return reply.type('application/json').serializer(String).send(document);
     },
   );
 }
