@@ -5,7 +5,7 @@ import type { EventBook } from '../adapters/bmdb/port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { Inspector } from '../adapters/inspector/port.ts';
 import type { Log } from '../adapters/log/port.ts';
-import type { ConsoleMetrics } from '../adapters/metrics/port.ts';
+import type { Metrics } from '../adapters/metrics/port.ts';
 import { UsageError } from '../domain/errors.ts';
 import { addApi } from './api/api.ts';
 import { API } from './api/kit.ts';
@@ -36,7 +36,7 @@ export interface ConsoleDeps extends AccessMeans, ConsoleViews {
   readonly fleet: FleetView;
   readonly metrics: MetricsSource;
   /** What is counted of the console itself. */
-  readonly meters: ConsoleMetrics;
+  readonly meters: Metrics;
   readonly health: () => HealthReport | Promise<HealthReport>;
   readonly clock: Clock;
   readonly log: Log;
@@ -104,7 +104,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   addFailures(app, log);
   tellVersion(app, deps.version);
   const shown = (deps.isShown ?? true) ? await addShown(app, deps, access) : null;
-  addOperations(app, deps, access, () => meters.streams(shown?.readers() ?? 0));
+  addOperations(app, deps, access, () => meters.set('shepherd_streams', {}, shown?.readers() ?? 0));
   await bind(app, deps);
   // Such as no descriptor left for one more connection; the server listens on.
   app.server.on('error', (error) => log.error({ err: error }, 'the console cannot accept'));
@@ -125,7 +125,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
 
 /** Page, API and streams. */
 async function addShown(app: FastifyInstance, deps: ConsoleDeps, access: Access) {
-  const onDropped = () => deps.meters.streamDropped();
+  const onDropped = () => deps.meters.count('shepherd_streams_dropped_total', {});
   addPage(app, { log: deps.log, version: deps.version });
   addDocuments(app);
   addLoginPage(app, {
@@ -156,12 +156,13 @@ const STREAMS = new Set([`${API}/stream`]);
  * Counts what the console answers, and how long that took. Calls of no route are one, whatever they
  * asked for, so that strangers cannot make series.
  */
-function addMeters(app: FastifyInstance, metrics: Pick<ConsoleMetrics, 'httpRequest'>): void {
+function addMeters(app: FastifyInstance, metrics: Metrics): void {
   app.addHook('onResponse', async (request, reply) => {
     const { url: route = 'none' } = request.routeOptions;
     if (STREAMS.has(route)) return;
     const method = request.is404 ? 'any' : request.method;
-    metrics.httpRequest(route, method, reply.statusCode, reply.elapsedTime / 1_000);
+    const labels = { route, method, status: String(reply.statusCode) };
+    metrics.observe('shepherd_http_request_seconds', labels, reply.elapsedTime / 1_000);
   });
 }
 

@@ -216,11 +216,13 @@ describe('the host key that was proved', () => {
     await takeOver('insecure');
     await advance(stand.clock, 1);
     expect(stand.row().hostKey).toBeNull();
-    expect(stand.metrics.count('insecureConnection', 'stub')).toBe(1);
+    expect(
+      stand.metrics.total('shepherd_ssh_insecure_connections_total', { provider: 'stub' }),
+    ).toBe(1);
     expect(stand.log.count('INSECURE: host keys are not verified')).toBe(1);
     stand.given();
     await takeOver('tofu');
-    expect(stand.metrics.count('insecureConnection')).toBe(1);
+    expect(stand.metrics.total('shepherd_ssh_insecure_connections_total')).toBe(1);
   });
 });
 
