@@ -9,12 +9,6 @@ import type { Database, Queries, TransactionOptions } from './pool.ts';
 import { statement } from './statement.ts';
 import type { ArgsOf, Columns, Params, RowOf, Statement } from './statement.ts';
 
-/** What is counted of sessions and their work. */
-export type WorkMetrics = Pick<
-  Metrics,
-  'sessionStarted' | 'workStarted' | 'workFinished' | 'claimConflict'
->;
-
 /** What all parts of the implementation share. */
 export interface PgContext {
   readonly db: Database;
@@ -23,7 +17,7 @@ export interface PgContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly metrics: WorkMetrics;
+  readonly metrics: Metrics;
   readonly loss: LossPolicy;
   readonly budget: RecoveryBudget;
   readonly guard: GuardPolicy;

@@ -114,7 +114,7 @@ export async function openSession(
     expire: deadline.expire,
   };
   const { claim, counts } = createWorks(session);
-  context.metrics.sessionStarted('shepherd');
+  context.metrics.count('bmdb_session_started', { processor: 'shepherd' });
   return {
     sessionId: id,
     signal: deadline.signal,

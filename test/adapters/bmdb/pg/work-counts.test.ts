@@ -11,11 +11,15 @@ import { addMachine, claimStand, codeOfRefusal, openOn } from './claim-stand.ts'
 const counted = createMemMetrics();
 const s = claimStand(undefined, { metrics: counted });
 let before = 0;
-const ends = ({ calls }: MemMetrics) => told(calls, 'workFinished');
-const told = (calls: MemMetrics['calls'], ...methods: readonly string[]) =>
-  calls.filter(({ method }) => methods.includes(method)).map(({ args }) => args.join(' '));
+const ends = ({ calls }: MemMetrics) => told(calls, 'bmdb_work_finished');
+const told = (calls: MemMetrics['calls'], ...names: readonly string[]) =>
+  calls
+    .filter(({ name }) => names.includes(name))
+    .map(({ labels: { processor = '', process, result } }) =>
+      [process ?? processor, result].filter(Boolean).join(' '),
+    );
 /** Of this test. */
-const since = (...methods: readonly string[]) => told(counted.calls.slice(before), ...methods);
+const since = (...names: readonly string[]) => told(counted.calls.slice(before), ...names);
 beforeEach(() => {
   before = counted.calls.length;
 });
@@ -25,10 +29,10 @@ test('a session, what it claims, and a conflict are counted', async () => {
   const id = await addMachine(s);
   await session.claim('UnitTest1', id);
   expect(await codeOfRefusal(session.claim('UnitTest1', id))).toBe('work-conflict');
-  expect(since('sessionStarted')).toEqual(['shepherd']);
-  expect(since('workStarted')).toEqual(['UnitTest1']);
-  expect(since('claimConflict')).toEqual(['UnitTest1']);
-  expect(since('workFinished')).toEqual([]);
+  expect(since('bmdb_session_started')).toEqual(['shepherd']);
+  expect(since('bmdb_work_started')).toEqual(['UnitTest1']);
+  expect(since('shepherd_claim_conflicts_total')).toEqual(['UnitTest1']);
+  expect(since('bmdb_work_finished')).toEqual([]);
 });
 
 test.each<[string, (work: Work, session: BmdbSession) => Promise<void>]>([
@@ -42,7 +46,7 @@ test.each<[string, (work: Work, session: BmdbSession) => Promise<void>]>([
   await end(work, s.session);
   await work.cancel();
   await s.session.close();
-  expect(since('workFinished')).toEqual([`UnitTest1 ${result}`]);
+  expect(since('bmdb_work_finished')).toEqual([`UnitTest1 ${result}`]);
 });
 
 describe('of the works of a session', () => {

@@ -6,10 +6,11 @@ import {
 } from '../../../../domain/errors.ts';
 import type { MachineId } from '../../../../domain/ids.ts';
 import type { Process } from '../../../../domain/machine.ts';
-import type { WorkResult } from '../../../metrics/port.ts';
+import { processorOf } from '../../../../domain/processor.ts';
+import type { Metrics } from '../../../metrics/port.ts';
 import { createPatientBatches, oneForEach } from '../batches.ts';
 import type { End, HeldClaim } from '../claims/held-claim.ts';
-import type { LiveSession, WorkMetrics } from '../live.ts';
+import type { LiveSession } from '../live.ts';
 import type { Work } from '../../port.ts';
 import { requireFitting } from '../../preconditions.ts';
 import { createClaims } from './claim.ts';
@@ -39,7 +40,9 @@ export function createWorks(session: LiveSession): Works {
     counts,
     claim: async (process, machineId) => {
       const taken = await claim(process, machineId).catch((error: unknown) => {
-        if (error instanceof WorkConflict) session.metrics.claimConflict(process);
+        if (error instanceof WorkConflict) {
+          session.metrics.count('shepherd_claim_conflicts_total', { process });
+        }
         throw error;
       });
       const held = { ...taken, session, process, machineId };
@@ -47,6 +50,9 @@ export function createWorks(session: LiveSession): Works {
     },
   };
 }
+
+/** How a claim ended; `lost`: somebody else took it, or nobody was left to say. */
+type WorkResult = 'finished' | 'failed' | 'canceled' | 'lost';
 
 /** A claim that has not been counted as ended. */
 interface Open {
@@ -65,11 +71,14 @@ type Counted = <T>(result: WorkResult, end: () => Promise<T>) => Promise<T>;
  * once: with what its holder did, or `canceled` by a release or the end of the session, or `lost` with
  * a session that expired.
  */
-export function countWorks({ signal }: Pick<LiveSession, 'signal'>, metrics: WorkMetrics) {
+export function countWorks({ signal }: Pick<LiveSession, 'signal'>, metrics: Metrics) {
   const open = new Set<Open>();
   let isClosing = false;
   const countEnd = (claim: Open, result: WorkResult) => {
-    if (open.delete(claim)) metrics.workFinished(claim.process, result);
+    if (!open.delete(claim)) return;
+    const { process } = claim;
+    metrics.count('bmdb_work_finished', { processor: processorOf(process), process, result });
+    if (result === 'lost') metrics.count('shepherd_work_lost_total', { process });
   };
   const countEnds = (result: WorkResult, which: (claim: Open) => boolean = () => true) => {
     for (const claim of [...open]) if (!claim.ending && which(claim)) countEnd(claim, result);
@@ -81,7 +90,7 @@ export function countWorks({ signal }: Pick<LiveSession, 'signal'>, metrics: Wor
     started: ({ process, machineId, epoch }: Omit<Open, 'ending'>): Counted => {
       const claim: Open = { process, machineId, epoch, ending: false };
       open.add(claim);
-      metrics.workStarted(process);
+      metrics.count('bmdb_work_started', { processor: processorOf(process), process });
       return async (result, end) => {
         claim.ending = true;
         try {
