@@ -34,7 +34,7 @@ export const mutations = mutationsOf({
       'any-state-follows-any': 'OR [-(was, state) IN (${SUCCESSIONS})-]{+true+}',
       'a-deadline-moves-away': 'THEN [-least(was_deadline, -]{+greatest(+}now() + grace',
     },
-  'src/adapters/bmdb/pg/provisioning/leases.ts test/adapters/bmdb/pg/contract-balancing.test.ts': {
+  'src/adapters/bmdb/pg/fence.ts test/adapters/bmdb/pg/contract-balancing.test.ts': {
     'a-member-is-written-without-the-job': '[-AND l.epoch = ${of.epoch} -]FOR SHARE',
   },
   'src/adapters/bmdb/pg/balancing/book.ts test/adapters/bmdb/pg/contract-balancing.test.ts': {

@@ -13,7 +13,7 @@ import { requireChanges } from '../../preconditions.ts';
 import { cancelDead } from '../claims/cancel.ts';
 import { transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
-import { commitAsHolder, FENCE, FENCE_TOLD, FENCED, fenceSql } from '../provisioning/leases.ts';
+import { commitAsHolder, FENCE, FENCE_TOLD, FENCED, fenceSql } from '../fence.ts';
 import { repeatedOnce } from '../repeat.ts';
 import { statement } from '../statement.ts';
 import type { RowOf } from '../statement.ts';

@@ -1,7 +1,7 @@
 import { SUCCESSORS } from '../../../../domain/balancing/members.ts';
 import { exclusionGroup } from '../../../../domain/eligibility.ts';
 import { PENDING } from '../eligibility.ts';
-import { FENCE, FENCE_TOLD, FENCED, fenceSql } from '../provisioning/leases.ts';
+import { FENCE, FENCE_TOLD, FENCED, fenceSql } from '../fence.ts';
 import { LIVE } from '../sql.ts';
 import { statement } from '../statement.ts';
 import { MEMBER } from './pool-rows.ts';

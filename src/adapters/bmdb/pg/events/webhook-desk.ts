@@ -1,7 +1,7 @@
 import type { DueDelivery, WebhookDesk } from '../../events-port.ts';
 import { commitFenced } from '../live.ts';
 import type { LiveSession } from '../live.ts';
-import { commitAsHolder, FENCE, FENCE_TOLD, FENCED, fenceSql } from '../provisioning/leases.ts';
+import { commitAsHolder, FENCE, FENCE_TOLD, FENCED, fenceSql } from '../fence.ts';
 import { statement } from '../statement.ts';
 import { EVENT_COLUMNS, eventOf, eventSql } from './read.ts';
 
