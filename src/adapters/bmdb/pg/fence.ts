@@ -1,5 +1,5 @@
 import { LeaseLost } from '../../../domain/errors.ts';
-import { commitFenced, declareDead, liveSession, requireInTime } from './live.ts';
+import { commitAlive, liveSession } from './live.ts';
 import type { LiveSession } from './live.ts';
 import { repeatedOnce } from './repeat.ts';
 import type { ArgsOf, Columns, Params, RowOf, Statement } from './statement.ts';
@@ -28,10 +28,8 @@ export async function commitAsHolder<P extends Params, C extends Columns & typeo
   [what, args]: readonly [Statement<P, C>, Omit<ArgsOf<P>, keyof typeof FENCE>],
 ): Promise<RowOf<C>[]> {
   const given = { ...args, session: session.sessionId, lease: name, epoch } as unknown as ArgsOf<P>;
-  const rows = await repeatedOnce(() => commitFenced(session, { doing }, [what, given]));
-  const { alive, leased } = rows[0]!;
-  if (!alive) throw declareDead(session, doing);
-  requireInTime(session, doing);
-  if (!leased) throw new LeaseLost(`did not ${doing}: ${name} (lease ${epoch}) is no longer ours`);
+  const rows = await repeatedOnce(() => commitAlive(session, { doing }, [what, given]));
+  if (!rows[0]!.leased)
+    throw new LeaseLost(`did not ${doing}: ${name} (lease ${epoch}) is no longer ours`);
   return rows;
 }
