@@ -132,6 +132,6 @@ export const mutations = mutationsOf({
       'robot-quotes-nothing': "text[-.replaceAll(\"'\", `'\\\\''`)-]",
     },
 
-  'src/adapters/provider/hetzner-robot/driver.ts test/adapters/provider/hetzner-robot/settings.test.ts':
+  'src/adapters/provider/hetzner-robot/driver.ts test/adapters/provider/hetzner-robot/listing.test.ts':
     { 'robot-two-users-are-two-accounts': 'one.[-servers !== undefined &&-]{+user !== null ||+}' },
 });

@@ -1,8 +1,20 @@
-import { expect, test } from 'vitest';
+import { expect, test, onTestFinished } from 'vitest';
+import {
+  DEFAULT_OPERATING_SYSTEM,
+  catalogueWith,
+} from '../../../../emulators/equinix/state/catalogue.ts';
+import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
+import { equinixDriver } from '../../../../src/adapters/provider/equinix/driver.ts';
+import {
+  EQUINIX_DEFAULTS,
+  equinixSchema,
+  type EquinixSettings,
+} from '../../../../src/adapters/provider/equinix/settings.ts';
 import { witness } from '../../../../src/domain/ids.ts';
-import { advance } from '../../../doubles/simulated-clock.ts';
-import { live } from '../driver-stand.ts';
-import { FOREIGN, OURS, reservationId, type Stand, startStand } from './stand.ts';
+import { advance, driven, runOut } from '../../../doubles/simulated-clock.ts';
+import { live, callOf, driverContext, publicKeyLine } from '../driver-stand.ts';
+import { answer, GIVEN, recordingDeps, startScriptedApi, TOKEN, PROJECT_ID } from './setup.ts';
+import { FOREIGN, OURS, reservationId, startStand, type Stand } from './stand.ts';
 
 const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
 const LIST = 'GET /projects/{id}/hardware-reservations';
@@ -116,4 +128,134 @@ test('a state that nobody has heard of is told once', async () => {
   }
   const told = deps.lines.filter((line) => line.includes('unknown state'));
   expect(told).toEqual([expect.stringContaining('weird')]);
+});
+
+const schema = equinixDriver.settings({ env: { TOKEN }, baseDirectory: '/', checkFiles: false });
+const settings = (change: object = {}) =>
+  schema.parse({ ...GIVEN, apiRate: '0s', ...change }) as EquinixSettings;
+
+async function start(status: number, change: object) {
+  const meta = { total: 0, current_page: 1, last_page: 1 };
+  const deps = recordingDeps();
+  const lists = { devices: [], hardware_reservations: [], meta };
+  const api = await startScriptedApi((_, res) => answer(res, status, lists), deps.network);
+  const metrics = { ...silentMetrics, ...deps.metrics };
+  const opened = equinixDriver.open(
+    settings({ baseUrl: api.url, ...change }),
+    driverContext('equinix', { ...deps, metrics, publicKey: publicKeyLine(1) }),
+  );
+  onTestFinished(() => runOut(deps.clock, opened.stop()));
+  return { ...deps, api, provider: driven(deps.clock, opened) };
+}
+
+test('limits and waits have their defaults', () => {
+  expect(settings()).toMatchObject({
+    pageSize: 100,
+    connectTimeout: 10_000,
+    attemptTimeout: 60_000,
+    operationTimeout: 900_000,
+    backoffInitial: 500,
+    backoffMaximum: 60_000,
+  });
+});
+
+test('a new machine gets the newest system of its line that the emulator offers', () => {
+  const line = catalogueWith({}).operatingSystems.filter(({ slug }) => slug.startsWith('ubuntu_'));
+  const newest = line.map(({ slug }) => slug).toSorted();
+  expect(settings().os).toBe(newest.at(-1));
+  expect([EQUINIX_DEFAULTS.os, DEFAULT_OPERATING_SYSTEM]).toEqual([settings().os, settings().os]);
+});
+
+test('the size of a page is asked for', async () => {
+  const { api, provider } = await start(200, { pageSize: 7 });
+  await provider.listMachines({}, callOf());
+  expect(new Set(api.seen.map(({ query }) => query.get('per_page')))).toEqual(new Set(['7']));
+});
+
+test('an operation ends and waits as configured', async () => {
+  const limits = { operationTimeout: '60s', backoffInitial: '4s', backoffMaximum: '5s' };
+  const { delaysMs: asked, provider } = await start(500, {
+    ...limits,
+    connectTimeout: '11m',
+    attemptTimeout: '30s',
+  });
+  const failed = provider.getMachine('e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701', callOf());
+  await expect(failed).rejects.toMatchObject({
+    cause: { kind: 'Deadline', messages: ['no success within 60000 ms'] },
+  });
+  const delaysMs = asked.filter((ms) => ms > 0);
+  expect(delaysMs).toEqual(expect.arrayContaining([30_000, 660_000]));
+  // The limit of an attempt, which may be what is left of the operation, follows that of its connection.
+  const isLimit = (n: number) => [delaysMs[n], delaysMs[n - 1]].includes(660_000);
+  const waitsMs = delaysMs.filter((_, n) => !isLimit(n));
+  expect(waitsMs.length).toBeGreaterThan(2);
+  for (const ms of waitsMs) expect(ms).toBeGreaterThanOrEqual(2_000);
+  for (const ms of waitsMs) expect(ms).toBeLessThanOrEqual(7_500);
+});
+
+const parser = equinixSchema({ env: { TOKEN }, baseDirectory: '/', checkFiles: false });
+const WHOLE = {
+  baseUrl: 'https://api.example.net/metal/v1',
+  token: '${TOKEN}',
+  username: 'tester',
+  projectId: PROJECT_ID,
+  devicePrefix: 'shepherd-ci-',
+  sshKeyLabel: 'shepherd-ci',
+};
+/** The keys at fault. */
+const pathsOf = (change: object) => {
+  const { error } = parser.safeParse({ ...WHOLE, ...change });
+  return [...new Set(error?.issues.map(({ path }) => path.join('.')) ?? [])];
+};
+
+test('a whole configuration has no fault', () => {
+  expect(pathsOf({})).toEqual([]);
+});
+
+test('what counts where nothing is said is what the parser says', () => {
+  const { apiRate, os, pageSize } = parser.parse(WHOLE);
+  expect(EQUINIX_DEFAULTS).toMatchObject({ apiRateMs: apiRate, os, pageSize });
+});
+
+test.each([
+  ['username', { username: '' }],
+  ['token', { token: '${NOT_THERE}' }],
+  ['projectId', { projectId: '' }],
+  ['projectId', { projectId: 'my-project' }],
+  ['sshKeyLabel', { sshKeyLabel: '' }],
+  ['sshKeyLabel', { sshKeyLabel: 'x-fixme' }],
+  ['devicePrefix', { devicePrefix: '' }],
+  ['devicePrefix', { devicePrefix: 'FIXME-x-' }],
+  ['devicePrefix', { devicePrefix: 'no-hyphen-at-end' }],
+  ['devicePrefix', { devicePrefix: 'under_score-' }],
+  ['devicePrefix', { devicePrefix: 'Upper-' }],
+  ['devicePrefix', { devicePrefix: 'deleted-x-' }],
+  ['devicePrefix', { devicePrefix: `${'a'.repeat(45)}-` }],
+  ['baseUrl', { baseUrl: 'not a url' }],
+  ['baseUrl', { baseUrl: 'ftp://api.example.net' }],
+  ['baseUrl', { baseUrl: 'http://api.example.net/metal/v1' }],
+  ['baseUrl', { baseUrl: 'https://user@api.example.net/' }],
+  ['parallelism', { parallelism: 0 }],
+  ['apiRate', { apiRate: '-1s' }],
+  ['pageSize', { pageSize: 1001 }],
+])('vector 33: %s is at fault in %j', (path, change) => {
+  expect(pathsOf(change)).toEqual([path]);
+});
+
+test('plain http is for loopback, or where it is allowed', () => {
+  const faults = (baseUrl: string, allowInsecureHttp = false) =>
+    pathsOf({ baseUrl, allowInsecureHttp });
+  for (const host of ['127.0.0.1:81', 'localhost', '[::1]:8080']) {
+    expect(faults(`http://${host}/metal/v1`)).toEqual([]);
+  }
+  expect(faults('http://127.0.0.1.example.net/')).toEqual(['baseUrl']);
+  expect(faults('http://api.example.net/', true)).toEqual([]);
+});
+
+test('the longest prefix still makes a hostname', () => {
+  expect(pathsOf({ devicePrefix: `${'a'.repeat(44)}-` })).toEqual([]);
+});
+
+test('every fault is reported at once', () => {
+  expect(pathsOf({ username: '', projectId: 'x', parallelism: 0 })).toHaveLength(3);
 });
