@@ -147,15 +147,15 @@ export const mutations = mutationsOf({
   'src/adapters/driver-kit/time-limit.ts test/adapters/driver-kit/time-limit.test.ts': {
     'who-leaves-the-line-frees-the-lock': 'void [-tail-]{+mine.promise+}.then(() => {',
   },
-  'src/adapters/provider/equinix/device-changes.ts test/adapters/provider/equinix/turns.test.ts': {
+  'src/adapters/provider/equinix/client.ts test/adapters/provider/equinix/turns.test.ts': {
     'the-look-at-the-device-comes-early':
-      '  {+await look?.();\n  +}const before = await eventIds(routes, call, id);[-\n  await look?.();-]\n',
+      '{+await look?.();\n    +}const before = await eventIds(routes, call, id);[-\n    await look?.();-]\n',
   },
   'src/adapters/provider/equinix/routes.ts test/adapters/provider/equinix/lies.test.ts': {
     'another-device-is-an-answer':
       "        query: expansionOf(expansion, ['facility']),\n        schema: [-ofId(device, id)-]{+device+},\n",
     'another-key-is-an-answer':
-      "call.send({ method: 'GET', path: pathOf(call, id), schema: [-ofId(sshKey, id)-]{+sshKey+} })",
+      'path: keyPathOf(call, id), schema: [-ofId(sshKey, id)-]{+sshKey+} })',
   },
 
   'src/adapters/metrics/prom-metrics.ts test/adapters/metrics/prom-metrics.test.ts': {
