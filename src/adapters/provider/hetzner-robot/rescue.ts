@@ -117,26 +117,6 @@ export function createResets({
   };
 }
 
-/** How a server gets into the rescue system, and how one knows that it is there. */
-export interface RescueTrip {
-  /**
-   * Arms the rescue system and remembers in the claim that it is on its way there; `change` is written
-   * with it.
-   */
-  arm(claim: Claim, change: Partial<ClaimValue>, how: Sending): Promise<Claim>;
-  /**
-   * Sends the server there, for the first time: as gently as it can be. Resolves once that is accepted.
-   * @param secretHash of our system, if one may be there: it proves itself by that, and ends cleanly.
-   */
-  send(claim: Claim, secretHash: string | null, how: Sending): Promise<Claim>;
-  /**
-   * Waits until the rescue system answers, and sends the server there again if that does not help.
-   * @throws {ProviderError} `transient`, `outcome: 'unknown'`: it does not come up. `conflict`: the key
-   *   that it shows is not the one that Robot told.
-   */
-  arrive(claim: Claim, how: Sending): Promise<Arrival>;
-}
-
 export interface Arrival {
   readonly claim: Claim;
   readonly address: string;
@@ -148,7 +128,8 @@ export interface Arrival {
 const OTHER_SYSTEM_MS = 60_000;
 const HARD_RESETS_MAX = 2;
 
-export function createRescueTrip(parts: Parts, resets: Resets): RescueTrip {
+/** How a server gets into the rescue system, and how one knows that it is there. */
+export function createRescueTrip(parts: Parts, resets: Resets) {
   const { config, client, servers, claims, systems, clock, log } = parts;
   const addressFor = async (claim: Claim, how: Sending) =>
     addressOf(await servers.known(claim.server, how));
@@ -227,8 +208,16 @@ export function createRescueTrip(parts: Parts, resets: Resets): RescueTrip {
   }
 
   return {
+    /**
+     * Arms the rescue system and remembers in the claim that it is on its way there; `change` is written
+     * with it.
+     */
     arm,
-    async send(claim, secretHash, how) {
+    /**
+     * Sends the server there, for the first time: as gently as it can be. Resolves once that is accepted.
+     * @param secretHash of our system, if one may be there: it proves itself by that, and ends cleanly.
+     */
+    async send(claim: Claim, secretHash: string | null, how: Sending): Promise<Claim> {
       const address = await addressFor(claim, how);
       const before = await systems.look(address, claim.witness, ANY_NEW_KEY, how.signal);
       const isProven =
@@ -236,7 +225,12 @@ export function createRescueTrip(parts: Parts, resets: Resets): RescueTrip {
       if (isProven) return rebootBySelf(claim, before, how);
       return reset(claim, await resets.choose(claim.server, ['sw', 'hw'], how), before, how);
     },
-    async arrive(begun, how) {
+    /**
+     * Waits until the rescue system answers, and sends the server there again if that does not help.
+     * @throws {ProviderError} `transient`, `outcome: 'unknown'`: it does not come up. `conflict`: the key
+     *   that it shows is not the one that Robot told.
+     */
+    async arrive(begun: Claim, how: Sending): Promise<Arrival> {
       let claim = begun;
       const address = await addressFor(claim, how);
       for (;;) {
@@ -289,6 +283,7 @@ export function createRescueTrip(parts: Parts, resets: Resets): RescueTrip {
     });
   }
 }
+export type RescueTrip = ReturnType<typeof createRescueTrip>;
 
 /**
  * The rescue system that was booted for this claim, or what was installed from it. What answered before the
