@@ -56,30 +56,21 @@ export function startTimeLimit(
 /** A limit of time that stands still while what it limits waits for a turn. */
 export type TimeLimit = ReturnType<typeof startTimeLimit>;
 
-/** The ends of a provider's calls: their own signals, and the provider's stop. */
-export interface Lifetime {
-  /**
-   * Runs one call. Its signal aborts with the caller's and at the stop.
-   * @throws {ProviderError} `stopped`: it is over already. `aborted`: the signal ended it, and the
-   *   task said nothing better; `outcome: 'unknown'` unless `reading`.
-   */
-  run<T>(
-    options: Pick<CallOptions, 'signal'>,
-    task: (signal: AbortSignal) => Promise<T>,
-    reading?: boolean,
-  ): Promise<T>;
-  /** For what runs beside calls. */
-  readonly signal: AbortSignal;
-  /** Aborts what is under way and resolves when it has ended. Idempotent. */
-  stop(): Promise<void>;
-}
-
 /** For drivers: each method of the provider runs in it, and `stop` is its own. */
-export function createLifetime(): Lifetime {
+export function createLifetime() {
   const stopping = new AbortController();
   const running = new Set<Promise<unknown>>();
   return {
-    async run({ signal: ours }, task, reading = false) {
+    /**
+     * Runs one call. Its signal aborts with the caller's and at the stop.
+     * @throws {ProviderError} `stopped`: it is over already. `aborted`: the signal ended it, and the
+     *   task said nothing better; `outcome: 'unknown'` unless `reading`.
+     */
+    async run<T>(
+      { signal: ours }: Pick<CallOptions, 'signal'>,
+      task: (signal: AbortSignal) => Promise<T>,
+      reading: boolean = false,
+    ): Promise<T> {
       if (stopping.signal.aborted) throw new ProviderError('stopped', 'the provider was stopped');
       if (ours.aborted) throw new ProviderError('aborted', 'aborted before it began');
       const signal = AbortSignal.any([ours, stopping.signal]);
@@ -95,13 +86,17 @@ export function createLifetime(): Lifetime {
         running.delete(result);
       }
     },
+    /** For what runs beside calls. */
     signal: stopping.signal,
-    async stop() {
+    /** Aborts what is under way and resolves when it has ended. Idempotent. */
+    async stop(): Promise<void> {
       stopping.abort();
       await Promise.allSettled(running);
     },
   };
 }
+/** The ends of a provider's calls: their own signals, and the provider's stop. */
+export type Lifetime = ReturnType<typeof createLifetime>;
 
 /** Lets what has the same key happen one after the other, and what has different keys side by side. */
 export function createLocks() {

@@ -14,42 +14,13 @@ import {
 } from './systems.ts';
 
 /** The rescue system that the next boot goes to, and the button. */
-export interface Resets {
-  /**
-   * Arms the rescue system with our key alone; what was armed before, perhaps with an older key, is
-   * disarmed first.
-   */
-  arm(server: number, how: Sending): Promise<Rescue>;
-  /**
-   * A reboot must lead to the system on the disks, unless somebody is about to use the rescue system; it
-   * must begin no installation that was ordered by hand.
-   * @throws {ProviderError} `conflict`: one is armed that cannot be taken back from here.
-   */
-  disarm(server: number, how: Sending): Promise<void>;
-  /**
-   * Presses the button. The claim says so already, so that a later life waits; where Robot surely did not
-   * press it, the claim is put back to how it was.
-   */
-  press(
-    type: ResetType,
-    claim: { readonly before: Claim; readonly noted: Claim },
-    how: Sending,
-  ): Promise<void>;
-  /** The first of these types that the server has. @throws {ProviderError} `not-implemented`. */
-  choose<Type extends ResetType>(
-    server: number,
-    wanted: readonly Type[],
-    how: Sending,
-  ): Promise<Type>;
-}
-
 export function createResets({
   client,
   ourKey,
   claims,
   config,
   log,
-}: Pick<Parts, 'client' | 'ourKey' | 'claims' | 'config' | 'log'>): Resets {
+}: Pick<Parts, 'client' | 'ourKey' | 'claims' | 'config' | 'log'>) {
   async function disarm(server: number, how: Sending): Promise<void> {
     const { isRescueArmed, others } = await client.bootState(server, how);
     const strange = others.filter((kind) => kind !== 'linux');
@@ -65,7 +36,11 @@ export function createResets({
   }
 
   return {
-    async arm(server, how) {
+    /**
+     * Arms the rescue system with our key alone; what was armed before, perhaps with an older key, is
+     * disarmed first.
+     */
+    async arm(server: number, how: Sending): Promise<Rescue> {
       const key = await ourKey.ensure(how);
       await disarm(server, how);
       try {
@@ -83,7 +58,12 @@ export function createResets({
       const what = `the rescue system of server ${server} is not armed, though Robot said so`;
       throw new ProviderError('transient', what);
     },
-    async disarm(server, how) {
+    /**
+     * A reboot must lead to the system on the disks, unless somebody is about to use the rescue system; it
+     * must begin no installation that was ordered by hand.
+     * @throws {ProviderError} `conflict`: one is armed that cannot be taken back from here.
+     */
+    async disarm(server: number, how: Sending): Promise<void> {
       try {
         await disarm(server, how);
       } catch (error) {
@@ -91,7 +71,15 @@ export function createResets({
         if (!isProviderError(error, 'not-implemented')) throw error;
       }
     },
-    async press(type, { before, noted }, how) {
+    /**
+     * Presses the button. The claim says so already, so that a later life waits; where Robot surely did not
+     * press it, the claim is put back to how it was.
+     */
+    async press(
+      type: ResetType,
+      { before, noted }: { readonly before: Claim; readonly noted: Claim },
+      how: Sending,
+    ): Promise<void> {
       try {
         await client.reset(noted.server, type, how);
       } catch (error) {
@@ -107,7 +95,12 @@ export function createResets({
         });
       }
     },
-    async choose(server, wanted, how) {
+    /** The first of these types that the server has. @throws {ProviderError} `not-implemented`. */
+    async choose<Type extends ResetType>(
+      server: number,
+      wanted: readonly Type[],
+      how: Sending,
+    ): Promise<Type> {
       const { types } = await client.resetOptions(server, how);
       const found = wanted.find((type) => types.includes(type));
       if (found !== undefined) return found;
@@ -116,6 +109,7 @@ export function createResets({
     },
   };
 }
+export type Resets = ReturnType<typeof createResets>;
 
 export interface Arrival {
   readonly claim: Claim;
