@@ -5,7 +5,7 @@ import type { Call } from '../../driver-kit/call.ts';
 import { asAmbiguous, isApiError, isNotFound, baseUrlFault } from '../../driver-kit/errors.ts';
 import { fingerprintOfLine, isSameKey, unknownKeyAdvice } from '../../driver-kit/our-key.ts';
 import { mutate, unsettled } from '../../driver-kit/pages.ts';
-import type { CreateOutcome } from '../../metrics/port.ts';
+import type { LabelsOf } from '../../metrics/port.ts';
 import {
   device,
   givenOf,
@@ -335,10 +335,10 @@ export function createEquinixClient(config: EquinixConfig, deps: EquinixDeps) {
     try {
       const scene = { routes, call, config, timings: timingsOf(config) };
       const { device, outcome } = await createDevice(scene, order);
-      deps.metrics.equinixCreate(outcome);
+      deps.metrics.count('equinix_create_outcomes_total', { outcome });
       return device;
     } catch (error) {
-      deps.metrics.equinixCreate(outcomeOf(error));
+      deps.metrics.count('equinix_create_outcomes_total', { outcome: outcomeOf(error) });
       throw error;
     }
   }
@@ -374,7 +374,7 @@ export type EquinixClient = ReturnType<typeof createEquinixClient>;
 const HIDDEN = 'the device on the reservation cannot be read; it may be the one';
 
 /** How a failed creation counts: `unknown` if a device may exist, `rejected` if none was made. */
-function outcomeOf(error: unknown): CreateOutcome {
+function outcomeOf(error: unknown): LabelsOf<'equinix_create_outcomes_total'>['outcome'] {
   if (isApiError(error, 'RaceLost')) return 'race_lost';
   if (isApiError(error) && error.ambiguous) return 'unknown';
   return isApiError(error, 'Capacity') ? 'capacity' : 'rejected';
