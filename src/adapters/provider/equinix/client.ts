@@ -164,7 +164,7 @@ export function createDeviceChanges(routes: Routes, api: Pick<Api, 'call'>) {
       const call = api.call('deleteSshKey', signal);
       await mutate(call, {
         endpoint: 'DeleteSSHKey',
-        send: async () => void (await unlessGone(routes.deleteSshKey(call, id))),
+        send: () => unlessGone(routes.deleteSshKey(call, id)),
         look: async () =>
           (await unlessGone(routes.getSshKey(call, id))) ? null : { value: undefined },
       });
