@@ -4,8 +4,8 @@ import type {
   DriverMachine,
   Provider,
 } from '../adapters/provider/port.ts';
-import { facetsOf } from '../domain/provisioning/provider-facets.ts';
-import { WITNESS_TAG } from '../domain/provisioning/provider-tags.ts';
+import { facetsOf } from '../domain/provisioning/provider-holds.ts';
+import { WITNESS_TAG } from '../domain/provisioning/creation-end.ts';
 
 /**
  * How a creation ended: `refused` is the driver's word that nothing was made, `unknown` says that

@@ -3,7 +3,7 @@ import type { LadderStanding } from '../domain/explanation/ladder-standing.ts';
 import type { Queue } from '../domain/explanation/queue.ts';
 import type { MachineId, Slot } from '../domain/ids.ts';
 import type { MachineState } from '../domain/states.ts';
-import type { LiveStates } from '../machines/live.ts';
+import type { LiveStates } from '../machines/shown.ts';
 
 /** A state of a machine as it is shown. */
 export interface ShownPlace {

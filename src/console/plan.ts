@@ -2,7 +2,7 @@ import type { PoolPlan } from '../domain/balancing/pool-plan.ts';
 import type { Explanation, ExplainedWork } from '../domain/explanation/types.ts';
 import type { ProviderName, SessionId, Slot } from '../domain/ids.ts';
 import type { MachineState } from '../domain/states.ts';
-import type { Foresight } from '../domain/provisioning/foresight.ts';
+import type { Foresight } from '../domain/provisioning/reconcile.ts';
 
 /** Whose job something is: that daemon's session; null: nobody's. */
 export interface Holder {

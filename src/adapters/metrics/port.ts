@@ -7,7 +7,7 @@ import type { Processor } from '../../domain/processor.ts';
 import type { GuardCounts } from '../../domain/recovery/guard-judgement.ts';
 import type { BudgetUse } from '../../domain/recovery/permits.ts';
 import type { GuardStanding } from '../../domain/recovery/standing.ts';
-import type { Rung } from '../../domain/recovery/rung-names.ts';
+import type { Rung } from '../../domain/recovery/rungs.ts';
 import { silentDaemonMetrics, type DaemonMetrics } from './daemon-port.ts';
 
 export type {

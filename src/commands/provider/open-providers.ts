@@ -4,7 +4,7 @@ import { systemClock, systemRandom } from '../../adapters/clock/system-clock.ts'
 import { silentLog } from '../../adapters/log/port.ts';
 import { silentMetrics } from '../../adapters/metrics/port.ts';
 import type { FleetProvider, Records } from '../../adapters/provider/port.ts';
-import { publicBlob } from '../../adapters/ssh/openssh-key.ts';
+import { publicBlob } from '../../adapters/ssh/key-file.ts';
 import type { Config } from '../../config.ts';
 import { DRIVERS } from '../../adapters/provider/drivers.ts';
 import { openProvider } from '../../daemon/providers.ts';

@@ -2,8 +2,11 @@ import { mayEraseDisks } from '../../config.ts';
 import { provisioningPlan } from '../../daemon/planning.ts';
 import { explain } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
-import { foresightOf, type Foresight } from '../../domain/provisioning/foresight.ts';
-import type { Reconciliation } from '../../domain/provisioning/reconcile.ts';
+import {
+  foresightOf,
+  type Foresight,
+  type Reconciliation,
+} from '../../domain/provisioning/reconcile.ts';
 import { jsonLine, toTable } from '../text-table.ts';
 import { withProviders, type ReadOptions, type OpenProviders } from './open-providers.ts';
 

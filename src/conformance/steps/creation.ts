@@ -1,7 +1,7 @@
 import { codeOf, isProviderError, ProviderError } from '../../domain/errors.ts';
 import type { Witness } from '../../domain/ids.ts';
 import type { ProviderMachine } from '../../domain/machine.ts';
-import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
+import { facetsOf } from '../../domain/provisioning/provider-holds.ts';
 import {
   PLAN_TAG,
   SECRET_TAG,
@@ -9,7 +9,7 @@ import {
   type Tags,
   WITNESS_TAG,
   witnessOf,
-} from '../../domain/provisioning/provider-tags.ts';
+} from '../../domain/provisioning/creation-end.ts';
 import { assertNoStrays, lookBefore } from '../presence.ts';
 import { createRaw, hostnameOf, mustReject, requestOf, slotIdOf } from '../requests.ts';
 import { assertOurs, type Stage } from '../stage.ts';

@@ -1,9 +1,9 @@
 import { codeOf, explain } from '../errors.ts';
-import { facetsOf } from './provider-facets.ts';
-import type { CallFailure } from './provider-holds.ts';
+import type { HoldKind, Ownership } from '../machine.ts';
+import { facetsOf, type CallFailure } from './provider-holds.ts';
 
 /** How creations end, as metrics name them. */
-export const CREATION_OUTCOMES = [
+const CREATION_OUTCOMES = [
   'created',
   'adopted',
   'race_lost',
@@ -19,7 +19,7 @@ export const CREATION_OUTCOMES = [
 export type CreationOutcome = (typeof CREATION_OUTCOMES)[number];
 
 /** What a failed creation means for its intent and its slot. */
-export interface CreationEnd {
+interface CreationEnd {
   /**
    * `failed`: nothing came of it. `unresolved`: a device may exist. `open`: it was not tried to its
    * end; whoever comes next goes on.
@@ -31,7 +31,7 @@ export interface CreationEnd {
 }
 
 /** How far a creation came before it failed. */
-export interface CreationProgress {
+interface CreationProgress {
   /** An earlier request under the same witness may have reached the provider. */
   readonly isResumed: boolean;
   /** A request was announced by this very creation, and noted. */
@@ -88,3 +88,63 @@ export function failureOfCall(error: unknown, clockMs: number): CallFailure {
     retryInMs: retryAtMs === null ? null : retryAtMs - clockMs,
   };
 }
+
+export const IDLE_BEHAVIOURS = ['run', 'hold', 'drain'] as const;
+/**
+ * What operators want of a machine that has nothing to do, in one word. `run`: anything goes. `hold`:
+ * it is left as it is. `drain`: nothing new is started on it. Made of the holds in the BMDB; its tag
+ * is a copy, read only when a device is adopted.
+ */
+export type IdleBehaviour = (typeof IDLE_BEHAVIOURS)[number];
+
+export function idleBehaviourOf(holds: Iterable<HoldKind>): IdleBehaviour {
+  const kinds = new Set(holds);
+  if (kinds.has('preserve') || kinds.has('no-recover')) return 'hold';
+  return kinds.has('no-start') ? 'drain' : 'run';
+}
+
+/** As a device's tags say; one without the tag runs, and so does one whose tag says nonsense. */
+export const taggedBehaviour = (tags: Tags): IdleBehaviour =>
+  IDLE_BEHAVIOURS.find((each) => each === tags[IDLE_TAG]) ?? 'run';
+
+const MEANT: Readonly<Record<IdleBehaviour, readonly HoldKind[]>> = {
+  run: [],
+  hold: ['no-recover', 'preserve'],
+  drain: ['no-start'],
+};
+
+/** The holds that a machine is given whose device was tagged so. */
+export const holdsMeantBy = (behaviour: IdleBehaviour): readonly HoldKind[] => MEANT[behaviour];
+
+/**
+ * Keys of the tags that we put on hardware. The mark of what is ours lives at the provider, so that
+ * any daemon of the same set finds it.
+ */
+export const TAG_PREFIX = 'shepherd-';
+/** The instance set that owns it. */
+export const SET_ID_TAG = `${TAG_PREFIX}InstanceSetID`;
+/** The creation's witness: the id of its intent. */
+export const WITNESS_TAG = `${TAG_PREFIX}op`;
+/** Plan that was asked for. */
+export const PLAN_TAG = `${TAG_PREFIX}InstanceType`;
+/** Copy of the operators' holds: `run`, `hold` or `drain`; read only at an adoption. */
+export const IDLE_TAG = `${TAG_PREFIX}IdleBehavior`;
+/** SHA-256 of the instance secret, 64 hex digits; never the secret, since many may read tags. */
+export const SECRET_TAG = `${TAG_PREFIX}InstanceSecret`;
+/** Where a machine keeps that secret: readable by root only, on its disk (ADR 0012). */
+export const INSTANCE_SECRET_PATH = '/var/lib/shepherd/instance-secret';
+
+export type Tags = Readonly<Record<string, string>>;
+
+/** Several owners' marks on one device, as a driver shows it: then it is nobody's. */
+export const DISPUTED = 'disputed';
+
+/** Whose it is, by its tags. */
+export function ownershipOf(tags: Tags, instanceSetId: string): Ownership {
+  const owner = tags[SET_ID_TAG];
+  if (owner === undefined) return 'untagged';
+  return owner === instanceSetId ? 'ours' : 'foreign';
+}
+
+export const witnessOf = ({ tags }: { readonly tags: Tags }): string | null =>
+  tags[WITNESS_TAG] ?? null;

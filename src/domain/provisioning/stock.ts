@@ -1,7 +1,7 @@
 import { byBytes, sortedByBytes } from '../../lib/data.ts';
 import type { ProviderName } from '../ids.ts';
 import type { IntentRow, MachineRow, ProviderMachine } from '../machine.ts';
-import { witnessOf } from './provider-tags.ts';
+import { witnessOf } from './creation-end.ts';
 
 /** What a listing and the rows of one provider say together, each thing looked up once. */
 export interface Stock {
@@ -35,7 +35,7 @@ export interface FreeSlot {
   readonly unused: ProviderMachine;
 }
 
-export interface StockInput {
+interface StockInput {
   readonly provider: ProviderName;
   readonly listed: readonly ProviderMachine[];
   readonly machines: readonly MachineRow[];

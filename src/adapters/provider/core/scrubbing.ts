@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import type { Secret } from '../../../settings/secret.ts';
 import { explain, ProviderError } from '../../../domain/errors.ts';
-import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
+import { facetsOf } from '../../../domain/provisioning/provider-holds.ts';
 import { HIDDEN, spellingsOf } from '../../kit/redact.ts';
 import { wrappedIn } from './wrapped.ts';
 

@@ -1,5 +1,5 @@
-import type { Tags } from '../../../domain/provisioning/provider-tags.ts';
-import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
+import type { Tags } from '../../../domain/provisioning/creation-end.ts';
+import { facetsOf } from '../../../domain/provisioning/provider-holds.ts';
 import type { Clock } from '../../clock/port.ts';
 
 /** For so long an API may still show what was there before. */

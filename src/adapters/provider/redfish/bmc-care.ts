@@ -1,6 +1,6 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import type { Controller } from '../../../domain/machine.ts';
-import { isNetwork } from '../../../domain/recovery/controllers.ts';
+import { isNetwork } from '../../../domain/recovery/rungs.ts';
 import type { CallOptions, DriverContext, OperationRef } from '../port.ts';
 import type { Bmc, Wire } from './client/bmc.ts';
 import { isNever, refusalIn, unlessAbsent } from './client/errors.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { FleetProvider, Provider } from '../../../../src/adapters/provider/port.ts';
 import { isProviderError, ProviderError } from '../../../../src/domain/errors.ts';
-import { facetsOf } from '../../../../src/domain/provisioning/provider-facets.ts';
+import { facetsOf } from '../../../../src/domain/provisioning/provider-holds.ts';
 import {
   fleetOf,
   live,

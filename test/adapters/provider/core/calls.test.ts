@@ -5,7 +5,7 @@ import type {
   Provider,
 } from '../../../../src/adapters/provider/port.ts';
 import { isProviderError, ProviderError, UsageError } from '../../../../src/domain/errors.ts';
-import { facetsOf } from '../../../../src/domain/provisioning/provider-facets.ts';
+import { facetsOf } from '../../../../src/domain/provisioning/provider-holds.ts';
 import { createSimulatedClock, settled } from '../../../doubles/simulated-clock.ts';
 import {
   EVERYTHING,
