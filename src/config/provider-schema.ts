@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
 import type { Driver } from '../adapters/provider/port.ts';
 import { HOST_KEY_POLICIES, type HostKeyPolicy } from '../domain/policy.ts';
-import { TAG_PREFIX } from '../domain/provisioning/creation-end.ts';
+import { TAG_PREFIX } from '../domain/provisioning/provider-tags.ts';
 import * as leaf from '../settings/leaves.ts';
 import type { Surroundings } from '../settings/secret.ts';
 import { erasingSwitch, ladderChangeSchema } from './ladder-schema.ts';

@@ -1,6 +1,6 @@
 import { explain } from '../domain/errors.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
-import { witnessOf } from '../domain/provisioning/creation-end.ts';
+import { witnessOf } from '../domain/provisioning/provider-tags.ts';
 import type { Creation } from './ledger.ts';
 import { destroyUntilGone, listWhole, presenceOf, straysOf } from './presence.ts';
 import type { Stage } from './stage.ts';

@@ -5,7 +5,7 @@ import type {
   Provider,
 } from '../adapters/provider/port.ts';
 import { facetsOf } from '../domain/provisioning/provider-holds.ts';
-import { WITNESS_TAG } from '../domain/provisioning/creation-end.ts';
+import { WITNESS_TAG } from '../domain/provisioning/provider-tags.ts';
 
 /**
  * How a creation ended: `refused` is the driver's word that nothing was made, `unknown` says that

@@ -1,5 +1,5 @@
 import { isProviderError } from '../domain/errors.ts';
-import { SET_ID_TAG } from '../domain/provisioning/creation-end.ts';
+import { SET_ID_TAG } from '../domain/provisioning/provider-tags.ts';
 import type { Stage } from './stage.ts';
 import { must } from './verdict.ts';
 import { pending } from './waiting.ts';

@@ -2,7 +2,7 @@ import type { CallOptions, CreateRequest, Provider } from '../adapters/provider/
 import { codeOf, isProviderError, type ProviderErrorKind } from '../domain/errors.ts';
 import type { Witness } from '../domain/ids.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
-import { PLAN_TAG, SET_ID_TAG, WITNESS_TAG } from '../domain/provisioning/creation-end.ts';
+import { PLAN_TAG, SET_ID_TAG, WITNESS_TAG } from '../domain/provisioning/provider-tags.ts';
 import { NO_TRAITS } from '../domain/traits.ts';
 import type { Stage } from './stage.ts';
 import type { Need } from './step.ts';

@@ -9,7 +9,7 @@ import type {
 import { isProviderError } from '../domain/errors.ts';
 import { type Witness, witness } from '../domain/ids.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
-import { SET_ID_TAG } from '../domain/provisioning/creation-end.ts';
+import { SET_ID_TAG } from '../domain/provisioning/provider-tags.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { must } from './verdict.ts';
 import type { ConformanceDeps, Opened } from './subject.ts';

@@ -1,7 +1,7 @@
 import type { RemoteShell } from '../adapters/ssh/port.ts';
 import type { FleetProvider, Provider } from '../adapters/provider/port.ts';
 import type { Clock, Random } from '../adapters/clock/port.ts';
-import type { Tags } from '../domain/provisioning/creation-end.ts';
+import type { Tags } from '../domain/provisioning/provider-tags.ts';
 import type { HostKeyPolicy } from '../domain/policy.ts';
 
 /** A configured provider that is put to the test. */

@@ -2,7 +2,7 @@ import { XMLValidator } from 'fast-xml-parser';
 import { expect, test } from 'vitest';
 import { UNKNOWN_ID } from '../../src/conformance/requests.ts';
 import { ProviderError } from '../../src/domain/errors.ts';
-import { SET_ID_TAG } from '../../src/domain/provisioning/creation-end.ts';
+import { SET_ID_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { createLab, labWith, runInLab, runLab, textInLab } from './lab.ts';
 import { outcomes, resultOf, TEST_SET } from './stand.ts';
 

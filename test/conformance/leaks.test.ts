@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Clock } from '../../src/adapters/clock/port.ts';
 import type { CreateRequest, Provider } from '../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../src/domain/errors.ts';
-import { WITNESS_TAG } from '../../src/domain/provisioning/creation-end.ts';
+import { WITNESS_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { labWith, runLab } from './lab.ts';
 import { outcomes, resultOf } from './stand.ts';
 

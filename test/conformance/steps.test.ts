@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
-import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/creation-end.ts';
+import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/provider-tags.ts';
 import { ProviderError, Unreachable } from '../../src/domain/errors.ts';
 import { STEPS } from '../../src/conformance/steps.ts';
 import { labWith, runLab } from './lab.ts';

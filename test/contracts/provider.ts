@@ -3,7 +3,7 @@ import type { FleetCall, FleetProvider } from '../../src/adapters/provider/port.
 import { ProviderError, type ProviderErrorKind } from '../../src/domain/errors.ts';
 import { type Witness, witness } from '../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
-import { IDLE_TAG, WITNESS_TAG } from '../../src/domain/provisioning/creation-end.ts';
+import { IDLE_TAG, WITNESS_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 
 /** A provider with free capacity and none of ours, and its world. */
 export interface ProviderStand {

@@ -8,7 +8,7 @@ import {
   TimedOut,
   Unreachable,
 } from '../../src/domain/errors.ts';
-import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/creation-end.ts';
+import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/provider-tags.ts';
 import type { Clock } from '../../src/adapters/clock/port.ts';
 import { defaultShellLimits, outputBytesMax } from '../../src/adapters/ssh/limits.ts';
 import type { ShellLimits } from '../../src/adapters/ssh/limits.ts';

@@ -2,7 +2,7 @@ import { createMemoryDisk } from './memory-disk.ts';
 import type { MachineHooks, SimulatedDevice } from '../../emulators/kit/hooks.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
-import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/creation-end.ts';
+import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/provider-tags.ts';
 import { createFakeHost, type FakeHost } from './fake-shell.ts';
 
 interface HookedMachine {

@@ -4,7 +4,7 @@ import { machineId } from '../../src/domain/ids.ts';
 import type { HeartbeatOutcome, HeartbeatRecord } from '../../src/domain/heartbeat.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/creation-end.ts';
+import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/provider-tags.ts';
 import { createMemoryDisk } from './memory-disk.ts';
 import { createHost, type Host, type HostSystem } from '../../emulators/hosts/host.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../src/wire/codec.ts';

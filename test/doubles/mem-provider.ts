@@ -7,7 +7,7 @@ import { createFleetProvider } from '../../src/adapters/provider/core/fleet-prov
 import type { Driver, FleetProvider, Provider } from '../../src/adapters/provider/port.ts';
 import { providerName } from '../../src/domain/ids.ts';
 import type { ProviderMachine, ProviderStatus } from '../../src/domain/machine.ts';
-import { SET_ID_TAG } from '../../src/domain/provisioning/creation-end.ts';
+import { SET_ID_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { driverTable } from '../../src/settings/driver-table.ts';
 import { type Calls, createCalls } from './provider/calls.ts';
 import {

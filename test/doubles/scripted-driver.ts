@@ -14,7 +14,7 @@ import type { HostKeySession } from '../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../src/domain/errors.ts';
 import { providerName, witness } from '../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
-import { SET_ID_TAG } from '../../src/domain/provisioning/creation-end.ts';
+import { SET_ID_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { NO_TRAITS } from '../../src/domain/traits.ts';
 import { free as freeListed } from '../support/facts.ts';
 import { recordingLog } from './recording-log.ts';

@@ -21,7 +21,7 @@ import type { SimulatedHosts } from '../../emulators/hosts/options.ts';
 import { createSimulatedHosts } from '../../emulators/hosts/simulated-hosts.ts';
 import { openTestDatabase } from '../support/test-database.ts';
 import { runningDatabaseUrl } from '../../src/adapters/bmdb/embedded/running-database.ts';
-import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/creation-end.ts';
+import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/provider-tags.ts';
 import { agentInitCodec } from '../../src/wire/codec.ts';
 import { recordingLog } from '../doubles/recording-log.ts';
 import { becomesTrue, healthy, withFleet, type SimulatedFleet } from './simulated-fleet.ts';

@@ -1,6 +1,6 @@
 import type { DriverMachine, Provider } from '../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../src/domain/errors.ts';
-import { SET_ID_TAG } from '../../src/domain/provisioning/creation-end.ts';
+import { SET_ID_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { INSTANCE_SET } from './daemon.ts';
 import type { MachineInfo } from './messages.ts';
 

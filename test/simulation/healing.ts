@@ -1,7 +1,7 @@
 import { PROVIDER } from '../support/facts.ts';
 import { targetOf } from '../contracts/requests-of.ts';
 import type { RequestedThing } from '../../src/adapters/bmdb/port.ts';
-import { SET_ID_TAG, WITNESS_TAG } from '../../src/domain/provisioning/creation-end.ts';
+import { SET_ID_TAG, WITNESS_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { installState } from '../../src/domain/eligibility.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { explain } from '../../src/domain/errors.ts';

@@ -4,7 +4,7 @@ import type { Log } from '../../adapters/log/port.ts';
 import { ProviderError, explain } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import type { ProviderHoldRow } from '../../domain/machine.ts';
-import { failureOfCall } from '../../domain/provisioning/creation-end.ts';
+import { failureOfCall } from '../../domain/provisioning/provider-tags.ts';
 import {
   holdsAfterFailure,
   holdsAfterSuccess,

@@ -2,7 +2,7 @@ import type { BmdbSession, Lease } from '../../adapters/bmdb/port.ts';
 import { NothingToDo, WorkConflict, codeOf, explain } from '../../domain/errors.ts';
 import { providerOf, type ProviderName, type Slot } from '../../domain/ids.ts';
 import type { IntentRow, ProviderMachine } from '../../domain/machine.ts';
-import { endOfCreation, type CreationOutcome } from '../../domain/provisioning/creation-end.ts';
+import { endOfCreation, type CreationOutcome } from '../../domain/provisioning/provider-tags.ts';
 import type { HoldIndex } from '../../domain/provisioning/provider-holds.ts';
 import type { Creation } from '../../domain/provisioning/reconcile.ts';
 import { providedBy, providerNamed, type ProvisionDeps } from './deps.ts';

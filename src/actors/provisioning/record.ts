@@ -10,7 +10,7 @@ import {
 import { slot as slotName, type ProviderName, type Witness } from '../../domain/ids.ts';
 import type { IntentRow, ProviderMachine } from '../../domain/machine.ts';
 import { isIdle, type Finding, type FindingAction } from '../../domain/provisioning/findings.ts';
-import { holdsMeantBy, taggedBehaviour } from '../../domain/provisioning/creation-end.ts';
+import { holdsMeantBy, taggedBehaviour } from '../../domain/provisioning/provider-tags.ts';
 import { facetsOf } from '../../domain/provisioning/provider-holds.ts';
 import { slotIdOfMachine } from '../../domain/provisioning/stock.ts';
 import type { Creations } from './creations.ts';

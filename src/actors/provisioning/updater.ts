@@ -11,7 +11,7 @@ import {
   idleBehaviourOf,
   taggedBehaviour,
   type IdleBehaviour,
-} from '../../domain/provisioning/creation-end.ts';
+} from '../../domain/provisioning/provider-tags.ts';
 import { createPenalties } from '../../domain/provisioning/provider-holds.ts';
 import {
   RECHECK_SOON_MS,

@@ -11,7 +11,7 @@ import {
 } from '../../domain/errors.ts';
 import type { ProviderMachine } from '../../domain/machine.ts';
 import type { HostKeyPolicy } from '../../domain/policy.ts';
-import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../domain/provisioning/creation-end.ts';
+import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../domain/provisioning/provider-tags.ts';
 
 export type { HostKeyPolicy };
 

@@ -1,7 +1,7 @@
 import type { MemberState } from '../../domain/balancing/members.ts';
 import type { ObjectKind } from '../../domain/balancing/objects.ts';
 import type { PoolState } from '../../domain/balancing/pool-states.ts';
-import type { CreationOutcome } from '../../domain/provisioning/creation-end.ts';
+import type { CreationOutcome } from '../../domain/provisioning/provider-tags.ts';
 import type { Process } from '../../domain/machine.ts';
 import type { Processor } from '../../domain/processor.ts';
 import type { GuardCounts } from '../../domain/recovery/guard-judgement.ts';

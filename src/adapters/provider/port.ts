@@ -9,7 +9,7 @@ import type {
   UnreadableEntry,
 } from '../../domain/machine.ts';
 import type { HostKeyPolicy } from '../../domain/policy.ts';
-import type { Tags } from '../../domain/provisioning/creation-end.ts';
+import type { Tags } from '../../domain/provisioning/provider-tags.ts';
 import type { Traits } from '../../domain/traits.ts';
 import type { Surroundings } from '../../settings/secret.ts';
 import type { DriverContext } from './driver-context.ts';

@@ -7,7 +7,7 @@ import {
   TAG_PREFIX,
   type Tags,
   WITNESS_TAG,
-} from '../../domain/provisioning/creation-end.ts';
+} from '../../domain/provisioning/provider-tags.ts';
 import type { Stage } from '../stage.ts';
 import type { Step } from '../step.ts';
 import { must, StepFailed, StepSkipped } from '../verdict.ts';

@@ -9,7 +9,7 @@ import {
   type Tags,
   WITNESS_TAG,
   witnessOf,
-} from '../../domain/provisioning/creation-end.ts';
+} from '../../domain/provisioning/provider-tags.ts';
 import { assertNoStrays, lookBefore } from '../presence.ts';
 import { createRaw, hostnameOf, mustReject, requestOf, slotIdOf } from '../requests.ts';
 import { assertOurs, type Stage } from '../stage.ts';

@@ -1,7 +1,7 @@
 import { sleep } from '../../adapters/clock/port.ts';
 import type { CallOptions, DriverMachine } from '../../adapters/provider/port.ts';
 import { codeOf, isProviderError } from '../../domain/errors.ts';
-import { SET_ID_TAG } from '../../domain/provisioning/creation-end.ts';
+import { SET_ID_TAG } from '../../domain/provisioning/provider-tags.ts';
 import { destroyAll } from '../clean-up.ts';
 import { callsOn, mustReject, slotIdOf, UNKNOWN_ID } from '../requests.ts';
 import type { Stage } from '../stage.ts';

@@ -1,7 +1,7 @@
 import { slot, type ProviderName, type SessionId, type Slot } from '../ids.ts';
 import type { IntentRow, MachineRow, ProviderMachine, UnreadableEntry } from '../machine.ts';
 import { RESUMES_MAX } from '../policy.ts';
-import { witnessOf } from './creation-end.ts';
+import { witnessOf } from './provider-tags.ts';
 import { slotIdOfMachine, slotIdOfRow, type Recorded, type Stock, type Used } from './stock.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { byBytes, sortedByBytes } from '../../lib/data.ts';
 import type { ProviderName } from '../ids.ts';
 import type { IntentRow, MachineRow, ProviderMachine } from '../machine.ts';
-import { witnessOf } from './creation-end.ts';
+import { witnessOf } from './provider-tags.ts';
 
 /** What a listing and the rows of one provider say together, each thing looked up once. */
 export interface Stock {

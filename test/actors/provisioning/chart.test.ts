@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ProviderError, WorkConflict } from '../../../src/domain/errors.ts';
-import { WITNESS_TAG } from '../../../src/domain/provisioning/creation-end.ts';
+import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import { createProvisionStand, PERIOD_MS } from '../../support/provision-stand.ts';
 import type { ProvisionStand } from '../../support/provision-stand.ts';

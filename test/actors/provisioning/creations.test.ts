@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { LeaseLost, ProviderError, Unreachable } from '../../../src/domain/errors.ts';
-import { WITNESS_TAG } from '../../../src/domain/provisioning/creation-end.ts';
+import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { createProvisionStand, type ProvisionStand } from '../../support/provision-stand.ts';
 import { advance, settled } from '../../doubles/simulated-clock.ts';

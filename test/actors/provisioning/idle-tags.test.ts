@@ -4,7 +4,7 @@ import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../src/domain/errors.ts';
 import { slot, type Slot } from '../../../src/domain/ids.ts';
 import type { HoldRow, ProviderMachine, SlotFacts } from '../../../src/domain/machine.ts';
-import { IDLE_TAG } from '../../../src/domain/provisioning/creation-end.ts';
+import { IDLE_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import {
   deprovisionAsked,
   device,

@@ -3,7 +3,7 @@ import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { slotIdOf } from '../../../src/domain/ids.ts';
 import type { HoldKind } from '../../../src/domain/machine.ts';
 import { DEFAULT_ESCALATION } from '../../../src/domain/policy.ts';
-import { WITNESS_TAG, holdsMeantBy } from '../../../src/domain/provisioning/creation-end.ts';
+import { WITNESS_TAG, holdsMeantBy } from '../../../src/domain/provisioning/provider-tags.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import { createProvisionStand } from '../../support/provision-stand.ts';
 import { createSmallWorld } from '../../support/small-world.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { ProviderError, Unreachable } from '../../../src/domain/errors.ts';
-import { IDLE_TAG } from '../../../src/domain/provisioning/creation-end.ts';
+import { IDLE_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { sleep } from '../../../src/adapters/clock/port.ts';
 import { PROVIDER, provided } from '../../support/facts.ts';
 import { createProvisionStand } from '../../support/provision-stand.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { ProviderError, WorkConflict } from '../../../src/domain/errors.ts';
-import { IDLE_TAG, WITNESS_TAG } from '../../../src/domain/provisioning/creation-end.ts';
+import { IDLE_TAG, WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { HOUR_MS } from '../../support/provision-parts.ts';
 import { createProvisionStand, type ProvisionStand } from '../../support/provision-stand.ts';
 import { advance, settled } from '../../doubles/simulated-clock.ts';

@@ -11,7 +11,7 @@ import {
 } from '../../../src/domain/errors.ts';
 import { slot } from '../../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../../src/domain/machine.ts';
-import { SECRET_TAG } from '../../../src/domain/provisioning/creation-end.ts';
+import { SECRET_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../../src/wire/codec.ts';
 import {
   AGENT_PATH as AGENT,

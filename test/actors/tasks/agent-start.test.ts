@@ -6,7 +6,10 @@ import { hashOf, newSecret } from '../../../src/adapters/provider/core/instance-
 import { AGENT_START_BACKOFF } from '../../../src/domain/backoff.ts';
 import { Denied, Unreachable } from '../../../src/domain/errors.ts';
 import { providerName } from '../../../src/domain/ids.ts';
-import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../../src/domain/provisioning/creation-end.ts';
+import {
+  INSTANCE_SECRET_PATH,
+  SECRET_TAG,
+} from '../../../src/domain/provisioning/provider-tags.ts';
 import { backoff, device, MACHINE, provided, SLOT } from '../../support/facts.ts';
 import { runStep } from '../../support/run-service.ts';
 import {

@@ -13,7 +13,10 @@ import {
   Unreachable,
 } from '../../../src/domain/errors.ts';
 import type { ProviderMachine } from '../../../src/domain/machine.ts';
-import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../../src/domain/provisioning/creation-end.ts';
+import {
+  INSTANCE_SECRET_PATH,
+  SECRET_TAG,
+} from '../../../src/domain/provisioning/provider-tags.ts';
 import { device } from '../../support/facts.ts';
 import { scriptedProvider } from '../../doubles/scripted-provider.ts';
 import { testRows } from '../../support/rows.ts';

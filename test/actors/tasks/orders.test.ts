@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { RequestedThing } from '../../../src/adapters/bmdb/port.ts';
 import { slotIdOf } from '../../../src/domain/ids.ts';
-import { IDLE_TAG } from '../../../src/domain/provisioning/creation-end.ts';
+import { IDLE_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import type { MachineView } from '../../../src/domain/view.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import { createSmallWorld, type SmallWorld } from '../../support/small-world.ts';

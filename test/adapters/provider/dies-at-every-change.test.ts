@@ -3,7 +3,7 @@ import { sleep } from '../../../src/adapters/clock/port.ts';
 import type { FleetProvider, Provider } from '../../../src/adapters/provider/port.ts';
 import { explain, isProviderError } from '../../../src/domain/errors.ts';
 import { witness } from '../../../src/domain/ids.ts';
-import { SECRET_TAG } from '../../../src/domain/provisioning/creation-end.ts';
+import { SECRET_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { dyingAt, immortal, type Life } from '../../doubles/life.ts';
 import { advance, runOut, type VirtualClock } from '../../doubles/simulated-clock.ts';
 import * as equinix from './equinix/stand.ts';

@@ -1,6 +1,6 @@
 import { machineId, providerName } from '../../../src/domain/ids.ts';
 import type { MachineRow, ProviderMachine } from '../../../src/domain/machine.ts';
-import { SET_ID_TAG } from '../../../src/domain/provisioning/creation-end.ts';
+import { SET_ID_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { machineRow, providedOf } from '../../contracts/bmdb-rows.ts';
 import { judge } from '../../domain/provisioning/judge.ts';
 import { device, free } from '../../support/facts.ts';

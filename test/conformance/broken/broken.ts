@@ -6,7 +6,7 @@ import type {
   Provider,
 } from '../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../src/domain/errors.ts';
-import type { Tags } from '../../../src/domain/provisioning/creation-end.ts';
+import type { Tags } from '../../../src/domain/provisioning/provider-tags.ts';
 import type { LabOptions } from '../lab.ts';
 
 /** One thing that a driver does wrong, and the step that must find it. */

@@ -1,5 +1,5 @@
 import type { DriverMachine } from '../../../src/adapters/provider/port.ts';
-import { IDLE_TAG, TAG_PREFIX, type Tags } from '../../../src/domain/provisioning/creation-end.ts';
+import { IDLE_TAG, TAG_PREFIX, type Tags } from '../../../src/domain/provisioning/provider-tags.ts';
 import { type Broken, showing } from './broken.ts';
 
 export const BROKEN_CHANGING: readonly Broken[] = [

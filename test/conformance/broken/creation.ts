@@ -10,7 +10,7 @@ import {
   SECRET_TAG,
   SET_ID_TAG,
   WITNESS_TAG,
-} from '../../../src/domain/provisioning/creation-end.ts';
+} from '../../../src/domain/provisioning/provider-tags.ts';
 import { type Broken, refuse, showing, losing, declaring, creating, silent } from './broken.ts';
 
 export const BROKEN_CREATION: readonly Broken[] = [

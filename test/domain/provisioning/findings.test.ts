@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { MachineRow, ProviderMachine } from '../../../src/domain/machine.ts';
 import { machineId, witness } from '../../../src/domain/ids.ts';
 import { isMissingDue } from '../../../src/domain/provisioning/findings.ts';
-import { WITNESS_TAG } from '../../../src/domain/provisioning/creation-end.ts';
+import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import type { ReconcileInput } from '../../../src/domain/provisioning/reconcile.ts';
 import {
   deprovisionAsked,

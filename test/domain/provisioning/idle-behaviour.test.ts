@@ -5,7 +5,7 @@ import {
   holdsMeantBy,
   idleBehaviourOf,
   taggedBehaviour,
-} from '../../../src/domain/provisioning/creation-end.ts';
+} from '../../../src/domain/provisioning/provider-tags.ts';
 import type { HoldKind } from '../../../src/domain/machine.ts';
 
 test.each<readonly [HoldKind[], string]>([

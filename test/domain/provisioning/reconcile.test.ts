@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ProviderMachine } from '../../../src/domain/machine.ts';
 import { providerName, witness } from '../../../src/domain/ids.ts';
-import { WITNESS_TAG } from '../../../src/domain/provisioning/creation-end.ts';
+import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import type { ReconcileInput } from '../../../src/domain/provisioning/reconcile.ts';
 import {
   device,

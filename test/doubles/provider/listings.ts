@@ -1,6 +1,6 @@
 import type { DriverListing, DriverMachine } from '../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../src/domain/errors.ts';
-import { SET_ID_TAG, type Tags } from '../../../src/domain/provisioning/creation-end.ts';
+import { SET_ID_TAG, type Tags } from '../../../src/domain/provisioning/provider-tags.ts';
 import type { DeviceFaultKind, FaultKind, Faults, Occasion } from './faults.ts';
 import type { Device, Slot, World } from './world.ts';
 

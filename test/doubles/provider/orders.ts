@@ -8,7 +8,7 @@ import {
   ownershipOf,
   TAG_PREFIX,
   type Tags,
-} from '../../../src/domain/provisioning/creation-end.ts';
+} from '../../../src/domain/provisioning/provider-tags.ts';
 import type { Faults, Occasion } from './faults.ts';
 import type { Device, World } from './world.ts';
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../../src/adapters/clock/port.ts';
 import type { Plan } from '../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../src/domain/errors.ts';
 import type { ProviderStatus } from '../../../src/domain/machine.ts';
-import { type Tags, WITNESS_TAG } from '../../../src/domain/provisioning/creation-end.ts';
+import { type Tags, WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 
 /** One piece of capacity, whether something is on it or not. */
 export interface Slot {

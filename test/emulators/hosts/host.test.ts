@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { INSTANCE_SECRET_PATH } from '../../../src/domain/provisioning/creation-end.ts';
+import { INSTANCE_SECRET_PATH } from '../../../src/domain/provisioning/provider-tags.ts';
 import { BOOT_ID_PATH } from '../../../emulators/hosts/disk.ts';
 import { createMemoryDisk, type MemoryDisk } from '../../doubles/memory-disk.ts';
 import { createHost } from '../../../emulators/hosts/host.ts';

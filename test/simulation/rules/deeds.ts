@@ -1,7 +1,7 @@
 import type { ShellTarget } from '../../../src/adapters/ssh/port.ts';
 import type { CreateRequest } from '../../../src/adapters/provider/port.ts';
 import type { Process } from '../../../src/domain/machine.ts';
-import { SET_ID_TAG, WITNESS_TAG } from '../../../src/domain/provisioning/creation-end.ts';
+import { SET_ID_TAG, WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import type { MemMachine } from '../../doubles/mem-bmdb/tables.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import type { RecordedCall, Step } from '../recorder.ts';

@@ -1,6 +1,6 @@
 import { machineId, slot } from '../../../src/domain/ids.ts';
 import type { LadderRow, MachineRow, Process } from '../../../src/domain/machine.ts';
-import { SET_ID_TAG } from '../../../src/domain/provisioning/creation-end.ts';
+import { SET_ID_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { newMachine, patch } from '../../doubles/mem-bmdb/tables.ts';
 import { machineRow, PROVIDER, provided } from '../../support/facts.ts';
 import { createPlayedWorld } from '../../support/played-world.ts';

@@ -1,4 +1,4 @@
-import { SET_ID_TAG } from '../../../src/domain/provisioning/creation-end.ts';
+import { SET_ID_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import type { PlayedDaemon, PlayedWorld } from '../../support/played-world.ts';

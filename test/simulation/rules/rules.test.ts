@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { WorkConflict } from '../../../src/domain/errors.ts';
 import { machineId } from '../../../src/domain/ids.ts';
 import type { LadderRow, MachineRow, Process } from '../../../src/domain/machine.ts';
-import { WITNESS_TAG } from '../../../src/domain/provisioning/creation-end.ts';
+import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { targetOf } from '../../contracts/requests-of.ts';
 import { newMachine } from '../../doubles/mem-bmdb/tables.ts';
 import { machineRow, memberRow, provided } from '../../support/facts.ts';

@@ -1,7 +1,7 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import type { Witness } from '../../../domain/ids.ts';
 import type { ProviderMachine } from '../../../domain/machine.ts';
-import { SET_ID_TAG, WITNESS_TAG } from '../../../domain/provisioning/creation-end.ts';
+import { SET_ID_TAG, WITNESS_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { Provider } from '../port.ts';
 import type { Calls, Running } from './calls.ts';
 import { ourTags } from './first-boot.ts';

@@ -1,7 +1,7 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import type { ProviderMachine } from '../../../domain/machine.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-holds.ts';
-import type { Tags } from '../../../domain/provisioning/creation-end.ts';
+import type { Tags } from '../../../domain/provisioning/provider-tags.ts';
 import type {
   AttemptProgress,
   CallOptions,

@@ -3,7 +3,7 @@ import {
   type ProviderMachine,
   type UnreadableEntry,
 } from '../../../domain/machine.ts';
-import { ownershipOf } from '../../../domain/provisioning/creation-end.ts';
+import { ownershipOf } from '../../../domain/provisioning/provider-tags.ts';
 import { plainText } from '../../../lib/texts.ts';
 import { TRAIT_NAMES, traitsOf } from '../../../domain/traits.ts';
 import type { DriverMachine } from '../port.ts';

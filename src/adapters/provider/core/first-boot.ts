@@ -7,7 +7,7 @@ import {
   TAG_PREFIX,
   type Tags,
   WITNESS_TAG,
-} from '../../../domain/provisioning/creation-end.ts';
+} from '../../../domain/provisioning/provider-tags.ts';
 import type { Random } from '../../clock/port.ts';
 import type { ReinstallRequest } from '../port.ts';
 import { hashOf, initCommand, newSecret, SECRET_DIGITS } from './instance-secret.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { UsageError } from '../../../domain/errors.ts';
-import { INSTANCE_SECRET_PATH } from '../../../domain/provisioning/creation-end.ts';
+import { INSTANCE_SECRET_PATH } from '../../../domain/provisioning/provider-tags.ts';
 import type { Random } from '../../clock/port.ts';
 
 export const SECRET_DIGITS = 40;

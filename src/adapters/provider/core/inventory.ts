@@ -1,7 +1,7 @@
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { Witness } from '../../../domain/ids.ts';
 import type { ProviderMachine } from '../../../domain/machine.ts';
-import { WITNESS_TAG } from '../../../domain/provisioning/creation-end.ts';
+import { WITNESS_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { FleetCreateRequest } from '../port.ts';
 
 /**

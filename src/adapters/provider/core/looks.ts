@@ -1,7 +1,7 @@
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { ProviderName } from '../../../domain/ids.ts';
 import type { ProviderMachine } from '../../../domain/machine.ts';
-import { SET_ID_TAG } from '../../../domain/provisioning/creation-end.ts';
+import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { DriverMachine, FleetCall, Listing, Provider } from '../port.ts';

@@ -1,6 +1,6 @@
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { ProviderMachine } from '../../../domain/machine.ts';
-import type { Tags } from '../../../domain/provisioning/creation-end.ts';
+import type { Tags } from '../../../domain/provisioning/provider-tags.ts';
 import type { Locks } from '../../kit/locks.ts';
 import type {
   CallOptions,

@@ -1,7 +1,7 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import type { Witness } from '../../../domain/ids.ts';
 import type { ProviderMachine } from '../../../domain/machine.ts';
-import { WITNESS_TAG } from '../../../domain/provisioning/creation-end.ts';
+import { WITNESS_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { FleetCall, Provider } from '../port.ts';
 import { requireFlag } from './answers.ts';
 import type { Calls, Running } from './calls.ts';

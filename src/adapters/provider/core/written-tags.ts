@@ -1,4 +1,4 @@
-import type { Tags } from '../../../domain/provisioning/creation-end.ts';
+import type { Tags } from '../../../domain/provisioning/provider-tags.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-holds.ts';
 import type { Clock } from '../../clock/port.ts';
 

@@ -1,4 +1,4 @@
-import { DISPUTED, SET_ID_TAG, type Tags } from '../../../domain/provisioning/creation-end.ts';
+import { DISPUTED, SET_ID_TAG, type Tags } from '../../../domain/provisioning/provider-tags.ts';
 import type { Device } from './client/schema.ts';
 import { toPortTags } from './tags.ts';
 

@@ -6,7 +6,7 @@ import {
   TAG_PREFIX,
   type Tags,
   WITNESS_TAG,
-} from '../../../domain/provisioning/creation-end.ts';
+} from '../../../domain/provisioning/provider-tags.ts';
 
 /**
  * Tags of this API are plain strings. The two that matter most have spellings of their own,

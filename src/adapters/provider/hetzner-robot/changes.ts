@@ -1,5 +1,5 @@
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
-import { SECRET_TAG, TAG_PREFIX, type Tags } from '../../../domain/provisioning/creation-end.ts';
+import { SECRET_TAG, TAG_PREFIX, type Tags } from '../../../domain/provisioning/provider-tags.ts';
 import { sleep } from '../../clock/port.ts';
 import type { CallOptions, OperationRef, Provider, ReinstallRequest } from '../port.ts';
 import { type Claim, NO_RESETS } from './claims.ts';

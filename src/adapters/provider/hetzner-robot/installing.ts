@@ -1,5 +1,5 @@
 import { ProviderError } from '../../../domain/errors.ts';
-import type { Tags } from '../../../domain/provisioning/creation-end.ts';
+import type { Tags } from '../../../domain/provisioning/provider-tags.ts';
 import type { Claim } from './claims.ts';
 import type { Sending } from './client/client.ts';
 import type { Parts } from './deps.ts';

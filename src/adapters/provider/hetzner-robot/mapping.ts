@@ -3,7 +3,7 @@ import {
   SET_ID_TAG,
   type Tags,
   WITNESS_TAG,
-} from '../../../domain/provisioning/creation-end.ts';
+} from '../../../domain/provisioning/provider-tags.ts';
 import type { ProviderStatus } from '../../../domain/machine.ts';
 import type { DriverListing, DriverMachine } from '../port.ts';
 import type { Claim, Claims } from './claims.ts';

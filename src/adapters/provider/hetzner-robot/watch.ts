@@ -1,5 +1,5 @@
 import { explain } from '../../../domain/errors.ts';
-import { SECRET_TAG } from '../../../domain/provisioning/creation-end.ts';
+import { SECRET_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import { type Claim, lastTouchedMs, NO_RESETS } from './claims.ts';
 import type { Parts } from './deps.ts';
 import { logScript } from './install/scripts.ts';

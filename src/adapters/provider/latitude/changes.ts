@@ -1,5 +1,5 @@
 import { ProviderError } from '../../../domain/errors.ts';
-import { TAG_PREFIX, type Tags, WITNESS_TAG } from '../../../domain/provisioning/creation-end.ts';
+import { TAG_PREFIX, type Tags, WITNESS_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { Call } from '../../http/call.ts';
 import { isApiError } from '../../http/errors.ts';

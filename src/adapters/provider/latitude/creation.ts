@@ -1,6 +1,6 @@
 import { explain, ProviderError } from '../../../domain/errors.ts';
 import { unlessAborted } from '../../../domain/joined.ts';
-import { SET_ID_TAG } from '../../../domain/provisioning/creation-end.ts';
+import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { Call } from '../../http/call.ts';
 import { asAmbiguous, isApiError } from '../../http/errors.ts';

@@ -4,7 +4,7 @@ import {
   SET_ID_TAG,
   TAG_PREFIX,
   type Tags,
-} from '../../../domain/provisioning/creation-end.ts';
+} from '../../../domain/provisioning/provider-tags.ts';
 import type { DriverMachine } from '../port.ts';
 import type { Server } from './client/schema.ts';
 import type { Place } from './names.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SET_ID_TAG, type Tags, WITNESS_TAG } from '../../../domain/provisioning/creation-end.ts';
+import { SET_ID_TAG, type Tags, WITNESS_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import { NOTHING_TO_RUN } from './cloud-config.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { SET_ID_TAG } from '../../../domain/provisioning/creation-end.ts';
+import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { Controller, HeldSecret } from '../../../domain/machine.ts';
 import { targetOf } from '../../kit/inventory/host-entries.ts';
 import type { DriverMachine } from '../port.ts';

@@ -1,5 +1,5 @@
 import { ProviderError } from '../../../domain/errors.ts';
-import { SET_ID_TAG } from '../../../domain/provisioning/creation-end.ts';
+import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { Secret } from '../../../settings/secret.ts';
 import { createLifetime } from '../../kit/lifetime.ts';
 import type { DriverContext, DriverMachine, Provider } from '../port.ts';

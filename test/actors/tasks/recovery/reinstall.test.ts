@@ -3,7 +3,7 @@ import { systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { hashOf, newSecret } from '../../../../src/adapters/provider/core/instance-secret.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import type { LadderRow } from '../../../../src/domain/machine.ts';
-import { SECRET_TAG } from '../../../../src/domain/provisioning/creation-end.ts';
+import { SECRET_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { device, ladderRow } from '../../../support/facts.ts';
 import { advance, settled } from '../../../doubles/simulated-clock.ts';
 import { createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';

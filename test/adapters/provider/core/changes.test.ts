@@ -5,7 +5,7 @@ import {
   SET_ID_TAG,
   SECRET_TAG,
   type Tags,
-} from '../../../../src/domain/provisioning/creation-end.ts';
+} from '../../../../src/domain/provisioning/provider-tags.ts';
 import { createSimulatedClock, settled } from '../../../doubles/simulated-clock.ts';
 import {
   EVERYTHING,

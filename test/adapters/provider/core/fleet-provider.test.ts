@@ -15,7 +15,7 @@ import {
   SET_ID_TAG,
   type Tags,
   WITNESS_TAG,
-} from '../../../../src/domain/provisioning/creation-end.ts';
+} from '../../../../src/domain/provisioning/provider-tags.ts';
 import { settled } from '../../../doubles/simulated-clock.ts';
 import {
   EVERYTHING,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { DriverMachine } from '../../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
-import { WITNESS_TAG } from '../../../../src/domain/provisioning/creation-end.ts';
+import { WITNESS_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import {
   EVERYTHING,
   fleetOf,

@@ -3,7 +3,7 @@ import {
   IDLE_TAG,
   SECRET_TAG,
   SET_ID_TAG,
-} from '../../../../src/domain/provisioning/creation-end.ts';
+} from '../../../../src/domain/provisioning/provider-tags.ts';
 import { callOf, INSTANCE_SET_ID, live } from '../driver-stand.ts';
 import { settled } from '../../../doubles/simulated-clock.ts';
 import { FOREIGN, OURS, type Stand, startStand } from './stand.ts';

@@ -18,7 +18,7 @@ import {
   toPortTags,
   witnessTag,
 } from '../../../../src/adapters/provider/equinix/tags.ts';
-import { SET_ID_TAG, WITNESS_TAG } from '../../../../src/domain/provisioning/creation-end.ts';
+import { SET_ID_TAG, WITNESS_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 
 const ID = 'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701';
 const RESERVATION_ID = '4f0c2d9a-7b1e-4c55-9a02-5d1f0c6be111';

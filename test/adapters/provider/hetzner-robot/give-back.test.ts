@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ProviderError } from '../../../../src/domain/errors.ts';
-import { DISPUTED, SET_ID_TAG } from '../../../../src/domain/provisioning/creation-end.ts';
+import { DISPUTED, SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { callOf, createStand, OUR_NAME } from './setup.ts';
 
 async function installedStand(config = {}) {

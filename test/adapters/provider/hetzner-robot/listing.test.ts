@@ -5,7 +5,7 @@ import {
   DISPUTED,
   SET_ID_TAG,
   WITNESS_TAG,
-} from '../../../../src/domain/provisioning/creation-end.ts';
+} from '../../../../src/domain/provisioning/provider-tags.ts';
 import { md5OfLine } from '../../../../src/adapters/provider/hetzner-robot/fingerprint.ts';
 import { callOf, createStand, INSTANCE_SET_ID, OUR_NAME, PREVIOUS_KEY, WITNESS } from './setup.ts';
 

@@ -11,7 +11,7 @@ import {
   SECRET_TAG,
   SET_ID_TAG,
   WITNESS_TAG,
-} from '../../../../src/domain/provisioning/creation-end.ts';
+} from '../../../../src/domain/provisioning/provider-tags.ts';
 import { createHash } from 'node:crypto';
 import {
   advance,

@@ -5,7 +5,7 @@ import type { Server } from '../../../../src/adapters/provider/latitude/client/s
 import type { Routes } from '../../../../src/adapters/provider/latitude/client/routes.ts';
 import type { Call } from '../../../../src/adapters/http/call.ts';
 import { writeRecord } from '../../../../src/adapters/provider/latitude/record.ts';
-import { SET_ID_TAG, WITNESS_TAG } from '../../../../src/domain/provisioning/creation-end.ts';
+import { SET_ID_TAG, WITNESS_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { live, nameOf, SET, slotOf, startStand, witnessOf } from './stand.ts';
 
 const TAGS = { [SET_ID_TAG]: SET, [WITNESS_TAG]: witnessOf(9) };

@@ -8,7 +8,7 @@ import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import type { DriverContext, Provider } from '../../../../src/adapters/provider/port.ts';
 import { staticDriver } from '../../../../src/adapters/provider/static/driver.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
-import { SET_ID_TAG } from '../../../../src/domain/provisioning/creation-end.ts';
+import { SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { recordingLog } from '../../../doubles/recording-log.ts';
 import { createMemoryNetwork, type MemoryNetwork } from '../../../doubles/memory-network.ts';
 import {

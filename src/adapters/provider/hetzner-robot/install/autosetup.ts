@@ -1,4 +1,4 @@
-import type { Tags } from '../../../../domain/provisioning/creation-end.ts';
+import type { Tags } from '../../../../domain/provisioning/provider-tags.ts';
 import { shellWord } from './quote.ts';
 
 /** One installation, with all that it needs to know. */

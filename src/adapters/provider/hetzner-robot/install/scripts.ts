@@ -1,4 +1,4 @@
-import { INSTANCE_SECRET_PATH, type Tags } from '../../../../domain/provisioning/creation-end.ts';
+import { INSTANCE_SECRET_PATH, type Tags } from '../../../../domain/provisioning/provider-tags.ts';
 import { autosetupTail, INSTALLER, imagePath, type Installation } from './autosetup.ts';
 import { shellWord } from './quote.ts';
 

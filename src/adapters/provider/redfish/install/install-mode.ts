@@ -1,5 +1,5 @@
 import { explain, isProviderError, ProviderError } from '../../../../domain/errors.ts';
-import type { Tags } from '../../../../domain/provisioning/creation-end.ts';
+import type { Tags } from '../../../../domain/provisioning/provider-tags.ts';
 import { createLocks } from '../../../kit/locks.ts';
 import type {
   CallOptions,

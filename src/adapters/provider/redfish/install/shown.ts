@@ -1,4 +1,4 @@
-import { SET_ID_TAG } from '../../../../domain/provisioning/creation-end.ts';
+import { SET_ID_TAG } from '../../../../domain/provisioning/provider-tags.ts';
 import type { DriverMachine } from '../../port.ts';
 import type { BmcEntry } from '../entries.ts';
 import type { Sighting } from '../machine-view.ts';

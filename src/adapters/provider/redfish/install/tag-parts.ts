@@ -1,4 +1,4 @@
-import { TAG_PREFIX, type Tags } from '../../../../domain/provisioning/creation-end.ts';
+import { TAG_PREFIX, type Tags } from '../../../../domain/provisioning/provider-tags.ts';
 
 const isOurTag = ([key]: readonly [string, string]): boolean => key.startsWith(TAG_PREFIX);
 

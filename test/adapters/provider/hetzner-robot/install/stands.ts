@@ -16,7 +16,7 @@ import { rescueTree, type Tree } from '../../../../../emulators/hetzner-robot/ma
 import { rescuePrograms } from '../../../../../emulators/hetzner-robot/machine/programs.ts';
 import { createShell, said } from '../../../../../emulators/hetzner-robot/machine/shell.ts';
 import type { Installation } from '../../../../../src/adapters/provider/hetzner-robot/install/autosetup.ts';
-import { INSTANCE_SECRET_PATH } from '../../../../../src/domain/provisioning/creation-end.ts';
+import { INSTANCE_SECRET_PATH } from '../../../../../src/domain/provisioning/provider-tags.ts';
 
 export interface Rescue {
   /** Names of images; none: there are none. */

@@ -8,7 +8,7 @@ import type {
 import { toProviderMachine } from '../../../../../src/adapters/provider/core/entries.ts';
 import { providerName } from '../../../../../src/domain/ids.ts';
 import type { ProviderRecord } from '../../../../../src/domain/provisioning/records.ts';
-import { SET_ID_TAG, WITNESS_TAG } from '../../../../../src/domain/provisioning/creation-end.ts';
+import { SET_ID_TAG, WITNESS_TAG } from '../../../../../src/domain/provisioning/provider-tags.ts';
 import type { SimulatedDevice } from '../../../../../emulators/kit/hooks.ts';
 import { type Life, mortal } from '../../../../doubles/life.ts';
 import { createSeededRandom } from '../../../../doubles/simulated-clock.ts';
