@@ -7,12 +7,23 @@ import { NotFound } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import type { IntentRow, Provided, ProviderMachine } from '../../domain/machine.ts';
 import type { Finding } from '../../domain/provisioning/findings.ts';
+import type { CreationOutcome } from '../../domain/provisioning/provider-tags.ts';
 import type { Reconciliation } from '../../domain/provisioning/reconcile.ts';
 import { traitsOf } from '../../domain/traits.ts';
 import type { Leases } from '../leases.ts';
 import type { HoldKeeper } from '../providers/holds.ts';
 import type { DatedListing, Listings } from '../providers/listings.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
+
+/** A creation came to an end. An intent that was given up is a row that nobody needs any more. */
+export function countCreation(
+  { metrics }: Pick<ProvisionDeps, 'metrics'>,
+  provider: ProviderName,
+  outcome: CreationOutcome,
+): void {
+  metrics.count('shepherd_provision_outcomes_total', { provider, outcome });
+  if (outcome === 'abandoned') metrics.count('shepherd_janitor_removed_total', { kind: 'intent' });
+}
 
 export interface ProvisionDeps {
   readonly bmdb: Pick<Bmdb, 'requests' | 'events'>;

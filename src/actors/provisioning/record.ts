@@ -14,7 +14,14 @@ import { holdsMeantBy, taggedBehaviour } from '../../domain/provisioning/provide
 import { facetsOf } from '../../domain/provisioning/provider-holds.ts';
 import { slotIdOfMachine } from '../../domain/provisioning/stock.ts';
 import type { Creations } from './creations.ts';
-import { begin, providedBy, providerNamed, type ProvisionDeps, type RoundState } from './deps.ts';
+import {
+  begin,
+  countCreation,
+  providedBy,
+  providerNamed,
+  type ProvisionDeps,
+  type RoundState,
+} from './deps.ts';
 
 interface Held {
   readonly session: BmdbSession;
@@ -91,7 +98,7 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
     const { witness, provider, slotId, machineId } = await takeUp(session, intent!);
     await restoreHolds(deps, { provider, slotId, witness, device: device! }, session);
     await session.intents.adopt(witness, providedBy(provider, slotId, device!));
-    deps.metrics.creation(provider, 'adopted');
+    countCreation(deps, provider, 'adopted');
     const fields = { slot, machine: machineId, device: device!.id };
     deps.log.info(fields, 'the device of an unfinished creation is recorded');
   },
@@ -117,7 +124,8 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
       return;
     }
     await session.updateProvided(machineId, { absent: true, status: 'Missing' });
-    deps.metrics.disappeared(row!.agentStarted ? 'Running' : 'Provisioned');
+    const state = row!.agentStarted ? 'Running' : 'Provisioned';
+    deps.metrics.count('shepherd_instances_disappeared', { state });
     deps.log.error({ slot, machine: machineId }, 'the provider no longer knows a machine');
   },
 
@@ -134,7 +142,7 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
   drop: async (deps, _state, { slot, intent, reason }, { session }) => {
     const { witness, provider } = await takeUp(session, intent!);
     await session.intents.end(witness, { state: 'abandoned', cause: reason });
-    deps.metrics.creation(provider, 'abandoned');
+    countCreation(deps, provider, 'abandoned');
     deps.log.info({ slot, reason }, 'a creation that was never asked for is dropped');
   },
 
@@ -143,7 +151,7 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
     const { witness, provider } = await takeUp(under.session, intent!);
     const { penaltyMs } = deps.limits;
     await under.session.intents.end(witness, { state: 'abandoned', cause: reason, penaltyMs });
-    deps.metrics.creation(provider, 'abandoned');
+    countCreation(deps, provider, 'abandoned');
     deps.log.warn({ slot }, 'an unfinished creation is abandoned');
   },
 
@@ -316,7 +324,7 @@ async function adoptFound(
     const intent = await takeUp(session, found);
     await restoreHolds(deps, { ...intent, device }, session);
     await session.intents.adopt(intent.witness, providedBy(intent.provider, intent.slotId, device));
-    deps.metrics.creation(intent.provider, 'adopted');
+    countCreation(deps, intent.provider, 'adopted');
     deps.log.info(
       { slot: slotOf(intent), machine: intent.machineId, device: device.id },
       'the device of an unfinished creation is recorded',
@@ -325,7 +333,7 @@ async function adoptFound(
     if (!isProviderError(error, 'race-lost')) throw error;
     const intent = await takeUp(session, found);
     await session.intents.end(intent.witness, { state: 'failed', cause: explain(error) });
-    deps.metrics.creation(intent.provider, 'race_lost');
+    countCreation(deps, intent.provider, 'race_lost');
     deps.log.warn({ slot: slotOf(intent), cause: explain(error) }, 'the slot was lost to another');
   }
 }

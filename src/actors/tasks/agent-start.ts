@@ -98,7 +98,7 @@ export function agentStartServices(deps: TakeOverDeps) {
       onFailed: (failure, { start: { at } }) => {
         const isAuth = at === 'connect' && failure?.code === 'denied';
         const what = isAuth ? 'auth' : at === 'located' ? 'connect' : at;
-        deps.metrics.agentStartFailure(what);
+        deps.metrics.count('shepherd_agent_start_failures_total', { class: what });
       },
     }),
   };
@@ -128,7 +128,8 @@ async function verifyHost(
   const { provider, row, start } = given;
   const [session, machine] = [shellOf(given), required(start.machine, 'place')];
   const policy = policyFor(deps, given);
-  const onChanged = () => deps.metrics.hostKeyChanged(provider.name);
+  const onChanged = () =>
+    deps.metrics.count('shepherd_ssh_hostkey_changes_total', { provider: provider.name });
   const pinned = row.hostKey;
   const question = { provider, machine, session, policy, pinned, signal, onChanged };
   const newHostKey = believe(deps, given, await proveHostKey(question));
@@ -295,7 +296,7 @@ function believe(
   deps.log.debug({ slot, evidence }, 'the host key is believed');
   if (policyFor(deps, given) === 'insecure') {
     deps.log.warn({ slot, evidence }, 'INSECURE: host keys are not verified');
-    deps.metrics.insecureConnection(provided.provider);
+    deps.metrics.count('shepherd_ssh_insecure_connections_total', { provider: provided.provider });
     return null;
   }
   const { hostKey } = shellOf(given);

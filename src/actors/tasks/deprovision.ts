@@ -172,7 +172,7 @@ async function ask(
   const attempts = given.asked + 1;
   const fields = { ...fieldsOf(given), attempts };
   if (attempts === STUCK_AFTER) {
-    deps.metrics.deprovisionStuck(name);
+    deps.metrics.count('shepherd_deprovisions_stuck_total', { provider: name });
     deps.log.error({ ...fields, alarm: 'stuck-deprovision' }, 'a machine does not go away');
   }
   try {

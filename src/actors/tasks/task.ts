@@ -150,7 +150,7 @@ export function workEnded(
   delete turn.held.work;
   taskPool.leavePlace(turn.slot);
   const seconds = (clock.monotonic() - turn.begunAt) / 1_000;
-  metrics.observe('work_duration_seconds', { process: work.process, result }, seconds);
+  metrics.observe('shepherd_work_duration_seconds', { process: work.process, result }, seconds);
 }
 
 /**

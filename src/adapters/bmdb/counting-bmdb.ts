@@ -1,28 +1,23 @@
 import { WorkConflict, WorkLost } from '../../domain/errors.ts';
 import type { MachineId } from '../../domain/ids.ts';
 import type { Process } from '../../domain/machine.ts';
-import type { Metrics, WorkResult } from '../metrics/port.ts';
+import { processorOf } from '../../domain/processor.ts';
+import type { Metrics } from '../metrics/port.ts';
 import type { Bmdb, BmdbSession, Work } from './port.ts';
 
-/** What is counted of sessions and their work. */
-export type WorkMetrics = Pick<
-  Metrics,
-  'sessionStarted' | 'workStarted' | 'workFinished' | 'claimConflict'
->;
+/** How a claim ended; `lost`: somebody else took it, or nobody was left to say. */
+type WorkResult = 'finished' | 'failed' | 'canceled' | 'lost';
 
 /**
  * The same BMDB; sessions and work are counted once the database has answered, hence after the
  * COMMIT. Every work that was started ends once: with what its holder did, or `canceled` by a release
  * or the end of the session, or `lost` with a session that expired.
  */
-export const countingBmdb = <Counted extends Bmdb>(
-  bmdb: Counted,
-  metrics: WorkMetrics,
-): Counted => ({
+export const countingBmdb = <Counted extends Bmdb>(bmdb: Counted, metrics: Metrics): Counted => ({
   ...bmdb,
   openSession: async (options) => {
     const session = await bmdb.openSession(options);
-    metrics.sessionStarted('shepherd');
+    metrics.count('bmdb_session_started', { processor: 'shepherd' });
     return countingSession(session, metrics);
   },
 });
@@ -36,11 +31,14 @@ interface Open {
   ending: boolean;
 }
 
-function countingSession(session: BmdbSession, metrics: WorkMetrics): BmdbSession {
+function countingSession(session: BmdbSession, metrics: Metrics): BmdbSession {
   const open = new Set<Open>();
   let closing = false;
   const countEnd = (claim: Open, result: WorkResult) => {
-    if (open.delete(claim)) metrics.workFinished(claim.process, result);
+    if (!open.delete(claim)) return;
+    const { process } = claim;
+    metrics.count('bmdb_work_finished', { processor: processorOf(process), process, result });
+    if (result === 'lost') metrics.count('shepherd_work_lost_total', { process });
   };
   const countEnds = (result: WorkResult, which: (claim: Open) => boolean = () => true) => {
     for (const claim of [...open]) if (!claim.ending && which(claim)) countEnd(claim, result);
@@ -63,12 +61,13 @@ function countingSession(session: BmdbSession, metrics: WorkMetrics): BmdbSessio
     ...session,
     claim: async (process, machineId) => {
       const work = await session.claim(process, machineId).catch((error: unknown) => {
-        if (error instanceof WorkConflict) metrics.claimConflict(process);
+        if (error instanceof WorkConflict)
+          metrics.count('shepherd_claim_conflicts_total', { process });
         throw error;
       });
       const claim: Open = { process, machineId, epoch: work.epoch, ending: false };
       open.add(claim);
-      metrics.workStarted(process);
+      metrics.count('bmdb_work_started', { processor: processorOf(process), process });
       return countingWork(work, (result, end) => ending(claim, result, end));
     },
     releaseWork: async (machineId, epoch) => {

@@ -3,7 +3,7 @@ import type { HoldKind, Ownership } from '../machine.ts';
 import { facetsOf, type CallFailure } from './provider-holds.ts';
 
 /** How creations end, as metrics name them. */
-const CREATION_OUTCOMES = [
+export const CREATION_OUTCOMES = [
   'created',
   'adopted',
   'race_lost',

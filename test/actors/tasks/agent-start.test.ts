@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { TaskDeps } from '../../../src/actors/tasks/task.ts';
 import type { HostKeyPolicy } from '../../../src/domain/policy.ts';
 import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
-import { hashOf, newSecret } from '../../../src/adapters/provider/core/instance-secret.ts';
+import { hashOf, newSecret } from '../../../src/adapters/driver-kit/creation.ts';
 import { AGENT_START_BACKOFF } from '../../../src/domain/backoff.ts';
 import { Denied, Unreachable } from '../../../src/domain/errors.ts';
 import { providerName } from '../../../src/domain/ids.ts';
@@ -216,11 +216,13 @@ describe('the host key that was proved', () => {
     await takeOver('insecure');
     await advance(stand.clock, 1);
     expect(stand.row().hostKey).toBeNull();
-    expect(stand.metrics.count('insecureConnection', 'stub')).toBe(1);
+    expect(
+      stand.metrics.total('shepherd_ssh_insecure_connections_total', { provider: 'stub' }),
+    ).toBe(1);
     expect(stand.log.count('INSECURE: host keys are not verified')).toBe(1);
     stand.given();
     await takeOver('tofu');
-    expect(stand.metrics.count('insecureConnection')).toBe(1);
+    expect(stand.metrics.total('shepherd_ssh_insecure_connections_total')).toBe(1);
   });
 });
 

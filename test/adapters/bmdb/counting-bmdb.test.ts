@@ -21,7 +21,9 @@ let session: BmdbSession;
 const open = (bmdb: MemBmdb, intervalMs = 5_000) =>
   bmdb.openSession({ component: 'shepherd', runtimeInfo: 'host x', intervalMs });
 const ends = () =>
-  metrics.calls.filter(({ method }) => method === 'workFinished').map(({ args }) => args[1]);
+  metrics.calls.flatMap(({ name, labels }) =>
+    name === 'bmdb_work_finished' ? [labels['result']] : [],
+  );
 const clock = createSimulatedClock();
 
 beforeEach(async () => {
@@ -49,17 +51,17 @@ async function sessionWith(change: Partial<Work>): Promise<BmdbSession> {
 }
 
 test('a session is counted, and what it claims', async () => {
-  expect(metrics.count('sessionStarted', 'shepherd')).toBe(1);
+  expect(metrics.total('bmdb_session_started', { processor: 'shepherd' })).toBe(1);
   await session.claim('UnitTest1', A);
-  expect(metrics.count('workStarted', 'UnitTest1')).toBe(1);
+  expect(metrics.total('bmdb_work_started', { process: 'UnitTest1' })).toBe(1);
   expect(ends()).toEqual([]);
 });
 
 test('a conflict is counted as one, and starts nothing', async () => {
   await session.claim('UnitTest1', A);
   await expect(session.claim('UnitTest1', A)).rejects.toThrow(WorkConflict);
-  expect(metrics.count('claimConflict', 'UnitTest1')).toBe(1);
-  expect(metrics.count('workStarted')).toBe(1);
+  expect(metrics.total('shepherd_claim_conflicts_total', { process: 'UnitTest1' })).toBe(1);
+  expect(metrics.total('bmdb_work_started')).toBe(1);
 });
 
 describe('a work ends once:', () => {
@@ -74,7 +76,7 @@ describe('a work ends once:', () => {
     await end(work);
     await work.cancel();
     await session.close();
-    expect(metrics.count('workFinished', 'UnitTest1', result)).toBe(1);
+    expect(metrics.total('bmdb_work_finished', { process: 'UnitTest1', result })).toBe(1);
     expect(ends()).toEqual([result]);
   });
 

@@ -12,6 +12,7 @@ import type { Asked, Proof } from '../../../machines/recovery.ts';
 import { createSendCheck } from '../../providers/holds.ts';
 import { required } from '../task.ts';
 import {
+  countAttempt,
   isOutage,
   knownBootId,
   noteProgress,
@@ -72,7 +73,7 @@ export async function askProvider(
     beforeSending,
   }).catch((error: unknown) => refused(deps, given, { call, error, signal }));
   await deps.holds.succeeded(name, call, begun);
-  deps.metrics.ladderAttempt(name, step.rung, 'asked');
+  countAttempt(deps, name, step.rung, 'asked');
   deps.log.info({ slot, machine: work.machineId, ...step }, `${call} asked for`);
   await noteProgress(given, { kind: 'recoveryAccepted', operationRef });
   return { askedAtMs, bootIdBefore, proof: null, isGraceful };
@@ -83,7 +84,7 @@ function countEscalation({ metrics }: RecoverDeps, { attempt, row, provided }: R
   if (order !== null) return;
   const before = row.recovery?.rung ?? 'restartingAgent';
   const isHigher = RUNGS.indexOf(rung) > RUNGS.indexOf(before);
-  if (isHigher) metrics.escalation(provided.provider, rung);
+  if (isHigher) metrics.count('shepherd_escalations_total', { provider: provided.provider, rung });
 }
 
 /** Notes the attempt, which counts from here, with what the machine was like before it. */
@@ -122,7 +123,7 @@ async function refused(
   delete attempt.power;
   await work.note({ kind: 'recoveryRefused', counts });
   attempt.asked = counts;
-  deps.metrics.ladderAttempt(name, attempt.step.rung, 'refused');
+  countAttempt(deps, name, attempt.step.rung, 'refused');
   throw error;
 }
 
@@ -204,7 +205,10 @@ async function ask(
     { call, bootIdBefore, ask: (provider, id, how) => provider.rebootMachine(id, mode, how) },
     signal,
   );
-  deps.metrics.reboot(given.provided.provider, 'asked');
+  deps.metrics.count('shepherd_reboots_total', {
+    provider: given.provided.provider,
+    outcome: 'asked',
+  });
   return asked;
 }
 

@@ -13,7 +13,12 @@ import type {
   LadderPolicy,
   LadderStep,
 } from '../../../domain/recovery/ladder.ts';
-import { hungControllerOf, interrupts, type RungPolicy } from '../../../domain/recovery/rungs.ts';
+import {
+  hungControllerOf,
+  interrupts,
+  type Rung,
+  type RungPolicy,
+} from '../../../domain/recovery/rungs.ts';
 import type { RecoveryTold } from '../../../machines/recovery.ts';
 import type { PermitQueue } from '../../turns/permit-queue.ts';
 import type { HoldKeeper } from '../../providers/holds.ts';
@@ -38,6 +43,17 @@ export interface RecoverDeps extends TaskDeps {
   readonly pollMs: number;
   /** What was asked for less than this ago is not asked for again. */
   readonly askAgainMs: number;
+}
+
+/** Counts a step of an attempt on a rung; `outcome` is one of a few words. */
+export function countAttempt(
+  { metrics }: Pick<RecoverDeps, 'metrics'>,
+  provider: ProviderName,
+  rung: Rung,
+  outcome: 'asked' | 'proved' | 'refused' | 'failed' | 'exhausted',
+): void {
+  metrics.count('shepherd_ladder_attempts_total', { provider, rung, outcome });
+  if (rung === 'reinstalling') metrics.count('shepherd_reinstalls_total', { provider, outcome });
 }
 
 /** A machine that is being brought back. */

@@ -78,9 +78,11 @@ export async function prove(
   const { attempt, provider, provided } = given;
   const policy = policyFor(deps, given);
   const { hostKey } = shell;
-  if (policy === 'insecure') deps.metrics.insecureConnection(provided.provider);
+  if (policy === 'insecure')
+    deps.metrics.count('shepherd_ssh_insecure_connections_total', { provider: provided.provider });
   if (attempt.believed?.hostKey === hostKey) return attempt.believed.evidence;
-  const onChanged = () => deps.metrics.hostKeyChanged(provided.provider);
+  const onChanged = () =>
+    deps.metrics.count('shepherd_ssh_hostkey_changes_total', { provider: provided.provider });
   const question = { provider, machine, session: shell, policy, pinned, signal, onChanged };
   const evidence = await proveHostKey(question);
   attempt.believed = { hostKey, evidence };

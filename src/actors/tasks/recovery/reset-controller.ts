@@ -16,6 +16,7 @@ import { createSendCheck } from '../../providers/holds.ts';
 import { required, requireOurs } from '../task.ts';
 import {
   circumstancesOf,
+  countAttempt,
   rungPolicy,
   type RecoverDeps,
   type Recovering,
@@ -46,7 +47,7 @@ export async function askReset(
     deps.log.info({ slot, controller, cause: explain(error) }, 'the controller is left as it is');
     return onwards(deps, given);
   }
-  deps.metrics.ladderAttempt(provided.provider, 'resettingBmc', 'asked');
+  countAttempt(deps, provided.provider, 'resettingBmc', 'asked');
   deps.log.warn({ slot, machine: work.machineId, controller }, 'its controller is restarted');
   return { rung: 'resettingBmc' };
 }
@@ -91,7 +92,7 @@ async function reset(
   } catch (error) {
     if (signal.aborted) throw error;
     if (isNoted && facetsOf(error).outcome === 'not-done') {
-      deps.metrics.ladderAttempt(name, 'resettingBmc', 'refused');
+      countAttempt(deps, name, 'resettingBmc', 'refused');
       await work.note({ kind: 'controllerResetRefused', controller });
     }
     if (isNoteLost) await takeBack(deps, work, controller);
@@ -134,7 +135,7 @@ export async function awaitController(
     }
     await pause(deps, signal);
   } while ((await controllerOf(deps, given, signal))?.hangs !== false);
-  deps.metrics.ladderAttempt(provided.provider, 'resettingBmc', 'proved');
+  countAttempt(deps, provided.provider, 'resettingBmc', 'proved');
   deps.log.info({ slot }, 'its controller answers again');
   return onwards(deps, given);
 }

@@ -12,6 +12,7 @@ import { stopAgentCommand } from '../end-agent.ts';
 import { connect, readBootId, requireOurs, shellOf, targetOf, withLimit } from '../task.ts';
 import { noteAsked } from './boot.ts';
 import {
+  countAttempt,
   circumstancesOf,
   isOutage,
   knownBootId,
@@ -110,7 +111,7 @@ export async function stopAgent(
 ): Promise<Told<'proof'>> {
   const { slot, work, provided, bootId } = given;
   await noteAsked(given, bootId);
-  deps.metrics.ladderAttempt(provided.provider, 'restartingAgent', 'asked');
+  countAttempt(deps, provided.provider, 'restartingAgent', 'asked');
   const known = knownBootId(given);
   const hasBooted = known !== null && known !== bootId;
   if (!hasBooted) await stop(deps, given, signal);

@@ -8,6 +8,7 @@ import { claim, stepsOf, workEnded, type Claimed } from '../task.ts';
 import { askReboot, awaitBoot } from './boot.ts';
 import {
   circumstancesOf,
+  countAttempt,
   isOutage,
   orderPart,
   refusesUs,
@@ -66,7 +67,7 @@ export function recoveryServices(deps: RecoverDeps) {
         ...(attempt.unasked && { unasked: attempt.unasked }),
       }),
       onFailed: (_, { attempt, provided }) =>
-        deps.metrics.ladderAttempt(provided.provider, attempt.step.rung, 'failed'),
+        countAttempt(deps, provided.provider, attempt.step.rung, 'failed'),
     }),
   };
 }
@@ -83,8 +84,12 @@ async function recordRecovery(deps: RecoverDeps, given: Recovering & Told<'proof
     ...(asked ? {} : { unasked: true }),
   });
   workEnded(deps, given, 'finished');
-  if (step.rung === 'rebooting') deps.metrics.reboot(provided.provider, 'proved');
-  deps.metrics.ladderAttempt(provided.provider, step.rung, 'proved');
+  if (step.rung === 'rebooting')
+    deps.metrics.count('shepherd_reboots_total', {
+      provider: provided.provider,
+      outcome: 'proved',
+    });
+  countAttempt(deps, provided.provider, step.rung, 'proved');
   const { rung, attempt: nth } = step;
   const fields = { slot, machine: work.machineId, rung, attempt: nth, proof: proof.what };
   deps.log.info(fields, 'machine recovered');
@@ -138,9 +143,12 @@ async function parked(deps: RecoverDeps, claimed: Claimed, end: string): Promise
   const reason = said.filter((each) => each !== null).join('; ');
   await work.fail(deps.backoff, reason, { quarantine: { kind: 'needsHuman', reason } });
   workEnded(deps, claimed, 'failed');
-  deps.metrics.reboot(provided.provider, 'exhausted');
+  deps.metrics.count('shepherd_reboots_total', {
+    provider: provided.provider,
+    outcome: 'exhausted',
+  });
   const { recovery } = row;
-  if (recovery) deps.metrics.ladderAttempt(provided.provider, recovery.rung, 'exhausted');
+  if (recovery) countAttempt(deps, provided.provider, recovery.rung, 'exhausted');
   deps.log.error({ slot, machine: work.machineId, reason }, 'a human is needed');
   return new NothingToDo(`${slot}: ${reason}`);
 }
