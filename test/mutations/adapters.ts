@@ -18,7 +18,7 @@ export const mutations = mutationsOf({
     'enough-heartbeats-wait-all-the-same': '    sizeEnough: [-batch.enough-]{+Infinity+},\n',
   },
   'src/adapters/bmdb/pg/statement.ts test/adapters/bmdb/pg/statement-costs.test.ts -t heartbeats': {
-    'keys-are-sent-as-text': "type === 'bytea[-[]-]' ? ",
+    'keys-are-sent-as-text': "type === 'bytea[-[]-]') return",
   },
   'src/adapters/agents/call-handler.ts test/adapters/agents/call-limit.test.ts': {
     'a-call-may-take-for-ever-after-another':

@@ -46,7 +46,7 @@ export const mutations = mutationsOf({
     {
       'a-restart-for-another-machine-is-taken-back': '[- AND r.machine_id = h.machine_id-]\n    )`',
       'a-controller-is-restarted-whatever-the-machine-is':
-        '[-  await requireMay(q, held, { notAsked, order: null, interrupts: true }, means);\n-]',
+        '[-  await requireMay(q, held, { notAsked, order: null, interrupts: true });\n-]',
     },
   'src/actors/mirror/state.ts test/actors/mirror/changes.test.ts': {
     'an-unknown-rung-is-told-again-and-again': '[-    toldRungs.add(rung);\n-]',

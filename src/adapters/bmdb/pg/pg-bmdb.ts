@@ -7,7 +7,6 @@ import type { GuardPolicy } from '../../../domain/recovery/guard-judgement.ts';
 import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import { silentMetrics, type Metrics } from '../../metrics/port.ts';
-import { countingBmdb } from '../counting-bmdb.ts';
 import { createAccessBook } from './access/login-codes.ts';
 import { createBatches } from './batches.ts';
 import { readChanges, statements as changes } from './reading/changes.ts';
@@ -27,7 +26,6 @@ import { openSession } from './session.ts';
 import { sweep } from './sweep.ts';
 import { createWakes } from './wakes.ts';
 import type { WakesMode } from './wakes.ts';
-import { plainBmdb } from '../plain-bmdb.ts';
 import type { Bmdb, MachineReading } from '../port.ts';
 
 export interface PgBmdbOptions {
@@ -95,6 +93,7 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
     clock,
     random,
     log,
+    metrics,
     loss,
     budget,
     guard,
@@ -106,7 +105,7 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
     run: async (ids) => (await readNow(batches, ids)).map((ok) => ({ ok })),
   });
   const stopped$ = new Subject<void>();
-  const bmdb: Bmdb = {
+  return {
     openSession: (session) => openSession(context, pulse, session),
     scan: async (signal, keep) => {
       const doing = 'read the fleet';
@@ -139,5 +138,4 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
       await Promise.all([db.close(), batches.close(), pulse.close(), beats.close()]);
     },
   };
-  return countingBmdb(plainBmdb(bmdb), metrics);
 }
