@@ -7,10 +7,12 @@ import {
   type VirtualClock,
 } from '../doubles/simulated-clock.ts';
 import { readFleet, type Means } from '../../src/commands/machine/command.ts';
-import { CLI_WORDS } from '../../src/commands/machine/options.ts';
-import { askedOf, machinesMeant, type Asked } from '../../src/domain/filing/asks.ts';
-import type { Selector } from '../../src/domain/filing/selection.ts';
-import type { Wish } from '../../src/domain/filing/verbs.ts';
+import { askedOf, machinesMeant } from '../../src/domain/filing/selection.ts';
+import type { Asked, Selector } from '../../src/domain/filing/selection.ts';
+import type { Given, MachineVerb } from '../../src/domain/verbs.ts';
+
+/** What is asked of a machine. */
+type Wish = Given<MachineVerb>;
 import { machineId, type MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { DEFAULT_LADDER } from '../../src/domain/recovery/ladder.ts';
@@ -114,8 +116,8 @@ export function machineStand(): MachineStand {
   };
   const fleet = fleetIn(bmdb, clock);
   const meant: MachineStand['meant'] = async (wish, selector, key = random.uuid()) => {
-    const selected = machinesMeant(await readFleet(means), wish, { selector, words: CLI_WORDS });
-    return askedOf(wish, selected, { key, several: selector.name === undefined, word: '--key' });
+    const selected = machinesMeant(await readFleet(means), wish, selector);
+    return askedOf(wish, selected, { key, several: selector.name === undefined });
   };
   return {
     bmdb,

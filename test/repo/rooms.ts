@@ -107,7 +107,7 @@ export const ROOMS: readonly Room[] = [
     may: [domain, wire, settings, SHARED_PORTS, HTTP],
     note: 'drivers also their kit, `kit/` and `http/`; their tables every driver',
   },
-  { name: 'console', holds: 'web page, API, health', may: [domain, machines, PORTS] },
+  { name: 'console', holds: 'web page, API, health', may: [domain, machines, settings, PORTS] },
   {
     name: 'conformance',
     holds: 'what `shepherd provider test` asks of a driver, step by step',
@@ -122,7 +122,8 @@ export const ROOMS: readonly Room[] = [
   { name: 'config', holds: 'the schema of the configuration', may: [domain, settings, DRIVERS] },
   {
     name: 'settings',
-    holds: 'the kinds of settings: durations, secrets, texts, and how each is checked',
+    holds:
+      'the kinds of settings and of details of verbs: durations, secrets, texts, and how each is checked',
     may: [domain],
   },
   {

@@ -1,7 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { UsageError } from '../../domain/errors.ts';
+import { PROVIDER_HOLD_KINDS } from '../../domain/verbs.ts';
 import { configured } from '../config-option.ts';
-import { clearing } from '../remote/ask-flags.ts';
+import { asking } from '../remote/ask-flags.ts';
 import { byFlags, formatOf, remote, type CommonFlags, type Through } from '../remote/flags.ts';
 import type { ClearFlags } from '../remote/providers.ts';
 
@@ -79,16 +80,14 @@ export function addProviderReading(
       },
     );
 
-  clearing(provider.command('clear <provider> [slots...]'))
+  asking(provider.command('clear <provider> [slots...]'), '30s', 'it is over')
     .description('take slots off the shelf, or end holds, before their time')
     .option('--all-slots', 'every slot on the shelf; with --expect-count', false)
     .option('--expect-count <n>', 'how many slots that are', count)
     .addOption(
-      new Option('--hold <kind>', 'end all holds of this kind instead').choices([
-        'throttle',
-        'quota',
-        'capacity',
-      ]),
+      new Option('--hold <kind>', 'end all holds of this kind instead').choices(
+        PROVIDER_HOLD_KINDS,
+      ),
     )
     .action(async (name: string, slots: string[], flags: CommonFlags & ClearFlags) => {
       const { clearProvider } = await import('../remote/providers.ts');

@@ -1,13 +1,24 @@
 import { createHash } from 'node:crypto';
 import type { NewRequest, RequestBatch, RequestState } from '../../../adapters/bmdb/port.ts';
-import { askedOf, machinesMeant, type Asked } from '../../../domain/filing/asks.ts';
-import { lossOf } from '../../../domain/filing/loss.ts';
 import { requireProvider } from '../../../domain/filing/named-fleet.ts';
-import { providerRefusal } from '../../../domain/filing/possible.ts';
-import { offersOf, prospectAtLarge, prospectOf } from '../../../domain/filing/prospects.ts';
+import {
+  lossAt,
+  offersOf,
+  prospectAtLarge,
+  prospectOf,
+  providerRefusal,
+} from '../../../domain/filing/prospects.ts';
 import type { Offer, Outlook } from '../../../domain/filing/prospects.ts';
-import { byName, isBulk, requireCount, type Selected } from '../../../domain/filing/selection.ts';
-import { at, MEANINGS, type Wish } from '../../../domain/filing/verbs.ts';
+import {
+  askedOf,
+  byName,
+  isBulk,
+  machinesMeant,
+  requireCount,
+} from '../../../domain/filing/selection.ts';
+import type { Asked, Selected } from '../../../domain/filing/selection.ts';
+import { at, isDestroying, lossOf, misfitOf, VERBS, wishOf } from '../../../domain/verbs.ts';
+import type { MachineVerb, Wish } from '../../../domain/verbs.ts';
 import { BatchRefused, KeyReused, NothingToDo, UsageError } from '../../../domain/errors.ts';
 import { slot, type ProviderName } from '../../../domain/ids.ts';
 import type { Person } from '../../access/port.ts';
@@ -15,12 +26,12 @@ import type { FleetView } from '../../port.ts';
 import { etagOf, machineRow } from '../machine-row.ts';
 import { Problem } from '../problem.ts';
 import { foreseen, type Foreseen, type PreviewAnswer } from './answers.ts';
-import { isOfMachines, selectorOf, thingOf, wishOf } from './body.ts';
+import { isOfMachines, selectorOf, thingOf } from './body.ts';
 import type { Ask, AskAtLarge, MachineAsk } from './body.ts';
-import { API_WORDS, namedFleet } from './fleet.ts';
+import { namedFleet } from './fleet.ts';
 import type { FilingMeans } from './port.ts';
 import { asProblems } from './refusals.ts';
-import { isDestroying, requireMachineRight, requireRightAtLarge } from './rights.ts';
+import { requireMachineRight, requireRightAtLarge } from './rights.ts';
 
 /** What was filed: one request, or several as a batch. */
 export type Filed = { readonly request: RequestState } | { readonly batch: RequestBatch };
@@ -69,7 +80,7 @@ export function createFiling(deps: FilingDeps): Filing {
     preview: (ask, asker) => previewOf(deps, ask, asker),
     async offers(name) {
       const fleet = namedFleet(deps.fleet, deps.providers);
-      const found = byName(fleet, name, { needsMachine: false, words: API_WORDS });
+      const found = byName(fleet, name, false);
       const machineId = found.machineId ?? found.entry?.rows[0]?.machineId ?? null;
       return offersOf({ ...found, machineId }, await outlookOf(deps, [found]));
     },
@@ -105,10 +116,9 @@ function requireAtLarge(deps: FilingDeps, ask: AskAtLarge, { person, seen }: Unf
     const where = ask.balancer === null ? '' : ` at ${ask.balancer}`;
     throw new Problem('not-found', `No pool is named ${ask.pool}${where}`);
   }
-  if ('shelf' in ask && ask.hold === null && ask.shelf.length === 0) {
-    throw new Problem('malformed', 'Say what is to be cleared: hold, or shelf');
-  }
-  const scope = 'shelf' in ask ? ask.provider : ask.scope;
+  const misfit = misfitOf(wishOf(ask));
+  if (misfit !== null) throw new Problem('malformed', misfit);
+  const scope = 'provider' in ask ? ask.provider : ask.scope;
   if (scope === 'fleet') return;
   named(() => requireProvider(namedFleet(deps.fleet, deps.providers), scope));
 }
@@ -142,12 +152,10 @@ async function fileOne(deps: FilingDeps, ask: MachineAsk, asker: Asker): Promise
     return request(at(wish, { provider, slotId, machineId }));
   }
   const selected = meant(deps, ask, asker);
-  const [asked] = askedOf(wish, selected, { key, several: false, word: KEY_WORD });
+  const [asked] = askedOf(wish, selected, { key, several: false });
   await requirePossible(deps, [asked!]);
   return request(asked!.what);
 }
-
-const KEY_WORD = 'Idempotency-Key';
 
 async function fileBatch(deps: FilingDeps, ask: MachineAsk, asker: Asker): Promise<RequestBatch> {
   const { key, person } = asker;
@@ -159,7 +167,7 @@ async function fileBatch(deps: FilingDeps, ask: MachineAsk, asker: Asker): Promi
   }
   const selected = meant(deps, ask, asker);
   const common = commonOf(ask, asker);
-  const all = askedOf(wishOf(ask), selected, { key, several: true, word: KEY_WORD });
+  const all = askedOf(wishOf(ask), selected, { key, several: true });
   await requirePossible(deps, all);
   const requests = all.map((asked): NewRequest => ({
     key: asked.key,
@@ -205,7 +213,7 @@ function meant(deps: FilingDeps, ask: MachineAsk, asker: Unfiled, isDry = false)
   requireFuture(wish, deps.nowMs());
   const selector = selectorOf(ask);
   const names = namedFleet(deps.fleet, deps.providers);
-  const selected = machinesMeant(names, wish, { selector, words: API_WORDS });
+  const selected = machinesMeant(names, wish, selector);
   requireMachineRight(
     asker.person,
     wish,
@@ -219,7 +227,7 @@ function meant(deps: FilingDeps, ask: MachineAsk, asker: Unfiled, isDry = false)
 }
 
 /** @throws {Problem} */
-function requireFuture(wish: Wish, nowMs: number): void {
+function requireFuture(wish: Wish<MachineVerb>, nowMs: number): void {
   if (!('untilMs' in wish) || wish.untilMs === null || wish.untilMs > nowMs) return;
   const detail = 'it is past already';
   throw new Problem('malformed', `untilMs: ${detail}`, {
@@ -230,7 +238,7 @@ function requireFuture(wish: Wish, nowMs: number): void {
 /** @throws {Problem} another number is meant. @throws {UsageError} none was confirmed. */
 function requireCounted(count: number, expected: number | undefined): void {
   try {
-    requireCount(count, expected, API_WORDS);
+    requireCount(count, expected);
   } catch (error) {
     if (!(error instanceof UsageError) || expected === undefined) throw error;
     throw new Problem('changed', error.message, { members: { current: { count } } });
@@ -270,9 +278,7 @@ async function previewOf(deps: FilingDeps, ask: Ask, asker: Unfiled): Promise<Pr
     const prospect = prospectAtLarge(thingOf(ask), await outlookOf(deps, [], asking));
     const one = { slot: subjectOf(ask), machineId: null, state: null, substate: null, prospect };
     const { machines: _, ...rest } = foreseen([one]);
-    const isDestroyed = ask.verb === 'teardown-pool';
-    const lost = isDestroyed ? 'all of the pool is removed from its balancers' : null;
-    const about = { would: null, count: 0, lost, isDestroying: isDestroyed };
+    const about = { would: null, count: 0, lost: lossOf(ask), isDestroying: isDestroying(ask) };
     return { ...common, ...about, ...rest, machines: [] };
   }
   const wish = wishOf(ask);
@@ -281,9 +287,9 @@ async function previewOf(deps: FilingDeps, ask: Ask, asker: Unfiled): Promise<Pr
   const outlook = await outlookOf(deps, selected, asking);
   return {
     ...common,
-    would: MEANINGS[wish.verb].would,
+    would: VERBS[wish.verb].would,
     count: selected.length,
-    lost: lossOf(wish, providers, deps.givingBack),
+    lost: lossAt(wish, providers, deps.givingBack),
     isDestroying: isDestroying(wish),
     ...foreseen(selected.map((each) => foresee(wish, each, outlook))),
   };
@@ -291,10 +297,10 @@ async function previewOf(deps: FilingDeps, ask: Ask, asker: Unfiled): Promise<Pr
 
 function subjectOf(ask: AskAtLarge): string {
   if ('pool' in ask) return ask.pool;
-  return 'shelf' in ask ? ask.provider : ask.scope;
+  return 'provider' in ask ? ask.provider : ask.scope;
 }
 
-function foresee(wish: Wish, selected: Selected, outlook: Outlook): Foreseen {
+function foresee(wish: Wish<MachineVerb>, selected: Selected, outlook: Outlook): Foreseen {
   const { slot: name, provider, slotId, machineId, entry } = selected;
   const what = at(wish, { provider, slotId, machineId });
   return {

@@ -1,19 +1,6 @@
 import type { Slot } from '../../../domain/ids.ts';
 import { namesOf, type Entry, type NamedFleet } from '../../../domain/filing/named-fleet.ts';
-import type { Wording } from '../../../domain/filing/selection.ts';
 import type { FleetView, MachineEntry } from '../../port.ts';
-
-/** How the API writes what chooses machines. */
-export const API_WORDS: Wording = {
-  slots: 'slots',
-  provider: 'selector.provider',
-  states: 'selector.states',
-  traits: 'selector.location',
-  all: 'selector.all',
-  expectCount: 'expectCount',
-  dryRun: 'dryRun=true',
-  list: 'GET machines',
-};
 
 type Known = Pick<FleetView, 'entries' | 'facts'>;
 

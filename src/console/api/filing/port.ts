@@ -2,7 +2,7 @@ import type { RequestBook } from '../../../adapters/bmdb/port.ts';
 import type { Clock } from '../../../adapters/clock/port.ts';
 import type { PoolRow } from '../../../domain/balancing/pool-row.ts';
 import type { GuardRow } from '../../../domain/machine.ts';
-import type { ProviderMeans } from '../../../domain/filing/possible.ts';
+import type { ProviderMeans } from '../../../domain/filing/prospects.ts';
 import type { LossPolicy } from '../../../domain/policy.ts';
 
 /** What the daemon knows that is needed to file requests, and to tell what would become of them. */

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { RequestBatch, RequestState } from '../../../adapters/bmdb/port.ts';
-import { isOrder } from '../../../domain/requests.ts';
+import { isOrder } from '../../../domain/verbs.ts';
 import { API, type Api } from '../kit.ts';
 import { MachineParams, requireMachine } from '../machine.ts';
 import { Problem } from '../problem.ts';

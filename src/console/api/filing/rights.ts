@@ -1,12 +1,8 @@
-import { MEANINGS, type Wish } from '../../../domain/filing/verbs.ts';
+import { isDestroying, type MachineVerb, type Wish } from '../../../domain/verbs.ts';
 import type { Person, Right } from '../../access/port.ts';
 import { mayDo, mayDoAt, OPERATOR_MACHINES_MAX, roleFor } from '../../access/rights.ts';
 import { Problem } from '../problem.ts';
 import type { AskAtLarge } from './body.ts';
-
-/** Whether it erases or gives up what nobody can have back. */
-export const isDestroying = (wish: Wish): boolean =>
-  MEANINGS[wish.verb].isDestructive === true || (wish.verb === 'release' && wish.forgetHostKey);
 
 /**
  * Whether this person may ask for it of these machines.
@@ -15,7 +11,7 @@ export const isDestroying = (wish: Wish): boolean =>
  */
 export function requireMachineRight(
   person: Person,
-  wish: Wish,
+  wish: Wish<MachineVerb>,
   providers: readonly string[],
 ): void {
   const isMany = providers.length > OPERATOR_MACHINES_MAX;
@@ -30,7 +26,7 @@ export function requireMachineRight(
 
 /** The same of the guard, or of a pool, which belong to no provider alone. @throws {Problem} */
 export function requireRightAtLarge(person: Person, ask: AskAtLarge): void {
-  const right: Right = ask.verb === 'teardown-pool' ? 'destroy' : 'operate';
+  const right: Right = isDestroying(ask) ? 'destroy' : 'operate';
   if (!mayDo(person, right)) throw lacks(person, right, ask.verb);
   const provider = providerOf(ask);
   if (mayDoAt(person, right, provider)) return;
@@ -39,7 +35,7 @@ export function requireRightAtLarge(person: Person, ask: AskAtLarge): void {
 }
 
 function providerOf(ask: AskAtLarge): string | null {
-  if ('shelf' in ask) return ask.provider;
+  if ('provider' in ask) return ask.provider;
   return 'scope' in ask && ask.scope !== 'fleet' ? ask.scope : null;
 }
 

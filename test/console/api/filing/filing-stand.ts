@@ -12,7 +12,7 @@ import type { FleetView, MachineEntry } from '../../../../src/console/port.ts';
 import { assembleFacts } from '../../../../src/domain/assemble.ts';
 import type { MachineId, Slot } from '../../../../src/domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../../../src/domain/machine.ts';
-import type { ProviderMeans } from '../../../../src/domain/filing/possible.ts';
+import type { ProviderMeans } from '../../../../src/domain/filing/prospects.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { viewOf } from '../../../../src/domain/view.ts';
 import { createMemBmdb, type MemBmdb } from '../../../doubles/mem-bmdb/mem-bmdb.ts';
