@@ -15,7 +15,8 @@ import {
   wasAskedFor,
 } from './requests.ts';
 import { isOrder, isVerb, VERBS } from './verbs.ts';
-import type { OrderVerb, PoolVerb, Verb, Wish } from './verbs.ts';
+import type { OrderVerb, PoolVerb, Verb } from './verbs.ts';
+import type { Wish } from './wishes.ts';
 
 /** What becomes of a request when it is settled. */
 

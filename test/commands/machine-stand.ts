@@ -9,7 +9,8 @@ import {
 import { readFleet, type Means } from '../../src/commands/machine/command.ts';
 import { askedOf, machinesMeant } from '../../src/domain/filing/selection.ts';
 import type { Asked, Selector } from '../../src/domain/filing/selection.ts';
-import type { Given, MachineVerb } from '../../src/domain/verbs.ts';
+import type { MachineVerb } from '../../src/domain/verbs.ts';
+import type { Given } from '../../src/domain/wishes.ts';
 
 /** What is asked of a machine. */
 type Wish = Given<MachineVerb>;

@@ -1,6 +1,7 @@
 import { NotFound, UsageError } from '../../domain/errors.ts';
 import { forTraits, wantedTraits } from '../../domain/traits.ts';
-import { isDestroying, VERBS, type Given, type MachineVerb } from '../../domain/verbs.ts';
+import { VERBS, type MachineVerb } from '../../domain/verbs.ts';
+import { isDestroying, type Given } from '../../domain/wishes.ts';
 import type { Batch, Fleet, Request } from './answers.ts';
 import type { VerbFlags } from './ask-flags.ts';
 import { file, goOn, requireReason, type AskBody, type Waiting } from './filing.ts';

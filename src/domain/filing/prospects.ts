@@ -10,17 +10,10 @@ import { RUNG_OF } from '../recovery/ladder.ts';
 import { RUNG_FACTS, type LadderMeans } from '../recovery/rungs.ts';
 import { openOrderText, orderRefusal } from '../requests.ts';
 import { settlementOf, type Scene } from '../settlement.ts';
-import { isOrder, lossOf, MACHINE_VERBS, VERBS, wishOf } from '../verbs.ts';
-import type {
-  Given,
-  MachineVerb,
-  OrderVerb,
-  PoolVerb,
-  RequestedThing,
-  ThingAtLarge,
-  Verb,
-  Wish,
-} from '../verbs.ts';
+import { isOrder, MACHINE_VERBS, VERBS } from '../verbs.ts';
+import { lossOf, wishOf } from '../wishes.ts';
+import type { MachineVerb, OrderVerb, PoolVerb, Verb } from '../verbs.ts';
+import type { Given, RequestedThing, ThingAtLarge, Wish } from '../wishes.ts';
 import type { Selected } from './selection.ts';
 
 /** What would become of a request, as far as is known before it is filed. */

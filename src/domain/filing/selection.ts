@@ -10,7 +10,8 @@ import {
 import { printable } from '../printable.ts';
 import { STATES, SUBSTATES } from '../states.ts';
 import { TRAIT_NAMES, traitMatcher, wantedTraits, type TraitFilter } from '../traits.ts';
-import { at, VERBS, type Given, type MachineVerb, type RequestedThing } from '../verbs.ts';
+import { VERBS, type MachineVerb } from '../verbs.ts';
+import { at, type Given, type RequestedThing } from '../wishes.ts';
 import type { MachineView } from '../view.ts';
 import {
   requireProvider,

@@ -2,8 +2,10 @@ import { z } from 'zod';
 import type { Selector } from '../../../domain/filing/selection.ts';
 import { providerName } from '../../../domain/ids.ts';
 import { forTraits } from '../../../domain/traits.ts';
-import { described, isOfMachine, VERB_NAMES, wishOf } from '../../../domain/verbs.ts';
-import type { MachineVerb, ThingAtLarge, Verb, VERBS, Wish } from '../../../domain/verbs.ts';
+import { described, isOfMachine, VERB_NAMES } from '../../../domain/verbs.ts';
+import { wishOf } from '../../../domain/wishes.ts';
+import type { MachineVerb, Verb, VERBS } from '../../../domain/verbs.ts';
+import type { ThingAtLarge, Wish } from '../../../domain/wishes.ts';
 import { detailsShape, Name, Names } from '../../../settings/verb-details.ts';
 import { Milliseconds, named } from '../schemas.ts';
 

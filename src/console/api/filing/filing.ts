@@ -17,8 +17,10 @@ import {
   requireCount,
 } from '../../../domain/filing/selection.ts';
 import type { Asked, Selected } from '../../../domain/filing/selection.ts';
-import { at, isDestroying, lossOf, misfitOf, VERBS, wishOf } from '../../../domain/verbs.ts';
-import type { MachineVerb, Wish } from '../../../domain/verbs.ts';
+import { VERBS } from '../../../domain/verbs.ts';
+import { at, isDestroying, lossOf, misfitOf, wishOf } from '../../../domain/wishes.ts';
+import type { MachineVerb } from '../../../domain/verbs.ts';
+import type { Wish } from '../../../domain/wishes.ts';
 import { BatchRefused, KeyReused, NothingToDo, UsageError } from '../../../domain/errors.ts';
 import { slot, type ProviderName } from '../../../domain/ids.ts';
 import type { Person } from '../../access/port.ts';

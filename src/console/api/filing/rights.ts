@@ -1,4 +1,5 @@
-import { isDestroying, type MachineVerb, type Wish } from '../../../domain/verbs.ts';
+import type { MachineVerb } from '../../../domain/verbs.ts';
+import { isDestroying, type Wish } from '../../../domain/wishes.ts';
 import type { Person, Right } from '../../access/port.ts';
 import { mayDo, mayDoAt, OPERATOR_MACHINES_MAX, roleFor } from '../../access/rights.ts';
 import { Problem } from '../problem.ts';
