@@ -108,6 +108,7 @@ const DECISIONS: {
 } = {
   hold,
   unhold,
+  note: (_, { text }) => done('noted', null, { kind: 'noted', reason: text }),
   quarantine,
   release,
   deprovision,

@@ -203,6 +203,24 @@ export const VERBS = {
     would: 'not be installed, unless its agent has the request already',
     details: NOTHING,
   },
+  /** Changes nothing: it is a line of the history. */
+  note: {
+    of: 'slot',
+    care: 'plain',
+    label: 'Note',
+    cli: 'put a remark into its history',
+    would: 'get the remark in its history',
+    reason: 'a note',
+    details: {
+      text: {
+        kind: 'text',
+        max: 500,
+        api: 'The remark: one line of printable text.',
+        cli: 'the remark: one line of printable text',
+        page: 'Remark',
+      },
+    },
+  },
   reboot: {
     of: 'machine',
     isOrder: true,

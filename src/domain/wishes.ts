@@ -111,8 +111,11 @@ export function misfitOf(wish: Wish): string | null {
     return 'say what is to be cleared';
   }
   if ('pool' in wish) {
-    const strange = [wish.pool, wish.balancer ?? wish.pool].find((name) => !POOL_NAME.test(name));
-    if (strange !== undefined) return `"${printable(strange)}" is no name of a pool or balancer`;
+    const { pool, balancer } = wish;
+    if (!POOL_NAME.test(pool)) return `"${printable(pool)}" is no name of a pool`;
+    if (balancer !== null && !POOL_NAME.test(balancer)) {
+      return `"${printable(balancer)}" is no name of a balancer`;
+    }
   }
   return null;
 }

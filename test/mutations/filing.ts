@@ -20,10 +20,20 @@ export const mutations = mutationsOf({
   'src/console/api/filing/rights.ts test/console/api/filing': {
     'fifty-one-machines-are-few': 'providers.length > OPERATOR_MACHINES_MAX{+ + 1+};',
     'fifty-machines-are-many': 'providers.length >{+=+} OPERATOR_MACHINES_MAX;',
-    'anybody-forgets-host-keys': "[- || (wish.verb === 'release' && wish.forgetHostKey)-]",
     'a-grant-is-for-every-provider': 'if (barred.length > [-0-]{+9+}) throw',
     'a-grant-for-a-provider-freezes-the-fleet':
       'if ({+provider === null || +}mayDoAt(person, right, provider)) return;',
+  },
+  'src/domain/wishes.ts test/console/api/filing': {
+    'anybody-forgets-host-keys': "=== 'destroying'[- || lossByFlag(wish) !== null-];",
+    'a-detail-of-another-verb-is-taken':
+      "wish.returnToPool && wish.verb !== [-'deprovision'-]{+'reinstall'+}",
+  },
+  'src/domain/filing/selection.ts test/console/api/filing': {
+    'a-mistyped-slot-is-noted': '({ entry }) =>[- entry === null ||-] (wish',
+  },
+  'src/settings/verb-details.ts test/console/api/filing': {
+    'a-note-hides-what-it-says': '(text) => printable(text) === text[-,-]{+ || true,+}',
   },
   'src/console/api/filing/refusals.ts test/console/api/filing': {
     'a-lost-commit-is-internal': '[- && !(error instanceof AmbiguousCommit)-]',

@@ -68,6 +68,8 @@ async function thingOf({ h }: Side, filing: Filing): Promise<RequestedThing> {
       return { verb, target: place, kind, untilMs };
     case 'unhold':
       return { verb, target: place, kind };
+    case 'note':
+      return { verb, target: place, text: 'looked at' };
     case 'quarantine':
       return { verb, target, untilMs };
     case 'release':
