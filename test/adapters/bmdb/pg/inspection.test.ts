@@ -8,7 +8,7 @@ import {
   installationReportCodec,
   installationRequestCodec,
 } from '../../../../src/wire/codec.ts';
-import { KEY, KEY_HEX, MINUTE, PROVIDER, providedOf } from '../../../contracts/bmdb-rows.ts';
+import { KEY, KEY_HEX, MINUTE, PROVIDER, providedOf, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { createStage, refusedWith, SIGNAL, UNKNOWN } from '../../../contracts/bmdb-stage.ts';
 import { agentTags, installing } from '../../../contracts/bmdb-vectors.ts';
 import { ask, requestFor, targetOf } from '../../../contracts/requests-of.ts';
@@ -247,7 +247,8 @@ describe('machines', () => {
         rootDevice: { name: 'vda', by: 'name' },
       },
     });
-    const id = await s.add(installing([1, null]), request);
+    const started = startedAt((await s.now()) - 40 * MINUTE);
+    const id = await s.add({ ...started, ...installing([1, null]) }, request);
     const kept = async () =>
       valuesOf(await inspect(id), 'OSInstallationRequest')['os_installation_request_raw'];
     expect(await kept()).toContain('cloud_init');

@@ -225,7 +225,7 @@ describe('settling', () => {
       );
     await insert('newer', 'defragment', {});
     await insert('odd hold', 'hold', { kind: 'no-sleep', untilMs: null });
-    await insert('odd release', 'release', {});
+    await insert('odd release', 'release', { forgetHostKey: 'perhaps' });
     expect((await open()).toSorted()).toEqual(['odd hold', 'odd release']);
     for (const key of ['odd hold', 'odd release']) {
       expect(await s.session.settle(key)).toMatchObject({
