@@ -2,7 +2,6 @@ import { Command } from 'commander';
 import { addAccessCommands } from './commands/access-program.ts';
 import { addConsoleCommands } from './commands/console-program.ts';
 import { addDatabaseCommands } from './commands/db-program.ts';
-import { addEquinixCommands } from './commands/equinix-program.ts';
 import { addRedfishCommands } from './commands/redfish-program.ts';
 import { addFleetCommands } from './commands/fleet-program.ts';
 import { addBalancerCommands } from './commands/lb/program.ts';
@@ -54,7 +53,6 @@ function program(): Command {
   addFleetCommands(cli);
   addConsoleCommands(cli);
   addAccessCommands(cli);
-  addEquinixCommands(cli);
   addProviderReading(cli, addProviderCommands(cli, version()), version());
   addBalancerCommands(cli, version());
   addRedfishCommands(cli);

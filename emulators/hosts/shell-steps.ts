@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chmod, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { posix } from 'node:path';
-import { lookup } from '../../src/domain/lookup.ts';
+import { lookup } from '../../src/lib/data.ts';
 import type { Play, Played } from './commands.ts';
 import { containedPath, homeDirectory } from './paths.ts';
 

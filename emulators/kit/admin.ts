@@ -1,6 +1,6 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { createHostCheck } from '../../src/domain/host-header.ts';
+import { createHostCheck } from '../../src/lib/network.ts';
 import { isSameSecret } from './same-secret.ts';
 
 /** Where an emulator's own controls are, on a port of their own or beside its API. */

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { createHostCheck } from '../../src/domain/host-header.ts';
+import { createHostCheck } from '../../src/lib/network.ts';
 import type { Activity } from './activity.ts';
 import type { EmulatorClock } from './clock.ts';
 import type { FaultBook } from './fault-book.ts';

@@ -1,5 +1,5 @@
 import { getBorderCharacters, table } from 'table';
-import { printable, UNSEEN } from '../domain/printable.ts';
+import { printable, UNSEEN } from '../lib/texts.ts';
 
 export { printable };
 

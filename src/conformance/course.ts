@@ -1,6 +1,6 @@
 import type { Clock } from '../adapters/clock/port.ts';
 import { explain, UsageError } from '../domain/errors.ts';
-import { plainText } from '../domain/texts.ts';
+import { plainText } from '../lib/texts.ts';
 import { StepSkipped } from './verdict.ts';
 
 /** One thing that a driver is tested for. */

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
-import { createHostCheck } from '../domain/host-header.ts';
+import { createHostCheck } from '../lib/network.ts';
 import type { Access } from './access/access.ts';
 import { ANONYMOUS, type Person, type Right } from './access/port.ts';
 import { mayDo, roleFor } from './access/rights.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '../adapters/clock/port.ts';
-import { networkOf } from '../domain/network.ts';
+import { networkOf } from '../lib/network.ts';
 
 export const GUESSES_MAX = 10;
 const WINDOW_MS = 60_000;

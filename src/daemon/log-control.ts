@@ -4,7 +4,7 @@ import type { Levels } from '../adapters/log/levels.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { LogControl } from '../console/log-control.ts';
 import { explain } from '../domain/errors.ts';
-import { spanText } from '../domain/spans.ts';
+import { spanText } from '../lib/texts.ts';
 
 export interface LogControlDeps {
   readonly levels: Levels;

@@ -1,4 +1,4 @@
-import { finish, type Steps } from './steps.ts';
+import { finish, type Steps } from '../lib/steps.ts';
 import { slot as slotName, slotOf, type ProviderName, type Slot } from './ids.ts';
 import type {
   HoldRow,

@@ -1,7 +1,7 @@
 import type { MemberRow } from './balancing/members.ts';
 import type { MachineId, ProviderName, SessionId, Slot, Witness } from './ids.ts';
 import type { StandingRung } from './recovery/rung-names.ts';
-import type { Traits } from './traits.ts';
+import { forTraits, TRAITS, type Traits } from './traits.ts';
 import type { DrainMode, HoldKind, OrderVerb, ProviderHoldKind, Verb } from './verbs.ts';
 
 export { DRAIN_MODES, HOLD_KINDS, PROVIDER_HOLD_KINDS } from './verbs.ts';
@@ -50,16 +50,6 @@ export type QuarantineKind = (typeof QUARANTINE_KINDS)[number];
 export const INSTALLATION_RESULTS = ['Success', 'Error'] as const;
 export type InstallationResult = (typeof INSTALLATION_RESULTS)[number];
 
-/** The Provided tag: which hardware the machine is. */
-export interface Provided extends Traits {
-  readonly provider: ProviderName;
-  readonly providerId: string;
-  readonly reservationId: string | null;
-  /** `host` or `host:port`. */
-  readonly address: string | null;
-  readonly status: ProviderStatus | null;
-}
-
 export interface LiveWork {
   readonly process: Process;
   readonly sessionId: SessionId;
@@ -72,51 +62,6 @@ export interface BackoffRow {
   readonly untilMs: number;
   readonly cause: string;
   readonly lastIntervalSeconds: number | null;
-}
-
-/** The ladder's memory of one episode, and of what was asked of the machine last. */
-export interface LadderRow {
-  /** Where the ladder stands; what an operator asked for does not move it. */
-  readonly rung: StandingRung;
-  /** Attempts on this rung; 0: none yet. */
-  readonly attempts: number;
-  /** No rung starts before; null: at once. */
-  readonly nextAtMs: number | null;
-  /** When the last thing was about to be asked for, and not known to be refused or proved since. */
-  readonly askedAtMs: number | null;
-  /** What that is; null exactly when `askedAtMs` is. */
-  readonly askedRung: StandingRung | null;
-  /** The order it was for; null: the ladder's own. */
-  readonly orderKey: string | null;
-  /** The provider's name of the accepted operation. */
-  readonly operationRef: string | null;
-  /** Before it was asked for; null: not known. */
-  readonly bootIdBefore: string | null;
-  /** The pinned SSH host key before it was asked for. */
-  readonly hostKeyBefore: string | null;
-  /** Power cycling: when the power was seen off since; null: not yet. */
-  readonly offSeenAtMs: number | null;
-  /** When its power was asked off; null: it was accepted since that it is switched on again. */
-  readonly powerOffAskedAtMs: number | null;
-}
-
-/** Seconds from a request to its proof: the latest ones, at most `BOOT_TIMES_KEPT`, newest first. */
-export interface BootTimes {
-  readonly reboot: readonly number[];
-  readonly reinstall: readonly number[];
-}
-
-/** Work that an operator asked for on one machine. */
-export interface OrderRow {
-  readonly key: string;
-  readonly verb: OrderVerb;
-  readonly by: string;
-  readonly reason: string;
-  /** A reboot that does not ask the system first. */
-  readonly force: boolean;
-  /** Null: it waits until the machine's balancers let it go. */
-  readonly drain: DrainMode | null;
-  readonly expiresAtMs: number;
 }
 
 /** What an operator asked for and no daemon has settled yet. */
@@ -160,68 +105,146 @@ export interface GuardRow {
 export const FREEZE_KINDS = ['manual', 'silence', 'probes'] as const;
 export type FreezeKind = (typeof FREEZE_KINDS)[number];
 
+/** What a value of the database is here. */
+interface Kinds {
+  text: string;
+  ms: number;
+  int: number;
+  bool: boolean;
+  bigint: bigint;
+  seconds: readonly number[];
+  provider: ProviderName;
+  status: ProviderStatus;
+  result: InstallationResult;
+  quarantine: QuarantineKind;
+  rung: StandingRung;
+  verb: OrderVerb;
+  drain: DrainMode;
+}
+type FieldKind = keyof Kinds | `${keyof Kinds}?`;
+/** With `?` it may be null. `machine-row.ts` says which table each letter of `sql` is. */
+export type Field = readonly [kind: FieldKind, sql: string, note?: string];
+
+/**
+ * The columns of a machine's row, each described once. The types of the parts, how they are read from
+ * the database, and their schemas in the API derive from this table. A part is null when its first
+ * field is, but `installation` and `bootTimes`, which are always there.
+ */
+export const MACHINE_PARTS = {
+  /** Which hardware the machine is. */
+  provided: {
+    provider: ['provider', 'p.provider'],
+    providerId: ['text', 'p.provider_id'],
+    reservationId: ['text?', 'p.provider_reservation_id'],
+    address: ['text?', 'p.provider_ip_address', '`host` or `host:port`.'],
+    ...forTraits((name) => ['text?', `p.${TRAITS[name].column}`] as const),
+    status: ['status?', 'p.provider_status'],
+  },
+  /** The unbroken run of complete listings that do not know the device; null: it was seen last. */
+  missing: {
+    sinceMs: ['ms', 'p.provider_missing_since'],
+    seen: ['int', 'p.provider_missing_seen'],
+  },
+  agentStarted: {
+    atMs: ['ms', 'a.agent_started_at'],
+    publicKey: ['text', "encode(a.agent_public_key, 'hex')", 'Raw Ed25519, 64 hex digits.'],
+    bootId: ['text?', 'a.boot_id'],
+  },
+  heartbeat: { atMs: ['ms', 'h.agent_heartbeat_at'], bootId: ['text?', 'h.boot_id'] },
+  installation: {
+    requestGeneration: ['bigint?', 'r.generation'],
+    handedOutAtMs: ['ms?', 'r.handed_out_at'],
+    reportGeneration: ['bigint?', 'o.generation'],
+    reportResult: ['result?', 'o.os_installation_result'],
+  },
+  /** Starts of the agent that failed. */
+  startAttempt: {
+    count: ['int', 't.count', 'In a row.'],
+    unreached: ['int', 't.unreached', 'How many of them never reached the machine.'],
+    atMs: ['ms?', 't.attempted_at', 'The agent was about to be executed then; null: never.'],
+  },
+  /** The ladder's memory of one episode, and of what was asked of the machine last. */
+  recovery: {
+    rung: ['rung', 'l.rung', 'Where the ladder stands; what an operator orders does not move it.'],
+    attempts: ['int', 'l.attempts', 'On this rung; 0: none yet.'],
+    nextAtMs: ['ms?', 'l.next_at', 'No rung starts before; null: at once.'],
+    askedAtMs: ['ms?', 'l.asked_at', 'A rung is asked for, and neither refused nor proved yet.'],
+    askedRung: ['rung?', 'l.asked_rung', 'What that is; null exactly when `askedAtMs` is.'],
+    operationRef: ['text?', 'l.operation_ref', "The provider's name of the accepted operation."],
+    orderKey: ['text?', 'l.order_key', "The order it was for; null: the ladder's own."],
+    bootIdBefore: ['text?', 'l.boot_id_before', 'Before it was asked for; null: not known.'],
+    hostKeyBefore: ['text?', 'l.host_key_before', 'The pinned SSH host key before it.'],
+    offSeenAtMs: ['ms?', 'l.off_seen_at', 'The power is seen off since then; null: not yet.'],
+    /** Time of the last accepted power-off request; null: power-on was accepted since. */
+    powerOffAskedAtMs: ['ms?', 'l.power_off_asked_at'],
+  },
+  /** From a request to its proof: the latest ones, at most `BOOT_TIMES_KEPT`, newest first. */
+  bootTimes: {
+    reboot: ['seconds', 'c.reboot_seconds'],
+    reinstall: ['seconds', 'c.reinstall_seconds'],
+  },
+  /** Work that an operator asked for; at most one is open. Expired ones are left out. */
+  order: {
+    key: ['text', 'y.idempotency_key'],
+    verb: ['verb', 'y.verb'],
+    by: ['text', 'y.actor'],
+    reason: ['text', 'y.reason'],
+    force: ['bool', `y.parameters @> '{"force": true}'`, 'A reboot does not ask the system first.'],
+    drain: ['drain?', "y.parameters ->> 'drain'", 'Null: it waits for its load balancers.'],
+    expiresAtMs: ['ms', 'y.expires_at'],
+  },
+  quarantine: {
+    kind: ['quarantine', 'q.kind'],
+    reason: ['text', 'q.reason'],
+    untilMs: ['ms?', 'q.until'],
+  },
+  /** Somebody asked to give the machine back to its provider. */
+  deprovision: {
+    requestedAtMs: ['ms', 'd.requested_at'],
+    requestedBy: ['text', 'd.requested_by'],
+    reason: ['text', 'd.reason'],
+    drain: ['drain?', 'd.drain', 'Null: it waits for its load balancers.'],
+    /** Its slot gets the next machine at once. Otherwise a hold `no-allocate` keeps the slot free. */
+    returnToPool: ['bool', 'd.return_to_pool'],
+    attempts: ['int', 'd.attempts', 'Calls made to the provider.'],
+    askedAtMs: ['ms?', 'd.asked_at'],
+  },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, Field>>>>;
+
+type Parts = typeof MACHINE_PARTS;
+export type PartName = keyof Parts;
+type ValueOf<Kind> = Kind extends `${infer Known extends keyof Kinds}?`
+  ? Kinds[Known] | null
+  : Kind extends keyof Kinds
+    ? Kinds[Kind]
+    : never;
+export type PartOf<Name extends PartName> = {
+  readonly [Key in keyof Parts[Name]]: Parts[Name][Key] extends readonly [infer Kind, ...unknown[]]
+    ? ValueOf<Kind>
+    : never;
+};
+export const ALWAYS = ['installation', 'bootTimes'] as const satisfies readonly PartName[];
+type AlwaysThere = (typeof ALWAYS)[number];
+export interface Provided extends PartOf<'provided'> {}
+export interface LadderRow extends PartOf<'recovery'> {}
+export interface OrderRow extends PartOf<'order'> {}
+export interface BootTimes extends PartOf<'bootTimes'> {}
+type MachineParts = {
+  readonly [Name in PartName]: Name extends AlwaysThere ? PartOf<Name> : PartOf<Name> | null;
+};
 /** All rows of one machine, joined. Work of dead sessions is already left out. */
-export interface MachineRow {
+export interface MachineRow extends MachineParts {
   readonly machineId: MachineId;
   readonly createdAtMs: number;
-  readonly provided: Provided | null;
-  readonly agentStarted: {
-    readonly atMs: number;
-    /** Raw Ed25519 public key, 64 hex digits. */
-    readonly publicKey: string;
-    readonly bootId: string | null;
-  } | null;
-  readonly heartbeat: { readonly atMs: number; readonly bootId: string | null } | null;
-  readonly installation: {
-    readonly requestGeneration: bigint | null;
-    readonly handedOutAtMs: number | null;
-    readonly reportGeneration: bigint | null;
-    readonly reportResult: InstallationResult | null;
-  };
-  /**
-   * When the agent was last about to be executed, which perhaps was never recorded (null: it never
-   * was), failures in a row, and how many of them never reached the machine (absent: none).
-   */
-  readonly startAttempt: {
-    readonly atMs: number | null;
-    readonly count: number;
-    readonly unreached?: number;
-  } | null;
-  readonly recovery: LadderRow | null;
   /**
    * Set when the ladder stands on, or asked for, a rung that this program does not know: which. A
    * newer one is at it, so `recovery` tells nothing, and the ladder is left as it is.
    */
   readonly unknownRung?: string;
-  /** How long it took to boot, the latest ones first; none: not measured yet. */
-  readonly bootTimes: BootTimes;
-  /** What an operator asked to be done to it; at most one is open. Expired ones are left out. */
-  readonly order: OrderRow | null;
   /** A permit of the fleet guard to be recovered is held. */
   readonly permit: boolean;
-  readonly quarantine: {
-    readonly kind: QuarantineKind;
-    readonly reason: string;
-    readonly untilMs: number | null;
-  } | null;
-  /** Somebody asked to give the machine back to its provider. */
-  readonly deprovision: {
-    readonly requestedAtMs: number;
-    readonly requestedBy: string;
-    readonly reason: string;
-    /** Null: it waits until the machine's balancers let it go. */
-    readonly drain: DrainMode | null;
-    /** Its slot gets the next machine at once. Otherwise a hold `no-allocate` keeps the slot free. */
-    readonly returnToPool: boolean;
-    /** Calls made to the provider. */
-    readonly attempts: number;
-    readonly askedAtMs: number | null;
-  } | null;
-  /** The unbroken run of complete listings that do not know the device; null: it was seen last. */
-  readonly missing: { readonly sinceMs: number; readonly seen: number } | null;
   /** Pinned SSH host key, base64 of the wire blob. */
   readonly hostKey: string | null;
-  /** What it is to load balancers; none: no traffic comes to it by one. */
   readonly members: readonly MemberRow[];
   readonly work: readonly LiveWork[];
   readonly backoffs: readonly BackoffRow[];
@@ -243,7 +266,6 @@ export interface IntentRow {
   readonly ambiguous: boolean;
   readonly attempts: number;
   readonly sessionId: SessionId;
-  /** The session that opened it is still alive. */
   readonly sessionAlive: boolean;
   readonly createdAtMs: number;
   /** Since when listings and searches have not found its device; null: nobody searched yet. */
@@ -312,18 +334,15 @@ export interface Controller {
   readonly hangs: boolean;
 }
 
-/** One entry of a provider's listing: an immutable snapshot. */
+/** One entry of a provider's listing: an immutable snapshot. `id` is null for free capacity. */
 export interface ProviderMachine extends Traits {
-  /** Vendor's device id; null for free capacity. */
   readonly id: string | null;
   readonly reservationId: string | null;
   readonly hostname: string | null;
   readonly plan: string;
-  /** `host` or `host:port`; null until known. */
   readonly address: string | null;
   readonly remoteUser: string;
   readonly availability: Availability;
-  /** The provider says the device is broken. */
   readonly failed: boolean;
   readonly status: ProviderStatus | null;
   readonly power: 'on' | 'off' | 'unknown';

@@ -1,5 +1,5 @@
-import { networkOf } from './network.ts';
-import { createRateLimit, type Monotonic, type Rate } from './rate-limit.ts';
+import { networkOf } from '../lib/network.ts';
+import { createRateLimit, type Monotonic, type Rate } from '../lib/rate-limit.ts';
 
 /** What connections may cost on which nobody whom we know was heard yet. */
 export interface StrangerLimits {

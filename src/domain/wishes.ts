@@ -1,5 +1,5 @@
 import type { MachineId, ProviderName } from './ids.ts';
-import { printable } from './printable.ts';
+import { printable } from '../lib/texts.ts';
 import { described, detailsOf, VERBS } from './verbs.ts';
 import type { Detail, DrainMode, InstallImage, MachineVerb, Table, Verb } from './verbs.ts';
 

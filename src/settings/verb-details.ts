@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { printable } from '../domain/printable.ts';
+import { printable } from '../lib/texts.ts';
 import { described, DRAIN_MODES, type Detail, type Verb } from '../domain/verbs.ts';
 
 /** How the details of verbs are checked, by their kinds: what the API takes, and what is read of rows. */

@@ -10,7 +10,7 @@ export function agentStartContract(s: Stage): void {
       const at = await now();
       const id = await add({
         heartbeat: { atMs: at - MINUTE, bootId: 'old' },
-        startAttempt: { atMs: at - MINUTE, count: 2 },
+        startAttempt: { atMs: at - MINUTE, count: 2, unreached: 0 },
       });
       const work = await s.session.claim('ShepherdAgentStart', id);
       await work.note({ kind: 'agentStartAttempt' });
@@ -64,14 +64,18 @@ export function agentStartContract(s: Stage): void {
     it('that was never executed leads to nothing by its age', async () => {
       const id = await add();
       await (await s.session.claim('ShepherdAgentStart', id)).fail(STEADY, 'denied');
-      expect((await read(id)).startAttempt).toEqual({ atMs: null, count: 1 });
+      expect((await read(id)).startAttempt).toEqual({ atMs: null, count: 1, unreached: 0 });
       await s.h.pass(60 * MINUTE);
       expect(await refusedWith(s.session.claim('ShepherdRecovery', id))).toBe('nothing-to-do');
       const work = await s.session.claim('ShepherdAgentStart', id);
       await work.note({ kind: 'agentStartAttempt' });
       await work.fail(STEADY, 'it crashed');
       const executed = await read(id);
-      expect(executed.startAttempt).toEqual({ atMs: expect.any(Number) as number, count: 2 });
+      expect(executed.startAttempt).toEqual({
+        atMs: expect.any(Number) as number,
+        count: 2,
+        unreached: 0,
+      });
       await s.h.pass(31 * MINUTE);
       await (await s.session.claim('ShepherdRecovery', id)).cancel();
     });

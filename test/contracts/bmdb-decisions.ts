@@ -227,7 +227,7 @@ export function decisionsContract(s: Stage): void {
       return add({
         ...quarantined(kind),
         recovery: ladderOn('reinstalling', { attempts: 2, nextAtMs: at + 10 * MINUTE }),
-        startAttempt: { atMs: at - 50 * MINUTE, count: 9 },
+        startAttempt: { atMs: at - 50 * MINUTE, count: 9, unreached: 0 },
         backoffs: [
           { process: 'ShepherdAgentStart', ...wait },
           { process: 'ShepherdRecovery', ...wait },
@@ -260,7 +260,7 @@ export function decisionsContract(s: Stage): void {
 
     it('A7: remembers that the power was asked off, so that the machine is switched on first', async () => {
       const at = await s.now();
-      const startAttempt = { atMs: at - 50 * MINUTE, count: 9 };
+      const startAttempt = { atMs: at - 50 * MINUTE, count: 9, unreached: 0 };
       const recovery = ladderOn('powerCycling', {
         attempts: 1,
         askedAtMs: at - MINUTE,

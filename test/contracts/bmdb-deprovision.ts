@@ -167,7 +167,7 @@ export function deprovisionContract(s: Stage): void {
           reportGeneration: 1n,
           reportResult: 'Error',
         },
-        startAttempt: { atMs: nowMs, count: 2 },
+        startAttempt: { atMs: nowMs, count: 2, unreached: 0 },
         recovery: ladderOn('rebooting', {
           askedAtMs: nowMs,
           askedRung: 'rebooting',

@@ -33,7 +33,7 @@ export function exclusionContract(s: Stage): void {
     return s.add(
       wanted === 'ShepherdDeprovision'
         ? { deprovision: requestedAt(at) }
-        : { startAttempt: { atMs: at - MINUTE, count: 6 } },
+        : { startAttempt: { atMs: at - MINUTE, count: 6, unreached: 0 } },
     );
   };
   const attempt = async (second: Process, id: MachineId, worker: 'session' | 'rival') => {

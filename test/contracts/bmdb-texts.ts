@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { TEXT_MAX } from '../../src/domain/texts.ts';
+import { TEXT_MAX } from '../../src/lib/texts.ts';
 import { MINUTE, PROVIDER, providedOf } from './bmdb-rows.ts';
 import { agentStarted, SIGNAL, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { DeliveryResults, Lease } from '../../src/adapters/bmdb/port.ts';
-import { plainText } from '../../src/domain/texts.ts';
+import { plainText } from '../../src/lib/texts.ts';
 import { DAY, refusedWith, SIGNAL } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 

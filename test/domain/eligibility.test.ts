@@ -173,13 +173,17 @@ describe('agent start', () => {
 
 describe('escalation', () => {
   const attempt = (count: number, minutesAgo: number) => ({
-    startAttempt: { atMs: ago(minutesAgo), count },
+    startAttempt: { atMs: ago(minutesAgo), count, unreached: 0 },
   });
   it.each([
     ['five failures', attempt(5, 1), false],
     ['six failures', attempt(6, 1), true],
-    ['failures without an execution', { startAttempt: { atMs: null, count: 5 } }, false],
-    ['six of them', { startAttempt: { atMs: null, count: 6 } }, true],
+    [
+      'failures without an execution',
+      { startAttempt: { atMs: null, count: 5, unreached: 0 } },
+      false,
+    ],
+    ['six of them', { startAttempt: { atMs: null, count: 6, unreached: 0 } }, true],
     ['an attempt 30 min ago', attempt(0, 30), false],
     ['an attempt 31 min ago', attempt(0, 31), true],
     ['started meanwhile', { ...attempt(6, 1), agentStarted: started(1) }, false],

@@ -42,7 +42,7 @@ describe('C5: a machine that something failed on says what', () => {
     [
       'given up',
       {
-        startAttempt: { atMs: null, count: 6 },
+        startAttempt: { atMs: null, count: 6, unreached: 0 },
         backoffs: [failed('ShepherdAgentStart', 'no route', -1)],
       },
       'waiting',

@@ -44,7 +44,7 @@ const lost = (agoMs: number): Partial<MachineRow> => ({
   heartbeat: { atMs: NOW_MS - DEFAULT_LOSS.heartbeatMs - agoMs, bootId: 'boot-1' },
 });
 const givenUp = (agoMs: number): Partial<MachineRow> => ({
-  startAttempt: { atMs: NOW_MS - agoMs, count: 6 },
+  startAttempt: { atMs: NOW_MS - agoMs, count: 6, unreached: 0 },
 });
 const leaving = (drain: 'skip' | 'force' | null) => ({ deprovision: deprovisionAsked({ drain }) });
 
@@ -83,7 +83,7 @@ describe('a machine that a balancer may be sending traffic to', () => {
     [
       'without an attempt it does not wait',
       'ShepherdRecovery',
-      { startAttempt: { atMs: null, count: 6 } },
+      { startAttempt: { atMs: null, count: 6, unreached: 0 } },
       null,
     ],
     ['but an order does', 'ShepherdRecovery', { order: orderRow() }, SERVES],

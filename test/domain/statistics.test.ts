@@ -117,7 +117,7 @@ test('each provider is counted for itself, and together they are the fleet', () 
 
 describe('candidates', () => {
   const attempt = (minutes: number) => ({
-    startAttempt: { atMs: NOW - minutes * MINUTE, count: 1 },
+    startAttempt: { atMs: NOW - minutes * MINUTE, count: 1, unreached: 0 },
   });
   const fleet = rows(attempt(5), {}, attempt(9), attempt(9), { ...started }, {});
   const ids = (process: 'ShepherdAgentStart' | 'ShepherdRecovery', limit = 99) =>

@@ -66,7 +66,10 @@ describe('a machine that nobody hears', () => {
     const heardLately = { atMs: NOW_MS - 30 * MINUTE, bootId: 'boot-1' };
     const lately = row({ ...given, createdAtMs: NOW_MS - 9 * HOUR, heartbeat: heardLately });
     expect(view(lately).needsHuman).toBe(false);
-    const tried = { startAttempt: { atMs: null, count: 5 }, createdAtMs: NOW_MS - 9 * HOUR };
+    const tried = {
+      startAttempt: { atMs: null, count: 5, unreached: 0 },
+      createdAtMs: NOW_MS - 9 * HOUR,
+    };
     expect(view(row(tried)).needsHuman, 'its starts go on').toBe(false);
   });
 

@@ -269,7 +269,7 @@ const TRUTH: readonly (readonly [string, Partial<SlotFacts>, Partial<MachineView
   ],
   [
     'a start that was given up is due for recovery',
-    row({ startAttempt: { atMs: NOW_MS, count: 6 } }),
+    row({ startAttempt: { atMs: NOW_MS, count: 6, unreached: 0 } }),
     { state: 'Provisioned', substate: 'waiting', next: 'recovery' },
   ],
   [
@@ -322,7 +322,7 @@ describe('viewOf: the first rule that matches decides', () => {
   });
 
   test('a start that nobody finished is given up by the clock alone', () => {
-    const begun = row({ startAttempt: { atMs: NOW_MS - MINUTE, count: 0 } });
+    const begun = row({ startAttempt: { atMs: NOW_MS - MINUTE, count: 0, unreached: 0 } });
     expect(view(begun)).toMatchObject({ next: 'agentStart', dueAtMs: NOW_MS + 29 * MINUTE });
   });
 
@@ -356,7 +356,11 @@ test('nothing is due for a machine whose provider is not configured here', () =>
       { state: 'Running', substate: 'silent' },
     ],
     [
-      row({ ...nextTryIn(-1), permit: true, startAttempt: { atMs: NOW_MS, count: 99 } }),
+      row({
+        ...nextTryIn(-1),
+        permit: true,
+        startAttempt: { atMs: NOW_MS, count: 99, unreached: 0 },
+      }),
       'recovery',
       { state: 'Recovering' },
     ],

@@ -21,9 +21,8 @@ export const mutations = mutationsOf({
   'src/adapters/bmdb/pg/provisioning/provided.ts test/adapters/bmdb/pg/contract-slots.test.ts': {
     'what-is-not-told-is-cleared': "CASE WHEN [-c.told ? '${field}'-]{+true+} THEN",
   },
-  'src/adapters/provider/core/entries.ts test/adapters/provider/core': {
-    'a-trait-may-be-anything':
-      '[-...TRAIT_NAMES.map((name): Field => [name, absentOr(nullOr(like(SHOWN))), NO_TEXT]),-]',
+  'src/adapters/driver-kit/entries.ts test/adapters/provider/core': {
+    'a-trait-may-be-anything': "(['plan', 'hostname'[-, ...TRAIT_NAMES-]] as const)",
   },
   'src/domain/filing/selection.ts test/domain/filing/selection.test.ts': {
     'an-unknown-trait-means-nothing-is-so': '[-  requireTraits(fleet, selector);\n-]',

@@ -29,9 +29,9 @@ export interface Room {
 
 /** `config.ts` is the entry of the room `config/`. */
 const all = (to: string): Arrow => ({ to, says: to, files: new RegExp(`^src/${to}(/|\\.ts$)`) });
-const [domain, machines, settings, wire] = ['domain', 'machines', 'settings', 'wire'].map(all) as [
-  ...[Arrow, Arrow, Arrow, Arrow],
-];
+const [lib, domain, machines, settings, wire] = [
+  ...['lib', 'domain', 'machines', 'settings', 'wire'].map(all),
+] as [Arrow, Arrow, Arrow, Arrow, Arrow];
 const PORTS: Arrow = {
   to: 'adapters',
   label: 'port.ts',
@@ -48,9 +48,9 @@ const SHARED_PORTS: Arrow = {
 /** Whoever speaks HTTP does so in one way. */
 const HTTP: Arrow = {
   to: 'adapters',
-  label: 'http/',
+  label: 'driver-kit/',
   says: 'plain exchanges over HTTP for webhooks',
-  files: /^src\/adapters\/http\//,
+  files: /^src\/adapters\/driver-kit\/(exchange|outcome)\.ts$/,
   from: /^src\/adapters\/webhooks\//,
 };
 const FREE_PORTS: Arrow = {
@@ -84,34 +84,44 @@ const HOST_KEY_PROOF: Arrow = {
 /** The map: what each room holds, and what it may import. */
 export const ROOMS: readonly Room[] = [
   {
+    name: 'lib',
+    holds: 'general tools that know nothing of fleets: texts, plain data, batches, rate limits',
+    may: [],
+    packages: [],
+  },
+  {
     name: 'domain',
     holds: 'the vocabulary (ids, rows, statuses, errors) and decisions as pure functions',
-    may: [],
+    may: [lib],
     packages: [],
   },
   {
     name: 'machines',
     holds:
       'statecharts: no I/O, no timers of their own making; every service, guard and delay injected by name',
-    may: [domain],
+    may: [lib, domain],
     packages: ['xstate'],
   },
   {
     name: 'actors',
     holds: 'the services of the charts: promises, observables and callbacks over ports',
-    may: [domain, machines, PORTS],
+    may: [lib, domain, machines, PORTS],
   },
   {
     name: 'adapters',
     holds: 'one folder per outside system, each with its `port.ts` and its implementations',
-    may: [domain, wire, settings, SHARED_PORTS, HTTP],
-    note: 'drivers also their kit, `kit/` and `http/`; their tables every driver',
+    may: [lib, domain, wire, settings, SHARED_PORTS, HTTP],
+    note: 'drivers also their kit, `driver-kit/`; their tables every driver',
   },
-  { name: 'console', holds: 'web page, API, health', may: [domain, machines, settings, PORTS] },
+  {
+    name: 'console',
+    holds: 'web page, API, health',
+    may: [lib, domain, machines, settings, PORTS],
+  },
   {
     name: 'conformance',
     holds: 'what `shepherd provider test` asks of a driver, step by step',
-    may: [domain, settings, PORTS, HOST_KEY_PROOF],
+    may: [lib, domain, settings, PORTS, HOST_KEY_PROOF],
   },
   {
     name: 'wire',
@@ -119,19 +129,23 @@ export const ROOMS: readonly Room[] = [
     may: [],
   },
   { name: 'agent', holds: 'the program that runs on a machine', may: [wire], isProgram: true },
-  { name: 'config', holds: 'the schema of the configuration', may: [domain, settings, DRIVERS] },
+  {
+    name: 'config',
+    holds: 'the schema of the configuration',
+    may: [lib, domain, settings, DRIVERS],
+  },
   {
     name: 'settings',
     holds:
       'the kinds of settings and of details of verbs: durations, secrets, texts, and how each is checked',
-    may: [domain],
+    may: [lib, domain],
   },
   {
     name: 'emulators',
     path: 'emulators/',
     files: /^emulators\/(?!(commands|sim)\/)/,
     holds: 'the pretended world: APIs of providers, BMCs, machines that are real SSH servers',
-    may: [domain, wire, FREE_PORTS, AGENT_LOOP],
+    may: [lib, domain, wire, FREE_PORTS, AGENT_LOOP],
   },
 ];
 

@@ -44,7 +44,9 @@ const anyRow: fc.Arbitrary<MachineRow> = fc
       reportGeneration: generation,
       reportResult: fc.constantFrom(null, 'Success', 'Error'),
     }),
-    startAttempt: nullable(fc.record({ atMs: instant, count: fc.nat(8) })),
+    startAttempt: nullable(
+      fc.record({ atMs: instant, count: fc.nat(8), unreached: fc.constant(0) }),
+    ),
     recovery: nullable(
       fc
         .tuple(

@@ -3,10 +3,12 @@ import {
   after,
   NOTHING,
   readRecording,
+  recordingOf,
   SNAPSHOTS_MAX,
   stepsOf,
   told,
   type Message,
+  type Story,
 } from '../../web/pages/inspector/story.ts';
 
 const actor = (id: string, parentId?: string): Message => ({
@@ -40,6 +42,22 @@ test('one can step back through exactly 500 snapshots, and what came before is k
   expect(after(story.before, story.messages.slice(0, first!.number - 402)).get('a')).toMatchObject({
     snapshot: { value: 's200' },
   });
+});
+
+test('a recording tells of the actors that were there before, and what is known of them', () => {
+  let story = told(NOTHING, [actor('a'), actor('b', 'a')]);
+  for (let at = 0; at < 700; at += 1) story = told(story, [is('a', `s${at}`)]);
+  const read = readRecording(recordingOf(story));
+  expect(read.messages.slice(0, 3)).toMatchObject([
+    { type: '@xstate.actor', name: 'a', snapshot: { value: 's199' } },
+    { type: '@xstate.actor', name: 'b', parentId: 'a' },
+    { type: '@xstate.snapshot', snapshot: { value: 's200' } },
+  ]);
+  const shown = ({ before, messages }: Story) =>
+    [...after(before, messages).values()].map(({ name, chart, parent, snapshot }) => [
+      ...[name, chart, parent, snapshot.value],
+    ]);
+  expect(shown(read)).toEqual(shown(story));
 });
 
 test('what only changed its context is no step, and what it knows then is known', () => {

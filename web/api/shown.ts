@@ -1,4 +1,4 @@
-import { printable } from '../../src/domain/printable.ts';
+import { printable } from '../../src/lib/texts.ts';
 
 /** Controls, and marks of format and direction. No name that an address has to repeat has any. */
 const MASKS = /[^\P{Cc}\t\n]|\p{Cf}/gu;

@@ -1,4 +1,4 @@
-import { lookup } from '../../../src/domain/lookup.ts';
+import { lookup } from '../../../src/lib/data.ts';
 import type { Core } from '../core.ts';
 import type { Lifecycle } from '../life/lifecycle.ts';
 import type { Device, DeviceState } from '../state/state.ts';

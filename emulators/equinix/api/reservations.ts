@@ -1,4 +1,4 @@
-import { lookup } from '../../../src/domain/lookup.ts';
+import { lookup } from '../../../src/lib/data.ts';
 import type { Reservation } from '../state/state.ts';
 import { type ApiRoute, type Call, invalid, named, notFound, readInput, sees } from './call.ts';
 import type { RouteDeps } from './devices.ts';

@@ -5,7 +5,7 @@ import { wishDueAtMs } from '../../domain/balancing/wish-due.ts';
 import { restsOnGuard, wishOf, type WishMoment } from '../../domain/balancing/wish.ts';
 import type { MachineId, Slot } from '../../domain/ids.ts';
 import type { SlotFacts } from '../../domain/machine.ts';
-import { sameData } from '../../domain/same-data.ts';
+import { sameData } from '../../lib/data.ts';
 import type { MachineView } from '../../domain/view.ts';
 import { createDueTimes } from '../due-times.ts';
 

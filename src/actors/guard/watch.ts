@@ -12,7 +12,7 @@ import {
   type GuardStanding,
   type GuardState,
 } from '../../domain/recovery/standing.ts';
-import { sameData } from '../../domain/same-data.ts';
+import { sameData } from '../../lib/data.ts';
 
 export interface GuardWatchDeps {
   readonly policy: GuardPolicy;

@@ -8,8 +8,8 @@ import type {
   RequestRow,
   SlotFacts,
 } from '../../domain/machine.ts';
-import { sameData } from '../../domain/same-data.ts';
-import type { Steps } from '../../domain/steps.ts';
+import { sameData } from '../../lib/data.ts';
+import type { Steps } from '../../lib/steps.ts';
 import { TRAIT_NAMES } from '../../domain/traits.ts';
 import type { MachineView } from '../../domain/view.ts';
 

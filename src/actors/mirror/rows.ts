@@ -7,8 +7,8 @@ import type {
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { MachineId, SessionId } from '../../domain/ids.ts';
 import type { LiveWork, MachineRow } from '../../domain/machine.ts';
-import { sameData } from '../../domain/same-data.ts';
-import type { Steps } from '../../domain/steps.ts';
+import { sameData } from '../../lib/data.ts';
+import type { Steps } from '../../lib/steps.ts';
 
 /**
  * The newest row of each machine, wherever it was read. An equal row keeps its old object. All reads

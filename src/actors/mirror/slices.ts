@@ -1,5 +1,5 @@
 import { sleep, type Clock } from '../../adapters/clock/port.ts';
-import type { Steps } from '../../domain/steps.ts';
+import type { Steps } from '../../lib/steps.ts';
 
 /** Long work, cut into slices of a few milliseconds between which everything else has its turn. */
 export interface Slices {

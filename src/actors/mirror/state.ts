@@ -14,9 +14,9 @@ import type {
   SlotFacts,
 } from '../../domain/machine.ts';
 import type { LossPolicy } from '../../domain/policy.ts';
-import { sameData } from '../../domain/same-data.ts';
+import { sameData } from '../../lib/data.ts';
 import { viewOf, type MachineView } from '../../domain/view.ts';
-import type { Steps } from '../../domain/steps.ts';
+import type { Steps } from '../../lib/steps.ts';
 import type { SlotNews } from '../../machines/fleet.ts';
 import type { Job } from '../../machines/task.ts';
 import {

@@ -2,7 +2,7 @@ import type { ListingBook } from '../../adapters/bmdb/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import { explain, isProviderError } from '../../domain/errors.ts';
 import type { ProviderName, SessionId } from '../../domain/ids.ts';
-import { plainText } from '../../domain/texts.ts';
+import { plainText } from '../../lib/texts.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
 
 /** A provider that this daemon cannot list now. */

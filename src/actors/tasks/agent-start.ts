@@ -13,7 +13,7 @@ import {
   Unreachable,
 } from '../../domain/errors.ts';
 import type { MachineRow, ProviderMachine } from '../../domain/machine.ts';
-import { plainText } from '../../domain/texts.ts';
+import { plainText } from '../../lib/texts.ts';
 import type { Failure } from '../../machines/task.ts';
 import type { Turn } from '../turns/task-pool.ts';
 import { type HostKeyEvidence, proveHostKey } from './host-key-proof.ts';

@@ -7,7 +7,7 @@ import {
   isProviderError,
 } from '../../domain/errors.ts';
 import type { ProviderMachine } from '../../domain/machine.ts';
-import { plainText } from '../../domain/texts.ts';
+import { plainText } from '../../lib/texts.ts';
 import { NO_TRAITS } from '../../domain/traits.ts';
 import { proveHostKey } from './host-key-proof.ts';
 import { stopAgentCommand } from './stop-agent.ts';

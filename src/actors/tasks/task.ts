@@ -11,7 +11,7 @@ import { Cancelled, Denied, NothingToDo, TimedOut, Unreachable } from '../../dom
 import { providerOf, type Slot } from '../../domain/ids.ts';
 import type { MachineRow, Process, Provided, ProviderMachine } from '../../domain/machine.ts';
 import type { HostKeyPolicy } from '../../domain/policy.ts';
-import { plainText } from '../../domain/texts.ts';
+import { plainText } from '../../lib/texts.ts';
 import type { Failure, Job } from '../../machines/task.ts';
 import type { TaskPool, Turn } from '../turns/task-pool.ts';
 import type { SessionKeeper } from '../session-keeper.ts';

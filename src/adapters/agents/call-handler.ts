@@ -10,7 +10,7 @@ import {
 } from '../../wire/grpc.ts';
 import type { FrameReader } from '../../wire/grpc.ts';
 import { HEARTBEAT_PATH } from '../../wire/heartbeat.ts';
-import { networkOf } from '../../domain/network.ts';
+import { networkOf } from '../../lib/network.ts';
 import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import type { Metrics } from '../metrics/port.ts';

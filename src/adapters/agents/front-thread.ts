@@ -5,7 +5,7 @@ import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import { startAgentFront } from './http2-agent-server.ts';
 import type { AgentFront } from './http2-agent-server.ts';
-import { createRateLimit } from '../../domain/rate-limit.ts';
+import { createRateLimit } from '../../lib/rate-limit.ts';
 import type { FromThread, HeartbeatEnd, ThreadStart, ToThread } from './thread-messages.ts';
 
 /** What the thread is given: its end of the messages, and what it is started with. */

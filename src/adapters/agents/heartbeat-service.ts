@@ -10,7 +10,7 @@ import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import { claimOf } from './intake.ts';
 import type { Intake } from './intake.ts';
-import { createRateLimit } from '../../domain/rate-limit.ts';
+import { createRateLimit } from '../../lib/rate-limit.ts';
 import { createByteRoom, createRecentSet, firstOf } from './limits.ts';
 import type { AgentServerLimits } from './limits.ts';
 import { readReports } from './reports.ts';

@@ -1,4 +1,4 @@
-import { createBatcher } from '../../domain/batcher.ts';
+import { createBatcher } from '../../lib/batcher.ts';
 import { Cancelled, Throttled } from '../../domain/errors.ts';
 import type { HeartbeatOutcome, HeartbeatRecord, HeartbeatStore } from '../../domain/heartbeat.ts';
 import { sleep } from '../clock/port.ts';

@@ -1,4 +1,4 @@
-import { KEYS_MAX, type Rate } from '../../domain/rate-limit.ts';
+import { KEYS_MAX, type Rate } from '../../lib/rate-limit.ts';
 import type { StrangerLimits } from '../../domain/strangers.ts';
 import type { Clock } from '../clock/port.ts';
 

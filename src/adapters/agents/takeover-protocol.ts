@@ -1,5 +1,5 @@
 import { Malformed, RemoteFailure } from '../../domain/errors.ts';
-import { visibleText } from '../../domain/texts.ts';
+import { visibleText } from '../../lib/texts.ts';
 import { takeoverInitCodec } from '../../wire/codec.ts';
 import { readTakeoverResponse } from '../../wire/takeover.ts';
 import type { TakeoverVerdict } from '../../wire/takeover.ts';

@@ -3,7 +3,7 @@ import { BatchRefused, KeyReused, UsageError } from '../../domain/errors.ts';
 import type { BatchRefusal } from '../../domain/errors.ts';
 import type { MachineId, ProviderName } from '../../domain/ids.ts';
 import type { RequestRow } from '../../domain/machine.ts';
-import { plainText } from '../../domain/texts.ts';
+import { plainText } from '../../lib/texts.ts';
 import { isOfPool, VERB_NAMES, VERBS } from '../../domain/verbs.ts';
 import { misfitOf, wishOf } from '../../domain/wishes.ts';
 import type { PoolVerb, Verb } from '../../domain/verbs.ts';

@@ -1,7 +1,7 @@
 import { installationRequestCodec, WireError } from '../../wire/codec.ts';
 import type { GenericImage, RootDeviceSelector } from '../../wire/codec.ts';
 import { genericImageFault, IMAGE_COMPRESSION } from '../../wire/installation.ts';
-import { plainText } from '../../domain/texts.ts';
+import { plainText } from '../../lib/texts.ts';
 import type { InstallImage } from '../../domain/verbs.ts';
 
 /** An image to install, as the agents' protocol has it. */

@@ -1,4 +1,4 @@
-import { plainText } from '../../domain/texts.ts';
+import { plainText } from '../../lib/texts.ts';
 import { installationReportCodec } from '../../wire/codec.ts';
 import type { HeartbeatRecord } from '../../domain/heartbeat.ts';
 import { LADDER_RESET_MS, type LossPolicy } from '../../domain/policy.ts';

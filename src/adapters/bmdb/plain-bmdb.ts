@@ -1,5 +1,5 @@
 import { CLEARABLE, type Clearable } from '../../domain/provisioning/update.ts';
-import { plainText, plainTextOr } from '../../domain/texts.ts';
+import { plainText, plainTextOr } from '../../lib/texts.ts';
 import type {
   BalancingBook,
   Bmdb,

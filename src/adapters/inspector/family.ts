@@ -8,8 +8,7 @@ export type Actor = ActorRefLike & {
   readonly logic?: { readonly config?: { readonly id?: string } };
 };
 
-/** The id of an actor's statechart; null: it has none. */
-export const chartOf = ({ logic }: Actor): string | null => logic?.config?.id ?? null;
+const chartOf = ({ logic }: Actor): string | undefined => logic?.config?.id;
 
 /** The first cell stands for all others, where no machine is chosen. */
 const FIRST_CELL = 'cell-0';
@@ -18,7 +17,7 @@ const FOR_ALL = ['guard', 'session'];
 
 /** Asks once per actor whether it belongs to the subject, and keeps the answer as long as the actor lives. */
 export function belongsTo(subject: Subject): (actor: Actor) => boolean {
-  const answers = new WeakMap<object, boolean>();
+  const answers = new WeakMap<Actor, boolean>();
   return (actor) => {
     const before = answers.get(actor);
     if (before !== undefined) return before;
@@ -29,7 +28,7 @@ export function belongsTo(subject: Subject): (actor: Actor) => boolean {
 }
 
 function isSupervising(actor: Actor): boolean {
-  const root = lineOf(actor).at(-1)!;
+  const root = rootOf(actor);
   return chartOf(root) !== 'cell' || root.id === FIRST_CELL;
 }
 
@@ -44,15 +43,20 @@ function lineOf(actor: Actor): Actor[] {
   return line;
 }
 
-/** The slot of the machine that the actor works on; null: it works on none. */
-export const machineOf = (actor: Actor): Subject =>
-  (lineOf(actor).find((each) => chartOf(each) === 'lifecycle')?.id ?? null) as Subject;
+export const rootOf = (actor: Actor): Actor => lineOf(actor).at(-1)!;
 
-/** An actor and all that is below it, parents first. */
-export function withDescendants(actor: Actor): Actor[] {
-  const { children = {} } = actor.getSnapshot() as Snapshot<unknown> & {
-    readonly children?: Readonly<Record<string, Actor | undefined>>;
-  };
-  const below = Object.values(children).filter((child) => child !== undefined);
+/** The actors beneath a root that the subject may include, parents first. */
+export function membersOf(root: Actor, subject: Subject): Actor[] {
+  if (subject === null || chartOf(root) !== 'cell') return withDescendants(root);
+  const machine = childrenOf(root)[subject];
+  return machine ? withDescendants(machine) : [];
+}
+
+const childrenOf = (actor: Actor) =>
+  (actor.getSnapshot() as Snapshot<unknown> & { children?: Record<string, Actor | undefined> })
+    .children ?? {};
+
+function withDescendants(actor: Actor): Actor[] {
+  const below = Object.values(childrenOf(actor)).filter((child) => child !== undefined);
   return [actor, ...below.flatMap(withDescendants)];
 }

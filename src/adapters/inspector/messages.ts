@@ -1,9 +1,98 @@
 import type { StatelyInspectionEvent } from '@statelyai/inspect';
-import type { StandIn } from './stand-in.ts';
+import type { InspectionEvent } from 'xstate';
+import { rootOf, type Actor } from './family.ts';
+import { sanitise } from './sanitise.ts';
 
 /** Of the library whose messages these are. */
 const VERSION = '0.7.2';
 const MESSAGE_MAX_LENGTH = 128 * 1024;
+
+/*
+ * The library translates XState's events a turn later, from the live actor, and before its own
+ * sanitisers see them. These functions make the same messages at once, from sanitised copies.
+ */
+
+/**
+ * The message that an event of XState becomes; null: it is of a kind that is not shown. A sender that
+ * is not shown is left out.
+ */
+export function messageOf(
+  event: InspectionEvent,
+  atMs: number,
+  isShown: (actor: Actor) => boolean,
+): StatelyInspectionEvent | null {
+  const { type } = event;
+  // The actor is being made: it has no state yet, and must not be asked for it.
+  if (type === '@xstate.actor') return registrationOf(event.actorRef, atMs, {});
+  const common = commonOf(event.actorRef, atMs);
+  if (type === '@xstate.event') {
+    const { sourceRef } = event;
+    const sourceId = sourceRef && isShown(sourceRef) ? sourceRef.sessionId : undefined;
+    return { ...common, type, event: sanitised(event.event), sourceId };
+  }
+  if (type !== '@xstate.snapshot') return null;
+  const snapshot = plainSnapshot(event.snapshot);
+  return { ...common, type, event: sanitised(event.event), snapshot };
+}
+
+/** "There is this actor", with its statechart and its state. */
+export function registrationOf(
+  actor: Actor,
+  atMs: number,
+  snapshot: unknown = actor.getSnapshot(),
+): StatelyInspectionEvent {
+  const { id = actor.sessionId, sessionId, _parent } = actor;
+  // Of a call it is the function that is called.
+  const config = typeof actor.logic?.config === 'object' ? actor.logic.config : null;
+  const name = id === sessionId ? (config?.id ?? id) : id;
+  return {
+    ...commonOf(actor, atMs),
+    type: '@xstate.actor',
+    name,
+    definition: config ? definitionOf(config) : JSON.stringify({ id: name }),
+    parentId: _parent?.sessionId,
+    snapshot: plainSnapshot(snapshot),
+  };
+}
+
+const commonOf = (actor: Actor, atMs: number) => ({
+  ...{ rootId: rootOf(actor).sessionId, sessionId: actor.sessionId, createdAt: `${atMs}` },
+  // The library leaves the id empty, too.
+  ...{ id: null as unknown as string, _version: VERSION },
+});
+
+const sanitised = <Value>(value: Value): Value => sanitise(value) as Value;
+
+/** Charts are few and large, and each has many actors. */
+const definitions = new WeakMap<object, string>();
+/** A statechart is code and has no data but its first context, which is left out. Functions become their names. */
+function definitionOf(config: object): string {
+  const definition =
+    definitions.get(config) ??
+    JSON.stringify({ ...config, context: undefined }, (_key, value: unknown) =>
+      typeof value === 'function' ? { type: value.name } : value,
+    );
+  definitions.set(config, definition);
+  return definition;
+}
+
+type PlainSnapshot = Extract<StatelyInspectionEvent, { type: '@xstate.snapshot' }>['snapshot'];
+
+/** The fields a person looks at; children are named, since each is an actor of its own. */
+function plainSnapshot(snapshot: unknown): PlainSnapshot {
+  const { status, value, context, output, error, tags, children } = (snapshot ?? {}) as Record<
+    string,
+    unknown
+  >;
+  const names = Object.keys(children ?? {}).slice(0, 100);
+  const plain = {
+    ...{ status: status ?? 'active', value: sanitise(value), context: sanitise(context) },
+    ...{ output: sanitise(output), error: sanitise(error) },
+    tags: tags instanceof Set ? [...(tags as Set<string>)] : [],
+    children: Object.fromEntries(names.map((id) => [id, { xstate$$type: 1, id }])),
+  };
+  return plain as unknown as PlainSnapshot;
+}
 
 /** The text of a message; one that is too long goes without what makes it so. */
 export function textOf(message: StatelyInspectionEvent): string {
@@ -13,64 +102,4 @@ export function textOf(message: StatelyInspectionEvent): string {
   if (message.type === '@xstate.event') return JSON.stringify({ ...message, event: { type: cut } });
   const { status, value } = message.snapshot as { status?: unknown; value?: unknown };
   return JSON.stringify({ ...message, snapshot: { status, value, context: cut } });
-}
-
-/**
- * What `@statelyai/inspect` makes of a stand-in. The library itself does so a turn later and by the
- * system's clock, which is too late for an actor that crashes.
- */
-export function messageOf(standIn: StandIn, atMs: number): StatelyInspectionEvent {
-  const { sessionId } = standIn.actorRef;
-  const common = {
-    ...{ rootId: standIn.rootId, sessionId, createdAt: `${atMs}`, _version: VERSION },
-    // The library leaves it empty, too.
-    id: null as unknown as string,
-  };
-  const { type } = standIn;
-  switch (type) {
-    case '@xstate.actor':
-      return { ...common, type, ...registrationOf(standIn) };
-    case '@xstate.snapshot':
-      return { ...common, type, event: standIn.event, snapshot: standIn.snapshot };
-    case '@xstate.event':
-      return { ...common, type, event: standIn.event, sourceId: standIn.sourceRef?.sessionId };
-  }
-}
-
-interface Registered {
-  readonly id: string;
-  readonly _parent?: { readonly sessionId: string };
-  readonly logic: { readonly config?: { readonly id?: string } };
-}
-
-function registrationOf({ actorRef }: Extract<StandIn, { type: '@xstate.actor' }>) {
-  const { id, _parent, logic } = actorRef as unknown as Registered;
-  const { config } = logic;
-  const name = id === actorRef.sessionId ? (config?.id ?? id) : id;
-  return {
-    name,
-    definition: config ? definitionOf(config) : JSON.stringify({ id: name }),
-    parentId: _parent?.sessionId,
-    snapshot: actorRef.getSnapshot(),
-  };
-}
-
-/** Charts are few and large, and each has many actors. */
-const definitions = new WeakMap<object, string>();
-/** Functions become their names, as in the library. */
-function definitionOf(config: object): string {
-  const definition =
-    definitions.get(config) ??
-    JSON.stringify(config, (_key, value: unknown) =>
-      typeof value === 'function' ? { type: value.name } : value,
-    );
-  definitions.set(config, definition);
-  return definition;
-}
-
-/** With no more of a statechart than its id, for a reader who has the drawings of all charts. */
-export function withoutChart(message: StatelyInspectionEvent): StatelyInspectionEvent {
-  if (message.type !== '@xstate.actor' || !message.definition) return message;
-  const { id, states, on } = JSON.parse(message.definition) as Record<string, unknown>;
-  return { ...message, definition: JSON.stringify((states ?? on) ? { id, states: {} } : { id }) };
 }

@@ -1,14 +1,11 @@
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server } from 'node:http';
+import { readFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
-import { WebSocketServer } from 'ws';
-import type { WebSocket } from 'ws';
+import { WebSocketServer, type WebSocket } from 'ws';
 import { UsageError } from '../../domain/errors.ts';
 import type { Slot } from '../../domain/ids.ts';
 import type { Log } from '../log/port.ts';
 import type { Inspector } from './port.ts';
-import { addressIn, isOwnHost, isOwnOrigin, loadPage, servePage } from './page.ts';
 
 export interface InspectorRelayOptions {
   /** Loopback only: what actors know is for nobody else. */
@@ -17,54 +14,44 @@ export interface InspectorRelayOptions {
   readonly port: number;
   readonly log: Log;
   /** Whose actors are shown. */
-  readonly inspector: Pick<Inspector, 'watch'>;
+  readonly inspector: Inspector;
 }
 
 export interface InspectorRelay {
-  /** The page to open in a browser. */
+  /** The page to open in a browser; by `ws:`, where `createWebSocketReceiver` of `@statelyai/inspect` listens. */
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** A page that lags by more is cut off; it comes back and starts over. */
+/** A reader that lags by more is cut off. */
 const LAG_MAX_BYTES = 4 * 1024 * 1024;
-const SOCKET_PATH = '/events';
 /** Of the protocol of web sockets: try again later. */
 const TRY_AGAIN_LATER = 1013;
 
 /**
- * Lets a person watch actors in the Stately inspector: a page on loopback that lists them, and that
- * hands the same events to the inspector in a frame, if they want it. `?slot=` in the address chooses
- * a machine. The library's own server is not used, because it listens on all interfaces and lets
- * anybody send.
+ * Tells actors over web sockets on loopback, in the protocol of `@statelyai/inspect`. `?slot=` in the
+ * address chooses a machine. Its page hands the messages to Stately's inspector in a frame. The
+ * library's own server is not used, because it listens on all interfaces and lets anybody send.
  * @throws {UsageError} when the address is taken or not loopback.
  */
 export async function startInspectorRelay(options: InspectorRelayOptions): Promise<InspectorRelay> {
-  const { log } = options;
+  const { host, log, inspector } = options;
   const page = await loadPage();
   const http = createServer({ requestTimeout: 10_000 }, (request, response) =>
     servePage(page, request, response),
   );
   const sockets = new WebSocketServer({ noServer: true, maxPayload: 1024 });
-  const viewers = new Set<WebSocket>();
   const welcome = (socket: WebSocket, request: IncomingMessage) => {
-    const stop = options.inspector.watch(subjectOf(request), {
-      wantsCharts: true,
-      message: (text) => sendText(socket, text),
-      dropped: (count) => sendText(socket, JSON.stringify({ type: 'shepherd.dropped', count })),
-    });
+    const slot = (addressIn(request).searchParams.get('slot') || null) as Slot | null;
+    const stop = inspector.watch(slot, (text) => sendText(socket, text));
     if (stop === null) {
       socket.close(TRY_AGAIN_LATER, 'As many look at actors as may: eight');
       return;
     }
-    viewers.add(socket);
-    socket.on('error', (err) => log.debug({ err }, 'inspector page failed'));
-    socket.on('close', () => {
-      viewers.delete(socket);
-      stop();
-    });
+    socket.on('error', (err) => log.debug({ err }, 'a reader of the inspector failed'));
+    socket.on('close', stop);
   };
-  http.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+  http.on('upgrade', (request: IncomingMessage, socket, head) => {
     const refusal = refusalOf(request);
     if (refusal === null) {
       sockets.handleUpgrade(request, socket, head, (opened) => welcome(opened, request));
@@ -73,34 +60,73 @@ export async function startInspectorRelay(options: InspectorRelayOptions): Promi
     }
   });
   await bind(http, options);
+  const { port } = http.address() as AddressInfo;
   return {
-    url: urlOf(http, options.host),
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}/`,
     async close() {
-      for (const socket of viewers) socket.terminate();
+      for (const socket of sockets.clients) socket.terminate();
       sockets.close();
-      await closed(http);
+      const done = new Promise((resolve) => http.close(resolve));
+      http.closeAllConnections();
+      await done;
     },
   };
 }
+
+/** The path and the query of a request. */
+const addressIn = ({ url = '/' }: IncomingMessage): URL => new URL(`http://localhost${url}`);
+
+/** Whether a Host header names this machine's loopback; another name may be a rebound one. */
+const isOwnHost = (host: string | undefined): boolean =>
+  /^(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?$/i.test(host ?? '');
 
 /**
  * Browsers open web sockets to any address for any page; the Origin tells them apart. Programs on
  * this machine send none.
  */
-function refusalOf({ headers, url }: IncomingMessage): string | null {
-  if (!isOwnHost(headers.host)) return '421 Misdirected Request';
-  if (!isOwnOrigin(headers.origin, headers.host)) return '403 Forbidden';
-  return addressIn(url).pathname === SOCKET_PATH ? null : '404 Not Found';
+function refusalOf({ headers: { host, origin } }: IncomingMessage): string | null {
+  if (!isOwnHost(host)) return '421 Misdirected Request';
+  return origin === undefined || origin === `http://${host}` ? null : '403 Forbidden';
 }
-
-/** The machine that the address names; null: the supervisor and its first machines. */
-const subjectOf = ({ url }: IncomingMessage) =>
-  (addressIn(url).searchParams.get('slot') || null) as Slot | null;
 
 function sendText(socket: WebSocket, text: string): void {
   if (socket.readyState !== socket.OPEN) return;
   if (socket.bufferedAmount > LAG_MAX_BYTES) socket.terminate();
   else socket.send(text);
+}
+
+/** By path: what it answers. */
+type Page = ReadonlyMap<string, { readonly type: string; readonly body: Buffer }>;
+
+async function loadPage(): Promise<Page> {
+  const load = async (path: string, file: string, type: string) => {
+    const body = await readFile(new URL(`./page/${file}`, import.meta.url));
+    return [path, { type: `${type}; charset=utf-8`, body }] as const;
+  };
+  return new Map([
+    await load('/', 'index.html', 'text/html'),
+    await load('/bridge.js', 'bridge.js', 'text/javascript'),
+  ]);
+}
+
+/** The Stately inspector is framed, and only it; everything else comes from the relay itself. */
+const headersFor = (host: string) => ({
+  'content-security-policy':
+    `default-src 'none'; script-src 'self'; connect-src ws://${host}; frame-src https://stately.ai; ` +
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-store',
+});
+
+/** Answers GET for the page's files, under loopback names only. */
+function servePage(page: Page, request: IncomingMessage, response: ServerResponse): void {
+  const { host = '' } = request.headers;
+  const file = page.get(addressIn(request).pathname);
+  if (!isOwnHost(host)) response.writeHead(421).end();
+  else if (request.method !== 'GET') response.writeHead(405).end();
+  else if (!file) response.writeHead(404).end();
+  else response.writeHead(200, { ...headersFor(host), 'content-type': file.type }).end(file.body);
 }
 
 const MISTAKES: Readonly<Record<string, string>> = {
@@ -121,17 +147,4 @@ async function bind(http: Server, { host, port }: InspectorRelayOptions): Promis
     const text = MISTAKES[cause.code ?? ''];
     throw text ? mistake(text, { cause }) : cause;
   });
-}
-
-function urlOf(http: Server, host: string): string {
-  const { port } = http.address() as AddressInfo;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
-}
-
-async function closed(http: Server): Promise<void> {
-  const done = new Promise<void>((resolve, reject) => {
-    http.close((error) => (error ? reject(error) : resolve()));
-  });
-  http.closeAllConnections();
-  await done;
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../clock/port.ts';
 import { explain, withDiskFull } from '../../domain/errors.ts';
 import type { LogLevel } from './levels.ts';
 import { createQuietLog, type QuietLog } from './quiet-log.ts';
-import { visibleText, TEXT_MAX } from '../../domain/texts.ts';
+import { visibleText, TEXT_MAX } from '../../lib/texts.ts';
 
 export interface LogOptions {
   readonly level: LogLevel;

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Client, ClientChannel } from 'ssh2';
 import { CommandFailed, RemoteFailure, Unreachable } from '../../domain/errors.ts';
-import { visibleText } from '../../domain/texts.ts';
+import { visibleText } from '../../lib/texts.ts';
 import { outputBytesMax } from './limits.ts';
 
 /** A command that ended; `exitCode` is null when a signal ended it. */

@@ -1,4 +1,4 @@
-import { sameData } from '../../domain/same-data.ts';
+import { sameData } from '../../lib/data.ts';
 import { EXIT_FAILED, EXIT_NOT_SETTLED } from '../remote/failures.ts';
 import type { Follow, Followed } from '../remote/filing.ts';
 import { allRequestsIn } from '../remote/repeated.ts';

@@ -1,5 +1,5 @@
 import { mayServe } from '../../domain/balancing/members.ts';
-import { spanText } from '../../domain/spans.ts';
+import { spanText } from '../../lib/texts.ts';
 import { columnLines, noteLines, paragraph, whenText } from '../machine/layout.ts';
 import { documentText, isData } from '../remote/output.ts';
 import { ok, type Session, type Told } from '../remote/session.ts';

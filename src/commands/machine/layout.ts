@@ -1,5 +1,5 @@
 import { getBorderCharacters, table } from 'table';
-import { spanText } from '../../domain/spans.ts';
+import { spanText } from '../../lib/texts.ts';
 import { printable, toTable } from '../text-table.ts';
 
 const NARROWEST = 60;

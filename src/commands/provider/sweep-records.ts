@@ -4,7 +4,7 @@ import type { Config } from '../../config.ts';
 import { isProviderError, UsageError } from '../../domain/errors.ts';
 import { type ProviderName, providerName } from '../../domain/ids.ts';
 import type { ProviderRecord } from '../../domain/provisioning/records.ts';
-import { plainText } from '../../domain/texts.ts';
+import { plainText } from '../../lib/texts.ts';
 import { withDatabase } from '../database.ts';
 import { jsonLine, toTable } from '../text-table.ts';
 

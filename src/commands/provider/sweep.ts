@@ -6,7 +6,7 @@ import { loadSshKey } from '../../adapters/ssh/key-file.ts';
 import { loadConfig, type Config } from '../../config.ts';
 import { UsageError } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
-import { plainText } from '../../domain/texts.ts';
+import { plainText } from '../../lib/texts.ts';
 import { withDatabase } from '../database.ts';
 import { jsonLine, toTable } from '../text-table.ts';
 import { openAll } from './open-providers.ts';

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Malformed, NotFound, UsageError } from '../../domain/errors.ts';
-import { printable } from '../../domain/printable.ts';
+import { printable } from '../../lib/texts.ts';
 import { programVersion } from '../version.ts';
 import type { Whoami } from './answers.ts';
 import { createClient } from './client.ts';

@@ -1,6 +1,6 @@
 import { factLines, whenText, timeText } from '../machine/layout.ts';
 import { doingText, needsText } from '../../domain/fleet-status.ts';
-import { spanText } from '../../domain/spans.ts';
+import { spanText } from '../../lib/texts.ts';
 import type { Fleet, RequestList, Sessions } from './answers.ts';
 import { countsText, guardTexts, unlistedTexts } from './fleet-text.ts';
 import { documentText, isData } from './output.ts';

@@ -1,5 +1,5 @@
 import { UsageError } from '../../domain/errors.ts';
-import { spanText } from '../../domain/spans.ts';
+import { spanText } from '../../lib/texts.ts';
 import { TRAIT_NAMES, wantedTraits, type TraitFilter } from '../../domain/traits.ts';
 import { columnLines, noteLines, paragraph, timeText } from '../machine/layout.ts';
 import type { Fleet, MachinePage, MachineRow } from './answers.ts';

@@ -1,6 +1,6 @@
 import { NotFound, UsageError } from '../../domain/errors.ts';
 import { isUuid } from '../../domain/ids.ts';
-import { printable } from '../../domain/printable.ts';
+import { printable } from '../../lib/texts.ts';
 import type { Resolution } from './answers.ts';
 import type { Client } from './client.ts';
 

@@ -5,7 +5,7 @@ import type { Clock, Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import { explain } from '../../domain/errors.ts';
 import { isWithin, PAGE_SECRET, type Grant } from '../../domain/access.ts';
-import { networkOf } from '../../domain/network.ts';
+import { networkOf } from '../../lib/network.ts';
 import { Problem } from '../api/problem.ts';
 import { createGuesses } from '../guesses.ts';
 import { certificateName } from './certificates.ts';

@@ -1,17 +1,40 @@
 import { z } from 'zod';
 import {
+  DRAIN_MODES,
   HOLD_KINDS,
   INSTALLATION_RESULTS,
+  MACHINE_PARTS,
   PROCESSES,
   PROVIDER_STATUSES,
   QUARANTINE_KINDS,
+  type Field,
+  type PartName,
+  type PartOf,
 } from '../../domain/machine.ts';
 import { DRAIN_ENDS, MEMBER_STATES } from '../../domain/balancing/members.ts';
 import { MachineRowSchema, Milliseconds, named } from './schemas.ts';
 
 const text = z.string();
-const by = { by: text, reason: text };
 const listOf = <Schema extends z.ZodType>(schema: Schema) => z.array(schema).readonly();
+
+const KINDS: Readonly<Record<string, z.ZodType>> = {
+  ...{ ms: Milliseconds, int: z.int(), bool: z.boolean(), seconds: listOf(z.number()) },
+  ...{ drain: z.enum(DRAIN_MODES), quarantine: z.enum(QUARANTINE_KINDS) },
+};
+type PartShape<Name extends PartName> = {
+  -readonly [Key in keyof PartOf<Name>]: z.ZodType<PartOf<Name>[Key]>;
+};
+
+/** The schema of a part of a machine's row. */
+function partSchema<Name extends PartName>(name: Name): z.ZodObject<PartShape<Name>> {
+  const fields: readonly (readonly [string, Field])[] = Object.entries(MACHINE_PARTS[name]);
+  const shape = fields.map(([key, [kind, , note]]): [string, z.ZodType] => {
+    const known = KINDS[kind.replace('?', '')] ?? text;
+    const schema = kind.endsWith('?') ? known.nullable() : known;
+    return [key, note === undefined ? schema : schema.describe(note)];
+  });
+  return z.object(Object.fromEntries(shape) as unknown as PartShape<Name>);
+}
 
 /** Everything that the daemon has of one machine in memory. */
 export const MachineSchema = named(
@@ -45,36 +68,20 @@ export const MachineSchema = named(
       z.object({
         key: text,
         verb: text,
-        ...by,
+        by: text,
+        reason: text,
         createdAtMs: Milliseconds,
         expiresAtMs: Milliseconds,
       }),
     ).describe('What was asked and is not settled yet.'),
-    order: z
-      .object({ key: text, verb: text, ...by, force: z.boolean(), expiresAtMs: Milliseconds })
-      .nullable(),
+    order: partSchema('order').nullable(),
     work: listOf(
       z.object({ process: z.enum(PROCESSES), sessionId: text, startedAtMs: Milliseconds }),
     ),
     backoffs: listOf(z.object({ process: z.enum(PROCESSES), untilMs: Milliseconds, cause: text })),
-    ladder: z
-      .object({
-        rung: text,
-        attempts: z.int(),
-        nextAtMs: Milliseconds.nullable().describe('No rung starts before.'),
-        askedAtMs: Milliseconds.nullable(),
-        askedRung: text.nullable(),
-        operationRef: text.nullable(),
-        orderKey: text.nullable(),
-        powerOffAskedAtMs: Milliseconds.nullable(),
-      })
-      .nullable(),
-    quarantine: z
-      .object({ kind: z.enum(QUARANTINE_KINDS), reason: text, untilMs: Milliseconds.nullable() })
-      .nullable(),
-    deprovision: z
-      .object({ requestedAtMs: Milliseconds, requestedBy: text, reason: text, attempts: z.int() })
-      .nullable(),
+    ladder: partSchema('recovery').nullable(),
+    quarantine: partSchema('quarantine').nullable(),
+    deprovision: partSchema('deprovision').nullable(),
     installation: z
       .object({
         requested: z.boolean(),
@@ -89,19 +96,14 @@ export const MachineSchema = named(
     agent: z
       .object({ startedAtMs: Milliseconds, publicKey: text, bootId: text.nullable() })
       .nullable(),
-    heartbeat: z
-      .object({
-        atMs: Milliseconds,
-        bootId: text.nullable(),
-        isCurrent: z.boolean().describe('Of the agent that was started last.'),
-      })
+    heartbeat: partSchema('heartbeat')
+      .extend({ isCurrent: z.boolean().describe('Of the agent that was started last.') })
       .nullable(),
-    startAttempt: z
-      .object({ count: z.int(), unreached: z.int(), atMs: Milliseconds.nullable() })
+    startAttempt: partSchema('startAttempt')
       .nullable()
       .describe('Starts of its agent that failed.'),
     missingSinceMs: Milliseconds.nullable().describe('Its provider does not list it.'),
-    bootSeconds: z.object({ reboot: listOf(z.number()), reinstall: listOf(z.number()) }).nullable(),
+    bootSeconds: partSchema('bootTimes').nullable(),
     hostKey: text.nullable().describe('The pinned SSH host key, base64.'),
     creation: z
       .object({

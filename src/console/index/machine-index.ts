@@ -2,7 +2,7 @@ import type { Observable, Subscription } from 'rxjs';
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Slot } from '../../domain/ids.ts';
 import { filterKey, isTimed, type MachineFilter } from '../../domain/machine-filter.ts';
-import { sameData } from '../../domain/same-data.ts';
+import { sameData } from '../../lib/data.ts';
 import type { EntryChange, MachineEntry } from '../port.ts';
 import { createListing, type Listing } from './listing.ts';
 import { matcherOf, type MatchMeans } from './matcher.ts';

@@ -6,7 +6,7 @@ import type { MemberRow } from '../../domain/balancing/members.ts';
 import type { Pool } from '../../domain/balancing/pools.ts';
 import type { Slot } from '../../domain/ids.ts';
 import type { SlotFacts } from '../../domain/machine.ts';
-import { sameData } from '../../domain/same-data.ts';
+import { sameData } from '../../lib/data.ts';
 import { poolSummaries, type PoolsRead } from './pool-summaries.ts';
 
 export interface PoolsViewDeps {

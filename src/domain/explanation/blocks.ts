@@ -5,7 +5,7 @@ import { capacityKeys, QUOTA_KEY } from '../provisioning/provider-holds.ts';
 import { FLEET, graceEndsAtMs } from '../recovery/guard-judgement.ts';
 import { isUnderWay } from '../recovery/permits.ts';
 import { BLIND, standingsOf, type GuardStanding, type GuardState } from '../recovery/standing.ts';
-import { spanText } from '../spans.ts';
+import { spanText } from '../../lib/texts.ts';
 import { worksElsewhere } from '../view.ts';
 import type { At } from './places.ts';
 import { BLOCK_KINDS, type Block, type ExplainedWork } from './types.ts';

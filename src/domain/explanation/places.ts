@@ -3,7 +3,7 @@ import type { MachineRow } from '../machine.ts';
 import { patienceOf, type LadderPolicy } from '../recovery/ladder.ts';
 import { RUNG_FACTS } from '../recovery/rungs.ts';
 import { RUNGS, type Rung } from '../recovery/rung-names.ts';
-import { spanText } from '../spans.ts';
+import { spanText } from '../../lib/texts.ts';
 import type { MachineState } from '../states.ts';
 import { orderText, type MachineView } from '../view.ts';
 import type { ExplainedWork, ExplanationFacts, ExplanationMoment } from './types.ts';

@@ -1,5 +1,4 @@
-import { spanText } from '../spans.ts';
-import { visibleText } from '../texts.ts';
+import { spanText, visibleText } from '../../lib/texts.ts';
 import type { Way } from './blocks.ts';
 
 /** Longest sentence, in UTF-16 code units. */

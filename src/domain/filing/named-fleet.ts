@@ -1,7 +1,7 @@
 import { UsageError } from '../errors.ts';
 import { slotOf, type Slot } from '../ids.ts';
 import type { MachineRow, SlotFacts } from '../machine.ts';
-import { printable } from '../printable.ts';
+import { printable } from '../../lib/texts.ts';
 import { wantedTraits, type TraitFilter } from '../traits.ts';
 import type { MachineView } from '../view.ts';
 

@@ -7,7 +7,7 @@ import {
   type ProviderName,
   type Slot,
 } from '../ids.ts';
-import { printable } from '../printable.ts';
+import { printable } from '../../lib/texts.ts';
 import { STATES, SUBSTATES } from '../states.ts';
 import { TRAIT_NAMES, traitMatcher, wantedTraits, type TraitFilter } from '../traits.ts';
 import { VERBS, type MachineVerb } from '../verbs.ts';

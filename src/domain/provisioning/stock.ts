@@ -1,4 +1,4 @@
-import { byBytes, sortedByBytes } from '../byte-order.ts';
+import { byBytes, sortedByBytes } from '../../lib/data.ts';
 import type { ProviderName } from '../ids.ts';
 import type { IntentRow, MachineRow, ProviderMachine } from '../machine.ts';
 import { witnessOf } from './provider-tags.ts';

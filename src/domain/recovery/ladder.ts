@@ -3,7 +3,7 @@ import { BEYOND_REACH_MS, DEFAULT_ESCALATION } from '../policy.ts';
 import { RUNG_FACTS, type LadderMeans, type RungPolicy } from './rungs.ts';
 import type { BootTimes, LadderRow, MachineRow, Process } from '../machine.ts';
 import type { OrderVerb } from '../verbs.ts';
-import { visibleText } from '../texts.ts';
+import { visibleText } from '../../lib/texts.ts';
 import { RUNGS, STANDING_RUNGS, type Rung, type StandingRung } from './rung-names.ts';
 
 export type LadderPolicy = Readonly<Record<Rung, RungPolicy>>;
@@ -117,7 +117,7 @@ const resetsFirst = (rung: StandingRung, now: LadderCircumstances): boolean =>
 function startAgain({ agentStarted, startAttempt, recovery }: MachineRow): LadderEnd | null {
   if (agentStarted || !startAttempt) return null;
   if (recovery && recovery.rung !== 'restartingAgent') return null;
-  const { count, unreached = 0 } = startAttempt;
+  const { count, unreached } = startAttempt;
   if (count - unreached >= DEFAULT_ESCALATION.failuresMax) return null;
   const what =
     unreached > 0

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createMirrorRows } from '../../../src/actors/mirror/rows.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
-import { finish } from '../../../src/domain/steps.ts';
+import { finish } from '../../../src/lib/steps.ts';
 import { NOTHING_READ } from '../../doubles/scripted-bmdb.ts';
 import { machineRow, MACHINE } from '../../support/facts.ts';
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
-import { hashOf, newSecret } from '../../../src/adapters/provider/core/instance-secret.ts';
+import { hashOf, newSecret } from '../../../src/adapters/driver-kit/creation.ts';
 import {
   CommandFailed,
   Denied,
@@ -213,7 +213,7 @@ describe('what an agent start fails at', () => {
     expect(stand.row().backoffs[0]?.lastIntervalSeconds).toBe(minutes * 60);
     expect(stand.row().quarantine?.kind ?? null).toBe(quarantine);
     expect(stand.host.bootId).toBe(bootId);
-    const { count, unreached = 0 } = stand.row().startAttempt!;
+    const { count, unreached } = stand.row().startAttempt!;
     expect(count).toBe(1);
     expect(unreached, 'C4: what came to it is an attempt on it').toBe(
       Number(NEVER_REACHED.has(name)),

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { TaskDeps } from '../../../src/actors/tasks/task.ts';
 import type { HostKeyPolicy } from '../../../src/domain/policy.ts';
 import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
-import { hashOf, newSecret } from '../../../src/adapters/provider/core/instance-secret.ts';
+import { hashOf, newSecret } from '../../../src/adapters/driver-kit/creation.ts';
 import { AGENT_START_BACKOFF } from '../../../src/domain/backoff.ts';
 import { Denied, Unreachable } from '../../../src/domain/errors.ts';
 import { providerName } from '../../../src/domain/ids.ts';
@@ -300,7 +300,7 @@ describe('the attempt', () => {
     };
     stand.given();
     await takeOver();
-    expect(known).toEqual({ atMs: stand.clock.now(), count: 0 });
+    expect(known).toEqual({ atMs: stand.clock.now(), count: 0, unreached: 0 });
   });
 
   test('is not made when it cannot be put on record', async () => {

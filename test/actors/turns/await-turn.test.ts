@@ -132,7 +132,7 @@ test('a place goes to the machine whose last attempt is the oldest, then by mach
   const waiting = ['d', 'c', 'b', 'a'].map((name, at) => {
     const rack = slot('stub', name);
     const id = machineId(`aaaaaaaa-0000-4000-8000-00000000000${name}`);
-    const startAttempt = at < 2 ? { atMs: NOW_MS + at, count: 1 } : null;
+    const startAttempt = at < 2 ? { atMs: NOW_MS + at, count: 1, unreached: 0 } : null;
     facts.set(rack, slotFacts({ slot: rack, row: machineRow({ machineId: id, startAttempt }) }));
     return { rack, turn: wait('agentStart', 0, rack) };
   });

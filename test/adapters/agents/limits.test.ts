@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createRecentSet } from '../../../src/adapters/agents/limits.ts';
-import { createRateLimit } from '../../../src/domain/rate-limit.ts';
+import { createRateLimit } from '../../../src/lib/rate-limit.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
 describe('limits', () => {

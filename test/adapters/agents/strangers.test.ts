@@ -8,7 +8,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { connect as connectTls } from 'node:tls';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { watchConnections } from '../../../src/adapters/agents/connections.ts';
-import { networkOf } from '../../../src/domain/network.ts';
+import { networkOf } from '../../../src/lib/network.ts';
 import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { defaultLimits } from '../../../src/adapters/agents/limits.ts';

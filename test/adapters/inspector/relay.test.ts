@@ -1,16 +1,15 @@
 import { networkInterfaces } from 'node:os';
 import { connect as connectTcp } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createWebSocketReceiver, type StatelyInspectionEvent } from '@statelyai/inspect';
 import { WebSocket } from 'ws';
 import { createActor, setup } from 'xstate';
 import { createInspection } from '../../../src/adapters/inspector/inspection.ts';
-import type { Inspection } from '../../../src/adapters/inspector/port.ts';
+import type { Inspection, Inspector } from '../../../src/adapters/inspector/port.ts';
 import { startInspectorRelay } from '../../../src/adapters/inspector/relay.ts';
 import type { InspectorRelay } from '../../../src/adapters/inspector/relay.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
-
-type Message = Record<string, unknown> & { type: string; sessionId: string };
 
 const lamp = setup({ types: { events: {} as { type: 'press' } } }).createMachine({
   id: 'lamp',
@@ -18,26 +17,11 @@ const lamp = setup({ types: { events: {} as { type: 'press' } } }).createMachine
   states: { dark: { on: { press: 'lit' } }, lit: { on: { press: 'dark' } } },
 });
 
-/** A program that looks, as the page does. */
+const addressOf = (url: string) => url.replace('http', 'ws');
+
+/** A program that looks, and how it was answered. */
 function looker(url: string, headers: Record<string, string> = {}) {
-  const socket = new WebSocket(`${url.replace('http', 'ws')}events`, { headers });
-  const messages: Message[] = [];
-  const waiting = new Set<() => void>();
-  socket.on('message', (data: Buffer) => {
-    messages.push(JSON.parse(data.toString()) as Message);
-    for (const check of waiting) check();
-  });
-  const seen = (matches: (message: Message) => boolean) =>
-    new Promise<Message>((resolve) => {
-      const check = () => {
-        const found = messages.find(matches);
-        if (found === undefined) return;
-        waiting.delete(check);
-        resolve(found);
-      };
-      waiting.add(check);
-      check();
-    });
+  const socket = new WebSocket(addressOf(url), { headers });
   const status = new Promise<number>((resolve, reject) => {
     socket.once('open', () => resolve(101));
     socket.once('unexpected-response', (_request, response) => {
@@ -47,18 +31,14 @@ function looker(url: string, headers: Record<string, string> = {}) {
     socket.once('error', reject);
   });
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  return { socket, seen, status, closed };
+  return { socket, status, closed };
 }
-
-const valueOf = (message: Message) => (message.snapshot as { value?: unknown } | undefined)?.value;
-const isSnapshot = (value: string) => (message: Message) =>
-  message.type !== '@xstate.event' && valueOf(message) === value;
 
 describe('inspector relay', () => {
   let relay: InspectorRelay;
   let inspection: Inspection;
-  const open = () =>
-    startInspectorRelay({ host: '127.0.0.1', port: 0, log: silentLog, inspector: inspection });
+  const open = (inspector: Inspector = inspection) =>
+    startInspectorRelay({ host: '127.0.0.1', port: 0, log: silentLog, inspector });
 
   beforeEach(async () => {
     // All that happens in a test falls into one window of the limit, however slow the machine is.
@@ -72,22 +52,44 @@ describe('inspector relay', () => {
 
   const startLamp = (id: string) => createActor(lamp, { id, inspect: inspection.inspect }).start();
 
-  test('shows an actor that was there before, then what happens to it', async () => {
+  test("tells the library's receiver of an actor that was there before, then what happens to it", async () => {
     const actor = startLamp('lamp-1');
-    const { seen, socket } = looker(relay.url);
-    const registered = await seen(({ type }) => type === '@xstate.actor');
-    expect(registered).toMatchObject({ name: 'lamp-1', sessionId: actor.sessionId });
-    expect(JSON.parse(String(registered.definition))).toMatchObject({
-      id: 'lamp',
-      initial: 'dark',
+    const messages: StatelyInspectionEvent[] = [];
+    createWebSocketReceiver({ server: addressOf(relay.url) }).subscribe((each) => {
+      messages.push(each);
     });
-    await seen(isSnapshot('dark'));
+    await expect
+      .poll(() => messages)
+      .toMatchObject([{ type: '@xstate.actor', name: 'lamp-1', snapshot: { value: 'dark' } }]);
     actor.send({ type: 'press' });
-    const event = await seen(({ type }) => type === '@xstate.event');
-    expect(event).toMatchObject({ sessionId: actor.sessionId, event: { type: 'press' } });
-    const lit = await seen(isSnapshot('lit'));
-    expect(lit).toMatchObject({ sessionId: actor.sessionId, rootId: actor.sessionId });
-    socket.close();
+    await expect
+      .poll(() => messages.slice(1))
+      .toMatchObject([
+        { type: '@xstate.event', event: { type: 'press' } },
+        { type: '@xstate.snapshot', snapshot: { value: 'lit' } },
+      ]);
+    const { sessionId } = actor;
+    for (const each of messages) expect(each).toMatchObject({ sessionId, rootId: sessionId });
+    const [registered] = messages;
+    const chart = registered!.type === '@xstate.actor' ? registered!.definition : undefined;
+    expect(JSON.parse(chart!)).toMatchObject({ id: 'lamp', initial: 'dark', states: { lit: {} } });
+  });
+
+  test('tells of the machine that the address names', async () => {
+    const subjects: unknown[] = [];
+    const { url, close } = await open({
+      watch: (subject) => {
+        subjects.push(subject);
+        return () => undefined;
+      },
+    });
+    for (const query of ['', '?slot=equinix%2Fone']) {
+      const { socket, status } = looker(`${url}${query}`);
+      await status;
+      socket.terminate();
+    }
+    expect(subjects).toEqual([null, 'equinix/one']);
+    await close();
   });
 
   test('tells the ninth who looks that eight may, and goes on for them', async () => {
@@ -122,8 +124,8 @@ describe('inspector relay', () => {
     const page = await fetch(relay.url);
     expect(page.status).toBe(200);
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
-    expect(await page.text()).toContain('inspector.js');
-    expect((await fetch(`${relay.url}inspector.js`)).headers.get('content-type')).toMatch(
+    expect(await page.text()).toContain('bridge.js');
+    expect((await fetch(`${relay.url}bridge.js`)).headers.get('content-type')).toMatch(
       /javascript/,
     );
     expect((await fetch(`${relay.url}../package.json`)).status).toBe(404);

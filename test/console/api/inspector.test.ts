@@ -19,9 +19,7 @@ afterEach(() => {
   inspection.close();
 });
 
-const RECORDINGS = 'api/v1/inspector/recordings';
 const STREAM = 'api/v1/inspector/stream';
-const body = { slot: 'equinix/one' };
 
 test('E9: only an admin of the whole fleet looks at actors', async () => {
   for (const [role, providers, why] of [
@@ -30,58 +28,22 @@ test('E9: only an admin of the whole fleet looks at actors', async () => {
     ['admin', ['equinix'], 'this concerns the whole fleet'],
   ] as const) {
     const { token } = await stand.token(role, { providers });
-    for (const [path, options] of [
-      [STREAM, {}],
-      [RECORDINGS, {}],
-      [RECORDINGS, { method: 'POST', body }],
-      [`${RECORDINGS}/chosen-1`, {}],
-      [`${RECORDINGS}/chosen-1`, { method: 'DELETE' }],
-    ] as const) {
-      const { status, body: told } = await stand.ask(path, { token, ...options });
-      expect([status, told]).toEqual([403, expect.stringContaining(why)]);
-    }
+    const { status, body } = await stand.ask(STREAM, { token });
+    expect([status, body]).toEqual([403, expect.stringContaining(why)]);
   }
   expect((await stand.ask(STREAM)).status).toBe(401);
-  expect(inspection.recordings()).toEqual([]);
 });
 
 test('where it is off, nobody does', async () => {
   const off = await openStand();
   const { token } = await off.token('admin');
-  for (const path of [STREAM, RECORDINGS]) {
-    const { status, body: told } = await off.ask(path, { token });
-    expect([status, told]).toEqual([404, expect.stringContaining('inspect.console')]);
-  }
+  const { status, body } = await off.ask(STREAM, { token });
+  expect([status, body]).toEqual([404, expect.stringContaining('inspect.console')]);
 });
 
-test('a recording is begun, read as a file, and removed', async () => {
+test('nobody watches a machine that is not there', async () => {
   const { token } = await stand.token('admin');
-  const begun = await stand.ask(RECORDINGS, { method: 'POST', token, body });
-  expect([begun.status, JSON.parse(begun.body)]).toEqual([
-    200,
-    expect.objectContaining({ id: 'chosen-1', subject: 'equinix/one', why: 'chosen' }),
-  ]);
-  cast.first.send({ type: 'noise' });
-  const { headers, body: text } = await stand.ask(`${RECORDINGS}/chosen-1`, { token });
-  expect(headers['content-type']).toBe('application/jsonl');
-  expect(headers['content-disposition']).toBe('attachment; filename="equinix_one-chosen-1.jsonl"');
-  const lines = text.trimEnd().split('\n');
-  expect(lines.map((line) => (JSON.parse(line) as { type: string }).type)).toEqual([
-    ...['@xstate.actor', '@xstate.actor', '@xstate.actor', '@xstate.event', '@xstate.snapshot'],
-  ]);
-  const removed = await stand.ask(`${RECORDINGS}/chosen-1`, { method: 'DELETE', token });
-  expect(removed.status).toBe(204);
-  expect((await stand.ask(`${RECORDINGS}/chosen-1`, { token })).status).toBe(404);
-});
-
-test('nobody records or watches a machine that is not there', async () => {
-  const { token } = await stand.token('admin');
-  const other = { slot: 'equinix/none' };
-  const begun = await stand.ask(RECORDINGS, { method: 'POST', token, body: other });
-  expect([
-    begun.status,
-    (await stand.ask(`${STREAM}?slot=equinix/none`, { token })).status,
-  ]).toEqual([404, 404]);
+  expect((await stand.ask(`${STREAM}?slot=equinix/none`, { token })).status).toBe(404);
 });
 
 test('a stream tells who is there and what happens, until its reader leaves; the ninth is refused', async () => {
@@ -103,7 +65,7 @@ test('a stream tells who is there and what happens, until its reader leaves; the
     return text;
   };
   const text = await read('"count":1');
-  expect(text).toContain('event: message\ndata: {');
+  expect(text).toMatch(/^retry: 1000\n\ndata: \{"rootId"/);
   expect(text.indexOf('"name":"equinix/one"')).toBeLessThan(text.indexOf('"type":"noise"'));
   for (const { leave } of opened) leave.abort();
   await expect

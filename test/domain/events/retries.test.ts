@@ -3,7 +3,7 @@ import { cloudEventOf } from '../../../src/domain/events/cloud-event.ts';
 import { EVENT_TYPES } from '../../../src/domain/events/fleet-event.ts';
 import { verdictOn } from '../../../src/domain/events/retries.ts';
 import { machineId, providerName } from '../../../src/domain/ids.ts';
-import { TEXT_MAX } from '../../../src/domain/texts.ts';
+import { TEXT_MAX } from '../../../src/lib/texts.ts';
 
 const answer = (status: number, retryAfterMs: number | null = null) => ({ status, retryAfterMs });
 

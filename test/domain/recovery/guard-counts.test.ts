@@ -148,7 +148,12 @@ describe('a machine that agent start cannot reach since 30 min ago', () => {
       ['machines'],
     ],
     ['was started', waiting(3, startedAt(NOW)), since, THERE],
-    ['was given up', waiting(3, { startAttempt: { atMs: null, count: 6 } }), since, SEEN],
+    [
+      'was given up',
+      waiting(3, { startAttempt: { atMs: null, count: 6, unreached: 0 } }),
+      since,
+      SEEN,
+    ],
     ['is not to be started', waiting(3, { provided }), holding('no-start', null), ['machines']],
     ['may be started again', waiting(3, { provided }), holding('no-start', NOW), SEEN],
     ['is not to be recovered', waiting(3, { provided }), holding('no-recover', null), SEEN],

@@ -32,7 +32,7 @@ describe('C4: failures that never reached a machine', () => {
   });
 
   test('C4: nor does a start that was executed long ago, and whose daemon died with it', () => {
-    const startAttempt = { atMs: NOW_MS - 3_600_000, count: 0 };
+    const startAttempt = { atMs: NOW_MS - 3_600_000, count: 0, unreached: 0 };
     const none = { reboot: false, power: false, reinstall: false };
     const step = nextStep(machineRow({ startAttempt }), now(none));
     expect(step).toMatchObject({ startAgain: true });

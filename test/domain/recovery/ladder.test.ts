@@ -51,7 +51,7 @@ const open = (rung: StandingRung, attempts: number, agoMs: number): LadderRow =>
 const lost = (recovery: LadderRow | null, change: Partial<MachineRow> = {}) =>
   machineRow({ agentStarted: agentStarted(NOW_MS - HOUR), recovery, ...change });
 const givenUp = (recovery: LadderRow | null) =>
-  machineRow({ startAttempt: { atMs: NOW_MS - HOUR, count: 6 }, recovery });
+  machineRow({ startAttempt: { atMs: NOW_MS - HOUR, count: 6, unreached: 0 }, recovery });
 const order = (verb: OrderRow['verb'], change: Partial<OrderRow> = {}): OrderRow =>
   orderRow({ key: 'ann-1', verb, ...change });
 

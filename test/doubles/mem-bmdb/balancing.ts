@@ -11,7 +11,7 @@ import type {
 } from '../../../src/adapters/bmdb/port.ts';
 import { forgottenText } from '../../../src/adapters/bmdb/balancing-port.ts';
 import { requireChanges } from '../../../src/adapters/bmdb/preconditions.ts';
-import { sameData } from '../../../src/domain/same-data.ts';
+import { sameData } from '../../../src/lib/data.ts';
 import { requireJob } from './jobs.ts';
 import { writeEvent } from './records.ts';
 import { cancelOn } from './leases.ts';

@@ -139,7 +139,7 @@ function changeByNote(held: Held, note: WorkNote): boolean {
   switch (note.kind) {
     case 'agentStartAttempt':
       patch(machine, {
-        startAttempt: { count: 0, ...machine.row.startAttempt, atMs: memory.now() },
+        startAttempt: { count: 0, unreached: 0, ...machine.row.startAttempt, atMs: memory.now() },
         hostKey: note.hostKey ?? machine.row.hostKey,
       });
       return true;

@@ -108,11 +108,10 @@ function backOff(held: Held, { backoff, cause, also }: Failure): void {
   const attempt: NonNullable<MachineRow['startAttempt']> = machine.row.startAttempt ?? {
     atMs: null,
     count: 0,
+    unreached: 0,
   };
-  const unreached = (attempt.unreached ?? 0) + Number(also.unreached ?? false);
-  patch(machine, {
-    startAttempt: { ...attempt, count: attempt.count + 1, ...(unreached > 0 && { unreached }) },
-  });
+  const unreached = attempt.unreached + Number(also.unreached ?? false);
+  patch(machine, { startAttempt: { ...attempt, count: attempt.count + 1, unreached } });
 }
 
 /** An operator's quarantine stays. The permit is given back. */

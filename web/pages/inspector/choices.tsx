@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { OpenRecording } from './inspector-page.tsx';
-import { readRecording } from './story.ts';
+import { readRecording, recordingOf, type Story } from './story.ts';
 import { words } from './words.ts';
 
 /** Which machine is looked at stands in the address of the page. */
@@ -42,6 +42,24 @@ export function MachineChoice({ slot }: { readonly slot: string }) {
     </form>
   );
 }
+
+/** Saves what is known as a file on this computer. */
+export const SaveFile = ({ slot, story }: { readonly slot: string; readonly story: Story }) => (
+  <button
+    type="button"
+    disabled={story.messages.length === 0}
+    onClick={() => {
+      const link = document.createElement('a');
+      const file = new Blob([recordingOf(story)], { type: 'application/jsonl' });
+      link.href = URL.createObjectURL(file);
+      link.download = `${slot || 'supervisor'}.jsonl`.replaceAll(/[^\w.-]+/g, '_');
+      link.click();
+      URL.revokeObjectURL(link.href);
+    }}
+  >
+    {words.save}
+  </button>
+);
 
 const FILE_MAX_BYTES = 32 * 1024 * 1024;
 

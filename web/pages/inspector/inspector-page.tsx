@@ -1,23 +1,18 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { useEffect, useMemo, useState } from 'react';
+import { useMemo, useState } from 'react';
 import { about } from '../../api/resources.ts';
-import { createStore, useStore } from '../../live/store.ts';
 import { Notice } from '../../parts/panel.tsx';
 import { ActorPanel, ActorTree } from './actors.tsx';
 import './inspector.css';
-import { openLive, type LiveStory } from './live.ts';
-import { MachineChoice, OpenFile } from './choices.tsx';
-import { recordings, Recordings } from './recordings.tsx';
+import { useLive } from './live.ts';
+import { MachineChoice, OpenFile, SaveFile } from './choices.tsx';
 import { Sequence } from './sequence.tsx';
 import { Stepper } from './stepper.tsx';
-import { after, NOTHING, stepsOf, type Story } from './story.ts';
+import { after, stepsOf, type Story } from './story.ts';
 import { words } from './words.ts';
 
 const route = getRouteApi('/inspector');
-const nothing = createStore(NOTHING);
-const none = createStore(0);
-const yes = createStore(true);
 
 /** A recording that is read instead of what happens now. */
 export interface OpenRecording {
@@ -29,12 +24,7 @@ export interface OpenRecording {
 export function InspectorPage() {
   const { slot = '' } = route.useSearch();
   const [file, setFile] = useState<OpenRecording | null>(null);
-  // Who may not look is told why; files are opened all the same.
-  const { data: allowed, error: refusal } = useQuery({ ...recordings, retry: false });
-  const live = useLive(slot, allowed !== undefined && file === null);
-  const liveStory = useStore(live?.story ?? nothing);
-  const dropped = useStore(live?.dropped ?? none);
-  const isConnected = useStore(live?.isConnected ?? yes);
+  const { story, dropped, isConnected, refusal } = useLive(slot, file === null);
   const relay = useQuery(about).data?.inspectorUrl ?? '';
   return (
     <article className="inspector">
@@ -46,6 +36,7 @@ export function InspectorPage() {
       <div className="choices">
         <MachineChoice slot={slot} />
         <OpenFile take={setFile} />
+        {!file && <SaveFile slot={slot} story={story} />}
         {file && (
           <button type="button" onClick={() => setFile(null)}>
             {words.close}
@@ -61,26 +52,14 @@ export function InspectorPage() {
           </a>
         )}
       </div>
-      {refusal && file === null && <Notice tone="warn" title={refusal.message} />}
-      {!isConnected && <Notice tone="warn">{words.ended}</Notice>}
-      {(file || allowed) && <StoryView key={file?.name ?? slot} story={file?.story ?? liveStory} />}
-      {allowed && <Recordings slot={slot} list={allowed} take={setFile} />}
+      {/* Whoever may not look is told why; files are opened all the same. */}
+      {!file && refusal !== null && <Notice tone="warn" title={refusal} />}
+      {!file && refusal === null && !isConnected && <Notice tone="warn">{words.ended}</Notice>}
+      {(file || refusal === null) && (
+        <StoryView key={file?.name ?? slot} story={file?.story ?? story} />
+      )}
     </article>
   );
-}
-
-function useLive(slot: string, isWanted: boolean): LiveStory | null {
-  const [live, setLive] = useState<LiveStory | null>(null);
-  useEffect(() => {
-    if (!isWanted) return undefined;
-    const opened = openLive(slot);
-    setLive(opened);
-    return () => {
-      opened.close();
-      setLive(null);
-    };
-  }, [slot, isWanted]);
-  return live;
 }
 
 /** A story at the step that is chosen, or at its end. */

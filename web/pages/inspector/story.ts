@@ -28,6 +28,8 @@ export interface ActorThen {
   /** Id of its statechart; null: it is a call, and has none. */
   readonly chart: string | null;
   readonly snapshot: Snapshot;
+  /** The message that told of it first. */
+  readonly registration: Message;
 }
 export type Actors = ReadonlyMap<string, ActorThen>;
 
@@ -68,6 +70,15 @@ export function readRecording(text: string): Story {
   return { ...NOTHING, messages: lines.map(readLine) };
 }
 
+/** A file of the messages that are known: first the actors as they were before, then what was told. */
+export function recordingOf({ before, messages }: Story): string {
+  const actors = [...before.values()].map(({ registration, snapshot }) => ({
+    ...registration,
+    snapshot,
+  }));
+  return [...actors, ...messages].map((message) => `${JSON.stringify(message)}\n`).join('');
+}
+
 function readLine(line: string, at: number): Message {
   const wrong = (what: string) => new SyntaxError(`line ${at + 1} ${what}`);
   let message: Partial<Message> | null;
@@ -96,12 +107,13 @@ export function after(before: Actors, messages: readonly Message[]): Actors {
   return actors;
 }
 
-function registered({ sessionId, name, parentId, definition, snapshot = {} }: Message): ActorThen {
+function registered(registration: Message): ActorThen {
+  const { sessionId: id, name = id, parentId = null, definition, snapshot = {} } = registration;
   const defined = JSON.parse(definition ?? '{}') as { readonly id?: string };
   // Of a call there is no more than its name.
   const isChart = 'states' in defined || 'on' in defined;
   const chart = isChart ? (defined.id ?? null) : null;
-  return { id: sessionId, name: name ?? sessionId, parent: parentId ?? null, chart, snapshot };
+  return { id, name, parent: parentId, chart, snapshot, registration };
 }
 
 export const isOver = ({ snapshot }: ActorThen): boolean =>

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { type Api, type ApiTimings, createApi } from '../../http/api.ts';
-import type { AnswerForm } from '../../http/outcome.ts';
+import { createApi, type Api } from '../../driver-kit/api.ts';
+import type { ApiTimings } from '../../driver-kit/terms.ts';
+import type { AnswerForm } from '../../driver-kit/outcome.ts';
 import type { BalancerContext } from '../port.ts';
 import type { AnexiaSettings } from './settings.ts';
 import type { Throttle } from './throttle.ts';

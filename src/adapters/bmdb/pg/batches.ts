@@ -1,5 +1,4 @@
-import { createBatcher } from '../../../domain/batcher.ts';
-import type { Batcher, Outcome } from '../../../domain/batcher.ts';
+import { createBatcher, type Batcher, type Outcome } from '../../../lib/batcher.ts';
 import { FleetError, Locked } from '../../../domain/errors.ts';
 import type { LiveSession } from './live.ts';
 import { repeated } from './repeat.ts';

@@ -18,8 +18,7 @@ export async function refuseUnlessThrowAway(client: pg.ClientBase, name: string)
   }
   // Nobody opens a session from here on, nor extends one.
   await client.query('LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE');
-  const { sessions, machines, intents } = await readCounts(client);
-  const records = await countRecords(client);
+  const { sessions, machines, intents, records } = await readCounts(client);
   if (sessions > 0) {
     throw new UsageError(`${sessions} live sessions use the database "${name}"; stop them first`);
   }
@@ -40,24 +39,15 @@ async function readDatabase(client: pg.ClientBase) {
   return rows[0]!;
 }
 
-/** A schema of before may not have them. */
-async function countRecords(client: pg.ClientBase): Promise<number> {
-  const table = await client.query<{ there: boolean }>(
-    `SELECT to_regclass('public.provider_records') IS NOT NULL AS there`,
-  );
-  if (!table.rows[0]!.there) return 0;
-  const { rows } = await client.query<{ count: number }>(
-    'SELECT count(*)::int4 AS count FROM provider_records',
-  );
-  return rows[0]!.count;
-}
-
 async function readCounts(client: pg.ClientBase) {
-  const { rows } = await client.query<{ sessions: number; machines: number; intents: number }>(
+  const { rows } = await client.query<
+    Record<'sessions' | 'machines' | 'intents' | 'records', number>
+  >(
     `SELECT (SELECT count(*)::int4 FROM sessions WHERE session_deadline > now()) AS sessions,
        (SELECT count(*)::int4 FROM machines) AS machines,
        (SELECT count(*)::int4 FROM provision_intents
-        WHERE state IN ('open', 'unresolved')) AS intents`,
+        WHERE state IN ('open', 'unresolved')) AS intents,
+       (SELECT count(*)::int4 FROM provider_records) AS records`,
   );
   return rows[0]!;
 }

@@ -75,7 +75,8 @@ export async function createRecoveryStage(
     services,
     silent: (bootId, more) =>
       stand.given({ agentStarted: agentStarted(hourAgo(), bootId), ...more }),
-    givenUp: (more) => stand.given({ startAttempt: { atMs: hourAgo(), count: 6 }, ...more }),
+    givenUp: (more) =>
+      stand.given({ startAttempt: { atMs: hourAgo(), count: 6, unreached: 0 }, ...more }),
     async claim() {
       await stand.grant('recovery');
       return (await runService(services.claimRecovery, JOB).result).rung;

@@ -82,7 +82,7 @@ function rowOf(machineId: MachineId, at: number, given: Seed, nowMs: number): Ma
       reportGeneration: number(reported),
       reportResult: reported === null ? null : given.succeeded ? 'Success' : 'Error',
     },
-    startAttempt: failures === null ? null : { atMs: nowMs, count: failures },
+    startAttempt: failures === null ? null : { atMs: nowMs, count: failures, unreached: 0 },
     recovery: rung && ladderOn(rung, { askedAtMs: ago(96), askedRung: rung }),
     permit: given.permit && provider !== null,
     quarantine:

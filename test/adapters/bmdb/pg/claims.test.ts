@@ -80,7 +80,7 @@ describe('sessions that race', () => {
   });
 
   it('do not wait for one that is just finishing, nor take its machine', async () => {
-    const id = await addMachine(s, { startAttempt: { atMs: Date.now(), count: 1 } });
+    const id = await addMachine(s, { startAttempt: { atMs: Date.now(), count: 1, unreached: 0 } });
     const work = await s.rival.claim('ShepherdAgentStart', id);
     const finished = await holding(
       s,

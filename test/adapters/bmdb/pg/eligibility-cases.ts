@@ -96,7 +96,13 @@ function rowAround(nowMs: number): fc.Arbitrary<MachineRow> {
     ),
     heartbeat: maybe(fc.record({ atMs: time, bootId: maybe(fc.uuid()) })),
     installation: installations(time, generation),
-    startAttempt: maybe(fc.record({ atMs: maybe(time), count: fc.integer({ min: 0, max: 8 }) })),
+    startAttempt: maybe(
+      fc.record({
+        atMs: maybe(time),
+        count: fc.integer({ min: 0, max: 8 }),
+        unreached: fc.constant(0),
+      }),
+    ),
     recovery: maybe(
       fc.record({
         rung: fc.constantFrom(...STANDING_RUNGS),

@@ -8,7 +8,14 @@ import {
   installationReportCodec,
   installationRequestCodec,
 } from '../../../../src/wire/codec.ts';
-import { KEY, KEY_HEX, MINUTE, PROVIDER, providedOf, startedAt } from '../../../contracts/bmdb-rows.ts';
+import {
+  KEY,
+  KEY_HEX,
+  MINUTE,
+  PROVIDER,
+  providedOf,
+  startedAt,
+} from '../../../contracts/bmdb-rows.ts';
 import { createStage, refusedWith, SIGNAL, UNKNOWN } from '../../../contracts/bmdb-stage.ts';
 import { agentTags, installing } from '../../../contracts/bmdb-vectors.ts';
 import { ask, requestFor, targetOf } from '../../../contracts/requests-of.ts';
@@ -130,7 +137,7 @@ describe('machines', () => {
     const id = await s.add({
       ...agentTags(at, 40, null),
       ...installing([5, 4, 'Error']),
-      startAttempt: { atMs: at - MINUTE, count: 3 },
+      startAttempt: { atMs: at - MINUTE, count: 3, unreached: 0 },
       quarantine: { kind: 'byOperator', reason: 'being moved', untilMs: at - MINUTE },
       hostKey: 'host-key',
     });

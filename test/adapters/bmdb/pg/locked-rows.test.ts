@@ -52,7 +52,9 @@ const untilHeld = (count: number) =>
 
 describe('ends of works, of which one is locked', () => {
   it('fail for that one only, which can be ended later', async () => {
-    const ids = await addMachines(s, 20, { startAttempt: { atMs: Date.now(), count: 0 } });
+    const ids = await addMachines(s, 20, {
+      startAttempt: { atMs: Date.now(), count: 0, unreached: 0 },
+    });
     const works = await claimAll(ids);
     const tag = `SELECT 1 FROM machine_agent_start_attempt WHERE machine_id = '${ids[7]}' FOR UPDATE`;
     await holding(s, tag, async () => {

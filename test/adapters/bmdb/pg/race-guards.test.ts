@@ -136,7 +136,7 @@ describe('a lease', () => {
 
 describe('a note', () => {
   it('keeps its lease while it is being written, although its session has ended', async () => {
-    const id = await addMachine(s, { startAttempt: { atMs: Date.now(), count: 1 } });
+    const id = await addMachine(s, { startAttempt: { atMs: Date.now(), count: 1, unreached: 0 } });
     const work = await s.session.claim('ShepherdAgentStart', id);
     const { note } = await holding(s, locking('machine_agent_start_attempt', id), async () => {
       const note = work.note({ kind: 'agentStartAttempt' });

@@ -3,7 +3,7 @@ import { createMirrorRows } from '../../../../src/actors/mirror/rows.ts';
 import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
-import { finish } from '../../../../src/domain/steps.ts';
+import { finish } from '../../../../src/lib/steps.ts';
 import { machineRow } from '../../../contracts/bmdb-rows.ts';
 import { insertMachine, openPgBmdb, usePgServer } from './pg-harness.ts';
 import { PATIENCE } from '../../../support/patience.ts';

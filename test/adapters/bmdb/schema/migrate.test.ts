@@ -200,7 +200,7 @@ describe('migrations', () => {
         /older than/,
         true,
       ],
-      [`DELETE FROM schema_migrations WHERE name LIKE '%wakes'`, /is dirty/, false],
+      [`DELETE FROM schema_migrations WHERE name LIKE '%pools'`, /is dirty/, false],
       [
         `UPDATE schema_migrations SET name = '20251101000150_other' WHERE name LIKE '%guard'`,
         /is dirty/,

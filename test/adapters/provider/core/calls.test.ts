@@ -223,17 +223,6 @@ test('every call is counted, with and without an error, from series that stand a
   expect(metrics.count('adapterCall', 'provider', 'List', 'auth')).toBe(1);
 });
 
-test.each([
-  [{ power: true }, { setPower: undefined }, 'capabilities.power is true without a setPower'],
-  [{ maxConcurrency: 0 }, {}, 'capabilities.maxConcurrency is no whole number'],
-  [{ reboot: undefined }, {}, 'capabilities.reboot is neither true nor false'],
-])('a driver that contradicts itself is refused: %o %o', (change, methods, message) => {
-  const capabilities = { ...EVERYTHING, ...change };
-  const driver = { ...scripted(), ...methods, capabilities } as unknown as Provider;
-  expect(() => fleetOf(driver)).toThrow(UsageError);
-  expect(() => fleetOf(driver)).toThrow(message);
-});
-
 test('A4: the wait for a turn among calls of the core counts against no limit', async () => {
   const clock = createSimulatedClock();
   const first = Promise.withResolvers<void>();

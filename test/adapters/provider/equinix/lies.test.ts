@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { EquinixClient } from '../../../../src/adapters/provider/equinix/client/client.ts';
+import type { EquinixClient } from '../../../../src/adapters/provider/equinix/client.ts';
 import { live, publicKeyLine } from '../driver-stand.ts';
 import { answer, PROJECT_ID, type ScriptedApi, scriptedClient } from './setup.ts';
 
@@ -77,7 +77,6 @@ const OLD_KEY = { label: 'ours', key: publicKeyLine(1) };
 const NEW_KEY = { label: 'ours', key: publicKeyLine(2), previousKeys: [publicKeyLine(1)] };
 const CHANGES: readonly (readonly [string, () => Promise<unknown>])[] = [
   ['an update', () => client.updateDevice(ID, { hostname: 'new' }, signal)],
-  ['a move', () => client.moveReservation(ID, PROJECT_ID, signal)],
   ['a change of a key', async () => ({ id: await client.ensureSshKey(NEW_KEY, signal) })],
 ];
 test.each(CHANGES)('A6: %s that is answered with another id is looked at', async (_, change) => {

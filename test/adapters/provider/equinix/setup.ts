@@ -8,18 +8,18 @@ import {
   driven,
   type VirtualClock,
 } from '../../../doubles/simulated-clock.ts';
-import { createEquinixClient } from '../../../../src/adapters/provider/equinix/client/client.ts';
+import { createEquinixClient } from '../../../../src/adapters/provider/equinix/client.ts';
 import type { Log } from '../../../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import {
   EQUINIX_DEFAULTS,
   type EquinixConfig,
 } from '../../../../src/adapters/provider/equinix/settings.ts';
-import { createFleetProvider } from '../../../../src/adapters/provider/core/fleet-provider.ts';
+import { createFleetProvider } from '../../../../src/adapters/driver-kit/fleet-provider.ts';
 import {
   createEquinixProvider,
   type EquinixProviderDeps,
-} from '../../../../src/adapters/provider/equinix/equinix-provider.ts';
+} from '../../../../src/adapters/provider/equinix/driver.ts';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import { startEquinixEmulator } from '../../../../emulators/equinix/emulator.ts';

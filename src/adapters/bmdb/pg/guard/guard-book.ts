@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { NoPermit } from '../../../../domain/errors.ts';
-import { sameData } from '../../../../domain/same-data.ts';
+import { sameData } from '../../../../lib/data.ts';
 import {
   FLEET,
   freezeRefusal,

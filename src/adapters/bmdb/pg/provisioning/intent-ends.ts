@@ -1,4 +1,4 @@
-import type { Outcome } from '../../../../domain/batcher.ts';
+import type { Outcome } from '../../../../lib/batcher.ts';
 import { NotFound, WorkConflict } from '../../../../domain/errors.ts';
 import { machineId } from '../../../../domain/ids.ts';
 import type { MachineId, Witness } from '../../../../domain/ids.ts';

@@ -1,4 +1,4 @@
-import type { Outcome } from '../../../../domain/batcher.ts';
+import type { Outcome } from '../../../../lib/batcher.ts';
 import { NotFound } from '../../../../domain/errors.ts';
 import type { MachineId } from '../../../../domain/ids.ts';
 import { CLEARABLE, type Clearable } from '../../../../domain/provisioning/update.ts';

@@ -1,93 +1,63 @@
 import type { MemberRow } from '../../../../domain/balancing/members.ts';
-import { machineId, providerName, sessionId } from '../../../../domain/ids.ts';
+import { machineId, sessionId } from '../../../../domain/ids.ts';
 import {
+  ALWAYS,
   DRAIN_MODES,
+  INSTALLATION_RESULTS,
+  MACHINE_PARTS,
   PROCESSES,
   PROVIDER_STATUSES,
   QUARANTINE_KINDS,
 } from '../../../../domain/machine.ts';
 import type {
   BackoffRow,
-  DrainMode,
-  LadderRow,
+  Field,
   LiveWork,
   MachineRow,
-  OrderRow,
-  Provided,
+  PartName,
 } from '../../../../domain/machine.ts';
-import type { OrderVerb } from '../../../../domain/verbs.ts';
-import { forTraits, TRAIT_NAMES, TRAITS, traitsOf } from '../../../../domain/traits.ts';
 import { MEMBER_LIST, toMember } from '../balancing/member-rows.ts';
 import type { FlatMember } from '../balancing/member-rows.ts';
 import { ORDER } from '../eligibility.ts';
 import { LIVE, ms } from '../sql.ts';
-import type { RowOf } from '../statement.ts';
-import { STANDING_RUNGS, type StandingRung } from '../../../../domain/recovery/rung-names.ts';
+import type { ColumnType, RowOf } from '../statement.ts';
+import { STANDING_RUNGS } from '../../../../domain/recovery/rung-names.ts';
+
+/** A field of a part: its column in the answer, its expression, and what it is read as. */
+interface FieldColumn {
+  readonly field: string;
+  readonly column: string;
+  readonly kind: string;
+  readonly sql: string;
+  readonly type: ColumnType;
+}
+const TYPES: Readonly<Record<string, ColumnType>> = {
+  ...{ ms: 'float8?', int: 'int8?', bigint: 'int8?', bool: 'bool?', seconds: 'int8[]?' },
+};
+const snake = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const columnOf = (part: string, field: string, [named, sql]: Field): FieldColumn => {
+  const kind = named.replace('?', '');
+  const type = TYPES[kind] ?? 'text?';
+  const read = kind === 'ms' ? ms(sql) : type === 'text?' ? `(${sql})::text` : sql;
+  return { field, column: snake(`${part}_${field}`), kind, sql: read, type };
+};
+const PARTS = Object.entries(MACHINE_PARTS).map(([name, fields]) => ({
+  name: name as PartName,
+  isAlways: (ALWAYS as readonly string[]).includes(name),
+  columns: Object.entries(fields).map(([field, about]) => columnOf(name, field, about)),
+}));
+const FIELDS = PARTS.flatMap(({ columns }) => columns);
 
 /**
- * What a machine's row is read as; for `columns` of a statement, with `MACHINE` in its text.
- * `members`, `work` and `backoffs` hold a `FlatMember`, a `FlatWork` and a `FlatBackoff` each, or
- * null for none.
+ * What a machine's row is read as; for `columns` of a statement, with `MACHINE` in its text. Columns
+ * of `MACHINE_PARTS` are among them. `members`, `work` and `backoffs` hold a `FlatMember`, a `FlatWork`
+ * and a `FlatBackoff` each, or null for none.
  */
 export const MACHINE_COLUMNS = {
-  machine_id: 'uuid',
-  created_at: 'float8',
-  provider: 'text?',
-  provider_id: 'text?',
-  provider_reservation_id: 'text?',
-  provider_ip_address: 'text?',
-  ...forTraits(() => 'text?' as const),
-  provider_status: 'provider_status?',
-  missing_since: 'float8?',
-  missing_seen: 'int8?',
-  started_at: 'float8?',
-  public_key: 'text?',
-  started_boot_id: 'text?',
-  heartbeat_at: 'float8?',
-  heartbeat_boot_id: 'text?',
-  request_generation: 'int8?',
-  handed_out_at: 'float8?',
-  report_generation: 'int8?',
-  report_result: 'machine_os_installation_result?',
-  attempted_at: 'float8?',
-  attempt_count: 'int8?',
-  attempts_unreached: 'int8?',
-  rung: 'recovery_rung?',
-  attempts: 'int8?',
-  asked_at: 'float8?',
-  operation_ref: 'text?',
-  next_at: 'float8?',
-  asked_rung: 'recovery_rung?',
-  asked_for: 'text?',
-  boot_id_before: 'text?',
-  host_key_before: 'text?',
-  off_seen_at: 'float8?',
-  power_off_asked_at: 'float8?',
-  reboot_seconds: 'int8[]?',
-  reinstall_seconds: 'int8[]?',
-  order_key: 'text?',
-  order_verb: 'text?',
-  order_by: 'text?',
-  order_reason: 'text?',
-  order_force: 'bool?',
-  order_drain: 'text?',
-  order_expires_at: 'float8?',
-  permit: 'bool',
-  quarantine_kind: 'quarantine_kind?',
-  quarantine_reason: 'text?',
-  quarantine_until: 'float8?',
-  deprovision_at: 'float8?',
-  deprovision_by: 'text?',
-  deprovision_reason: 'text?',
-  deprovision_attempts: 'int8?',
-  deprovision_asked_at: 'float8?',
-  deprovision_drain: 'text?',
-  deprovision_returns: 'bool?',
-  host_key: 'text?',
-  members: 'jsonb?',
-  work: 'jsonb?',
-  backoffs: 'jsonb?',
-} as const;
+  ...(Object.fromEntries(FIELDS.map(({ column, type }) => [column, type])) as unknown as object),
+  ...({ machine_id: 'uuid', created_at: 'float8', permit: 'bool', host_key: 'text?' } as const),
+  ...({ members: 'jsonb?', work: 'jsonb?', backoffs: 'jsonb?' } as const),
+};
 export type FlatMachine = RowOf<typeof MACHINE_COLUMNS>;
 
 /** Over rows of `work w` whose sessions live: the column `work`. */
@@ -105,38 +75,10 @@ const MEMBERS = `CASE WHEN (SELECT EXISTS (SELECT 1 FROM pool_members))
  * Columns of a machine, in the order of `MACHINE_COLUMNS`; over `MACHINE_TABLES`.
  * @param lists expressions for the last two of them.
  */
-export const machineSql = (
-  lists: Readonly<Record<'work' | 'backoffs', string>>,
-): string => `m.machine_id, ${ms('m.machine_created_at')} AS created_at,
-  p.provider, p.provider_id::text AS provider_id,
-  p.provider_reservation_id::text AS provider_reservation_id,
-  p.provider_ip_address::text AS provider_ip_address,
-  ${TRAIT_NAMES.map((name) => `p.${TRAITS[name].column}::text AS ${name}`).join(', ')},
-  p.provider_status,
-  ${ms('p.provider_missing_since')} AS missing_since, p.provider_missing_seen AS missing_seen,
-  ${ms('a.agent_started_at')} AS started_at, encode(a.agent_public_key, 'hex') AS public_key,
-  a.boot_id AS started_boot_id,
-  ${ms('h.agent_heartbeat_at')} AS heartbeat_at, h.boot_id AS heartbeat_boot_id,
-  r.generation AS request_generation, ${ms('r.handed_out_at')} AS handed_out_at,
-  o.generation AS report_generation, o.os_installation_result AS report_result,
-  ${ms('t.attempted_at')} AS attempted_at, t.count AS attempt_count,
-  t.unreached AS attempts_unreached,
-  l.rung, l.attempts, ${ms('l.asked_at')} AS asked_at, l.operation_ref,
-  ${ms('l.next_at')} AS next_at, l.asked_rung, l.order_key AS asked_for, l.boot_id_before,
-  l.host_key_before, ${ms('l.off_seen_at')} AS off_seen_at,
-  ${ms('l.power_off_asked_at')} AS power_off_asked_at,
-  c.reboot_seconds, c.reinstall_seconds,
-  y.idempotency_key AS order_key, y.verb AS order_verb, y.actor AS order_by,
-  y.reason AS order_reason, y.parameters @> '{"force": true}' AS order_force,
-  y.parameters ->> 'drain' AS order_drain, ${ms('y.expires_at')} AS order_expires_at,
-  e.machine_id IS NOT NULL AS permit,
-  q.kind AS quarantine_kind, q.reason AS quarantine_reason, ${ms('q.until')} AS quarantine_until,
-  ${ms('d.requested_at')} AS deprovision_at, d.requested_by AS deprovision_by,
-  d.reason AS deprovision_reason, d.attempts AS deprovision_attempts,
-  ${ms('d.asked_at')} AS deprovision_asked_at, d.drain AS deprovision_drain,
-  d.return_to_pool AS deprovision_returns, k.key AS host_key,
-  ${MEMBERS} AS members,
-  ${lists.work} AS work, ${lists.backoffs} AS backoffs`;
+export const machineSql = (lists: Readonly<Record<'work' | 'backoffs', string>>): string =>
+  `${FIELDS.map(({ column, sql }) => `${sql} AS ${column}`).join(', ')},
+  m.machine_id, ${ms('m.machine_created_at')} AS created_at, e.machine_id IS NOT NULL AS permit,
+  k.key AS host_key, ${MEMBERS} AS members, ${lists.work} AS work, ${lists.backoffs} AS backoffs`;
 
 /** The same, with look-ups for the lists. */
 export const MACHINE = machineSql({
@@ -186,21 +128,13 @@ interface FlatBackoff {
 export function toMachine(row: FlatMachine): MachineRow {
   const unknown: string[] = [];
   const read = readerInto(unknown);
+  const unknownRung = unknownRungOf(row);
   const machine: MachineRow = {
     machineId: machineId(row.machine_id),
     createdAtMs: row.created_at,
-    provided: toProvided(row, read),
-    ...toAgent(row, read),
-    ...toLadder(row),
-    bootTimes: {
-      reboot: toNumbers(row.reboot_seconds),
-      reinstall: toNumbers(row.reinstall_seconds),
-    },
-    order: toOrder(row),
+    ...(toParts(row, read) as Pick<MachineRow, PartName>),
+    ...(unknownRung !== null && { recovery: null, unknownRung }),
     permit: row.permit,
-    quarantine: toQuarantine(row, read),
-    deprovision: toDeprovision(row),
-    missing: toMissing(row),
     hostKey: row.host_key,
     members: toMembers(row),
     work: ((row.work ?? []) as FlatWork[]).flatMap((work) => toWork(work, read)),
@@ -224,94 +158,59 @@ const readerInto =
     return found ?? null;
   };
 
-const toProvided = (row: FlatMachine, read: Read): Provided | null =>
-  row.provider === null
-    ? null
-    : {
-        provider: providerName(row.provider),
-        providerId: row.provider_id!,
-        reservationId: row.provider_reservation_id,
-        address: row.provider_ip_address,
-        ...traitsOf(row),
-        status: read('provider status', row.provider_status, PROVIDER_STATUSES),
-      };
+function toParts(row: object, read: Read): Record<string, unknown> {
+  const flat = row as Readonly<Record<string, unknown>>;
+  const parts: Record<string, unknown> = {};
+  for (const { name, isAlways, columns } of PARTS) {
+    const [first] = columns;
+    const isThere = isAlways || valueOf(first!.kind, flat[first!.column], read) !== null;
+    parts[name] = isThere ? toPart(columns, flat, read) : null;
+  }
+  return parts;
+}
 
-const toAgent = (
-  row: FlatMachine,
+function toPart(
+  columns: readonly FieldColumn[],
+  flat: Readonly<Record<string, unknown>>,
   read: Read,
-): Pick<MachineRow, 'agentStarted' | 'heartbeat' | 'installation'> => ({
-  agentStarted:
-    row.started_at === null
-      ? null
-      : { atMs: row.started_at, publicKey: row.public_key!, bootId: row.started_boot_id },
-  heartbeat:
-    row.heartbeat_at === null ? null : { atMs: row.heartbeat_at, bootId: row.heartbeat_boot_id },
-  installation: {
-    requestGeneration: toBigInt(row.request_generation),
-    handedOutAtMs: row.handed_out_at,
-    reportGeneration: toBigInt(row.report_generation),
-    reportResult: read('installation result', row.report_result, ['Success', 'Error']),
-  },
-});
-
-/** Of an episode on a rung that this program does not know, that is all that is told. */
-function toLadder(row: FlatMachine): Pick<MachineRow, 'startAttempt' | 'recovery' | 'unknownRung'> {
-  const startAttempt = toStartAttempt(row);
-  const unknownRung = [row.rung, row.asked_rung].find((rung) => rung !== null && !isRung(rung));
-  if (typeof unknownRung === 'string') return { startAttempt, recovery: null, unknownRung };
-  return { startAttempt, recovery: toEpisode(row) };
+): Record<string, unknown> {
+  const part: Record<string, unknown> = {};
+  for (const { field, column, kind } of columns) part[field] = valueOf(kind, flat[column], read);
+  return part;
 }
 
-const isRung = (text: string): text is StandingRung =>
-  (STANDING_RUNGS as readonly string[]).includes(text);
-
-function toStartAttempt(row: FlatMachine): MachineRow['startAttempt'] {
-  if (row.attempt_count === null) return null;
-  const unreached = Number(row.attempts_unreached ?? 0);
-  const count = Number(row.attempt_count);
-  return { atMs: row.attempted_at, count, ...(unreached > 0 && { unreached }) };
+function valueOf(kind: string, value: unknown, read: Read): unknown {
+  switch (kind) {
+    case 'int':
+      return value === null ? null : Number(value);
+    case 'bigint':
+      return value === null ? null : BigInt(value as string);
+    case 'seconds':
+      return ((value ?? []) as readonly string[]).map(Number);
+    case 'status':
+      return read('provider status', value as string | null, PROVIDER_STATUSES);
+    case 'result':
+      return read('installation result', value as string | null, INSTALLATION_RESULTS);
+    case 'quarantine':
+      return read('quarantine kind', value as string | null, QUARANTINE_KINDS);
+    case 'drain':
+      // A daemon that does not know how the machine is to leave its pools waits for them.
+      return DRAIN_MODES.find((each) => each === value) ?? null;
+    default:
+      return value;
+  }
 }
 
-/** Both rungs are known. */
-function toEpisode(row: FlatMachine): LadderRow | null {
-  const [rung, askedRung] = [row.rung, row.asked_rung] as [
-    StandingRung | null,
-    StandingRung | null,
-  ];
-  return (
-    rung && {
-      rung,
-      attempts: Number(row.attempts),
-      nextAtMs: row.next_at,
-      askedAtMs: row.asked_at,
-      askedRung: askedRung ?? null,
-      orderKey: row.asked_for,
-      operationRef: row.operation_ref,
-      bootIdBefore: row.boot_id_before,
-      hostKeyBefore: row.host_key_before,
-      offSeenAtMs: row.off_seen_at,
-      powerOffAskedAtMs: row.power_off_asked_at,
-    }
+/** The rung of an episode that this program does not know; nothing else of the episode is told. */
+function unknownRungOf(row: object): string | null {
+  const { recovery_rung: rung, recovery_asked_rung: asked } = row as Readonly<
+    Record<string, string | null>
+  >;
+  const strange = [rung, asked].find(
+    (each) => typeof each === 'string' && !(STANDING_RUNGS as readonly string[]).includes(each),
   );
+  return strange ?? null;
 }
-
-/** Of one that this program cannot carry out it knows nothing: see `ORDER`. */
-const toOrder = (row: FlatMachine): OrderRow | null =>
-  row.order_key === null
-    ? null
-    : {
-        key: row.order_key,
-        verb: row.order_verb as OrderVerb,
-        by: row.order_by!,
-        reason: row.order_reason!,
-        force: row.order_force!,
-        drain: toDrain(row.order_drain),
-        expiresAtMs: row.order_expires_at!,
-      };
-
-/** Whoever does not know how it is to leave its pools waits until they let it go. */
-const toDrain = (text: string | null): DrainMode | null =>
-  DRAIN_MODES.find((each) => each === text) ?? null;
 
 /** Nearly all machines have none, and share that. */
 const NO_MEMBERS: readonly MemberRow[] = [];
@@ -319,31 +218,6 @@ const toMembers = (row: FlatMachine): readonly MemberRow[] =>
   row.members === null
     ? NO_MEMBERS
     : (row.members as FlatMember[]).map((each) => toMember(row.machine_id, each));
-
-const toNumbers = (texts: readonly string[] | null): number[] => (texts ?? []).map(Number);
-
-function toQuarantine(row: FlatMachine, read: Read): MachineRow['quarantine'] {
-  const kind = read('quarantine kind', row.quarantine_kind, QUARANTINE_KINDS);
-  return kind && { kind, reason: row.quarantine_reason!, untilMs: row.quarantine_until };
-}
-
-const toDeprovision = (row: FlatMachine): MachineRow['deprovision'] =>
-  row.deprovision_at === null
-    ? null
-    : {
-        requestedAtMs: row.deprovision_at,
-        requestedBy: row.deprovision_by!,
-        reason: row.deprovision_reason!,
-        drain: toDrain(row.deprovision_drain),
-        returnToPool: row.deprovision_returns!,
-        attempts: Number(row.deprovision_attempts),
-        askedAtMs: row.deprovision_asked_at,
-      };
-
-const toMissing = ({ missing_since: sinceMs, missing_seen: seen }: FlatMachine) =>
-  sinceMs === null ? null : { sinceMs, seen: Number(seen) };
-
-const toBigInt = (text: string | null): bigint | null => (text === null ? null : BigInt(text));
 
 function toWork(row: FlatWork, read: Read): LiveWork[] {
   const process = read('process', row.process, PROCESSES);

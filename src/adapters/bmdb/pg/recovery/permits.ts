@@ -1,5 +1,5 @@
 import { exclusionGroup, PROCESS_FOR } from '../../../../domain/eligibility.ts';
-import type { Outcome } from '../../../../domain/batcher.ts';
+import type { Outcome } from '../../../../lib/batcher.ts';
 import { NoPermit } from '../../../../domain/errors.ts';
 import type { MachineId } from '../../../../domain/ids.ts';
 import { ORDER_VERBS } from '../../../../domain/verbs.ts';

@@ -1,4 +1,4 @@
-import type { Outcome } from '../../../../domain/batcher.ts';
+import type { Outcome } from '../../../../lib/batcher.ts';
 import { exclusionGroup, isLadder } from '../../../../domain/eligibility.ts';
 import type { MachineId } from '../../../../domain/ids.ts';
 import { PROCESSES } from '../../../../domain/machine.ts';

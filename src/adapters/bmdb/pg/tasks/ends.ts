@@ -1,4 +1,4 @@
-import type { Outcome } from '../../../../domain/batcher.ts';
+import type { Outcome } from '../../../../lib/batcher.ts';
 import { AmbiguousCommit, NothingToDo, Unreachable } from '../../../../domain/errors.ts';
 import { processorOf } from '../../../../domain/processor.ts';
 import type { Processor } from '../../../../domain/processor.ts';

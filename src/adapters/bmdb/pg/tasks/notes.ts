@@ -1,5 +1,5 @@
 import { NothingToDo } from '../../../../domain/errors.ts';
-import type { Outcome } from '../../../../domain/batcher.ts';
+import type { Outcome } from '../../../../lib/batcher.ts';
 import { processorOf } from '../../../../domain/processor.ts';
 import { createPatientBatches, oneForEach } from '../batches.ts';
 import { FROM, giveBackRefusalSql } from '../eligibility.ts';

@@ -1,4 +1,4 @@
-import type { Outcome } from '../../../../domain/batcher.ts';
+import type { Outcome } from '../../../../lib/batcher.ts';
 import { isLadder } from '../../../../domain/eligibility.ts';
 import {
   AlreadyFinished,

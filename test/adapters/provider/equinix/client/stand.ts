@@ -4,9 +4,9 @@ import { createMemMetrics } from '../../../../doubles/mem-metrics.ts';
 import {
   createEquinixClient,
   type EquinixClient,
-} from '../../../../../src/adapters/provider/equinix/client/client.ts';
-import type { DeviceOrder } from '../../../../../src/adapters/provider/equinix/client/device-order.ts';
-import { ApiError } from '../../../../../src/adapters/http/errors.ts';
+} from '../../../../../src/adapters/provider/equinix/client.ts';
+import type { DeviceOrder } from '../../../../../src/adapters/provider/equinix/create-device.ts';
+import { ApiError } from '../../../../../src/adapters/driver-kit/errors.ts';
 import type { EquinixConfig } from '../../../../../src/adapters/provider/equinix/settings.ts';
 import { witness } from '../../../../../src/domain/ids.ts';
 import type { EquinixEmulatorOptions } from '../../../../../emulators/equinix/options.ts';

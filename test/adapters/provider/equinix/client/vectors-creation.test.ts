@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from 'vitest';
 import type {
   DeviceOrder,
   Progress,
-} from '../../../../../src/adapters/provider/equinix/client/device-order.ts';
+} from '../../../../../src/adapters/provider/equinix/create-device.ts';
 import { INSTANCE_SET_ID } from '../../driver-stand.ts';
 import { createStand, live, orderFor, type Stand, WITNESS } from './stand.ts';
 

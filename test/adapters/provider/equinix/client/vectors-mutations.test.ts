@@ -5,10 +5,8 @@ import { createStand, live, type Stand } from './stand.ts';
 import { publicKeyLine } from '../../driver-stand.ts';
 
 const ID = 'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701';
-const RESERVATION = '4f0c2d9a-7b1e-4c55-9a02-5d1f0c6be111';
 const DEVICE = '/devices/{id}';
 const ACTIONS = '/devices/{id}/actions';
-const MOVE = '/hardware-reservations/{id}/move';
 const PROJECT_KEYS = '/projects/{id}/ssh-keys';
 const ONE_KEY = '/ssh-keys/{id}';
 const LOST = { type: 'drop', phase: 'after' } as const;
@@ -16,11 +14,7 @@ const UNSENT = { type: 'drop', phase: 'before' } as const;
 const KEY = { label: 'shepherd-ci', key: publicKeyLine(1) };
 const OTHER_KEY = { ...KEY, key: publicKeyLine(2), previousKeys: [publicKeyLine(1)] };
 
-const WORLD: World = {
-  projects: [{ name: 'ours' }, { name: 'theirs' }],
-  reservations: [{ id: RESERVATION, project: 'ours' }],
-  devices: [{ id: ID, hostname: 'shepherd-ci-one', state: 'active' }],
-};
+const WORLD: World = { devices: [{ id: ID, hostname: 'shepherd-ci-one', state: 'active' }] };
 let stand: Stand;
 beforeEach(async () => {
   stand = await createStand({ fake: { world: WORLD } });
@@ -36,15 +30,6 @@ const device = () => stand.fake.devices()[0]!;
 const hold = (key: Parameters<Stand['client']['ensureSshKey']>[0]) =>
   stand.run(stand.client.ensureSshKey(key, live));
 const keys = () => stand.run(stand.client.listProjectSshKeys(live));
-
-async function otherProject(): Promise<string> {
-  const { projectId, url, tokens } = stand.fake;
-  const reply = await stand.network.fetch(`${url}/projects`, {
-    headers: { 'X-Auth-Token': tokens.user },
-  });
-  const { projects } = (await reply.json()) as { projects: { id: string }[] };
-  return projects.find(({ id }) => id !== projectId)!.id;
-}
 
 interface Change {
   readonly what: string;
@@ -80,12 +65,6 @@ const CHANGES: readonly Change[] = [
     request: ['POST', ACTIONS],
     act: () => stand.client.powerOff(ID, live),
     isDone: () => device().state === 'powering_off',
-  },
-  {
-    what: 'vector 28: a move',
-    request: ['POST', MOVE],
-    act: async () => stand.client.moveReservation(RESERVATION, await otherProject(), live),
-    isDone: async () => stand.fake.reservations()[0]!.projectId === (await otherProject()),
   },
   {
     what: 'an update',

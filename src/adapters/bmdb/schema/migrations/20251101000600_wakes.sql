@@ -1,0 +1,111 @@
+-- Up Migration
+-- Runs beside: 0.1.0 and later.
+
+-- Changes: which machines changed, and a wake for whoever wants to know. A wake is only a hint
+-- without content. Statements that changed nothing leave no trace, and neither do heartbeats and
+-- pokes: else every daemon would read all the time.
+
+CREATE UNLOGGED TABLE machine_changes (
+  xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  machine_id uuid NOT NULL,
+  at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(at))
+);
+CREATE INDEX machine_changes_xid_idx ON machine_changes (xid);
+COMMENT ON TABLE machine_changes IS 'Machines whose rows changed, for readers that know the rest already. Not crash-safe: whoever finds it emptied reads everything.';
+COMMENT ON COLUMN machine_changes.xid IS 'The transaction. Whatever had not ended when a reader looked is not below the xmin of its snapshot.';
+COMMENT ON COLUMN machine_changes.machine_id IS 'The machine; it may be gone.';
+COMMENT ON COLUMN machine_changes.at IS 'When that transaction began. Old lines are removed.';
+
+CREATE UNLOGGED TABLE change_feed (
+  single boolean PRIMARY KEY DEFAULT true CHECK (single),
+  era uuid NOT NULL DEFAULT gen_random_uuid(),
+  trimmed_xid xid8 NOT NULL DEFAULT '0'
+);
+COMMENT ON TABLE change_feed IS 'What machine_changes still holds. A crash empties both, so a reader of another era, or from before what was removed, has to read everything.';
+COMMENT ON COLUMN change_feed.single IS 'There is one row; readers write it when it is missing.';
+COMMENT ON COLUMN change_feed.era IS 'Names the time since the tables were last empty.';
+COMMENT ON COLUMN change_feed.trimmed_xid IS 'The newest transaction that lines were removed of.';
+
+CREATE FUNCTION shepherd_machine_wake() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO machine_changes (machine_id) SELECT DISTINCT c.machine_id FROM changed c;
+  IF FOUND THEN
+    PERFORM pg_notify('shepherd_wake', '');
+  END IF;
+  RETURN NULL;
+END $$;
+COMMENT ON FUNCTION shepherd_machine_wake IS 'Statement-level trigger: writes down which machines changed, and notifies the channel shepherd_wake.';
+
+CREATE FUNCTION shepherd_wake() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT 1 FROM changed) THEN
+    PERFORM pg_notify('shepherd_wake', '');
+  END IF;
+  RETURN NULL;
+END $$;
+COMMENT ON FUNCTION shepherd_wake IS 'Statement-level trigger: notifies the channel shepherd_wake when rows changed that belong to no machine.';
+
+DO $$
+DECLARE
+  -- Their readers read them whole, so nobody needs to know what changed.
+  others text[] := ARRAY[
+    'sessions', 'provision_intents', 'provider_holds', 'slot_holds', 'operator_intents',
+    'leases', 'pools'
+  ];
+  watched text;
+  told text;
+BEGIN
+  FOREACH watched IN ARRAY others || ARRAY[
+    'machines', 'work', 'work_backoff', 'machine_provided', 'machine_agent_started',
+    'machine_os_installation_request', 'machine_os_installation_report',
+    'machine_agent_start_attempt', 'machine_recovery', 'machine_quarantined',
+    'machine_ssh_host_key', 'machine_deprovision_request', 'recovery_permits', 'pool_members'
+  ] LOOP
+    told := CASE WHEN watched = ANY (others) THEN 'shepherd_wake' ELSE 'shepherd_machine_wake' END;
+    EXECUTE format('CREATE TRIGGER wake_insert AFTER INSERT ON %I REFERENCING NEW TABLE AS changed
+      FOR EACH STATEMENT EXECUTE FUNCTION %I()', watched, told);
+    EXECUTE format('CREATE TRIGGER wake_delete AFTER DELETE ON %I REFERENCING OLD TABLE AS changed
+      FOR EACH STATEMENT EXECUTE FUNCTION %I()', watched, told);
+    -- Pokes update sessions all the time and tell nothing new.
+    IF watched <> 'sessions' THEN
+      EXECUTE format('CREATE TRIGGER wake_update AFTER UPDATE ON %I REFERENCING NEW TABLE AS changed
+        FOR EACH STATEMENT EXECUTE FUNCTION %I()', watched, told);
+    END IF;
+  END LOOP;
+END $$;
+
+CREATE TRIGGER wake_insert AFTER INSERT ON machine_boot_times REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION shepherd_machine_wake();
+CREATE TRIGGER wake_update AFTER UPDATE ON machine_boot_times REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION shepherd_machine_wake();
+CREATE TRIGGER wake_insert AFTER INSERT ON fleet_guard REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION shepherd_wake();
+CREATE FUNCTION shepherd_row_wake() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('shepherd_wake', '');
+  RETURN NULL;
+END $$;
+COMMENT ON FUNCTION shepherd_row_wake IS 'Row-level trigger: notifies the channel shepherd_wake.';
+-- Not for permits_granted, which every grant changes.
+CREATE TRIGGER wake_update
+  AFTER UPDATE OF frozen_at, frozen_by, frozen_kind, reason, calm_since, thawed_at, ingest_up_since
+  ON fleet_guard FOR EACH ROW EXECUTE FUNCTION shepherd_row_wake();
+
+-- Rows of a machine are read with its open order.
+CREATE FUNCTION shepherd_order_wake() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO machine_changes (machine_id)
+    SELECT DISTINCT c.machine_id FROM changed c WHERE c.machine_id IS NOT NULL;
+  RETURN NULL;
+END $$;
+COMMENT ON FUNCTION shepherd_order_wake IS 'Statement-level trigger: writes down which machines something was asked for.';
+CREATE TRIGGER change_insert AFTER INSERT ON operator_intents REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION shepherd_order_wake();
+CREATE TRIGGER change_update AFTER UPDATE ON operator_intents REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION shepherd_order_wake();
+
+-- Down Migration
+
+DROP TABLE change_feed, machine_changes;
+DROP FUNCTION shepherd_order_wake, shepherd_row_wake, shepherd_wake, shepherd_machine_wake
+  CASCADE;
