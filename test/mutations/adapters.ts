@@ -18,7 +18,7 @@ export const mutations = mutationsOf({
     'enough-heartbeats-wait-all-the-same': '    sizeEnough: [-batch.enough-]{+Infinity+},\n',
   },
   'src/adapters/bmdb/pg/statement.ts test/adapters/bmdb/pg/statement-costs.test.ts -t heartbeats': {
-    'keys-are-sent-as-text': "type === 'bytea[-[]-]' ? ",
+    'keys-are-sent-as-text': "type === 'bytea[-[]-]') return",
   },
   'src/adapters/agents/call-handler.ts test/adapters/agents/call-limit.test.ts': {
     'a-call-may-take-for-ever-after-another':
@@ -157,13 +157,27 @@ export const mutations = mutationsOf({
     'another-key-is-an-answer':
       "call.send({ method: 'GET', path: pathOf(call, id), schema: [-ofId(sshKey, id)-]{+sshKey+} })",
   },
-
-  'src/adapters/metrics/prom-metrics.ts test/adapters/metrics/prom-metrics.test.ts': {
+  'src/actors/guard/watch.ts test/actors/guard/provide-guard.test.ts': {
     'silent-machines-are-the-newly-silent':
-      'silent.set({ scope }, each.[-silent-]{+newlySilent+});',
+      "'shepherd_guard_silent_machines', { scope }, each.[-silent-]{+newlySilent+});",
+    'a-scope-that-is-gone-stays-in-the-metrics':
+      '[-  for (const gauge of GAUGES) metrics.clear(gauge);\n-]',
+  },
+  'src/actors/provisioning/plan.ts test/actors/provisioning/record.test.ts': {
     'failed-devices-are-told-as-orphans':
-      "discrepancies.set({ provider, kind }, figures[{+kind === 'orphan' ? 'failed' : +}kind]);",
-    'managed-machines-are-told-as-used':
-      "capacity.set({ provider, kind }, figures[{+kind === 'used' ? 'managed' : +}kind]);",
+      "'shepherd_provider_discrepancies', { provider, kind }, summary[{+kind === 'orphan' ? 'failed' : +}kind]);",
+    'free-slots-are-told-as-used':
+      "'shepherd_provider_capacity', { provider, kind }, summary[{+kind === 'used' ? 'free' : +}kind]);",
+  },
+  'src/daemon/views/standing.ts test/daemon/views/standing.test.ts': {
+    'what-was-scraped-before-is-shown':
+      '[-    for (const gauge of REPLACED) metrics.clear(gauge);\n-]',
+    'what-another-daemon-provisions-is-shown':
+      '[-      for (const gauge of OF_PROVISIONER) metrics.clear(gauge, { provider });\n-]',
+  },
+  'src/adapters/metrics/prom-metrics.ts test/adapters/metrics/prom-metrics.test.ts': {
+    'gauges-of-other-pools-go-too': 'wanted.[-every-]{+some+}(',
+    'what-is-known-from-the-start-begins-with-the-first-event':
+      '[-counters.get(name)!.inc(labels, 0);-]{+continue;+}',
   },
 });

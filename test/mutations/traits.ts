@@ -15,8 +15,12 @@ export const mutations = mutationsOf({
   'src/actors/mirror/facts.ts test/actors/mirror': {
     'another-trait-is-no-news': '[-TRAIT_NAMES.every((name) => a[name] === b[name]) &&-]',
   },
-  'src/adapters/bmdb/plain-bmdb.ts test/adapters/bmdb/pg/contract-reading.test.ts': {
-    'what-is-told-is-kept-as-it-came': '[[field, [-plainTextOr(text)-]{+text+}]]',
+  'src/adapters/bmdb/pg/statement.ts test/adapters/bmdb/pg/contract-reading.test.ts': {
+    'what-is-written-is-kept-as-it-came':
+      "type.startsWith('text') ? [-plainly(args[name])-]{+args[name]+}",
+  },
+  'src/adapters/bmdb/pg/provisioning/provided.ts test/adapters/bmdb/pg/contract-reading.test.ts': {
+    'what-is-told-is-kept-as-it-came': '[name, [-plainTextOr(text)-]{+text+}]',
   },
   'src/adapters/bmdb/pg/provisioning/provided.ts test/adapters/bmdb/pg/contract-slots.test.ts': {
     'what-is-not-told-is-cleared': "CASE WHEN [-c.told ? '${field}'-]{+true+} THEN",

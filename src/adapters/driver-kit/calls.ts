@@ -173,8 +173,10 @@ export function createCalls(deps: CallsDeps): Calls {
   function count(operation: Operation, startedMs: number, code: string): void {
     if (!isReading(operation)) changes += 1;
     const seconds = (clock.monotonic() - startedMs) / 1_000;
-    metrics.driverCall(name, operation, code !== 'ok', seconds);
-    metrics.adapterCall('provider', operation, code);
+    const labels = { provider: name, operation };
+    metrics.count('driver_operations', { ...labels, error: code === 'ok' ? '0' : '1' });
+    metrics.observe('shepherd_driver_operation_seconds', labels, seconds);
+    metrics.count('shepherd_adapter_calls_total', { adapter: 'provider', op: operation, code });
   }
 
   async function ask<T>(

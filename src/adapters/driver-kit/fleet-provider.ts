@@ -64,7 +64,12 @@ export function createFleetProvider(
     if (inventory) for (const machine of listing.machines) inventory.note(machine);
     return listing;
   }, calls.changes);
-  metrics.driverOpened(name, OPERATIONS);
+  for (const operation of OPERATIONS) {
+    const labels = { provider: name, operation };
+    for (const error of ['0', '1'] as const)
+      metrics.count('driver_operations', { ...labels, error }, 0);
+    metrics.begin('shepherd_driver_operation_seconds', labels);
+  }
   let stopped: Promise<void> | undefined;
 
   return {

@@ -5,7 +5,7 @@ import type { ApiDeps } from '../../driver-kit/terms.ts';
 import type { Call } from '../../driver-kit/call.ts';
 import type { AnswerForm } from '../../driver-kit/outcome.ts';
 import { entriesOf, type Unread } from '../../driver-kit/pages.ts';
-import type { Metrics } from '../../metrics/port.ts';
+import type { MetricName, MetricsOf } from '../../metrics/port.ts';
 import { timingsOf, type EquinixConfig } from './settings.ts';
 
 /** Goes on with an operation; or is the signal of a new one. */
@@ -208,16 +208,11 @@ export const ofId = <T extends { readonly id: string }>(
   id: string,
 ): z.ZodType<T> => schema.refine((found) => found.id === id, { path: ['id'] });
 
+/** What is counted of this client alone. */
+export type EquinixMetric = Extract<MetricName, `equinix_${string}`>;
+
 export type EquinixDeps = Omit<ApiDeps, 'observer'> & {
-  readonly metrics: Pick<
-    Metrics,
-    | 'equinixCall'
-    | 'equinixSlots'
-    | 'equinixRetry'
-    | 'equinixPaused'
-    | 'equinixCreate'
-    | 'equinixWalk'
-  >;
+  readonly metrics: MetricsOf<EquinixMetric>;
 };
 
 /** What is particular to the API of Equinix Metal. */
@@ -238,11 +233,21 @@ export function createEquinixApi(config: EquinixConfig, { metrics, ...deps }: Eq
     {
       ...deps,
       observer: {
-        attempt: metrics.equinixCall,
-        slots: metrics.equinixSlots,
-        retry: metrics.equinixRetry,
-        paused: metrics.equinixPaused,
-        walk: metrics.equinixWalk,
+        attempt: (endpoint, status_code, seconds) =>
+          metrics.observe('equinix_api_latency', { endpoint, status_code }, seconds),
+        slots(waiting, inFlight) {
+          metrics.set('equinix_api_waiting', {}, waiting);
+          metrics.set('equinix_api_in_flight', {}, inFlight);
+        },
+        retry: (endpoint, reason) =>
+          metrics.count('equinix_api_retries_total', { endpoint, reason }),
+        paused: (reason, seconds) =>
+          metrics.count('equinix_api_paused_seconds_total', { reason }, seconds),
+        walk: (list, isConsistent) =>
+          metrics.count('equinix_listing_walks_total', {
+            list,
+            consistent: isConsistent ? 'true' : 'false',
+          }),
       },
     },
   );

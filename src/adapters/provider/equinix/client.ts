@@ -1,6 +1,6 @@
 import { UsageError } from '../../../domain/errors.ts';
 import { baseUrlFault, isApiError } from '../../driver-kit/errors.ts';
-import type { CreateOutcome } from '../../metrics/port.ts';
+import type { LabelsOf } from '../../metrics/port.ts';
 import { createEquinixApi, type EquinixDeps, type BeforeSending, type Device } from './api.ts';
 import {
   createDevice,
@@ -59,10 +59,10 @@ export function createEquinixClient(config: EquinixConfig, deps: EquinixDeps) {
     try {
       const scene = { routes, call, config, timings: timingsOf(config) };
       const { device, outcome } = await createDevice(scene, order);
-      deps.metrics.equinixCreate(outcome);
+      deps.metrics.count('equinix_create_outcomes_total', { outcome });
       return device;
     } catch (error) {
-      deps.metrics.equinixCreate(outcomeOf(error));
+      deps.metrics.count('equinix_create_outcomes_total', { outcome: outcomeOf(error) });
       throw error;
     }
   }
@@ -123,7 +123,7 @@ export type EquinixClient = ReturnType<typeof createEquinixClient>;
 const HIDDEN = 'the device on the reservation cannot be read; it may be the one';
 
 /** How a failed creation counts: `unknown` if a device may exist, `rejected` if none was made. */
-function outcomeOf(error: unknown): CreateOutcome {
+function outcomeOf(error: unknown): LabelsOf<'equinix_create_outcomes_total'>['outcome'] {
   if (isApiError(error, 'RaceLost')) return 'race_lost';
   if (isApiError(error) && error.ambiguous) return 'unknown';
   return isApiError(error, 'Capacity') ? 'capacity' : 'rejected';

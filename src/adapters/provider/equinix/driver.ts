@@ -1,6 +1,5 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import { isNotFound } from '../../driver-kit/errors.ts';
-import type { Metrics } from '../../metrics/port.ts';
 import type { DriverContext, Plan, Provider, Driver } from '../port.ts';
 import type { EquinixDeps } from './api.ts';
 import { createChanges, createDoor, createGiveBack } from './changes.ts';
@@ -17,8 +16,7 @@ import {
 } from './settings.ts';
 import { createStock } from './stock.ts';
 
-export type EquinixProviderDeps = EquinixDeps &
-  Pick<DriverContext, 'tellEvent'> & { readonly metrics: Pick<Metrics, 'equinixReservations'> };
+export type EquinixProviderDeps = EquinixDeps & Pick<DriverContext, 'tellEvent' | 'metrics'>;
 
 /**
  * Bare metal of one Equinix Metal project. Shown are the devices whose hostname starts with

@@ -2,7 +2,7 @@ import type { UnreadableEntry } from '../../../domain/machine.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { Unread, Walked } from '../../driver-kit/pages.ts';
 import { createNews, type Log } from '../../log/port.ts';
-import type { Metrics } from '../../metrics/port.ts';
+import type { MetricsOf } from '../../metrics/port.ts';
 import type { DriverListing } from '../port.ts';
 import { idOf, type Reservation } from './api.ts';
 import type { EquinixClient } from './client.ts';
@@ -103,7 +103,7 @@ export interface StockDeps {
   readonly view: Pick<DeviceView, 'show'>;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: Pick<Metrics, 'equinixReservations'>;
+  readonly metrics: MetricsOf<'equinix_reservations'>;
 }
 
 export function createStock(config: EquinixConfig, deps: StockDeps): Stock {
@@ -119,7 +119,9 @@ export function createStock(config: EquinixConfig, deps: StockDeps): Stock {
     const counts = { available, inUse, notProvisionable, total };
     tellNews(config.name, { provider: config.name, ...counts }, 'reservations read');
     const classes = { available, in_use: inUse, not_provisionable: notProvisionable };
-    deps.metrics.equinixReservations(classes);
+    for (const [of, machines] of Object.entries(classes)) {
+      deps.metrics.set('equinix_reservations', { class: of }, machines);
+    }
   }
 
   return {

@@ -244,7 +244,12 @@ const areOfTwoAccounts = (one: RobotSettings, other: RobotSettings): boolean =>
 
 /** Requests are counted as those of every adapter are. */
 const observerOf = ({ metrics }: Pick<DriverContext, 'metrics'>): ApiObserver => ({
-  attempt: (endpoint, status) => metrics.adapterCall('hetzner-robot', endpoint, status),
+  attempt: (endpoint, status) =>
+    metrics.count('shepherd_adapter_calls_total', {
+      adapter: 'hetzner-robot',
+      op: endpoint,
+      code: status,
+    }),
   slots: () => undefined,
   retry: () => undefined,
   paused: () => undefined,

@@ -177,7 +177,7 @@ export function createBmcCare(
     else hanging.delete(bmc);
     if (!isNews) return;
     const fields = { provider: name, bmc: bmc.url };
-    metrics.bmcUnresponsive(name, hanging.size);
+    metrics.set('redfish_bmc_unresponsive', { provider: name }, hanging.size);
     if (hangs) log.error(fields, 'a BMC takes connections and answers nothing');
     else log.info(fields, 'a BMC hangs no more');
   }

@@ -1,3 +1,4 @@
+import { heeding } from '../../../../../src/adapters/metrics/port.ts';
 import { expect, onTestFinished } from 'vitest';
 import { createSeededRandom, runOut } from '../../../../doubles/simulated-clock.ts';
 import { createMemMetrics } from '../../../../doubles/mem-metrics.ts';
@@ -37,13 +38,9 @@ export async function createStand({ fake: given, config = {}, daemons }: StandOp
   function another(change: Partial<EquinixConfig> = {}): EquinixClient {
     const flight = { now: 0 };
     flights.push(flight);
-    const metrics = {
-      ...remembered,
-      equinixSlots(waiting: number, inFlight: number) {
-        flight.now = inFlight;
-        remembered.equinixSlots(waiting, inFlight);
-      },
-    };
+    const metrics = heeding(remembered, ({ name, value }) => {
+      if (name === 'equinix_api_in_flight') flight.now = value;
+    });
     const access = { token: () => fake.tokens.user, projectId: fake.projectId };
     const settings = { ...configFor(fake.url, access), parallelism: 1, ...config, ...change };
     const timings = { ...config.timings, ...change.timings };

@@ -36,7 +36,9 @@ const postedAtMs = () =>
     .map(({ atMs }) => atMs);
 const ours = () => stand.fake.devices().filter(({ tags }) => tags.includes(OURS));
 const outcomes = () =>
-  stand.metrics.calls.flatMap(({ method, args }) => (method === 'equinixCreate' ? args : []));
+  stand.metrics.calls.flatMap(({ name, labels }) =>
+    name === 'equinix_create_outcomes_total' ? [labels['outcome']] : [],
+  );
 
 test('vector 1: one look, one post, one witness, and the request stays as it was', async () => {
   const tags = ['rack=7', 'shepherd-idempotency-of-an-earlier-life'];

@@ -15,7 +15,10 @@ const devices = (count: number, hostname = (n: number) => `shepherd-ci-${n}`) =>
 });
 const idsOf = (items: readonly { readonly id: string }[]) => new Set(items.map(({ id }) => id));
 const walks = (consistent: boolean) =>
-  stand.metrics.count('equinixWalk', 'ListDevices', consistent);
+  stand.metrics.total('equinix_listing_walks_total', {
+    list: 'ListDevices',
+    consistent: consistent ? 'true' : 'false',
+  });
 
 test('vector 22: 250 devices are three sorted pages of one hundred', async () => {
   const { client, run, calls, fake } = await begin(devices(250));

@@ -1,26 +1,33 @@
 import type { FleetCall, FleetProvider, OperationRef } from '../../../adapters/provider/port.ts';
-import { codeOf, ProviderError } from '../../../domain/errors.ts';
+import { AmbiguousCommit, codeOf, isRetryable, ProviderError } from '../../../domain/errors.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
 import type { ThrottledCall } from '../../../domain/provisioning/provider-holds.ts';
-import { askAgainInMs } from '../../../domain/recovery/ladder.ts';
-import { isStanding, RUNG_FACTS, type LadderMeans } from '../../../domain/recovery/rungs.ts';
-import { createSendCheck } from '../../providers/send-check.ts';
 import {
+  askAgainInMs,
+  beyondReachMs,
+  GRACE_MS,
+  patienceOf,
+} from '../../../domain/recovery/ladder.ts';
+import { RUNGS } from '../../../domain/recovery/rung-names.ts';
+import { isStanding, RUNG_FACTS, type LadderMeans } from '../../../domain/recovery/rungs.ts';
+import type { Asked, Proof } from '../../../machines/recovery.ts';
+import { createSendCheck } from '../../providers/send-check.ts';
+import { required } from '../task.ts';
+import {
+  countAttempt,
+  isOutage,
   knownBootId,
   noteProgress,
   orderPart,
-  type Asked,
-  type Proof,
+  rungPolicy,
   type RecoverDeps,
   type Recovering,
+  type Told,
 } from './deps.ts';
-import { evidenceOfBoot } from './evidence.ts';
-import { isOutage } from './first-step.ts';
-import { probe } from './probe.ts';
-import { RUNGS } from '../../../domain/recovery/rung-names.ts';
+import { evidenceOfBoot, probe, requireEvidence } from './evidence.ts';
 
 /** What the provider is asked for. */
-export interface ProviderCall {
+interface ProviderCall {
   /** Its name in throttles, and among the provider's capabilities. */
   readonly call: keyof LadderMeans;
   /** The boot in which the machine is; null: not known. */
@@ -68,10 +75,10 @@ export async function askProvider(
     beforeSending,
   }).catch((error: unknown) => refused(deps, given, { call, error, signal }));
   await deps.holds.succeeded(name, call, begun);
-  deps.metrics.ladderAttempt(name, step.rung, 'asked');
+  countAttempt(deps, name, step.rung, 'asked');
   deps.log.info({ slot, machine: work.machineId, ...step }, `${call} asked for`);
   await noteProgress(given, { kind: 'recoveryAccepted', operationRef });
-  return { ...given, askedAtMs, bootIdBefore, proof: null, isGraceful };
+  return { askedAtMs, bootIdBefore, proof: null, isGraceful };
 }
 
 function countEscalation({ metrics }: RecoverDeps, { attempt, row, provided }: Recovering): void {
@@ -79,7 +86,7 @@ function countEscalation({ metrics }: RecoverDeps, { attempt, row, provided }: R
   if (order !== null) return;
   const before = row.recovery?.rung ?? 'restartingAgent';
   const isHigher = RUNGS.indexOf(rung) > RUNGS.indexOf(before);
-  if (isHigher) metrics.escalation(provided.provider, rung);
+  if (isHigher) metrics.count('shepherd_escalations_total', { provider: provided.provider, rung });
 }
 
 /** Notes the attempt, which counts from here, with what the machine was like before it. */
@@ -118,7 +125,7 @@ async function refused(
   delete attempt.power;
   await work.note({ kind: 'recoveryRefused', counts });
   attempt.asked = counts;
-  deps.metrics.ladderAttempt(name, attempt.step.rung, 'refused');
+  countAttempt(deps, name, attempt.step.rung, 'refused');
   throw error;
 }
 
@@ -165,4 +172,124 @@ export async function probeBeforeBoot(
 function bootIdBeforeRequest({ row: { recovery } }: Recovering): string | null {
   if (!recovery?.askedRung) return null;
   return RUNG_FACTS[recovery.askedRung].boots ? recovery.bootIdBefore : null;
+}
+
+/** What a boot that needed no request is known by. */
+export const cameTrueBy = (bootIdBefore: string | null, proof: Proof): Told<'asked'> => ({
+  asked: { askedAtMs: null, bootIdBefore, proof },
+});
+
+/** Asks for a reboot, unless an earlier request may still come true, or just did. */
+export async function askReboot(
+  deps: RecoverDeps,
+  given: Recovering,
+  signal: AbortSignal,
+): Promise<Told<'asked'>> {
+  const { step } = given.attempt;
+  if (step.resumed) return resume(given);
+  const { bootIdBefore, answers, proof } = await probeBeforeBoot(deps, given, signal);
+  if (proof) return cameTrueBy(bootIdBefore, proof);
+  const asked = await ask(deps, given, bootIdBefore, signal);
+  return { asked: answers ? { ...asked, isGraceful: false } : asked };
+}
+
+async function ask(
+  deps: RecoverDeps,
+  given: Recovering,
+  bootIdBefore: string | null,
+  signal: AbortSignal,
+): Promise<Asked> {
+  const { mode } = given.attempt.step;
+  const call = 'reboot';
+  const asked = await askProvider(
+    deps,
+    given,
+    { call, bootIdBefore, ask: (provider, id, how) => provider.rebootMachine(id, mode, how) },
+    signal,
+  );
+  deps.metrics.count('shepherd_reboots_total', {
+    provider: given.provided.provider,
+    outcome: 'asked',
+  });
+  return asked;
+}
+
+/**
+ * A machine that did not answer may hang, and hear of no graceful reboot either: it is forced after a
+ * short while, which counts as an attempt of its own. What a person ordered is done as ordered.
+ */
+async function pastGrace(
+  deps: RecoverDeps,
+  given: Recovering & Told<'asked'>,
+  signal: AbortSignal,
+): Promise<Asked> {
+  const { attempt, asked } = given;
+  const { askedAtMs, bootIdBefore } = asked;
+  if (asked.isGraceful !== true || attempt.step.order !== null) return asked;
+  const question = { askedAtMs, bootIdBefore, offSeen: false, isMeasured: true, forMs: GRACE_MS };
+  const proof = await evidenceOfBoot(deps, given, question, signal);
+  if (proof) return { ...asked, proof };
+  attempt.step = { ...attempt.step, mode: 'force' };
+  return ask(deps, given, bootIdBefore, signal);
+}
+
+/** Goes on with a request of a process that died before it saw the end of it. */
+export function resume(given: Recovering): Told<'asked'> {
+  const { askedAtMs, bootIdBefore } = required(given.row.recovery, 'recovery to go on with');
+  return { asked: { askedAtMs, bootIdBefore, proof: null } };
+}
+
+/** Waits, without a place, for evidence that the machine booted. @throws {TimedOut} */
+export async function awaitBoot(
+  deps: RecoverDeps,
+  given: Recovering & Told<'asked'>,
+  signal: AbortSignal,
+): Promise<Told<'proof'>> {
+  const { slot, work, attempt } = given;
+  deps.taskPool.leavePlace(slot);
+  const asked = await pastGrace(deps, given, signal);
+  const { bootIdBefore } = asked;
+  const { rung, resumed } = attempt.step;
+  const askedAtMs = asked.askedAtMs ?? deps.nowMs();
+  const forMs = remainingMs(deps, given, askedAtMs);
+  const offSeen = rung === 'powerCycling';
+  const whileWaiting = returnPermitLate(deps, given, askedAtMs);
+  const question = { askedAtMs, bootIdBefore, offSeen, isMeasured: !resumed, forMs, whileWaiting };
+  const proof = asked.proof ?? (await requireEvidence(deps, given, question, signal));
+  deps.log.info({ slot, machine: work.machineId, proof: proof.what }, 'boot proved');
+  return { proof };
+}
+
+/**
+ * A machine that does not answer for so long is beyond reach: others need not wait for its permit while
+ * the rest of its patience passes.
+ */
+export function returnPermitLate(
+  { nowMs, log }: RecoverDeps,
+  { slot, work, row }: Recovering,
+  askedAtMs: number,
+): () => Promise<void> {
+  const returnAtMs = askedAtMs + beyondReachMs(row.bootTimes);
+  let isHeld = true;
+  return async () => {
+    if (!isHeld || nowMs() < returnAtMs) return;
+    try {
+      await work.note({ kind: 'permitReturned' });
+      isHeld = false;
+      log.info({ slot, machine: work.machineId }, 'beyond reach: its permit is returned');
+    } catch (err) {
+      // Done twice it is done once, so a lost commit does not end the wait either.
+      if (!isRetryable(err) && !(err instanceof AmbiguousCommit)) throw err;
+      log.warn({ slot, machine: work.machineId, err }, 'its permit could not be returned yet');
+    }
+  };
+}
+
+/** How long to wait: the attempt's patience; for a request that was taken over, the rest of its time. */
+function remainingMs(deps: RecoverDeps, given: Recovering, askedAtMs: number): number {
+  const { step } = given.attempt;
+  const policy = rungPolicy(deps, given);
+  if (!step.resumed) return patienceOf(step, policy, given.row.bootTimes);
+  const wholeMs = Math.max(policy.patienceMs, deps.askAgainMs);
+  return askedAtMs + wholeMs - deps.nowMs();
 }
