@@ -12,7 +12,7 @@ import { type MachineInsight, NO_INSIGHT } from '../insight.ts';
 import { addCharts } from './charts.ts';
 import { addDaemons } from './daemons.ts';
 import type { DaemonsView } from '../daemons.ts';
-import type { FilingMeans } from './filing/port.ts';
+import type { FilingMeans } from './filing/filing.ts';
 import { addFiling } from './filing/requests.ts';
 import { addEvents } from './events.ts';
 import { addFleet, type FleetDeps } from './fleet.ts';

@@ -120,17 +120,6 @@ export const askedOf = (
     );
   });
 
-/** @throws {UsageError} the number of what was matched was not confirmed: nothing may be done. */
-export function requireCount(matched: number, expected: number | undefined): void {
-  if (matched === expected) return;
-  const found = `${matched} ${matched === 1 ? 'machine is' : 'machines are'} meant`;
-  throw new UsageError(
-    expected === undefined
-      ? `${found}; confirm with expectCount ${matched}, or see which with dryRun=true`
-      : `${found}, not ${expected} as expectCount says; nothing was done`,
-  );
-}
-
 const WAYS =
   `name one machine or slot; or several by slots, by selector.provider, ` +
   `${TRAIT_NAMES.map((name) => `selector.${name}`).join(', ')} and selector.states, or selector.all`;

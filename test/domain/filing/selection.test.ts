@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { NotFound, UsageError } from '../../../src/domain/errors.ts';
-import { requireCount } from '../../../src/domain/filing/selection.ts';
 import { idOf, machineStand, slotName, type MachineStand } from '../../commands/machine-stand.ts';
 
 const HOLD = { verb: 'hold', kind: 'no-recover', untilMs: null } as const;
@@ -97,16 +96,6 @@ describe('a selector', () => {
     await expect(s.meant(REBOOT, { slots: [1, 7, 8].map(slotName) })).rejects.toThrow(
       /slot metal\/slot-7.*slot metal\/slot-8.*nothing was done/,
     );
-  });
-
-  test('wants the number of machines that it means', () => {
-    expect(() => requireCount(2, undefined)).toThrow(
-      '2 machines are meant; confirm with expectCount 2, or see which with dryRun=true',
-    );
-    expect(() => requireCount(1, 3)).toThrow(
-      '1 machine is meant, not 3 as expectCount says; nothing was done',
-    );
-    expect(() => requireCount(2, 2)).not.toThrow();
   });
 });
 

@@ -1,39 +1,56 @@
 import { createHash } from 'node:crypto';
-import type { NewRequest, RequestBatch, RequestState } from '../../../adapters/bmdb/port.ts';
-import { requireProvider } from '../../../domain/filing/named-fleet.ts';
+import type {
+  NewRequest,
+  RequestBatch,
+  RequestState,
+  RequestBook,
+} from '../../../adapters/bmdb/port.ts';
+import type { Clock } from '../../../adapters/clock/port.ts';
+import type { PoolRow } from '../../../domain/balancing/pool-row.ts';
+import { BatchRefused, KeyReused, NothingToDo, UsageError } from '../../../domain/errors.ts';
+import {
+  requireProvider,
+  namesOf,
+  type Entry,
+  type NamedFleet,
+} from '../../../domain/filing/named-fleet.ts';
 import {
   lossAt,
   offersOf,
   prospectAtLarge,
   prospectOf,
   providerRefusal,
+  type Offer,
+  type Outlook,
+  type ProviderMeans,
 } from '../../../domain/filing/prospects.ts';
-import type { Offer, Outlook } from '../../../domain/filing/prospects.ts';
 import {
   askedOf,
   byName,
   isBulk,
   machinesMeant,
-  requireCount,
+  type Asked,
+  type Selected,
 } from '../../../domain/filing/selection.ts';
-import type { Asked, Selected } from '../../../domain/filing/selection.ts';
-import { VERBS } from '../../../domain/verbs.ts';
-import { at, isDestroying, lossOf, misfitOf, wishOf } from '../../../domain/wishes.ts';
-import type { MachineVerb } from '../../../domain/verbs.ts';
-import type { Wish } from '../../../domain/wishes.ts';
-import { BatchRefused, KeyReused, NothingToDo, UsageError } from '../../../domain/errors.ts';
-import { slot, type ProviderName } from '../../../domain/ids.ts';
+import { slot, type ProviderName, type Slot } from '../../../domain/ids.ts';
+import type { GuardRow } from '../../../domain/machine.ts';
+import type { LossPolicy } from '../../../domain/policy.ts';
+import { VERBS, type MachineVerb } from '../../../domain/verbs.ts';
+import { at, isDestroying, lossOf, misfitOf, wishOf, type Wish } from '../../../domain/wishes.ts';
 import type { Person } from '../../access/port.ts';
-import type { FleetView } from '../../port.ts';
+import type { FleetView, MachineEntry } from '../../port.ts';
 import { etagOf, machineRow } from '../machine-row.ts';
 import { Problem } from '../problem.ts';
 import { foreseen, type Foreseen, type PreviewAnswer } from './answers.ts';
-import { isOfMachines, selectorOf, thingOf } from './body.ts';
-import type { Ask, AskAtLarge, MachineAsk } from './body.ts';
-import { namedFleet } from './fleet.ts';
-import type { FilingMeans } from './port.ts';
-import { asProblems } from './refusals.ts';
-import { requireMachineRight, requireRightAtLarge } from './rights.ts';
+import {
+  isOfMachines,
+  selectorOf,
+  thingOf,
+  type Ask,
+  type AskAtLarge,
+  type MachineAsk,
+} from './body.ts';
+import { asProblems, requireMachineRight, requireRightAtLarge } from './refusals.ts';
 
 /** What was filed: one request, or several as a batch. */
 export type Filed = { readonly request: RequestState } | { readonly batch: RequestBatch };
@@ -223,7 +240,7 @@ function meant(deps: FilingDeps, ask: MachineAsk, asker: Unfiled, isDry = false)
   );
   const { expectCount } = ask;
   const isUncounted = expectCount === undefined && (isDry || !isBulk(selector));
-  if (!isUncounted) requireCounted(selected.length, expectCount);
+  if (!isUncounted) requireCount(selected.length, expectCount);
   if (asker.seen !== undefined) requireUnchanged(deps.fleet, selected, asker.seen);
   return selected;
 }
@@ -237,14 +254,16 @@ function requireFuture(wish: Wish<MachineVerb>, nowMs: number): void {
   });
 }
 
-/** @throws {Problem} another number is meant. @throws {UsageError} none was confirmed. */
-function requireCounted(count: number, expected: number | undefined): void {
-  try {
-    requireCount(count, expected);
-  } catch (error) {
-    if (!(error instanceof UsageError) || expected === undefined) throw error;
-    throw new Problem('changed', error.message, { members: { current: { count } } });
+/** @throws {Problem} the number of what was matched was not confirmed, or is another one. */
+function requireCount(count: number, expected: number | undefined): void {
+  if (count === expected) return;
+  const found = `${count} ${count === 1 ? 'machine is' : 'machines are'} meant`;
+  if (expected === undefined) {
+    const how = `confirm with expectCount ${count}, or see which with dryRun=true`;
+    throw new Problem('malformed', `${found}; ${how}`);
   }
+  const detail = `${found}, not ${expected} as expectCount says; nothing was done`;
+  throw new Problem('changed', detail, { members: { current: { count } } });
 }
 
 /** @throws {Problem} the machine is not as it was seen, or there are several. */
@@ -312,4 +331,68 @@ function foresee(wish: Wish<MachineVerb>, selected: Selected, outlook: Outlook):
     substate: entry?.view.substate ?? null,
     prospect: prospectOf(what, selected, outlook),
   };
+}
+
+/** What the daemon knows that is needed to file requests, and to tell what would become of them. */
+export interface FilingMeans {
+  readonly requests: RequestBook;
+  readonly clock: Clock;
+  readonly loss: LossPolicy;
+  /** Names of those that are configured. */
+  readonly providers: readonly string[];
+  /** Rows of the guard, as of the last read. */
+  readonly guard: () => readonly GuardRow[];
+  /** How pools stand at their balancers, as of the last read. */
+  readonly pools: () => readonly PoolRow[];
+  /** Estimate of the database clock, epoch ms. */
+  readonly nowMs: () => number;
+  /** What becomes of a machine of this provider that is given back, for people. */
+  readonly givingBack: (provider: string) => string;
+  /** What this provider can do; null: it is not configured here. */
+  readonly means: (provider: string) => Promise<ProviderMeans | null>;
+  /** Told how each asking ended: `filed`, or the code of its refusal. */
+  readonly onAsked?: ((verb: string, via: string, outcome: string) => void) | undefined;
+}
+
+type Known = Pick<FleetView, 'entries' | 'facts'>;
+
+/**
+ * The fleet that this daemon knows, as names are looked up in it: in the states that are shown. What
+ * is made of its entries is made while they are walked through, so nothing is kept of a large fleet.
+ */
+export function namedFleet(fleet: Known, providers: readonly string[]): NamedFleet {
+  const { entries } = fleet;
+  return {
+    entries: { [Symbol.iterator]: () => inOrder(fleet) },
+    bySlot: { get: (slot) => entryOf(fleet, slot) },
+    machine: (id) => {
+      for (const { view } of entries.values()) {
+        if (view.machineId === id) return fleet.facts(view.slot)?.row ?? null;
+      }
+      return null;
+    },
+    providers: namesOf([...providers, ...providersOf(entries)]),
+  };
+}
+
+function providersOf(entries: ReadonlyMap<Slot, MachineEntry>): Set<string> {
+  const names = new Set<string>();
+  for (const { view } of entries.values()) names.add(view.provider);
+  return names;
+}
+
+function* inOrder(fleet: Known): Generator<Entry> {
+  for (const slot of [...fleet.entries.keys()].toSorted()) {
+    const entry = entryOf(fleet, slot);
+    if (entry) yield entry;
+  }
+}
+
+/** Of a slot that several machines claim only one row is known, and `facts.conflict` tells of it. */
+function entryOf({ entries, facts: factsOf }: Known, slot: Slot): Entry | undefined {
+  const shown = entries.get(slot);
+  const facts = factsOf(slot);
+  if (!shown || !facts) return undefined;
+  const { view, state, substate } = shown;
+  return { view: { ...view, state, substate }, facts, rows: facts.row ? [facts.row] : [] };
 }
