@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { described, MACHINE_VERBS, type MachineVerb } from '../domain/verbs.ts';
-import { durationOf, someOf, wordsOf, type When } from './machine/options.ts';
-import { addDetails, bodyOf } from './machine/verb-options.ts';
+import { durationOf, someOf, wordsOf, type When } from './options.ts';
+import { addDetails, bodyOf } from './verb-options.ts';
 import { choosing, selecting, type VerbFlags } from './remote/ask-flags.ts';
 import { byFlags, listing, remote, type CommonFlags, type Through } from './remote/flags.ts';
 import type { MachinesFlags } from './remote/machines.ts';

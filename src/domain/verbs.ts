@@ -42,7 +42,7 @@ export interface InstallImage {
 
 /**
  * A detail of a verb. Its kind says what its value is: `settings/verb-details.ts` checks it,
- * `commands/machine/verb-options.ts` reads it from options, `web/acts/details.tsx` has its field.
+ * `commands/verb-options.ts` reads it from options, `web/acts/details.tsx` has its field.
  */
 export type Detail = {
   /** How the API describes it. */

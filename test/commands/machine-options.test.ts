@@ -10,8 +10,8 @@ import {
   untilMsOf,
   whenOf,
   wordsOf,
-} from '../../src/commands/machine/options.ts';
-import { addDetails, bodyOf } from '../../src/commands/machine/verb-options.ts';
+} from '../../src/commands/options.ts';
+import { addDetails, bodyOf } from '../../src/commands/verb-options.ts';
 import { addMachineCommands } from '../../src/commands/machine-program.ts';
 import { MACHINE_VERBS, type MachineVerb } from '../../src/domain/verbs.ts';
 import { UsageError } from '../../src/domain/errors.ts';

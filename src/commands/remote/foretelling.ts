@@ -1,5 +1,5 @@
 import { UsageError } from '../../domain/errors.ts';
-import { columnLines, paragraph } from '../machine/layout.ts';
+import { columnLines, paragraph } from '../layout.ts';
 import type { Preview } from './answers.ts';
 import { Refused } from './failures.ts';
 import { commonOf, type AskBody, type AskFlags } from './filing.ts';

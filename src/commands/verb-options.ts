@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import { described, detailsOf, type Detail, type MachineVerb } from '../../domain/verbs.ts';
+import { described, detailsOf, type Detail, type MachineVerb } from '../domain/verbs.ts';
 import {
   drainOf,
   imageOf,
