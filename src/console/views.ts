@@ -15,6 +15,7 @@ import type { LoopSummary } from '../domain/loop-summary.ts';
 import type { IntentRow, PenaltyRow, ProviderHoldRow } from '../domain/machine.ts';
 import type { MachineState } from '../domain/states.ts';
 import type { GuardAnswer } from './api/fleet-schema.ts';
+import type { Records } from './api/records.ts';
 import type { LiveSchema, PlaceSchema, PlanAnswer } from './api/plan-schema.ts';
 import type { ProviderSchema } from './api/provider-schema.ts';
 
@@ -178,4 +179,6 @@ export interface ConsoleViews {
   readonly plan: () => PlanAnswer;
   readonly daemons: DaemonsView;
   readonly series: SeriesView;
+  /** What the database itself has. */
+  readonly records: Records;
 }

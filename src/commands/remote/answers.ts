@@ -9,6 +9,11 @@ import type { LogLevelsSchema, WhoamiSchema } from '../../console/api/about.ts';
 import type { MachineSchema } from '../../console/api/machine-schema.ts';
 import type { MachinesSchema } from '../../console/api/machines.ts';
 import type { ProviderInFullSchema, ProvidersSchema } from '../../console/api/provider-schema.ts';
+import type {
+  HardwareReportsSchema,
+  RecordsSchema,
+  StatisticsSchema,
+} from '../../console/api/records.ts';
 import type { ResolutionSchema } from '../../console/api/resolve.ts';
 import type {
   BatchSchema,
@@ -41,3 +46,6 @@ export type Token = z.output<typeof TokenSchema>;
 export type Tokens = z.output<typeof TokensSchema>;
 export type MadeToken = z.output<typeof MadeSchema>;
 export type Whoami = z.output<typeof WhoamiSchema>;
+export type Records = z.output<typeof RecordsSchema>;
+export type HardwareReports = z.output<typeof HardwareReportsSchema>;
+export type Statistics = z.output<typeof StatisticsSchema>;

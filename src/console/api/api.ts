@@ -19,6 +19,7 @@ import { addMachine } from './machine.ts';
 import { addMachineParts } from './machine-parts.ts';
 import { addMachines, type MachinesDeps } from './machines.ts';
 import { addProviders, type ProvidersDeps } from './providers.ts';
+import { addRecords } from './records.ts';
 import { addResolve } from './resolve.ts';
 import { addWebhooks } from './webhooks.ts';
 import { PROBLEMS, PROBLEM_CODES, Problem, type ProblemCode } from './problem.ts';
@@ -57,6 +58,7 @@ function addResources(api: Api, deps: ApiDeps): void {
   addProviders(api, deps);
   addInsight(api, deps.insight, deps.history);
   addMachineParts(api, deps);
+  addRecords(api, deps.records);
   addDaemons(api, deps);
   addInspector(api, deps);
   addEvents(api, deps.events);
@@ -74,6 +76,7 @@ export async function describeApi(): Promise<string> {
     access,
     clock: {},
     filing: {},
+    records: {},
     events: {},
     webhooks: { book: {} },
     version: '',
