@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { createSimulatedClock, settled } from '../../../doubles/simulated-clock.ts';
-import type { DriverListing, Provider } from '../../../../src/adapters/provider/port.ts';
-import { ProviderError } from '../../../../src/domain/errors.ts';
-import { fleetOf, free, live, machine, order, scripted } from '../../../doubles/scripted-driver.ts';
+import type { DriverListing, Provider } from '../../../src/adapters/provider/port.ts';
+import { ProviderError } from '../../../src/domain/errors.ts';
+import { fleetOf, free, live, machine, order, scripted } from '../../doubles/scripted-driver.ts';
+import { createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';
 
 const getMachine: Provider['getMachine'] = () =>
   Promise.reject(new ProviderError('not-found', 'default backend'));

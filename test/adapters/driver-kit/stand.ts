@@ -1,12 +1,12 @@
+import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { once } from 'node:events';
 import { onTestFinished } from 'vitest';
 import { createApi, type Api } from '../../../src/adapters/driver-kit/api.ts';
-import type { ApiDeps, ApiTerms } from '../../../src/adapters/driver-kit/terms.ts';
 import type { AnswerForm } from '../../../src/adapters/driver-kit/outcome.ts';
-import { createSeededRandom, createSimulatedClock } from '../../doubles/simulated-clock.ts';
+import type { ApiDeps, ApiTerms } from '../../../src/adapters/driver-kit/terms.ts';
 import { recordingLog } from '../../doubles/recording-log.ts';
+import { createSeededRandom, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
 export interface Answer {
   readonly status: number;

@@ -6,17 +6,16 @@ import type {
   FleetProvider,
   Provider,
   ReinstallRequest,
-} from '../../../../src/adapters/provider/port.ts';
-import { isProviderError, ProviderError, UsageError } from '../../../../src/domain/errors.ts';
+} from '../../../src/adapters/provider/port.ts';
+import { isProviderError, ProviderError, UsageError } from '../../../src/domain/errors.ts';
 import {
   INSTANCE_SECRET_PATH,
   PLAN_TAG,
   SECRET_TAG,
   SET_ID_TAG,
-  type Tags,
   WITNESS_TAG,
-} from '../../../../src/domain/provisioning/provider-tags.ts';
-import { settled } from '../../../doubles/simulated-clock.ts';
+  type Tags,
+} from '../../../src/domain/provisioning/provider-tags.ts';
 import {
   EVERYTHING,
   fleetOf,
@@ -30,7 +29,8 @@ import {
   unused,
   WITNESS,
   NO_SESSION,
-} from '../../../doubles/scripted-driver.ts';
+} from '../../doubles/scripted-driver.ts';
+import { settled } from '../../doubles/simulated-clock.ts';
 
 const kindOf = async (call: Promise<unknown>): Promise<string> => {
   try {

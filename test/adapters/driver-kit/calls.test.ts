@@ -1,12 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type {
-  CallOptions,
-  FleetProvider,
-  Provider,
-} from '../../../../src/adapters/provider/port.ts';
-import { isProviderError, ProviderError, UsageError } from '../../../../src/domain/errors.ts';
-import { facetsOf } from '../../../../src/domain/provisioning/provider-facets.ts';
-import { createSimulatedClock, settled } from '../../../doubles/simulated-clock.ts';
+import type { CallOptions, FleetProvider, Provider } from '../../../src/adapters/provider/port.ts';
+import { isProviderError, ProviderError, UsageError } from '../../../src/domain/errors.ts';
+import { facetsOf } from '../../../src/domain/provisioning/provider-facets.ts';
 import {
   EVERYTHING,
   fleetOf,
@@ -14,7 +9,8 @@ import {
   machine,
   order,
   scripted,
-} from '../../../doubles/scripted-driver.ts';
+} from '../../doubles/scripted-driver.ts';
+import { createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';
 
 const open: typeof fleetOf = (...args) => {
   const stand = fleetOf(...args);

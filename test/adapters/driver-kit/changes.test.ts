@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import type { CallOptions, Provider } from '../../../../src/adapters/provider/port.ts';
-import { witness } from '../../../../src/domain/ids.ts';
+import type { CallOptions, Provider } from '../../../src/adapters/provider/port.ts';
+import { ProviderError } from '../../../src/domain/errors.ts';
+import { witness } from '../../../src/domain/ids.ts';
 import {
   SET_ID_TAG,
   SECRET_TAG,
   type Tags,
-} from '../../../../src/domain/provisioning/provider-tags.ts';
-import { createSimulatedClock, settled } from '../../../doubles/simulated-clock.ts';
+} from '../../../src/domain/provisioning/provider-tags.ts';
 import {
   EVERYTHING,
   fleetOf,
@@ -17,8 +17,8 @@ import {
   scripted,
   unused,
   SET_ID,
-} from '../../../doubles/scripted-driver.ts';
-import { ProviderError } from '../../../../src/domain/errors.ts';
+} from '../../doubles/scripted-driver.ts';
+import { createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';
 
 /** A driver whose changes go on until they are told to end. */
 function slow() {
