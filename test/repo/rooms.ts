@@ -212,6 +212,7 @@ export const PG: LargeRoom = {
   base: [
     'eligibility',
     'errors',
+    'fence',
     'delete-tags',
     'batches',
     'host-urls',

@@ -7,7 +7,7 @@ import { wishOf } from '../../../domain/wishes.ts';
 import type { MachineVerb, Verb, VERBS } from '../../../domain/verbs.ts';
 import type { ThingAtLarge, Wish } from '../../../domain/wishes.ts';
 import { detailsShape, Name, Names } from '../../../settings/verb-details.ts';
-import { Milliseconds, named } from '../schemas.ts';
+import { GivenMilliseconds, named } from '../schemas.ts';
 
 /** What is sent to ask for something. */
 
@@ -58,7 +58,7 @@ function shapeOf(verbs: readonly Verb[]) {
   const { of, reason } = described(verb);
   return z.strictObject({
     verb: z.literal(verbs),
-    ...detailsShape(verb, Milliseconds),
+    ...detailsShape(verb, GivenMilliseconds),
     ...SUBJECTS[of].shape,
     ...WHY.shape,
     ...(reason !== undefined && { reason: WHY.shape.reason.default(reason) }),

@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import { isAtLeast, ROLES, TOKEN_MAX_MS, TOKEN_NAME } from '../../domain/access.ts';
-import type { Api } from '../api/kit.ts';
+import { act, described, read, type Api } from '../api/kit.ts';
 import { Problem } from '../api/problem.ts';
-import type { Access } from './access.ts';
+import { listOf, Milliseconds, text } from '../api/schemas.ts';
+import { identityOf, type Access } from './access.ts';
 import type { Person } from './port.ts';
 import { mayTouch } from './rights.ts';
-import { seal } from './sealed.ts';
-import { digestOf, makeToken } from './secrets.ts';
+import { digestOf, makeToken, seal } from './secrets.ts';
 
 export const TokenSchema = z.object({
-  id: z.string(),
-  name: z.string(),
-  owner: z.string(),
+  id: text,
+  name: text,
+  owner: text,
   role: z.enum(ROLES),
-  providers: z.array(z.string()).readonly().nullable().describe('Null: every provider.'),
+  providers: listOf(text).nullable().describe('Null: every provider.'),
   createdAtMs: z.number().int(),
   expiresAtMs: z.number().int(),
   hasEnded: z
@@ -21,37 +21,45 @@ export const TokenSchema = z.object({
     .describe('Expired, revoked, or ended with the token or login that made it.'),
   lastUsedAtMs: z.number().int().nullable(),
   revokedAtMs: z.number().int().nullable(),
-  revokedBy: z.string().nullable(),
+  revokedBy: text.nullable(),
 });
 
 export const NewTokenSchema = z.strictObject({
-  name: z.string().regex(TOKEN_NAME, 'give 1 to 64 letters, digits, dots, dashes'),
+  name: text.regex(TOKEN_NAME, 'give 1 to 64 letters, digits, dots, dashes'),
   role: z.enum(ROLES),
-  providers: z.array(z.string().min(1).max(64)).min(1).max(100).nullable().default(null),
+  providers: z.array(text.min(1).max(64)).min(1).max(100).nullable().default(null),
   forMs: z.number().int().min(60_000).max(TOKEN_MAX_MS).default(TOKEN_MAX_MS),
 });
 
 export const TokensSchema = z.object({ tokens: z.array(TokenSchema) });
 export const MadeSchema = z.object({
-  id: z.string(),
-  token: z.string().describe('Shown this once.'),
+  id: text,
+  token: text.describe('Shown this once.'),
   expiresAtMs: z.number().int().describe('Never later than the end of what made it.'),
 });
+
+export const LoginSchema = z.object({
+  id: text,
+  name: text.describe('Who logged in, as in the audit.'),
+  proven: z.boolean().describe('False: the name is a claim.'),
+  role: z.enum(ROLES),
+  providers: listOf(text).nullable().describe('Null: every provider.'),
+  openedAtMs: Milliseconds,
+  lastUsedAtMs: Milliseconds.describe('To the minute.'),
+  endsAtMs: Milliseconds.describe('In any case.'),
+  isThis: z.boolean().describe('By which this was asked.'),
+});
+
+const neverAborted = () => new AbortController().signal;
 
 /** `tokens`: of programs. An operator has to do with their own only, an admin with all. */
 export function addTokens(api: Api, access: Access): void {
   const { book, log, random } = access.options;
-  const neverAborted = () => new AbortController().signal;
   api.get(
     '/tokens',
-    {
-      config: { right: 'operate' },
-      schema: {
-        tags: ['console'],
-        summary: 'Tokens of programs; those of others only for an admin',
-        response: { 200: TokensSchema },
-      },
-    },
+    described('operate', ['console', 'Tokens of programs; those of others only for an admin'], {
+      200: TokensSchema,
+    }),
     async ({ person }) => {
       const all = await book.tokens.list(neverAborted());
       return { tokens: all.filter(({ ownerIdentity }) => mayTouch(person, ownerIdentity)) };
@@ -59,15 +67,12 @@ export function addTokens(api: Api, access: Access): void {
   );
   api.post(
     '/tokens',
-    {
-      config: { right: 'operate' },
-      schema: {
-        tags: ['console'],
-        summary: 'Make a token; it may do no more than who makes it, and ends with it',
-        body: NewTokenSchema,
-        response: { 201: MadeSchema },
-      },
-    },
+    described(
+      'operate',
+      ['console', 'Make a token; it may do no more than who makes it, and ends with it'],
+      { 201: MadeSchema },
+      { body: NewTokenSchema },
+    ),
     async (request, reply) => {
       const { person, body } = request;
       requireWithin(person, body);
@@ -89,15 +94,9 @@ export function addTokens(api: Api, access: Access): void {
   );
   api.delete(
     '/tokens/:id',
-    {
-      config: { right: 'operate' },
-      schema: {
-        tags: ['console'],
-        summary: 'Revoke a token: it is refused within seconds',
-        params: z.object({ id: z.string().max(40) }),
-        response: { 204: z.null() },
-      },
-    },
+    act('operate', 'console', 'Revoke a token: it is refused within seconds', {
+      params: z.object({ id: text.max(40) }),
+    }),
     async ({ person, params: { id } }, reply) => {
       // The list ends somewhere, and more tokens are soon made: an admin needs it for none.
       const isRevoked = mayTouch(person, null) && (await book.tokens.revoke(id, person.name));
@@ -108,6 +107,45 @@ export function addTokens(api: Api, access: Access): void {
         await book.tokens.revoke(id, person.name);
       }
       log.info({ person: person.name, token: id }, 'a token was revoked');
+      return reply.code(204).send(null);
+    },
+  );
+}
+
+/** `logins`: sessions of people in the page. Everybody has to do with their own, an admin with all. */
+export function addLogins(api: Api, access: Access): void {
+  const { book, log } = access.options;
+  api.get(
+    '/logins',
+    read(
+      'console',
+      'Sessions in the page; those of others only for an admin',
+      z.object({ logins: z.array(LoginSchema) }),
+    ),
+    async (request) => {
+      const own = await access.session(request);
+      const all = await book.sessions.list(neverAborted());
+      const shown = all.filter((each) => mayTouch(request.person, identityOf(each)));
+      return { logins: shown.map((each) => ({ ...each, isThis: each.id === own?.id })) };
+    },
+  );
+  api.delete(
+    '/logins/:id',
+    act(
+      'see',
+      'console',
+      'End a session: its cookie is refused, and its streams end, within seconds',
+      { params: z.object({ id: z.uuid() }) },
+    ),
+    async ({ person, params: { id } }, reply) => {
+      // The list ends somewhere: an admin needs it for none.
+      const isOwn = async () =>
+        (await book.sessions.list(neverAborted())).some(
+          (each) => each.id === id && mayTouch(person, identityOf(each)),
+        );
+      const login = mayTouch(person, null) || (await isOwn()) ? await book.sessions.end(id) : null;
+      if (login === null) throw new Problem('not-found', 'You have no such session');
+      log.info({ person: person.name, login }, 'a session was ended');
       return reply.code(204).send(null);
     },
   );

@@ -1,17 +1,57 @@
 import { z } from 'zod';
-import type { Clock } from '../../adapters/clock/port.ts';
 import { STAGES } from '../../domain/balancing/plan.ts';
-import { actionOf, type PoolPlan } from '../../domain/balancing/pool-plan.ts';
-import { EXPLAINED_WORK } from '../../domain/explanation/types.ts';
+import { BLOCK_KINDS, EXPLAINED_WORK } from '../../domain/explanation/types.ts';
 import { STATES } from '../../domain/states.ts';
-import type { PlanView, PoolOutlook, ProviderOutlook, WorkOutlook } from '../plan.ts';
-import { sharedLook } from '../shared.ts';
-import { ExplanationSchema } from './insight.ts';
-import type { Api } from './kit.ts';
-import { Milliseconds, named } from './schemas.ts';
+import { listOf, Milliseconds, named, text } from './schemas.ts';
 
-const text = z.string();
-const listOf = <Schema extends z.ZodType>(schema: Schema) => z.array(schema).readonly();
+export const ExplanationSchema = named(
+  'Explanation',
+  z.object({
+    sentence: text.describe('At most 240 characters.'),
+    sinceMs: Milliseconds.nullable().describe('In this state since; null: not known.'),
+    by: text.nullable().describe('Who brought it there; null: nobody did.'),
+    blockedBy: listOf(
+      z.object({
+        kind: z.enum(BLOCK_KINDS),
+        text,
+        endsAtMs: Milliseconds.nullable().describe('Null: no clock ends it.'),
+        endedBy: text.describe('Who or what ends it.'),
+      }),
+    ).describe('What stands in the way of the next work, the latest end first.'),
+    next: z.object({
+      work: z.enum(EXPLAINED_WORK).nullable(),
+      atMs: Milliseconds.nullable(),
+      text,
+    }),
+    overdue: z.boolean().describe('It takes far longer than it may, and than with its likes.'),
+  }),
+);
+
+export const PlaceSchema = z.object({ state: z.enum(STATES), substate: text });
+export const LiveSchema = named(
+  'LiveMachine',
+  z.object({
+    atMs: Milliseconds,
+    life: text.describe('State of its chart, such as `Recovering.working`.'),
+    requests: text.nullable(),
+    task: z
+      .object({
+        chart: text,
+        at: text,
+        endsAtMs: Milliseconds.nullable().describe('When its step is out of patience.'),
+      })
+      .nullable()
+      .describe('What this daemon does to it.'),
+    shown: PlaceSchema,
+    rows: PlaceSchema,
+    agrees: z.boolean().describe('False: actor and rows disagree.'),
+    last: z
+      .object({ from: PlaceSchema, to: PlaceSchema, atMs: Milliseconds, reason: text.nullable() })
+      .nullable(),
+    timer: z.object({ from: PlaceSchema, to: PlaceSchema, atMs: Milliseconds }).nullable(),
+  }),
+);
+
 const holder = {
   sessionId: text.nullable().describe('Of the daemon whose job it is; null: nobody has it.'),
   isHere: z.boolean().describe('It is the one that answers.'),
@@ -113,71 +153,3 @@ export const PlanSchema = named(
   }),
 );
 export type PlanAnswer = z.output<typeof PlanSchema>;
-
-export interface PlanDeps {
-  readonly plan: PlanView;
-  readonly clock: Clock;
-}
-
-/** Everything is walked through for it. */
-const FRESH_MS = 5_000;
-
-/** `plan`: what provisioners, ladder and balancers would do, and why. Changes nothing. */
-export function addPlan(api: Api, { plan, clock }: PlanDeps): void {
-  const look = sharedLook(clock, FRESH_MS, async () => told(plan));
-  api.get(
-    '/plan',
-    {
-      config: { right: 'see' },
-      schema: {
-        tags: ['fleet'],
-        summary: 'What would be done next, and why; nothing is changed, and nobody asked',
-        response: { 200: PlanSchema },
-      },
-    },
-    () => look(),
-  );
-}
-
-function told(view: PlanView): PlanAnswer {
-  const { atMs, providers, work, pools } = view.plan();
-  return {
-    atMs: Math.round(atMs),
-    providers: providers.map(toldOfProvider),
-    work: work.map(toldOfWork),
-    pools: pools.map(toldOfPool),
-  };
-}
-
-function toldOfProvider({ planned, ...about }: ProviderOutlook) {
-  if (planned === null) return { ...about, plan: null };
-  const { atMs, foresight } = planned;
-  return { ...about, plan: { ...foresight, atMs: Math.round(atMs) } };
-}
-
-const toldOfWork = ({ work, count, machines }: WorkOutlook) => ({
-  work,
-  count,
-  machines: machines.map(({ explanation: { sentence, blockedBy, next }, ...each }) => ({
-    ...each,
-    ...{ sentence, blockedBy, next },
-  })),
-});
-
-function toldOfPool({ seenAtMs, plan: outlook, ...about }: PoolOutlook) {
-  const atMs = seenAtMs === null ? null : Math.round(seenAtMs);
-  if (outlook === null) return { ...about, seenAtMs: atMs, plan: null };
-  return { ...about, seenAtMs: atMs, plan: toldOfPoolPlan(outlook) };
-}
-
-export const toldOfPoolPlan = ({ plan, leftOut, failure, held, moves, panic }: PoolPlan) => ({
-  ...{ failure, held, moves, panic },
-  stage: plan?.stage ?? null,
-  actions: (plan?.actions ?? []).map(actionOf),
-  pending: plan?.pending ?? null,
-  unready: plan?.unready.length ?? 0,
-  dropping: plan?.dropping ?? [],
-  shelved: plan?.shelved ?? [],
-  isComplete: plan?.isComplete ?? false,
-  leftOut: [...leftOut].map(([machineId, why]) => ({ machineId, why })),
-});
