@@ -3,8 +3,7 @@ import { poolVerdict } from './balancing/pool-verbs.ts';
 import { installState, isHeld, isQuarantined } from './eligibility.ts';
 import type { Circumstances } from './eligibility.ts';
 import type { DrainMode, GuardRow, HoldKind, MachineRow, RequestRow } from './machine.ts';
-import { RUNG_FACTS } from './recovery/rungs.ts';
-import { RUNGS, type Rung } from './recovery/rung-names.ts';
+import { RUNG_FACTS, RUNGS, type Rung } from './recovery/rungs.ts';
 import {
   EXPIRED,
   goneText,
