@@ -3,6 +3,7 @@ import { poolVerdict } from './balancing/pool-verbs.ts';
 import { installState, isHeld, isQuarantined } from './eligibility.ts';
 import type { Circumstances } from './eligibility.ts';
 import type { DrainMode, GuardRow, HoldKind, MachineRow, RequestRow } from './machine.ts';
+import { RUNG_FACTS, RUNGS, type Rung } from './recovery/rungs.ts';
 import {
   EXPIRED,
   goneText,
@@ -15,7 +16,6 @@ import {
 import { isOrder, isVerb, VERBS } from './verbs.ts';
 import type { OrderVerb, PoolVerb, Verb } from './verbs.ts';
 import type { Wish } from './wishes.ts';
-import { RUNGS, RUNG_FACTS, type Rung } from './recovery/rungs.ts';
 
 /** What becomes of a request when it is settled. */
 
