@@ -6,28 +6,7 @@ import type { SlotFacts } from '../domain/machine.ts';
 import type { LossPolicy } from '../domain/policy.ts';
 import type { GuardState } from '../domain/recovery/standing.ts';
 import type { MachineState } from '../domain/states.ts';
-import type { Traits } from '../domain/traits.ts';
 import type { MachineView } from '../domain/view.ts';
-
-/** What the console shows of one machine. Times are epoch milliseconds of the database clock. */
-export interface MachineSummary extends Traits {
-  readonly slot: Slot;
-  readonly provider: string;
-  readonly machineId: string | null;
-  readonly providerId: string | null;
-  readonly reservationId: string | null;
-  readonly address: string | null;
-  readonly state: MachineState;
-  readonly substate: string;
-  /** Why it is there, where the state alone does not say it. */
-  readonly reason: string | null;
-  readonly lastHeartbeatAtMs: number | null;
-  /** When it entered its present state; of a silent machine, when it was heard last. */
-  readonly sinceMs: number;
-  readonly holds: readonly string[];
-  /** Another daemon works on it now. */
-  readonly elsewhere: boolean;
-}
 
 export type StateCounts = Readonly<Record<MachineState, number>>;
 
@@ -151,33 +130,8 @@ export interface FleetFrame {
   readonly unlisted: readonly UnlistedSummary[];
 }
 
-export interface FleetSnapshot extends FleetFrame {
-  readonly machines: readonly MachineSummary[];
-  /** Each at each of its balancers, by pool and balancer. */
-  readonly pools: readonly PoolSummary[];
-}
-
-/** Machines that are new or different, slots that are gone, and the counts after both. */
-export interface FleetChange {
-  readonly upserts: readonly MachineSummary[];
-  readonly removed: readonly Slot[];
-  readonly counts: StateCounts;
-  readonly headline: Headline;
-  readonly needHuman: number;
-  /** Absent: as it was. */
-  readonly guard?: GuardSummary;
-  /** Absent: as it was. */
-  readonly unlisted?: readonly UnlistedSummary[];
-  /** Absent: as it was. */
-  readonly pools?: readonly PoolSummary[];
-}
-
-/**
- * The fleet as this daemon sees it. A change is emitted in the same turn in which a snapshot starts
- * to include it, so that a reader who subscribes and then takes a snapshot misses nothing.
- */
+/** The fleet as this daemon sees it. */
 export interface FleetView {
-  snapshot(): FleetSnapshot;
   frame(): FleetFrame;
   /** Estimate of the database clock, epoch ms; may be a fraction. */
   nowMs(): number;
@@ -202,7 +156,6 @@ export interface FleetView {
   isOverdue(entry: MachineEntry, nowMs: number): boolean;
   /** How the recovery budget is used, by scope. */
   budget(): readonly BudgetSummary[];
-  readonly changes$: Observable<FleetChange>;
 }
 
 export interface HealthCheck {

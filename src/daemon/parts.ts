@@ -28,7 +28,7 @@ import { openBalancers } from './balancers.ts';
 import type { Means, OpenedAgentServer, Ports } from './ports.ts';
 import { createOverdueRule } from './views/overdue.ts';
 import { createPlanner } from './planning.ts';
-import { createPoolsView } from './views/pools-view.ts';
+import { createPoolsView } from './views/pool-summaries.ts';
 import { createSeries } from './views/last-hour.ts';
 import { openProviders } from './providers.ts';
 import { watchStrangePools } from './views/strange-pools.ts';
@@ -196,7 +196,6 @@ export async function openParts(given: Means, ports: Ports) {
     onFacts: (facts, changed) => {
       permits.offer(facts, changed);
       wishes.onFacts(facts, changed);
-      poolsView.onFacts(facts, changed);
       tellStrangePools();
     },
     onView: (view) => {
@@ -221,12 +220,11 @@ export async function openParts(given: Means, ports: Ports) {
   });
   means.closer.add('wishes', () => wishes.stop());
   const poolsBoard = createPoolsBoard();
-  const poolsView = createPoolsView({
+  const poolSummaries = createPoolsView({
     pools,
     balancers: config.balancers,
     mirror,
     board: poolsBoard,
-    poolChanges$: poolChanges,
   });
   const tellStrangePools = watchStrangePools({
     pools,
@@ -291,7 +289,7 @@ export async function openParts(given: Means, ports: Ports) {
     balancers,
     wishes,
     poolsBoard,
-    poolsView,
+    poolSummaries,
     poolChanges,
     /** Jobs of balancers are given back when what is under way at them has ended. */
     balancerLeases: openLeases(),

@@ -1,12 +1,10 @@
 import { Subject } from 'rxjs';
 import type {
   EntryChange,
-  FleetChange,
-  FleetSnapshot,
+  FleetFrame,
   FleetView,
   GuardSummary,
   MachineEntry,
-  MachineSummary,
   MemberSummary,
   PoolSummary,
   StateCounts,
@@ -16,8 +14,25 @@ import { machineId, providerName, slot } from '../../src/domain/ids.ts';
 import type { Slot } from '../../src/domain/ids.ts';
 import type { HoldKind } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { needsHuman, STATES } from '../../src/domain/states.ts';
+import { needsHuman, STATES, type MachineState } from '../../src/domain/states.ts';
+import type { LineFields } from '../../src/domain/line-fields.ts';
 import { NO_TRAITS } from '../../src/domain/traits.ts';
+
+/** A machine as a test tells it, flat. */
+export interface MachineSummary extends Omit<LineFields, 'machineId'> {
+  readonly machineId: string | null;
+  readonly slot: Slot;
+  readonly provider: string;
+  readonly providerId: string | null;
+  readonly reservationId: string | null;
+  readonly state: MachineState;
+  readonly substate: string;
+  readonly reason: string | null;
+  readonly lastHeartbeatAtMs: number | null;
+  readonly sinceMs: number;
+  readonly holds: readonly HoldKind[];
+  readonly elsewhere: boolean;
+}
 
 /** A fleet that does what the test says. */
 export interface ScriptedFleet extends FleetView {
@@ -28,7 +43,7 @@ export interface ScriptedFleet extends FleetView {
   /** How the guard stands from now on. */
   guard(summary: GuardSummary): void;
   /** Which providers cannot be listed from now on. */
-  unlist(unlisted: FleetSnapshot['unlisted']): void;
+  unlist(unlisted: FleetFrame['unlisted']): void;
   /** How pools stand from now on. */
   pool(...pools: readonly PoolSummary[]): void;
 }
@@ -105,19 +120,16 @@ export const pool = (change: Partial<PoolSummary> = {}): PoolSummary => ({
 export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedFleet {
   const all = new Map<Slot, MachineSummary>(machines.map((each) => [each.slot, each]));
   const entries = new Map(machines.map((each) => [each.slot, entryOf(each)]));
-  const changes$ = new Subject<FleetChange>();
   const entryChanges$ = new Subject<EntryChange>();
   const frameChanges$ = new Subject<void>();
   let guard = WATCHING;
-  let unlisted: FleetSnapshot['unlisted'] = [];
+  let unlisted: FleetFrame['unlisted'] = [];
   let pools: readonly PoolSummary[] = [];
   const frame = () => ({
     counts: countsOf(all.values()),
     headline: headlineOf([...all.values()].map((each) => ({ word: shareWord(each), machines: 1 }))),
     needHuman: needHumanOf(all.values()),
   });
-  const emit = (upserts: readonly MachineSummary[], removed: readonly Slot[]) =>
-    changes$.next({ ...frame(), upserts, removed });
   const put = (...changed: readonly MachineSummary[]) => {
     for (const each of changed) {
       const entry = entryOf(each);
@@ -125,12 +137,9 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
       entries.set(each.slot, entry);
       entryChanges$.next({ type: 'changed', entry });
     }
-    emit(changed, []);
   };
   const wholeFrame = () => ({ ...frame(), atMs: AT_MS, guard, unlisted });
   return {
-    changes$,
-    snapshot: () => ({ ...wholeFrame(), machines: [...all.values()], pools }),
     frame: wholeFrame,
     nowMs: () => AT_MS,
     loss: DEFAULT_LOSS,
@@ -145,17 +154,14 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
     budget: () => [{ scope: 'fleet', permits: 1, budget: 2 }],
     guard(summary) {
       guard = summary;
-      changes$.next({ ...frame(), upserts: [], removed: [], guard });
       frameChanges$.next();
     },
     unlist(providers) {
       unlisted = providers;
-      changes$.next({ ...frame(), upserts: [], removed: [], unlisted });
       frameChanges$.next();
     },
     pool(...found) {
       pools = found;
-      changes$.next({ ...frame(), upserts: [], removed: [], pools });
     },
     put,
     set: (name, change) => put({ ...all.get(name)!, ...change }),
@@ -163,7 +169,6 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
       all.delete(name);
       entries.delete(name);
       entryChanges$.next({ type: 'removed', slot: name });
-      emit([], [name]);
     },
   };
 }
@@ -182,7 +187,6 @@ export function entryOf(each: MachineSummary): MachineEntry {
       needsHuman: needsHuman(each),
       provider: providerName(each.provider),
       machineId: each.machineId === null ? null : machineId(each.machineId),
-      holds: each.holds as readonly HoldKind[],
     },
   };
 }

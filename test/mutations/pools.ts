@@ -45,7 +45,4 @@ export const mutations = mutationsOf({
   'src/daemon/views/strange-pools.ts test/daemon/views/strange-pools.test.ts': {
     'a-strange-pool-is-told-of-again-and-again': '[-      told.add(key);\n-]',
   },
-  'src/daemon/views/pools-view.ts test/daemon/views/pools-view.test.ts': {
-    'nobody-hears-of-members': '[-      if (others.length > 0) memberChanges.next();\n-]',
-  },
 });

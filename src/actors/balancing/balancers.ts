@@ -147,7 +147,7 @@ function tend(
 
 /** Keeps what the daemon shows of the pool. */
 function show(
-  { nowMs, metrics, board }: BalancersDeps,
+  { nowMs, metrics }: BalancersDeps,
   desk: PoolDesk,
   value: unknown,
   { generation }: BalancerContext,
@@ -155,7 +155,6 @@ function show(
   const state = stateOf(value);
   const isSame = desk.shown.state === state;
   desk.shown = { state, sinceMs: isSame ? desk.shown.sinceMs : nowMs(), generation };
-  board.looked(desk, nowMs());
   const members: Partial<Record<MemberState, number>> = {};
   for (const row of desk.rows.values()) members[row.state] = (members[row.state] ?? 0) + 1;
   const known = POOL_STATES.find((each) => each === state);

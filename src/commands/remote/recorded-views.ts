@@ -1,4 +1,4 @@
-import { NEVER, of } from 'rxjs';
+import { NEVER } from 'rxjs';
 import type { Bmdb } from '../../adapters/bmdb/port.ts';
 import { ladderOf, poolsOf, type Config } from '../../config.ts';
 import { Problem } from '../../console/api/problem.ts';
@@ -66,7 +66,6 @@ export function recordedView({ config, fleet, unlisted }: Recorded): FleetView {
       machines: read.machines.map((row) => ({ slot: slotOfRow(row), members: row.members })),
     });
   return {
-    snapshot: () => ({ ...frame(), machines: [], pools: pools() }),
     frame,
     nowMs: () => read.nowMs,
     loss: fleet.loss,
@@ -88,7 +87,6 @@ export function recordedView({ config, fleet, unlisted }: Recorded): FleetView {
         fleet.entries.map((each) => each.facts),
         config.guard,
       ).use(),
-    changes$: of(),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { createHash } from 'node:crypto';
-import { forTraits } from '../../domain/traits.ts';
+import { forLineFields } from '../../domain/line-fields.ts';
 import type { FleetView, MachineEntry } from '../port.ts';
 import type { MachineRowSchema } from './schemas.ts';
 
@@ -23,9 +23,7 @@ export function machineRow(
   const isLong = reason !== null && reason.length > REASON_MAX;
   return {
     slot: view.slot,
-    machineId: view.machineId,
-    address: view.address,
-    ...forTraits((name) => view[name]),
+    ...forLineFields((name) => view[name]),
     state,
     substate,
     reason: isLong ? `${reason.slice(0, REASON_MAX - 1)}…` : reason,

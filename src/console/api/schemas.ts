@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { HOLD_KINDS } from '../../domain/machine.ts';
 import { STATES } from '../../domain/states.ts';
-import { forTraits } from '../../domain/traits.ts';
+import { forLineFields, lineField } from '../../domain/line-fields.ts';
 import { PROBLEM_CODES } from './problem.ts';
 
 /** Schemas that the description of the API names. */
@@ -41,9 +41,10 @@ export const MachineRowSchema = named(
   'MachineRow',
   z.object({
     slot: text.describe('`<provider>/<slot id>`: the physical machine.'),
-    machineId: text.nullable().describe('Its present tenancy.'),
-    address: text.nullable(),
-    ...forTraits(() => text.nullable()),
+    ...forLineFields((name) => {
+      const { note } = lineField(name);
+      return note === undefined ? text.nullable() : text.nullable().describe(note);
+    }),
     state: z.enum(STATES),
     substate: text,
     reason: text.nullable().describe('Why it is there, where the state alone does not say it.'),

@@ -1,6 +1,6 @@
 import type { Slot } from '../../domain/ids.ts';
 import { STATES, SUBSTATES } from '../../domain/states.ts';
-import { TRAIT_NAMES, type TraitName } from '../../domain/traits.ts';
+import { columnOf, LINE_FIELD_NAMES } from '../../domain/line-fields.ts';
 import type { MachineEntry } from '../port.ts';
 import type { Place } from './order.ts';
 
@@ -15,18 +15,10 @@ export interface Row {
 }
 
 /** By what lists are sorted; each also the other way round. */
-export const SORTS = [
-  ...['slot', 'state', 'since', 'heard', ...TRAIT_NAMES, 'address', 'machine', 'device'],
-] as readonly Sort[];
-export type Sort =
-  | 'slot'
-  | 'state'
-  | 'since'
-  | 'heard'
-  | TraitName
-  | 'address'
-  | 'machine'
-  | 'device';
+export type Sort = string;
+export const SORTS: readonly Sort[] = [
+  ...['slot', 'state', 'since', 'heard', ...LINE_FIELD_NAMES.map(columnOf), 'device'],
+];
 
 /** Never heard from is longest ago. */
 const NEVER = Number.NEGATIVE_INFINITY;
@@ -56,14 +48,12 @@ export function sortKeyOf(sort: Sort): (entry: MachineEntry) => string | number 
       return ({ sinceMs }) => sinceMs;
     case 'heard':
       return ({ view }) => view.lastHeartbeatAtMs ?? NEVER;
-    case 'address':
-      return ({ view }) => view.address ?? '';
-    case 'machine':
-      return ({ view }) => view.machineId ?? '';
     case 'device':
       return ({ view }) => view.providerId ?? '';
-    default:
-      return ({ view }) => view[sort] ?? '';
+    default: {
+      const name = LINE_FIELD_NAMES.find((each) => columnOf(each) === sort)!;
+      return ({ view }) => view[name] ?? '';
+    }
   }
 }
 
@@ -79,8 +69,8 @@ export function textOf(row: Row): string {
 
 export const textOfEntry = ({ view, state, substate }: MachineEntry): string =>
   [
-    ...[view.slot, view.machineId, view.providerId, view.address],
-    ...TRAIT_NAMES.map((name) => view[name]),
+    ...[view.slot, view.providerId],
+    ...LINE_FIELD_NAMES.map((name) => view[name]),
     ...[state, substate, view.state === state ? view.reason : null, ...view.holds],
   ]
     .join('\n')

@@ -1,3 +1,5 @@
+import type { PoolsBoard } from '../../actors/balancing/board.ts';
+import type { Mirror } from '../../actors/mirror/mirror.ts';
 import { poolJob } from '../../actors/balancing/deps.ts';
 import type { MemberSummary, PoolSummary } from '../../console/port.ts';
 import type { MemberRow } from '../../domain/balancing/members.ts';
@@ -5,7 +7,7 @@ import type { Addresses } from '../../domain/balancing/merged-addresses.ts';
 import type { PoolRow } from '../../domain/balancing/pool-row.ts';
 import type { Pool } from '../../domain/balancing/pools.ts';
 import type { MachineId, Slot } from '../../domain/ids.ts';
-import type { LeaseRow } from '../../domain/machine.ts';
+import type { LeaseRow, SlotFacts } from '../../domain/machine.ts';
 
 /** What pools are told from: the configuration, rows, and what was seen at balancers. */
 export interface PoolsRead {
@@ -97,4 +99,28 @@ function memberSummary({ slot, row }: Placed, seen: SeenPool | null): MemberSumm
     health: sight?.health ?? null,
     sessions: sight?.sessions ?? row.sessions,
   };
+}
+
+export interface PoolsViewDeps {
+  readonly pools: readonly Pool[];
+  readonly balancers: PoolsRead['balancers'];
+  readonly mirror: Pick<Mirror, 'pools' | 'leases' | 'facts'>;
+  readonly board: PoolsBoard;
+}
+
+/** The pools in the words of the console: rows for all, health of those that are tended here. */
+export const createPoolsView = (deps: PoolsViewDeps) => (): readonly PoolSummary[] =>
+  poolSummaries({
+    ...deps,
+    rows: deps.mirror.pools(),
+    leases: deps.mirror.leases(),
+    machines: membersIn(deps.mirror.facts()),
+    seen: ({ pool, balancer }) =>
+      deps.board.tended().find((each) => each.pool === pool && each.balancer === balancer) ?? null,
+  });
+
+function* membersIn(facts: ReadonlyMap<Slot, SlotFacts>) {
+  for (const { slot, row } of facts.values()) {
+    if (row && row.members.length > 0) yield { slot, members: row.members };
+  }
 }
