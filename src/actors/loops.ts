@@ -2,7 +2,7 @@ import type { Bmdb, BmdbSession } from '../adapters/bmdb/port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import { silentMetrics, type Metrics } from '../adapters/metrics/port.ts';
 import { explain } from '../domain/errors.ts';
-import type { LoopSummary } from '../domain/loop-summary.ts';
+import type { LoopSummary } from '../domain/daemons.ts';
 
 /** Told how each run of a loop ends. Neither throws nor waits. */
 export interface Loop {

@@ -1,6 +1,6 @@
 import type { SessionsReading } from '../adapters/bmdb/port.ts';
 import type { SessionId } from '../domain/ids.ts';
-import type { LoopSummary } from '../domain/loop-summary.ts';
+import type { LoopSummary } from '../domain/daemons.ts';
 
 /** Which daemons there are, and what this one does again and again. */
 export interface DaemonsView {

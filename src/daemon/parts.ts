@@ -19,19 +19,18 @@ import { createTakeoverProtocol } from '../adapters/agents/takeover-protocol.ts'
 import type { Log } from '../adapters/log/port.ts';
 import { ladderOf, lossPolicyOf, poolsOf } from '../config.ts';
 import { Denied, explain, isProviderError } from '../domain/errors.ts';
-import { componentOf, type DaemonRoles } from '../domain/daemon-roles.ts';
-import { createStays } from '../domain/explanation/stays.ts';
+import { componentOf, type DaemonRoles } from '../domain/daemons.ts';
+import { createStays } from '../domain/explanation/overdue.ts';
 import type { ProviderName } from '../domain/ids.ts';
 import { guardPolicyOf } from './guard-policy.ts';
-import { createCallTimes } from './views/call-times.ts';
+import { createCallTimes } from './views/providers-view.ts';
 import { openBalancers } from './balancers.ts';
 import type { Means, OpenedAgentServer, Ports } from './ports.ts';
 import { createOverdueRule } from './views/overdue.ts';
 import { createPlanner } from './planning.ts';
-import { createPoolsView } from './views/pool-summaries.ts';
+import { createPoolsView, watchStrangePools } from './views/pool-summaries.ts';
 import { createSeries } from './views/last-hour.ts';
 import { openProviders } from './providers.ts';
-import { watchStrangePools } from './views/strange-pools.ts';
 import { withTimeLimit } from './time-limit.ts';
 
 /** A listing answers for the moment if it is not older. */

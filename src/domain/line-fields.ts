@@ -13,6 +13,8 @@ interface LineField {
   readonly width?: string;
   /** The page shows it in letters of one width. */
   readonly isMono?: true;
+  /** Few machines have it: the API leaves it out of the others. */
+  readonly isRare?: true;
   /** What the API says of it. */
   readonly note?: string;
   readonly of: (facts: SlotFacts) => string | null;
@@ -29,6 +31,13 @@ export const LINE_FIELDS = {
     width: '76px',
     of: ({ row, listed }: SlotFacts) => row?.provided?.[name] ?? listed?.[name] ?? null,
   })),
+  labels: {
+    label: 'Labels',
+    isWide: true,
+    isRare: true,
+    note: 'Given by operators: `key=value` with commas between, in the order of their keys.',
+    of: ({ row }) => row?.slot.labels ?? null,
+  },
   address: {
     label: 'Address',
     isWide: true,
@@ -47,6 +56,9 @@ export const LINE_FIELDS = {
 } as const satisfies Readonly<Record<string, LineField>>;
 
 export type LineFieldName = keyof typeof LINE_FIELDS;
+export type RareName = {
+  [Name in LineFieldName]: (typeof LINE_FIELDS)[Name] extends { isRare: true } ? Name : never;
+}[LineFieldName];
 export type LineFields = {
   readonly [Name in LineFieldName]: ReturnType<(typeof LINE_FIELDS)[Name]['of']>;
 };
@@ -68,3 +80,13 @@ export function lineFieldsOf(facts: SlotFacts): LineFields {
   for (const name of LINE_FIELD_NAMES) found[name] = LINE_FIELDS[name].of(facts);
   return found as LineFields;
 }
+
+/** The fields of a line, without those that few machines have and this one has not. */
+export const lineOf = (
+  view: LineFields,
+): Omit<LineFields, RareName> & { readonly [Name in RareName]?: string } =>
+  Object.fromEntries(
+    LINE_FIELD_NAMES.flatMap((name) =>
+      view[name] === null && lineField(name).isRare ? [] : [[name, view[name]]],
+    ),
+  ) as never;

@@ -70,6 +70,7 @@ export const machine = (id: string, change: Partial<MachineSummary> = {}): Machi
   address: null,
   ...NO_TRAITS,
   location: 'am6',
+  labels: null,
   state: 'Reserved',
   substate: 'available',
   reason: null,

@@ -3,7 +3,7 @@ import { sleep, type Clock, type Random } from '../../adapters/clock/port.ts';
 import { seniorityOf } from '../../domain/eligibility.ts';
 import type { SessionId, Slot } from '../../domain/ids.ts';
 import type { SlotFacts } from '../../domain/machine.ts';
-import { rankOf } from '../../domain/preference.ts';
+import { rankOf } from '../../domain/daemons.ts';
 import type { TurnInput } from '../../machines/lifecycle-setup.ts';
 import type { TaskPool } from './task-pool.ts';
 import type { PermitQueue } from './permit-queue.ts';

@@ -2,7 +2,7 @@ import { fromPromise } from 'xstate';
 import { sleep } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import { NotFound } from '../../domain/errors.ts';
-import { rankOf } from '../../domain/preference.ts';
+import { rankOf } from '../../domain/daemons.ts';
 import type { RequestInput } from '../../machines/lifecycle-setup.ts';
 import type { AwaitTurnDeps } from './await-turn.ts';
 

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { DAEMON_ROLES } from '../../domain/daemon-roles.ts';
+import { DAEMON_ROLES } from '../../domain/daemons.ts';
 import { PROCESSORS } from '../../domain/processor.ts';
 import type { ConsoleMetrics, DaemonFigures, DaemonMetrics } from './daemon-port.ts';
 import { consoleFamilies, daemonFamilies } from './daemon-families.ts';

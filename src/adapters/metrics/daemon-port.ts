@@ -1,4 +1,4 @@
-import type { DaemonRoles } from '../../domain/daemon-roles.ts';
+import type { DaemonRoles } from '../../domain/daemons.ts';
 import type { Processor } from '../../domain/processor.ts';
 import type { HardwareSums } from '../../domain/hardware-sums.ts';
 import type { Statistics, StatisticsPart } from '../../domain/statistics.ts';

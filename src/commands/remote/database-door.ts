@@ -13,7 +13,7 @@ import { NO_GUARD } from '../../console/guard.ts';
 import { NO_PLAN } from '../../console/plan.ts';
 import { NO_SERIES } from '../../console/series.ts';
 import { watchFleet } from '../../console/watch.ts';
-import { createMachineHistory } from '../../daemon/views/machine-history.ts';
+import { createMachineHistory } from '../../daemon/views/explaining.ts';
 import { recordedFleet } from '../machine/recorded-fleet.ts';
 import type { Door, Question, Reply } from './door.ts';
 import { ofProviders, recordedProviders } from './recorded-providers.ts';

@@ -10,7 +10,7 @@ import { SHARE_WORDS, TONES } from '../../domain/headline.ts';
 import { FLEET } from '../../domain/recovery/guard-judgement.ts';
 import { STATES } from '../../domain/states.ts';
 import { TRAIT_NAMES, TRAITS } from '../../domain/traits.ts';
-import type { Cell } from '../index/cells.ts';
+import type { Cell } from '../index/machine-index.ts';
 import type { FleetView, GuardSummary } from '../port.ts';
 import { BudgetSchema, GuardSchema } from './guard.ts';
 import type { Api } from './kit.ts';

@@ -1,5 +1,5 @@
 import type { Metrics } from '../../../src/adapters/metrics/port.ts';
-import type { DaemonRole } from '../../../src/domain/daemon-roles.ts';
+import type { DaemonRole } from '../../../src/domain/daemons.ts';
 import { providerName } from '../../../src/domain/ids.ts';
 import { byProcess, STATISTICS_PARTS } from '../../../src/domain/statistics.ts';
 

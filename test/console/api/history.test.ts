@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { NO_HISTORY, type MachineHistory } from '../../../src/console/history.ts';
-import { createMachineHistory } from '../../../src/daemon/views/machine-history.ts';
+import { createMachineHistory } from '../../../src/daemon/views/explaining.ts';
 import { slot } from '../../../src/domain/ids.ts';
 import { idOf, machineStand, slotName } from '../../commands/machine-stand.ts';
 import { askApi, openConsole } from './console-stand.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createOverdueRule } from '../../../src/daemon/views/overdue.ts';
 import type { SlotFacts } from '../../../src/domain/machine.ts';
-import { createStays } from '../../../src/domain/explanation/stays.ts';
+import { createStays } from '../../../src/domain/explanation/overdue.ts';
 import { slot } from '../../../src/domain/ids.ts';
 import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 import { DEFAULT_LADDER } from '../../../src/domain/recovery/ladder.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createCallTimes } from '../../../src/daemon/views/call-times.ts';
+import { createCallTimes } from '../../../src/daemon/views/providers-view.ts';
 import { createMemMetrics } from '../../doubles/mem-metrics.ts';
 
 test('times of calls are told by operation, and go on to the metrics', () => {

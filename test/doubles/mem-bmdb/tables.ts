@@ -242,6 +242,7 @@ export const emptyRow = (id: string, createdAtMs: number): MachineRow => ({
   machineId: machineId(id),
   createdAtMs,
   provided: null,
+  slot: { labels: null },
   agentStarted: null,
   heartbeat: null,
   installation: {

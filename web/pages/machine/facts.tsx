@@ -10,7 +10,8 @@ type Fact = readonly [string, ReactNode];
 /** What rows and listing tell of it. */
 export function Facts({ machine }: { readonly machine: Machine }) {
   const { labels } = texts.machine;
-  const mono = (value: string | null) => value !== null && <span className="mono">{value}</span>;
+  const mono = (value: string | null | undefined) =>
+    value !== null && value !== undefined && <span className="mono">{value}</span>;
   const facts: readonly Fact[] = [
     [labels.providerId, mono(machine.providerId)],
     [labels.reservationId, mono(machine.reservationId)],

@@ -17,7 +17,7 @@ export interface Column {
 }
 
 const { columns: labels } = texts.machines;
-const orNone = (value: string | null) => value ?? texts.none;
+const orNone = (value: string | null | undefined) => value ?? texts.none;
 
 /** In the order in which they are shown. The first stays in any case. */
 export const COLUMNS: readonly Column[] = [

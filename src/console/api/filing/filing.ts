@@ -12,7 +12,7 @@ import { BatchRefused, KeyReused, NothingToDo, UsageError } from '../../../domai
 import { slot, type ProviderName } from '../../../domain/ids.ts';
 import type { Person } from '../../access/port.ts';
 import type { FleetView } from '../../port.ts';
-import { etagOf, machineRow } from '../machine-row.ts';
+import { etagOf, machineRow } from '../machine.ts';
 import { Problem } from '../problem.ts';
 import { foreseen, type Foreseen, type PreviewAnswer } from './answers.ts';
 import { isOfMachines, selectorOf, thingOf, wishOf } from './body.ts';
