@@ -1,11 +1,20 @@
 import type { Observer } from 'rxjs';
-import type { Metrics, PlaceCount } from '../adapters/metrics/port.ts';
+import type { Metrics } from '../adapters/metrics/port.ts';
 import { headlineOf, shareWord, type Headline, type ShareWord } from '../domain/headline.ts';
 import type { Slot } from '../domain/ids.ts';
 import { entryNeedsHuman, type MachineState } from '../domain/states.ts';
 import type { MachineView } from '../domain/view.ts';
 import type { Shown } from '../machines/shown.ts';
 import { RUNGS } from '../domain/recovery/rung-names.ts';
+
+/** Machines of a provider in one state and substate, and those of them that need a person. */
+export interface PlaceCount {
+  readonly provider: string;
+  readonly state: string;
+  readonly substate: string;
+  readonly count: number;
+  readonly needHuman: number;
+}
 
 /** One machine as people see it: its actor's state, and what the rows say of it. */
 export interface BoardEntry {
@@ -122,7 +131,12 @@ export function createBoard({ nowMs, metrics, changes, onStay }: BoardOptions): 
     const substate = shown ?? entry.substate;
     if (entry.state === state && entry.substate === substate) return;
     const moved = entry.state !== state;
-    if (moved) metrics.transition(entry.view.provider, entry.state, state);
+    if (moved)
+      metrics.count('shepherd_machine_transitions_total', {
+        provider: entry.view.provider,
+        from: entry.state,
+        to: state,
+      });
     // Where the claim was refused, the rows may show the rung of another daemon.
     const begun = working && entry.substate === 'claiming' && isRung(substate);
     if (state === 'Recovering' && begun) recovered += 1;

@@ -31,7 +31,7 @@ interface Kept {
 export function createLoops(
   clock: Pick<Clock, 'monotonic'>,
   nowMs: () => number,
-  metrics: Pick<Metrics, 'loopFailed' | 'sessionPoke'> = silentMetrics,
+  metrics: Metrics = silentMetrics,
 ): Loops {
   const kept = new Map<string, Kept>();
   const atMs = (at: number) => nowMs() - (clock.monotonic() - at);
@@ -41,7 +41,8 @@ export function createLoops(
       try {
         await task();
       } finally {
-        metrics.sessionPoke((clock.monotonic() - begunAt) / 1_000);
+        const seconds = (clock.monotonic() - begunAt) / 1_000;
+        metrics.observe('shepherd_session_poke_seconds', { processor: 'shepherd' }, seconds);
       }
     },
     of(name, periodMs, job) {
@@ -55,7 +56,7 @@ export function createLoops(
         failed(error) {
           const count = (loop.failure?.count ?? 0) + 1;
           loop.failure = { count, at: clock.monotonic(), cause: explain(error) };
-          metrics.loopFailed(name);
+          metrics.count('shepherd_loop_errors_total', { loop: name });
         },
       };
     },

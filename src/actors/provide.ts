@@ -102,13 +102,13 @@ export function provideFleet(deps: ProvideDeps) {
               if (machineId) await keeper.current()?.releaseWork(machineId);
             },
             onCrash: (slot, err) => {
-              metrics.actorCrash();
+              metrics.count('shepherd_actor_crashes_total', {});
               log.error({ err, slot }, "a machine's actor crashed; it is respawned from the BMDB");
             },
             onShown: deps.onShown,
             ...(deps.finder && { finder: deps.finder }),
             onMismatch: ({ slot, state }) => {
-              metrics.stateMismatch();
+              metrics.count('shepherd_state_mismatch_total', {});
               log.error(
                 { slot, rows: state },
                 "a machine's actor shows another state than its rows",
@@ -140,19 +140,19 @@ export function provideFleet(deps: ProvideDeps) {
     },
     actions: {
       reportSessionLoss: (_, { failure }) => {
-        metrics.sessionExpired('shepherd');
+        metrics.count('shepherd_session_expired_total', { processor: 'shepherd' });
         log.error(
           { code: failure?.code, cause: failure?.message },
           'the session was lost or could not be opened; work is stopped until there is a new one',
         );
       },
       reportServiceCrash: (_, { error }) => {
-        metrics.serviceCrash('supervisor');
+        metrics.count('shepherd_service_crashes_total', { service: 'supervisor' });
         log.error({ err: error }, 'a service of the supervisor crashed; it is rebuilt');
       },
       forgetGuard: () => deps.guard.watch.lose(),
       reportGuardCrash: (_, { error }) => {
-        metrics.serviceCrash('guard');
+        metrics.count('shepherd_service_crashes_total', { service: 'guard' });
         log.error({ err: error }, 'the guard crashed; it is rebuilt, and nothing else is touched');
       },
     },

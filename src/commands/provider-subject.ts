@@ -1,11 +1,12 @@
 import type { Clock, Random } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import { silentMetrics } from '../adapters/metrics/port.ts';
-import { createMemoryRecords } from '../adapters/provider/core/memory-records.ts';
+import { createMemoryRecords } from '../adapters/driver-kit/stand-ins.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
 import type { Driver, DriverShell, Records } from '../adapters/provider/port.ts';
 import { hostKeyPolicyOf } from '../config/provider-schema.ts';
 import type { ProvidersOnly, Section } from '../config/providers-only.ts';
+import { checkedProvider } from '../conformance/checked-provider.ts';
 import type { Subject } from '../conformance/subject.ts';
 import { openProvider } from '../daemon/providers.ts';
 import { ProviderError, UsageError } from '../domain/errors.ts';
@@ -137,7 +138,7 @@ function refuseFleetsOwn({ sections }: ProvidersOnly, setId: string): void {
 
 const watchedDriver = (driver: Driver, watch: Parameters<Subject['open']>[0]): Driver => ({
   ...driver,
-  open: (settings, context) => watch(driver.open(settings, context)),
+  open: (settings, context) => checkedProvider(driver.name, watch(driver.open(settings, context))),
 });
 
 function findSection({ sections }: ProvidersOnly, wanted: string): [string, Section] {

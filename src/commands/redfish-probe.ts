@@ -2,14 +2,23 @@ import { once } from 'node:events';
 import { isIP } from 'node:net';
 import { connect } from 'node:tls';
 import { systemClock } from '../adapters/clock/system-clock.ts';
-import { certificateSha256 } from '../adapters/http/trust.ts';
-import { createTurnGroups } from '../adapters/kit/turn-groups.ts';
+import { certificateSha256 } from '../adapters/driver-kit/exchange.ts';
+import { createTurnGroups } from '../adapters/driver-kit/turns.ts';
 import { silentLog } from '../adapters/log/port.ts';
 import { type Bmc, createBmc, type Wire } from '../adapters/provider/redfish/client/bmc.ts';
-import { linkOf, linksOf } from '../adapters/provider/redfish/client/paths.ts';
-import { isObject, type Json, type Reply } from '../adapters/provider/redfish/client/replies.ts';
-import { allowedResets } from '../adapters/provider/redfish/client/resets.ts';
-import { type System, systemOf, systemPaths } from '../adapters/provider/redfish/client/system.ts';
+import {
+  linkOf,
+  linksOf,
+  isObject,
+  type Json,
+  type Reply,
+} from '../adapters/provider/redfish/client/errors.ts';
+import {
+  allowedResets,
+  systemOf,
+  systemPaths,
+  type System,
+} from '../adapters/provider/redfish/client/system.ts';
 import { explain, isProviderError, UsageError } from '../domain/errors.ts';
 import { providerName } from '../domain/ids.ts';
 

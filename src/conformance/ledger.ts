@@ -107,7 +107,7 @@ function idOf(made: DriverMachine | null | undefined): string | null {
 }
 
 /** The provider with other methods in front; its own keep their `this`. */
-function replacing(provider: Provider, methods: Partial<Provider>): Provider {
+export function replacing(provider: Provider, methods: Partial<Provider>): Provider {
   // The target is empty, since a frozen one would have to show what it holds.
   return new Proxy({} as Provider, {
     get(_, key) {

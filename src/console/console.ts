@@ -5,7 +5,7 @@ import type { EventBook } from '../adapters/bmdb/port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { Inspector } from '../adapters/inspector/port.ts';
 import type { Log } from '../adapters/log/port.ts';
-import { silentMetrics, type ConsoleMetrics } from '../adapters/metrics/port.ts';
+import { silentMetrics, type Metrics } from '../adapters/metrics/port.ts';
 import { UsageError } from '../domain/errors.ts';
 import { addApi } from './api/api.ts';
 import { API } from './api/kit.ts';
@@ -57,7 +57,7 @@ export interface ConsoleDeps extends AccessMeans {
   readonly series?: SeriesView | undefined;
   readonly metrics: MetricsSource;
   /** What is counted of the console itself; nothing when absent. */
-  readonly meters?: ConsoleMetrics | undefined;
+  readonly meters?: Metrics | undefined;
   readonly health: () => HealthReport | Promise<HealthReport>;
   readonly clock: Clock;
   readonly log: Log;
@@ -127,7 +127,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   addFailures(app, log);
   tellVersion(app, deps.version);
   const shown = (deps.isShown ?? true) ? await addShown(app, deps, access, meters) : null;
-  addOperations(app, deps, access, () => meters.streams(shown?.readers() ?? 0));
+  addOperations(app, deps, access, () => meters.set('shepherd_streams', {}, shown?.readers() ?? 0));
   await bind(app, deps);
   // Such as no descriptor left for one more connection; the server listens on.
   app.server.on('error', (error) => log.error({ err: error }, 'the console cannot accept'));
@@ -155,7 +155,7 @@ async function addShown(
 ) {
   const { fleet, clock, log } = deps;
   const { mayEraseDisks = [] } = deps;
-  const onDropped = () => meters.streamDropped();
+  const onDropped = () => meters.count('shepherd_streams_dropped_total', {});
   addPage(app, { log, version: deps.version });
   addDocuments(app);
   addLoginPage(app, {

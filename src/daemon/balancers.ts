@@ -2,7 +2,7 @@ import type { OpenBalancer } from '../actors/balancing/deps.ts';
 import type { BalancerDriver, LoadBalancer } from '../adapters/balancer/port.ts';
 import type { Clock, Random } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
-import type { BalancingMetrics } from '../adapters/metrics/port.ts';
+import type { Metrics } from '../adapters/metrics/port.ts';
 import { ownBalancerSettingsOf, type BalancerConfig } from '../config.ts';
 import { UsageError } from '../domain/errors.ts';
 import type { Means } from './ports.ts';
@@ -12,7 +12,7 @@ export interface BalancerMeans {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly metrics: Pick<BalancingMetrics, 'balancerCall' | 'balancerInFlight'>;
+  readonly metrics: Metrics;
   /** Of this program, for the user agent. */
   readonly version: string;
   /** By the name that a configuration gives in `driver:`. */
@@ -36,10 +36,7 @@ export function openBalancer(
     clock,
     random,
     log: means.log.child({ component: `balancer ${name}` }),
-    metrics: {
-      request: (call) => metrics.balancerCall({ ...call, driver: driver.name }),
-      inFlight: (call, by) => metrics.balancerInFlight({ ...call, driver: driver.name }, by),
-    },
+    metrics,
     userAgent: `shepherd/${version}`,
   });
 }

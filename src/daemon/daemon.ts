@@ -246,13 +246,13 @@ async function openConsole(
 ): Promise<Console> {
   const { config, clock, log, version, closer, ports } = means;
   const { metrics } = ports;
-  const { board, keeper, mirror, permits } = parts;
+  const { keeper, mirror } = parts;
   const health = healthOf({
     ...{ keeper, mirror, clock, unlisted: parts.health.unlisted },
     scanMs: needsMirror(parts.roles) ? config.mirror.scanInterval : null,
   });
-  const standing = createStanding({
-    ...{ clock, parts, health },
+  const tellStanding = createStanding({
+    ...{ clock, parts, health, metrics },
     consoleNotAfterMs: () => web.certificateNotAfterMs(),
   });
   const web = await ports.startConsole({
@@ -272,9 +272,7 @@ async function openConsole(
     guard: createGuardInsight({ policy: guardPolicyOf(config, means.tuning), parts }),
     metrics: {
       async expose() {
-        metrics.machines(board.census());
-        metrics.recoveryBudget(permits.use());
-        metrics.standing(await standing());
+        await tellStanding();
         return metrics.expose();
       },
     },
@@ -342,7 +340,7 @@ const filingMeans = (
   { config, clock, metrics }: Built,
   { bmdb, loss, mirror, providers }: Parts,
 ): FilingMeans => ({
-  onAsked: metrics.request,
+  onAsked: (verb, via, outcome) => metrics.count('shepherd_requests_total', { verb, via, outcome }),
   requests: bmdb.requests,
   clock,
   loss,

@@ -1,3 +1,4 @@
+import { JANITOR_KINDS } from '../adapters/metrics/port.ts';
 import { ladderOf, machinesMaxOf, policyOf } from '../config.ts';
 import type { ProvideDeps } from '../actors/provide.ts';
 import type { TaskDeps } from '../actors/tasks/task.ts';
@@ -137,7 +138,12 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
     sweep: async () => {
       const swept = await bmdb.sweep();
       const { sessions: session, work, permits: permit, history } = swept;
-      metrics.swept({ session, work, permit, history }, mirror.nowMs());
+      const removed = { session, work, permit, history };
+      for (const kind of JANITOR_KINDS) {
+        metrics.count('shepherd_janitor_removed_total', { kind }, removed[kind]);
+        const seconds = mirror.nowMs() / 1_000;
+        metrics.set('shepherd_janitor_last_success_timestamp_seconds', { kind }, seconds);
+      }
       if (swept.sessions > 0) log.info({ ...swept }, 'dead sessions swept');
     },
     clock,

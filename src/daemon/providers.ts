@@ -2,10 +2,10 @@ import type { EventBook } from '../adapters/bmdb/events-port.ts';
 import type { Clock, Random } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { Metrics } from '../adapters/metrics/port.ts';
-import { createUnderWay } from '../adapters/provider/core/calls.ts';
-import { createFleetProvider } from '../adapters/provider/core/fleet-provider.ts';
-import { secretsIn } from '../adapters/provider/core/scrubbing.ts';
-import { NO_SHELL } from '../adapters/provider/core/no-shell.ts';
+import { createUnderWay } from '../adapters/driver-kit/calls.ts';
+import { createFleetProvider } from '../adapters/driver-kit/fleet-provider.ts';
+import { secretsOfSettings } from '../adapters/driver-kit/redaction.ts';
+import { NO_SHELL } from '../adapters/driver-kit/stand-ins.ts';
 import type {
   Driver,
   DriverShell,
@@ -97,7 +97,7 @@ export function openProvider(
       return means.publicKey;
     },
     callsPerSecond,
-    secrets: secretsIn(settings),
+    secrets: secretsOfSettings(settings),
   };
   return { driven, provider: createFleetProvider(driven, options, { ...shared, underWay }) };
 }

@@ -237,7 +237,10 @@ export async function openAgentServer(
     tls,
     store,
     clock,
-    metrics,
+    onCall(outcome, seconds) {
+      metrics.count('shepherd_heartbeats_total', { outcome });
+      metrics.observe('shepherd_heartbeat_seconds', { outcome }, seconds);
+    },
     log,
     isReady,
     heartbeatIntervalSeconds: Math.max(1, Math.round(config.agent.heartbeatPeriod / 1_000)),

@@ -2,17 +2,26 @@ import { setup } from 'xstate';
 import { promiseService } from './services.ts';
 import {
   beginTask,
-  elseGiveUp,
   elseRefused,
   endOfTask,
-  jobOf,
   resultOf,
+  step,
   taskActions,
   taskActors,
   taskTypes,
+  onTo,
   thenDone,
   type Job,
 } from './task.ts';
+
+/** What the steps of a deprovision tell each other. */
+export interface DeprovisionTold {
+  /** What became of its agent, for the history; null: it goes with the device. */
+  readonly agentEnd: string | null;
+  /** How often the provider was asked to take the machine back. */
+  readonly asked: number;
+}
+type Told<Part extends keyof DeprovisionTold> = Pick<DeprovisionTold, Part>;
 
 /**
  * Gives one machine back to its provider, because somebody asked for it: claims it, ends its agent
@@ -21,84 +30,55 @@ import {
  * after a crash: what was done already is found done.
  */
 export const deprovision = setup({
-  types: taskTypes,
+  types: taskTypes<DeprovisionTold>(),
   actors: {
     ...taskActors,
     claimDeprovision: promiseService<void, Job>('claimDeprovision'),
-    endAgent: promiseService<void, Job>('endAgent'),
-    askDestroy: promiseService<void, Job>('askDestroy'),
-    awaitGone: promiseService<void, Job>('awaitGone'),
+    endAgent: promiseService<Told<'agentEnd'>, Job>('endAgent'),
+    askDestroy: promiseService<Told<'asked'>, Job>('askDestroy'),
+    awaitGone: promiseService<void, Job & Told<'asked'>>('awaitGone'),
     awaitReusable: promiseService<void, Job>('awaitReusable'),
-    recordDeprovision: promiseService<void, Job>('recordDeprovision'),
+    recordDeprovision: promiseService<void, Job & Told<'agentEnd'>>('recordDeprovision'),
   },
-  actions: taskActions,
+  actions: taskActions<DeprovisionTold>(),
 }).createMachine({
   id: 'deprovision',
-  context: beginTask,
+  context: beginTask<DeprovisionTold>,
   output: resultOf,
   options: { maxIterations: 1000 },
   initial: 'claiming',
   states: {
-    claiming: {
-      description: 'Asks the BMDB for this machine; nobody else may work on it from then on.',
-      invoke: {
-        id: 'claimDeprovision',
-        src: 'claimDeprovision',
-        input: jobOf,
-        onDone: { target: 'endingAgent' },
-        onError: elseRefused,
-      },
-    },
-    endingAgent: {
-      description: 'Ends the agent over SSH, where the machine lives on without us.',
-      invoke: {
-        id: 'endAgent',
-        src: 'endAgent',
-        input: jobOf,
-        onDone: { target: 'asking' },
-        onError: elseGiveUp,
-      },
-    },
-    asking: {
-      description: 'Notes the request in the BMDB, then asks the provider, if it still has it.',
-      invoke: {
-        id: 'askDestroy',
-        src: 'askDestroy',
-        input: jobOf,
-        onDone: { target: 'awaitingGone' },
-        onError: elseGiveUp,
-      },
-    },
-    awaitingGone: {
-      description: 'Looks until the provider knows no such device; asks again, ever more rarely.',
-      invoke: {
-        id: 'awaitGone',
-        src: 'awaitGone',
-        input: jobOf,
-        onDone: { target: 'awaitingReusable' },
-        onError: elseGiveUp,
-      },
-    },
-    awaitingReusable: {
-      description: 'Looks until the slot is free again, or somebody else has it.',
-      invoke: {
-        id: 'awaitReusable',
-        src: 'awaitReusable',
-        input: jobOf,
-        onDone: { target: 'recording' },
-        onError: elseGiveUp,
-      },
-    },
-    recording: {
-      description: 'Deletes the machine and its tags, in one transaction; its history stays.',
-      invoke: {
-        id: 'recordDeprovision',
-        src: 'recordDeprovision',
-        input: jobOf,
-        onDone: thenDone,
-        onError: elseGiveUp,
-      },
-    },
+    claiming: step(
+      'claimDeprovision',
+      'Asks the BMDB for this machine; nobody else may work on it from then on.',
+      onTo('endingAgent'),
+      elseRefused,
+    ),
+    endingAgent: step(
+      'endAgent',
+      'Ends the agent over SSH, where the machine lives on without us.',
+      onTo('asking'),
+    ),
+    asking: step(
+      'askDestroy',
+      'Notes the request in the BMDB, then asks the provider, if it still has it.',
+      onTo('awaitingGone'),
+    ),
+    awaitingGone: step(
+      'awaitGone',
+      'Looks until the provider knows no such device; asks again, ever more rarely.',
+      onTo('awaitingReusable'),
+    ),
+    awaitingReusable: step(
+      'awaitReusable',
+      'Looks until the slot is free again, or somebody else has it.',
+      onTo('recording'),
+    ),
+    recording: step(
+      'recordDeprovision',
+      'Deletes the machine and its tags, in one transaction; its history stays.',
+      thenDone,
+    ),
     ...endOfTask,
   },
 });

@@ -2,36 +2,63 @@ import { setup } from 'xstate';
 import { promiseService } from './services.ts';
 import {
   beginTask,
-  elseGiveUp,
   elseRefused,
   endOfTask,
   errorOf,
-  jobOf,
   resultOf,
+  step,
   taskActions,
   taskActors,
   taskTypes,
+  onTo,
   thenDone,
   type Job,
 } from './task.ts';
 import type { Rung } from '../domain/recovery/rung-names.ts';
 
-/** On which rung of the ladder the task goes on. */
-export interface OnRung {
-  readonly rung: Rung;
+/** What tells that the machine booted. */
+export interface Proof {
+  readonly what: string;
+  /** From the request to the proof, by the database clock; null: not known, or not a boot. */
+  readonly bootSeconds: number | null;
 }
 
-const rungIs = <const Of extends Rung>(rung: Of) => ({
+/** What was asked for, and what tells when it came true. */
+export interface Asked {
+  /** By the database clock; null: nothing was asked for, since it had booted already. */
+  readonly askedAtMs: number | null;
+  /** Null: not known. */
+  readonly bootIdBefore: string | null;
+  /** An earlier request turned out to have come true. */
+  readonly proof: Proof | null;
+  /** The machine's own system was asked; where it did not answer just before, it may be deaf to that, too. */
+  readonly isGraceful?: boolean;
+}
+
+/** What the steps of a recovery tell each other. */
+export interface RecoveryTold {
+  /** On which rung of the ladder the task goes on. */
+  readonly rung: Rung;
+  /** In which boot the machine is, as it says by SSH; null: it does not answer. */
+  readonly bootId: string | null;
+  readonly asked: Asked;
+  readonly proof: Proof;
+}
+type Told<Part extends keyof RecoveryTold> = Pick<RecoveryTold, Part>;
+type OnRung = Told<'rung'>;
+
+const onRung = <const Of extends Rung, const Target extends string>(rung: Of, target: Target) => ({
   guard: {
     type: 'rungIs' as const,
     params: ({ event }: { event: { output: OnRung } }) => ({ is: event.output.rung, rung }),
   },
+  ...onTo(target),
 });
 
 /** The rung that a hanging controller was in the way of. */
 const beyondReset = [
-  { ...rungIs('rebooting'), target: '#recovery.rebooting' },
-  { target: '#recovery.powerCycling' },
+  onRung('rebooting', '#recovery.rebooting'),
+  onTo('#recovery.powerCycling'),
 ] as const;
 
 /** Whatever ends a power cycle half-way, the machine is not left switched off. */
@@ -48,226 +75,150 @@ const elseRestorePower = {
  * goes straight on to the next rung.
  */
 export const recovery = setup({
-  types: taskTypes,
+  types: taskTypes<RecoveryTold>(),
   actors: {
     ...taskActors,
     claimRecovery: promiseService<OnRung, Job>('claimRecovery'),
-    reachAgent: promiseService<OnRung, Job>('reachAgent'),
-    stopAgent: promiseService<void, Job>('stopAgent'),
+    reachAgent: promiseService<Told<'rung' | 'bootId'>, Job>('reachAgent'),
+    stopAgent: promiseService<Told<'proof'>, Job & Told<'bootId'>>('stopAgent'),
     askReset: promiseService<OnRung, Job>('askReset'),
     awaitController: promiseService<OnRung, Job>('awaitController'),
-    askReboot: promiseService<void, Job>('askReboot'),
-    switchOff: promiseService<void, Job>('switchOff'),
-    awaitOff: promiseService<void, Job>('awaitOff'),
-    switchOn: promiseService<void, Job>('switchOn'),
+    askReboot: promiseService<Told<'asked'>, Job>('askReboot'),
+    switchOff: promiseService<Told<'asked'>, Job>('switchOff'),
+    awaitOff: promiseService<void, Job & Told<'asked'>>('awaitOff'),
+    switchOn: promiseService<Told<'asked'>, Job & Told<'asked'>>('switchOn'),
     restorePower: promiseService<void, Job>('restorePower'),
-    awaitBoot: promiseService<void, Job>('awaitBoot'),
-    askReinstall: promiseService<void, Job>('askReinstall'),
-    awaitSystem: promiseService<void, Job>('awaitSystem'),
-    recordRecovery: promiseService<void, Job>('recordRecovery'),
+    awaitBoot: promiseService<Told<'proof'>, Job & Told<'asked'>>('awaitBoot'),
+    askReinstall: promiseService<Told<'asked'>, Job>('askReinstall'),
+    awaitSystem: promiseService<Told<'proof'>, Job & Told<'asked'>>('awaitSystem'),
+    recordRecovery: promiseService<void, Job & Told<'proof'>>('recordRecovery'),
   },
-  actions: taskActions,
+  actions: taskActions<RecoveryTold>(),
   guards: { rungIs: (_, { is, rung }: { is: Rung; rung: Rung }) => is === rung },
 }).createMachine({
   id: 'recovery',
-  context: beginTask,
+  context: beginTask<RecoveryTold>,
   output: resultOf,
   options: { maxIterations: 1000 },
   initial: 'claiming',
   states: {
-    claiming: {
-      description: 'Asks the BMDB for this machine, unless the guard is against it.',
-      invoke: {
-        id: 'claimRecovery',
-        src: 'claimRecovery',
-        input: jobOf,
-        onDone: [
-          { ...rungIs('restartingAgent'), target: 'restartingAgent' },
-          { ...rungIs('rebooting'), target: 'rebooting' },
-          { ...rungIs('resettingBmc'), target: 'resettingBmc' },
-          { ...rungIs('powerCycling'), target: 'powerCycling' },
-          { target: 'reinstalling' },
-        ],
-        onError: elseRefused,
-      },
-    },
+    claiming: step(
+      'claimRecovery',
+      'Asks the BMDB for this machine, unless the guard is against it.',
+      [
+        onRung('restartingAgent', 'restartingAgent'),
+        onRung('rebooting', 'rebooting'),
+        onRung('resettingBmc', 'resettingBmc'),
+        onRung('powerCycling', 'powerCycling'),
+        onTo('reinstalling'),
+      ],
+      elseRefused,
+    ),
     restartingAgent: {
       description: 'The machine may be well and only its agent dead.',
       initial: 'connecting',
       states: {
-        connecting: {
-          description: 'Opens the SSH connection and judges the host key.',
-          invoke: {
-            id: 'reachAgent',
-            src: 'reachAgent',
-            input: jobOf,
-            onDone: [
-              { ...rungIs('restartingAgent'), target: 'stopping' },
-              { ...rungIs('rebooting'), target: '#recovery.rebooting' },
-              { ...rungIs('resettingBmc'), target: '#recovery.resettingBmc' },
-              { target: '#recovery.powerCycling' },
-            ],
-            onError: elseGiveUp,
-          },
-        },
-        stopping: {
-          description: 'Notes the attempt in the BMDB, then stops what is left of the agent.',
-          invoke: {
-            id: 'stopAgent',
-            src: 'stopAgent',
-            input: jobOf,
-            onDone: { target: '#recovery.recording' },
-            onError: elseGiveUp,
-          },
-        },
+        connecting: step('reachAgent', 'Opens the SSH connection and judges the host key.', [
+          onRung('restartingAgent', 'stopping'),
+          onRung('rebooting', '#recovery.rebooting'),
+          onRung('resettingBmc', '#recovery.resettingBmc'),
+          onTo('#recovery.powerCycling'),
+        ]),
+        stopping: step(
+          'stopAgent',
+          'Notes the attempt in the BMDB, then stops what is left of the agent.',
+          onTo('#recovery.recording'),
+        ),
       },
     },
     rebooting: {
       description: 'A reboot was or is being asked for, and has not been proved yet.',
       initial: 'asking',
       states: {
-        asking: {
-          description: 'Notes the request in the BMDB, then asks the provider once.',
-          invoke: {
-            id: 'askReboot',
-            src: 'askReboot',
-            input: jobOf,
-            onDone: { target: 'awaitingBoot' },
-            onError: elseGiveUp,
-          },
-        },
-        awaitingBoot: {
-          description:
-            'Polls for a changed boot id or another proof, at most as long as patience. A machine that did not answer is forced after two minutes.',
-          invoke: {
-            id: 'awaitBoot',
-            src: 'awaitBoot',
-            input: jobOf,
-            onDone: { target: '#recovery.recording' },
-            onError: elseGiveUp,
-          },
-        },
+        asking: step(
+          'askReboot',
+          'Notes the request in the BMDB, then asks the provider once.',
+          onTo('awaitingBoot'),
+        ),
+        awaitingBoot: step(
+          'awaitBoot',
+          'Polls for a changed boot id or another proof, at most as long as patience. A machine that did not answer is forced after two minutes.',
+          onTo('#recovery.recording'),
+        ),
       },
     },
     resettingBmc: {
       description: 'What switches the machine hangs: it is restarted, and the machine runs on.',
       initial: 'asking',
       states: {
-        asking: {
-          description: 'Notes the request in the BMDB, then asks the provider once, if it may be.',
-          invoke: {
-            id: 'askReset',
-            src: 'askReset',
-            input: jobOf,
-            onDone: [{ ...rungIs('resettingBmc'), target: 'awaitingController' }, ...beyondReset],
-            onError: elseGiveUp,
-          },
-        },
-        awaitingController: {
-          description:
-            'Polls until the controller answers; then goes on: nothing is recovered yet.',
-          invoke: {
-            id: 'awaitController',
-            src: 'awaitController',
-            input: jobOf,
-            onDone: [...beyondReset],
-            onError: elseGiveUp,
-          },
-        },
+        asking: step(
+          'askReset',
+          'Notes the request in the BMDB, then asks the provider once, if it may be.',
+          [onRung('resettingBmc', 'awaitingController'), ...beyondReset],
+        ),
+        awaitingController: step(
+          'awaitController',
+          'Polls until the controller answers; then goes on: nothing is recovered yet.',
+          [...beyondReset],
+        ),
       },
     },
     powerCycling: {
       description: 'Being switched off and on again; never left off.',
       initial: 'switchingOff',
       states: {
-        switchingOff: {
-          description: 'Notes the request in the BMDB, then asks the provider once.',
-          invoke: {
-            id: 'switchOff',
-            src: 'switchOff',
-            input: jobOf,
-            onDone: { target: 'awaitingOff' },
-            onError: elseRestorePower,
-          },
-        },
-        awaitingOff: {
-          description: 'Polls until the power is seen off; unknown is not off.',
-          invoke: {
-            id: 'awaitOff',
-            src: 'awaitOff',
-            input: jobOf,
-            onDone: { target: 'switchingOn' },
-            onError: elseRestorePower,
-          },
-        },
-        switchingOn: {
-          description: 'Asks the provider for power, again and again if need be.',
-          invoke: {
-            id: 'switchOn',
-            src: 'switchOn',
-            input: jobOf,
-            onDone: { target: 'awaitingBoot' },
-            onError: elseRestorePower,
-          },
-        },
-        awaitingBoot: {
-          description: 'Polls for a changed boot id or another proof, at most as long as patience.',
-          invoke: {
-            id: 'awaitBoot',
-            src: 'awaitBoot',
-            input: jobOf,
-            onDone: { target: '#recovery.recording' },
-            onError: elseGiveUp,
-          },
-        },
-        restoringPower: {
-          description: 'The attempt failed after the power was asked off: asks for it back.',
-          invoke: {
-            id: 'restorePower',
-            src: 'restorePower',
-            input: jobOf,
-            onDone: { target: '#givingUp' },
-            onError: { target: '#givingUp' },
-          },
-        },
+        switchingOff: step(
+          'switchOff',
+          'Notes the request in the BMDB, then asks the provider once.',
+          onTo('awaitingOff'),
+          elseRestorePower,
+        ),
+        awaitingOff: step(
+          'awaitOff',
+          'Polls until the power is seen off; unknown is not off.',
+          onTo('switchingOn'),
+          elseRestorePower,
+        ),
+        switchingOn: step(
+          'switchOn',
+          'Asks the provider for power, again and again if need be.',
+          onTo('awaitingBoot'),
+          elseRestorePower,
+        ),
+        awaitingBoot: step(
+          'awaitBoot',
+          'Polls for a changed boot id or another proof, at most as long as patience.',
+          onTo('#recovery.recording'),
+        ),
+        restoringPower: step(
+          'restorePower',
+          'The attempt failed after the power was asked off: asks for it back.',
+          { target: '#givingUp' },
+          { target: '#givingUp' },
+        ),
       },
     },
     reinstalling: {
       description: 'The provider puts a new system on the machine; what was on it is lost.',
       initial: 'asking',
       states: {
-        asking: {
-          description: 'Notes the request, forgets the pinned host key, asks the provider once.',
-          invoke: {
-            id: 'askReinstall',
-            src: 'askReinstall',
-            input: jobOf,
-            onDone: { target: 'awaitingSystem' },
-            onError: elseGiveUp,
-          },
-        },
-        awaitingSystem: {
-          description: 'Polls until a new system runs and proves that it is the machine.',
-          invoke: {
-            id: 'awaitSystem',
-            src: 'awaitSystem',
-            input: jobOf,
-            onDone: { target: '#recovery.recording' },
-            onError: elseGiveUp,
-          },
-        },
+        asking: step(
+          'askReinstall',
+          'Notes the request, forgets the pinned host key, asks the provider once.',
+          onTo('awaitingSystem'),
+        ),
+        awaitingSystem: step(
+          'awaitSystem',
+          'Polls until a new system runs and proves that it is the machine.',
+          onTo('#recovery.recording'),
+        ),
       },
     },
-    recording: {
-      description: 'Forgets the old agent and gives the permit back, in one transaction.',
-      invoke: {
-        id: 'recordRecovery',
-        src: 'recordRecovery',
-        input: jobOf,
-        onDone: thenDone,
-        onError: elseGiveUp,
-      },
-    },
+    recording: step(
+      'recordRecovery',
+      'Forgets the old agent and gives the permit back, in one transaction.',
+      thenDone,
+    ),
     ...endOfTask,
   },
 });

@@ -2,17 +2,30 @@ import { setup } from 'xstate';
 import { promiseService } from './services.ts';
 import {
   beginTask,
-  elseGiveUp,
   elseRefused,
   endOfTask,
-  jobOf,
   resultOf,
+  step,
   taskActions,
   taskActors,
   taskTypes,
+  onTo,
   thenDone,
   type Job,
 } from './task.ts';
+
+/** What the steps of a takeover tell each other. */
+export interface TakeoverTold {
+  /** The host proved to be the machine; only now may anything of ours run there. */
+  readonly trust: {
+    readonly bootId: string;
+    /** The host key that is to be pinned; null: none, or it is already. */
+    readonly newHostKey: string | null;
+  };
+  /** What the agent answered. Its public key is in hexadecimal. */
+  readonly agent: { readonly publicKey: string; readonly warnings: readonly string[] };
+}
+type Told<Part extends keyof TakeoverTold> = Pick<TakeoverTold, Part>;
 
 /**
  * Takes one machine over: claims it, connects by SSH, verifies the host, uploads the agent, runs it
@@ -21,84 +34,55 @@ import {
  * its slot, and all of them end when the session does.
  */
 export const takeover = setup({
-  types: taskTypes,
+  types: taskTypes<TakeoverTold>(),
   actors: {
     ...taskActors,
     claimStart: promiseService<void, Job>('claimStart'),
     connect: promiseService<void, Job>('connect'),
-    verifyHost: promiseService<void, Job>('verifyHost'),
-    upload: promiseService<void, Job>('upload'),
-    execute: promiseService<void, Job>('execute'),
-    recordStart: promiseService<void, Job>('recordStart'),
+    verifyHost: promiseService<Told<'trust'>, Job>('verifyHost'),
+    upload: promiseService<void, Job & Told<'trust'>>('upload'),
+    execute: promiseService<Told<'agent'>, Job & Told<'trust'>>('execute'),
+    recordStart: promiseService<void, Job & Told<'trust' | 'agent'>>('recordStart'),
   },
-  actions: taskActions,
+  actions: taskActions<TakeoverTold>(),
 }).createMachine({
   id: 'takeover',
-  context: beginTask,
+  context: beginTask<TakeoverTold>,
   output: resultOf,
   options: { maxIterations: 1000 },
   initial: 'claiming',
   states: {
-    claiming: {
-      description: 'Asks the BMDB for this machine; nobody else may work on it from then on.',
-      invoke: {
-        id: 'claimStart',
-        src: 'claimStart',
-        input: jobOf,
-        onDone: { target: 'connecting' },
-        onError: elseRefused,
-      },
-    },
-    connecting: {
-      description: 'Looks up the address and opens the SSH connection.',
-      invoke: {
-        id: 'connect',
-        src: 'connect',
-        input: jobOf,
-        onDone: { target: 'verifying' },
-        onError: elseGiveUp,
-      },
-    },
-    verifying: {
-      description: 'Judges the host key; nothing runs on the machine before it is trusted.',
-      invoke: {
-        id: 'verifyHost',
-        src: 'verifyHost',
-        input: jobOf,
-        onDone: { target: 'uploading' },
-        onError: elseGiveUp,
-      },
-    },
-    uploading: {
-      description: 'Copies the agent, unless the same file is there already.',
-      invoke: {
-        id: 'upload',
-        src: 'upload',
-        input: jobOf,
-        onDone: { target: 'executing' },
-        onError: elseGiveUp,
-      },
-    },
-    executing: {
-      description: 'Notes the attempt in the BMDB, runs the agent and reads its answer.',
-      invoke: {
-        id: 'execute',
-        src: 'execute',
-        input: jobOf,
-        onDone: { target: 'recording' },
-        onError: elseGiveUp,
-      },
-    },
-    recording: {
-      description: "Stores the agent's key and ends the work, in one transaction.",
-      invoke: {
-        id: 'recordStart',
-        src: 'recordStart',
-        input: jobOf,
-        onDone: thenDone,
-        onError: elseGiveUp,
-      },
-    },
+    claiming: step(
+      'claimStart',
+      'Asks the BMDB for this machine; nobody else may work on it from then on.',
+      onTo('connecting'),
+      elseRefused,
+    ),
+    connecting: step(
+      'connect',
+      'Looks up the address and opens the SSH connection.',
+      onTo('verifying'),
+    ),
+    verifying: step(
+      'verifyHost',
+      'Judges the host key; nothing runs on the machine before it is trusted.',
+      onTo('uploading'),
+    ),
+    uploading: step(
+      'upload',
+      'Copies the agent, unless the same file is there already.',
+      onTo('executing'),
+    ),
+    executing: step(
+      'execute',
+      'Notes the attempt in the BMDB, runs the agent and reads its answer.',
+      onTo('recording'),
+    ),
+    recording: step(
+      'recordStart',
+      "Stores the agent's key and ends the work, in one transaction.",
+      thenDone,
+    ),
     ...endOfTask,
   },
 });

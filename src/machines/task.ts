@@ -1,4 +1,4 @@
-import { assign, setup, type AnyEventObject, type ErrorActorEvent, type StateValue } from 'xstate';
+import { assign, type AnyEventObject, type ErrorActorEvent, type StateValue } from 'xstate';
 import { codeOf, explain } from '../domain/errors.ts';
 import type { MachineId, Slot } from '../domain/ids.ts';
 import type { MachineView } from '../domain/view.ts';
@@ -30,22 +30,37 @@ export interface TaskResult {
   readonly view: MachineView | null;
 }
 
-export interface TaskContext extends Job, TaskResult {}
+export interface TaskContext<Told> extends Job, TaskResult {
+  /** What the steps found out so far, each its part: plain data, the input of the steps after them. */
+  readonly told: Told;
+}
 
-export const beginTask = ({ input }: { input: Job }): TaskContext => ({
+export const beginTask = <Told>({ input }: { input: Job }): TaskContext<Told> => ({
   slot: input.slot,
   machineId: input.machineId,
   outcome: 'refused',
   failure: null,
   view: null,
+  // Whole as far as the chart has come: a step that needs a part comes after the one that tells it.
+  told: {} as Told,
 });
 
-export const jobOf = ({ context }: { context: TaskContext }): Job => ({
+interface Within<Told> {
+  readonly context: TaskContext<Told>;
+}
+
+export const jobOf = ({ context }: Within<unknown>): Job => ({
   slot: context.slot,
   machineId: context.machineId,
 });
 
-export const resultOf = ({ context }: { context: TaskContext }): TaskResult => ({
+/** What every step gets: the machine, and what the steps before it told. */
+const given = <Told>({ context }: Within<Told>): Job & Told => ({
+  ...jobOf({ context }),
+  ...context.told,
+});
+
+export const resultOf = ({ context }: Within<unknown>): TaskResult => ({
   outcome: context.outcome,
   failure: context.failure,
   view: context.view,
@@ -58,7 +73,12 @@ export const failureOf = (error: unknown): Failure => ({
 
 export const errorOf = ({ event }: { event: ErrorActorEvent }) => ({ error: event.error });
 
-export const taskTypes = { context: {} as TaskContext, input: {} as Job, output: {} as TaskResult };
+/** @typeParam Told all that the steps of the task tell each other. */
+export const taskTypes = <Told>() => ({
+  context: {} as TaskContext<Told>,
+  input: {} as Job,
+  output: {} as TaskResult,
+});
 
 /** Slots that every task has. */
 export const taskActors = {
@@ -66,16 +86,21 @@ export const taskActors = {
   reread: promiseService<MachineView | null, Job>('reread'),
 };
 
-const keep = <Params>(change: (params: Params) => Partial<TaskContext>) =>
-  assign<TaskContext, AnyEventObject, Params, AnyEventObject, never>((_, params) => change(params));
-
-export const taskActions = {
-  keepFailure: keep(({ error }: { error: unknown }) => ({ failure: failureOf(error) })),
-  keepOutcome: keep(({ outcome }: { outcome: Outcome }) => ({ outcome })),
-  keepView: keep(({ view }: { view: MachineView | null }) => ({ view })),
-};
-
-const task = setup({ types: taskTypes, actors: taskActors, actions: taskActions });
+export function taskActions<Told>() {
+  type Context = TaskContext<Told>;
+  const keep = <Params>(change: (params: Params, context: Context) => Partial<Context>) =>
+    assign<Context, AnyEventObject, Params, AnyEventObject, never>(({ context }, params) =>
+      change(params, context),
+    );
+  return {
+    keepTold: keep(({ told }: { told: Partial<Told> | void }, context) => ({
+      told: { ...context.told, ...told },
+    })),
+    keepFailure: keep(({ error }: { error: unknown }) => ({ failure: failureOf(error) })),
+    keepOutcome: keep(({ outcome }: { outcome: Outcome }) => ({ outcome })),
+    keepView: keep(({ view }: { view: MachineView | null }) => ({ view })),
+  };
+}
 
 /** After the claim: a failed step gives the machine back with a backoff. */
 export const elseGiveUp = {
@@ -95,21 +120,41 @@ export const thenDone = {
   actions: { type: 'keepOutcome', params: { outcome: 'done' } },
 } as const;
 
+/** On to the next step, which is given what this one told. */
+export const onTo = <const Target extends string>(target: Target) => ({
+  target,
+  actions: {
+    type: 'keepTold' as const,
+    params: <Told>({ event }: { event: { output: Told } }) => ({ told: event.output }),
+  },
+});
+
+/** A state in which one service works. */
+export const step = <const Src extends string, const Done, const Failed = typeof elseGiveUp>(
+  src: Src,
+  description: string,
+  onDone: Done,
+  onError: Failed = elseGiveUp as Failed,
+) => ({ description, invoke: { id: src, src, input: given, onDone, onError } });
+
 /** How every task ends, whatever became of it. */
 export const endOfTask = {
-  givingUp: task.createStateConfig({
+  givingUp: {
     id: 'givingUp',
     description: 'Ends the work as failed: history, backoff, and quarantine where one is due.',
     entry: { type: 'keepOutcome', params: { outcome: 'failed' } },
     invoke: {
       id: 'giveUp',
       src: 'giveUp',
-      input: ({ context }) => ({ ...jobOf({ context }), failure: context.failure }),
+      input: ({ context }: Within<unknown>) => ({
+        ...jobOf({ context }),
+        failure: context.failure,
+      }),
       onDone: { target: '#rereading' },
       onError: { target: '#rereading' },
     },
-  }),
-  rereading: task.createStateConfig({
+  },
+  rereading: {
     id: 'rereading',
     description: 'Reads the rows afresh: what happened is what they say, not what we think.',
     invoke: {
@@ -118,13 +163,18 @@ export const endOfTask = {
       input: jobOf,
       onDone: {
         target: '#ended',
-        actions: { type: 'keepView', params: ({ event }) => ({ view: event.output }) },
+        actions: {
+          type: 'keepView',
+          params: ({ event }: { event: { output: MachineView | null } }) => ({
+            view: event.output,
+          }),
+        },
       },
       onError: { target: '#ended' },
     },
-  }),
-  ended: task.createStateConfig({ id: 'ended', type: 'final' }),
-};
+  },
+  ended: { id: 'ended', type: 'final' },
+} as const;
 
 /** The step that a task is at, by its outermost state; null while it ends. */
 export function stepOf({ value }: { readonly value: StateValue }): string | null {

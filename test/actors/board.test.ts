@@ -178,11 +178,14 @@ describe('the numbers', () => {
   test('of transitions are moves from state to state', () => {
     show(1, viewAt('Running', 'silent'));
     rests(1, viewAt('Running', 'late'));
-    expect(metrics.count('transition')).toBe(0);
+    expect(metrics.total('shepherd_machine_transitions_total')).toBe(0);
     works(1, 'Recovering', 'claiming');
     works(1, 'Recovering', 'rebooting');
-    expect(metrics.calls).toEqual([
-      { method: 'transition', args: ['stub', 'Running', 'Recovering'] },
+    expect(metrics.calls).toMatchObject([
+      {
+        name: 'shepherd_machine_transitions_total',
+        labels: { provider: 'stub', from: 'Running', to: 'Recovering' },
+      },
     ]);
   });
 });

@@ -219,7 +219,7 @@ describe.each(SCENARIOS)('a machine that $name', (scenario) => {
         message.includes("machine's actor crashed"),
       );
       expect(crashes, `${seen}: reported`).toHaveLength(1);
-      expect(world.metrics.count('actorCrash'), `${seen}: counted`).toBe(1);
+      expect(world.metrics.total('shepherd_actor_crashes_total'), `${seen}: counted`).toBe(1);
       expect(world.bmdb.tables.work, `${seen}: nothing is held`).toEqual([]);
       expect(world.taskPool.busy, `${seen}: no turn is open`).toBe(0);
       actor.send({ type: 'fleet.stop' });

@@ -81,8 +81,10 @@ describe('the fleet', () => {
       active: { attended: { working: 'unguarded' } },
     });
     await advance(world.clock, 5 * MINUTE - waitedMs);
-    expect(world.metrics.count('serviceCrash', 'guard')).toBe(3);
-    expect(world.metrics.count('serviceCrash', 'supervisor')).toBe(0);
+    expect(world.metrics.total('shepherd_service_crashes_total', { service: 'guard' })).toBe(3);
+    expect(world.metrics.total('shepherd_service_crashes_total', { service: 'supervisor' })).toBe(
+      0,
+    );
     expect(world.log.count('the guard crashed; it is rebuilt, and nothing else is touched')).toBe(
       3,
     );

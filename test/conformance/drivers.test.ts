@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { CLASS_NAMES } from '../../src/adapters/provider/hetzner-robot/client/api.ts';
+import { CLASS_NAMES } from '../../src/adapters/provider/hetzner-robot/api.ts';
 import { hetznerRobotDriver } from '../../src/adapters/provider/hetzner-robot/driver.ts';
 import type { Driver } from '../../src/adapters/provider/port.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';

@@ -6,8 +6,7 @@ import { z } from 'zod';
 import type { EventBook } from '../../src/adapters/bmdb/events-port.ts';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { silentMetrics } from '../../src/adapters/metrics/port.ts';
-import { NO_SHELL } from '../../src/adapters/provider/core/no-shell.ts';
-import { createMemoryRecords } from '../../src/adapters/provider/core/memory-records.ts';
+import { NO_SHELL, createMemoryRecords } from '../../src/adapters/driver-kit/stand-ins.ts';
 import { DRIVERS } from '../../src/adapters/provider/drivers.ts';
 import type {
   CreateRequest,

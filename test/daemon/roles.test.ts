@@ -98,8 +98,8 @@ test('one daemon tends the pools and does nothing else, another does everything 
   );
   for (const { machineId } of rows())
     expect(balancer.servers(machineId)).toMatchObject([{ mode: 'active' }]);
-  expect(tends.metrics.count('workStarted')).toBe(0);
-  expect(tends.metrics.count('heartbeat')).toBe(0);
+  expect(tends.metrics.total('bmdb_work_started')).toBe(0);
+  expect(tends.metrics.total('shepherd_heartbeats_total')).toBe(0);
 
   await Promise.all([tends.daemon.stop(), works.daemon.stop(), advance(world.clock, MINUTE)]);
   world.end();
@@ -111,13 +111,11 @@ test('one daemon counts the fleet and does nothing else, another does everything
   const counts = await world.start({ name: 'counts', roles: ['stats'] });
   await advance(world.clock, 20 * MINUTE);
   const toldBy = ({ metrics }: PlayedDaemon) =>
-    metrics.calls
-      .filter(({ method, args }) => method === 'statistics' && args[0] === 'machines')
-      .map(({ args }) => args[1]);
+    metrics.series('bmdb_stats_machines').map(([, machines]) => machines);
   expect(toldBy(works)).toEqual([]);
-  expect(toldBy(counts).at(-1)).toMatchObject({ fleet: { machines: MACHINES } });
+  expect(toldBy(counts)).toEqual([MACHINES]);
   expect(counts.daemon.parts.mirror.lastScanAt(), 'it reads no fleet').toBeNull();
-  expect(counts.metrics.count('workStarted')).toBe(0);
+  expect(counts.metrics.total('bmdb_work_started')).toBe(0);
 
   await Promise.all([counts.daemon.stop(), works.daemon.stop(), advance(world.clock, MINUTE)]);
   world.end();

@@ -1,3 +1,5 @@
+import { tellHardware } from '../../src/actors/statistics.ts';
+import { tellCensus } from '../../src/daemon/views/standing.ts';
 import { expect, test } from 'vitest';
 import { createBoard } from '../../src/actors/board.ts';
 import { createPromMetrics } from '../../src/adapters/metrics/prom-metrics.ts';
@@ -35,8 +37,8 @@ async function exported(machines: number) {
     stays.note({ provider, plan: null, state, substate }, MINUTE_MS);
     sums.add({ provider, location: `l${at % 5}`, report: { report: { cpu: [] } } });
   }
-  metrics.machines(board.census());
-  metrics.hardware(sums.sums());
+  tellCensus(metrics, board.census());
+  tellHardware(metrics, sums.sums());
   nowMs = 31 * MINUTE_MS;
   const begun = process.cpuUsage();
   const overdue = overdueCounts(

@@ -4,7 +4,7 @@ import type { Dashboard, Panel } from '@grafana/schema';
 import { describe, expect, test } from 'vitest';
 import { BOARDS } from '../../scripts/grafana/boards.ts';
 import { dashboardOf } from '../../scripts/grafana/panel.ts';
-import { REGISTERED } from '../adapters/metrics/registered.ts';
+import { REGISTERED } from '../adapters/metrics/every-metric.ts';
 import { root } from '../repo/sources.ts';
 import { faultsOf, metricsOf } from './promql.ts';
 import { runbookOf, SHIPPED } from './rules.ts';

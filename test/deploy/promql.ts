@@ -1,7 +1,6 @@
 import type { SyntaxNode } from '@lezer/common';
 import { parser } from '@prometheus-io/lezer-promql';
-import { GAUGE_SCOPES } from '../adapters/metrics/gauge-scopes.ts';
-import { REGISTERED } from '../adapters/metrics/registered.ts';
+import { REGISTERED } from '../adapters/metrics/every-metric.ts';
 
 /** Labels that Prometheus itself puts on what it scrapes. */
 const SCRAPED = ['instance', 'job'];
@@ -83,7 +82,7 @@ function overSeveral(node: SyntaxNode, name: string, textOf: TextOf): string[] {
     if (!isRate) return [`${name} counts, and is taken without rate or increase`];
     return operator === 'sum' ? [] : [`${name} is aggregated by ${operator}, not by sum`];
   }
-  const scope = GAUGE_SCOPES.get(name);
+  const scope = REGISTERED.find((each) => each.name === name)?.scope;
   if (scope === 'fleet' && operator !== 'max' && operator !== 'min') {
     return [`${name} is the fleet's, and is aggregated by ${operator}, not by max`];
   }

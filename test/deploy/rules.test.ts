@@ -1,3 +1,4 @@
+import { tellCensus } from '../../src/daemon/views/standing.ts';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { createBoard } from '../../src/actors/board.ts';
@@ -93,7 +94,7 @@ async function exportedFor(minutes: number, views: readonly MachineView[]): Prom
   const metrics = createPromMetrics({ version: '1.2.3', commit: 'abc1234', schema: '7' });
   const board = createBoard({ nowMs: () => NOW_MS, metrics, changes: { next: () => undefined } });
   views.forEach((view, at) => board.onView({ ...view, slot: slot(RACKS, `srv-${at}`) }));
-  metrics.machines(board.census());
+  tellCensus(metrics, board.census());
   const { body } = await metrics.expose();
   const lines = body.split('\n').filter((line) => line.startsWith('shepherd_machines'));
   return Object.fromEntries(

@@ -1,98 +1,55 @@
-import type { Metrics } from '../../src/adapters/metrics/port.ts';
+import {
+  metricsTo,
+  type CounterName,
+  type GaugeName,
+  type HistogramName,
+  type LabelsOf,
+  type MetricName,
+  type Metrics,
+  type Told,
+} from '../../src/adapters/metrics/port.ts';
 import type { MetricsSource } from '../../src/console/port.ts';
-
-/** One call of a method of the port, with its arguments. */
-export interface MetricsCall {
-  readonly method: keyof Metrics;
-  readonly args: readonly unknown[];
-}
 
 export interface MemMetrics extends Metrics, MetricsSource {
   /** All calls so far, oldest first. */
-  readonly calls: readonly MetricsCall[];
-  /** How often a method was called with these leading arguments. */
-  count(method: keyof Metrics, ...args: readonly unknown[]): number;
+  readonly calls: readonly Told[];
+  /** What was counted, or how often something was observed, in all series with these labels. */
+  total<Name extends CounterName | HistogramName>(
+    name: Name,
+    labels?: Partial<LabelsOf<Name>>,
+  ): number;
+  /** The series that a gauge has now: their labels, in the order of the table, and their values. */
+  series(name: GaugeName): readonly (readonly [labels: string, value: number])[];
 }
 
 /** Metrics that only remember; for tests that ask what was counted. */
 export function createMemMetrics(): MemMetrics {
-  const calls: MetricsCall[] = [];
-  const record =
-    (method: keyof Metrics) =>
-    (...args: readonly unknown[]): void => {
-      calls.push({ method, args });
-    };
+  const calls: Told[] = [];
+  const gauges = new Map<MetricName, Map<string, Told>>();
+  const hold = (told: Told) => {
+    const { how, name, labels, value } = told;
+    const own = gauges.get(name) ?? new Map<string, Told>();
+    gauges.set(name, own);
+    const key = Object.values(labels).join(' ');
+    if (how === 'set') own.set(key, told);
+    if (how === 'count') own.set(key, { ...told, value: (own.get(key)?.value ?? 0) + value });
+    if (how !== 'clear') return;
+    for (const [each, known] of own) if (isWithin(known.labels, labels)) own.delete(each);
+  };
   return {
+    ...metricsTo((told) => {
+      calls.push(told);
+      hold(told);
+    }),
     calls,
-    count: (method, ...args) =>
-      calls.filter((call) => call.method === method && args.every((arg, i) => arg === call.args[i]))
-        .length,
+    total: (name, labels = {}) =>
+      calls
+        .filter((told) => told.name === name && isWithin(told.labels, labels as Told['labels']))
+        .reduce((sum, { how, value }) => sum + (how === 'observe' ? 1 : value), 0),
+    series: (name) => [...(gauges.get(name) ?? [])].map(([labels, { value }]) => [labels, value]),
     expose: async () => ({ contentType: 'text/plain', body: '' }),
-    poolTended: record('poolTended'),
-    poolPass: record('poolPass'),
-    poolCreationWait: record('poolCreationWait'),
-    poolWrites: record('poolWrites'),
-    poolPending: record('poolPending'),
-    poolRetrieved: record('poolRetrieved'),
-    poolDrained: record('poolDrained'),
-    poolStanding: record('poolStanding'),
-    poolLeft: record('poolLeft'),
-    balancerCall: record('balancerCall'),
-    balancerInFlight: record('balancerInFlight'),
-    transition: record('transition'),
-    machines: record('machines'),
-    workStarted: record('workStarted'),
-    workFinished: record('workFinished'),
-    claimConflict: record('claimConflict'),
-    webhookConfigured: record('webhookConfigured'),
-    webhookDelivery: record('webhookDelivery'),
-    webhookOldest: record('webhookOldest'),
-    heartbeat: record('heartbeat'),
-    adapterCall: record('adapterCall'),
-    driverOpened: record('driverOpened'),
-    driverCall: record('driverCall'),
-    agentStartFailure: record('agentStartFailure'),
-    insecureConnection: record('insecureConnection'),
-    reboot: record('reboot'),
-    provisioner: record('provisioner'),
-    creation: record('creation'),
-    disappeared: record('disappeared'),
-    deprovisionStuck: record('deprovisionStuck'),
-    sessionStarted: record('sessionStarted'),
-    sessionExpired: record('sessionExpired'),
-    transaction: record('transaction'),
-    actorCrash: record('actorCrash'),
-    stateMismatch: record('stateMismatch'),
-    serviceCrash: record('serviceCrash'),
-    guard: record('guard'),
-    guardFrozen: record('guardFrozen'),
-    recoveryBudget: record('recoveryBudget'),
-    ladderAttempt: record('ladderAttempt'),
-    escalation: record('escalation'),
-    observe: record('observe'),
-    bmcUnresponsive: record('bmcUnresponsive'),
-    equinixCall: record('equinixCall'),
-    equinixSlots: record('equinixSlots'),
-    equinixRetry: record('equinixRetry'),
-    equinixPaused: record('equinixPaused'),
-    equinixCreate: record('equinixCreate'),
-    equinixReservations: record('equinixReservations'),
-    equinixWalk: record('equinixWalk'),
-    sessionPoke: record('sessionPoke'),
-    transactionAttempts: record('transactionAttempts'),
-    transactionAmbiguous: record('transactionAmbiguous'),
-    swept: record('swept'),
-    loopFailed: record('loopFailed'),
-    hostKeyChanged: record('hostKeyChanged'),
-    installation: record('installation'),
-    request: record('request'),
-    httpRequest: record('httpRequest'),
-    streams: record('streams'),
-    streamDropped: record('streamDropped'),
-    standing: record('standing'),
-    statistics: record('statistics'),
-    hardware: record('hardware'),
-    statisticsRead: record('statisticsRead'),
-    statisticsLeft: record('statisticsLeft'),
   };
 }
+
+const isWithin = (labels: Told['labels'], wanted: Told['labels']): boolean =>
+  Object.entries(wanted).every(([label, value]) => labels[label] === value);

@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import { Duplex } from 'node:stream';
-import { createHttp } from '../../src/adapters/http/exchange.ts';
+import { createHttp } from '../../src/adapters/driver-kit/exchange.ts';
 import type { Address, Network } from '../../src/adapters/network/port.ts';
 import { runOut, type VirtualClock } from './simulated-clock.ts';
 

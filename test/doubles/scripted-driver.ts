@@ -3,7 +3,7 @@ import {
   createFleetProvider,
   type FleetProviderDeps,
   type FleetProviderOptions,
-} from '../../src/adapters/provider/core/fleet-provider.ts';
+} from '../../src/adapters/driver-kit/fleet-provider.ts';
 import type {
   Capabilities,
   DriverMachine,

@@ -7,7 +7,7 @@ import type { Clock } from '../../src/adapters/clock/port.ts';
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import type { Log } from '../../src/adapters/log/port.ts';
-import { silentMetrics } from '../../src/adapters/metrics/port.ts';
+import { metricsTo } from '../../src/adapters/metrics/port.ts';
 import { createFakeHost, createFakeShell, type FakeHost } from '../doubles/fake-shell.ts';
 import { codeOf, explain } from '../../src/domain/errors.ts';
 import { machineId, providerName } from '../../src/domain/ids.ts';
@@ -117,9 +117,10 @@ async function start(setup: Setup): Promise<void> {
     shell: createFakeShell({ hosts, clock }),
     name: setup.run,
     metrics: {
-      ...silentMetrics,
+      ...metricsTo(({ name }) => {
+        if (name === 'shepherd_actor_crashes_total') note({ t: 'crash', what: 'actor' });
+      }),
       expose: async () => ({ contentType: 'text/plain', body: '' }),
-      actorCrash: () => note({ t: 'crash', what: 'actor' }),
     },
   });
   started.resolve(daemon);

@@ -8,7 +8,7 @@ import type { Effect } from '../doubles/scripted-services.ts';
 import { viewAt } from '../support/views.ts';
 import { deprovisionSubject, JOB, recoverySubject, takeoverSubject } from './subjects.ts';
 import { testRows } from '../support/rows.ts';
-import { TASK_TABLES, type TaskTable } from './tasks.table.ts';
+import { CLOSING, TASK_TABLES, type TaskTable } from './tasks.table.ts';
 
 /** The tables of `tasks.table.ts`, each way through them on a live actor: where it leads, and all it does. */
 
@@ -35,7 +35,7 @@ const endsOf = (table: TaskTable, step: string): End[] => {
   }
   const succeeded =
     typeof then === 'string'
-      ? [{ step, to: then, fails: false }]
+      ? [{ step, to: then, fails: false, answer: { [`of ${step}`]: 'told' } }]
       : Object.entries(then).map(([rung, to]) => ({ step, to, fails: false, answer: { rung } }));
   return [...succeeded, failed];
 };
@@ -51,8 +51,9 @@ const nameOf = (table: TaskTable, way: Way): string =>
     .map(({ step, fails: failed, answer }) => {
       const service = table[step]!.calls;
       if (failed) return `${service} fails`;
-      if (answer === undefined) return service;
-      return `${service}: ${answer === VIEW ? 'a view' : ((answer as { rung?: string })?.rung ?? 'none')}`;
+      if (step === 'rereading') return `${service}: ${answer === VIEW ? 'a view' : 'none'}`;
+      const { rung } = answer as { rung?: string };
+      return rung ? `${service}: ${rung}` : service;
     })
     .join(' → ');
 
@@ -77,10 +78,11 @@ const leafOf = (run: Run): string =>
     ._nodes.find(({ states }) => Object.keys(states).length === 0)!
     .path.join('.');
 
-const callOf = (table: TaskTable, step: string, failure: Failure | null): Effect[] => {
+const callOf = (table: TaskTable, step: string, way: Way): Effect[] => {
   if (step === LAST) return [];
-  const input = step === 'givingUp' ? { ...JOB, failure } : JOB;
-  return [['calls', table[step]!.calls, input]];
+  const told = step in CLOSING ? [] : way.map(({ answer }) => answer);
+  const given = step === 'givingUp' ? [{ failure: failureOf(table, way) }] : told;
+  return [['calls', table[step]!.calls, Object.assign({}, JOB, ...given)]];
 };
 
 const play = (run: Run, table: TaskTable, { step, fails: failed, answer }: End) => {
@@ -110,11 +112,10 @@ describe.each([takeoverSubject, recoverySubject, deprovisionSubject])(
     testRows(ways.map((way) => [nameOf(table, way), way] as const))('goes %s', async (_, way) => {
       const run = stand.start();
       expect(leafOf(run)).toBe(FIRST);
-      expect(run.stage.effects).toEqual(callOf(table, FIRST, null));
+      expect(run.stage.effects).toEqual(callOf(table, FIRST, []));
       for (const [at, end] of way.entries()) {
         const effects = await effectsOf(run, () => play(run, table, end));
-        const failure = failureOf(table, way.slice(0, at + 1));
-        expect(effects).toEqual(callOf(table, end.to, failure));
+        expect(effects).toEqual(callOf(table, end.to, way.slice(0, at + 1)));
         expect(leafOf(run)).toBe(end.to);
       }
       const { status, output } = run.snapshot() as unknown as { status: string; output: unknown };

@@ -1,7 +1,7 @@
 /**
  * The tasks as the specification has them, written by hand and not from their charts: which service each
- * step calls, and which step follows its end. Every service is called with slot and machine, and `giveUp`
- * with the failure besides. Nothing else that happens leads anywhere.
+ * step calls, and which step follows its end. Every service is called with slot and machine, a step with
+ * all that the steps before it told, and `giveUp` with the failure. Nothing else that happens leads anywhere.
  */
 
 /** One step: the only service that runs in it, and where that leads. */
@@ -20,7 +20,7 @@ const step = (calls: string, then: TaskStep['then'], orElse: string): TaskStep =
 });
 
 /** However a task ends, it reads the rows once; what was claimed and not finished is given up once. */
-const CLOSING: TaskTable = {
+export const CLOSING: TaskTable = {
   givingUp: step('giveUp', 'rereading', 'rereading'),
   rereading: step('reread', 'ended', 'ended'),
 };

@@ -5,7 +5,7 @@ export const mutations = mutationsOf({
   'src/actors/tasks/task.ts test/actors/tasks/ended-turns.test.ts': {
     'a-turn-that-ended-keeps-its-connection':
       '  if (turn.signal.aborted{+ && shell === undefined+}) {\n    shell.close();',
-    'giving-up-leaves-the-connection-open': '    [-shell?.close();\n    -]const cause',
+    'giving-up-leaves-the-connection-open': '[-        shell?.close();\n-]',
     'a-turn-that-ended-keeps-its-work':
       "[-    await work.cancel('the task ended while it claimed the machine');\n-]",
   },
@@ -14,14 +14,14 @@ export const mutations = mutationsOf({
   },
   'src/actors/tasks/agent-start.ts test/actors/tasks/agent-start.test.ts': {
     'attempt-noted-after-the-agent-started':
-      "[-    await work.note({ kind: 'agentStartAttempt', ...proved });\n-]",
+      "[-  await work.note({\n    kind: 'agentStartAttempt',\n    ...(newHostKey !== null && { hostKey: newHostKey }),\n  });\n-]",
   },
   'src/actors/tasks/agent-start.ts test/actors/tasks/agent-start.test.ts test/actors/tasks/host-key-proof.test.ts':
     {
       'a-proved-host-key-is-pinned-later':
-        'return [-hostKey === row.hostKey ? {} : { hostKey -]{+{+}};',
+        'return [-hostKey === row.hostKey ? null : hostKey-]{+null+};',
       'insecure-pins-what-it-saw':
-        "[-policyFor(deps, given) === 'insecure' ? null : -]shell.hostKey",
+        "[-policyFor(deps, given) === 'insecure' ? null : -]shellOf(given).hostKey",
     },
   'src/actors/tasks/agent-start.ts test/actors/tasks/agent-start-failures.test.ts': {
     'a-refusal-backs-off-as-anything-else':
@@ -100,13 +100,13 @@ export const mutations = mutationsOf({
     'a-newer-hold-is-lifted-too': '[-    if (known && known.untilMs > liftedUntilMs) return;\n-]',
     'holds-of-another-provider-count': 'if ([-owner !== provider || -]!own.has(key)) continue;',
   },
-  'src/actors/tasks/recovery/ask.ts test/actors/tasks/recovery/unsent.test.ts': {
+  'src/actors/tasks/recovery/boot.ts test/actors/tasks/recovery/unsent.test.ts': {
     'refused-before-sending-is-noted-as-refused':
       '  if ([-!attempt.asked-]{+attempt.asked === null+}) {\n',
     'asked-again-without-another-check': `    [-throw new ProviderError('transient', 'the machine was looked at too long ago to ask again'-]{+await Promise.resolve(+});
 `,
   },
-  'src/actors/tasks/recovery/ask.ts test/actors/tasks/recovery/reboot.test.ts': {
+  'src/actors/tasks/recovery/boot.ts test/actors/tasks/recovery/reboot.test.ts': {
     'a-lost-reply-is-a-refusal':
       "if ([-facetsOf(error).outcome === 'unknown' || -]isOurEnd) throw error;",
     'an-outage-counts-as-an-attempt': 'const counts = [-!isOutage(error)-]{+true+};',
@@ -118,7 +118,7 @@ export const mutations = mutationsOf({
   'src/actors/tasks/recovery/evidence.ts test/actors/tasks/recovery/evidence.test.ts': {
     'a-closed-port-and-a-known-boot-prove-a-boot': 'if ([-before === null && -]seenClosed) return',
   },
-  'src/actors/tasks/recovery/probe.ts test/actors/tasks/recovery/evidence.test.ts test/actors/tasks/recovery/reboot.test.ts':
+  'src/actors/tasks/recovery/evidence.ts test/actors/tasks/recovery/evidence.test.ts test/actors/tasks/recovery/reboot.test.ts':
     {
       'a-heartbeat-older-than-the-request-proves':
         'return row.heartbeat.[-atMs > afterMs ? row.heartbeat.bootId : null-]{+bootId+};',
@@ -126,7 +126,7 @@ export const mutations = mutationsOf({
   'src/actors/tasks/recovery/power-cycle.ts test/actors/tasks/recovery/power-cycle.test.ts': {
     'unknown-power-counts-as-off':
       "while ((await powerOf(deps, given, signal)) [-!== 'off-]{+=== 'on+}') {",
-    'a-cycle-that-fails-leaves-it-off': "  if (attempt.power !== '[-off-]{+on+}') return given;\n",
+    'a-cycle-that-fails-leaves-it-off': "  if (attempt.power !== '[-off-]{+on+}') return;\n",
   },
   'src/actors/tasks/recovery/restart-agent.ts test/actors/tasks/recovery/restart-agent.test.ts': {
     'an-order-gives-way-to-the-next-rung': '[-  if (attempt.step.order !== null) throw found;\n-]',
@@ -139,7 +139,7 @@ export const mutations = mutationsOf({
       'if (rank [->-]{+<+} 0) await sleep(clock, rank * deps.headStartMs, signal);',
   },
   'src/actors/tasks/deprovision.ts test/actors/tasks/deprovision.test.ts': {
-    'a-second-request-is-not-preceded-by-a-look': 'if (before.asked [->-]{+<+} 0) {',
+    'a-second-request-is-not-preceded-by-a-look': '  if (asked [->-]{+<+} 0) {',
     'a-look-that-fails-means-gone':
       "tellPassing(deps, slot, error, { state: '[-there-]{+gone+}' })",
   },

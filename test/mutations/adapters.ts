@@ -18,7 +18,7 @@ export const mutations = mutationsOf({
     'enough-heartbeats-wait-all-the-same': '    sizeEnough: [-batch.enough-]{+Infinity+},\n',
   },
   'src/adapters/bmdb/pg/statement.ts test/adapters/bmdb/pg/statement-costs.test.ts -t heartbeats': {
-    'keys-are-sent-as-text': "type === 'bytea[-[]-]' ? ",
+    'keys-are-sent-as-text': "type === 'bytea[-[]-]') return",
   },
   'src/adapters/agents/call-handler.ts test/adapters/agents/call-limit.test.ts': {
     'a-call-may-take-for-ever-after-another':
@@ -75,98 +75,109 @@ export const mutations = mutationsOf({
   'src/adapters/ssh/key-ring.ts test/adapters/ssh/key-ring.test.ts': {
     'too-many-keys-are-offered': '  if (keys.length <= {+2 * +}signersMax) return keys;',
   },
-  'src/adapters/provider/core/calls.ts test/adapters/provider/core/calls.test.ts test/adapters/provider/core/answers.test.ts':
+  'src/adapters/driver-kit/calls.ts test/adapters/provider/core/calls.test.ts test/adapters/provider/core/answers.test.ts':
     {
       'a-refusal-hides-what-was-done':
         "refused [-&& facetsOf(error).outcome === 'not-done' -]? refused.cause : error",
     },
-  'src/adapters/provider/core/calls.ts test/adapters/provider/equinix/turns.test.ts': {
+  'src/adapters/driver-kit/calls.ts test/adapters/provider/equinix/turns.test.ts': {
     'what-called-it-off-is-hidden': '[-        refused = { cause };\n-]',
   },
-  'src/adapters/provider/core/calls.ts test/adapters/provider/core/calls.test.ts': {
+  'src/adapters/driver-kit/calls.ts test/adapters/provider/core/calls.test.ts': {
     'a-driver-that-hangs-is-waited-for':
       'timer = clock.setTimeout(() => [-reject(UNHEEDED)-]{+undefined+}, HEED_MS);',
     'a-wait-for-a-turn-uses-up-the-limit':
       '    const endWait = [-limit.wait()-]{+(): void => undefined+};',
   },
-  'src/adapters/provider/core/calls.ts test/adapters/provider/core/calls.test.ts test/adapters/provider/core/fleet-provider.test.ts':
+  'src/adapters/driver-kit/calls.ts test/adapters/provider/core/calls.test.ts test/adapters/provider/core/fleet-provider.test.ts':
     {
       'a-stopped-provider-answers':
         "[-    if (stopping.signal.aborted) throw new ProviderError('stopped', `${name} was stopped`);\n-]",
     },
-  'src/adapters/provider/core/calls.ts test/adapters/provider/core/changes.test.ts': {
+  'src/adapters/driver-kit/calls.ts test/adapters/provider/core/changes.test.ts': {
     'an-unseen-machine-is-acted-on':
       "[-      if (!isOurs) throw new ProviderError('permanent', 'nobody looked whose the machine is');\n-]",
   },
-  'src/adapters/provider/core/looks.ts test/adapters/provider/core/changes.test.ts': {
+  'src/adapters/driver-kit/looks.ts test/adapters/provider/core/changes.test.ts': {
     'a-foreign-machine-is-acted-on': "if (ownership [-=== 'ours-]{+!== 'foreign+}') return;",
   },
-  'src/adapters/provider/core/looks.ts test/adapters/provider/core/fleet-provider.test.ts test/adapters/provider/core/answers.test.ts':
+  'src/adapters/driver-kit/looks.ts test/adapters/provider/core/fleet-provider.test.ts test/adapters/provider/core/answers.test.ts':
     {
       'a-driver-answers-of-another-machine':
         'if (machine.id [-=== id-]{+!== null+}) return machine;',
     },
-  'src/adapters/provider/core/looks.ts test/adapters/provider/core/absence.test.ts': {
+  'src/adapters/driver-kit/looks.ts test/adapters/provider/core/absence.test.ts': {
     'not-found-is-believed-at-once': '[-    await absence.confirm(gone, error, signal);\n-]',
   },
-  'src/adapters/provider/core/orders.ts test/adapters/provider/core/fleet-provider.test.ts': {
+  'src/adapters/driver-kit/orders.ts test/adapters/provider/core/fleet-provider.test.ts': {
     'a-driver-that-cannot-is-asked': "[-      require('reboot');\n-]",
   },
-  'src/adapters/provider/core/orders.ts test/adapters/provider/core/changes.test.ts': {
+  'src/adapters/driver-kit/orders.ts test/adapters/provider/core/changes.test.ts': {
     'a-change-without-a-look-succeeded': 'if (running.isLookedAt(){+ || true+}) return answer;',
     'a-wait-for-another-change-uses-up-the-limit':
       '    const endWait = [-limit.wait()-]{+(): void => undefined+};',
   },
-  'src/adapters/http/call.ts test/adapters/provider/equinix/client/vectors-creation.test.ts': {
-    'aborted-while-it-was-checked-and-sent':
-      '    await request.beforeAttempt?.([-);\n    if (signal.aborted) throw cancelled(-]);\n',
-    'sent-before-it-is-checked': '    [-await-]{+void+} request.beforeAttempt?.();\n',
-  },
-  'src/adapters/http/call.ts test/adapters/provider/equinix/client/vectors-calls.test.ts': {
+  'src/adapters/driver-kit/call.ts test/adapters/provider/equinix/client/vectors-creation.test.ts':
+    {
+      'aborted-while-it-was-checked-and-sent':
+        '    await request.beforeAttempt?.([-);\n    if (signal.aborted) throw cancelled(-]);\n',
+      'sent-before-it-is-checked': '    [-await-]{+void+} request.beforeAttempt?.();\n',
+    },
+  'src/adapters/driver-kit/call.ts test/adapters/provider/equinix/client/vectors-calls.test.ts': {
     'a-refused-token-is-tried-again': "    if (refusal.holds(token){+ && token === ''+}) {",
     'tokens-may-rotate-for-ever': '!rotated[- || ++spent.rotations > 1-]',
   },
-  'src/adapters/http/call.ts test/adapters/provider/equinix/client/vectors-creation.test.ts test/adapters/provider/equinix/client/vectors-mutations.test.ts':
+  'src/adapters/driver-kit/call.ts test/adapters/provider/equinix/client/vectors-creation.test.ts test/adapters/provider/equinix/client/vectors-mutations.test.ts':
     {
       'an-answer-that-was-lost-is-asked-again':
         "    if (type === 'ambiguous') {+return 'timeout';\n    if (type === 'ambiguous') +}{\n",
     },
-  'src/adapters/http/call.ts test/adapters/provider/equinix/turns.test.ts -t three daemons': {
+  'src/adapters/driver-kit/call.ts test/adapters/provider/equinix/turns.test.ts -t three daemons': {
     'waits-for-a-turn-count-against-the-limit':
       'const outer = {+null as ReturnType<NonNullable<typeof +}waitsForTurn[-?.()-]{+>> | null+};',
   },
-  'src/adapters/http/call.ts test/adapters/provider/equinix/turns.test.ts': {
+  'src/adapters/driver-kit/call.ts test/adapters/provider/equinix/turns.test.ts': {
     'a-wait-that-the-server-asks-for-uses-up-the-limit':
       '    const [-{ end } = beginWait()-]{+end = (): void => undefined+};',
     'a-deletion-waits-like-all-others': 'urgent[-: urgent || isUrgentCall-],',
   },
-  'src/adapters/kit/locks.ts test/adapters/provider/core/changes.test.ts': {
+  'src/adapters/driver-kit/time-limit.ts test/adapters/provider/core/changes.test.ts': {
     'two-changes-of-a-machine-at-once': '[-if (before) await unlessAborted(before, signal);-]',
   },
-  'src/adapters/kit/locks.ts test/adapters/kit/locks.test.ts': {
+  'src/adapters/driver-kit/time-limit.ts test/adapters/kit/locks.test.ts': {
     'who-leaves-the-line-frees-the-lock': 'void [-tail-]{+mine.promise+}.then(() => {',
   },
-  'src/adapters/provider/equinix/client/device-actions.ts test/adapters/provider/equinix/turns.test.ts':
-    {
-      'the-look-at-the-device-comes-early':
-        '  {+await look?.();\n  +}const before = await eventIds(routes, call, id);[-\n  await look?.();-]\n',
-    },
-  'src/adapters/provider/equinix/client/device-routes.ts test/adapters/provider/equinix/lies.test.ts':
-    {
-      'another-device-is-an-answer':
-        "        query: expansionOf(expansion, ['facility']),\n        schema: [-ofId(device, id)-]{+device+},\n",
-    },
-  'src/adapters/provider/equinix/client/key-routes.ts test/adapters/provider/equinix/lies.test.ts':
-    {
-      'another-key-is-an-answer':
-        "call.send({ method: 'GET', path: pathOf(call, id), schema: [-ofId(sshKey, id)-]{+sshKey+} })",
-    },
-  'src/adapters/metrics/prom-metrics.ts test/adapters/metrics/prom-metrics.test.ts': {
+  'src/adapters/provider/equinix/device-changes.ts test/adapters/provider/equinix/turns.test.ts': {
+    'the-look-at-the-device-comes-early':
+      '  {+await look?.();\n  +}const before = await eventIds(routes, call, id);[-\n  await look?.();-]\n',
+  },
+  'src/adapters/provider/equinix/routes.ts test/adapters/provider/equinix/lies.test.ts': {
+    'another-device-is-an-answer':
+      "        query: expansionOf(expansion, ['facility']),\n        schema: [-ofId(device, id)-]{+device+},\n",
+    'another-key-is-an-answer':
+      "call.send({ method: 'GET', path: pathOf(call, id), schema: [-ofId(sshKey, id)-]{+sshKey+} })",
+  },
+  'src/actors/guard/watch.ts test/actors/guard/provide-guard.test.ts': {
     'silent-machines-are-the-newly-silent':
-      'silent.set({ scope }, each.[-silent-]{+newlySilent+});',
+      "'shepherd_guard_silent_machines', { scope }, each.[-silent-]{+newlySilent+});",
+    'a-scope-that-is-gone-stays-in-the-metrics':
+      '[-  for (const gauge of GAUGES) metrics.clear(gauge);\n-]',
+  },
+  'src/actors/provisioning/plan.ts test/actors/provisioning/record.test.ts': {
     'failed-devices-are-told-as-orphans':
-      "discrepancies.set({ provider, kind }, figures[{+kind === 'orphan' ? 'failed' : +}kind]);",
-    'managed-machines-are-told-as-used':
-      "capacity.set({ provider, kind }, figures[{+kind === 'used' ? 'managed' : +}kind]);",
+      "'shepherd_provider_discrepancies', { provider, kind }, summary[{+kind === 'orphan' ? 'failed' : +}kind]);",
+    'free-slots-are-told-as-used':
+      "'shepherd_provider_capacity', { provider, kind }, summary[{+kind === 'used' ? 'free' : +}kind]);",
+  },
+  'src/daemon/views/standing.ts test/daemon/views/standing.test.ts': {
+    'what-was-scraped-before-is-shown':
+      '[-    for (const gauge of REPLACED) metrics.clear(gauge);\n-]',
+    'what-another-daemon-provisions-is-shown':
+      '[-      for (const gauge of OF_PROVISIONER) metrics.clear(gauge, { provider });\n-]',
+  },
+  'src/adapters/metrics/prom-metrics.ts test/adapters/metrics/prom-metrics.test.ts': {
+    'gauges-of-other-pools-go-too': 'wanted.[-every-]{+some+}(',
+    'what-is-known-from-the-start-begins-with-the-first-event':
+      '[-counters.get(name)!.inc(labels, 0);-]{+continue;+}',
   },
 });

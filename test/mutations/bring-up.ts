@@ -19,9 +19,9 @@ export const mutations = mutationsOf({
   },
   'src/actors/tasks/agent-start.ts test/actors/tasks/ended-turns.test.ts': {
     'a-place-is-kept-while-a-start-is-recorded':
-      '    [-taskPool.leavePlace(slot);\n    -]await work.finish({',
+      '  [-deps.taskPool.leavePlace(slot);\n  -]await work.finish({',
   },
-  'src/actors/tasks/steps.ts test/actors/tasks/agent-start.test.ts': {
-    'a-step-outlives-its-actor': '        if ([-!-]turn.signal.aborted) end(job.slot);\n',
+  'src/actors/tasks/task.ts test/actors/tasks/agent-start.test.ts': {
+    'a-step-outlives-its-actor': 'if ([-!-]turn.signal.aborted) taskPool.end(turn.slot);',
   },
 });

@@ -30,16 +30,12 @@ export const mutations = mutationsOf({
   },
   'src/machines/recovery.ts test/model/tasks.table.test.ts': {
     'trap-unknown-rung-of-a-silent-machine-reinstalls':
-      "#recovery.resettingBmc' },\n              { target: '#recovery.[-powerCycling-]{+reinstalling+}' },",
+      "#recovery.resettingBmc'),\n          onTo('#recovery.[-powerCycling-]{+reinstalling+}'),",
     'trap-silence-claims-anew':
-      "              { ...rungIs('rebooting'), target: '#recovery.[-rebooting-]{+claiming+}' },",
-    'trap-refused-claim-of-a-recovery-is-given-up': 'onError: [-elseRefused-]{+elseGiveUp+},',
-    'trap-power-is-asked-on-before-it-is-off':
-      "input: jobOf,\n            onDone: { target: '[-awaitingOff-]{+switchingOn+}' },",
-    'trap-power-cycle-that-failed-is-not-given-up': `id: 'restorePower',
-            src: 'restorePower',
-            input: jobOf,
-            onDone: { target: '#[-givingUp-]{+rereading+}' },
-            onError: { target: '#givingUp' },`,
+      "          onRung('rebooting', '#recovery.[-rebooting-]{+claiming+}'),\n          onRung",
+    'trap-refused-claim-of-a-recovery-is-given-up': '[-      elseRefused,\n-]    ),',
+    'trap-power-is-asked-on-before-it-is-off': "onTo('[-awaitingOff-]{+switchingOn+}'),",
+    'trap-power-cycle-that-failed-is-not-given-up':
+      "          { target: '#[-givingUp-]{+rereading+}' },\n          { target: '#givingUp' },",
   },
 });

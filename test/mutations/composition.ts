@@ -17,7 +17,7 @@ export const mutations = mutationsOf({
   'src/daemon/daemon.ts test/daemon/fleet-in-virtual-time.test.ts': {
     'composition-supervisor-in-real-time': "id: 'fleet',[-\n    clock,-]",
   },
-  'src/adapters/provider/core/instance-secret.ts test/daemon/fleet-in-virtual-time.test.ts': {
+  'src/adapters/driver-kit/creation.ts test/daemon/fleet-in-virtual-time.test.ts': {
     'composition-secrets-past-the-port': 'hashOf(`${uuid()} ${[-uuid-]{+crypto.randomUUID+}()}`)',
   },
   'src/actors/provide.ts test/repo/reach.test.ts': {

@@ -10,13 +10,16 @@ export const mutations = mutationsOf({
       'WITH me AS MATERIALIZED ([-${liveSession(session)}-]{+SELECT * FROM sessions WHERE session_id = ${session} FOR KEY SHARE+})',
   },
   'src/actors/tasks/agent-start.ts test/faults/unfenced.test.ts': {
-    'attempt-noted-after-the-call': `    [-await work.note({ kind: 'agentStartAttempt', ...proved });
-    -]const { stdout, stderr } = await shell.execute(
-      [targetPath],
-      protocol.request(work.machineId, toldOf(given)),
-      signal,
-    );{+
-    await work.note({ kind: 'agentStartAttempt', ...proved });+}
+    'attempt-noted-after-the-call': `  [-await work.note({
+    kind: 'agentStartAttempt',
+    ...(newHostKey !== null && { hostKey: newHostKey }),
+  });
+  -]const question = protocol.request(work.machineId, toldOf(given));
+  const { stdout, stderr } = await shellOf(given).execute([agent.targetPath], question, signal);{+
+  await work.note({
+    kind: 'agentStartAttempt',
+    ...(newHostKey !== null && { hostKey: newHostKey }),
+  });+}
 `,
   },
   'src/adapters/bmdb/pg/tasks/notes.ts test/faults/unfenced.test.ts': {

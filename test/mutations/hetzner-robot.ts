@@ -17,7 +17,7 @@ export const mutations = mutationsOf({
     },
   'src/adapters/provider/hetzner-robot/creation.ts test/adapters/provider/dies-at-every-change.test.ts':
     { 'robot-resets-what-is-on-its-way': 'if (claim.resetAtMs [-=== null-]{+!== 0+}) {' },
-  'src/adapters/provider/hetzner-robot/installing.ts test/adapters/provider/hetzner-robot/creation.test.ts test/adapters/provider/dies-at-every-change.test.ts':
+  'src/adapters/provider/hetzner-robot/creation.ts test/adapters/provider/hetzner-robot/creation.test.ts test/adapters/provider/dies-at-every-change.test.ts':
     {
       'robot-installs-twice': 'const begun = {+null && +}answer.kind',
       'robot-start-is-not-noted':
@@ -78,7 +78,7 @@ export const mutations = mutationsOf({
       'robot-unfinished-is-a-machine': "[-(phase === 'claimed' || phase === 'rescue')-]{+false+}",
       'robot-another-sets-is-ours': 'if ([-disputed-]{+false+}) return',
     },
-  'src/adapters/provider/hetzner-robot/watch.ts test/adapters/provider/hetzner-robot/creation.test.ts test/adapters/provider/hetzner-robot/changes.test.ts':
+  'src/adapters/provider/hetzner-robot/view.ts test/adapters/provider/hetzner-robot/creation.test.ts test/adapters/provider/hetzner-robot/changes.test.ts':
     {
       'robot-old-system-is-the-new-one':
         '[-if (installed?.witness !== claim.witness) return false-]{+return true+};',
@@ -87,7 +87,7 @@ export const mutations = mutationsOf({
         'return [-clock.now() - lastTouchedMs(claim) >= patienceMs-]{+false+};',
       'robot-lets-go-again-and-again': "phase !== 'rescue'[- || claim.resetAtMs === null-]",
     },
-  'src/adapters/provider/hetzner-robot/client/client.ts test/adapters/provider/hetzner-robot/client.test.ts test/adapters/provider/hetzner-robot/budgets.test.ts':
+  'src/adapters/provider/hetzner-robot/client.ts test/adapters/provider/hetzner-robot/client.test.ts test/adapters/provider/hetzner-robot/budgets.test.ts':
     {
       'robot-logs-in-at-once': 'if ([-provenPassword === -]before) return send();',
       'robot-forgets-the-limit': '[-noteAway(request, error);-]',
@@ -99,13 +99,13 @@ export const mutations = mutationsOf({
         equivalent: 'a change that may have worked is never repeated',
       },
     },
-  'src/adapters/provider/hetzner-robot/client/api.ts test/adapters/provider/hetzner-robot/client.test.ts test/adapters/provider/hetzner-robot/budgets.test.ts':
+  'src/adapters/provider/hetzner-robot/api.ts test/adapters/provider/hetzner-robot/client.test.ts test/adapters/provider/hetzner-robot/budgets.test.ts':
     {
       'robot-keeps-no-reset': 'keptForUrgent: [-RESETS_KEPT-]{+0+}',
       'robot-asks-again-after-401': 'authPauseMs: [-600_000-]{+60_000+}',
       'robot-one-class-for-all': 'name [-=-]{+!+}== RESET_CLASS &&',
     },
-  'src/adapters/provider/hetzner-robot/client/errors.ts test/adapters/provider/hetzner-robot/client.test.ts':
+  'src/adapters/provider/hetzner-robot/api.ts test/adapters/provider/hetzner-robot/client.test.ts':
     {
       'robot-bare-403-is-a-right':
         "if (data[- && data-]{+?+}.error.code !== 'RATE_LIMIT_EXCEEDED')",
@@ -123,15 +123,15 @@ export const mutations = mutationsOf({
       'robot-knows-others-resets-of-late':
         'const isKnown = [-isFresh && className !== RESET_CLASS-]{+known !== null+};',
     },
-  'src/adapters/provider/hetzner-robot/install/scripts.ts test/adapters/provider/hetzner-robot/install/scripts.test.ts':
+  'src/adapters/provider/hetzner-robot/scripts.ts test/adapters/provider/hetzner-robot/install/scripts.test.ts':
     {
       'robot-reboots-without-the-marker': '"$guard/log" || {+true || +}fail',
       'robot-starts-twice': '2>/dev/null || [-exit ${ALREADY_BEGUN}-]{+true+}',
       'robot-runs-half-a-script': '[-`{\\n${script}\\n}\\n`-]{+script+}',
       'robot-shows-the-secret': '[-| grep -vF -f "$guard/hidden"-]',
+      'robot-quotes-nothing': "text[-.replaceAll(\"'\", `'\\\\''`)-]",
     },
-  'src/adapters/provider/hetzner-robot/install/quote.ts test/adapters/provider/hetzner-robot/install/scripts.test.ts':
-    { 'robot-quotes-nothing': "text[-.replaceAll(\"'\", `'\\\\''`)-]" },
+
   'src/adapters/provider/hetzner-robot/driver.ts test/adapters/provider/hetzner-robot/settings.test.ts':
     { 'robot-two-users-are-two-accounts': 'one.[-servers !== undefined &&-]{+user !== null ||+}' },
 });

@@ -10,30 +10,28 @@ export const mutations = mutationsOf({
     'latitude-no-rival-withdraws':
       'if ({+!+}rivals.some(({ id }) => id < record.id)) [-break-]{+return+};',
   },
-  'src/adapters/provider/latitude/client/answers.ts test/adapters/provider/latitude/creation.test.ts':
-    {
-      'latitude-any-limit-is-a-quota':
-        "if (kind [-=== 'Capacity-]{+!== 'NotFound+}' && says(messages, LIMIT)) return 'limit';",
-    },
-  'src/adapters/provider/latitude/stored-records.ts test/adapters/provider/latitude/times.test.ts':
-    {
-      'latitude-the-future-is-young': '[-Math.min(toldMs, seenAtMs)-]{+toldMs+}',
-      'latitude-a-record-written-anew-is-old': 'const key = [-`${data.id} ${toldMs}`-]{+data.id+};',
-    },
+  'src/adapters/provider/latitude/api.ts test/adapters/provider/latitude/creation.test.ts': {
+    'latitude-any-limit-is-a-quota':
+      "if (kind [-=== 'Capacity-]{+!== 'NotFound+}' && says(messages, LIMIT)) return 'limit';",
+  },
+  'src/adapters/provider/latitude/records.ts test/adapters/provider/latitude/times.test.ts': {
+    'latitude-the-future-is-young': '[-Math.min(toldMs, seenAtMs)-]{+toldMs+}',
+    'latitude-a-record-written-anew-is-old': 'const key = [-`${data.id} ${toldMs}`-]{+data.id+};',
+  },
   'src/adapters/provider/latitude/ownership.ts test/adapters/provider/latitude/times.test.ts': {
     'latitude-the-future-needs-no-proof-yet': 'clock.now() - [-writtenAtMs-]{+mark.t+} >= settleMs',
   },
   'src/adapters/provider/latitude/driver.ts test/adapters/provider/latitude/settings.test.ts': {
     'latitude-one-key-has-two-budgets': "return [-isOneKey ? 'token' : -]null;",
   },
-  'src/adapters/provider/latitude/mapping.ts test/adapters/provider/latitude/give-back.test.ts': {
+  'src/adapters/provider/latitude/view.ts test/adapters/provider/latitude/give-back.test.ts': {
     'latitude-tells-no-day-of-leaving':
       '[-isLeaving(owner) && !Number.isNaN(leavesAtMs)-]{+false+}',
   },
   'src/actors/tasks/deprovision.ts test/actors/tasks/deprovision.test.ts': {
     'what-goes-on-a-day-is-asked-for-again':
-      'if ([-isAwaited(deps, seen)-]{+deps === null+}) {\n        await pause',
+      'if ([-isAwaited(deps, seen)-]{+deps === null+}) {\n      await pause',
     'what-goes-on-a-day-is-asked-for-at-each-start':
-      "if (seen.state === 'gone'[- || isAwaited(deps, seen)-]) return before;",
+      "if (seen.state === 'gone'[- || isAwaited(deps, seen)-]) return { asked };",
   },
 });

@@ -22,16 +22,15 @@ export const mutations = mutationsOf({
     'latitude-a-record-of-a-machine-unseen-by-name-is-removed':
       '[-if (there) throw taken(place, there.server)-]{+void there+};',
   },
-  'src/adapters/provider/latitude/client/routes.ts test/adapters/provider/latitude/creation.test.ts':
-    {
-      'latitude-a-longer-name-is-the-same':
-        'items.filter((found) => [-sameName(found.hostname, hostname)-]{+hostname !== found.id+});',
-    },
-  'src/adapters/provider/latitude/search.ts test/adapters/provider/latitude/foreign.test.ts': {
+  'src/adapters/provider/latitude/routes.ts test/adapters/provider/latitude/creation.test.ts': {
+    'latitude-a-longer-name-is-the-same':
+      'items.filter((found) => [-sameName(found.hostname, hostname)-]{+hostname !== found.id+});',
+  },
+  'src/adapters/provider/latitude/ownership.ts test/adapters/provider/latitude/foreign.test.ts': {
     'latitude-a-name-proves-an-order':
       '[-if (await ownership.isInstalledWith(call, server, owner.record)) -]continue;',
   },
-  'src/adapters/provider/latitude/server-view.ts test/adapters/provider/latitude/foreign.test.ts': {
+  'src/adapters/provider/latitude/view.ts test/adapters/provider/latitude/foreign.test.ts': {
     'latitude-a-name-gives-a-right-to-change':
       'if ([-await ownership.isInstalledWith(call, server, record)-]{+ownership+}) return;',
   },
@@ -56,7 +55,7 @@ export const mutations = mutationsOf({
       'latitude-a-used-slot-is-free': '[-!taken.has(place.slot) && -]',
       'latitude-a-listing-with-gaps-is-whole': 'complete: [-servers.complete && -]table.complete,',
     },
-  'src/adapters/provider/latitude/client/lists.ts test/adapters/provider/latitude/listing.test.ts test/adapters/provider/latitude/lists.test.ts':
+  'src/adapters/provider/latitude/routes.ts test/adapters/provider/latitude/listing.test.ts test/adapters/provider/latitude/lists.test.ts':
     {
       'latitude-a-short-page-is-the-last': 'isLast: count [-=== 0-]{+< size+} || seen >= total',
       'latitude-one-walk-without-totals':
@@ -74,7 +73,7 @@ export const mutations = mutationsOf({
       'latitude-tags-keep-an-old-script': "isOld ? '[-cut-]{+keep+}' : 'keep'",
       'latitude-tags-cut-a-young-script': "isOld ? 'cut' : '[-keep-]{+cut+}'",
     },
-  'src/adapters/provider/latitude/reinstallation.ts test/adapters/provider/latitude/changes.test.ts test/adapters/provider/dies-at-every-change.test.ts':
+  'src/adapters/provider/latitude/changes.ts test/adapters/provider/latitude/changes.test.ts test/adapters/provider/dies-at-every-change.test.ts':
     {
       'latitude-a-lost-reinstallation-removes-a-record':
         '[-if (!isApiError(error) || !error.ambiguous) -]await',
@@ -95,7 +94,7 @@ export const mutations = mutationsOf({
         "if ([-server.scheduled_deletion_at === undefined-]{+id !== ''+}) {",
       'latitude-a-leaving-machine-stays-on': "server.status === '[-on-]' ? await",
     },
-  'src/adapters/provider/latitude/sweeping.ts test/adapters/provider/latitude/sweeping.test.ts': {
+  'src/adapters/provider/latitude/stock.ts test/adapters/provider/latitude/sweeping.test.ts': {
     'latitude-a-dry-run-sweeps':
       'if ([-dryRun || (-]await writer.removeIfAsRead(call, record))[-)-] left.push(record);',
     'latitude-records-of-others-are-swept': '[-set === config.instanceSetId &&\n        -]hostname',
@@ -103,12 +102,12 @@ export const mutations = mutationsOf({
     'latitude-a-machine-that-is-not-up-loses-its-script':
       "[-|| server.status !== 'on'-]) return [];",
   },
-  'src/adapters/provider/latitude/record.ts test/adapters/provider/latitude/record.test.ts': {
+  'src/adapters/provider/latitude/records.ts test/adapters/provider/latitude/record.test.ts': {
     'latitude-a-description-need-not-agree': "tags[SET_ID_TAG] [-=== claim.set-]{+!== ''+} &&",
     'latitude-a-witness-need-not-agree':
       "[-(tags[WITNESS_TAG] ?? NO_WITNESS) === claim.witness-]{+claim.witness !== ''+}",
   },
-  'src/adapters/provider/latitude/client/answers.ts test/adapters/provider/latitude/creation.test.ts test/adapters/provider/latitude/give-back.test.ts test/adapters/provider/latitude/preparation.test.ts':
+  'src/adapters/provider/latitude/api.ts test/adapters/provider/latitude/creation.test.ts test/adapters/provider/latitude/give-back.test.ts test/adapters/provider/latitude/preparation.test.ts':
     {
       'latitude-a-limit-is-a-stock':
         "[-if (kind === 'Capacity' && says(messages, LIMIT)) return 'limit';-]",
@@ -119,7 +118,7 @@ export const mutations = mutationsOf({
       'latitude-the-time-in-the-body-is-not-heeded':
         '[-inBody ? inBody.retry_after * 1_000 : -]waitAskedMs || [-USUAL_WAIT_MS-]{+1_000+}',
     },
-  'src/adapters/provider/latitude/client/api.ts test/adapters/provider/latitude/listing.test.ts test/adapters/provider/latitude/secrets.test.ts test/adapters/provider/latitude/creation.test.ts':
+  'src/adapters/provider/latitude/api.ts test/adapters/provider/latitude/listing.test.ts test/adapters/provider/latitude/secrets.test.ts test/adapters/provider/latitude/creation.test.ts':
     {
       'latitude-reads-and-writes-wait-together':
         "method === 'GET' ? '[-reads-]{+writes+}' : 'writes'",

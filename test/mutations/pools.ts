@@ -17,8 +17,8 @@ export const mutations = mutationsOf({
   'src/domain/balancing/merged-addresses.ts test/domain/balancing/merged-addresses.test.ts': {
     'one-balancer-is-enough-for-a-port': 'others.[-every-]{+some+}(',
   },
-  'src/adapters/metrics/balancing-metrics.ts test/adapters/metrics/prom-metrics.test.ts': {
-    'a-pool-that-was-left-is-frozen-for-ever': '[-      frozen.remove({ ...pool });\n-]',
+  'src/actors/balancing/balancers.ts test/actors/balancing/crash.test.ts': {
+    'a-pool-that-was-left-is-frozen-for-ever': "[-  'shepherd_lb_frozen',\n-]",
   },
   'src/commands/lb/verbs.ts test/commands/lb/verbs.test.ts': {
     'a-teardown-needs-no-consent': '  if (isTeardown && {+yes && +}!yes) return',

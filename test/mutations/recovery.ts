@@ -46,79 +46,65 @@ export const mutations = mutationsOf({
     {
       'a-restart-for-another-machine-is-taken-back': '[- AND r.machine_id = h.machine_id-]\n    )`',
       'a-controller-is-restarted-whatever-the-machine-is':
-        '[-  await requireMay(q, held, { notAsked, order: null, interrupts: true }, means);\n-]',
+        '[-  await requireMay(q, held, { notAsked, order: null, interrupts: true });\n-]',
     },
   'src/actors/mirror/state.ts test/actors/mirror/changes.test.ts': {
     'an-unknown-rung-is-told-again-and-again': '[-    toldRungs.add(rung);\n-]',
   },
   'src/machines/recovery.ts test/model/tasks.table.test.ts': {
-    'task-rebooting-restarts-the-agent':
-      "{ ...rungIs('rebooting'), target: '[-rebooting-]{+restartingAgent+}' },",
-    'task-reboot-rung-is-unknown':
-      "[-          { ...rungIs('rebooting'), target: 'rebooting' },\n-]",
-    'task-power-cycle-rung-reinstalls':
-      "[-          { ...rungIs('powerCycling'), target: 'powerCycling' },\n-]",
-    'task-reinstall-rung-power-cycles':
-      "          { target: '[-reinstalling-]{+powerCycling+}' },\n",
+    'task-rebooting-restarts-the-agent': "onRung('rebooting', '[-rebooting-]{+restartingAgent+}'),",
+    'task-reboot-rung-is-unknown': "[-        onRung('rebooting', 'rebooting'),\n-]",
+    'task-power-cycle-rung-reinstalls': "[-        onRung('powerCycling', 'powerCycling'),\n-]",
+    'task-reinstall-rung-power-cycles': "        onTo('[-reinstalling-]{+powerCycling+}'),\n",
     'task-any-rung-is-the-first': '=> is [-=== rung-]{+!== undefined && rung !== undefined+} }',
-    'task-answer-is-not-asked':
-      "[-              { ...rungIs('restartingAgent'), target: 'stopping' },\n-]",
+    'task-answer-is-not-asked': "[-          onRung('restartingAgent', 'stopping'),\n-]",
     'task-silence-power-cycles-at-once':
-      "[-              { ...rungIs('rebooting'), target: '#recovery.rebooting' },\n-]",
+      "[-          onRung('rebooting', '#recovery.rebooting'),\n-]          onRung('resettingBmc', '#recovery.resettingBmc'),",
     'task-silence-reboots-instead':
-      "#recovery.resettingBmc' },\n              { target: '#recovery.[-powerCycling-]{+rebooting+}' },",
+      "#recovery.resettingBmc'),\n          onTo('#recovery.[-powerCycling-]{+rebooting+}'),",
     'task-hanging-controller-is-not-restarted':
-      "[-              { ...rungIs('resettingBmc'), target: '#recovery.resettingBmc' },\n-]",
+      "[-          onRung('resettingBmc', '#recovery.resettingBmc'),\n-]",
     'task-restarted-controller-is-recovery':
-      "            onDone: [-[...beyondReset]-]{+{ target: '#recovery.recording' }+},\n",
+      "          [-[...beyondReset]-]{+onTo('#recovery.recording')+},\n",
     'task-accepted-restart-is-an-answer':
-      "onDone: [[-{ ...rungIs('resettingBmc'), target: 'awaitingController' }, -]...beyondReset],",
-    'task-stopping-is-not-recorded': `            src: 'stopAgent',
-            input: jobOf,
-            onDone: { target: '#[-recovery.recording-]{+rereading+}' },`,
-    'task-stopping-that-failed-counts': `            src: 'stopAgent',
-            input: jobOf,
-            onDone: { target: '#recovery.recording' },
-            onError: [-elseGiveUp-]{+{ target: '#recovery.recording' }+},`,
-    'task-accepted-reboot-is-evidence': `            src: 'askReboot',
-            input: jobOf,
-            onDone: { target: '[-awaitingBoot-]{+#recovery.recording+}' },`,
-    'task-reboot-that-failed-is-awaited': `            src: 'askReboot',
-            input: jobOf,
-            onDone: { target: 'awaitingBoot' },
-            onError: [-elseGiveUp-]{+{ target: 'awaitingBoot' }+},`,
-    'task-accepted-off-is-off': "onDone: { target: '[-awaitingOff-]{+switchingOn+}' },",
-    'task-power-stays-off': "onDone: { target: '[-switchingOn-]{+awaitingBoot+}' },",
-    'task-failed-switch-off-leaves-power-off': `            src: 'switchOff',
-            input: jobOf,
-            onDone: { target: 'awaitingOff' },
-            onError: [-elseRestorePower-]{+elseGiveUp+},`,
-    'task-failed-await-off-leaves-power-off': `            src: 'awaitOff',
-            input: jobOf,
-            onDone: { target: 'switchingOn' },
-            onError: [-elseRestorePower-]{+elseGiveUp+},`,
-    'task-failed-switch-on-leaves-power-off': `            src: 'switchOn',
-            input: jobOf,
-            onDone: { target: 'awaitingBoot' },
-            onError: [-elseRestorePower-]{+elseGiveUp+},`,
+      "[[-onRung('resettingBmc', 'awaitingController'), -]...beyondReset],",
+    'task-stopping-is-not-recorded': `stops what is left of the agent.',
+          onTo('#[-recovery.recording-]{+rereading+}'),`,
+    'task-stopping-that-failed-counts': `stops what is left of the agent.',
+          onTo('#recovery.recording'),{+
+          onTo('#recovery.recording'),+}
+`,
+    'task-accepted-reboot-is-evidence': `'askReboot',
+          'Notes the request in the BMDB, then asks the provider once.',
+          onTo('[-awaitingBoot-]{+#recovery.recording+}'),`,
+    'task-reboot-that-failed-is-awaited': `'askReboot',
+          'Notes the request in the BMDB, then asks the provider once.',
+          onTo('awaitingBoot'),{+
+          onTo('awaitingBoot'),+}
+`,
+    'task-accepted-off-is-off': "onTo('[-awaitingOff-]{+switchingOn+}'),",
+    'task-power-stays-off': "onTo('[-switchingOn-]{+awaitingBoot+}'),",
+    'task-failed-switch-off-leaves-power-off':
+      "onTo('awaitingOff'),\n[-          elseRestorePower,\n-]",
+    'task-failed-await-off-leaves-power-off':
+      "onTo('switchingOn'),\n[-          elseRestorePower,\n-]",
+    'task-failed-switch-on-leaves-power-off':
+      "onTo('awaitingBoot'),\n[-          elseRestorePower,\n-]",
     'task-failed-power-cycle-is-not-told':
       "  target: 'restoringPower',[-\n  actions: { type: 'keepFailure', params: errorOf },-]\n",
-    'task-power-on-is-evidence': `            src: 'switchOn',
-            input: jobOf,
-            onDone: { target: '[-awaitingBoot-]{+#recovery.recording+}' },`,
+    'task-power-on-is-evidence':
+      "onTo('[-awaitingBoot-]{+#recovery.recording+}'),\n          elseRestorePower,",
     'task-restored-power-is-success':
-      "            onDone: { target: '#[-givingUp-]{+recovery.recording+}' },\n",
+      "          { target: '#[-givingUp-]{+recovery.recording+}' },\n          { target: '#givingUp' },",
     'task-failed-restoring-is-not-given-up':
-      "            onError: { target: '#[-givingUp-]{+rereading+}' },\n",
+      "          { target: '#givingUp' },\n          { target: '#[-givingUp-]{+rereading+}' },",
     'task-failed-restoring-hides-the-cause':
-      "            onError: [-{ target: '#givingUp' }-]{+elseGiveUp+},\n",
-    'task-restoring-switches-off': "src: '[-restorePower-]{+switchOff+}',",
-    'task-accepted-reinstall-is-evidence':
-      "onDone: { target: '[-awaitingSystem-]{+#recovery.recording+}' },",
-    'task-reinstall-awaits-a-boot': "src: '[-awaitSystem-]{+awaitBoot+}',",
-    'task-reinstall-asks-for-a-reboot': "src: '[-askReinstall-]{+askReboot+}',",
-    'task-recovery-unrecorded-is-done':
-      '        onDone: thenDone,\n        onError: [-elseGiveUp-]{+thenDone+},',
-    'task-recovery-claim-is-given-up': 'onError: [-elseRefused-]{+elseGiveUp+},',
+      "          { target: '#givingUp' },\n[-          { target: '#givingUp' },\n-]",
+    'task-restoring-switches-off': "          '[-restorePower-]{+switchOff+}',",
+    'task-accepted-reinstall-is-evidence': "onTo('[-awaitingSystem-]{+#recovery.recording+}'),",
+    'task-reinstall-awaits-a-boot': "          '[-awaitSystem-]{+awaitBoot+}',",
+    'task-reinstall-asks-for-a-reboot': "          '[-askReinstall-]{+askReboot+}',",
+    'task-recovery-unrecorded-is-done': 'thenDone,{+\n      thenDone,+}\n    ),',
+    'task-recovery-claim-is-given-up': '[-      elseRefused,\n-]    ),',
   },
 });

@@ -22,19 +22,16 @@ export const mutations = mutationsOf({
       'if (now[-?.result && now.install.tokenSha256 ===-]{+ ||+} tokenSha256) return;',
     'install-seed-is-kept': '[-{ ...install, sealed: null }-]{+install+}',
   },
-  'src/adapters/provider/redfish/install/stray-marks.ts test/adapters/provider/redfish/install': {
+  'src/adapters/provider/redfish/install/claims.ts test/adapters/provider/redfish/install': {
     'install-stray-marks': '[-if (marked.length === 0) -]return;',
   },
   'src/adapters/provider/redfish/install/seed-desk.ts test/adapters/provider/redfish/install': {
     'install-mac-answered-twice': 'isOpen(claim) [-&& !install.isAnswered -]&&',
-  },
-  'src/adapters/provider/redfish/install/seed-index.ts test/adapters/provider/redfish/install': {
     'install-a-reading-for-each-stranger': 'next [-??-]= last = read();',
     'install-what-is-new-is-not-looked-for': '[-      await next;\n-]',
-  },
-  'src/adapters/provider/redfish/install/sealing.ts test/adapters/provider/redfish/install': {
     'install-any-seed-key': "hkdfSync('sha256', [-secret()-]{+''+},",
   },
+
   'src/adapters/provider/redfish/install/installation.ts test/adapters/provider/redfish/install': {
     'install-others-images-are-ejected':
       'TOKEN.test(token)[- && (isAll || hashOfToken(token) === install.tokenSha256)-]',
@@ -44,8 +41,6 @@ export const mutations = mutationsOf({
   'src/adapters/provider/redfish/install/media.ts test/adapters/provider/redfish/install': {
     'install-all-extras': '!(name in body)[- && new RegExp(`\\\\b${name}\\\\b`).test(message)-]',
     'install-first-drive-only': '[-[400, 404, 405, 409, 422, 501].includes(status)-]{+false+}',
-  },
-  'src/adapters/provider/redfish/install/boot-once.ts test/adapters/provider/redfish/install': {
     'install-cd-by-usb': '[-model !== CD_BY_NAME-]{+true+}',
     'install-any-dell': '[-DELL_FIRMWARE.test(firmware)-]{+true+}',
   },

@@ -2,9 +2,9 @@ import { mutationsOf } from './mutation.ts';
 
 /** Machines behind BMCs: whose they are, what is sent, and what is believed of it. */
 export const mutations = mutationsOf({
-  'src/adapters/provider/redfish/identity.ts test/adapters/provider/redfish/reboot.test.ts -t vector 16':
+  'src/adapters/provider/redfish/rack.ts test/adapters/provider/redfish/reboot.test.ts -t vector 16':
     { 'redfish-anybodys-blade': "if (wrong{+ && entry.bmc === ''+}) {" },
-  'src/adapters/provider/redfish/identity.ts test/adapters/provider/redfish/identity.test.ts -t product number':
+  'src/adapters/provider/redfish/rack.ts test/adapters/provider/redfish/identity.test.ts -t product number':
     {
       'redfish-a-product-number-is-a-serial':
         "[-/dell/i.test(manufacturer ?? '') ? sku : null-]{+manufacturer === null ? null : sku+}",
@@ -35,31 +35,31 @@ export const mutations = mutationsOf({
       'redfish-orders-overtake':
         'const earlier = [-unproved(entry, found)-]{+null as Sent | null+};',
     },
-  'src/adapters/provider/redfish/boot-override.ts test/adapters/provider/redfish/reboot.test.ts -t changes nothing':
+  'src/adapters/provider/redfish/changes.ts test/adapters/provider/redfish/reboot.test.ts -t changes nothing':
     {
       'redfish-reboots-into-what-stays':
         '{+if (reason !== undefined) +}throw stays(left, reason);{+\n  return now;+}',
     },
-  'src/adapters/provider/redfish/boot-override.ts test/adapters/provider/redfish/reboot.test.ts -t is refused':
+  'src/adapters/provider/redfish/changes.ts test/adapters/provider/redfish/reboot.test.ts -t is refused':
     {
       'redfish-reboots-into-what-is-not-cleared':
         '{+if (reason === undefined) +}throw stays(left, reason);{+\n  return now;+}',
     },
-  'src/adapters/provider/redfish/boot-override.ts test/adapters/provider/redfish/reboot.test.ts -t sushy-tools':
+  'src/adapters/provider/redfish/changes.ts test/adapters/provider/redfish/reboot.test.ts -t sushy-tools':
     { 'redfish-clears-in-one-way': "[-    whole('Hdd', 'Once'),\n-]" },
-  'src/adapters/provider/redfish/boot-override.ts test/adapters/provider/redfish/reboot.test.ts -t only the settings':
+  'src/adapters/provider/redfish/changes.ts test/adapters/provider/redfish/reboot.test.ts -t only the settings':
     {
       'redfish-settings-are-not-read':
         'return pending && [-leadsElsewhere(-]pending.boot[-) -]{+.target === null +}? pending.boot : null;',
     },
-  'src/adapters/provider/redfish/boot-override.ts test/adapters/provider/redfish/boot-override.test.ts -t Supermicro':
+  'src/adapters/provider/redfish/changes.ts test/adapters/provider/redfish/boot-override.test.ts -t Supermicro':
     { 'redfish-knows-all-targets': 'None|Hdd|BiosSetup{+|CD.DVD+}' },
   'src/adapters/provider/redfish/redfish-provider.ts test/adapters/provider/redfish/listing.test.ts -t longer than the call may':
     {
       'redfish-a-slow-bmc-ends-the-call':
         "if (isProviderError(error, 'aborted')[- && !patience.isOver()-]) throw error;",
     },
-  'src/adapters/provider/redfish/power-poll.ts test/adapters/provider/redfish/slow-bmcs.test.ts -t 171':
+  'src/adapters/provider/redfish/power.ts test/adapters/provider/redfish/slow-bmcs.test.ts -t 171':
     {
       'redfish-slow-ones-are-not-put-aside': '[-isAside ? aside(() => lookAt(bmc)) : -]',
       'redfish-slow-ones-are-not-known': 'GREETING_MS = [-5_000-]{+600_000+}',
@@ -67,9 +67,9 @@ export const mutations = mutationsOf({
   'src/domain/provisioning/reconcile.ts test/adapters/provider/redfish/slow-bmcs.test.ts -t 171': {
     'intake-in-any-order': '[- || Number(isRead(b)) - Number(isRead(a))-]',
   },
-  'src/adapters/provider/core/orders.ts test/adapters/provider/core/inventory.test.ts -t keeps no other':
+  'src/adapters/driver-kit/orders.ts test/adapters/provider/core/inventory.test.ts -t keeps no other':
     { 'intake-one-after-the-other': '`slot ${reservationId[- ?? id-]}`' },
-  'src/adapters/provider/redfish/machine-view.ts test/adapters/provider/redfish/power.test.ts -t vector 33':
+  'src/adapters/provider/redfish/power.ts test/adapters/provider/redfish/power.test.ts -t vector 33':
     { 'redfish-on-its-way-is-off': "sighting?.power[- === 'Off'-]{+?.endsWith('Off')+}" },
   'src/adapters/provider/redfish/client/session.ts test/adapters/provider/redfish/login.test.ts -t vector 4':
     { 'redfish-two-sessions': "if (session{+ && lacksSessions+}) return { scheme: 'session'" },
@@ -77,7 +77,7 @@ export const mutations = mutationsOf({
     { 'redfish-locks-its-account': '[-if (cause && isDenied(cause)) note();-]' },
   'src/adapters/provider/redfish/rack.ts test/adapters/provider/redfish/login.test.ts -t three sessions':
     { 'redfish-stays-logged-in': 'void [-leave(bmc, -]{+(+}isFew ? LOGOUT_MS : CLOSE_MS);' },
-  'src/adapters/http/trust.ts test/adapters/provider/redfish/login.test.ts -t vector 3': {
+  'src/adapters/driver-kit/exchange.ts test/adapters/provider/redfish/login.test.ts -t vector 3': {
     'redfish-any-certificate': 'sha256 !== undefined[- && shown === plainHex(sha256)-]',
   },
   'src/adapters/provider/redfish/client/bmc.ts test/adapters/provider/redfish/bmc-care.test.ts -t one that hangs is shown':
@@ -85,15 +85,15 @@ export const mutations = mutationsOf({
       'redfish-a-hung-bmc-is-asked-for-its-login':
         "if ([-typeof known === 'string-]{+known === '+}') return known;",
     },
-  'src/adapters/provider/redfish/bmc-care.ts test/adapters/provider/redfish/bmc-care.test.ts -t one that hangs is shown':
+  'src/adapters/provider/redfish/rack.ts test/adapters/provider/redfish/bmc-care.test.ts -t one that hangs is shown':
     {
       'redfish-a-well-bmc-is-restarted': 'if (!action[- || !hanging.has(bmc)-])',
       'redfish-its-reply-is-evidence':
         '{+note(bmc, false);\n      +}return { operationRef: `${type}',
     },
-  'src/adapters/provider/redfish/bmc-care.ts test/adapters/provider/redfish/bmc-care.test.ts -t begin to answer nothing':
+  'src/adapters/provider/redfish/rack.ts test/adapters/provider/redfish/bmc-care.test.ts -t begin to answer nothing':
     { 'redfish-the-network-is-restarted': 'if (isLikelyNetwork([-rack-]{+[]+})) {' },
-  'src/adapters/provider/redfish/bmc-care.ts test/adapters/provider/redfish/bmc-care.test.ts -t not ours':
+  'src/adapters/provider/redfish/rack.ts test/adapters/provider/redfish/bmc-care.test.ts -t not ours':
     { 'redfish-restart-without-a-look': '[-await check()-]{+void check+};' },
   'src/adapters/provider/redfish/install/claims.ts test/adapters/provider/redfish/install/others.test.ts':
     {

@@ -15,15 +15,16 @@ export const mutations = mutationsOf({
       "  target: '#rereading',[-\n  actions: { type: 'keepOutcome', params: { outcome: 'done' } },-]\n",
     'task-given-up-is-told-as-refused':
       "[-    entry: { type: 'keepOutcome', params: { outcome: 'failed' } },\n-]",
-    'task-given-up-without-its-cause':
-      '{ ...jobOf({ context }), failure: [-context.failure-]{+null+} }',
+    'task-told-is-forgotten': 'told: { [-...context.told, -]...told },',
+    'task-told-is-not-given': '  ...jobOf({ context }),\n[-  ...context.told,\n-]',
+    'task-given-up-without-its-cause': '        failure: [-context.failure-]{+null+},\n      }',
     'task-given-up-is-not-reread': "      onDone: { target: '#[-rereading-]{+ended+}' },\n",
     'task-failed-giving-up-is-not-reread':
       "      onError: { target: '#[-rereading-]{+ended+}' },\n",
     'task-giving-up-is-repeated':
       "      onError: { target: '#[-rereading'-]{+givingUp', reenter: true+} },\n",
     'task-view-is-not-told':
-      "[-        actions: { type: 'keepView', params: ({ event }) => ({ view: event.output }) },\n-]",
+      '          params: ({ event }: { event: { output: MachineView | null } }) => ({\n            view: [-event.output-]{+null+},',
     'task-failed-reread-never-ends': "[-      onError: { target: '#ended' },\n-]",
     'task-failed-reread-is-repeated':
       "      onError: { target: '#[-ended'-]{+rereading', reenter: true+} },\n",
@@ -35,34 +36,24 @@ export const mutations = mutationsOf({
   },
   'src/machines/takeover.ts test/model/tasks.table.test.ts': {
     'task-takeover-runs-unclaimed': "initial: '[-claiming-]{+connecting+}'",
-    'task-takeover-verifies-nothing': "onDone: { target: '[-verifying-]{+uploading+}' },",
-    'task-takeover-runs-on-another-host': `        src: 'verifyHost',
-        input: jobOf,
-        onDone: { target: 'uploading' },
-        onError: [-elseGiveUp-]{+{ target: 'uploading' }+},`,
-    'task-takeover-uploads-nothing': "onDone: { target: '[-uploading-]{+executing+}' },",
-    'task-takeover-uploads-for-running': "src: '[-execute-]{+upload+}',",
+    'task-takeover-verifies-nothing': "onTo('[-verifying-]{+uploading+}'),",
+    'task-takeover-runs-on-another-host': "onTo('uploading'){+, onTo('uploading')+},",
+    'task-takeover-uploads-nothing': "onTo('[-uploading-]{+executing+}'),",
+    'task-takeover-uploads-for-running': "executing: step(\n      '[-execute-]{+upload+}',",
     'task-takeover-lost-claim-goes-on':
-      "        onDone: { target: 'connecting' },\n        onError: [-elseRefused-]{+{ target: 'connecting' }+},",
-    'task-takeover-claim-is-given-up': 'onError: [-elseRefused-]{+elseGiveUp+},',
-    'task-takeover-unrecorded-is-done':
-      '        onDone: thenDone,\n        onError: [-elseGiveUp-]{+thenDone+},',
-    'task-takeover-unrecorded-is-kept':
-      '        onDone: thenDone,\n        onError: [-elseGiveUp-]{+elseRefused+},',
+      "onTo('connecting'),\n      [-elseRefused-]{+onTo('connecting')+},",
+    'task-takeover-claim-is-given-up': "onTo('connecting'),\n[-      elseRefused,\n-]",
+    'task-takeover-unrecorded-is-done': 'thenDone,{+\n      thenDone,+}\n    ),',
+    'task-takeover-unrecorded-is-kept': 'thenDone,{+\n      elseRefused,+}\n    ),',
   },
   'src/machines/deprovision.ts test/model/tasks.table.test.ts': {
-    'task-deprovision-leaves-the-agent': "onDone: { target: '[-endingAgent-]{+asking+}' },",
-    'task-deprovision-asks-though-the-agent-lives':
-      "        onDone: { target: 'asking' },\n        onError: [-elseGiveUp-]{+{ target: 'asking' }+},",
-    'task-deprovision-believes-the-request':
-      "onDone: { target: '[-awaitingGone-]{+awaitingReusable+}' },",
-    'task-deprovision-believes-in-gone':
-      "        onDone: { target: 'awaitingReusable' },\n        onError: [-elseGiveUp-]{+{ target: 'awaitingReusable' }+},",
-    'task-deprovision-waits-for-no-slot':
-      "onDone: { target: '[-awaitingReusable-]{+recording+}' },",
-    'task-deprovision-asks-twice': "src: '[-awaitGone-]{+askDestroy+}',",
-    'task-deprovision-records-nothing': "onDone: [-{ target: 'recording' }-]{+thenDone+},",
-    'task-deprovision-unrecorded-is-done':
-      '        onDone: thenDone,\n        onError: [-elseGiveUp-]{+thenDone+},',
+    'task-deprovision-leaves-the-agent': "onTo('[-endingAgent-]{+asking+}'),",
+    'task-deprovision-asks-though-the-agent-lives': "onTo('asking'){+, onTo('asking')+},",
+    'task-deprovision-believes-the-request': "onTo('[-awaitingGone-]{+awaitingReusable+}'),",
+    'task-deprovision-believes-in-gone': "onTo('awaitingReusable'){+, onTo('awaitingReusable')+},",
+    'task-deprovision-waits-for-no-slot': "onTo('[-awaitingReusable-]{+recording+}'),",
+    'task-deprovision-asks-twice': "awaitingGone: step(\n      '[-awaitGone-]{+askDestroy+}',",
+    'task-deprovision-records-nothing': "[-onTo('recording')-]{+thenDone+},",
+    'task-deprovision-unrecorded-is-done': 'thenDone,{+\n      thenDone,+}\n    ),',
   },
 });

@@ -15,15 +15,18 @@ export const mutations = mutationsOf({
   'src/actors/mirror/facts.ts test/actors/mirror': {
     'another-trait-is-no-news': '[-TRAIT_NAMES.every((name) => a[name] === b[name]) &&-]',
   },
-  'src/adapters/bmdb/plain-bmdb.ts test/adapters/bmdb/pg/contract-reading.test.ts': {
-    'what-is-told-is-kept-as-it-came': '[[field, [-plainTextOr(text)-]{+text+}]]',
+  'src/adapters/bmdb/pg/statement.ts test/adapters/bmdb/pg/contract-reading.test.ts': {
+    'what-is-written-is-kept-as-it-came':
+      "type.startsWith('text') ? [-plainly(args[name])-]{+args[name]+}",
+  },
+  'src/adapters/bmdb/pg/provisioning/provided.ts test/adapters/bmdb/pg/contract-reading.test.ts': {
+    'what-is-told-is-kept-as-it-came': '[name, [-plainTextOr(text)-]{+text+}]',
   },
   'src/adapters/bmdb/pg/provisioning/provided.ts test/adapters/bmdb/pg/contract-slots.test.ts': {
     'what-is-not-told-is-cleared': "CASE WHEN [-c.told ? '${field}'-]{+true+} THEN",
   },
-  'src/adapters/provider/core/entries.ts test/adapters/provider/core': {
-    'a-trait-may-be-anything':
-      '[-...TRAIT_NAMES.map((name): Field => [name, absentOr(nullOr(like(SHOWN))), NO_TEXT]),-]',
+  'src/adapters/driver-kit/entries.ts test/adapters/provider/core': {
+    'a-trait-may-be-anything': "(['plan', 'hostname'[-, ...TRAIT_NAMES-]] as const)",
   },
   'src/domain/filing/selection.ts test/domain/filing/selection.test.ts': {
     'an-unknown-trait-means-nothing-is-so': '[-  requireTraits(fleet, selector);\n-]',

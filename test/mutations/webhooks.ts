@@ -54,7 +54,7 @@ export const mutations = mutationsOf({
     'webhook-date-by-our-clock': '[-headers.date ?? -]null',
     'webhook-abort-is-an-answer': '[-        if (signal.aborted) throw error;\n-]',
   },
-  'src/adapters/http/exchange.ts test/adapters/webhooks/http-sender.test.ts': {
+  'src/adapters/driver-kit/exchange.ts test/adapters/webhooks/http-sender.test.ts': {
     'reply-head-is-not-enough': '[-if (head) resolve(head);\n      else -]reject',
     'reply-body-of-any-size': 'if (sizeBytes [-> replyBytesMax-]{+< 0+}) return',
   },

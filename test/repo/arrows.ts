@@ -30,8 +30,8 @@ const UNIMPORTED = [
 ];
 
 /** What drivers share. */
-const KIT = /^src\/adapters\/(kit|http)\//;
-const SHARES_KIT = /^src\/adapters\/((provider|balancer)\/|(kit|http)$)/;
+const KIT = /^src\/adapters\/driver-kit\//;
+const SHARES_KIT = /^src\/adapters\/(provider|balancer)\//;
 
 /** A table of drivers is the one place that knows them all. */
 const driversOf = (kind: string): Limits => ({

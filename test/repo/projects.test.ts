@@ -60,7 +60,7 @@ test.each([
   "type Text = import('pg').Pool;",
   "type Text = typeof import('pg');",
   "import { constants } from 'node:http2';",
-  "import { createFleetProvider } from '../../src/adapters/provider/core/fleet-provider.ts';",
+  "import { createFleetProvider } from '../../src/adapters/driver-kit/fleet-provider.ts';",
   'clock.setTimeout(done, 5);',
   'const today = Date.now();',
   '  setTimeout(timer: () => void, delayMs: number): number {',

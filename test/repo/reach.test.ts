@@ -90,7 +90,7 @@ testRows([
   "import { type Pool } from 'pg';",
   "import { map } from 'rxjs';",
   "process.startsWith('Shepherd');",
-  "import { createFleetProvider } from '../adapters/provider/core/fleet-provider.ts';",
+  "import { createFleetProvider } from '../adapters/driver-kit/fleet-provider.ts';",
 ])('what reaches for nothing is left alone: %s', (text) => {
   expect(found('src/daemon/a.ts', text)).toEqual([]);
 });

@@ -65,7 +65,15 @@ const MODULES: Readonly<Record<string, string>> = {
 /** Of `node:crypto`, what draws. */
 const DRAWS = /^(random|generate|getRandomValues|webcrypto$|createDiffieHellman$)/;
 /** Packages of rooms that see the world by ports; others might reach for it. */
-const PURE_PACKAGES = ['xstate', 'rxjs', 'tinyqueue', 'p-limit', 'fast-xml-builder', 'node:crypto'];
+const PURE_PACKAGES = [
+  'xstate',
+  'rxjs',
+  'zod',
+  'tinyqueue',
+  'p-limit',
+  'fast-xml-builder',
+  'node:crypto',
+];
 
 /** Operators and sources that keep a time of their own unless they are given a scheduler. */
 const TIMED =
@@ -74,7 +82,7 @@ const REAL_SCHEDULERS = /^(async|asap|animationFrame)Scheduler$|^animationFrames
 
 /** Adapters that daemons are made of whatever the world: without I/O of their own. */
 const PURE_ADAPTERS =
-  /^(\.\.\/)+adapters\/(.+\/port|agents\/takeover-protocol|provider\/core\/[a-z-]+)\.ts$/;
+  /^(\.\.\/)+adapters\/(.+\/port|agents\/takeover-protocol|driver-kit\/(fleet-provider|calls|orders|looks|creation|stand-ins|redaction))\.ts$/;
 
 interface Node {
   readonly type: string;

@@ -48,9 +48,9 @@ const SHARED_PORTS: Arrow = {
 /** Whoever speaks HTTP does so in one way. */
 const HTTP: Arrow = {
   to: 'adapters',
-  label: 'http/',
+  label: 'driver-kit/',
   says: 'plain exchanges over HTTP for webhooks',
-  files: /^src\/adapters\/http\//,
+  files: /^src\/adapters\/driver-kit\/(exchange|outcome)\.ts$/,
   from: /^src\/adapters\/webhooks\//,
 };
 const FREE_PORTS: Arrow = {
@@ -111,7 +111,7 @@ export const ROOMS: readonly Room[] = [
     name: 'adapters',
     holds: 'one folder per outside system, each with its `port.ts` and its implementations',
     may: [lib, domain, wire, settings, SHARED_PORTS, HTTP],
-    note: 'drivers also their kit, `kit/` and `http/`; their tables every driver',
+    note: 'drivers also their kit, `driver-kit/`; their tables every driver',
   },
   { name: 'console', holds: 'web page, API, health', may: [lib, domain, machines, PORTS] },
   {

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { stopAgentCommand } from '../../src/actors/tasks/stop-agent.ts';
-import { initCommand } from '../../src/adapters/provider/core/instance-secret.ts';
+import { initCommand } from '../../src/adapters/driver-kit/creation.ts';
 import {
   logScript,
   lookScript,
@@ -10,7 +10,7 @@ import {
   startScript,
   whole,
   wipeScript,
-} from '../../src/adapters/provider/hetzner-robot/install/scripts.ts';
+} from '../../src/adapters/provider/hetzner-robot/scripts.ts';
 import { uploadSteps } from '../../src/adapters/ssh/upload-scripts.ts';
 import {
   emulatedStand,

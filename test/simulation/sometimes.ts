@@ -96,9 +96,8 @@ export function gatherFacts({ clock, bmdb }: PlayedWorld): Facts {
       for (const subscription of subscriptions) subscription.unsubscribe();
       for (const { log, metrics } of lives) {
         for (const { message } of log.lines) add(`log ${message}`);
-        for (const { method, args } of metrics.calls) {
-          const words = args.filter((arg) => typeof arg === 'string' || typeof arg === 'boolean');
-          add(['count', method, ...words].join(' '));
+        for (const { name, labels } of metrics.calls) {
+          add(['count', name, ...Object.values(labels)].join(' '));
         }
       }
       const givenBack = new Set<string>();
@@ -160,15 +159,21 @@ const TABLE: Readonly<Record<string, readonly [sentence: string, facts: RegExp]>
     'a slot is not free yet after its machine was given back',
     /^state Deprovisioning (cleaning|awaitingReusable)/,
   ],
-  'rung-restart': ['recovery restarts an agent', /^count ladderAttempt \S+ restartingAgent asked/],
-  'rung-reboot': ['recovery reboots a machine', /^count ladderAttempt \S+ rebooting asked/],
+  'rung-restart': [
+    'recovery restarts an agent',
+    /^count shepherd_ladder_attempts_total \S+ restartingAgent asked/,
+  ],
+  'rung-reboot': [
+    'recovery reboots a machine',
+    /^count shepherd_ladder_attempts_total \S+ rebooting asked/,
+  ],
   'rung-power': [
     'recovery switches a machine off and on',
-    /^count ladderAttempt \S+ powerCycling asked/,
+    /^count shepherd_ladder_attempts_total \S+ powerCycling asked/,
   ],
   'rung-reinstall': [
     'recovery installs a machine anew',
-    /^count ladderAttempt \S+ reinstalling asked/,
+    /^count shepherd_ladder_attempts_total \S+ reinstalling asked/,
   ],
   'restart-helps': [
     "an agent's restart brings a machine back",
@@ -177,8 +182,11 @@ const TABLE: Readonly<Record<string, readonly [sentence: string, facts: RegExp]>
   'reboot-helps': ['a reboot brings a machine back', /^event recovered: rebooting/],
   'power-helps': ['a power cycle brings a machine back', /^event recovered: powerCycling/],
   'reinstall-helps': ['a new installation brings a machine back', /^event recovered: reinstalling/],
-  'rung-fails': ['an attempt of recovery fails', /^count ladderAttempt \S+ \S+ failed/],
-  escalation: ['recovery goes on to a stronger means', /^count escalation/],
+  'rung-fails': [
+    'an attempt of recovery fails',
+    /^count shepherd_ladder_attempts_total \S+ \S+ failed/,
+  ],
+  escalation: ['recovery goes on to a stronger means', /^count shepherd_escalations_total/],
   'heard-again': ['a machine comes back', /^event heardAgain/],
   unreachable: [
     'a machine cannot be reached, and its permit is returned',
@@ -219,14 +227,17 @@ const TABLE: Readonly<Record<string, readonly [sentence: string, facts: RegExp]>
     'a daemon takes up the creation of another one',
     /^log creation taken up again/,
   ],
-  'creation-unknown': ['the outcome of a creation is not known', /^count creation \S+ unknown/],
+  'creation-unknown': [
+    'the outcome of a creation is not known',
+    /^count shepherd_provision_outcomes_total \S+ unknown/,
+  ],
   'creation-refused': [
     'a creation is refused',
-    /^count creation \S+ (rejected|capacity|race_lost|quota|unavailable)/,
+    /^count shepherd_provision_outcomes_total \S+ (rejected|capacity|race_lost|quota|unavailable)/,
   ],
   'device-adopted': [
     'a device is found by its witness after its creation was interrupted',
-    /^count creation \S+ adopted/,
+    /^count shepherd_provision_outcomes_total \S+ adopted/,
   ],
   'intent-abandoned': ['a creation that led to nothing is given up', /^intent (abandoned|failed)/],
   orphan: [

@@ -1,3 +1,4 @@
+import { silentMetrics } from '../../src/adapters/metrics/port.ts';
 import { createAnexiaBalancer } from '../../src/adapters/balancer/anexia/anexia-balancer.ts';
 import { createThrottle } from '../../src/adapters/balancer/anexia/throttle.ts';
 import type { BalancerContext, LoadBalancer } from '../../src/adapters/balancer/port.ts';
@@ -27,7 +28,7 @@ export function engineDriver(
         random: createSeededRandom(1),
         log: silentLog,
         userAgent: 'shepherd/test',
-        metrics: { request: () => undefined, inFlight: () => undefined },
+        metrics: silentMetrics,
         ...context,
       },
     },

@@ -5,7 +5,7 @@ import { silentMetrics } from '../../src/adapters/metrics/port.ts';
 import {
   createFleetProvider,
   type FleetProviderOptions,
-} from '../../src/adapters/provider/core/fleet-provider.ts';
+} from '../../src/adapters/driver-kit/fleet-provider.ts';
 import type { FleetProvider, Provider } from '../../src/adapters/provider/port.ts';
 import { providerName } from '../../src/domain/ids.ts';
 

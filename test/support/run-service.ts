@@ -1,5 +1,9 @@
 import { createActor, type PromiseActorLogic } from 'xstate';
+import type { Job } from '../../src/machines/task.ts';
 import type { VirtualClock } from '../doubles/simulated-clock.ts';
+import { MACHINE, SLOT } from './facts.ts';
+
+export const JOB: Job = { slot: SLOT, machineId: MACHINE };
 
 /** One run of a promise slot. */
 export interface ServiceRun<Output> {
@@ -26,4 +30,22 @@ export function runService<Output, Input>(
   result.catch(() => undefined);
   actor.start();
   return { result, stop: () => void actor.stop() };
+}
+
+/** What the steps of a task told so far. */
+const told = new WeakMap<object, object>();
+
+/** Runs one step of a task with what the steps before it told, as the task's chart does. */
+export function runStep<Services extends object>(
+  services: Services,
+  name: Exclude<keyof Services, 'giveUp'>,
+): ServiceRun<unknown> {
+  const logic = services[name] as PromiseActorLogic<object, Job>;
+  const run = runService(logic, { ...JOB, ...told.get(services) });
+  const result = run.result.then((output) => {
+    told.set(services, { ...told.get(services), ...output });
+    return output;
+  });
+  result.catch(() => undefined);
+  return { ...run, result };
 }

@@ -26,13 +26,13 @@ import type {
 import { DEFAULT_BUDGET, DEFAULT_LOSS, type HostKeyPolicy } from '../../src/domain/policy.ts';
 import { calmRow, DEFAULT_GUARD, FLEET } from '../../src/domain/recovery/guard-judgement.ts';
 import { ERASING_LADDER } from '../../src/domain/recovery/ladder.ts';
-import type { Job, TaskResult } from '../../src/machines/task.ts';
+import type { TaskResult } from '../../src/machines/task.ts';
 import { device, machineRow, MACHINE, PROVIDER, SLOT, slotFacts } from './facts.ts';
 import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
-import { runService } from './run-service.ts';
+import { JOB, runService } from './run-service.ts';
 import { scriptedProvider } from '../doubles/scripted-provider.ts';
 
-export const JOB: Job = { slot: SLOT, machineId: MACHINE };
+export { JOB };
 /** Longer than any test waits. */
 const SESSION_MS = 20 * 24 * 3_600_000;
 

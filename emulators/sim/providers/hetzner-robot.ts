@@ -4,8 +4,8 @@ import {
   machineIdOf,
   serverOfSlot,
   type Prefixes,
-} from '../../../src/adapters/provider/hetzner-robot/names.ts';
-import { CLASS_NAMES } from '../../../src/adapters/provider/hetzner-robot/client/api.ts';
+} from '../../../src/adapters/provider/hetzner-robot/mapping.ts';
+import { CLASS_NAMES } from '../../../src/adapters/provider/hetzner-robot/api.ts';
 import {
   deviceOf,
   LOOPBACK,

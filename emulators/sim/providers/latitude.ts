@@ -1,4 +1,4 @@
-import { claimOf } from '../../../src/adapters/provider/latitude/record.ts';
+import { claimOf } from '../../../src/adapters/provider/latitude/records.ts';
 import { startLatitudeEmulator } from '../../latitude/emulator.ts';
 import {
   deviceOf,

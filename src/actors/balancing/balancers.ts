@@ -1,5 +1,5 @@
 import { createActor, fromCallback, type InspectionEvent } from 'xstate';
-import type { MemberState } from '../../domain/balancing/members.ts';
+import { MEMBER_STATES } from '../../domain/balancing/members.ts';
 import { POOL_STATES } from '../../domain/balancing/pool-states.ts';
 import type { Pool } from '../../domain/balancing/pools.ts';
 import type { BalancerContext } from '../../machines/balancer-setup.ts';
@@ -72,7 +72,7 @@ function tendAlways(deps: BalancersDeps, place: Place): Tended {
       crashes = clock.monotonic() - beganMs > RESPAWN_MAX_MS ? 1 : crashes + 1;
       const waitMs = Math.min(RESPAWN_MAX_MS, RESPAWN_FIRST_MS * 2 ** Math.min(crashes - 1, 20));
       log.error({ ...desk.name, err: error, crashes, waitMs }, CRASHED);
-      metrics.serviceCrash('pool');
+      metrics.count('shepherd_service_crashes_total', { service: 'pool' });
       noteCrash(deps, desk, error);
       now.stop();
       idle = desk.idle().then(() => {
@@ -140,7 +140,7 @@ function tend(
       // XState leaves what a crashed actor has invoked running.
       stopping.abort();
       board.remove(desk);
-      deps.metrics.poolLeft(desk.labels);
+      for (const gauge of POOL_GAUGES) deps.metrics.clear(gauge, desk.labels);
     },
   };
 }
@@ -155,14 +155,29 @@ function show(
   const state = stateOf(value);
   const isSame = desk.shown.state === state;
   desk.shown = { state, sinceMs: isSame ? desk.shown.sinceMs : nowMs(), generation };
-  const members: Partial<Record<MemberState, number>> = {};
-  for (const row of desk.rows.values()) members[row.state] = (members[row.state] ?? 0) + 1;
-  const known = POOL_STATES.find((each) => each === state);
-  if (!known) return;
+  if (!POOL_STATES.some((each) => each === state)) return;
+  const { labels, rows } = desk;
   const { frozen, settledAtMs } = desk.standing();
-  const figures = { state: known, isFrozen: frozen !== null, settledAtMs, members };
-  metrics.poolStanding(desk.labels, figures);
+  for (const each of POOL_STATES) {
+    metrics.set('shepherd_lb_state', { ...labels, state: each }, each === state ? 1 : 0);
+  }
+  for (const each of MEMBER_STATES) {
+    const count = [...rows.values()].filter((row) => row.state === each).length;
+    metrics.set('shepherd_lb_members', { ...labels, state: each }, count);
+  }
+  metrics.set('shepherd_lb_frozen', labels, frozen === null ? 0 : 1);
+  if (settledAtMs === null) return;
+  metrics.set('shepherd_lb_last_settled_timestamp_seconds', labels, settledAtMs / 1_000);
 }
+
+/** They go with the pool, so that nobody adds up old ones. */
+const POOL_GAUGES = [
+  'shepherd_lb_reconcile_resources_pending',
+  'shepherd_lb_state',
+  'shepherd_lb_members',
+  'shepherd_lb_frozen',
+  'shepherd_lb_last_settled_timestamp_seconds',
+] as const;
 
 /** The state of the objects, while the pool is tended; else that of the whole. */
 function stateOf(value: unknown): string {

@@ -2,7 +2,7 @@ import type { BmdbSession, FleetRows } from '../../adapters/bmdb/port.ts';
 import type { LoadBalancer } from '../../adapters/balancer/port.ts';
 import type { Clock, Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
-import type { BalancingMetrics, Metrics } from '../../adapters/metrics/port.ts';
+import type { LabelsOf, Metrics } from '../../adapters/metrics/port.ts';
 import type { PoolName, PoolRow } from '../../domain/balancing/pool-row.ts';
 import type { Pool } from '../../domain/balancing/pools.ts';
 import type { Slot } from '../../domain/ids.ts';
@@ -40,8 +40,28 @@ export interface BalancingDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly metrics: Omit<BalancingMetrics, 'balancerCall' | 'balancerInFlight'> &
-    Pick<Metrics, 'serviceCrash'>;
+  readonly metrics: Metrics;
+}
+
+/** What is counted of the objects of a pool that were made and removed, and what went wrong. */
+export const WRITES = [
+  'shepherd_lb_reconcile_created_total',
+  'shepherd_lb_reconcile_deleted_total',
+  'shepherd_lb_reconcile_create_errors_total',
+  'shepherd_lb_reconcile_delete_errors_total',
+  'shepherd_lb_reconcile_delete_retries_total',
+] as const;
+
+/** What the plan has still to do: told with each plan, and with zeros however a run ends. */
+export function tellPending(
+  { metrics }: Pick<BalancingDeps, 'metrics'>,
+  { labels }: { readonly labels: LabelsOf<'shepherd_lb_frozen'> },
+  pending: { readonly create: number; readonly destroy: number },
+): void {
+  for (const operation of ['create', 'destroy'] as const) {
+    const name = 'shepherd_lb_reconcile_resources_pending';
+    metrics.set(name, { ...labels, operation }, pending[operation]);
+  }
 }
 
 /** The job of writing to a balancer. */

@@ -266,7 +266,11 @@ export function createDesk(
       }
       for (const kind of OBJECT_KINDS) {
         const count = objects.filter(({ ref }) => ref.kind === kind).length;
-        metrics.poolRetrieved(labels, kind, count);
+        metrics.count(
+          'shepherd_lb_reconcile_retrieved_resources_total',
+          { ...labels, type: kind },
+          count,
+        );
       }
       return seen;
     },

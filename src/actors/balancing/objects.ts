@@ -9,7 +9,7 @@ import { NO_TROUBLE, recovered, replaced } from '../../domain/balancing/troubles
 import { WAIT } from '../../domain/balancing/waiting.ts';
 import { codeOf, explain, RemoteFailure, TimedOut } from '../../domain/errors.ts';
 import type { Checked, Polled } from '../../machines/balancer-setup.ts';
-import { sessionOf, type BalancingDeps } from './deps.ts';
+import { tellPending, sessionOf, type BalancingDeps } from './deps.ts';
 import { carryOut, type Made } from './carry-out.ts';
 import type { Changed, PoolDesk } from './desk.ts';
 import { PASSING, settleAlarm } from './step-members.ts';
@@ -33,7 +33,7 @@ export async function check(
   desk: PoolDesk,
   signal: AbortSignal,
 ): Promise<Checked> {
-  const { clock, metrics } = deps;
+  const { clock } = deps;
   const nowMs = deps.nowMs();
   let seen = desk.seen();
   if (!seen) throw new Error('nothing was seen yet');
@@ -73,7 +73,7 @@ export async function check(
   desk.alarms.objects = plan.stage === 'frozen' ? alarm : null;
   desk.plan = plan;
   await settleAlarm(deps, desk);
-  metrics.poolPending(desk.labels, plan.pending);
+  tellPending(deps, desk, plan.pending);
   desk.awaited = awaitedOf(plan.unready, seen.objects);
   desk.waitBeganAtMs = clock.monotonic();
   const isFrozen = plan.stage === 'frozen' || desk.alarms.members !== null;
@@ -148,12 +148,12 @@ export async function destroy(
       }
       keepsMember(deps, desk, action, end.reason);
       if (codeOf(end.reason) === 'remote-failure') {
-        metrics.poolWrites(desk.labels, 'deleteRetry', 1);
+        metrics.count('shepherd_lb_reconcile_delete_retries_total', desk.labels);
         failed.push([action, explain(end.reason)]);
       }
     });
     if (failed.length === left.length) {
-      metrics.poolWrites(desk.labels, 'deleteError', failed.length);
+      metrics.count('shepherd_lb_reconcile_delete_errors_total', desk.labels, failed.length);
       for (const [action, why] of failed) if (!block(desk, action)) refuse(deps, desk, action, why);
       return;
     }
@@ -179,7 +179,7 @@ function destroyed(deps: BalancingDeps, desk: PoolDesk, action: Action): void {
   const { ref, spec, phase } = action.object;
   desk.refusals.delete(changeKey(action));
   if (ref.kind === 'server') desk.memory.refusing.delete(machineOf(spec.name));
-  deps.metrics.poolWrites(desk.labels, 'deleted', 1);
+  deps.metrics.count('shepherd_lb_reconcile_deleted_total', desk.labels);
   const key = keyOf(ref.kind, spec.name);
   if (desk.plan?.stage === 'clashing' && phase === 'failed') {
     desk.troubles.set(key, replaced(desk.troubles.get(key), deps.nowMs()));
@@ -223,10 +223,11 @@ export async function create(
   const told = (action: Action, end: Changed) => {
     if (end.status === 'fulfilled') {
       desk.refusals.delete(changeKey(action));
-      if (end.value && action.act === 'create') metrics.poolWrites(desk.labels, 'created', 1);
+      if (end.value && action.act === 'create')
+        metrics.count('shepherd_lb_reconcile_created_total', desk.labels);
       return;
     }
-    metrics.poolWrites(desk.labels, 'createError', 1);
+    metrics.count('shepherd_lb_reconcile_create_errors_total', desk.labels);
     if (codeOf(end.reason) === 'remote-failure') refuse(deps, desk, action, explain(end.reason));
   };
   await carryOut(desk, desk.plan?.actions ?? [], signal, told, made);
@@ -258,7 +259,11 @@ export async function poll(
   desk.awaited = desk.awaited.filter((_, at) => phases[at] !== 'ready');
   if (phases.includes('failed')) return 'failed';
   if (desk.awaited.length === 0) {
-    metrics.poolCreationWait(desk.labels, waitedMs / 1_000);
+    metrics.observe(
+      'shepherd_lb_reconcile_create_resources_duration_seconds',
+      desk.labels,
+      waitedMs / 1_000,
+    );
     return 'ready';
   }
   if (looks < WAIT.checksMax && waitedMs < WAIT.totalMs) return 'pending';
@@ -266,7 +271,7 @@ export async function poll(
   for (const { key } of desk.awaited) {
     desk.troubles.set(key, { ...(desk.troubles.get(key) ?? NO_TROUBLE), stuckUntilMs });
   }
-  metrics.poolWrites(desk.labels, 'createError', 1);
+  metrics.count('shepherd_lb_reconcile_create_errors_total', desk.labels);
   throw new TimedOut(`${desk.awaited.length} objects did not get ready in time`);
 }
 

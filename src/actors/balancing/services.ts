@@ -7,7 +7,14 @@ import { resyncMs, retryMs, waitMs, HURRY_MS } from '../../domain/balancing/wait
 import { explain, RemoteFailure, Throttled } from '../../domain/errors.ts';
 import { balancer } from '../../machines/balancer.ts';
 import type { PoolPlace, PoolStanding } from '../../machines/balancer-setup.ts';
-import { balancerJob, poolJob, sessionOf, type BalancingDeps } from './deps.ts';
+import {
+  WRITES,
+  tellPending,
+  balancerJob,
+  poolJob,
+  sessionOf,
+  type BalancingDeps,
+} from './deps.ts';
 import type { PoolDesk } from './desk.ts';
 import { check, create, destroy, poll, recover } from './objects.ts';
 import { stepAll } from './step-members.ts';
@@ -17,7 +24,7 @@ const KNOWN_MS = 500;
 
 /** The chart of a pool at a balancer, with its services. They work on the desk of that place. */
 export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) => PoolDesk) {
-  const { clock, random, log, metrics } = deps;
+  const { clock, random, log } = deps;
   const note = (desk: PoolDesk, patch: Parameters<typeof writeNote>[2]) =>
     writeNote(deps, desk, patch);
   return balancer.provide({
@@ -63,7 +70,7 @@ export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) 
       reportFailure: (_, { error, failures, ...place }) => {
         const desk = deskOf(place);
         endRun(deps, desk);
-        metrics.poolPending(desk.labels, { create: 0, destroy: 0 });
+        tellPending(deps, desk, { create: 0, destroy: 0 });
         desk.lastError = explain(error);
         log.warn({ ...place, failures, cause: desk.lastError }, 'the pool is tried again later');
         // Whoever tends it next begins at once, but for what the balancer itself asked for.
@@ -108,7 +115,9 @@ async function takeLease(
   await requireSameMark(deps, desk, lease);
   const note = { state: 'retrieving', madeAs: madeAs(desk.pool) };
   await sessionOf(deps).balancing.note(lease, desk.name, note);
-  deps.metrics.poolTended(desk.labels);
+  for (const counter of WRITES) deps.metrics.count(counter, desk.labels, 0);
+  tellPending(deps, desk, { create: 0, destroy: 0 });
+  deps.metrics.set('shepherd_lb_frozen', desk.labels, 0);
   // Last of all: who pauses the pool meanwhile is not told to the chart a second time.
   const { failures, generation, retryAtMs, paused, frozen } = desk.standing();
   desk.frozenAs = frozen?.snapshot ?? null;
@@ -150,7 +159,11 @@ function writeNote(
 
 function endRun({ clock, metrics }: BalancingDeps, desk: PoolDesk): void {
   if (desk.runBeganAtMs !== null) {
-    metrics.poolPass(desk.labels, (clock.monotonic() - desk.runBeganAtMs) / 1_000);
+    metrics.observe(
+      'shepherd_lb_reconcile_total_duration_seconds',
+      desk.labels,
+      (clock.monotonic() - desk.runBeganAtMs) / 1_000,
+    );
   }
   desk.runBeganAtMs = null;
   desk.cycles = 0;

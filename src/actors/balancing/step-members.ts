@@ -293,6 +293,10 @@ function report(
   const fields = { ...desk.name, machine, from: before?.state ?? null, to: row.state };
   log.info({ ...fields, how: row.how, reason: row.note }, 'a member comes to another state');
   if (row.state === 'drained' && before?.state === 'draining') {
-    metrics.poolDrained(desk.labels, Math.max(0, row.sinceMs - before.sinceMs) / 1_000);
+    metrics.observe(
+      'shepherd_lb_drain_duration_seconds',
+      desk.labels,
+      Math.max(0, row.sinceMs - before.sinceMs) / 1_000,
+    );
   }
 }

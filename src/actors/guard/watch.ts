@@ -1,10 +1,11 @@
 import type { GuardAssessment } from '../../adapters/bmdb/port.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
-import type { GuardMetrics } from '../../adapters/metrics/port.ts';
-import type { GuardPolicy } from '../../domain/recovery/guard-judgement.ts';
+import type { Metrics } from '../../adapters/metrics/port.ts';
+import { FLEET, type GuardPolicy } from '../../domain/recovery/guard-judgement.ts';
 import {
   BLIND,
+  GUARD_STATES,
   gravest,
   recoveryBar,
   standingsOf,
@@ -21,7 +22,7 @@ export interface GuardWatchDeps {
   /** Database clock, epoch ms. */
   readonly nowMs: () => number;
   readonly clock: Pick<Clock, 'monotonic'>;
-  readonly metrics: GuardMetrics;
+  readonly metrics: Metrics;
   readonly log: Log;
   /** Told at once when something is shown differently. */
   readonly onChange: () => void;
@@ -65,11 +66,13 @@ export function createGuardWatch(deps: GuardWatchDeps): GuardWatch {
   const show = (after: Omit<Known, 'atMs'>) => {
     const before = known;
     for (const { scope, frozen } of before.rows) {
-      if (frozen) metrics.guardFrozen(scope, sinceLastMs() / 1_000);
+      if (!frozen) continue;
+      const seconds = Math.max(0, sinceLastMs() / 1_000);
+      metrics.count('shepherd_guard_frozen_seconds_total', { scope: labelOf(scope) }, seconds);
     }
     if (isFrozen()) frozenMs += sinceLastMs();
     known = { ...after, atMs: clock.monotonic() };
-    metrics.guard(known.standings, known.counts);
+    tellMetrics(metrics, known);
     reportGuard(log, before, known);
     if (!sameData(before.standings, known.standings)) onChange();
   };
@@ -90,6 +93,32 @@ export function createGuardWatch(deps: GuardWatchDeps): GuardWatch {
     barOf: (provider, isOrder) => recoveryBar(known.standings, provider, isOrder),
   };
 }
+
+/** Replaces the gauges of the guard. */
+function tellMetrics(metrics: Metrics, { standings, counts }: Omit<Known, 'atMs'>): void {
+  for (const gauge of GAUGES) metrics.clear(gauge);
+  for (const each of standings) {
+    const scope = labelOf(each.scope);
+    for (const state of GUARD_STATES) {
+      metrics.set('shepherd_guard_state', { scope, state }, state === each.state ? 1 : 0);
+    }
+    metrics.set('shepherd_guard_frozen', { scope }, each.state === 'frozen' ? 1 : 0);
+    metrics.count('shepherd_guard_frozen_seconds_total', { scope }, 0);
+  }
+  for (const each of counts) {
+    const scope = labelOf(each.scope);
+    metrics.set('shepherd_guard_silent_machines', { scope }, each.silent);
+    metrics.set('shepherd_guard_started_machines', { scope }, each.started);
+  }
+}
+const GAUGES = [
+  'shepherd_guard_state',
+  'shepherd_guard_frozen',
+  'shepherd_guard_silent_machines',
+  'shepherd_guard_started_machines',
+] as const;
+/** As the budget names its scopes: locations are among them. */
+const labelOf = (scope: string): string => (scope === FLEET ? scope : `provider ${scope}`);
 
 /** Where no row says since when a state lasts, it began when this daemon saw it first. */
 function withSince(

@@ -6,7 +6,7 @@ import type { IntentRow, ProviderMachine } from '../../domain/machine.ts';
 import type { HoldIndex } from '../../domain/provisioning/provider-holds.ts';
 import type { Creation } from '../../domain/provisioning/reconcile.ts';
 import { createFailures } from './failures.ts';
-import { providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
+import { countCreation, providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
 
 /** Creations under way. They outlive the iteration that began them, never their session. */
 export interface Creations {
@@ -81,7 +81,7 @@ export function createCreations(deps: ProvisionDeps): Creations {
     counts.set(provider, count(provider) + by);
 
   const tally = (provider: ProviderName, outcome: CreationOutcome) => {
-    deps.metrics.creation(provider, outcome);
+    countCreation(deps, provider, outcome);
     const before = tallies.get(provider) ?? { created: 0, failed: 0 };
     if (outcome === 'created') before.created += 1;
     else before.failed += 1;

@@ -6,12 +6,23 @@ import type { FleetProvider } from '../../adapters/provider/port.ts';
 import { NotFound } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import type { IntentRow, Provided, ProviderMachine } from '../../domain/machine.ts';
+import type { CreationOutcome } from '../../domain/provisioning/creation-end.ts';
 import type { Reconciliation } from '../../domain/provisioning/reconcile.ts';
 import { traitsOf } from '../../domain/traits.ts';
 import type { Leases } from '../leases.ts';
 import type { Listings } from '../providers/listings.ts';
 import type { HoldKeeper } from '../providers/holds.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
+
+/** A creation came to an end. An intent that was given up is a row that nobody needs any more. */
+export function countCreation(
+  { metrics }: Pick<ProvisionDeps, 'metrics'>,
+  provider: ProviderName,
+  outcome: CreationOutcome,
+): void {
+  metrics.count('shepherd_provision_outcomes_total', { provider, outcome });
+  if (outcome === 'abandoned') metrics.count('shepherd_janitor_removed_total', { kind: 'intent' });
+}
 
 export interface ProvisionDeps {
   readonly bmdb: Pick<Bmdb, 'requests' | 'events'>;

@@ -1,3 +1,4 @@
+import { CAPACITIES, DISCREPANCIES } from '../../adapters/metrics/port.ts';
 import { explain } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import { reconcile, type Reconciliation } from '../../domain/provisioning/reconcile.ts';
@@ -142,10 +143,13 @@ function tell(
   }
   state.leftOutTold = leftOut;
   const intents = state.read!.rows.intents.filter((intent) => intent.provider === provider).length;
-  metrics.provisioner(provider, {
-    ...summary,
-    intents,
-    overLimit,
-    isBreakerOpen: breaker !== null,
-  });
+  for (const kind of CAPACITIES) {
+    metrics.set('shepherd_provider_capacity', { provider, kind }, summary[kind]);
+  }
+  for (const kind of DISCREPANCIES) {
+    metrics.set('shepherd_provider_discrepancies', { provider, kind }, summary[kind]);
+  }
+  metrics.set('shepherd_provider_circuit_open', { provider }, breaker === null ? 0 : 1);
+  metrics.set('shepherd_provision_intents_open', { provider }, intents);
+  metrics.set('shepherd_provision_over_limit', { provider }, overLimit);
 }

@@ -10,7 +10,7 @@ import type { Finding, FindingAction } from '../../domain/provisioning/findings.
 import type { ProviderName, Witness } from '../../domain/ids.ts';
 import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
 import { slotIdOfMachine } from '../../domain/provisioning/stock.ts';
-import { begin, providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
+import { countCreation, begin, providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
 import { restoreHolds } from './restore-holds.ts';
 import type { RoundState } from './round.ts';
 import { adoptFound, takeUp } from './resolve-intents.ts';
@@ -88,7 +88,7 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
     const { witness, provider, slotId, machineId } = await takeUp(session, intent!);
     await restoreHolds(deps, { provider, slotId, witness, device: device! }, session);
     await session.intents.adopt(witness, providedBy(provider, slotId, device!));
-    deps.metrics.creation(provider, 'adopted');
+    countCreation(deps, provider, 'adopted');
     const fields = { slot, machine: machineId, device: device!.id };
     deps.log.info(fields, 'the device of an unfinished creation is recorded');
   },
@@ -114,7 +114,8 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
       return;
     }
     await session.updateProvided(machineId, { absent: true, status: 'Missing' });
-    deps.metrics.disappeared(row!.agentStarted ? 'Running' : 'Provisioned');
+    const state = row!.agentStarted ? 'Running' : 'Provisioned';
+    deps.metrics.count('shepherd_instances_disappeared', { state });
     deps.log.error({ slot, machine: machineId }, 'the provider no longer knows a machine');
   },
 
@@ -131,7 +132,7 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
   drop: async (deps, _state, { slot, intent, reason }, { session }) => {
     const { witness, provider } = await takeUp(session, intent!);
     await session.intents.end(witness, { state: 'abandoned', cause: reason });
-    deps.metrics.creation(provider, 'abandoned');
+    countCreation(deps, provider, 'abandoned');
     deps.log.info({ slot, reason }, 'a creation that was never asked for is dropped');
   },
 
@@ -140,7 +141,7 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
     const { witness, provider } = await takeUp(under.session, intent!);
     const { penaltyMs } = deps.limits;
     await under.session.intents.end(witness, { state: 'abandoned', cause: reason, penaltyMs });
-    deps.metrics.creation(provider, 'abandoned');
+    countCreation(deps, provider, 'abandoned');
     deps.log.warn({ slot }, 'an unfinished creation is abandoned');
   },
 

@@ -5,7 +5,7 @@ import type { ProviderName } from '../../domain/ids.ts';
 import type { IntentRow } from '../../domain/machine.ts';
 import { isIdle } from '../../domain/provisioning/findings.ts';
 import type { Creations } from './creations.ts';
-import { providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
+import { countCreation, providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
 import { restoreHolds } from './restore-holds.ts';
 
 /** Searches at the same time; each has a time limit, so that one that hangs delays little. */
@@ -81,7 +81,7 @@ export async function adoptFound(
     const intent = await takeUp(session, found);
     await restoreHolds(deps, { ...intent, device }, session);
     await session.intents.adopt(intent.witness, providedBy(intent.provider, intent.slotId, device));
-    deps.metrics.creation(intent.provider, 'adopted');
+    countCreation(deps, intent.provider, 'adopted');
     deps.log.info(
       { slot: slotOf(intent), machine: intent.machineId, device: device.id },
       'the device of an unfinished creation is recorded',
@@ -91,7 +91,7 @@ export async function adoptFound(
     if (!isProviderError(error, 'race-lost')) throw error;
     const intent = await takeUp(session, found);
     await session.intents.end(intent.witness, { state: 'failed', cause: explain(error) });
-    deps.metrics.creation(intent.provider, 'race_lost');
+    countCreation(deps, intent.provider, 'race_lost');
     deps.log.warn({ slot: slotOf(intent), cause: explain(error) }, 'the slot was lost to another');
     return true;
   }

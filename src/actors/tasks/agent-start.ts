@@ -14,17 +14,19 @@ import {
 } from '../../domain/errors.ts';
 import type { MachineRow, ProviderMachine } from '../../domain/machine.ts';
 import { plainText } from '../../lib/texts.ts';
-import type { Failure } from '../../machines/task.ts';
+import type { TakeoverTold } from '../../machines/takeover.ts';
+import type { Job } from '../../machines/task.ts';
 import type { Turn } from '../turns/task-pool.ts';
 import { type HostKeyEvidence, proveHostKey } from './host-key-proof.ts';
-import { firstStep, serviceOf, stepAfter, type Step } from './steps.ts';
 import {
   claim,
   connect,
-  giveUpService,
   policyFor,
   readBootId,
+  required,
   requireOurs,
+  shellOf,
+  stepsOf,
   targetOf,
   workEnded,
   type Claimed,
@@ -45,139 +47,144 @@ const PROCESSOR_MAX = 64;
 const LONG_BACKOFF_MS = 30 * 60_000;
 const NOTHING = new Uint8Array(0);
 
-interface Located extends Claimed {
-  readonly machine: ProviderMachine;
-  readonly target: ShellTarget;
+/** How far a start has come, in the order of its steps. */
+const STAGES = [
+  'located',
+  'connect',
+  'hostkey',
+  'upload',
+  'execute',
+  'protocol',
+  'record',
+] as const;
+type Stage = (typeof STAGES)[number];
+
+/** A machine on which an agent is being started. */
+interface Starting extends Claimed {
+  /** What whoever gives the start up has to know, and what a chart cannot hold. */
+  readonly start: {
+    /** What it would fail at now. */
+    at: Stage;
+    /** The provider's view of the machine, with what proves its host key. */
+    machine?: ProviderMachine;
+  };
 }
-interface Connected extends Located {
-  readonly shell: ShellSession;
-}
-/** The host proved to be the machine; only now may anything of ours run there. */
-interface Trusted extends Connected {
-  readonly bootId: string;
-  /** What is to be pinned; empty: nothing, or it is already. */
-  readonly proved: { readonly hostKey?: string };
-}
-interface Executed extends Trusted {
-  readonly stdout: Uint8Array;
-}
-interface Answered extends Trusted {
-  readonly agent: ReturnType<TakeoverProtocol['answer']>;
-}
+type Given<Part extends keyof TakeoverTold = never> = Starting & Pick<TakeoverTold, Part>;
+type Trust = TakeoverTold['trust'];
 
 /** The services of the `takeover` chart. Each step may run again after a crash. */
 export function agentStartServices(deps: TakeOverDeps) {
-  const { taskPool, log, protocol } = deps;
-  const { file, targetPath } = deps.agent;
-
-  const claimed = firstStep<Claimed>(taskPool, (turn, job) =>
-    claim(deps, 'ShepherdAgentStart', turn, job),
-  );
-
-  const located = stepAfter<Claimed, Located>(taskPool, claimed, async (given, signal) => {
-    const machine = await requireOurs(given, signal);
-    return { ...given, machine, target: targetOf(deps, given, machine) };
-  });
-
-  const connected = stepAfter<Located, Connected>(taskPool, located, async (given, signal) => ({
-    ...given,
-    shell: await connectWhileBooting(deps, given, signal),
-  }));
-
-  const trusted = stepAfter<Connected, Trusted>(taskPool, connected, async (given, signal) => {
-    const { provider, machine, shell: session, row } = given;
-    const policy = policyFor(deps, given);
-    const onChanged = () => deps.metrics.hostKeyChanged(provider.name);
-    const pinned = row.hostKey;
-    const question = { provider, machine, session, policy, pinned, signal, onChanged };
-    const proved = believe(deps, given, await proveHostKey(question));
-    return { ...given, proved, bootId: await readBootId(session, signal) };
-  });
-
-  const uploaded = stepAfter<Trusted, Trusted>(taskPool, trusted, async (given, signal) => {
-    const { shell } = given;
-    const program = 'content' in file ? file : await programFor(file, shell, signal);
-    if (isNodeScript(program)) await requireNode(shell, signal);
-    await shell.upload(targetPath, program, signal);
-    return given;
-  });
-
-  const executed = stepAfter<Trusted, Executed>(taskPool, uploaded, async (given, signal) => {
-    const { slot, work, shell, proved } = given;
-    await work.note({ kind: 'agentStartAttempt', ...proved });
-    const { stdout, stderr } = await shell.execute(
-      [targetPath],
-      protocol.request(work.machineId, toldOf(given)),
-      signal,
-    );
-    if (stderr.length > 0) {
-      const text = plainText(stderr.toString('utf8'));
-      log.warn({ slot, stderr: text }, 'the agent wrote to standard error');
-    }
-    return { ...given, stdout };
-  });
-
-  const answered = stepAfter<Executed, Answered>(taskPool, executed, async (given) => ({
-    ...given,
-    agent: protocol.answer(given.work.machineId, given.stdout, toldOf(given)),
-  }));
-
-  const recorded = stepAfter<Answered, Answered>(taskPool, answered, async (given) => {
-    const { slot, work, shell, bootId, agent } = given;
-    const { publicKey, warnings } = agent;
-    // The machine is done with: while this is committed, the next one may be claimed.
-    taskPool.leavePlace(slot);
-    await work.finish({
-      kind: 'agentStarted',
-      publicKey,
-      warnings,
-      bootId,
-      hostKey: policyFor(deps, given) === 'insecure' ? null : shell.hostKey,
-    });
-    workEnded(deps, given, 'finished');
-    const told = warnings.map((each) => plainText(each));
-    const fields = { slot, machine: work.machineId, warnings: told };
-    log[told.length > 0 ? 'warn' : 'info'](fields, 'agent started');
-    return given;
-  });
-
-  /** Whether a start that failed had come as far as this step. */
-  const wasConnecting = (turn: Turn) => !connected.of(turn) && located.of(turn) !== undefined;
-  /** What an agent start may fail at, in the order of its steps. */
-  const classes: readonly (readonly [Step<unknown>, StartFailureClass])[] = [
-    [connected, 'connect'],
-    [trusted, 'hostkey'],
-    [uploaded, 'upload'],
-    [executed, 'execute'],
-    [answered, 'protocol'],
-  ];
-  const classOf = (failure: Failure | null, turn: Turn): StartFailureClass => {
-    if (failure?.code === 'denied' && wasConnecting(turn)) return 'auth';
-    return classes.find(([step]) => !step.of(turn))?.[1] ?? 'record';
-  };
-
+  const { claim: claimed, step, giveUp } = stepsOf(deps, beginStart);
   return {
-    claimStart: serviceOf(claimed),
-    connect: serviceOf(located, connected),
-    verifyHost: serviceOf(trusted),
-    upload: serviceOf(uploaded),
-    execute: serviceOf(executed, answered),
-    recordStart: serviceOf(recorded),
-    giveUp: giveUpService(deps, {
+    claimStart: claimed<void>(() => undefined),
+    connect: step(locateAndConnect),
+    verifyHost: step(verifyHost),
+    upload: step(upload),
+    execute: step(execute),
+    recordStart: step(recordStart),
+    giveUp: giveUp({
       message: 'agent start failed',
-      backoffFor(failure, work, turn) {
+      backoffFor(failure, { work, start }) {
         const code = failure?.code ?? '';
         if (NEEDS_PEOPLE.has(code)) return longBackoff(deps.backoff, work);
-        const broke = code === 'unreachable' && connected.of(turn) !== undefined;
+        const broke = code === 'unreachable' && !isOnTheWay(start.at);
         return broke && isBooting(work.row) ? BOOT_BACKOFF : deps.backoff;
       },
-      effects: (failure, turn) => ({
-        ...(wasConnecting(turn) && OUT_OF_REACH.has(failure?.code ?? '') && { unreachable: true }),
-        ...(!connected.of(turn) && OF_THE_WAY.has(failure?.code ?? '') && { unreached: true }),
+      effects: (failure, { start }) => ({
+        ...(start.at === 'connect' &&
+          OUT_OF_REACH.has(failure?.code ?? '') && { unreachable: true }),
+        ...(isOnTheWay(start.at) && OF_THE_WAY.has(failure?.code ?? '') && { unreached: true }),
       }),
-      onFailed: (failure, turn) => deps.metrics.agentStartFailure(classOf(failure, turn)),
+      onFailed: (failure, { start: { at } }) => {
+        const isAuth = at === 'connect' && failure?.code === 'denied';
+        const what = isAuth ? 'auth' : at === 'located' ? 'connect' : at;
+        deps.metrics.count('shepherd_agent_start_failures_total', { class: what });
+      },
     }),
   };
+}
+
+const isOnTheWay = (at: Stage): boolean => at === 'located' || at === 'connect';
+
+const beginStart = async (deps: TakeOverDeps, turn: Turn, job: Job): Promise<Starting> => ({
+  ...(await claim(deps, 'ShepherdAgentStart', turn, job)),
+  start: { at: 'located' },
+});
+
+async function locateAndConnect(deps: TakeOverDeps, given: Given, signal: AbortSignal) {
+  const { start } = given;
+  const machine = await requireOurs(given, signal);
+  const target = targetOf(deps, given, machine);
+  Object.assign(start, { machine, at: 'connect' });
+  await connectWhileBooting(deps, given, target, signal);
+  start.at = 'hostkey';
+}
+
+async function verifyHost(
+  deps: TakeOverDeps,
+  given: Given,
+  signal: AbortSignal,
+): Promise<Pick<TakeoverTold, 'trust'>> {
+  const { provider, row, start } = given;
+  const [session, machine] = [shellOf(given), required(start.machine, 'place')];
+  const policy = policyFor(deps, given);
+  const onChanged = () =>
+    deps.metrics.count('shepherd_ssh_hostkey_changes_total', { provider: provider.name });
+  const pinned = row.hostKey;
+  const question = { provider, machine, session, policy, pinned, signal, onChanged };
+  const newHostKey = believe(deps, given, await proveHostKey(question));
+  const bootId = await readBootId(session, signal);
+  start.at = 'upload';
+  return { trust: { bootId, newHostKey } };
+}
+
+async function upload({ agent }: TakeOverDeps, given: Given<'trust'>, signal: AbortSignal) {
+  const { file, targetPath } = agent;
+  const shell = shellOf(given);
+  const program = 'content' in file ? file : await programFor(file, shell, signal);
+  if (isNodeScript(program)) await requireNode(shell, signal);
+  await shell.upload(targetPath, program, signal);
+  given.start.at = 'execute';
+}
+
+async function execute(
+  { agent, protocol, log }: TakeOverDeps,
+  given: Given<'trust'>,
+  signal: AbortSignal,
+): Promise<Pick<TakeoverTold, 'agent'>> {
+  const { slot, work, start, trust } = given;
+  const { newHostKey } = trust;
+  await work.note({
+    kind: 'agentStartAttempt',
+    ...(newHostKey !== null && { hostKey: newHostKey }),
+  });
+  const question = protocol.request(work.machineId, toldOf(given));
+  const { stdout, stderr } = await shellOf(given).execute([agent.targetPath], question, signal);
+  if (stderr.length > 0) {
+    const text = plainText(stderr.toString('utf8'));
+    log.warn({ slot, stderr: text }, 'the agent wrote to standard error');
+  }
+  start.at = 'protocol';
+  const { publicKey, warnings } = protocol.answer(work.machineId, stdout, toldOf(given));
+  start.at = 'record';
+  return { agent: { publicKey: Buffer.from(publicKey).toString('hex'), warnings } };
+}
+
+async function recordStart(deps: TakeOverDeps, given: Given<'trust' | 'agent'>): Promise<void> {
+  const { slot, work, trust, agent } = given;
+  // The machine is done with: while this is committed, the next one may be claimed.
+  deps.taskPool.leavePlace(slot);
+  await work.finish({
+    kind: 'agentStarted',
+    publicKey: Buffer.from(agent.publicKey, 'hex'),
+    warnings: agent.warnings,
+    bootId: trust.bootId,
+    hostKey: policyFor(deps, given) === 'insecure' ? null : shellOf(given).hostKey,
+  });
+  workEnded(deps, given, 'finished');
+  const warnings = agent.warnings.map((each) => plainText(each));
+  const fields = { slot, machine: work.machineId, warnings };
+  deps.log[warnings.length > 0 ? 'warn' : 'info'](fields, 'agent started');
 }
 
 /** How long after its installation a machine may take until its SSH stays up. */
@@ -191,9 +198,14 @@ const isBooting = ({ agentStarted, startAttempt }: MachineRow): boolean =>
   agentStarted === null && (startAttempt?.count ?? 0) <= 1;
 
 /** Connects; again every few seconds to a machine that may still boot. That wait occupies no place. */
-async function connectWhileBooting(deps: TaskDeps, given: Located, signal: AbortSignal) {
+async function connectWhileBooting(
+  deps: TaskDeps,
+  given: Claimed,
+  target: ShellTarget,
+  signal: AbortSignal,
+) {
   const { clock, taskPool, log } = deps;
-  const { slot, row, target } = given;
+  const { slot, row } = given;
   const lastMs = clock.monotonic() + (isBooting(row) ? BOOT_WAIT_MS : 0) - BOOT_RETRY_MS;
   for (let tries = 1; ; tries++) {
     try {
@@ -277,29 +289,19 @@ async function requireNode(shell: ShellSession, signal: AbortSignal): Promise<vo
  */
 function believe(
   deps: TakeOverDeps,
-  given: Connected,
+  given: Starting,
   evidence: HostKeyEvidence,
-): Trusted['proved'] {
-  const { slot, shell, row, provided } = given;
+): Trust['newHostKey'] {
+  const { slot, row, provided } = given;
   deps.log.debug({ slot, evidence }, 'the host key is believed');
   if (policyFor(deps, given) === 'insecure') {
     deps.log.warn({ slot, evidence }, 'INSECURE: host keys are not verified');
-    deps.metrics.insecureConnection(provided.provider);
-    return {};
+    deps.metrics.count('shepherd_ssh_insecure_connections_total', { provider: provided.provider });
+    return null;
   }
-  const { hostKey } = shell;
-  return hostKey === row.hostKey ? {} : { hostKey };
+  const { hostKey } = shellOf(given);
+  return hostKey === row.hostKey ? null : hostKey;
 }
-
-/** What an agent start failed at. */
-type StartFailureClass =
-  | 'connect'
-  | 'hostkey'
-  | 'auth'
-  | 'upload'
-  | 'execute'
-  | 'protocol'
-  | 'record';
 
 /** The machine could not be reached, or did not let us in. */
 const OUT_OF_REACH = new Set(['unreachable', 'timed-out', 'denied']);

@@ -3,11 +3,13 @@ import type { BackoffDescriptor } from '../../domain/backoff.ts';
 import { isProviderError, TimedOut } from '../../domain/errors.ts';
 import { providerOf, slotIdOf, type Slot } from '../../domain/ids.ts';
 import type { MachineRow } from '../../domain/machine.ts';
+import type { DeprovisionTold } from '../../machines/deprovision.ts';
+import type { Job } from '../../machines/task.ts';
+import type { Turn } from '../turns/task-pool.ts';
 import type { HoldKeeper } from '../providers/holds.ts';
 import { createSendCheck } from '../providers/send-check.ts';
 import { endAgent, type EndAgentDeps } from './end-agent.ts';
-import { firstStep, serviceOf, stepAfter } from './steps.ts';
-import { claim, giveUpService, required, workEnded, type Claimed } from './task.ts';
+import { claim, required, stepsOf, workEnded, type Claimed } from './task.ts';
 
 export interface DeprovisionDeps extends EndAgentDeps {
   readonly random: Random;
@@ -32,98 +34,94 @@ const BACKOFF: BackoffDescriptor = { initialMs: 10_000, exponent: 2, maximumMs: 
 interface Leaving extends Claimed {
   readonly request: NonNullable<MachineRow['deprovision']>;
 }
-interface AgentEnded extends Leaving {
-  /** What became of its agent, for the history; null: it goes with the device. */
-  readonly agentEnd: string | null;
-}
-interface Asked extends AgentEnded {
-  /** How often the provider was asked to take the machine back. */
-  readonly asked: number;
-}
+type Given<Part extends keyof DeprovisionTold = never> = Leaving & Told<Part>;
+type Told<Part extends keyof DeprovisionTold> = Pick<DeprovisionTold, Part>;
 
 /** The services of the `deprovision` chart. Each step may run again after a crash. */
 export function deprovisionServices(deps: DeprovisionDeps) {
-  const { taskPool, clock, log } = deps;
-
-  const claimed = firstStep<Leaving>(taskPool, async (turn, job) => {
-    const given = await claim(deps, 'ShepherdDeprovision', turn, job);
-    return { ...given, request: required(given.row.deprovision, 'request to be given back') };
-  });
-
-  const agentEnded = stepAfter<Leaving, AgentEnded>(taskPool, claimed, async (given, signal) => {
-    // Where the device is deleted, the agent goes with it.
-    if (!given.provider.inventory) return { ...given, agentEnd: null };
-    const agentEnd = await endAgent(deps, given, orStop(deps, signal));
-    log.info({ ...fieldsOf(given), agentEnd }, 'the machine is let go');
-    return { ...given, agentEnd };
-  });
-
-  const asked = stepAfter<AgentEnded, Asked>(taskPool, agentEnded, async (given, signal) => {
-    const before = { ...given, asked: given.request.attempts };
-    // One that was asked for before may be gone by now; a first request finds that out itself.
-    if (before.asked > 0) {
-      const seen = await readState(deps, given, signal);
-      if (seen.state === 'gone' || isAwaited(deps, seen)) return before;
-    }
-    return { ...given, asked: await ask(deps, before, signal) };
-  });
-
-  const gone = stepAfter<Asked, Asked>(taskPool, asked, async (given, signal) => {
-    // The machine stays where it is, and may be used by somebody else at once.
-    if (given.provider.inventory) return given;
-    taskPool.leavePlace(given.slot);
-    let times = given.asked;
-    let askedAtMs = clock.monotonic();
-    for (;;) {
-      const seen = await readState(deps, given, signal);
-      if (seen.state === 'gone') break;
-      if (isAwaited(deps, seen)) {
-        await pause(deps, signal, ASK_MAX_MS);
-        continue;
-      }
-      const waitedMs = clock.monotonic() - askedAtMs;
-      if (waitedMs >= askAgainMs(deps.pollMs, times, seen.state)) {
-        times = await ask(deps, { ...given, asked: times }, signal);
-        askedAtMs = clock.monotonic();
-      }
-      await pause(deps, signal);
-    }
-    log.info(fieldsOf(given), 'the device is gone');
-    return { ...given, asked: times };
-  });
-
-  const reusable = stepAfter<Asked, Asked>(taskPool, gone, async (given, signal) => {
-    // Without a reservation the slot is the device, and gone with it.
-    if (given.provided.reservationId === null) return given;
-    const untilMs = clock.monotonic() + REUSABLE_LIMIT_MS;
-    while (!(await isReusable(deps, given, signal))) {
-      if (clock.monotonic() >= untilMs) {
-        throw new TimedOut(`${given.slot} is not reusable after ${REUSABLE_LIMIT_MS} ms`);
-      }
-      await pause(deps, signal);
-    }
-    return given;
-  });
-
-  const recorded = stepAfter<Asked, Asked>(taskPool, reusable, async (given) => {
-    await given.work.finish({ kind: 'deprovisioned', ...deprovisionedOf(given) });
-    workEnded(deps, given, 'finished');
-    log.info(fieldsOf(given), 'machine given back');
-    return given;
-  });
-
+  const { claim: claimed, step, giveUp } = stepsOf(deps, beginLeaving);
   return {
-    claimDeprovision: serviceOf(claimed),
-    endAgent: serviceOf(agentEnded),
-    askDestroy: serviceOf(asked),
-    awaitGone: serviceOf(gone),
-    awaitReusable: serviceOf(reusable),
-    recordDeprovision: serviceOf(recorded),
-    giveUp: giveUpService(deps, {
-      message: 'a machine could not be given back',
-      backoffFor: () => BACKOFF,
-    }),
+    claimDeprovision: claimed<void>(() => undefined),
+    endAgent: step(endIfItStays),
+    askDestroy: step(askUnlessGone),
+    awaitGone: step(awaitGone),
+    awaitReusable: step(awaitReusable),
+    recordDeprovision: step(recordDeprovision),
+    giveUp: giveUp({ message: 'a machine could not be given back', backoffFor: () => BACKOFF }),
   };
+}
+
+async function beginLeaving(deps: DeprovisionDeps, turn: Turn, job: Job): Promise<Leaving> {
+  const given = await claim(deps, 'ShepherdDeprovision', turn, job);
+  return { ...given, request: required(given.row.deprovision, 'request to be given back') };
+}
+
+async function endIfItStays(
+  deps: DeprovisionDeps,
+  given: Given,
+  signal: AbortSignal,
+): Promise<Told<'agentEnd'>> {
+  // Where the device is deleted, the agent goes with it.
+  if (!given.provider.inventory) return { agentEnd: null };
+  const agentEnd = await endAgent(deps, given, orStop(deps, signal));
+  deps.log.info({ ...fieldsOf(given), agentEnd }, 'the machine is let go');
+  return { agentEnd };
+}
+
+async function askUnlessGone(
+  deps: DeprovisionDeps,
+  given: Given,
+  signal: AbortSignal,
+): Promise<Told<'asked'>> {
+  const asked = given.request.attempts;
+  // One that was asked for before may be gone by now; a first request finds that out itself.
+  if (asked > 0) {
+    const seen = await readState(deps, given, signal);
+    if (seen.state === 'gone' || isAwaited(deps, seen)) return { asked };
+  }
+  return { asked: await ask(deps, { ...given, asked }, signal) };
+}
+
+async function awaitGone(deps: DeprovisionDeps, given: Given<'asked'>, signal: AbortSignal) {
+  const { clock, taskPool, log } = deps;
+  // The machine stays where it is, and may be used by somebody else at once.
+  if (given.provider.inventory) return;
+  taskPool.leavePlace(given.slot);
+  let { asked } = given;
+  let askedAtMs = clock.monotonic();
+  for (;;) {
+    const seen = await readState(deps, given, signal);
+    if (seen.state === 'gone') break;
+    if (isAwaited(deps, seen)) {
+      await pause(deps, signal, ASK_MAX_MS);
+      continue;
+    }
+    const waitedMs = clock.monotonic() - askedAtMs;
+    if (waitedMs >= askAgainMs(deps.pollMs, asked, seen.state)) {
+      asked = await ask(deps, { ...given, asked }, signal);
+      askedAtMs = clock.monotonic();
+    }
+    await pause(deps, signal);
+  }
+  log.info(fieldsOf(given), 'the device is gone');
+}
+
+async function awaitReusable(deps: DeprovisionDeps, given: Given, signal: AbortSignal) {
+  // Without a reservation the slot is the device, and gone with it.
+  if (given.provided.reservationId === null) return;
+  const untilMs = deps.clock.monotonic() + REUSABLE_LIMIT_MS;
+  while (!(await isReusable(deps, given, signal))) {
+    if (deps.clock.monotonic() >= untilMs) {
+      throw new TimedOut(`${given.slot} is not reusable after ${REUSABLE_LIMIT_MS} ms`);
+    }
+    await pause(deps, signal);
+  }
+}
+
+async function recordDeprovision(deps: DeprovisionDeps, given: Given<'agentEnd'>): Promise<void> {
+  await given.work.finish({ kind: 'deprovisioned', ...deprovisionedOf(given) });
+  workEnded(deps, given, 'finished');
+  deps.log.info(fieldsOf(given), 'machine given back');
 }
 
 const fieldsOf = ({ slot, work }: Claimed) => ({ slot, machine: work.machineId });
@@ -147,7 +145,7 @@ const isAwaited = ({ nowMs }: DeprovisionDeps, { leavesAtMs = 0 }: Seen): boolea
  * The slot stays free, however long that is, unless whoever gave the machine back wants the next one
  * there. A slot that is the device itself is gone with it; in an inventory the device stays.
  */
-function deprovisionedOf({ provider, provided, request, agentEnd }: AgentEnded) {
+function deprovisionedOf({ provider, provided, request, agentEnd }: Given<'agentEnd'>) {
   const { requestedBy, reason, returnToPool } = request;
   const staysListed = provider.inventory !== undefined || provided.reservationId !== null;
   return {
@@ -161,7 +159,11 @@ function deprovisionedOf({ provider, provided, request, agentEnd }: AgentEnded) 
  * Asks the provider once; that is noted just before anything is sent.
  * @returns how often it was asked.
  */
-async function ask(deps: DeprovisionDeps, given: Asked, signal: AbortSignal): Promise<number> {
+async function ask(
+  deps: DeprovisionDeps,
+  given: Given<'asked'>,
+  signal: AbortSignal,
+): Promise<number> {
   const { slot, work, provided, provider } = given;
   const name = providerOf(slot);
   deps.holds.check(name, 'destroy');
@@ -171,7 +173,7 @@ async function ask(deps: DeprovisionDeps, given: Asked, signal: AbortSignal): Pr
   const attempts = given.asked + 1;
   const fields = { ...fieldsOf(given), attempts };
   if (attempts === STUCK_AFTER) {
-    deps.metrics.deprovisionStuck(name);
+    deps.metrics.count('shepherd_deprovisions_stuck_total', { provider: name });
     deps.log.error({ ...fields, alarm: 'stuck-deprovision' }, 'a machine does not go away');
   }
   try {

@@ -68,7 +68,8 @@ async function stopOnce(deps: EndAgentDeps, claimed: Claimed, signal: AbortSigna
   const machine = await whereIs(claimed, signal);
   const session = await connect(deps, claimed, targetOf(deps, claimed, machine), signal);
   const policy = policyFor(deps, claimed);
-  const onChanged = () => deps.metrics.hostKeyChanged(provider.name);
+  const onChanged = () =>
+    deps.metrics.count('shepherd_ssh_hostkey_changes_total', { provider: provider.name });
   const pinned = row.hostKey;
   await proveHostKey({ provider, machine, session, policy, pinned, signal, onChanged });
   await session.execute(stopAgentCommand(deps.agentPath), NOTHING, signal);

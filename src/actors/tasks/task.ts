@@ -98,6 +98,9 @@ export async function connect(
   return shell;
 }
 
+/** The connection that the turn holds. */
+export const shellOf = ({ turn }: Claimed): ShellSession => required(turn.held.shell, 'connection');
+
 export async function readBootId(
   shell: Pick<ShellSession, 'execute'>,
   signal: AbortSignal,
@@ -147,7 +150,7 @@ export function workEnded(
   delete turn.held.work;
   taskPool.leavePlace(turn.slot);
   const seconds = (clock.monotonic() - turn.begunAt) / 1_000;
-  metrics.observe('work_duration_seconds', { process: work.process, result }, seconds);
+  metrics.observe('shepherd_work_duration_seconds', { process: work.process, result }, seconds);
 }
 
 /**
@@ -195,39 +198,80 @@ const OUR_OWN = new Set([
 ]);
 
 /** How a task that failed is given up. */
-export interface GivingUp {
+export interface GivingUp<Given> {
   readonly message: string;
-  readonly backoffFor: (failure: Failure | null, work: Work, turn: Turn) => BackoffDescriptor;
+  readonly backoffFor: (failure: Failure | null, given: Given) => BackoffDescriptor;
   /** Whether the work is to go on with the next claim, where it stands: no failure is recorded. */
-  readonly isCancelled?: (turn: Turn) => boolean;
+  readonly isCancelled?: (given: Given) => boolean;
   /** What the failure brings about besides its backoff and the quarantine of a wrong host key. */
-  readonly effects?: (failure: Failure | null, turn: Turn) => FailureEffects;
+  readonly effects?: (failure: Failure | null, given: Given) => FailureEffects;
   /** The failure was recorded. */
-  readonly onFailed?: (failure: Failure | null, turn: Turn) => void;
+  readonly onFailed?: (failure: Failure | null, given: Given) => void;
 }
 
-export function giveUpService(deps: TaskDeps, how: GivingUp) {
-  return fromPromise<void, Job & { readonly failure: Failure | null }>(async ({ input }) => {
-    const { slot, machineId, failure } = input;
-    const turn = deps.taskPool.turn(slot);
-    const { work, shell } = turn.held;
-    if (!work) return;
-    shell?.close();
-    const cause = failure?.message ?? 'unknown';
-    const isOurOwn = failure !== null && OUR_OWN.has(failure.code);
-    if (!isOurOwn) {
-      deps.log.warn({ slot, machine: machineId, code: failure?.code, cause }, how.message);
-    }
-    if (isOurOwn || how.isCancelled?.(turn)) {
-      await work.cancel(cause);
-      workEnded(deps, { turn, work }, 'canceled');
-      return;
-    }
-    const effects = { ...how.effects?.(failure, turn), ...quarantineFor(failure) };
-    await work.fail(how.backoffFor(failure, work, turn), cause, effects);
-    workEnded(deps, { turn, work }, 'failed');
-    how.onFailed?.(failure, turn);
-  });
+/**
+ * The services of one task's chart. What its steps share and a chart cannot hold (the claim, the
+ * provider, an open connection) has one owner, the turn. What a step tells the later ones is plain
+ * data: it returns it to the chart, which says what comes next and gives it to that.
+ */
+export function stepsOf<Deps extends TaskDeps, Given extends Claimed>(
+  deps: Deps,
+  begin: (deps: Deps, turn: Turn, job: Job) => Promise<Given>,
+) {
+  const { taskPool } = deps;
+  const claims = new WeakMap<Turn, Given>();
+  const claimOf = (turn: Turn): Given => required(claims.get(turn), 'claim');
+  /** If the actor is stopped before its step is over, the turn ends. */
+  const during = <Output>(turn: Turn, signal: AbortSignal, act: () => Promise<Output>) => {
+    const endTurn = () => {
+      if (!turn.signal.aborted) taskPool.end(turn.slot);
+    };
+    signal.addEventListener('abort', endTurn, { once: true });
+    return act();
+  };
+  return {
+    /** The first step. @param tell what it tells the later ones. */
+    claim: <Output>(tell: (given: Given) => Output) =>
+      fromPromise<Output, Job>(async ({ input, signal }) => {
+        const turn = taskPool.begin(input.slot);
+        return during(turn, signal, async () => {
+          const given = await begin(deps, turn, input);
+          claims.set(turn, given);
+          return tell(given);
+        });
+      }),
+    /** A step after the claim. Its signal is that of the claim. */
+    step: <Told extends object, Output>(
+      act: (deps: Deps, given: Given & Told, signal: AbortSignal) => Promise<Output>,
+    ) =>
+      fromPromise<Output, Job & Told>(async ({ input, signal }) => {
+        const turn = taskPool.turn(input.slot);
+        const given = claimOf(turn);
+        return during(turn, signal, () => act(deps, { ...input, ...given }, given.signal));
+      }),
+    giveUp: (how: GivingUp<Given>) =>
+      fromPromise<void, Job & { readonly failure: Failure | null }>(async ({ input }) => {
+        const { slot, machineId, failure } = input;
+        const turn = taskPool.turn(slot);
+        const { work, shell } = turn.held;
+        if (!work) return;
+        shell?.close();
+        const given = claimOf(turn);
+        const cause = failure?.message ?? 'unknown';
+        const isOurOwn = failure !== null && OUR_OWN.has(failure.code);
+        if (!isOurOwn) {
+          deps.log.warn({ slot, machine: machineId, code: failure?.code, cause }, how.message);
+        }
+        if (isOurOwn || how.isCancelled?.(given)) {
+          await work.cancel(cause);
+          return workEnded(deps, given, 'canceled');
+        }
+        const effects = { ...how.effects?.(failure, given), ...quarantineFor(failure) };
+        await work.fail(how.backoffFor(failure, given), cause, effects);
+        workEnded(deps, given, 'failed');
+        how.onFailed?.(failure, given);
+      }),
+  };
 }
 
 const quarantineFor = (failure: Failure | null): FailureEffects =>

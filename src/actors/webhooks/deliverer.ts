@@ -1,7 +1,7 @@
 import type { Bmdb, DeliveryResults, Lease, WebhookDesk } from '../../adapters/bmdb/port.ts';
 import { sleep, type Clock, type Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
-import type { WebhookMetrics } from '../../adapters/metrics/port.ts';
+import { WEBHOOK_OUTCOMES, type Metrics } from '../../adapters/metrics/port.ts';
 import type { WebhookSender } from '../../adapters/webhooks/port.ts';
 import { explain, FleetError } from '../../domain/errors.ts';
 import { cloudEventOf } from '../../domain/events/cloud-event.ts';
@@ -18,7 +18,7 @@ export interface DelivererDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly metrics: WebhookMetrics;
+  readonly metrics: Metrics;
   /** Database clock, epoch ms. */
   readonly nowMs: () => number;
   /** How often it is looked for events, and for what is due again. */
@@ -62,7 +62,9 @@ export function startDeliverer(deps: DelivererDeps, endpoint: Endpoint): () => P
   const { clock, log, metrics } = deps;
   const stopping = new AbortController();
   const { signal } = stopping;
-  metrics.webhookConfigured(endpoint.name);
+  for (const outcome of WEBHOOK_OUTCOMES) {
+    metrics.count('shepherd_webhook_deliveries_total', { webhook: endpoint.name, outcome }, 0);
+  }
   const run = async () => {
     while (!signal.aborted) {
       try {
@@ -73,7 +75,7 @@ export function startDeliverer(deps: DelivererDeps, endpoint: Endpoint): () => P
         const fields = { webhook: endpoint.name, err: error };
         if (!signal.aborted) log[level](fields, 'deliveries to a webhook rest for now');
       }
-      metrics.webhookOldest(endpoint.name, null);
+      metrics.clear('shepherd_webhook_oldest_seconds', { webhook: endpoint.name });
       if (!signal.aborted) await sleep(clock, REST_MS, signal).catch(() => undefined);
     }
   };
@@ -195,7 +197,10 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
       : { verdict: 'dead', status: null, cause: 'the event is not kept any more' };
     settled.push({ item, verdict });
     if (answer) failures = isThere(answer) ? 0 : failures + 1;
-    metrics.webhookDelivery(name, outcomeOf(verdict));
+    metrics.count('shepherd_webhook_deliveries_total', {
+      webhook: name,
+      outcome: outcomeOf(verdict),
+    });
   };
   const begin = (item: Item) => {
     beganAtMs = clock.monotonic();
@@ -237,10 +242,8 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
     const standing = (await bmdb.webhooks.list(signal)).find((each) => each.name === name);
     const [first] = open.values();
     const oldestMs = Math.min(standing?.waitingSinceMs ?? Infinity, first?.atMs ?? Infinity);
-    metrics.webhookOldest(
-      name,
-      oldestMs === Infinity ? 0 : Math.max(0, nowMs() - oldestMs) / 1_000,
-    );
+    const seconds = oldestMs === Infinity ? 0 : Math.max(0, nowMs() - oldestMs) / 1_000;
+    metrics.set('shepherd_webhook_oldest_seconds', { webhook: name }, seconds);
   };
   return {
     /** @returns it was disabled. */

@@ -22,7 +22,7 @@ export type AgentServerThreadOptions = Omit<AgentFrontOptions, 'hardwareReportWa
 export async function startAgentServerThread(
   options: AgentServerThreadOptions,
 ): Promise<AgentServer> {
-  const { log, metrics, store } = options;
+  const { log, onCall, store } = options;
   const isReady = options.isReady ?? (() => true);
   const sink = createHeartbeatSink(options);
   const worker = startWorker(options);
@@ -34,7 +34,7 @@ export async function startAgentServerThread(
   const hear = (message: FromThread) => {
     if (message.kind === 'log') log[message.level](message.fields, message.message);
     if (message.kind === 'closed' || message.kind === 'unusable') void worker.terminate();
-    if (message.kind === 'calls') count(message, metrics);
+    if (message.kind === 'calls') for (const call of message.calls) onCall?.(...call);
     if (message.kind === 'record') {
       const { id, batch } = message;
       answer(id, async () => {
@@ -118,13 +118,3 @@ function assertUsable({ key, cert }: ServerKeys): void {
 
 const told = (outcome: HeartbeatOutcome | HeartbeatRefusal): ToldOutcome =>
   outcome.kind === 'unavailable' ? { kind: 'unavailable', cause: explain(outcome.error) } : outcome;
-
-function count(
-  { outcomes, seconds }: Extract<FromThread, { readonly kind: 'calls' }>,
-  metrics: AgentServerThreadOptions['metrics'],
-): void {
-  for (const [outcome, times] of outcomes) {
-    for (let call = 0; call < times; call += 1) metrics?.heartbeat(outcome);
-  }
-  for (const each of seconds) metrics?.observe('heartbeat_seconds', {}, each);
-}

@@ -13,7 +13,7 @@ import { HEARTBEAT_PATH } from '../../wire/heartbeat.ts';
 import { networkOf } from '../../lib/network.ts';
 import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
-import type { Metrics } from '../metrics/port.ts';
+import type { HeartbeatEnd } from '../metrics/port.ts';
 import { readClientKey } from './client-key.ts';
 import type { Connections } from './connections.ts';
 import type { Caller, HeartbeatService } from './heartbeat-service.ts';
@@ -24,7 +24,8 @@ export interface CallHandlerOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly limits: Pick<AgentServerLimits, 'messageBytes' | 'callMs'>;
-  readonly metrics: Pick<Metrics, 'heartbeat' | 'observe'> | undefined;
+  /** Told how each call ended, and how long it took, seconds. */
+  readonly onCall: ((end: HeartbeatEnd, seconds: number) => void) | undefined;
   /** While it answers false, calls end UNAVAILABLE unread. */
   readonly isOpen: () => boolean;
   /** Hears how the calls of a connection end. */
@@ -39,23 +40,23 @@ export interface CallHandler {
 }
 
 export function createCallHandler(options: CallHandlerOptions): CallHandler {
-  const { clock, log, limits, metrics, connections } = options;
+  const { clock, log, limits, onCall, connections } = options;
   const answer = createAnswer(options);
   const underWay = createCallLimit(limits.callMs, clock);
   const handle = async (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
     const startedMs = clock.monotonic();
+    let end: HeartbeatEnd = 'ok';
     try {
       sendAnswer(stream, await answer(stream, headers), log);
-      metrics?.heartbeat('ok');
     } catch (error) {
       const failure = error instanceof GrpcError ? error : brokenCall(stream, error, log);
-      metrics?.heartbeat(OUTCOMES.get(failure.status) ?? 'unavailable');
+      end = OUTCOMES.get(failure.status) ?? 'unavailable';
       sendStatus(stream, failure);
       if (stream.session && failure.status !== GrpcStatus.unavailable) {
         connections.refused(stream.session);
       }
     } finally {
-      metrics?.observe('heartbeat_seconds', {}, (clock.monotonic() - startedMs) / 1000);
+      onCall?.(end, (clock.monotonic() - startedMs) / 1_000);
     }
   };
   return {
@@ -170,7 +171,7 @@ function readBody(stream: ServerHttp2Stream, frame: FrameReader): Promise<Uint8A
   });
 }
 
-const OUTCOMES = new Map<number, Parameters<Metrics['heartbeat']>[0]>([
+const OUTCOMES = new Map<number, HeartbeatEnd>([
   [GrpcStatus.unauthenticated, 'unauthenticated'],
   [GrpcStatus.invalidArgument, 'invalid'],
   [GrpcStatus.internal, 'invalid'],

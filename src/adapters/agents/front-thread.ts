@@ -6,7 +6,8 @@ import type { Log } from '../log/port.ts';
 import { startAgentFront } from './http2-agent-server.ts';
 import type { AgentFront } from './http2-agent-server.ts';
 import { createRateLimit } from '../../lib/rate-limit.ts';
-import type { FromThread, HeartbeatEnd, ThreadStart, ToThread } from './thread-messages.ts';
+import type { HeartbeatEnd } from '../metrics/port.ts';
+import type { FromThread, ThreadStart, ToThread } from './thread-messages.ts';
 
 /** What the thread is given: its end of the messages, and what it is started with. */
 export interface FrontThreadOptions {
@@ -23,19 +24,19 @@ type Tell = (message: FromThread) => void;
  */
 export async function runFrontThread({ port, start, clock }: FrontThreadOptions): Promise<void> {
   const tell: Tell = (message) => port.postMessage(message);
-  const metrics = createMetrics(tell, clock);
+  const calls = createCallReports(tell, clock);
   const { store, answered } = createStore(tell, start);
   const serve = async (front: AgentFront, message: ToThread) => {
     if (message.kind === 'present') front.present(message.tls);
     else if (message.kind === 'close') {
       await front.close(message.graceMs);
-      metrics.flush();
+      calls.flush();
       tell({ kind: 'closed' });
     } else answered(message);
   };
   try {
     const log = createLog(tell, clock);
-    const front = await startAgentFront({ ...start, store, log, metrics, clock });
+    const front = await startAgentFront({ ...start, store, log, onCall: calls.note, clock });
     port.on('message', (message: ToThread) => void serve(front, message));
     tell({ kind: 'listening', address: front.address });
   } catch (error) {
@@ -46,7 +47,7 @@ export async function runFrontThread({ port, start, clock }: FrontThreadOptions)
 
 /** Anybody may cause lines for debugging, so only so many reach the daemon. */
 const DEBUG_LINES = { perSecond: 20, burst: 100 };
-const METRICS_MS = 500;
+const CALLS_MS = 500;
 
 function createLog(tell: Tell, clock: Clock): Log {
   const debugLines = createRateLimit(DEBUG_LINES, clock);
@@ -65,20 +66,17 @@ function createLog(tell: Tell, clock: Clock): Log {
 }
 
 /** Tells now and then, in one message for all calls since. */
-function createMetrics(tell: Tell, clock: Clock) {
-  const outcomes = new Map<HeartbeatEnd, number>();
-  let seconds: number[] = [];
+function createCallReports(tell: Tell, clock: Clock) {
+  let calls: (readonly [HeartbeatEnd, number])[] = [];
   const flush = () => {
-    if (outcomes.size > 0) tell({ kind: 'calls', outcomes: [...outcomes], seconds });
-    outcomes.clear();
-    seconds = [];
+    if (calls.length > 0) tell({ kind: 'calls', calls });
+    calls = [];
   };
   return {
-    heartbeat(outcome: HeartbeatEnd): void {
-      if (outcomes.size === 0) clock.setTimeout(flush, METRICS_MS);
-      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+    note(end: HeartbeatEnd, seconds: number): void {
+      if (calls.length === 0) clock.setTimeout(flush, CALLS_MS);
+      calls.push([end, seconds]);
     },
-    observe: (_name: string, _labels: object, value: number) => void seconds.push(value),
     flush,
   };
 }

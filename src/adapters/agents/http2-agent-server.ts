@@ -6,8 +6,7 @@ import type { HeartbeatRecord, HeartbeatStore } from '../../domain/heartbeat.ts'
 import type { MachineId } from '../../domain/ids.ts';
 import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
-import type { Metrics } from '../metrics/port.ts';
-import { createCallHandler } from './call-handler.ts';
+import { createCallHandler, type CallHandlerOptions } from './call-handler.ts';
 import { startHardwareWishes } from './hardware-wishes.ts';
 import { watchConnections } from './connections.ts';
 import { createHeartbeatService } from './heartbeat-service.ts';
@@ -26,7 +25,8 @@ export interface AgentFrontOptions {
   /** Where batches go, and who is asked whose hardware report is missing. */
   readonly store: HeartbeatStore;
   readonly log: Log;
-  readonly metrics?: Pick<Metrics, 'heartbeat' | 'observe'>;
+  /** Told how each call ended, and how long it took, seconds. */
+  readonly onCall?: CallHandlerOptions['onCall'];
   readonly clock: Clock;
   /** What agents are told to report in; 0 leaves it to them. */
   readonly heartbeatIntervalSeconds: number;
@@ -97,8 +97,8 @@ export async function startAgentFront(options: AgentFrontOptions): Promise<Agent
   const wishes = startHardwareWishes({ store, clock, log, isReady: isOpen });
   const hardwareReportWanted = options.hardwareReportWanted ?? wishes.take;
   const service = createHeartbeatService({ ...options, intake, limits, hardwareReportWanted });
-  const { metrics } = options;
-  const calls = createCallHandler({ service, clock, log, limits, metrics, isOpen, connections });
+  const { onCall } = options;
+  const calls = createCallHandler({ service, clock, log, limits, onCall, isOpen, connections });
   server.on('stream', calls.take);
   hearErrors(server, log);
   await listen(server, options.listen).catch((error: unknown) => {

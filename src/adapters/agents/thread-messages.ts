@@ -1,7 +1,7 @@
 import type { HeartbeatOutcome, HeartbeatRecord } from '../../domain/heartbeat.ts';
 import type { MachineId } from '../../domain/ids.ts';
 import type { Log } from '../log/port.ts';
-import type { Metrics } from '../metrics/port.ts';
+import type { HeartbeatEnd } from '../metrics/port.ts';
 import type { AgentFrontOptions } from './http2-agent-server.ts';
 import type { ServerKeys } from './port.ts';
 
@@ -43,9 +43,6 @@ export type FromThread =
   /** How the calls since the last message ended, and how long each took, seconds. */
   | {
       readonly kind: 'calls';
-      readonly outcomes: readonly (readonly [HeartbeatEnd, number])[];
-      readonly seconds: readonly number[];
+      readonly calls: readonly (readonly [HeartbeatEnd, seconds: number])[];
     }
   | { readonly kind: 'closed' };
-
-export type HeartbeatEnd = Parameters<Metrics['heartbeat']>[0];

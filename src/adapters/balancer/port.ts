@@ -12,7 +12,7 @@ import type { Clock, Random } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import type { Network } from '../network/port.ts';
 import type { SettingComplaint } from '../provider/port.ts';
-import type { BalancerMetrics } from './metrics.ts';
+import type { MetricName, MetricsOf } from '../metrics/port.ts';
 
 /**
  * A kind of load balancer: one folder with a `driver.ts`, and one line in `drivers.ts`.
@@ -34,6 +34,9 @@ export interface BalancerDriver<Settings = unknown> {
   overlaps?(one: Settings, other: Settings): string | null;
 }
 
+/** What drivers count of their own requests. */
+export type BalancerMetric = Extract<MetricName, `shepherd_lb_http_client_${string}`>;
+
 /** What a driver is given besides its settings. */
 export interface BalancerContext {
   /** Name of the configured balancer, for messages. */
@@ -41,7 +44,7 @@ export interface BalancerContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly metrics: BalancerMetrics;
+  readonly metrics: MetricsOf<BalancerMetric>;
   /** For HTTP. */
   readonly userAgent: string;
   /** How it reaches others; TCP and TLS if absent. */

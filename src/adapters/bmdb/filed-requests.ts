@@ -61,7 +61,9 @@ export type RequestDetails = Readonly<Record<string, unknown>>;
 
 /** @throws {UsageError} a value makes no sense. */
 export function filedRequest(request: NewRequest): FiledRequest {
-  const { key, by, reason, validForMs = VALID_FOR_MS, what } = request;
+  const { key, validForMs = VALID_FOR_MS, what } = request;
+  // Compared with what was stored when it is filed again.
+  const [by, reason] = [plainText(request.by), plainText(request.reason)];
   if (!isKey(key)) throw new UsageError('a key has 1 to 200 printable characters');
   if (by.trim() === '') throw new UsageError('say who asks');
   if (reason.trim() === '') throw new UsageError('say why it is asked for');

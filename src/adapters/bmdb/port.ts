@@ -16,66 +16,24 @@ import type {
   RequestRow,
 } from '../../domain/machine.ts';
 import type { LeaseRow } from '../../domain/daemons.ts';
+import type { Json, ProviderRecord, RecordName } from '../../domain/provisioning/records.ts';
 import type { GuardCounts } from '../../domain/recovery/guard-judgement.ts';
 import type { Traits } from '../../domain/traits.ts';
 import type { AccessBook } from './access-port.ts';
 import type { BalancingBook } from './balancing-port.ts';
-import type { EventBook } from './events-port.ts';
-import type { RecordBook, RecordShelf } from './records-port.ts';
+import type { EventBook, WebhookBook, WebhookDesk } from './events-port.ts';
 import type { RequestBook, RequestState } from './requests-port.ts';
 import type { Work } from './work-port.ts';
-import type { WebhookBook, WebhookDesk } from './webhooks-port.ts';
-import type { BmdbInspection } from './inspection-port.ts';
-import type { DaemonAbout } from './sessions-port.ts';
+import type { BmdbInspection, DaemonAbout } from './inspection-port.ts';
 
-export type {
-  AccessBook,
-  ApiToken,
-  ConsoleSession,
-  ConsoleSessionBook,
-  LoginCodeBook,
-  NewConsoleSession,
-  NewToken,
-  TokenBook,
-} from './access-port.ts';
+export type * from './access-port.ts';
+export type * from './balancing-port.ts';
 export { BEFORE_ALL, EVENTS_MAX } from './events-port.ts';
-export type { EventBook, EventsPage, EventsQuery, LatestQuery } from './events-port.ts';
-export type { BalancingBook, MemberChange, MemberVerdict, PoolPatch } from './balancing-port.ts';
-export type {
-  BmdbInspection,
-  CandidateQuery,
-  EventLine,
-  EventQuery,
-  HardwarePage,
-  HardwareQuery,
-  HistoryCut,
-  HistoryLine,
-  InspectedField,
-  InspectedMachine,
-  InspectedMachines,
-  InspectionQuery,
-  ReportedHardware,
-  SchemaDescription,
-  SlotHistory,
-  SlotHistoryQuery,
-  TagType,
-} from './inspection-port.ts';
-export type { RecordBook, RecordShelf } from './records-port.ts';
+export type * from './events-port.ts';
+export type * from './inspection-port.ts';
 export { BATCH_MAX } from './requests-port.ts';
-export type {
-  NewBatch,
-  NewRequest,
-  RequestBatch,
-  RequestBook,
-  RequestedThing,
-  RequestQuery,
-  RequestState,
-  RequestTarget,
-  Standing,
-} from './requests-port.ts';
-export type { DaemonAbout, SessionLine, SessionsReading } from './sessions-port.ts';
-export type * from './webhooks-port.ts';
-export type { FailureEffects, FinishChange, Quarantine, Work, WorkNote } from './work-port.ts';
+export type * from './requests-port.ts';
+export type * from './work-port.ts';
 
 /**
  * The bare metal database: the only memory of the fleet. Every implementation passes
@@ -396,4 +354,35 @@ export interface ListingBook {
   succeeded(provider: ProviderName, sessionId: SessionId): Promise<void>;
   /** What live daemons cannot list, by provider, the longest failure first. */
   unlisted(signal: AbortSignal): Promise<readonly Unlisted[]>;
+}
+
+/** What drivers keep, for whoever reads it. */
+export interface RecordShelf {
+  /** All of one provider, as of one moment, in any order; none for one that nobody knows. */
+  all(provider: ProviderName, signal: AbortSignal): Promise<readonly ProviderRecord[]>;
+  /** How many each provider has, configured or not. */
+  counts(signal: AbortSignal): Promise<ReadonlyMap<ProviderName, number>>;
+}
+
+/**
+ * Writes records, each call in one transaction, by compare-and-set. Every call throws `SessionExpired`,
+ * with nothing written, when the session is dead; `AmbiguousCommit` when it cannot be found out whether
+ * something was written: then read again. Values are not looked into.
+ */
+export interface RecordBook {
+  /**
+   * Only where there is none.
+   * @returns its version.
+   * @throws {ProviderError} `conflict`: there is one. `invalid`: the key or the value cannot be kept, or
+   *   the provider has too many; calls at the same moment may exceed that by their number.
+   */
+  make(name: RecordName, value: Json): Promise<string>;
+  /**
+   * Only the one with this version.
+   * @returns its new version.
+   * @throws {ProviderError} `conflict`: it is gone, or was changed. `invalid`, as `make`.
+   */
+  replace(name: RecordName, value: Json, version: string): Promise<string>;
+  /** Only the one with this version. @throws {ProviderError} `conflict`: it is gone, or was changed. */
+  drop(name: RecordName, version: string): Promise<void>;
 }

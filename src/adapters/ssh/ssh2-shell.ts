@@ -61,10 +61,10 @@ export function createSsh2Shell(options: Ssh2ShellOptions): Ssh2Shell {
   const counted = async <T>(op: string, running: Promise<T>): Promise<T> => {
     try {
       const result = await running;
-      metrics?.adapterCall('ssh', op, 'ok');
+      metrics?.count('shepherd_adapter_calls_total', { adapter: 'ssh', op, code: 'ok' });
       return result;
     } catch (error) {
-      metrics?.adapterCall('ssh', op, codeOf(error));
+      metrics?.count('shepherd_adapter_calls_total', { adapter: 'ssh', op, code: codeOf(error) });
       throw error;
     }
   };

@@ -1,8 +1,8 @@
 import { explain } from '../../domain/errors.ts';
 import { DELIVERY_LIMIT_MS, type DeliveryAnswer } from '../../domain/events/retries.ts';
 import type { Clock } from '../clock/port.ts';
-import { createHttp } from '../http/exchange.ts';
-import { retryAfterMs } from '../http/retry-time.ts';
+import { createHttp } from '../driver-kit/exchange.ts';
+import { retryAfterMs } from '../driver-kit/outcome.ts';
 import type { WebhookSender } from './port.ts';
 import { signedHeaders } from './sign.ts';
 

@@ -3,7 +3,7 @@ import { request as secureRequest } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { systemClock } from '../../adapters/clock/system-clock.ts';
 import { withTimeLimit } from '../../daemon/time-limit.ts';
-import { isLoopbackHost } from '../../adapters/http/base-url.ts';
+import { isLoopbackHost } from '../../adapters/driver-kit/errors.ts';
 import { explain, UsageError } from '../../domain/errors.ts';
 import type { Door, Question, Reply } from './door.ts';
 import { eventsIn } from './event-stream.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '../../adapters/clock/port.ts';
-import type { Metrics } from '../../adapters/metrics/port.ts';
+import { heeding, type Metrics } from '../../adapters/metrics/port.ts';
 import type { Sample, SeriesView } from '../../console/series.ts';
 import type { Headline } from '../../domain/headline.ts';
 import type { Closer } from '../closer.ts';
@@ -40,17 +40,11 @@ export function createSeries({
   return {
     stepMs: STEP_MS,
     samples: () => samples,
-    heeding: (metrics) => ({
-      ...metrics,
-      heartbeat(outcome) {
-        metrics.heartbeat(outcome);
-        if (outcome === 'ok') heartbeats += 1;
-      },
-      transition(provider, from, to) {
-        metrics.transition(provider, from, to);
-        if (to === 'Recovering') recoveries += 1;
-      },
-    }),
+    heeding: (metrics) =>
+      heeding(metrics, ({ name, labels: { outcome, to } }) => {
+        if (name === 'shepherd_heartbeats_total' && outcome === 'ok') heartbeats += 1;
+        if (name === 'shepherd_machine_transitions_total' && to === 'Recovering') recoveries += 1;
+      }),
     begin({ counts, headline, nowMs }) {
       const step = () => {
         const silent = headline().shares.find(({ word }) => word === 'silent')?.machines ?? 0;

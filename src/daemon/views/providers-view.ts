@@ -4,7 +4,7 @@ import type { ListingHealth } from '../../actors/providers/listing-health.ts';
 import type { DatedListing, Listings } from '../../actors/providers/listings.ts';
 import type { SessionKeeper } from '../../actors/session-keeper.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
-import type { Metrics } from '../../adapters/metrics/port.ts';
+import { heeding, type Metrics } from '../../adapters/metrics/port.ts';
 import type { Capabilities, FleetProvider } from '../../adapters/provider/port.ts';
 import { machinesMaxOf, mayEraseDisks, type Config } from '../../config.ts';
 import type {
@@ -149,18 +149,18 @@ export function createCallTimes(clock: Pick<Clock, 'monotonic'>) {
   };
   return {
     /** The metrics; what they are told of calls is remembered. */
-    heeding: (metrics: Metrics): Metrics => ({
-      ...metrics,
-      driverCall(provider, operation, failed, seconds) {
-        metrics.driverCall(provider, operation, failed, seconds);
-        const tally = tallyOf(provider, operation);
+    heeding: (metrics: Metrics): Metrics =>
+      heeding(metrics, ({ how, name, labels: { provider, operation, error }, value }) => {
+        if (name === 'driver_operations' && error === '1' && value > 0) {
+          tallyOf(provider!, operation!).failed += value;
+        }
+        if (name !== 'shepherd_driver_operation_seconds' || how !== 'observe') return;
+        const tally = tallyOf(provider!, operation!);
         tally.calls += 1;
-        tally.failed += Number(failed);
         tally.lastAtMs = clock.monotonic();
-        tally.times.push(seconds * 1_000);
+        tally.times.push(value * 1_000);
         if (tally.times.length > SAMPLES_MAX) tally.times.shift();
-      },
-    }),
+      }),
     /** By operation. @param nowMs database clock, epoch ms. */
     of: (provider: string, nowMs: number): readonly CallTimes[] =>
       [...(tallies.get(provider) ?? [])]

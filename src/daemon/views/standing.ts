@@ -1,59 +1,137 @@
+import type { PlaceCount } from '../../actors/board.ts';
 import { provisionerJob } from '../../actors/leases.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
-import type { DaemonFigures } from '../../adapters/metrics/port.ts';
+import type { GaugeName, Metrics } from '../../adapters/metrics/port.ts';
 import type { HealthReport } from '../../console/port.ts';
-import { needsMirror, type DaemonRoles, type LoopSummary } from '../../domain/daemons.ts';
+import {
+  DAEMON_ROLES,
+  needsMirror,
+  type DaemonRoles,
+  type LoopSummary,
+} from '../../domain/daemons.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import type { Parts } from '../parts.ts';
 import type { Means } from '../ports.ts';
 import { overdueCounts } from './overdue.ts';
 
 export interface StandingDeps extends Pick<Means, 'clock'> {
+  readonly metrics: Metrics;
   readonly parts: Parts;
   readonly health: () => Promise<HealthReport>;
   /** When the console's certificate ends, epoch ms; null: it has none. */
   readonly consoleNotAfterMs: () => number | null;
 }
 
-/** How the daemon stands, for each scrape. */
-export function createStanding(deps: StandingDeps): () => Promise<DaemonFigures> {
-  const { clock, parts, health, consoleNotAfterMs } = deps;
-  const { board, keeper, loops, mirror, providers, taskPool } = parts;
-  const startedAtMs = clock.monotonic();
-  const lists = needsMirror(parts.roles);
+/** Replaces the gauges of the daemon and of what it sees of the fleet. Call it before each scrape. */
+export function createStanding(deps: StandingDeps): () => Promise<void> {
+  const { clock, metrics, parts, health, consoleNotAfterMs } = deps;
+  const { keeper, loops, mirror, taskPool } = parts;
   const has = (job: string) =>
     parts.leases.held(job) !== null || parts.statisticsLeases.held(job) !== null;
   const loopTime = createLoopTimes({ roles: parts.roles, has, clock, nowMs: mirror.nowMs });
+  const tellProviders = providersTeller(deps);
   return async () => {
     const { checks } = await health();
-    return {
-      roles: parts.roles,
-      ready: Object.fromEntries(Object.entries(checks).map(([name, { ok }]) => [name, ok])),
-      sessionSeconds: Math.max(0, keeper.current()?.remainingMs() ?? 0) / 1_000,
-      eventsWaitingSeconds: parts.bmdb.events.waitingMs() / 1_000,
-      loops: loops.all().map((loop) => ({ loop: loop.name, lastSuccessAtMs: loopTime(loop) })),
-      workers: {
-        agentStart: taskPool.busyOf('agentStart'),
-        recovery: taskPool.busyOf('recovery'),
-        deprovision: taskPool.busyOf('deprovision'),
-      },
-      overdue: overdueCounts(board.entries.values(), parts.isOverdue, mirror.nowMs()),
-      providers: [...providers.keys()].map((provider) => {
-        const { beganAtMs = startedAtMs } = parts.listings.last(provider) ?? {};
-        return {
-          provider,
-          listingSeconds: lists ? (clock.monotonic() - beganAtMs) / 1_000 : null,
-          oldestIntentSeconds: oldestIntentSeconds(parts, provider),
-          isOurs: parts.leases.held(provisionerJob(provider)) !== null,
-        };
-      }),
-      certificates: [
-        { name: 'console', notAfterMs: consoleNotAfterMs() },
-        { name: 'agent-server', notAfterMs: parts.certificateNotAfterMs() },
-      ].flatMap(({ name, notAfterMs }) => (notAfterMs === null ? [] : [{ name, notAfterMs }])),
+    for (const gauge of REPLACED) metrics.clear(gauge);
+    for (const [check, { ok }] of Object.entries(checks)) {
+      metrics.set('shepherd_ready', { check }, ok ? 1 : 0);
+    }
+    for (const role of DAEMON_ROLES) {
+      metrics.set('shepherd_role', { role }, parts.roles.has(role) ? 1 : 0);
+    }
+    const remainingMs = Math.max(0, keeper.current()?.remainingMs() ?? 0);
+    metrics.set(
+      'shepherd_session_deadline_remaining_seconds',
+      { processor: 'shepherd' },
+      remainingMs / 1_000,
+    );
+    metrics.set('shepherd_events_waiting_seconds', {}, parts.bmdb.events.waitingMs() / 1_000);
+    for (const loop of ['agentStart', 'recovery', 'deprovision'] as const) {
+      metrics.set('shepherd_loop_workers', { loop }, taskPool.busyOf(loop));
+    }
+    for (const each of loops.all()) {
+      const { name: loop } = each;
+      const lastMs = loopTime(each);
+      metrics.count('shepherd_loop_errors_total', { loop }, 0);
+      if (lastMs === null) continue;
+      metrics.set('shepherd_loop_last_success_timestamp_seconds', { loop }, lastMs / 1_000);
+    }
+    const certificates = {
+      console: consoleNotAfterMs(),
+      'agent-server': parts.certificateNotAfterMs(),
     };
+    for (const [name, atMs] of Object.entries(certificates)) {
+      if (atMs !== null) metrics.set('tls_certificate_not_after_seconds', { name }, atMs / 1_000);
+    }
+    tellMachines(metrics, parts);
+    tellProviders();
   };
 }
+
+const REPLACED: readonly GaugeName[] = [
+  'shepherd_ready',
+  'shepherd_loop_workers',
+  'shepherd_loop_last_success_timestamp_seconds',
+  'shepherd_machines',
+  'shepherd_machines_need_human',
+  'shepherd_machines_overdue',
+  'shepherd_guard_permits',
+  'shepherd_guard_budget',
+  'shepherd_provision_intent_oldest_seconds',
+  'shepherd_listing_age_seconds',
+];
+
+export function tellCensus(metrics: Metrics, places: readonly PlaceCount[]): void {
+  for (const { count, needHuman, ...labels } of places) {
+    metrics.set('shepherd_machines', labels, count);
+    metrics.count('shepherd_machines_need_human', { provider: labels.provider }, needHuman);
+  }
+}
+
+function tellMachines(metrics: Metrics, { board, isOverdue, mirror, permits }: Parts): void {
+  tellCensus(metrics, board.census());
+  for (const { count, ...labels } of overdueCounts(
+    board.entries.values(),
+    isOverdue,
+    mirror.nowMs(),
+  )) {
+    metrics.set('shepherd_machines_overdue', labels, count);
+  }
+  for (const use of permits.use()) {
+    metrics.set('shepherd_guard_permits', { scope: use.scope }, use.permits);
+    metrics.set('shepherd_guard_budget', { scope: use.scope }, use.budget);
+  }
+}
+
+function providersTeller({ clock, metrics, parts }: StandingDeps): () => void {
+  const startedAtMs = clock.monotonic();
+  const lists = needsMirror(parts.roles);
+  return () => {
+    for (const provider of parts.providers.keys()) {
+      // So that the first event of each is told from none.
+      metrics.count('shepherd_ssh_insecure_connections_total', { provider }, 0);
+      metrics.count('shepherd_ssh_hostkey_changes_total', { provider }, 0);
+      metrics.count('shepherd_deprovisions_stuck_total', { provider }, 0);
+      metrics.count('shepherd_reinstalls_total', { provider, outcome: 'asked' }, 0);
+      const { beganAtMs = startedAtMs } = parts.listings.last(provider) ?? {};
+      const seconds = (clock.monotonic() - beganAtMs) / 1_000;
+      if (lists) metrics.set('shepherd_listing_age_seconds', { provider }, seconds);
+      const oldest = oldestIntentSeconds(parts, provider);
+      metrics.set('shepherd_provision_intent_oldest_seconds', { provider }, oldest);
+      // Another daemon provisions it now: what was seen here counts no longer.
+      if (parts.leases.held(provisionerJob(provider)) !== null) continue;
+      for (const gauge of OF_PROVISIONER) metrics.clear(gauge, { provider });
+    }
+  };
+}
+
+const OF_PROVISIONER = [
+  'shepherd_provider_capacity',
+  'shepherd_provider_discrepancies',
+  'shepherd_provider_circuit_open',
+  'shepherd_provision_intents_open',
+  'shepherd_provision_over_limit',
+] as const;
 
 function oldestIntentSeconds({ mirror }: Parts, provider: ProviderName): number {
   const ages = (mirror.intents() ?? [])

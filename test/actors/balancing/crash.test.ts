@@ -1,3 +1,4 @@
+import type { MetricName } from '../../../src/adapters/metrics/port.ts';
 import { expect, test } from 'vitest';
 import { createMemoryBalancer } from '../../doubles/memory-balancer.ts';
 import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
@@ -17,13 +18,20 @@ function standOf() {
     balancers: { edge: edge.balancer, core: core.balancer },
   });
   let throws = 0;
-  const { poolPass } = stand.metrics;
-  stand.metrics.poolPass = (labels, seconds) => {
-    if (labels.lb === 'core' && throws-- > 0) throw new Error('a mistake of ours');
-    poolPass(labels, seconds);
-  };
+  const { count, observe } = stand.metrics;
   const tended: string[] = [];
-  stand.metrics.poolTended = ({ lb }) => void tended.push(lb);
+  stand.metrics.count = (name, labels, by) => {
+    if (name === 'shepherd_lb_reconcile_created_total' && by === 0) {
+      tended.push(...Object.values(labels).filter((value) => value === 'edge' || value === 'core'));
+    }
+    count(name, labels, by);
+  };
+  const isPass = (name: MetricName) => name === 'shepherd_lb_reconcile_total_duration_seconds';
+  stand.metrics.observe = (name, labels, value) => {
+    const isCore = Object.values(labels).includes('core');
+    if (isPass(name) && isCore && throws-- > 0) throw new Error('a mistake of ours');
+    observe(name, labels, value);
+  };
   stand.wish(serve(M1), serve(M2));
   return { clock, core, stand, tended, crash: (times: number) => void (throws = times) };
 }
@@ -44,7 +52,17 @@ test('a pool whose actor crashes is made anew by itself; others do not notice', 
   await advance(clock, MINUTE);
   expect([life.state('edge'), life.state('core')]).toEqual(['settled', 'settled']);
   expect([stand.states('edge')[M3], stand.states('core')[M3]]).toEqual(['active', 'active']);
+  expect(stand.metrics.series('shepherd_lb_frozen')).toHaveLength(2);
   await life.stop();
+  for (const gauge of [
+    'shepherd_lb_reconcile_resources_pending',
+    'shepherd_lb_state',
+    'shepherd_lb_members',
+    'shepherd_lb_frozen',
+    'shepherd_lb_last_settled_timestamp_seconds',
+  ] as const) {
+    expect(stand.metrics.series(gauge), 'a pool that was left shows nothing').toEqual([]);
+  }
   expect(clock.pending).toBe(0);
 });
 

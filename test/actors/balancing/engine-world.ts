@@ -1,3 +1,4 @@
+import { metricsTo } from '../../../src/adapters/metrics/port.ts';
 import { expect } from 'vitest';
 import type { ObjectKind } from '../../../src/domain/balancing/objects.ts';
 import { startAnexiaEmulator } from '../../../emulators/anexia/emulator.ts';
@@ -24,10 +25,9 @@ export async function engineWorld(
 ): Promise<VectorWorld> {
   const clock = createSimulatedClock();
   let inFlight = 0;
-  const metrics = {
-    request: () => undefined,
-    inFlight: (_: unknown, by: number) => void (inFlight += by),
-  };
+  const metrics = metricsTo(({ name, value }) => {
+    if (name === 'shepherd_lb_http_client_requests_in_flight') inFlight += value;
+  });
   const dial = (fake: AnexiaEmulator) => engineDriver(fake, { clock, metrics });
   const open = async (faults: readonly FaultRule[] = []) => {
     const fake = await startAnexiaEmulator({

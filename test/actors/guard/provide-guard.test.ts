@@ -218,14 +218,30 @@ describe('what is told', () => {
     expect(log.lines.at(-1)).toMatchObject({ level: 'warn', fields: { by: 'ann' } });
   });
 
+  test('metrics: a scope that the guard no longer knows is gone, not the time it was frozen', () => {
+    const standing = { state: 'frozen', sinceMs: null, reason: null } as const;
+    const counts = [{ scope: 'a', machines: 21, started: 20, silent: 9, newlySilent: 8, ...REST }];
+    watch.take({ rows: [], counts }, [{ ...standing, scope: 'a' }]);
+    expect(metrics.series('shepherd_guard_frozen')).toEqual([['provider a', 1]]);
+    expect(metrics.series('shepherd_guard_silent_machines')).toEqual([['provider a', 9]]);
+    expect(metrics.series('shepherd_guard_started_machines')).toEqual([['provider a', 20]]);
+    watch.take({ rows: [], counts: [] }, [{ ...standing, scope: 'fleet', state: 'watching' }]);
+    expect(metrics.series('shepherd_guard_frozen')).toEqual([['fleet', 0]]);
+    const now = metrics.series('shepherd_guard_state').filter(([, value]) => value === 1);
+    expect(now).toEqual([['fleet watching', 1]]);
+  });
+
   test('metrics: the state of each scope, who is silent, and for how long it was frozen', async () => {
     await settled();
     found = frozen();
     await advance(clock, 4 * PERIOD_MS);
-    const told = metrics.calls.filter(({ method }) => method === 'guard').at(-1)!;
-    expect(told.args).toMatchObject([[{ scope: 'fleet', state: 'frozen' }], [{ silent: 9 }]]);
-    const seconds = metrics.calls.filter(({ method }) => method === 'guardFrozen');
-    expect(seconds.map(({ args }) => args)).toEqual(Array(3).fill(['fleet', PERIOD_MS / 1_000]));
+    expect(metrics.series('shepherd_guard_state').filter(([, is]) => is === 1)).toEqual([
+      ['fleet frozen', 1],
+    ]);
+    expect(metrics.series('shepherd_guard_frozen')).toEqual([['fleet', 1]]);
+    expect(metrics.series('shepherd_guard_silent_machines')).toEqual([['fleet', 9]]);
+    const seconds = () => metrics.total('shepherd_guard_frozen_seconds_total', { scope: 'fleet' });
+    expect(seconds()).toBe((3 * PERIOD_MS) / 1_000);
     await advance(clock, PERIOD_MS / 2);
     expect(watch.view().frozenSeconds).toBe((3.5 * PERIOD_MS) / 1_000);
     found = calm();

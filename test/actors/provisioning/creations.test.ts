@@ -196,8 +196,18 @@ describe('an error of a creation', () => {
   test('one failure does not stop the others', async () => {
     await failing(new ProviderError('invalid', 'no such plan'), 3);
     expect(stand.states().toSorted()).toEqual(['adopted', 'adopted', 'failed']);
-    expect(stand.metrics.count('creation', PROVIDER, 'rejected')).toBe(1);
-    expect(stand.metrics.count('creation', PROVIDER, 'created')).toBe(2);
+    expect(
+      stand.metrics.total('shepherd_provision_outcomes_total', {
+        provider: PROVIDER,
+        outcome: 'rejected',
+      }),
+    ).toBe(1);
+    expect(
+      stand.metrics.total('shepherd_provision_outcomes_total', {
+        provider: PROVIDER,
+        outcome: 'created',
+      }),
+    ).toBe(2);
   });
 });
 
@@ -305,7 +315,12 @@ test('a creation that ends between reading and planning is not recorded twice', 
   await settled();
   expect(stand.states()).toEqual(['adopted']);
   for (const name of ['planRound', 'recordFindings'] as const) await one.step(name);
-  expect(stand.metrics.count('creation', PROVIDER, 'adopted')).toBe(0);
+  expect(
+    stand.metrics.total('shepherd_provision_outcomes_total', {
+      provider: PROVIDER,
+      outcome: 'adopted',
+    }),
+  ).toBe(0);
 });
 
 test('no request is made before its attempt is noted', async () => {

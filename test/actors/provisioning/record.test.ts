@@ -1,3 +1,4 @@
+import type { GaugeName } from '../../../src/adapters/metrics/port.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { ProviderError, Unreachable } from '../../../src/domain/errors.ts';
@@ -30,6 +31,8 @@ const rounds = async (life: Life, count: number, gapMs = MINUTE_MS) => {
   }
 };
 
+const figures = (name: GaugeName) => Object.fromEntries(stand.metrics.series(name));
+
 describe('a machine that is not listed', () => {
   test('provider vector 13: once, and back next time: no change, nothing destroyed', async () => {
     const one = await settledFleet(1);
@@ -50,10 +53,10 @@ describe('a machine that is not listed', () => {
     expect(row().missing!.seen).toBe(15);
     await one.round();
     expect(row().provided!.status).toBe('Missing');
-    expect(stand.metrics.count('disappeared', 'Provisioned')).toBe(1);
+    expect(stand.metrics.total('shepherd_instances_disappeared', { state: 'Provisioned' })).toBe(1);
     expect(stand.machines(), 'the record is kept').toHaveLength(1);
     await rounds(one, 2);
-    expect(stand.metrics.count('disappeared'), 'it is told once').toBe(1);
+    expect(stand.metrics.total('shepherd_instances_disappeared'), 'it is told once').toBe(1);
   });
 
   test('not when a direct look finds it: the listing lied', async () => {
@@ -215,8 +218,8 @@ describe('a device that nothing refers to', () => {
     await rounds(one, 4);
     expect(stand.log.count('a device is ours by name and unknown to us')).toBe(1);
     expect(stand.machines()).toEqual([]);
-    const told = stand.metrics.calls.findLast(({ method }) => method === 'provisioner');
-    expect(told!.args[1]).toMatchObject({ orphan: 1, managed: 1 });
+    expect(figures('shepherd_provider_discrepancies')).toMatchObject({ 'stub orphan': 1 });
+    expect(figures('shepherd_provider_capacity')).toMatchObject({ 'stub managed': 1 });
   });
 
   test('is taken over when that is switched on, the second time it is seen', async () => {
@@ -355,8 +358,9 @@ describe('one line for each iteration', () => {
     stand.bmdb.tables.jobs.clear();
     await rounds(two, 2);
     expect(stand.log.count('there are more machines than the limit; none is given up')).toBe(1);
-    const told = stand.metrics.calls.findLast(({ method }) => method === 'provisioner');
-    expect(told!.args[1]).toMatchObject({ overLimit: 1, managed: 3, max: 2 });
+    expect(figures('shepherd_provision_over_limit')).toEqual({ stub: 1 });
+    const capacity = { 'stub used': 3, 'stub managed': 3, 'stub max': 2 };
+    expect(figures('shepherd_provider_capacity')).toMatchObject(capacity);
     expect(stand.machines()).toHaveLength(3);
   });
 });

@@ -186,11 +186,18 @@ describe('a creation that came to nothing', () => {
     await two.round();
     expect(stand.states()[0]).toEqual('abandoned');
     expect(stand.bmdb.tables.penalties.size).toBe(1);
-    expect(stand.metrics.count('creation', 'stub', 'abandoned')).toBe(1);
+    expect(
+      stand.metrics.total('shepherd_provision_outcomes_total', {
+        provider: 'stub',
+        outcome: 'abandoned',
+      }),
+    ).toBe(1);
   });
 
   test('is dropped at once when the provider was never asked for it; nothing is shelved', async () => {
     const two = await withoutSlot(0);
+    const capacity = Object.fromEntries(stand.metrics.series('shepherd_provider_capacity'));
+    expect(capacity).toMatchObject({ 'stub used': 0, 'stub managed': 1, 'stub bmdb': 0 });
     await two.round();
     expect(stand.states()[0]).toEqual('abandoned');
     expect(stand.bmdb.tables.penalties.size).toBe(0);

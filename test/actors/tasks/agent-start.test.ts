@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { TaskDeps } from '../../../src/actors/tasks/task.ts';
 import type { HostKeyPolicy } from '../../../src/domain/policy.ts';
 import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
-import { hashOf, newSecret } from '../../../src/adapters/provider/core/instance-secret.ts';
+import { hashOf, newSecret } from '../../../src/adapters/driver-kit/creation.ts';
 import { AGENT_START_BACKOFF } from '../../../src/domain/backoff.ts';
 import { Denied, Unreachable } from '../../../src/domain/errors.ts';
 import { providerName } from '../../../src/domain/ids.ts';
@@ -11,14 +11,14 @@ import {
   SECRET_TAG,
 } from '../../../src/domain/provisioning/provider-tags.ts';
 import { backoff, device, MACHINE, provided, SLOT } from '../../support/facts.ts';
-import { runService } from '../../support/run-service.ts';
+import { runStep } from '../../support/run-service.ts';
 import {
   AGENT_PATH as AGENT,
   agentAnswer,
   startAgent,
   startServices,
 } from '../../support/agent-start.ts';
-import { createTaskStand, JOB, type TaskStand } from '../../support/task-stand.ts';
+import { createTaskStand, type TaskStand } from '../../support/task-stand.ts';
 import { advance, runOut, settled } from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
@@ -182,7 +182,7 @@ describe('the host key that was proved', () => {
   const upToVerified = async () => {
     stand.given();
     const services = await upTo('connected');
-    await runService(services.verifyHost, JOB).result;
+    await runStep(services, 'verifyHost').result;
     return services;
   };
 
@@ -193,8 +193,8 @@ describe('the host key that was proved', () => {
       known = stand.row();
       return agentAnswer(stdin);
     };
-    await runService(services.upload, JOB).result;
-    await runService(services.execute, JOB).result;
+    await runStep(services, 'upload').result;
+    await runStep(services, 'execute').result;
     expect(known).toMatchObject({ hostKey: stand.host.hostKey, agentStarted: null });
     stand.taskPool.end(SLOT);
     await settled();
@@ -207,7 +207,7 @@ describe('the host key that was proved', () => {
     stand.given({ hostKey: stand.host.hostKey });
     const services = await upTo('connected');
     const before = stand.bmdb.tables.changes.length;
-    await runService(services.verifyHost, JOB).result;
+    await runStep(services, 'verifyHost').result;
     expect(stand.bmdb.tables.changes).toHaveLength(before);
   });
 
@@ -216,11 +216,13 @@ describe('the host key that was proved', () => {
     await takeOver('insecure');
     await advance(stand.clock, 1);
     expect(stand.row().hostKey).toBeNull();
-    expect(stand.metrics.count('insecureConnection', 'stub')).toBe(1);
+    expect(
+      stand.metrics.total('shepherd_ssh_insecure_connections_total', { provider: 'stub' }),
+    ).toBe(1);
     expect(stand.log.count('INSECURE: host keys are not verified')).toBe(1);
     stand.given();
     await takeOver('tofu');
-    expect(stand.metrics.count('insecureConnection')).toBe(1);
+    expect(stand.metrics.total('shepherd_ssh_insecure_connections_total')).toBe(1);
   });
 });
 
@@ -285,9 +287,9 @@ describe('the wait after a failure', () => {
 const upTo = async (step: 'connected' | 'verified') => {
   const services = servicesOf();
   await stand.grant('agentStart');
-  await runService(services.claimStart, JOB).result;
-  await runService(services.connect, JOB).result;
-  if (step === 'verified') await runService(services.verifyHost, JOB).result;
+  await runStep(services, 'claimStart').result;
+  await runStep(services, 'connect').result;
+  if (step === 'verified') await runStep(services, 'verifyHost').result;
   return services;
 };
 
@@ -306,12 +308,10 @@ describe('the attempt', () => {
   test('is not made when it cannot be put on record', async () => {
     stand.given();
     const services = await upTo('verified');
-    await runService(services.upload, JOB).result;
+    await runStep(services, 'upload').result;
     await stand.keeper.require().releaseWork(MACHINE);
     const before = stand.done.length;
-    await expect(runService(services.execute, JOB).result).rejects.toMatchObject({
-      code: 'work-lost',
-    });
+    await expect(runStep(services, 'execute').result).rejects.toMatchObject({ code: 'work-lost' });
     expect(stand.done).toHaveLength(before);
   });
 });
@@ -321,7 +321,7 @@ describe('a step that hangs', () => {
     stand.given();
     const services = await upTo('verified');
     stand.host.hangs = 'upload';
-    const run = runService(services.upload, JOB);
+    const run = runStep(services, 'upload');
     const state = { code: null as string | null, stop: run.stop };
     run.result.catch((error: unknown) => (state.code = (error as { code: string }).code));
     await settled();
@@ -342,9 +342,7 @@ describe('a step that hangs', () => {
     const services = await upTo('verified');
     await advance(stand.clock, 10_000);
     await stand.openSession();
-    await expect(runService(services.upload, JOB).result).rejects.toMatchObject({
-      code: 'cancelled',
-    });
+    await expect(runStep(services, 'upload').result).rejects.toMatchObject({ code: 'cancelled' });
     expect(stand.host.files.size).toBe(0);
   });
 

@@ -178,7 +178,9 @@ describe('a device that does not go away', () => {
     expect(Math.min(...gaps.slice(7))).toBeGreaterThanOrEqual(600);
     expect(Math.max(...gaps)).toBeLessThan(625);
     expect(stand.row().deprovision!.attempts).toBe(destroys.length);
-    expect(stand.metrics.count('deprovisionStuck', PROVIDER)).toBe(1);
+    expect(stand.metrics.total('shepherd_deprovisions_stuck_total', { provider: PROVIDER })).toBe(
+      1,
+    );
     expect(stand.log.count('a machine does not go away')).toBe(1);
     shown = 'gone';
     await advance(stand.clock, MINUTE);
@@ -207,7 +209,9 @@ describe('a device that does not go away', () => {
       await advance(stand.clock, 7 * 24 * 60 * MINUTE);
       expect(destroys).toHaveLength(1 - attempts);
       expect(looks).toBeLessThan(7 * 24 * 8);
-      expect(stand.metrics.count('deprovisionStuck', PROVIDER)).toBe(0);
+      expect(stand.metrics.total('shepherd_deprovisions_stuck_total', { provider: PROVIDER })).toBe(
+        0,
+      );
       // It should have gone by now: somebody asks again.
       leavesAtMs = stand.clock.now() - 1;
       await advance(stand.clock, 30 * MINUTE);

@@ -5,7 +5,7 @@ import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
 import { Cancelled, Unreachable } from '../../../src/domain/errors.ts';
 import { slot } from '../../../src/domain/ids.ts';
 import { MACHINE, SLOT } from '../../support/facts.ts';
-import { runService } from '../../support/run-service.ts';
+import { runService, runStep } from '../../support/run-service.ts';
 import { agentAnswer, startServices } from '../../support/agent-start.ts';
 import { createTaskStand, JOB, type TaskStand } from '../../support/task-stand.ts';
 import { settled } from '../../doubles/simulated-clock.ts';
@@ -64,8 +64,8 @@ describe('a turn that ends', () => {
     const { opened, open } = gate();
     const { closed, change } = countingShell(opened);
     const services = startServices(stand, 'tofu', change);
-    await runService(services.claimStart, JOB).result;
-    const connecting = runService(services.connect, JOB).result;
+    await runStep(services, 'claimStart').result;
+    const connecting = runStep(services, 'connect').result;
     await settled();
     expect(closed, 'it stands').toEqual([0]);
     stand.taskPool.end(SLOT);
@@ -86,7 +86,7 @@ describe('a turn that ends', () => {
         return work;
       },
     });
-    const claiming = runService(startServices(stand).claimStart, JOB).result;
+    const claiming = runStep(startServices(stand), 'claimStart').result;
     await settled();
     expect(workHeld()).toEqual(['ShepherdAgentStart']);
     stand.taskPool.end(SLOT);
@@ -115,14 +115,14 @@ describe('the place is free for another machine, though the turn lasts', () => {
     const services = startServices(stand);
     const wait = waitForPlace();
     const steps = ['claimStart', 'connect', 'verifyHost', 'upload', 'execute'] as const;
-    for (const step of steps) await runService(services[step], JOB).result;
+    for (const step of steps) await runStep(services, step).result;
     const work = stand.taskPool.turn(SLOT).held.work!;
     const { opened, open } = gate();
     const { finish } = work;
     const finishLater = (...args: Parameters<typeof finish>) => opened.then(() => finish(...args));
     Object.assign(work, { finish: finishLater });
     expect(wait.isOver).toBe(false);
-    const recording = runService(services.recordStart, JOB).result;
+    const recording = runStep(services, 'recordStart').result;
     await settled();
     expect(wait.isOver).toBe(true);
     open();
@@ -132,8 +132,8 @@ describe('the place is free for another machine, though the turn lasts', () => {
   test('once it is recorded that it was given up', async () => {
     const services = startServices(stand);
     const wait = waitForPlace();
-    await runService(services.claimStart, JOB).result;
-    await runService(services.connect, JOB).result;
+    await runStep(services, 'claimStart').result;
+    await runStep(services, 'connect').result;
     expect(wait.isOver).toBe(false);
     const { code, message } = new Unreachable('the connection was closed');
     await runService(services.giveUp, { ...JOB, failure: { code, message } }).result;
@@ -145,8 +145,8 @@ describe('the place is free for another machine, though the turn lasts', () => {
 test('B2: a task that is given up hangs up before it writes why', async () => {
   const { closed, change } = countingShell();
   const services = startServices(stand, 'tofu', change);
-  await runService(services.claimStart, JOB).result;
-  await runService(services.connect, JOB).result;
+  await runStep(services, 'claimStart').result;
+  await runStep(services, 'connect').result;
   const { work } = stand.taskPool.turn(SLOT).held;
   const { fail } = work!;
   const whenWritten: number[][] = [];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type HostKeyPolicy, proveHostKey } from '../../../src/actors/tasks/host-key-proof.ts';
 import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
-import { hashOf, newSecret } from '../../../src/adapters/provider/core/instance-secret.ts';
+import { hashOf, newSecret } from '../../../src/adapters/driver-kit/creation.ts';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
 import {

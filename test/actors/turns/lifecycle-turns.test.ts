@@ -20,12 +20,11 @@ let asked: number;
 let actor: ReturnType<typeof start>;
 
 function start(view: MachineView) {
-  const step = fromPromise<void, Job>(async () => undefined);
+  const done = <Output, Input>() => fromPromise<Output, Input>(async () => undefined as Output);
   const claimStart = fromPromise<void, Job>(async () => {
     if (refuses) throw new NothingToDo('not eligible');
   });
   const reread = fromPromise<MachineView | null, Job>(async () => after);
-  const steps = { connect: step, verifyHost: step, upload: step, execute: step, recordStart: step };
   const logic = lifecycle.provide({
     actors: {
       awaitTurn: fromPromise<void, TurnInput>(
@@ -37,7 +36,15 @@ function start(view: MachineView) {
             signal.addEventListener('abort', () => turns.splice(turns.indexOf(turn), 1));
           }),
       ),
-      takeover: takeover.provide({ actors: { ...steps, claimStart, reread } }),
+      takeover: takeover.provide({
+        actors: {
+          ...{ claimStart, reread, connect: done<void, Job>() },
+          verifyHost: done(),
+          upload: done(),
+          execute: done(),
+          recordStart: done(),
+        },
+      }),
     },
     actions: { endTurn: () => undefined, countLeap: () => undefined },
   });

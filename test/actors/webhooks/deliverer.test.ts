@@ -94,8 +94,11 @@ describe('deliveries to a webhook', () => {
       stand.bmdb.webhooks.deliveries({ webhook: HOOK, state: 'dead', limit: 9 }, SIGNAL);
     expect(await letters()).toMatchObject([{ number: '1', attempts: 10, status: 503 }]);
     // The counter is there before it rises for the first time, or the alert would not see that.
-    expect(stand.metrics.calls[0]).toEqual({ method: 'webhookConfigured', args: [HOOK] });
-    expect(stand.metrics.count('webhookDelivery', HOOK, 'dead')).toBe(1);
+    const counted = stand.metrics.calls.find(({ labels }) => labels['outcome'] === 'dead');
+    expect(counted).toMatchObject({ labels: { webhook: HOOK }, value: 0 });
+    expect(
+      stand.metrics.total('shepherd_webhook_deliveries_total', { webhook: HOOK, outcome: 'dead' }),
+    ).toBe(1);
     await advance(stand.clock, 24 * HOUR);
     expect(stand.sent).toHaveLength(10);
     stand.world.receive = () => status(200);

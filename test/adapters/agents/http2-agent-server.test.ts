@@ -5,7 +5,6 @@ import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import protobuf from 'protobufjs/minimal.js';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { generateRawKeyPair } from '../../../src/agent/keys.ts';
 import { UsageError, explain } from '../../../src/domain/errors.ts';
@@ -282,10 +281,10 @@ describe('http2 agent server', () => {
     const counted: string[] = [];
     const seconds: number[] = [];
     await start({
-      metrics: {
-        heartbeat: (outcome: string) => void counted.push(outcome),
-        observe: (_name: string, _labels: object, value: number) => void seconds.push(value),
-      } as unknown as NonNullable<AgentServerOptions['metrics']>,
+      onCall(outcome, took) {
+        counted.push(outcome);
+        seconds.push(took);
+      },
     });
     await beat();
     await beat({ machineId: 'x' }).catch(() => undefined);

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import type { ApiTerms, Exchange } from '../../../src/adapters/http/api.ts';
-import { type ApiError, toProviderError } from '../../../src/adapters/http/errors.ts';
-import type { AnswerForm } from '../../../src/adapters/http/outcome.ts';
+import type { ApiTerms, Exchange } from '../../../src/adapters/driver-kit/terms.ts';
+import { type ApiError, toProviderError } from '../../../src/adapters/driver-kit/errors.ts';
+import type { AnswerForm } from '../../../src/adapters/driver-kit/outcome.ts';
 import { createApiStand } from './stand.ts';
 import { testRows } from '../../support/rows.ts';
 

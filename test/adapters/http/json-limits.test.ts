@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createJsonLimits } from '../../../src/adapters/http/json-limits.ts';
+import { createJsonLimits } from '../../../src/adapters/driver-kit/exchange.ts';
 
 /** What is left of a text that comes in pieces of `size` bytes, or what is wrong with it. */
 function limited(text: string, size = 65_536): string {

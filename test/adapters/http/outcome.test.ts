@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { ANSWERS } from '../../../src/adapters/provider/equinix/client/api.ts';
-import { HttpFailure } from '../../../src/adapters/http/exchange.ts';
-import { createRedact } from '../../../src/adapters/kit/redact.ts';
-import { judgeFailure, judgeReply, waitAsked } from '../../../src/adapters/http/outcome.ts';
+import { ANSWERS } from '../../../src/adapters/provider/equinix/api.ts';
+import { HttpFailure } from '../../../src/adapters/driver-kit/exchange.ts';
+import { createRedact } from '../../../src/adapters/driver-kit/redaction.ts';
+import { judgeFailure, judgeReply, waitAsked } from '../../../src/adapters/driver-kit/outcome.ts';
 import { testRows } from '../../support/rows.ts';
 
 const NOW_MS = Date.parse('2026-08-01T10:00:00Z');

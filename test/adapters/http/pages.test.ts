@@ -6,7 +6,7 @@ import {
   type Page,
   PageOrderError,
   walkPages,
-} from '../../../src/adapters/http/pages.ts';
+} from '../../../src/adapters/driver-kit/pages.ts';
 
 type Item = { id: string };
 const page = (number: number, ids: readonly string[], total: number, last: number): Page<Item> => ({

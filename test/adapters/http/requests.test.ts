@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { X509Certificate } from 'node:crypto';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
-import { formBody } from '../../../src/adapters/http/encoding.ts';
-import { certificateSha256 } from '../../../src/adapters/http/trust.ts';
+import { formBody } from '../../../src/adapters/driver-kit/terms.ts';
+import { certificateSha256 } from '../../../src/adapters/driver-kit/exchange.ts';
 import { issue } from '../../support/certificates.ts';
 import { createApiStand } from './stand.ts';
 

@@ -2,13 +2,9 @@ import { createServer, type IncomingHttpHeaders, type RequestListener } from 'no
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { onTestFinished } from 'vitest';
-import {
-  type Api,
-  type ApiDeps,
-  type ApiTerms,
-  createApi,
-} from '../../../src/adapters/http/api.ts';
-import type { AnswerForm } from '../../../src/adapters/http/outcome.ts';
+import { createApi, type Api } from '../../../src/adapters/driver-kit/api.ts';
+import type { ApiDeps, ApiTerms } from '../../../src/adapters/driver-kit/terms.ts';
+import type { AnswerForm } from '../../../src/adapters/driver-kit/outcome.ts';
 import { createSeededRandom, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { recordingLog } from '../../doubles/recording-log.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createBudget, spentStarts } from '../../../src/adapters/kit/budget.ts';
-import { createTurns } from '../../../src/adapters/kit/turns.ts';
+import { createBudget, spentStarts } from '../../../src/adapters/driver-kit/call-classes.ts';
+import { createTurns } from '../../../src/adapters/driver-kit/turns.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
 const HOUR = 3_600_000;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { httpRefusal } from '../../../src/adapters/http/http-refusal.ts';
-import { createLifetime } from '../../../src/adapters/kit/lifetime.ts';
-import { retryAtOf } from '../../../src/adapters/http/retry-time.ts';
+import { httpRefusal } from '../../../src/adapters/driver-kit/errors.ts';
+import { createLifetime } from '../../../src/adapters/driver-kit/time-limit.ts';
+import { retryAtOf } from '../../../src/adapters/driver-kit/outcome.ts';
 import { ProviderError } from '../../../src/domain/errors.ts';
 import { testRows } from '../../support/rows.ts';
 

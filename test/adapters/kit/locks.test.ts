@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createLocks } from '../../../src/adapters/kit/locks.ts';
+import { createLocks } from '../../../src/adapters/driver-kit/time-limit.ts';
 import { settled } from '../../doubles/simulated-clock.ts';
 
 const { signal } = new AbortController();

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createRedact, secretsIn, shownUrl } from '../../../src/adapters/kit/redact.ts';
+import { createRedact, secretsIn, shownUrl } from '../../../src/adapters/driver-kit/redaction.ts';
 import { testRows } from '../../support/rows.ts';
 
 test('whatever surrounds a secret, it does not stay', () => {

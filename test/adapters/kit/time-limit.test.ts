@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { startTimeLimit } from '../../../src/adapters/kit/time-limit.ts';
+import { startTimeLimit } from '../../../src/adapters/driver-kit/time-limit.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
 function start(limitMs: number) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createTurnGroups } from '../../../src/adapters/kit/turn-groups.ts';
+import { createTurnGroups } from '../../../src/adapters/driver-kit/turns.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
 const live = new AbortController().signal;

@@ -3,7 +3,11 @@ import { expect, test } from 'vitest';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import type { Clock } from '../../../src/adapters/clock/port.ts';
-import { createTurns, type TurnOptions, type Turns } from '../../../src/adapters/kit/turns.ts';
+import {
+  createTurns,
+  type TurnOptions,
+  type Turns,
+} from '../../../src/adapters/driver-kit/turns.ts';
 
 const live = new AbortController().signal;
 const quick = { signal: live, bulk: false, onPause: () => undefined };

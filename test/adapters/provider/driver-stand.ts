@@ -1,6 +1,5 @@
 import { silentMetrics } from '../../../src/adapters/metrics/port.ts';
-import { createMemoryRecords } from '../../../src/adapters/provider/core/memory-records.ts';
-import { NO_SHELL } from '../../../src/adapters/provider/core/no-shell.ts';
+import { createMemoryRecords, NO_SHELL } from '../../../src/adapters/driver-kit/stand-ins.ts';
 import type { CallOptions, DriverContext } from '../../../src/adapters/provider/port.ts';
 import { isProviderError, type ProviderError } from '../../../src/domain/errors.ts';
 import { providerName } from '../../../src/domain/ids.ts';

@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
-import { createFleetProvider } from '../../../src/adapters/provider/core/fleet-provider.ts';
-import { secretsIn } from '../../../src/adapters/provider/core/scrubbing.ts';
+import { createFleetProvider } from '../../../src/adapters/driver-kit/fleet-provider.ts';
+import { secretsOfSettings } from '../../../src/adapters/driver-kit/redaction.ts';
 import { equinixDriver } from '../../../src/adapters/provider/equinix/driver.ts';
 import { hetznerRobotDriver } from '../../../src/adapters/provider/hetzner-robot/driver.ts';
 import { latitudeDriver } from '../../../src/adapters/provider/latitude/driver.ts';
@@ -175,7 +175,7 @@ function open({ driver, settings }: Fuzzed) {
     driver.open(own, context),
     {
       ...{ name, type: driver.name, instanceSetId: INSTANCE_SET_ID, sharedTags: {}, image: null },
-      ...{ initCommand: '', publicKey: publicKeyLine(1), secrets: secretsIn(own) },
+      ...{ initCommand: '', publicKey: publicKeyLine(1), secrets: secretsOfSettings(own) },
     },
     context,
   );

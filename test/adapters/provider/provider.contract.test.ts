@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { silentLog } from '../../../src/adapters/log/port.ts';
-import { createEquinixProvider } from '../../../src/adapters/provider/equinix/equinix-provider.ts';
-import { equinixDriver } from '../../../src/adapters/provider/equinix/driver.ts';
-import { ownerTag } from '../../../src/adapters/provider/equinix/tags.ts';
+import {
+  createEquinixProvider,
+  equinixDriver,
+} from '../../../src/adapters/provider/equinix/driver.ts';
+import { ownerTag } from '../../../src/adapters/provider/equinix/device-view.ts';
 import type { Driver } from '../../../src/adapters/provider/port.ts';
 import { staticDriver } from '../../../src/adapters/provider/static/driver.ts';
 import { equinixSection } from '../../conformance/sections.ts';

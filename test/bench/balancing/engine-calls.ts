@@ -1,3 +1,4 @@
+import { metricsTo } from '../../../src/adapters/metrics/port.ts';
 import type { LoadBalancer } from '../../../src/adapters/balancer/port.ts';
 import { startAnexiaEmulator } from '../../../emulators/anexia/emulator.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
@@ -57,10 +58,9 @@ export async function measureEngineCalls(
     knobs: { rows, taggingMs: 0 },
   });
   let inFlight = 0;
-  const metrics = {
-    request: () => undefined,
-    inFlight: (_: unknown, by: number) => void (inFlight += by),
-  };
+  const metrics = metricsTo(({ name, value }) => {
+    if (name === 'shepherd_lb_http_client_requests_in_flight') inFlight += value;
+  });
   let looks = { all: 0, full: 0 };
   let polls = 0;
 

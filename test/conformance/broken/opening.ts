@@ -38,7 +38,7 @@ export const BROKEN_OPENING: readonly Broken[] = [
   {
     what: 'lists an entry that says nothing of its use',
     step: 'list',
-    says: /not complete/,
+    says: /listMachines answered with machines\.\d+\.availability/,
     faults: [{ fault: 'availability-undefined' }],
   },
   {

@@ -12,6 +12,9 @@ const CAPABILITIES: readonly (readonly [need: Need, step: string, method: keyof 
   ['tags', 'tag-changes', 'setTags'],
 ];
 
+/** Free capacity without a name. */
+const NOTHING = { id: null, reservationId: null, availability: 'KnownUnused', plan: '' };
+
 /** What is not declared has to be refused as `not-implemented`. */
 export const BROKEN_UNDECLARED: readonly Broken[] = CAPABILITIES.flatMap(([need, step, method]) => {
   const instead = (answer: () => Promise<unknown>) => (provider: Provider) => ({
@@ -23,7 +26,7 @@ export const BROKEN_UNDECLARED: readonly Broken[] = CAPABILITIES.flatMap(([need,
       what: `does not declare "${need}", and does it`,
       step,
       says: new RegExp(`^"${need}" is not declared: succeeded instead of not-implemented$`),
-      change: instead(async () => ({ id: null, operationRef: 'done' })),
+      change: instead(async () => ({ ...NOTHING, operationRef: 'done' })),
     },
     {
       what: `does not declare "${need}", and refuses it for another reason`,

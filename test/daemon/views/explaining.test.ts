@@ -112,7 +112,7 @@ describe('V16: a recovery', () => {
       agrees: true,
       last: { from: { state: 'Recovering' }, to: { state: 'Recovering', substate: 'rebooting' } },
     });
-    expect(played.metrics.count('stateMismatch')).toBe(0);
+    expect(played.metrics.total('shepherd_state_mismatch_total')).toBe(0);
   });
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { silentLog } from '../../../src/adapters/log/port.ts';
-import { silentMetrics } from '../../../src/adapters/metrics/port.ts';
+import { metricsTo, type HeartbeatEnd } from '../../../src/adapters/metrics/port.ts';
 import { createCloser } from '../../../src/daemon/closer.ts';
 import { createSeries, SAMPLES_MAX } from '../../../src/daemon/views/last-hour.ts';
 import { headlineOf } from '../../../src/domain/headline.ts';
@@ -13,23 +13,25 @@ test('each step counts its own heartbeats and recoveries; an hour is kept, and n
   const closer = createCloser(silentLog);
   const series = createSeries({ clock, closer });
   const told: string[] = [];
-  const metrics = series.heeding({
-    ...silentMetrics,
-    heartbeat: (outcome) => void told.push(outcome),
-    transition: (_provider, _from, to) => void told.push(to),
-  });
+  const metrics = series.heeding(
+    metricsTo(({ labels: { outcome, to } }) => void told.push((outcome ?? to)!)),
+  );
+  const heartbeat = (outcome: HeartbeatEnd) =>
+    metrics.count('shepherd_heartbeats_total', { outcome });
+  const transition = (from: string, to: string) =>
+    metrics.count('shepherd_machine_transitions_total', { provider: 'p', from, to });
   let running = 0;
   const headline = () => headlineOf([{ word: 'silent', machines: running }]);
   series.begin({ counts: () => ({ Running: running }), headline, nowMs: clock.now });
   const beganAtMs = clock.now();
-  metrics.heartbeat('ok');
-  metrics.heartbeat('invalid');
-  metrics.transition('p', 'Running', 'Recovering');
-  metrics.transition('p', 'Recovering', 'Provisioned');
+  heartbeat('ok');
+  heartbeat('invalid');
+  transition('Running', 'Recovering');
+  transition('Recovering', 'Provisioned');
   await advance(clock, series.stepMs);
   running = 2;
-  metrics.heartbeat('ok');
-  metrics.heartbeat('ok');
+  heartbeat('ok');
+  heartbeat('ok');
   await advance(clock, series.stepMs);
   expect(series.samples()).toEqual([
     { atMs: beganAtMs + 10_000, counts: { Running: 0 }, silent: 0, heartbeats: 1, recoveries: 1 },

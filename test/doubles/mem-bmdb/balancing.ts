@@ -17,6 +17,7 @@ import { writeEvent } from './records.ts';
 import { cancelOn } from './leases.ts';
 import { isSessionAlive } from './rows.ts';
 import { patch as patchRow } from './tables.ts';
+import { plain } from './plain.ts';
 import type { Memory, MemMachine, MemWork, SessionGate } from './tables.ts';
 
 /** See `BalancingBook`. */
@@ -90,7 +91,7 @@ function memberAfter(
     how: state === 'drained' ? (stays ? before.how : how!) : null,
     waived: change.waived ?? (stays && before.waived),
     refused: change.refused ?? (stays && before.refused),
-    note: note === undefined ? (before?.note ?? null) : note,
+    note: note === undefined ? (before?.note ?? null) : plain(note),
     sessions: sessions === undefined ? (before?.sessions ?? null) : sessions,
   };
 }
@@ -135,11 +136,13 @@ function noted(before: PoolRow, patch: PoolPatch, nowMs: number): PoolRow {
   const { retryInMs, settled, observed, frozen, ...rest } = patch;
   return {
     ...before,
-    ...rest,
+    ...plain(rest),
     ...(retryInMs !== undefined && { retryAtMs: retryInMs === null ? null : nowMs + retryInMs }),
     ...(settled && { settledAtMs: nowMs }),
     ...(observed && { observedAtMs: nowMs }),
-    ...(frozen && { frozen: { ...frozen, atMs: before.frozen?.atMs ?? nowMs } }),
+    ...(frozen && {
+      frozen: { ...frozen, reason: plain(frozen.reason), atMs: before.frozen?.atMs ?? nowMs },
+    }),
     ...(frozen && frozen.snapshot !== before.frozen?.snapshot && { accepted: null }),
     ...(frozen === null && { frozen: null, accepted: null }),
   };

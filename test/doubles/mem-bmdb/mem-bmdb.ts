@@ -15,7 +15,7 @@ import { moment, readChanges, readSnapshot } from './snapshot.ts';
 import { sweep } from './sweep.ts';
 import { createMemory, requireReachable } from './tables.ts';
 import type { MemBmdbOptions, Memory } from './tables.ts';
-import { plainBmdb } from '../../../src/adapters/bmdb/plain-bmdb.ts';
+import { plainBook } from './plain.ts';
 import type { Bmdb } from '../../../src/adapters/bmdb/port.ts';
 
 /** The rows lie open, for tests to set up and to look at. */
@@ -26,7 +26,7 @@ export interface MemBmdb extends Bmdb {
 /** The BMDB in memory, over the given clock: for simulation in virtual time. */
 export function createMemBmdb(options: MemBmdbOptions): MemBmdb {
   const memory = createMemory(options);
-  return plainBmdb<MemBmdb>({
+  return {
     tables: memory,
     openSession: async (session) => {
       requireReachable(memory);
@@ -51,17 +51,17 @@ export function createMemBmdb(options: MemBmdbOptions): MemBmdb {
     },
     wakes$: memory.wakes$.asObservable(),
     heartbeats: createHeartbeats(memory),
-    providerHolds: createProviderHolds(memory),
-    listings: createListingBook(memory, (signal) => beginRead(memory, signal)),
+    providerHolds: plainBook(createProviderHolds(memory)),
+    listings: plainBook(createListingBook(memory, (signal) => beginRead(memory, signal))),
     records: createRecordShelf(memory, (signal) => beginRead(memory, signal)),
     requests: createRequests(memory, (signal) => beginRead(memory, signal)),
     guard: createGuardBook(memory),
-    events: createEventBook(memory, (signal) => beginRead(memory, signal)),
+    events: plainBook(createEventBook(memory, (signal) => beginRead(memory, signal))),
     webhooks: createWebhookBook(memory, (signal) => beginRead(memory, signal)),
     access: createAccessBook(memory, (signal) => beginRead(memory, signal)),
     inspection: createInspection(memory, (signal) => beginRead(memory, signal)),
     close: async () => memory.wakes$.complete(),
-  });
+  };
 }
 
 function beginRead(memory: Memory, signal: AbortSignal): void {

@@ -1,6 +1,7 @@
 import { slotOf } from '../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { tellLine } from './events.ts';
+import { plain } from './plain.ts';
 import type { MemEvent, MemHistory, Memory, MemWork } from './tables.ts';
 import type { HistoryLine, Swept } from '../../../src/adapters/bmdb/port.ts';
 
@@ -60,7 +61,7 @@ export function writeEvent(
   if (!provided) return;
   const { provider, reservationId, providerId } = provided;
   const slot = slotOf(provider, { reservationId, id: providerId });
-  const line = { slot, machineId, atMs: memory.now(), from: null, to: null, ...event };
+  const line = { slot, machineId, atMs: memory.now(), from: null, to: null, ...plain(event) };
   memory.events.push(line);
   tellLine(memory, line);
 }

@@ -10,6 +10,7 @@ import { createRecordBook } from './provider-records.ts';
 import { createIntentBook } from './intents.ts';
 import { takeJob } from './jobs.ts';
 import { cancelOn, cancelWork } from './leases.ts';
+import { plain, plainBook } from './plain.ts';
 import { updateProvided } from './provided.ts';
 import { isSessionAlive } from './rows.ts';
 import { removeSession } from './sessions.ts';
@@ -57,7 +58,7 @@ export function openSession(memory: Memory, options: SessionOptions): BmdbSessio
       cancelWork(memory, 'session closed', (work) => work.sessionId === sessionId);
       if (removeSession(memory, sessionId)) memory.wake();
     },
-    claim: async (process, machineId) => claim(memory, gate, process, machineId),
+    claim: async (process, machineId) => plainBook(claim(memory, gate, process, machineId)),
     releaseWork: async (machineId, epoch) => {
       gate.check();
       const machine = memory.machines.get(machineId);
@@ -65,13 +66,14 @@ export function openSession(memory: Memory, options: SessionOptions): BmdbSessio
         work.sessionId === sessionId && (epoch === undefined || work.epoch === epoch);
       if (machine) cancelOn(memory, machine, 'released', isMine);
     },
-    intents: createIntentBook(memory, gate),
+    intents: plainBook(createIntentBook(memory, gate)),
     balancing: createBalancingBook(memory, gate),
     records: createRecordBook(memory, gate),
-    webhooks: createWebhookDesk(memory, gate),
+    webhooks: plainBook(createWebhookDesk(memory, gate)),
     lease: async (name) => takeJob(memory, gate, name),
     settle: async (key) => settle(memory, gate, key),
-    updateProvided: async (machineId, patch) => updateProvided(memory, gate, machineId, patch),
+    updateProvided: async (machineId, patch) =>
+      updateProvided(memory, gate, machineId, plain(patch)),
   };
 }
 

@@ -2,7 +2,8 @@ import type { FailureEffects, WorkNote } from '../../../adapters/bmdb/port.ts';
 import type { FleetProvider } from '../../../adapters/provider/port.ts';
 import type { Random } from '../../../adapters/clock/port.ts';
 import type { BackoffDescriptor } from '../../../domain/backoff.ts';
-import { AmbiguousCommit, isRetryable } from '../../../domain/errors.ts';
+import { AmbiguousCommit, codeOf, isRetryable } from '../../../domain/errors.ts';
+import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
 import { isHeld } from '../../../domain/eligibility.ts';
 import type { ProviderName, Slot } from '../../../domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../../domain/machine.ts';
@@ -13,7 +14,9 @@ import type {
   LadderStep,
 } from '../../../domain/recovery/ladder.ts';
 import { hungControllerOf } from '../../../domain/recovery/controllers.ts';
+import type { Rung } from '../../../domain/recovery/rung-names.ts';
 import { interrupts, type RungPolicy } from '../../../domain/recovery/rungs.ts';
+import type { RecoveryTold } from '../../../machines/recovery.ts';
 import type { PermitQueue } from '../../turns/permit-queue.ts';
 import type { HoldKeeper } from '../../providers/holds.ts';
 import type { HostKeyEvidence } from '../host-key-proof.ts';
@@ -39,33 +42,23 @@ export interface RecoverDeps extends TaskDeps {
   readonly askAgainMs: number;
 }
 
+/** Counts a step of an attempt on a rung; `outcome` is one of a few words. */
+export function countAttempt(
+  { metrics }: Pick<RecoverDeps, 'metrics'>,
+  provider: ProviderName,
+  rung: Rung,
+  outcome: 'asked' | 'proved' | 'refused' | 'failed' | 'exhausted',
+): void {
+  metrics.count('shepherd_ladder_attempts_total', { provider, rung, outcome });
+  if (rung === 'reinstalling') metrics.count('shepherd_reinstalls_total', { provider, outcome });
+}
+
 /** A machine that is being brought back. */
 export interface Recovering extends Claimed {
   readonly attempt: Attempt;
 }
-
-/** What was asked for, and what tells when it came true. */
-export interface Asked extends Recovering {
-  /** By the database clock; null: nothing was asked for, since it had booted already. */
-  readonly askedAtMs: number | null;
-  /** Null: not known. */
-  readonly bootIdBefore: string | null;
-  /** An earlier request turned out to have come true. */
-  readonly proof: Proof | null;
-  /** The machine's own system was asked; where it did not answer just before, it may be deaf to that, too. */
-  readonly isGraceful?: boolean;
-}
-
-export interface Proved extends Recovering {
-  readonly proof: Proof;
-}
-
-/** What tells that the machine booted. */
-export interface Proof {
-  readonly what: string;
-  /** From the request to the proof, by the database clock; null: not known, or not a boot. */
-  readonly bootSeconds: number | null;
-}
+/** A part of what earlier steps told. */
+export type Told<Part extends keyof RecoveryTold> = Pick<RecoveryTold, Part>;
 
 /**
  * How far an attempt has come. A step that fails returns nothing, and whoever gives the attempt up
@@ -143,3 +136,18 @@ export const rungPolicy = (deps: RecoverDeps, { provided, attempt }: Recovering)
 /** Names the order in notes and ends of work, if the attempt is for one. */
 export const orderPart = ({ order }: LadderStep): { readonly order?: string } =>
   order === null ? {} : { order };
+
+/** Codes of failures that are the provider's, the database's or our own, not the machine's. */
+const OUTAGES = new Set([
+  ...['transient', 'aborted', 'stopped', 'auth', 'throttled'],
+  ...['unreachable', 'timed-out', 'ambiguous-commit', 'retry-exhausted', 'work-lost'],
+]);
+
+/** Whether a failure says nothing of the machine; any other counts as an attempt on it. */
+export const isOutage = (error: unknown): boolean => OUTAGES.has(codeOf(error)) || refusesUs(error);
+
+/** Whether the provider refuses us, whatever machine is meant. */
+export function refusesUs(error: unknown): boolean {
+  const { quota, capacity, retryAtMs } = facetsOf(error);
+  return codeOf(error) === 'auth' || quota || capacity !== null || retryAtMs !== null;
+}

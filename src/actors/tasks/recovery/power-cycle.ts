@@ -8,17 +8,16 @@ import {
 import type { ProviderMachine } from '../../../domain/machine.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
 import { requireOurs, type Claimed } from '../task.ts';
-import { askProvider, probeBeforeBoot } from './ask.ts';
+import { askProvider, cameTrueBy, probeBeforeBoot, resume, returnPermitLate } from './boot.ts';
 import {
   noteProgress,
   rungPolicy,
-  type Asked,
   type Attempt,
   type RecoverDeps,
   type Recovering,
+  type Told,
 } from './deps.ts';
 import { pause } from './evidence.ts';
-import { resume, returnPermitLate } from './reboot.ts';
 
 /** When an attempt ends half-way, power is asked back for so long. */
 const RESTORE_MS = 5 * 60_000;
@@ -28,15 +27,15 @@ export async function switchOff(
   deps: RecoverDeps,
   given: Recovering,
   signal: AbortSignal,
-): Promise<Asked> {
+): Promise<Told<'asked'>> {
   const { attempt } = given;
   if (attempt.step.resumed) {
     attempt.power = 'off';
     return resume(given);
   }
   const { bootIdBefore, proof } = await probeBeforeBoot(deps, given, signal);
-  if (proof) return { ...given, askedAtMs: null, bootIdBefore, proof };
-  return askProvider(
+  if (proof) return cameTrueBy(bootIdBefore, proof);
+  const asked = await askProvider(
     deps,
     given,
     {
@@ -49,21 +48,22 @@ export async function switchOff(
     },
     signal,
   );
+  return { asked };
 }
 
 /** Asks again until the power is seen off, which is noted. @throws {TimedOut} within the patience. */
 export async function awaitOff(
   deps: RecoverDeps,
-  given: Asked,
+  given: Recovering & Told<'asked'>,
   signal: AbortSignal,
-): Promise<Asked> {
-  const { slot, work, row, attempt, proof } = given;
+): Promise<void> {
+  const { slot, work, row, attempt, asked } = given;
   const wasSeenOff = attempt.step.resumed && (row.recovery?.offSeenAtMs ?? null) !== null;
-  if (proof || wasSeenOff) return given;
+  if (asked.proof || wasSeenOff) return;
   deps.taskPool.leavePlace(slot);
   const { patienceMs } = rungPolicy(deps, given);
   const deadline = deps.clock.monotonic() + patienceMs;
-  const whileWaiting = returnPermitLate(deps, given, given.askedAtMs ?? deps.nowMs());
+  const whileWaiting = returnPermitLate(deps, given, asked.askedAtMs ?? deps.nowMs());
   while ((await powerOf(deps, given, signal)) !== 'off') {
     if (deps.clock.monotonic() >= deadline) {
       throw new TimedOut(`${slot} was not seen switched off within ${patienceMs} ms`);
@@ -72,7 +72,6 @@ export async function awaitOff(
     await pause(deps, signal);
   }
   await work.note({ kind: 'powerSeenOff' });
-  return given;
 }
 
 /** A question that fails shows nothing; `unknown` is not `off`. */
@@ -93,13 +92,14 @@ async function powerOf(
 /** Asks for power until that is accepted, at most as long as patience. */
 export async function switchOn(
   deps: RecoverDeps,
-  given: Asked,
+  given: Recovering & Told<'asked'>,
   signal: AbortSignal,
-): Promise<Asked> {
-  if (given.proof) return given;
+): Promise<Told<'asked'>> {
+  const { asked } = given;
+  if (asked.proof) return { asked };
   const { patienceMs } = rungPolicy(deps, given);
   await powerOn(deps, given, { forMs: patienceMs, attempt: given.attempt }, signal);
-  return { ...given, askedAtMs: deps.nowMs() };
+  return { asked: { ...asked, askedAtMs: deps.nowMs() } };
 }
 
 /** After an attempt failed: asks for power on, if it was asked off and not on again. */
@@ -107,12 +107,11 @@ export async function restorePower(
   deps: RecoverDeps,
   given: Recovering,
   signal: AbortSignal,
-): Promise<Recovering> {
+): Promise<void> {
   const { slot, work, attempt } = given;
-  if (attempt.power !== 'off') return given;
+  if (attempt.power !== 'off') return;
   try {
     await powerOn(deps, given, { forMs: RESTORE_MS, attempt }, signal);
-    return given;
   } catch (error) {
     const fields = { slot, machine: work.machineId, cause: explain(error) };
     deps.log.error(fields, isSwitchedOff(attempt) ? PERHAPS_OFF : ON_UNNOTED);

@@ -1,33 +1,24 @@
 import type { ShellSession } from '../../../adapters/ssh/port.ts';
 import { FleetError, HostKeyRejected, TimedOut } from '../../../domain/errors.ts';
 import { patienceOf } from '../../../domain/recovery/ladder.ts';
+import type { Proof } from '../../../machines/recovery.ts';
 import { connect, readBootId, required, requireOurs, targetOf } from '../task.ts';
-import { askProvider } from './ask.ts';
-import {
-  knownBootId,
-  rungPolicy,
-  type Asked,
-  type Proof,
-  type Proved,
-  type RecoverDeps,
-  type Recovering,
-} from './deps.ts';
-import { pause } from './evidence.ts';
-import { probe, prove, type Host } from './probe.ts';
-import { resume } from './reboot.ts';
+import { askProvider, cameTrueBy, resume } from './boot.ts';
+import { knownBootId, rungPolicy, type RecoverDeps, type Recovering, type Told } from './deps.ts';
+import { pause, probe, prove, type Host } from './evidence.ts';
 
 /** Asks for a new system, unless an earlier request may still come true. */
 export async function askReinstall(
   deps: RecoverDeps,
   given: Recovering,
   signal: AbortSignal,
-): Promise<Asked> {
+): Promise<Told<'asked'>> {
   if (given.attempt.step.resumed) return resume(given);
   const late = await cameTrue(deps, given, signal);
   if (late) return late;
   const { ssh } = await probe(deps, given, signal);
   const bootIdBefore = typeof ssh === 'string' ? knownBootId(given) : ssh.bootId;
-  return askProvider(
+  const asked = await askProvider(
     deps,
     given,
     {
@@ -37,6 +28,7 @@ export async function askReinstall(
     },
     signal,
   );
+  return { asked };
 }
 
 /** An earlier request that came true after its wait was over, with its proof; null: it did not. */
@@ -44,7 +36,7 @@ async function cameTrue(
   deps: RecoverDeps,
   given: Recovering,
   signal: AbortSignal,
-): Promise<Asked | null> {
+): Promise<Told<'asked'> | null> {
   const { row, attempt } = given;
   const { recovery } = row;
   if (attempt.step.order !== null || recovery?.askedRung !== 'reinstalling') return null;
@@ -52,21 +44,21 @@ async function cameTrue(
   const watch = createWatch(deps, given, { bootIdBefore, hostKeyBefore, pinned: row.hostKey });
   const what = await watch(signal);
   if (what === null) return null;
-  const proof = proofOf(`${what}, after the wait for it was over`, null);
-  return { ...given, askedAtMs: null, bootIdBefore, proof };
+  return cameTrueBy(bootIdBefore, proofOf(`${what}, after the wait for it was over`, null));
 }
 
 /** Waits, without a place, for a new system that proves to be the machine. @throws {TimedOut} */
 export async function awaitSystem(
   deps: RecoverDeps,
-  given: Asked,
+  given: Recovering & Told<'asked'>,
   signal: AbortSignal,
-): Promise<Proved> {
-  const { slot, work, row, bootIdBefore } = given;
+): Promise<Told<'proof'>> {
+  const { slot, work, row, asked } = given;
   const { step } = given.attempt;
-  if (given.proof) return { ...given, proof: given.proof };
+  const { bootIdBefore } = asked;
+  if (asked.proof) return { proof: asked.proof };
   deps.taskPool.leavePlace(slot);
-  const askedAtMs = required(given.askedAtMs, 'request for a new system');
+  const askedAtMs = required(asked.askedAtMs, 'request for a new system');
   const policy = rungPolicy(deps, given);
   const waitMs = step.resumed ? policy.patienceMs : patienceOf(step, policy, row.bootTimes);
   const deadline = deps.clock.monotonic() + askedAtMs + waitMs - deps.nowMs();
@@ -86,7 +78,7 @@ export async function awaitSystem(
   const isMeasured = probes > 1 || !step.resumed;
   const proof = proofOf(what, isMeasured ? deps.nowMs() - askedAtMs : null);
   deps.log.info({ slot, machine: work.machineId, proof: what }, 'new system proved');
-  return { ...given, proof };
+  return { proof };
 }
 
 const proofOf = (what: string, tookMs: number | null): Proof => ({

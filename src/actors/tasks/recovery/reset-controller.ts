@@ -14,7 +14,14 @@ import { hungControllerOf } from '../../../domain/recovery/controllers.ts';
 import { stepBeyondController } from '../../../domain/recovery/ladder.ts';
 import { createSendCheck } from '../../providers/send-check.ts';
 import { required, requireOurs } from '../task.ts';
-import { circumstancesOf, rungPolicy, type RecoverDeps, type Recovering } from './deps.ts';
+import {
+  circumstancesOf,
+  countAttempt,
+  rungPolicy,
+  type RecoverDeps,
+  type Recovering,
+  type Told,
+} from './deps.ts';
 import { pause } from './evidence.ts';
 
 const CALL = 'resetController';
@@ -29,7 +36,7 @@ export async function askReset(
   deps: RecoverDeps,
   given: Recovering,
   signal: AbortSignal,
-): Promise<Recovering> {
+): Promise<Told<'rung'>> {
   const { slot, work, provided } = given;
   const controller = required(hungControllerOf(slot, deps.facts()), 'controller that hangs');
   try {
@@ -40,9 +47,9 @@ export async function askReset(
     deps.log.info({ slot, controller, cause: explain(error) }, 'the controller is left as it is');
     return onwards(deps, given);
   }
-  deps.metrics.ladderAttempt(provided.provider, 'resettingBmc', 'asked');
+  countAttempt(deps, provided.provider, 'resettingBmc', 'asked');
   deps.log.warn({ slot, machine: work.machineId, controller }, 'its controller is restarted');
-  return given;
+  return { rung: 'resettingBmc' };
 }
 
 /** It was restarted a short while ago, or answers again by itself: the provider refuses that. */
@@ -85,7 +92,7 @@ async function reset(
   } catch (error) {
     if (signal.aborted) throw error;
     if (isNoted && facetsOf(error).outcome === 'not-done') {
-      deps.metrics.ladderAttempt(name, 'resettingBmc', 'refused');
+      countAttempt(deps, name, 'resettingBmc', 'refused');
       await work.note({ kind: 'controllerResetRefused', controller });
     }
     if (isNoteLost) await takeBack(deps, work, controller);
@@ -117,7 +124,7 @@ export async function awaitController(
   deps: RecoverDeps,
   given: Recovering,
   signal: AbortSignal,
-): Promise<Recovering> {
+): Promise<Told<'rung'>> {
   const { slot, provided } = given;
   deps.taskPool.leavePlace(slot);
   const { patienceMs } = rungPolicy(deps, given);
@@ -128,7 +135,7 @@ export async function awaitController(
     }
     await pause(deps, signal);
   } while ((await controllerOf(deps, given, signal))?.hangs !== false);
-  deps.metrics.ladderAttempt(provided.provider, 'resettingBmc', 'proved');
+  countAttempt(deps, provided.provider, 'resettingBmc', 'proved');
   deps.log.info({ slot }, 'its controller answers again');
   return onwards(deps, given);
 }
@@ -152,12 +159,12 @@ async function controllerOf(
 }
 
 /** @throws {NothingToDo} what comes next is another process's. */
-function onwards(deps: RecoverDeps, given: Recovering): Recovering {
+function onwards(deps: RecoverDeps, given: Recovering): Told<'rung'> {
   const { slot, work, row, attempt } = given;
   const next = stepBeyondController(row, circumstancesOf(deps, given));
   if ('end' in next || next.process !== work.process) {
     throw new NothingToDo(`${slot}: what comes next is another one's to do`);
   }
   attempt.step = next;
-  return given;
+  return { rung: next.rung };
 }

@@ -1,4 +1,3 @@
-import type { ShellSession } from '../../../adapters/ssh/port.ts';
 import {
   FleetError,
   HostKeyRejected,
@@ -10,44 +9,38 @@ import type { ProviderMachine } from '../../../domain/machine.ts';
 import { hungControllerOf } from '../../../domain/recovery/controllers.ts';
 import { stepBeyondAgent } from '../../../domain/recovery/ladder.ts';
 import { stopAgentCommand } from '../stop-agent.ts';
-import { connect, readBootId, requireOurs, targetOf, withLimit } from '../task.ts';
-import { noteAsked } from './ask.ts';
+import { connect, readBootId, requireOurs, shellOf, targetOf, withLimit } from '../task.ts';
+import { noteAsked } from './boot.ts';
 import {
+  countAttempt,
   circumstancesOf,
+  isOutage,
   knownBootId,
   rungPolicy,
-  type Proved,
   type RecoverDeps,
   type Recovering,
+  type Told,
 } from './deps.ts';
-import { isOutage } from './first-step.ts';
-import { prove } from './probe.ts';
+import { prove } from './evidence.ts';
 
 const NOTHING = new Uint8Array(0);
-
-/** A machine that answers by SSH and proved to be the one it should be. */
-export interface Reached extends Recovering {
-  readonly shell: ShellSession;
-  readonly bootId: string;
-}
 
 /**
  * Connects to the machine and finds out in which boot it is. Where SSH does not answer, the attempt
  * goes on with the next rung; an operator's order to restart the agent does not. Where no other rung
  * is left, what never reached the machine counts as no attempt on it, so it is tried again and again.
- * @returns null: the attempt goes on with another rung.
  */
 export async function reachAgent(
   deps: RecoverDeps,
   given: Recovering,
   signal: AbortSignal,
-): Promise<Reached | null> {
+): Promise<Told<'rung' | 'bootId'>> {
   const { slot, turn, work, row, attempt } = given;
   const limit = { ms: rungPolicy(deps, given).patienceMs, what: `connect to ${slot}`, signal };
   const found = await withLimit(deps.clock, limit, (within) => reach(deps, given, within)).catch(
     onlyIf(TimedOut),
   );
-  if (!(found instanceof FleetError)) return found;
+  if (!(found instanceof FleetError)) return { rung: attempt.step.rung, bootId: found };
   turn.held.shell?.close();
   if (attempt.step.order !== null) throw found;
   const next = stepBeyondAgent(row, circumstancesOf(deps, given));
@@ -58,15 +51,15 @@ export async function reachAgent(
   }
   attempt.step = next;
   deps.log.info({ slot, cause: found.message, rung: next.rung }, 'SSH does not answer');
-  return null;
+  return { rung: next.rung, bootId: null };
 }
 
-/** The machine with an open connection, or why it does not answer. */
+/** Leaves the connection open. @returns the boot in which the machine is, or why it does not answer. */
 async function reach(
   deps: RecoverDeps,
   given: Recovering,
   signal: AbortSignal,
-): Promise<Reached | FleetError> {
+): Promise<string | FleetError> {
   const machine = await look(deps, given, signal).catch(onlyIf(Unreachable));
   if (machine instanceof Unreachable) return machine;
   try {
@@ -74,7 +67,7 @@ async function reach(
     const shell = await connect(deps, given, target, signal);
     given.attempt.reached = true;
     await prove(deps, given, { machine, shell, pinned: given.row.hostKey }, signal);
-    return { ...given, shell, bootId: await readBootId(shell, signal) };
+    return await readBootId(shell, signal);
   } catch (error) {
     const isAnswer = error instanceof HostKeyRejected || error instanceof ProviderError;
     if (signal.aborted || isAnswer || !(error instanceof FleetError)) throw error;
@@ -113,24 +106,24 @@ const onlyIf =
  */
 export async function stopAgent(
   deps: RecoverDeps,
-  given: Reached,
+  given: Recovering & Told<'bootId'>,
   signal: AbortSignal,
-): Promise<Proved> {
-  const { slot, work, provided, shell, bootId } = given;
+): Promise<Told<'proof'>> {
+  const { slot, work, provided, bootId } = given;
   await noteAsked(given, bootId);
-  deps.metrics.ladderAttempt(provided.provider, 'restartingAgent', 'asked');
+  countAttempt(deps, provided.provider, 'restartingAgent', 'asked');
   const known = knownBootId(given);
   const hasBooted = known !== null && known !== bootId;
   if (!hasBooted) await stop(deps, given, signal);
-  shell.close();
+  shellOf(given).close();
   const what = hasBooted ? 'it booted by itself since its agent was started' : 'no agent runs';
   deps.log.info({ slot, machine: work.machineId, what }, 'agent stopped');
-  return { ...given, proof: { what, bootSeconds: null } };
+  return { proof: { what, bootSeconds: null } };
 }
 
-const stop = (deps: RecoverDeps, given: Reached, signal: AbortSignal) =>
+const stop = (deps: RecoverDeps, given: Recovering, signal: AbortSignal) =>
   withLimit(
     deps.clock,
     { ms: rungPolicy(deps, given).patienceMs, what: `stop the agent of ${given.slot}`, signal },
-    (within) => given.shell.execute(stopAgentCommand(deps.agentPath), NOTHING, within),
+    (within) => shellOf(given).execute(stopAgentCommand(deps.agentPath), NOTHING, within),
   );

@@ -1,117 +1,79 @@
-import { fromPromise } from 'xstate';
-import type { OnRung } from '../../../machines/recovery.ts';
+import { codeOf, explain, NoPermit, NothingToDo, ProviderError } from '../../../domain/errors.ts';
+import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
+import { lastFailures, nextStep, type LadderProcess } from '../../../domain/recovery/ladder.ts';
+import { interrupts, isStanding } from '../../../domain/recovery/rungs.ts';
 import type { Job } from '../../../machines/task.ts';
-import { eitherOf, firstStep, serviceOf, stepAfter, type Step } from '../steps.ts';
-import { giveUpService, workEnded } from '../task.ts';
-import { claimStep } from './claim.ts';
-import { orderPart, type Proved, type RecoverDeps, type Recovering } from './deps.ts';
-import { beforeAsked } from './first-step.ts';
-import { awaitOff, powerFirst, restorePower, switchOff, switchOn } from './power-cycle.ts';
-import { askReboot, awaitBoot } from './reboot.ts';
+import type { Turn } from '../../turns/task-pool.ts';
+import { claim, stepsOf, workEnded, type Claimed } from '../task.ts';
+import { askReboot, awaitBoot } from './boot.ts';
+import {
+  circumstancesOf,
+  countAttempt,
+  isOutage,
+  orderPart,
+  refusesUs,
+  type RecoverDeps,
+  type Recovering,
+  type Told,
+} from './deps.ts';
+import {
+  awaitOff,
+  leaveSwitchedOn,
+  powerFirst,
+  restorePower,
+  switchOff,
+  switchOn,
+} from './power-cycle.ts';
 import { askReinstall, awaitSystem } from './reinstall.ts';
 import { askReset, awaitController } from './reset-controller.ts';
-import { reachAgent, stopAgent, type Reached } from './restart-agent.ts';
+import { reachAgent, stopAgent } from './restart-agent.ts';
 
 export type { RecoverDeps } from './deps.ts';
 
-/** What a step does, given what the steps before it returned. */
-type Act<Given, Value> = (deps: RecoverDeps, given: Given, signal: AbortSignal) => Promise<Value>;
-
 /** The services of the `recovery` chart. Each step may run again after a crash. */
 export function recoveryServices(deps: RecoverDeps) {
-  const { taskPool } = deps;
-  const claimed = firstStep(taskPool, (turn, job) => claimStep(deps, turn, job));
-  const after = <Given extends Recovering, Value extends object>(
-    before: Pick<Step<Given>, 'of'>,
-    act: Act<Given, Value>,
-  ) => stepAfter(taskPool, before, (given, signal) => act(deps, given, signal));
+  const { claim: claimed, step, giveUp } = stepsOf(deps, claimStep);
   /** The first step of a rung: the power is on before anything else is done. */
-  const first = <Value extends object>(act: Act<Recovering, Value>) =>
-    stepAfter(
-      taskPool,
-      claimed,
-      beforeAsked(deps, async (given, signal) => {
+  const first = <Output>(act: Act<Recovering, Output>) =>
+    step(
+      beforeAsked<Recovering, Output>(async (_, given, signal) => {
         await powerFirst(deps, given, signal);
         return act(deps, given, signal);
       }),
     );
-  /** The step is the ladder's next one, on whichever rung that is. */
-  const onRung = (step: Step<Recovering>) =>
-    fromPromise<OnRung, Job>(async ({ input, signal }) => {
-      const { attempt } = await step.run(input, signal);
-      return { rung: attempt.step.rung };
-    });
-
-  // Its controller is in the way of the power, too.
-  const resetAsked = stepAfter(
-    taskPool,
-    claimed,
-    beforeAsked(deps, (given, signal) => askReset(deps, given, signal)),
-  );
-  const controllerBack = stepAfter(
-    taskPool,
-    resetAsked,
-    beforeAsked(deps, (given, signal) => awaitController(deps, given, signal)),
-  );
-  const reached = first(async (_, given, signal) => ({
-    ...given,
-    answer: await reachAgent(deps, given, signal),
-  }));
-  const stopped = stepAfter<Reached, Proved>(
-    taskPool,
-    { of: (turn) => reached.of(turn)?.answer ?? undefined },
-    beforeAsked(deps, (given, signal) => stopAgent(deps, given, signal)),
-  );
-  const rebootAsked = first(askReboot);
-  const offAsked = first(switchOff);
-  const off = after(offAsked, awaitOff);
-  const on = after(off, switchOn);
-  const booted = after(eitherOf(rebootAsked, on), awaitBoot);
-  const reinstallAsked = first(askReinstall);
-  const installed = after(reinstallAsked, awaitSystem);
-
   return {
-    claimRecovery: onRung(claimed),
-    reachAgent: onRung(reached),
-    stopAgent: serviceOf(stopped),
-    askReset: onRung(resetAsked),
-    awaitController: onRung(controllerBack),
-    askReboot: serviceOf(rebootAsked),
-    awaitBoot: serviceOf(booted),
-    switchOff: serviceOf(offAsked),
-    awaitOff: serviceOf(off),
-    switchOn: serviceOf(on),
-    restorePower: serviceOf(after(claimed, restorePower)),
-    askReinstall: serviceOf(reinstallAsked),
-    awaitSystem: serviceOf(installed),
-    recordRecovery: serviceOf(after(eitherOf<Proved>(stopped, booted, installed), recordRecovery)),
-    giveUp: giveUpService(deps, {
+    claimRecovery: claimed(({ attempt }): Told<'rung'> => ({ rung: attempt.step.rung })),
+    reachAgent: first(reachAgent),
+    stopAgent: step(beforeAsked(stopAgent)),
+    // Its controller is in the way of the power, too.
+    askReset: step(beforeAsked(askReset)),
+    awaitController: step(beforeAsked(awaitController)),
+    askReboot: first(askReboot),
+    awaitBoot: step(awaitBoot),
+    switchOff: first(switchOff),
+    awaitOff: step(awaitOff),
+    switchOn: step(switchOn),
+    restorePower: step(restorePower),
+    askReinstall: first(askReinstall),
+    awaitSystem: step(awaitSystem),
+    recordRecovery: step(recordRecovery),
+    giveUp: giveUp({
       message: 'recovery attempt failed',
       backoffFor: () => deps.backoff,
       // What is ordered is tried once: where the database was away, that is still to come.
-      isCancelled: (turn) => {
-        const attempt = claimed.of(turn)?.attempt;
-        return attempt?.unnoted === true && attempt.step.order !== null;
-      },
-      effects: (_, turn) => {
-        const attempt = claimed.of(turn)?.attempt;
-        return {
-          ...(attempt && orderPart(attempt.step)),
-          ...(attempt?.unasked && { unasked: attempt.unasked }),
-        };
-      },
-      onFailed: (_, turn) => {
-        const given = claimed.of(turn);
-        if (!given) return;
-        const { rung } = given.attempt.step;
-        deps.metrics.ladderAttempt(given.provided.provider, rung, 'failed');
-      },
+      isCancelled: ({ attempt }) => attempt.unnoted === true && attempt.step.order !== null,
+      effects: (_, { attempt }) => ({
+        ...orderPart(attempt.step),
+        ...(attempt.unasked && { unasked: attempt.unasked }),
+      }),
+      onFailed: (_, { attempt, provided }) =>
+        countAttempt(deps, provided.provider, attempt.step.rung, 'failed'),
     }),
   };
 }
 
 /** Ends the attempt: the machine is ready for a new agent start, and its permit is free. */
-async function recordRecovery(deps: RecoverDeps, given: Proved): Promise<Proved> {
+async function recordRecovery(deps: RecoverDeps, given: Recovering & Told<'proof'>): Promise<void> {
   const { slot, work, provided, attempt, proof } = given;
   const { step, asked } = attempt;
   await work.finish({
@@ -122,10 +84,112 @@ async function recordRecovery(deps: RecoverDeps, given: Proved): Promise<Proved>
     ...(asked ? {} : { unasked: true }),
   });
   workEnded(deps, given, 'finished');
-  if (step.rung === 'rebooting') deps.metrics.reboot(provided.provider, 'proved');
-  deps.metrics.ladderAttempt(provided.provider, step.rung, 'proved');
+  if (step.rung === 'rebooting')
+    deps.metrics.count('shepherd_reboots_total', {
+      provider: provided.provider,
+      outcome: 'proved',
+    });
+  countAttempt(deps, provided.provider, step.rung, 'proved');
   const { rung, attempt: nth } = step;
   const fields = { slot, machine: work.machineId, rung, attempt: nth, proof: proof.what };
   deps.log.info(fields, 'machine recovered');
-  return given;
+}
+
+/**
+ * Claims the machine for the process of its next step, as far as the mirror can tell which one that
+ * is; the rows that come with the claim decide.
+ */
+async function claimStep(deps: RecoverDeps, turn: Turn, job: Job): Promise<Recovering> {
+  const process = likelyProcess(deps, job);
+  const claimed = await claim(deps, process, turn, job);
+  const { slot, work, row } = claimed;
+  const step = nextStep(row, circumstancesOf(deps, claimed));
+  if ('end' in step) {
+    throw step.startAgain
+      ? await left(deps, claimed, step.end)
+      : await parked(deps, claimed, step.end);
+  }
+  if (step.process !== process) {
+    const reason = `${slot} is due for ${step.process}, not for ${process}`;
+    await work.cancel(reason);
+    workEnded(deps, claimed, 'canceled');
+    throw new NothingToDo(reason);
+  }
+  return { ...claimed, attempt: { step } };
+}
+
+function likelyProcess(deps: RecoverDeps, { slot, machineId }: Job): LadderProcess {
+  const row = deps.facts().get(slot)?.row;
+  const provider = row?.provided && deps.providers.get(row.provided.provider);
+  if (!provider || row.machineId !== machineId) return 'ShepherdRecovery';
+  const step = nextStep(row, circumstancesOf(deps, { slot, row, provider }));
+  return 'end' in step ? 'ShepherdRecovery' : step.process;
+}
+
+/** The ladder lets go of the machine for a while, without a permit: its agent is started again. */
+async function left(deps: RecoverDeps, claimed: Claimed, end: string): Promise<Error> {
+  const { slot, work } = claimed;
+  await work.fail(deps.backoff, end, { unasked: { countsOn: null } });
+  workEnded(deps, claimed, 'failed');
+  deps.log.warn({ slot, machine: work.machineId, cause: end }, 'its agent is started again');
+  return new NothingToDo(`${slot}: ${end}`);
+}
+
+/** Nothing is left to try: the machine waits for a person, and its permit is free for others. */
+async function parked(deps: RecoverDeps, claimed: Claimed, end: string): Promise<Error> {
+  const { slot, work, row, provided } = claimed;
+  const isOn = await leaveSwitchedOn(deps, claimed, claimed.signal);
+  const said = [end, ...(isOn ? [] : ['it may be switched off']), lastFailures(row)];
+  const reason = said.filter((each) => each !== null).join('; ');
+  await work.fail(deps.backoff, reason, { quarantine: { kind: 'needsHuman', reason } });
+  workEnded(deps, claimed, 'failed');
+  deps.metrics.count('shepherd_reboots_total', {
+    provider: provided.provider,
+    outcome: 'exhausted',
+  });
+  const { recovery } = row;
+  if (recovery) countAttempt(deps, provided.provider, recovery.rung, 'exhausted');
+  deps.log.error({ slot, machine: work.machineId, reason }, 'a human is needed');
+  return new NothingToDo(`${slot}: ${reason}`);
+}
+
+type Act<Given, Output> = (deps: RecoverDeps, given: Given, signal: AbortSignal) => Promise<Output>;
+
+/**
+ * A step before anything was asked for, or that asks. When it fails before it asked, the attempt is
+ * marked for the one who gives it up: it counts unless it says nothing of the machine.
+ */
+const beforeAsked =
+  <Given extends Recovering, Output>(act: Act<Given, Output>): Act<Given, Output> =>
+  async (deps, given, signal) => {
+    try {
+      return await act(deps, given, signal);
+    } catch (error) {
+      throw failed(deps, given, inTime(error, signal));
+    }
+  };
+
+function failed(
+  { log, permits }: RecoverDeps,
+  { slot, provided, attempt }: Recovering,
+  error: unknown,
+): unknown {
+  const { step, asked } = attempt;
+  if (error instanceof NoPermit) permits.missed(slot, interrupts(step.rung));
+  if (refusesUs(error)) {
+    const fields = { provider: provided.provider, slot, cause: explain(error) };
+    log.error(fields, 'the provider refuses us');
+  }
+  if (!asked && !step.resumed) {
+    const counts = isStanding(step.rung) && !isOutage(error);
+    attempt.unasked = { countsOn: counts ? step.rung : null };
+  }
+  return error;
+}
+
+/** A call that its own time limit ended before it was made; it may be made later. */
+function inTime(error: unknown, { aborted }: AbortSignal): unknown {
+  const isLate = codeOf(error) === 'aborted' && facetsOf(error).outcome === 'not-done';
+  if (aborted || !isLate) return error;
+  return new ProviderError('transient', 'the provider was not asked in time', { cause: error });
 }

@@ -9,7 +9,7 @@ import {
   Unreachable,
 } from '../../../domain/errors.ts';
 import type { PoolRef, Ref } from '../../../domain/balancing/objects.ts';
-import type { ApiTimings } from '../../http/api.ts';
+import type { ApiTimings } from '../../driver-kit/terms.ts';
 import type { BalancerContext, LoadBalancer } from '../port.ts';
 import { createEngineApi } from './api.ts';
 import { create } from './creation.ts';
@@ -21,7 +21,7 @@ import { createReadings } from './readings.ts';
 import type { AnexiaSettings } from './settings.ts';
 import { addTag, ownerIn, tagOf } from './tags.ts';
 import type { Throttle } from './throttle.ts';
-import { ApiError, type ApiErrorKind } from '../../http/errors.ts';
+import { ApiError, type ApiErrorKind } from '../../driver-kit/errors.ts';
 
 export interface AnexiaDeps {
   readonly context: BalancerContext;

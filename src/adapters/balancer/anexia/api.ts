@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { type Api, type ApiTimings, createApi } from '../../http/api.ts';
-import type { AnswerForm } from '../../http/outcome.ts';
+import { createApi, type Api } from '../../driver-kit/api.ts';
+import type { ApiTimings } from '../../driver-kit/terms.ts';
+import type { AnswerForm } from '../../driver-kit/outcome.ts';
 import type { BalancerContext } from '../port.ts';
 import type { AnexiaSettings } from './settings.ts';
 import type { Throttle } from './throttle.ts';
@@ -15,6 +16,7 @@ export interface ApiSetup {
 /** What is particular to the Engine's API. */
 export function createEngineApi({ settings, context, throttle, timings = {} }: ApiSetup): Api {
   const { name, clock, random, log, metrics, userAgent, network } = context;
+  const labelsOf = (endpoint: string) => ({ driver: 'anexia', lb: name, ...partsOf(endpoint) });
   return createApi(
     {
       name,
@@ -35,12 +37,13 @@ export function createEngineApi({ settings, context, throttle, timings = {} }: A
       userAgent,
       network,
       observer: {
-        starts: (endpoint) => metrics.inFlight({ balancer: name, ...partsOf(endpoint) }, 1),
+        starts: (endpoint) => metrics.count(IN_FLIGHT, labelsOf(endpoint)),
         attempt(endpoint, told) {
           const status = /^\d+$/.test(told) ? told : '-1';
           if (status.startsWith('2')) throttle.answered();
-          metrics.inFlight({ balancer: name, ...partsOf(endpoint) }, -1);
-          metrics.request({ balancer: name, ...partsOf(endpoint), status });
+          const labels = labelsOf(endpoint);
+          metrics.count(IN_FLIGHT, labels, -1);
+          metrics.count('shepherd_lb_http_client_requests_total', { ...labels, status });
         },
         slots: () => undefined,
         retry: () => undefined,
@@ -50,6 +53,8 @@ export function createEngineApi({ settings, context, throttle, timings = {} }: A
     },
   );
 }
+
+const IN_FLIGHT = 'shepherd_lb_http_client_requests_in_flight';
 
 /** A read is sent three times at most; whoever calls has a longer breath. */
 const TIMINGS: ApiTimings = {

@@ -4,7 +4,7 @@ import {
   type Ref,
   type Spec,
 } from '../../../domain/balancing/objects.ts';
-import { isApiError } from '../../http/errors.ts';
+import { isApiError } from '../../driver-kit/errors.ts';
 import type { Engine } from './engine.ts';
 import { bodyOf, parentOf, specOf } from './forms.ts';
 import type { Memory, Place } from './memory.ts';

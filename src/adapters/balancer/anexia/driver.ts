@@ -1,5 +1,5 @@
 import { UsageError } from '../../../domain/errors.ts';
-import { baseUrlFault } from '../../http/base-url.ts';
+import { baseUrlFault } from '../../driver-kit/errors.ts';
 import type { BalancerDriver } from '../port.ts';
 import { createAnexiaBalancer } from './anexia-balancer.ts';
 import { anexiaSchema, type AnexiaSettings } from './settings.ts';

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { ObjectKind } from '../../../domain/balancing/objects.ts';
-import type { Api } from '../../http/api.ts';
-import type { ApiRequest, Call } from '../../http/call.ts';
-import { isNotFound } from '../../http/errors.ts';
+import type { Api } from '../../driver-kit/api.ts';
+import type { Call } from '../../driver-kit/call.ts';
+import type { ApiRequest } from '../../driver-kit/terms.ts';
+import { isNotFound } from '../../driver-kit/errors.ts';
 import { type EngineObject, engineObject, wholeIn } from './forms.ts';
 import { pageSchema, readAll } from './lists.ts';
 import type { Throttle } from './throttle.ts';

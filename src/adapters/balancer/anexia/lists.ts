@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Call } from '../../http/call.ts';
+import type { Call } from '../../driver-kit/call.ts';
 
 /** One page of a list, in whichever of its three forms. */
 interface Page<T> {

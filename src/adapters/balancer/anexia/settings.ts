@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import * as leaf from '../../../settings/leaves.ts';
 import type { Surroundings } from '../../../settings/secret.ts';
-import { baseUrlFault } from '../../http/base-url.ts';
+import { baseUrlFault } from '../../driver-kit/errors.ts';
 
 const fields = (around: Surroundings) =>
   z.strictObject({

@@ -1,5 +1,5 @@
-import { isApiError } from '../../http/errors.ts';
-import { createLocks } from '../../kit/locks.ts';
+import { isApiError } from '../../driver-kit/errors.ts';
+import { createLocks } from '../../driver-kit/time-limit.ts';
 import type { PoolRef } from '../../../domain/balancing/objects.ts';
 import type { Engine } from './engine.ts';
 

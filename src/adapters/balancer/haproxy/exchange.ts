@@ -8,7 +8,7 @@ import {
   Unreachable,
 } from '../../../domain/errors.ts';
 import { type Clock, type Random, sleep } from '../../clock/port.ts';
-import { createRetryWaits } from '../../http/backoff.ts';
+import { createRetryWaits } from '../../driver-kit/terms.ts';
 
 const ANSWER_MS = 15_000;
 const ANSWER_LENGTH_MAX = 64 * 1024 * 1024;

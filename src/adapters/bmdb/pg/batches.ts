@@ -47,18 +47,23 @@ export function createPatientBatches<Item, Answer>(
     keyOf: batching.keyOf,
     run: batching.run,
   });
-  const isPassing = (error: unknown) => error instanceof Locked;
   return {
     submit: async (item) => {
       try {
         return await batches.submit(item);
       } catch (error) {
-        if (!isPassing(error)) throw error;
-        return repeated({ ...session, isPassing }, () => stragglers.submit(item));
+        if (!isLocked(error)) throw error;
+        return patiently(session, () => stragglers.submit(item));
       }
     },
   };
 }
+
+const isLocked = (error: unknown) => error instanceof Locked;
+
+/** Tries again for a while, as long as somebody has locked a row. */
+export const patiently = <T>(session: LiveSession, run: () => Promise<T>): Promise<T> =>
+  repeated({ ...session, isPassing: isLocked }, run);
 
 /**
  * Writes once more what a lost answer left undone. An error is that of these items alone: the others

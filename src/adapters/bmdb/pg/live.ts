@@ -4,6 +4,7 @@ import type { LossPolicy, RecoveryBudget } from '../../../domain/policy.ts';
 import type { GuardPolicy } from '../../../domain/recovery/guard-judgement.ts';
 import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
+import type { Metrics } from '../../metrics/port.ts';
 import type { Database, Queries, TransactionOptions } from './pool.ts';
 import { statement } from './statement.ts';
 import type { ArgsOf, Columns, Params, RowOf, Statement } from './statement.ts';
@@ -16,6 +17,7 @@ export interface PgContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly metrics: Metrics;
   readonly loss: LossPolicy;
   readonly budget: RecoveryBudget;
   readonly guard: GuardPolicy;

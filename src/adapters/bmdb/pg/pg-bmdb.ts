@@ -6,10 +6,7 @@ import { DEFAULT_GUARD } from '../../../domain/recovery/guard-judgement.ts';
 import type { GuardPolicy } from '../../../domain/recovery/guard-judgement.ts';
 import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
-import { silentMetrics } from '../../metrics/port.ts';
-import type { Metrics } from '../../metrics/port.ts';
-import { countingBmdb } from '../counting-bmdb.ts';
-import type { WorkMetrics } from '../counting-bmdb.ts';
+import { silentMetrics, type Metrics } from '../../metrics/port.ts';
 import { createAccessBook } from './access/login-codes.ts';
 import { createBatches } from './batches.ts';
 import { readChanges, statements as changes } from './reading/changes.ts';
@@ -21,7 +18,6 @@ import { createInspection } from './reading/inspection.ts';
 import type { PgContext } from './live.ts';
 import { createListingBook } from './provisioning/listings.ts';
 import { createDatabase, SNAPSHOT, throwIfAborted } from './pool.ts';
-import type { TransactionMetrics } from './pool.ts';
 import { createRecordShelf } from './records/records.ts';
 import { createProviderHolds } from './provisioning/provider-holds.ts';
 import { createRequests } from './requests/requests.ts';
@@ -30,7 +26,6 @@ import { openSession } from './session.ts';
 import { sweep } from './sweep.ts';
 import { createWakes } from './wakes.ts';
 import type { WakesMode } from './wakes.ts';
-import { plainBmdb } from '../plain-bmdb.ts';
 import type { Bmdb, MachineReading } from '../port.ts';
 
 export interface PgBmdbOptions {
@@ -39,7 +34,7 @@ export interface PgBmdbOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly metrics?: TransactionMetrics & Pick<Metrics, 'installation'> & WorkMetrics;
+  readonly metrics?: Metrics;
   readonly loss: LossPolicy;
   readonly budget: RecoveryBudget;
   readonly guard?: GuardPolicy;
@@ -98,6 +93,7 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
     clock,
     random,
     log,
+    metrics,
     loss,
     budget,
     guard,
@@ -109,7 +105,7 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
     run: async (ids) => (await readNow(batches, ids)).map((ok) => ({ ok })),
   });
   const stopped$ = new Subject<void>();
-  const bmdb: Bmdb = {
+  return {
     openSession: (session) => openSession(context, pulse, session),
     scan: async (signal, keep) => {
       const doing = 'read the fleet';
@@ -123,7 +119,11 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
     },
     sweep: () => sweep(context),
     wakes$: createWakes({ url, mode: wakes, clock, random, log, timeoutMs, stopped$ }),
-    heartbeats: createHeartbeats({ ...context, db: beats, onInstalled: metrics.installation }),
+    heartbeats: createHeartbeats({
+      ...context,
+      db: beats,
+      onInstalled: (result) => metrics.count('shepherd_installations_total', { result }),
+    }),
     providerHolds: createProviderHolds(db),
     listings: createListingBook(db),
     records: createRecordShelf(db),
@@ -138,5 +138,4 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
       await Promise.all([db.close(), batches.close(), pulse.close(), beats.close()]);
     },
   };
-  return countingBmdb(plainBmdb(bmdb), metrics);
 }

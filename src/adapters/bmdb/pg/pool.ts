@@ -112,14 +112,8 @@ export interface DatabaseDeps {
   readonly byKeys?: boolean;
   /** How long each lock is waited for where a transaction does not say; see `TransactionOptions`. */
   readonly lockTimeoutMs?: number;
-  readonly metrics?: TransactionMetrics | undefined;
+  readonly metrics?: Metrics | undefined;
 }
-
-/** What is counted of transactions. */
-export type TransactionMetrics = Pick<
-  Metrics,
-  'transaction' | 'transactionAttempts' | 'transactionAmbiguous'
->;
 
 const ATTEMPTS_MAX = 50;
 /** For several statements that must see the same. */
@@ -147,12 +141,12 @@ export function createDatabase(deps: DatabaseDeps): Database {
   });
   return {
     rows: async (doing, what, args) => {
-      deps.metrics?.transaction('executed', 'shepherd');
-      deps.metrics?.transactionAttempts('shepherd', 1);
+      deps.metrics?.count('bmdb_transaction_executed', { processor: 'shepherd' });
+      deps.metrics?.observe('shepherd_transaction_attempts', { processor: 'shepherd' }, 1);
       try {
         return (await withFreshPlans(deps, () => pool.query(queryOf(what, args)))).rows;
       } catch (error) {
-        deps.metrics?.transaction('failed', 'shepherd');
+        deps.metrics?.count('bmdb_transaction_failed', { processor: 'shepherd' });
         throw translate(error, doing, whereOf(deps.url));
       }
     },
@@ -173,23 +167,25 @@ async function withRetries<T>(
 ): Promise<T> {
   const { url, clock, random, metrics } = deps;
   for (let attempts = 1; ; attempts++) {
-    metrics?.transaction(attempts === 1 ? 'executed' : 'retried', processor);
+    const step = attempts === 1 ? 'executed' : 'retried';
+    metrics?.count(`bmdb_transaction_${step}`, { processor });
     try {
       const result = await withFreshPlans(deps, run);
-      metrics?.transactionAttempts(processor, attempts);
+      metrics?.observe('shepherd_transaction_attempts', { processor }, attempts);
       return result;
     } catch (error) {
       if (!isSerializationFailure(error)) {
-        metrics?.transactionAttempts(processor, attempts);
-        if (error instanceof AmbiguousCommit) metrics?.transactionAmbiguous(processor);
-        if (isFailure(error)) metrics?.transaction('failed', processor);
+        metrics?.observe('shepherd_transaction_attempts', { processor }, attempts);
+        if (error instanceof AmbiguousCommit)
+          metrics?.count('shepherd_transaction_ambiguous_total', { processor });
+        if (isFailure(error)) metrics?.count('bmdb_transaction_failed', { processor });
         throw translate(error, doing, whereOf(url));
       }
       const pauseMs = random.next() * Math.min(1_000, 5 * 2 ** (attempts - 1));
       const late = deadlineMs !== undefined && clock.monotonic() + pauseMs >= deadlineMs();
       if (late || attempts >= ATTEMPTS_MAX) {
-        metrics?.transactionAttempts(processor, attempts);
-        metrics?.transaction('failed', processor);
+        metrics?.observe('shepherd_transaction_attempts', { processor }, attempts);
+        metrics?.count('bmdb_transaction_failed', { processor });
         const why = late ? 'no time left' : `${attempts} attempts`;
         throw new RetryExhausted(`could not ${doing}: conflicts, ${why}`, { cause: error });
       }

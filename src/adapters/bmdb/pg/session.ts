@@ -8,7 +8,8 @@ import { createRecordBook } from './records/records.ts';
 import { createSessionDeadline } from './session-deadline.ts';
 import type { SessionDeadline } from './session-deadline.ts';
 import { cancelOfSessions, cancelOnMachine } from './claims/cancel.ts';
-import { createWorkBatches } from './tasks/work-batches.ts';
+import { createWorks } from './tasks/works.ts';
+
 import { createIntentBook } from './provisioning/intents.ts';
 import { takeLease } from './provisioning/leases.ts';
 import { transactLive } from './live.ts';
@@ -112,15 +113,19 @@ export async function openSession(
     deadlineMs: deadline.deadlineMs,
     expire: deadline.expire,
   };
-  const batches = createWorkBatches(session);
+  const { claim, counts } = createWorks(session);
+  context.metrics.count('bmdb_session_started', { processor: 'shepherd' });
   return {
     sessionId: id,
     signal: deadline.signal,
     remainingMs: deadline.remainingMs,
     poke: () => poke(session, pulse, deadline),
-    close: () => close(session, pulse),
-    claim: batches.claim,
-    releaseWork: (machine, epoch) => releaseWork(session, machine, epoch ?? null),
+    close: () => counts.closing(() => close(session, pulse)),
+    claim,
+    releaseWork: async (machine, epoch) => {
+      await releaseWork(session, machine, epoch ?? null);
+      counts.released(machine, epoch);
+    },
     intents: createIntentBook(session),
     balancing: createBalancingBook(session),
     records: createRecordBook(session),

@@ -1,5 +1,6 @@
 import type { Process, ProviderStatus, QuarantineKind } from '../../../domain/machine.ts';
 import type { StandingRung } from '../../../domain/recovery/rung-names.ts';
+import { plainText } from '../../../lib/texts.ts';
 
 /**
  * SQL whose parameters and columns are declared once: from the declaration TypeScript infers the
@@ -18,10 +19,15 @@ export interface Statement<P extends Params = Params, C extends Columns = Column
 export type Params = Readonly<Record<string, ParamType>>;
 export type Columns = Readonly<Record<string, ColumnType>>;
 
-/** What may be given for a parameter. */
+/**
+ * What may be given for a parameter. What machines and providers answer ends up in causes and reasons,
+ * and a text that cannot be stored must never keep a failure from being recorded: so every `text` is
+ * made plain and capped. `raw` is a text that goes as it is.
+ */
 interface Given {
   uuid: string;
   text: string;
+  raw: string;
   bool: boolean;
   int4: number;
   int8: string | number | bigint;
@@ -75,7 +81,7 @@ export type ArgsOf<P extends Params> = { readonly [Name in keyof P]: ValueOf<P[N
 export type RowOf<C extends Columns> = { readonly [Name in keyof C]: ValueOf<C[Name], Answered> };
 
 /** A type of PostgreSQL as SQL writes it: `uuid[]`. */
-export const sqlType = (type: string): string => type.replaceAll('?', '');
+export const sqlType = (type: string): string => type.replaceAll('?', '').replace(/^raw/, 'text');
 
 /**
  * Declares a statement.
@@ -96,14 +102,53 @@ export function statement<const P extends Params, const C extends Columns>(defin
   return { name, params, columns, text };
 }
 
+/** Declares fields of items. */
+export const fields = <const F extends Params>(given: F): F => given;
+
+/** Fields of several items that one statement is about: each is a parameter with the values of all. */
+type Arrays<F extends Params> = { readonly [Name in keyof F]: `${F[Name] & string}[]` };
+export const arraysOf = <const F extends Params>(fields: F) =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, type]) => [name, `${type}[]`]),
+  ) as Arrays<F>;
+
+/** The values of such fields. */
+export const valuesOfAll = <F extends Params>(
+  named: F,
+  items: readonly ArgsOf<F>[],
+): Readonly<Record<string, readonly unknown[]>> =>
+  Object.fromEntries(Object.keys(named).map((name) => [name, items.map((item) => item[name])]));
+
+/** An item of FROM, `step`, with a row for each. @param arrays the parameters, by name. */
+export const stepsFrom = (arrays: Readonly<Record<string, string>>): string =>
+  `unnest(${Object.values(arrays).join(', ')})
+    AS step (${Object.keys(arrays)
+      .map((name) => `"${name}"`)
+      .join(', ')})`;
+
+/** What is made for each object, such as a policy, when it is first asked for. */
+export function madeOnce<Key extends object, Made>(make: (key: Key) => Made): (key: Key) => Made {
+  const made = new WeakMap<Key, Made>();
+  return (key) => {
+    const found = made.get(key) ?? make(key);
+    made.set(key, found);
+    return found;
+  };
+}
+
 /** Values in the order of the parameters. */
 export const valuesOf = <P extends Params, C extends Columns>(
   { params }: Statement<P, C>,
   args: ArgsOf<P>,
 ): unknown[] =>
-  Object.entries(params).map(([name, type]) =>
-    type === 'bytea[]' ? byteaArray(args[name] as readonly Uint8Array[]) : args[name],
-  );
+  Object.entries(params).map(([name, type]) => {
+    if (type === 'bytea[]') return byteaArray(args[name] as readonly Uint8Array[]);
+    return type.startsWith('text') ? plainly(args[name]) : args[name];
+  });
+
+/** A text, several, or null. */
+const plainly = (given: unknown): unknown =>
+  Array.isArray(given) ? given.map(plainly) : typeof given === 'string' ? plainText(given) : given;
 
 const BYTEA_OID = 17;
 const ARRAY_HEAD_BYTES = 20;

@@ -1,16 +1,118 @@
-import { isProviderError, ProviderError } from '../../../domain/errors.ts';
+import { ProviderError, isProviderError } from '../../../domain/errors.ts';
 import type { Witness } from '../../../domain/ids.ts';
-import type { CallOptions, CreateRequest, DriverMachine } from '../port.ts';
-import type { EquinixClient } from './client/client.ts';
-import type { DeviceOrder } from './client/device-order.ts';
-import { isApiError } from '../../http/errors.ts';
-import type { Device } from './client/schema.ts';
-import type { DeviceView } from './device-view.ts';
-import { isManaged } from './ownership.ts';
-import type { ReservationCache } from './reservation-cache.ts';
+import type { Clock } from '../../clock/port.ts';
+import { isApiError } from '../../driver-kit/errors.ts';
+import { fingerprintOfLine, isSameKey } from '../../driver-kit/our-key.ts';
+import { createLocks } from '../../driver-kit/time-limit.ts';
+import type { Log } from '../../log/port.ts';
+import type {
+  DriverContext,
+  SweepReport,
+  CallOptions,
+  CreateRequest,
+  DriverMachine,
+} from '../port.ts';
+import type { SshKey, Device } from './api.ts';
+import type { EquinixClient } from './client.ts';
+import type { DeviceOrder } from './create-device.ts';
+import { isManaged, toApiTags, type DeviceView } from './device-view.ts';
 import type { EquinixConfig } from './settings.ts';
-import type { OurSshKey } from './ssh-key.ts';
-import { toApiTags } from './tags.ts';
+import type { ReservationCache } from './stock.ts';
+
+/** The one key of ours at the provider, known by its label. */
+export interface OurSshKey {
+  /** Its id. It is looked at again after a day, or when it was forgotten or changed. */
+  id(signal: AbortSignal): Promise<string>;
+  /** Looks whether it is there and stores it if not. */
+  ensure(signal: AbortSignal): Promise<string>;
+  /** Something speaks against it: the next `id` looks for itself. */
+  forget(): void;
+  /** Removes further copies of it, which would make its label ambiguous. */
+  sweep(options: { readonly dryRun: boolean }, signal: AbortSignal): Promise<SweepReport>;
+}
+
+const BELIEVED_MS = 24 * 3_600_000;
+const SWEPT_AGE_MS = 3_600_000;
+
+interface OurSshKeyDeps extends Pick<DriverContext, 'tellEvent'> {
+  readonly client: EquinixClient;
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
+  readonly log: Log;
+}
+
+export function createOurSshKey(
+  config: EquinixConfig,
+  { client, clock, log, tellEvent = () => undefined }: OurSshKeyDeps,
+): OurSshKey {
+  const { sshKeyLabel: label } = config;
+  const locks = createLocks();
+  let known: { readonly id: string; readonly key: string; readonly untilMs: number } | null = null;
+
+  async function store(signal: AbortSignal): Promise<string> {
+    const key = config.publicKeyLine;
+    const { previousKeyLines: previousKeys = [] } = config;
+    const onReplaced = (previous: string) => {
+      const [from, to] = [previous, key].map(fingerprintOfLine) as [string, string];
+      log.warn(
+        { provider: config.name, label, from, to },
+        'an earlier SSH key of ours was replaced',
+      );
+      const reason = `our SSH key ${label} was renewed: ${to} replaced ${from}`;
+      tellEvent({ type: 'provider.ssh_key_replaced', reason, details: { name: label, from, to } });
+    };
+    const wanted = { label, key, previousKeys, onReplaced };
+    const id = await client.ensureSshKey(wanted, signal);
+    known = { id, key, untilMs: clock.monotonic() + BELIEVED_MS };
+    return id;
+  }
+  /** One at a time, or two first creations would store two keys. */
+  async function alone(signal: AbortSignal, task: () => Promise<string>): Promise<string> {
+    const unlock = await locks.take('ssh key', signal).catch((cause: unknown) => {
+      throw new ProviderError('aborted', 'our SSH key was being put in place', { cause });
+    });
+    try {
+      return await task();
+    } finally {
+      unlock();
+    }
+  }
+
+  return {
+    ensure: (signal) => alone(signal, () => store(signal)),
+    id: (signal) =>
+      alone(signal, async () =>
+        known && known.key === config.publicKeyLine && clock.monotonic() < known.untilMs
+          ? known.id
+          : store(signal),
+      ),
+    forget: () => void (known = null),
+    async sweep({ dryRun }, signal) {
+      const keys = await client.listProjectSshKeys(signal);
+      const copies = keys.filter(
+        (each) => each.label === label && isSameKey(each.key, config.publicKeyLine),
+      );
+      const spare = copies.sort(byAge).slice(1);
+      const old = spare.filter((each) => createdAtMs(each) <= clock.now() - SWEPT_AGE_MS);
+      if (dryRun || old.length === 0) return removed(old);
+      for (const { id } of old) await client.deleteSshKey(id, signal);
+      // That a key is not known may be a proxy's word; what is still listed was not removed.
+      const left = new Set((await client.listProjectSshKeys(signal)).map(({ id }) => id));
+      return removed(old.filter(({ id }) => !left.has(id)));
+    },
+  };
+}
+
+const removed = (keys: readonly SshKey[]): SweepReport => ({
+  removed: keys.map(({ id }) => ({ kind: 'ssh-key', id })),
+});
+
+/** The oldest first: it is the one that devices were made with. Unknown ages count as young. */
+const byAge = (one: SshKey, other: SshKey): number =>
+  createdAtMs(one) - createdAtMs(other) || (one.id < other.id ? -1 : 1);
+const createdAtMs = ({ created_at: at = '' }: SshKey): number => {
+  const parsed = Date.parse(at);
+  return Number.isNaN(parsed) ? Number.MAX_SAFE_INTEGER : parsed;
+};
 
 export interface CreationDeps {
   readonly client: EquinixClient;

@@ -2,9 +2,15 @@ import { z } from 'zod';
 import { isUuid } from '../../../domain/ids.ts';
 import * as leaf from '../../../settings/leaves.ts';
 import type { Surroundings } from '../../../settings/secret.ts';
-import type { ApiTimings } from '../../http/api.ts';
-import { baseUrlFault } from '../../http/base-url.ts';
-import { DELETED_PREFIX, HOSTNAME_ID_LENGTH, HOSTNAME_LENGTH_MAX } from './ownership.ts';
+import type { ApiTimings } from '../../driver-kit/terms.ts';
+import { baseUrlFault } from '../../driver-kit/errors.ts';
+
+/** Devices about to be deleted are renamed with this first. */
+export const DELETED_PREFIX = 'deleted-';
+/** Longest label of a domain name. */
+export const HOSTNAME_LENGTH_MAX = 63;
+/** Characters of a reservation's id that make a hostname: three hyphenated groups. */
+export const HOSTNAME_ID_LENGTH = 18;
 
 const fields = (around: Surroundings) =>
   z.strictObject({

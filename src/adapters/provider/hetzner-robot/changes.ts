@@ -1,16 +1,58 @@
-import { isProviderError, ProviderError } from '../../../domain/errors.ts';
+import { explain, isProviderError, ProviderError } from '../../../domain/errors.ts';
 import { SECRET_TAG, TAG_PREFIX, type Tags } from '../../../domain/provisioning/provider-tags.ts';
 import { sleep } from '../../clock/port.ts';
 import type { CallOptions, OperationRef, Provider, ReinstallRequest } from '../port.ts';
-import { type Claim, NO_RESETS } from './claims.ts';
-import type { Sending } from './client/client.ts';
-import { LOOK_GAP_MS, type Parts } from './deps.ts';
-import type { Install } from './installing.ts';
-import { isBrokenOff } from './mapping.ts';
-import { classifyName, hostnameOf } from './names.ts';
-import type { RescueTrip } from './rescue.ts';
-import type { Resets } from './resets.ts';
+import type { Sending } from './client.ts';
+import type { Install } from './creation.ts';
+import { serverOfId, isBrokenOff, classifyName, hostnameOf } from './mapping.ts';
+import { NO_RESETS, LOOK_GAP_MS, type Parts, type Claim } from './parts.ts';
+import type { RescueTrip, Resets } from './rescue.ts';
 import type { Found, Showing } from './view.ts';
+
+/** What goes on after its call: one thing for each server, bounded in time. */
+export interface Background {
+  run(server: number, work: (signal: AbortSignal) => Promise<void>): void;
+  /** A later order about the machine comes in its place. */
+  end(id: string): void;
+  /** Resolves when nothing goes on any more. */
+  ended(): Promise<void>;
+}
+
+export function createBackground(
+  { config, clock, log }: Pick<Parts, 'config' | 'clock' | 'log'>,
+  lifetime: AbortSignal,
+): Background {
+  const running = new Map<
+    number,
+    { readonly stopping: AbortController; readonly work: Promise<void> }
+  >();
+
+  return {
+    run(server, work) {
+      running.get(server)?.stopping.abort();
+      const stopping = new AbortController();
+      const timer = clock.setTimeout(() => stopping.abort(), config.installTimeout);
+      const signal = AbortSignal.any([lifetime, stopping.signal]);
+      const done = work(signal)
+        .catch((error: unknown) => {
+          const fields = { provider: config.name, server, cause: explain(error) };
+          log.warn(fields, 'a reinstallation did not come to its end');
+        })
+        .finally(() => {
+          clock.clearTimeout(timer);
+          if (running.get(server)?.stopping === stopping) running.delete(server);
+        });
+      running.set(server, { stopping, work: done });
+    },
+    end(id) {
+      const server = serverOfId(id);
+      if (server !== null) running.get(server)?.stopping.abort();
+    },
+    async ended() {
+      await Promise.allSettled([...running.values()].map(({ work }) => work));
+    },
+  };
+}
 
 type Changes = Required<
   Pick<Provider, 'setTags' | 'rebootMachine' | 'setPower' | 'reinstallMachine'>

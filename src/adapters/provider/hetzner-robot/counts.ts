@@ -2,12 +2,17 @@ import { z } from 'zod';
 import { explain, isProviderError } from '../../../domain/errors.ts';
 import type { Json, ProviderRecord } from '../../../domain/provisioning/records.ts';
 import type { Clock } from '../../clock/port.ts';
-import type { Api } from '../../http/api.ts';
-import { type Budget, createBudget, spentStarts, type SpentStarts } from '../../kit/budget.ts';
+import type { Api } from '../../driver-kit/api.ts';
+import {
+  type Budget,
+  createBudget,
+  spentStarts,
+  type SpentStarts,
+} from '../../driver-kit/call-classes.ts';
 import type { Log } from '../../log/port.ts';
 import type { Records, RecordOptions } from '../port.ts';
-import { budgetsOf, CLASS_NAMES, RESET_CLASS } from './client/api.ts';
-import type { CallCounts } from './client/client.ts';
+import { budgetsOf, CLASS_NAMES, RESET_CLASS } from './api.ts';
+import type { CallCounts } from './client.ts';
 
 const KEY_PREFIX = 'calls/';
 /** All but resets may be forgotten for so long when this process is killed, and so many of a path. */

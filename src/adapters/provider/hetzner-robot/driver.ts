@@ -1,9 +1,180 @@
-import type { ApiObserver } from '../../http/api.ts';
-import type { Driver, DriverContext } from '../port.ts';
-import { createRobotClient } from './client/client.ts';
+import { ProviderError } from '../../../domain/errors.ts';
+import type { Clock, Random } from '../../clock/port.ts';
+import type { ApiObserver } from '../../driver-kit/terms.ts';
+import { createLifetime, createLocks } from '../../driver-kit/time-limit.ts';
+import type { Log } from '../../log/port.ts';
+import type {
+  Capabilities,
+  DriverShell,
+  Plan,
+  Provider,
+  Records,
+  Driver,
+  DriverContext,
+} from '../port.ts';
+import { createBackground, createChanges } from './changes.ts';
+import { createRobotClient, type RobotClient } from './client.ts';
 import { createCounts } from './counts.ts';
-import { createRobotProvider } from './hetzner-robot-provider.ts';
-import { nested, robotSchema, type RobotSettings } from './settings.ts';
+import { createCreation, createInstall } from './creation.ts';
+import { createGiveBack, sweepLeftovers } from './give-back.ts';
+import { hostnameOf, serverOfSlot } from './mapping.ts';
+import { createClaimStore, asUnknown, createServers, type Parts } from './parts.ts';
+import { createRescueTrip, createResets } from './rescue.ts';
+import { nested, robotSchema, type RobotConfig, type RobotSettings } from './settings.ts';
+import { createOurKey, createSystems } from './systems.ts';
+import { createShowing, createWatch } from './view.ts';
+
+export interface RobotProviderDeps {
+  readonly client: RobotClient;
+  readonly shell: DriverShell;
+  readonly records: Records;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** OpenSSH line of the one key that lets in; may change. */
+  readonly publicKey: () => string;
+  /** OpenSSH lines of our earlier keys; may change. */
+  readonly previousKeys?: () => readonly string[];
+  daemons(): number;
+}
+
+/**
+ * Dedicated servers of one account. A server's name says whose it is, and a record what became of it so
+ * far. No call is made before the first one asked for.
+ */
+export function createRobotProvider(config: RobotConfig, deps: RobotProviderDeps): Provider {
+  const { client, shell, records, clock, log, publicKey, previousKeys, daemons } = deps;
+  const lifetime = createLifetime();
+  const freshMs = () => config.listCache * Math.max(1, daemons());
+  const parts: Parts = {
+    config,
+    client,
+    servers: createServers(client, { clock, freshMs }),
+    claims: createClaimStore(records, config.instanceSetId),
+    systems: createSystems(shell, config.sshPort),
+    ourKey: createOurKey(client, {
+      name: config.sshKeyName,
+      line: publicKey,
+      previousLines: previousKeys ?? (() => []),
+    }),
+    clock,
+    log,
+    locks: createLocks(),
+  };
+  const resets = createResets(parts);
+  const trip = createRescueTrip(parts, resets);
+  const install = createInstall(parts);
+  const showing = createShowing(parts);
+  const create = createCreation(parts, { trip, resets, install });
+  const giveBack = createGiveBack(parts, { showing, resets });
+  const watch = createWatch(parts, lifetime.signal);
+  const background = createBackground(parts, lifetime.signal);
+  const changes = createChanges(parts, {
+    showing,
+    trip,
+    resets,
+    install,
+    lookAt: watch.look,
+    inBackground: background.run,
+  });
+
+  return {
+    capabilities: CAPABILITIES,
+    listMachines: (_filter, call) =>
+      lifetime.run(
+        call,
+        (signal) => {
+          watch.begin();
+          return showing.list({ signal });
+        },
+        true,
+      ),
+    getMachine: (id, call) => lifetime.run(call, (signal) => showing.get(id, { signal }), true),
+    createMachine: (request, call) =>
+      lifetime.run(call, async (signal) => {
+        watch.begin();
+        const claim = await create(request, { ...call, signal });
+        // It is being installed, whatever becomes of a look at it.
+        return showing.show(claim, { signal }).catch((error: unknown) => {
+          throw asUnknown(error);
+        });
+      }),
+    findByWitness: (witness, slotId, call) =>
+      lifetime.run(
+        call,
+        async (signal) => {
+          const server = serverOfSlot(slotId);
+          return server === null ? null : showing.byWitness(witness, server, { signal });
+        },
+        true,
+      ),
+    deprovisionMachine: (id, call) =>
+      lifetime.run(call, async (signal) => {
+        background.end(id);
+        await giveBack.deprovision(id, { signal });
+      }),
+    isReusable: (slotId, call) =>
+      lifetime.run(call, async (signal) => {
+        const server = serverOfSlot(slotId);
+        if (server === null) return true;
+        return giveBack.isReusable(server, call.operationId, { signal });
+      }),
+    setTags: (id, tags, call) =>
+      lifetime.run(call, (signal) => changes.setTags(id, tags, { ...call, signal })),
+    rebootMachine: (id, mode, call) =>
+      lifetime.run(call, (signal) => changes.rebootMachine(id, mode, { ...call, signal })),
+    setPower: (id, want, call) =>
+      lifetime.run(call, (signal) => changes.setPower(id, want, { ...call, signal })),
+    reinstallMachine: (id, request, call) =>
+      lifetime.run(call, (signal) => {
+        background.end(id);
+        watch.begin();
+        return changes.reinstallMachine(id, request, { ...call, signal });
+      }),
+    verifyHostKey: () =>
+      Promise.reject(new ProviderError('not-implemented', 'Robot knows no host keys of systems')),
+    capacityGroup,
+    hostnameFor: (slotId) => hostnameOf(config, slotId),
+    prepare: (call) =>
+      lifetime.run(call, async (signal) => {
+        watch.begin();
+        const { servers } = await parts.servers.list({ signal });
+        requireServers(config, new Set(servers.map(({ number }) => number)));
+        await parts.ourKey.ensure({ signal });
+      }),
+    sweep: ({ dryRun, ...call }) =>
+      lifetime.run(call, (signal) => sweepLeftovers(parts, { dryRun, signal })),
+    async stop() {
+      watch.stop();
+      const stopped = lifetime.stop();
+      client.stop();
+      await stopped;
+      await background.ended();
+    },
+  };
+}
+
+const CAPABILITIES: Capabilities = {
+  create: true,
+  deprovision: true,
+  reboot: true,
+  reinstall: true,
+  power: true,
+  tags: true,
+  hostKey: false,
+  throwAway: true,
+  consistentList: true,
+  maxConcurrency: 8,
+};
+
+const capacityGroup = ({ name, location }: Plan): string => `${location ?? ''} ${name}`;
+
+/** @throws {ProviderError} `invalid`: the configuration names servers that the account does not have. */
+function requireServers({ servers = [] }: RobotConfig, there: ReadonlySet<number>): void {
+  const missing = servers.filter((server) => !there.has(server));
+  if (missing.length === 0) return;
+  throw new ProviderError('invalid', `the account has no server ${missing.join(', ')}`);
+}
 
 /** Dedicated servers of an account at Hetzner Robot. */
 export const hetznerRobotDriver: Driver<RobotSettings> = {
@@ -73,7 +244,12 @@ const areOfTwoAccounts = (one: RobotSettings, other: RobotSettings): boolean =>
 
 /** Requests are counted as those of every adapter are. */
 const observerOf = ({ metrics }: Pick<DriverContext, 'metrics'>): ApiObserver => ({
-  attempt: (endpoint, status) => metrics.adapterCall('hetzner-robot', endpoint, status),
+  attempt: (endpoint, status) =>
+    metrics.count('shepherd_adapter_calls_total', {
+      adapter: 'hetzner-robot',
+      op: endpoint,
+      code: status,
+    }),
   slots: () => undefined,
   retry: () => undefined,
   paused: () => undefined,

@@ -1,13 +1,20 @@
 import { explain, isProviderError, ProviderError } from '../../../domain/errors.ts';
-import { type Claim, NO_RESETS } from './claims.ts';
-import type { Sending } from './client/client.ts';
-import type { Server } from './client/schema.ts';
-import { type Parts, RESET_FLOOR_MS } from './deps.ts';
-import { wipeScript } from './install/scripts.ts';
-import { addressOf, standingOf } from './mapping.ts';
-import { classifyName, freeName, hostnameOf, isStrangers, leavingName } from './names.ts';
-import type { Resets } from './resets.ts';
-import { nullIfGone } from './servers.ts';
+import type { CallOptions, SweepReport } from '../port.ts';
+import type { Server } from './api.ts';
+import type { Sending } from './client.ts';
+import {
+  addressOf,
+  standingOf,
+  classifyName,
+  freeName,
+  hostnameOf,
+  isStrangers,
+  leavingName,
+  ourName,
+} from './mapping.ts';
+import { NO_RESETS, RESET_FLOOR_MS, nullIfGone, type Claim, type Parts } from './parts.ts';
+import type { Resets } from './rescue.ts';
+import { wipeScript } from './scripts.ts';
 import { rescueKeyRule } from './systems.ts';
 import type { Showing } from './view.ts';
 
@@ -216,4 +223,34 @@ export function createGiveBack(
       });
     },
   };
+}
+
+const HOUR_MS = 3_600_000;
+
+/**
+ * Claims of creations that never renamed their server, and keys that were set aside and are earlier keys
+ * of ours; both an hour old at least, or of an age that nobody knows.
+ */
+export async function sweepLeftovers(
+  { config, client, servers, claims, ourKey, clock }: Parts,
+  { dryRun, ...how }: Pick<CallOptions, 'signal'> & { readonly dryRun: boolean },
+): Promise<SweepReport> {
+  const removed: { kind: string; id: string }[] = [];
+  const { ours } = await claims.all(how);
+  for (const claim of ours.values()) {
+    if (claim.phase !== 'claimed' || clock.now() - claim.sinceMs < HOUR_MS) continue;
+    // One that is not shown may be again.
+    const server = await servers.read(claim.server, how).catch(nullIfGone);
+    if (!server || server.name === ourName(config, claim.witness)) continue;
+    if (!dryRun) await claims.drop(claim, how);
+    removed.push({ kind: 'claim', id: String(claim.server) });
+  }
+  const old = `${config.sshKeyName}-old-`;
+  for (const { name, md5, createdAt } of await client.listKeys(how)) {
+    const ageMs = clock.now() - Date.parse(createdAt ?? '');
+    if (!name.startsWith(old) || !ourKey.isPrevious(md5) || ageMs < HOUR_MS) continue;
+    if (!dryRun) await client.deleteKey(md5, how);
+    removed.push({ kind: 'ssh-key', id: md5 });
+  }
+  return { removed };
 }

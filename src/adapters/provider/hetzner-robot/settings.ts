@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import * as leaf from '../../../settings/leaves.ts';
 import type { Surroundings } from '../../../settings/secret.ts';
-import { baseUrlFault } from '../../http/base-url.ts';
-import { CLASS_NAMES } from './client/api.ts';
+import { baseUrlFault } from '../../driver-kit/errors.ts';
+import { CLASS_NAMES } from './api.ts';
 
 const PREFIX = {
   matches: /^[a-z0-9][a-z0-9-]{0,19}-$/,

@@ -1,8 +1,24 @@
+import { createHash } from 'node:crypto';
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
+import { bareKey } from '../../driver-kit/our-key.ts';
 import type { DriverShell, DriverShellSession, HostKeyRule } from '../port.ts';
-import { md5Of } from './fingerprint.ts';
-import { lookScript, readLook, type Seen, whole } from './install/scripts.ts';
-import { shortWitness } from './names.ts';
+import type { RobotClient, Sending } from './client.ts';
+import { shortWitness } from './mapping.ts';
+import { lookScript, readLook, whole, type Seen } from './scripts.ts';
+
+/**
+ * Of a public key as Robot names keys: MD5 of the blob, in lower-case pairs with colons. It is compared
+ * with what Robot tells over TLS, and proves nothing by itself.
+ * @param blob the wire form, or base64 of it.
+ */
+export function md5Of(blob: Buffer | string): string {
+  const bytes = typeof blob === 'string' ? Buffer.from(blob, 'base64') : blob;
+  const digest = createHash('md5').update(bytes).digest('hex');
+  return digest.match(/../g)!.join(':');
+}
+
+/** Of the key in an OpenSSH line. */
+export const md5OfLine = (line: string): string => md5Of(bareKey(line).split(' ')[1] ?? '');
 
 /** Who answered. */
 export type Answer =
@@ -146,3 +162,55 @@ export function createSystems(shell: DriverShell, port: number): Systems {
 
 const calledOff = (cause: unknown): ProviderError =>
   new ProviderError('aborted', 'called off on its way', { cause, outcome: 'unknown' });
+
+/** The one key that rescue systems and new machines let in. */
+export interface OurKey {
+  /** Its fingerprint at Robot, once it is stored there. Asked for once in a process for each key. */
+  ensure(how: Sending): Promise<string>;
+  /** OpenSSH line, as it is now. */
+  line(): string;
+  /** Whether this is the fingerprint of an earlier key of ours. */
+  isPrevious(md5: string): boolean;
+}
+
+interface OurKeyOptions {
+  readonly name: string;
+  /** May answer with another key later, as may the next. */
+  readonly line: () => string;
+  readonly previousLines: () => readonly string[];
+}
+
+export function createOurKey(
+  client: Pick<RobotClient, 'findKey' | 'storeKey'>,
+  { name, line, previousLines }: OurKeyOptions,
+): OurKey {
+  /** Fingerprint of the one that is known to be there. */
+  let stored: string | null = null;
+  return {
+    line,
+    isPrevious: (md5) => previousLines().some((previous) => md5OfLine(previous) === md5),
+    async ensure(how) {
+      const key = line();
+      if (bareKey(key).split(' ').length !== 2) {
+        throw new ProviderError('invalid', 'our public key is no line of OpenSSH');
+      }
+      const md5 = md5OfLine(key);
+      if (stored === md5) return md5;
+      // Keys are unique by their value: one that is there by another name will do.
+      if (!(await client.findKey(md5, how))) await store(key, how);
+      stored = md5;
+      return md5;
+    },
+  };
+
+  async function store(key: string, how: Sending): Promise<void> {
+    try {
+      await client.storeKey({ name, line: key }, how);
+    } catch (error) {
+      const mayBeThere =
+        isProviderError(error, 'conflict') ||
+        (isProviderError(error) && error.outcome === 'unknown');
+      if (!mayBeThere || !(await client.findKey(md5OfLine(key), how))) throw error;
+    }
+  }
+}

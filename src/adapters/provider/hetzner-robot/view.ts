@@ -1,12 +1,25 @@
-import { ProviderError } from '../../../domain/errors.ts';
+import { ProviderError, explain } from '../../../domain/errors.ts';
+import { SECRET_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import { createNews } from '../../log/port.ts';
 import type { DriverListing, DriverMachine } from '../port.ts';
-import type { Claim, Claims } from './claims.ts';
-import type { Sending } from './client/client.ts';
-import type { Server } from './client/schema.ts';
-import type { Parts } from './deps.ts';
-import { countStandings, isAnothers, standingOf, toListing, toMachine } from './mapping.ts';
-import { classifyName, ourName, serverOfId } from './names.ts';
+import type { Server } from './api.ts';
+import type { Sending } from './client.ts';
+import {
+  countStandings,
+  isAnothers,
+  standingOf,
+  toListing,
+  toMachine,
+  classifyName,
+  ourName,
+  serverOfId,
+  addressOf,
+  isUnfinished,
+  shortWitness,
+} from './mapping.ts';
+import { lastTouchedMs, NO_RESETS, type Claim, type Claims, type Parts } from './parts.ts';
+import { logScript } from './scripts.ts';
+import { ANY_NEW_KEY, isRescueKey, type Answer, type SystemAnswer } from './systems.ts';
 
 /** A machine of ours as an order finds it. */
 export interface Found {
@@ -109,5 +122,188 @@ export function createShowing(
       }
       return null;
     },
+  };
+}
+
+/** Looks from time to time what becomes of installations, whosever daemon began them. */
+export interface Watch {
+  /** From the first call of the provider on; again does nothing. */
+  begin(): void;
+  /** One look at an installation; answers with the claim as it is after that. */
+  look(claim: Claim, signal: AbortSignal): Promise<Claim>;
+  /** One round. Never rejects. */
+  round(signal: AbortSignal): Promise<void>;
+  stop(): void;
+}
+
+const GAP_MS = 60_000;
+const AT_ONCE = 8;
+/** Anything that could be a secret in what an installer printed. */
+const SECRET = /[0-9a-f]{32,}/gi;
+
+export function createWatch(parts: Parts, lifetime: AbortSignal): Watch {
+  const { config, client, servers, claims, systems, clock, log, locks } = parts;
+  const renamed = new Set<string>();
+  let timer: unknown;
+  let hasBegun = false;
+
+  async function round(signal: AbortSignal): Promise<void> {
+    try {
+      await client.takeOverCounts(signal);
+      const all = [...(await claims.all({ signal })).ours.values()];
+      const watched = all.filter(({ phase }) => phase === 'installing');
+      for (let at = 0; at < watched.length; at += AT_ONCE) {
+        await Promise.all(watched.slice(at, at + AT_ONCE).map((claim) => quietly(claim, signal)));
+      }
+      for (const claim of all.filter(isLeftBehind)) await quietly(claim, signal, letGo);
+      if (all.length > 0) await mendNames(all, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      log.debug({ provider: config.name, cause: explain(error) }, 'a round of looks broke off');
+    }
+  }
+
+  /**
+   * A new system was ordered, and whoever took the server to its rescue system for that is gone: another
+   * daemon does not know the script of the first boot, so only a new order goes on.
+   */
+  function isLeftBehind(claim: Claim): boolean {
+    const { order, phase } = claim;
+    if (order !== 'reinstall' || phase !== 'rescue' || claim.resetAtMs === null) return false;
+    const patienceMs =
+      claim.startedAtMs === null ? 2 * config.rescueTimeout : config.installTimeout;
+    return clock.now() - lastTouchedMs(claim) >= patienceMs;
+  }
+
+  /** From then on it is shown as a machine of which nothing is known, so the next order can come. */
+  async function letGo(claim: Claim, signal: AbortSignal): Promise<void> {
+    await claims.change(claim, NO_RESETS, { signal });
+    const fields = { provider: config.name, server: claim.server };
+    log.warn(fields, 'a reinstallation was left behind by a daemon that is gone');
+  }
+
+  async function quietly(
+    claim: Claim,
+    signal: AbortSignal,
+    work: (claim: Claim, signal: AbortSignal) => Promise<unknown> = look,
+  ): Promise<void> {
+    try {
+      await work(claim, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      // Another daemon was faster, or the next round will do.
+      const fields = { provider: config.name, server: claim.server, cause: explain(error) };
+      log.debug(fields, 'an installation cannot be looked at now');
+    }
+  }
+
+  async function look(claim: Claim, signal: AbortSignal): Promise<Claim> {
+    const how = { signal };
+    const address = addressOf(await servers.known(claim.server, how));
+    const answer = await systems.look(address, claim.witness, ANY_NEW_KEY, signal);
+    if (isInstalled(claim, answer)) {
+      const systemKey = answer.fingerprint;
+      const change = { phase: 'ready', systemKey, sinceMs: clock.now() } as const;
+      const ready = await claims.change(claim, change, how);
+      log.info({ provider: config.name, server: claim.server }, 'a server is installed');
+      return ready;
+    }
+    const isRescue = answer.kind === 'rescue' && isRescueKey(claim, answer);
+    const hasFailed = isRescue && answer.seen.guard?.ended === 'failed';
+    if (!hasFailed && clock.now() - claim.sinceMs < config.installTimeout) return claim;
+    const told = isRescue && address !== null ? await logOf(claim, address, answer, signal) : [];
+    const failed = await claims.change(claim, { phase: 'failed', sinceMs: clock.now() }, how);
+    log.error(
+      { provider: config.name, server: claim.server, alarm: 'installation-failed', lines: told },
+      'a server was not installed',
+    );
+    return failed;
+  }
+
+  /** By its name and by what was left on its disk: the old system may still answer. */
+  function isInstalled(claim: Claim, answer: Answer): answer is SystemAnswer<'system'> {
+    if (answer.kind !== 'system' || answer.seen.hostname !== claim.hostname) return false;
+    const { installed } = answer.seen;
+    if (installed?.witness !== claim.witness) return false;
+    return Object.entries(installed.tags).every(
+      ([key, value]) => key !== SECRET_TAG || claim.tags[key] === value,
+    );
+  }
+
+  async function logOf(
+    claim: Claim,
+    address: string,
+    answer: SystemAnswer<'rescue'>,
+    signal: AbortSignal,
+  ): Promise<string[]> {
+    try {
+      const script = logScript(shortWitness(claim.witness));
+      const text = await systems.run(address, answer, script, signal);
+      return text
+        .split('\n')
+        .slice(-50)
+        .map((line) => line.replace(SECRET, '[redacted]').slice(0, 300));
+    } catch (error) {
+      if (signal.aborted) throw error;
+      return [`the log cannot be read: ${explain(error)}`];
+    }
+  }
+
+  /** A name that was cleared or put back gets told to Robot again, once; another's name is left alone. */
+  async function mendNames(all: readonly Claim[], signal: AbortSignal): Promise<void> {
+    const { servers: list } = await servers.list({ signal });
+    const byNumber = new Map(list.map((server) => [server.number, server]));
+    for (const claim of all) {
+      if (!isNamed(claim)) continue;
+      const name = byNumber.get(claim.server)?.name;
+      const wanted = ourName(config, claim.witness);
+      const key = `${claim.server} ${name}`;
+      if (name === undefined || name === wanted || renamed.has(key)) continue;
+      renamed.add(key);
+      const fields = { provider: config.name, server: claim.server, name };
+      log.warn(fields, 'a server of ours has another name than it was given');
+      const { kind } = classifyName(name, config);
+      if (kind !== 'free' && name !== '') continue;
+      await renameAgain(claim, name, signal);
+    }
+  }
+
+  /** A creation that goes on sees to its name itself; a server that another may touch is not ours to name. */
+  const isNamed = (claim: Claim): boolean =>
+    ['rescue', 'installing', 'ready', 'failed'].includes(claim.phase) &&
+    !isUnfinished(claim) &&
+    (!config.servers || config.servers.includes(claim.server));
+
+  /** Looks and requests take their time: it may have been given back since, and be free by right. */
+  async function renameAgain(known: Claim, name: string, signal: AbortSignal): Promise<void> {
+    const { server } = known;
+    const free = await locks.take(String(server), signal);
+    try {
+      const claim = await claims.of(server, { signal });
+      if (claim?.witness !== known.witness || !isNamed(claim)) return;
+      if ((await servers.read(server, { signal })).name !== name) return;
+      await servers.rename(server, ourName(config, claim.witness), { signal });
+    } finally {
+      free();
+    }
+  }
+
+  function next(): void {
+    timer = clock.setTimeout(() => {
+      void round(lifetime).finally(() => {
+        if (!lifetime.aborted) next();
+      });
+    }, GAP_MS);
+  }
+
+  return {
+    look,
+    round,
+    begin() {
+      if (hasBegun || lifetime.aborted) return;
+      hasBegun = true;
+      next();
+    },
+    stop: () => clock.clearTimeout(timer),
   };
 }

@@ -1,17 +1,15 @@
 import { explain, ProviderError } from '../../../domain/errors.ts';
 import type { Clock } from '../../clock/port.ts';
-import type { Call } from '../../http/call.ts';
-import { type ApiError, isApiError, isNotFound } from '../../http/errors.ts';
+import type { Call } from '../../driver-kit/call.ts';
+import { type ApiError, isApiError, isNotFound } from '../../driver-kit/errors.ts';
 import type { Log } from '../../log/port.ts';
 import type { CallOptions } from '../port.ts';
-import type { Routes } from './client/routes.ts';
-import type { LatitudeConfig } from './project-config.ts';
-import { isLeaving, LEAVING_TAG, toMachine } from './mapping.ts';
-import { hostnameOf } from './names.ts';
+import type { Routes } from './routes.ts';
+import { hostnameOf, type LatitudeConfig } from './settings.ts';
+import { isLeaving, LEAVING_TAG, toMachine, type SeenOurs, type ServerView } from './view.ts';
 import type { RecordWriter } from './record-writer.ts';
-import type { Search } from './search.ts';
-import type { SeenOurs, ServerView } from './server-view.ts';
-import type { StoredRecords } from './stored-records.ts';
+import type { Search } from './ownership.ts';
+import type { StoredRecords } from './records.ts';
 
 export interface GiveBackDeps {
   readonly routes: Routes;

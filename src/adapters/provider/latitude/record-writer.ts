@@ -1,14 +1,21 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import type { Clock } from '../../clock/port.ts';
-import type { Api } from '../../http/api.ts';
-import type { Call } from '../../http/call.ts';
-import { isApiError, isNotFound } from '../../http/errors.ts';
-import { mutate } from '../../http/mutation.ts';
-import type { Routes } from './client/routes.ts';
-import type { UserData } from './client/schema.ts';
-import { NOTHING_TO_RUN } from './cloud-config.ts';
-import { bodyIn, type Mark, readRecord, type RecordText, writeRecord } from './record.ts';
-import type { StoredRecord, StoredRecords } from './stored-records.ts';
+import type { Api } from '../../driver-kit/api.ts';
+import type { Call } from '../../driver-kit/call.ts';
+import { isApiError, isNotFound } from '../../driver-kit/errors.ts';
+import { mutate } from '../../driver-kit/pages.ts';
+import type { Routes } from './routes.ts';
+import type { UserData } from './api.ts';
+import {
+  NOTHING_TO_RUN,
+  bodyIn,
+  readRecord,
+  writeRecord,
+  type Mark,
+  type RecordText,
+  type StoredRecord,
+  type StoredRecords,
+} from './records.ts';
 
 /** Writes the records of machines, so that what is written can be believed. */
 export interface RecordWriter {

@@ -1,8 +1,58 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import * as leaf from '../../../settings/leaves.ts';
 import type { Surroundings } from '../../../settings/secret.ts';
-import { baseUrlFault } from '../../http/base-url.ts';
-import { placesOf } from './names.ts';
+import type { ApiTimings } from '../../driver-kit/terms.ts';
+import { baseUrlFault } from '../../driver-kit/errors.ts';
+
+/** A place for a machine, as the configuration allows it. */
+export interface Place {
+  /** `<plan>/<SITE>/<k>`, k from 1: what names the slot. */
+  readonly slot: string;
+  /** What the machine on it is called; always the same. */
+  readonly hostname: string;
+  readonly plan: string;
+  readonly site: string;
+}
+
+const NAME_CHARACTERS = 8;
+const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
+
+/** The places of a configuration, in its order. */
+export const placesOf = (slots: Slots, namePrefix: string): Place[] =>
+  slots.flatMap(({ plan, site, count }) =>
+    Array.from({ length: count }, (_, at) => {
+      const slot = `${plan}/${site}/${at + 1}`;
+      return { slot, plan, site, hostname: hostnameOf(slot, namePrefix) };
+    }),
+  );
+
+/**
+ * Host name of the machine on a slot: the prefix, the site, and 40 bits of the slot's hash, so that the
+ * name says nothing of the plan and fits into the 32 characters that the vendor takes.
+ */
+export function hostnameOf(slot: string, namePrefix: string): string {
+  const [, site = ''] = slot.split('/');
+  const hash = createHash('sha256').update(slot, 'utf8').digest();
+  return `${namePrefix}${site.toLowerCase()}-${base32(hash).slice(0, NAME_CHARACTERS)}`;
+}
+
+/** RFC 4648, in lower case and without padding. */
+function base32(bytes: Uint8Array): string {
+  let text = '';
+  let held = 0;
+  let bits = 0;
+  for (const byte of bytes) {
+    held = (held << 8) | byte;
+    for (bits += 8; bits >= 5; bits -= 5) text += ALPHABET[(held >>> (bits - 5)) & 31];
+    held &= (1 << bits) - 1;
+  }
+  return bits === 0 ? text : text + ALPHABET[(held << (5 - bits)) & 31];
+}
+
+/** The vendor may show a name in another case than it was given. */
+export const sameName = (one: string | undefined, other: string): boolean =>
+  one?.toLowerCase() === other.toLowerCase();
 
 const PREFIX_MAX = 15;
 const SITE_MAX = 5;
@@ -114,4 +164,78 @@ export type Slots = readonly Readonly<Record<'plan' | 'site', string> & { count:
 function firstTwice(names: readonly string[]): string | null {
   const seen = new Set<string>();
   return names.find((name) => seen.size === seen.add(name).size) ?? null;
+}
+
+/** One configured project, in the words of the driver. */
+export interface LatitudeConfig extends Pick<
+  LatitudeSettings,
+  | 'baseUrl'
+  | 'namePrefix'
+  | 'os'
+  | 'billing'
+  | 'sshKeyName'
+  | 'onDeprovision'
+  | 'readsPerMinute'
+  | 'writesPerMinute'
+  | 'pageSize'
+> {
+  /** Name of the provider, as slots, BMDB and metrics show it. */
+  readonly name: string;
+  readonly instanceSetId: string;
+  /** Asked before each attempt, so that a rotated token is picked up. Never logged. */
+  readonly token: () => string;
+  /** OpenSSH line of the key that new machines let in; may change. */
+  readonly publicKeyLine: string;
+  /** OpenSSH lines of our earlier keys; may change. */
+  readonly previousKeyLines: readonly string[];
+  readonly projectId: string;
+  readonly raid: LatitudeSettings['raid'];
+  readonly places: readonly Place[];
+  readonly timings: ApiTimings;
+  /** How long after an installation was asked for `on` tells of what was before, milliseconds. */
+  readonly staleOnMs: number;
+  /** How long a new server may take to show up in the list, milliseconds. */
+  readonly settleMs: number;
+}
+
+type Around = Pick<LatitudeConfig, 'name' | 'instanceSetId'> & {
+  readonly publicKey: () => string;
+  readonly previousKeys?: () => readonly string[];
+};
+
+/** What the file says, in the words of the driver. */
+export function configOf(settings: LatitudeSettings, around: Around): LatitudeConfig {
+  const { token, project, slots, raid, settle, namePrefix } = settings;
+  const { connectTimeout, attemptTimeout, operationTimeout } = settings;
+  const { baseUrl, os, billing, sshKeyName, onDeprovision } = settings;
+  const { readsPerMinute, writesPerMinute, pageSize } = settings;
+  return {
+    ...{ baseUrl, namePrefix, os, billing, sshKeyName, onDeprovision },
+    ...{ readsPerMinute, writesPerMinute, pageSize },
+    name: around.name,
+    instanceSetId: around.instanceSetId,
+    token: () => token.read(),
+    get publicKeyLine() {
+      return around.publicKey();
+    },
+    get previousKeyLines() {
+      return around.previousKeys?.() ?? [];
+    },
+    projectId: project,
+    raid,
+    places: placesOf(slots, namePrefix),
+    settleMs: settle,
+    staleOnMs: settings.staleOn,
+    timings: {
+      connectTimeoutMs: connectTimeout,
+      attemptTimeoutMs: attemptTimeout,
+      listPageTimeoutMs: attemptTimeout,
+      operationTimeoutMs: operationTimeout,
+      // A read is repeated after 1, 2 and 4 seconds, about.
+      backoffInitialMs: 1_000,
+      backoffMaximumMs: 4_000,
+      pauseMaxMs: 5 * 60_000,
+      authPauseMs: 60_000,
+    },
+  };
 }

@@ -1,10 +1,19 @@
-import { explain } from '../../../domain/errors.ts';
+import { explain, ProviderError } from '../../../domain/errors.ts';
 import type { Clock } from '../../clock/port.ts';
-import type { Call } from '../../http/call.ts';
-import { isApiError } from '../../http/errors.ts';
+import type { Call } from '../../driver-kit/call.ts';
+import { isApiError } from '../../driver-kit/errors.ts';
+import {
+  bareKey,
+  fingerprintOfLine,
+  isSameKey,
+  unknownKeyAdvice,
+} from '../../driver-kit/our-key.ts';
+import { mutate } from '../../driver-kit/pages.ts';
+import { createLocks } from '../../driver-kit/time-limit.ts';
 import type { Log } from '../../log/port.ts';
-import type { Routes } from './client/routes.ts';
-import type { OperatingSystem } from './client/schema.ts';
+import type { OperatingSystem, SshKey } from './api.ts';
+import type { Routes } from './routes.ts';
+import type { LatitudeConfig } from './settings.ts';
 
 /** The operating systems that the vendor installs. */
 export interface Systems {
@@ -14,7 +23,7 @@ export interface Systems {
   find(call: Call, slug: string): Promise<OperatingSystem | null>;
 }
 
-const BELIEVED_MS = 3_600_000;
+const SYSTEMS_BELIEVED_MS = 3_600_000;
 const USER = /^[a-z_][a-z0-9_-]{0,31}$/;
 
 export function createSystems(deps: {
@@ -28,7 +37,7 @@ export function createSystems(deps: {
 
   async function read(call: Call): Promise<readonly OperatingSystem[]> {
     const { items } = await routes.listOperatingSystems(call);
-    known = { systems: items, untilMs: clock.monotonic() + BELIEVED_MS };
+    known = { systems: items, untilMs: clock.monotonic() + SYSTEMS_BELIEVED_MS };
     return items;
   }
 
@@ -55,5 +64,126 @@ export function createSystems(deps: {
       };
     },
     find: async (call, slug) => (await read(call)).find((system) => system.slug === slug) ?? null,
+  };
+}
+
+/** Our key in the project. */
+export interface OurSshKey {
+  /** Its id. It is looked at again after a day, or when it was forgotten or changed. */
+  id(call: Call, signal: AbortSignal): Promise<string>;
+  /** Looks whether it is there, and puts it in place if not. */
+  ensure(call: Call, signal: AbortSignal): Promise<string>;
+}
+
+const BELIEVED_MS = 24 * 3_600_000;
+
+export function createOurSshKey(
+  config: Pick<LatitudeConfig, 'sshKeyName' | 'publicKeyLine' | 'previousKeyLines'>,
+  { routes, clock }: { readonly routes: Routes; readonly clock: Pick<Clock, 'monotonic'> },
+): OurSshKey {
+  const locks = createLocks();
+  let known: { readonly id: string; readonly key: string; readonly untilMs: number } | null = null;
+
+  /** The one with our name and our key; else another one that is our key. */
+  async function find(call: Call, wanted: string): Promise<SshKey | null> {
+    const { sshKeyName: name, previousKeyLines } = config;
+    const { items, complete } = await routes.listSshKeys(call);
+    const isOneOf = (lines: readonly string[], { public_key: key = '' }: SshKey) =>
+      lines.some((line) => isSameKey(key, line));
+    const named = items.filter((key) => key.name === name);
+    // An earlier key of ours stays beside the current one: this API replaces no key.
+    const unknown = named.find((key) => !isOneOf([wanted, ...previousKeyLines], key));
+    if (unknown) {
+      const seen = fingerprintOfLine(unknown.public_key ?? '');
+      throw new ProviderError(
+        'conflict',
+        `the key ${name} of the project (${unknown.id}, ${seen}) is not ours ` +
+          `(${fingerprintOfLine(wanted)}): ${unknownKeyAdvice('sshKeyName')}`,
+      );
+    }
+    const isOurs = (key: SshKey) => isOneOf([wanted], key);
+    const found = named.find(isOurs) ?? items.find(isOurs) ?? null;
+    if (found || complete) return found;
+    throw call.error('PartialListing', 'our SSH key may have been left out');
+  }
+
+  async function store(call: Call): Promise<string> {
+    const { sshKeyName: name, publicKeyLine: key } = config;
+    const there = await find(call, key);
+    const { id } =
+      there ??
+      (await mutate(call, {
+        endpoint: 'CreateSshKey',
+        // Without its comment, which is nobody's business.
+        send: () => routes.postSshKey(call, name, bareKey(key)),
+        look: async () => {
+          const value = await find(call, key);
+          return value && { value };
+        },
+        // Another daemon may have stored it a moment ago: the project takes a key once.
+        looksAfter: ({ status }) => status === 422,
+        repeatsMax: 2,
+      }));
+    known = { id, key, untilMs: clock.monotonic() + BELIEVED_MS };
+    return id;
+  }
+
+  /** One at a time, or two first creations would store two keys. */
+  async function alone(signal: AbortSignal, task: () => Promise<string>): Promise<string> {
+    const unlock = await locks.take('ssh key', signal).catch((cause: unknown) => {
+      throw new ProviderError('aborted', 'our SSH key was being put in place', { cause });
+    });
+    try {
+      return await task();
+    } finally {
+      unlock();
+    }
+  }
+
+  return {
+    ensure: (call, signal) => alone(signal, () => store(call)),
+    id: (call, signal) =>
+      alone(signal, async () => {
+        const isKnown = known?.key === config.publicKeyLine && clock.monotonic() < known.untilMs;
+        return isKnown ? known!.id : store(call);
+      }),
+  };
+}
+
+/** Looks whether machines could be made at all, and puts our key in place. Idempotent. */
+export function createPreparation(
+  config: LatitudeConfig,
+  deps: { readonly routes: Routes; readonly systems: Systems; readonly sshKey: OurSshKey },
+) {
+  const { routes, systems, sshKey } = deps;
+  const refuse = (message: string) => new ProviderError('invalid', message);
+
+  async function requireProject(call: Call): Promise<void> {
+    const { items, complete } = await routes.listProjects(call);
+    const found = items.find(({ id }) => id === config.projectId);
+    if (!found && !complete) throw call.error('PartialListing', 'the project may be missing');
+    if (!found) throw refuse(`the key shows no project ${config.projectId}`);
+    const wanted = config.billing === 'yearly' ? 'reserved' : 'on_demand';
+    const { provisioning_type: type } = found;
+    if (type === undefined || type === wanted) return;
+    throw refuse(
+      `billing ${config.billing} needs a project that is ${wanted}; this one is ${type}`,
+    );
+  }
+
+  async function requireSystem(call: Call): Promise<void> {
+    const system = await systems.find(call, config.os);
+    if (!system) throw refuse(`there is no operating system ${config.os}`);
+    const lacks = (['ssh_keys', 'user_data'] as const).filter(
+      (each) => system.features?.[each] === false,
+    );
+    if (lacks.length === 0) return;
+    throw refuse(`the operating system ${config.os} takes no ${lacks.join(' and no ')}`);
+  }
+
+  return async (call: Call, signal: AbortSignal): Promise<void> => {
+    await requireProject(call);
+    await requireSystem(call);
+    await sshKey.ensure(call, signal);
   };
 }

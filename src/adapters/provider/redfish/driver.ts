@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { complaintsAboutInventory } from '../../kit/inventory/inventory-check.ts';
+import { complaintsAboutInventory } from '../../driver-kit/inventory/inventory.ts';
 import type { Driver } from '../port.ts';
 import { type Named, parseInventory } from './entries.ts';
 import { createRedfishProvider } from './redfish-provider.ts';

@@ -1,8 +1,45 @@
-import { createTurnGroups } from '../../kit/turn-groups.ts';
-import type { DriverContext } from '../port.ts';
-import { type Bmc, createBmc, type HttpLimits } from './client/bmc.ts';
+import { ProviderError } from '../../../domain/errors.ts';
+import type { Controller } from '../../../domain/machine.ts';
+import { isNetwork } from '../../../domain/recovery/controllers.ts';
+import { createTurnGroups } from '../../driver-kit/turns.ts';
+import type { DriverContext, CallOptions, OperationRef } from '../port.ts';
+import { createBmc, type Bmc, type HttpLimits, type Wire } from './client/bmc.ts';
+import { isNever, refusalIn, unlessAbsent } from './client/errors.ts';
 import type { AuthMode, Credentials } from './client/session.ts';
+import { resetKey, resetOf, type System, type ResetAction } from './client/system.ts';
 import type { BmcEntry } from './entries.ts';
+
+/** What a look at the identity of a system told. */
+export type Identity = 'same' | 'unproved';
+
+/**
+ * Whether the system is the one that the entry means: blades move, and addresses of BMCs are used again.
+ * @returns `unproved`: the entry or the BMC names neither serial number nor UUID.
+ * @throws {ProviderError} `conflict`: it is another one.
+ */
+export function checkIdentity(entry: BmcEntry, system: System): Identity {
+  const pairs = [
+    ['serial number', entry.serial, told(system.serial, serviceTagOf(system))],
+    ['UUID', entry.uuid, told(system.uuid?.toLowerCase() ?? null)],
+  ] as const;
+  const compared = pairs.filter(([, ours, theirs]) => ours !== null && theirs.length > 0);
+  const wrong = compared.find(([, ours, theirs]) => !theirs.includes(ours!));
+  if (wrong) {
+    const [what] = wrong;
+    throw new ProviderError(
+      'conflict',
+      `${entry.bmc} answers for another machine than ${entry.id}: the ${what} differs from the inventory's`,
+    );
+  }
+  return compared.length > 0 ? 'same' : 'unproved';
+}
+
+const told = (...values: readonly (string | null)[]): readonly string[] =>
+  values.filter((value) => value !== null);
+
+/** What is printed on a Dell and called its serial number everywhere else. */
+const serviceTagOf = ({ manufacturer, sku }: System): string | null =>
+  /dell/i.test(manufacturer ?? '') ? sku : null;
 
 export interface RackOptions {
   readonly auth: AuthMode;
@@ -87,6 +124,129 @@ export function createRack(options: RackOptions, context: DriverContext): Rack {
       bmcs.clear();
       await Promise.allSettled(leaving);
       turns.stop();
+    },
+  };
+}
+
+/** What becomes of BMCs that hang: it is told, and whoever orders it has them restarted. */
+export interface BmcCare {
+  /** A BMC that may have to be restarted one day tells where, while it still answers. */
+  prepare(bmc: Bmc, wire: Wire, system: System): Promise<void>;
+  /** It answered what it was asked, which is the evidence that it hangs no more. */
+  answered(bmc: Bmc): void;
+  /** A round of looks at a BMC is over. */
+  attend(bmc: Bmc, rack: readonly Bmc[]): Promise<void>;
+  /** Undefined: it is not to be restarted, or nobody knows how. */
+  shown(bmc: Bmc): Controller | undefined;
+  /**
+   * Restarts a BMC that hangs.
+   * @throws {ProviderError} `conflict`: it does not hang, or it is likely the network.
+   */
+  restart(order: Restart, call: CallOptions): Promise<OperationRef>;
+}
+
+export interface Restart {
+  readonly bmc: Bmc;
+  readonly rack: readonly Bmc[];
+  /** Looks whether it may be, as the last thing before the request. @throws {ProviderError} */
+  readonly check: () => Promise<void>;
+}
+
+export interface BmcCareOptions {
+  readonly mayReset: boolean;
+  /** Whether somebody takes connections there. */
+  readonly listens: (url: string) => Promise<boolean>;
+}
+
+/** One that hung and takes no connections for so long is away. */
+const AWAY_MS = 15 * 60_000;
+const TYPES = ['GracefulRestart', 'ForceRestart'];
+const MANAGER = 'the manager';
+const ID_LENGTH_MAX = 128;
+
+export function createBmcCare(
+  { mayReset, listens }: BmcCareOptions,
+  { clock, log, metrics, name }: DriverContext,
+): BmcCare {
+  /** With when each took connections last, by the monotonic clock. */
+  const hanging = new Map<Bmc, number>();
+
+  function note(bmc: Bmc, hangs: boolean) {
+    const isNews = hangs !== hanging.has(bmc);
+    if (hangs) hanging.set(bmc, clock.monotonic());
+    else hanging.delete(bmc);
+    if (!isNews) return;
+    const fields = { provider: name, bmc: bmc.url };
+    metrics.set('redfish_bmc_unresponsive', { provider: name }, hanging.size);
+    if (hangs) log.error(fields, 'a BMC takes connections and answers nothing');
+    else log.info(fields, 'a BMC hangs no more');
+  }
+
+  const managerOf = ({ lasting }: Bmc) => lasting.get(MANAGER) as ResetAction | undefined;
+
+  /** Beside what the fleet knows: those, too, that have begun to answer nothing. */
+  const isLikelyNetwork = (rack: readonly Bmc[]) =>
+    isNetwork({
+      hanging: rack.filter((bmc) => hanging.has(bmc) || bmc.standing.isTroubled()).length,
+      of: rack.length,
+    });
+
+  /** The first type that it takes. */
+  async function send({ cannot }: Bmc, wire: Wire, action: ResetAction): Promise<string> {
+    const types = TYPES.filter((type) => (action.allowed ?? TYPES).includes(type));
+    for (const type of types.filter((one) => !cannot.has(resetKey(action.target, one)))) {
+      try {
+        await wire.send('POST', action.target, { ResetType: type });
+        return type;
+      } catch (error) {
+        const refusal = refusalIn(error);
+        if (!refusal || !isNever(refusal)) throw error;
+        cannot.add(resetKey(action.target, type));
+      }
+    }
+    throw new ProviderError('not-implemented', 'the BMC cannot be restarted');
+  }
+
+  return {
+    async prepare({ lasting }, wire, { managers: [manager] }) {
+      if (!mayReset || manager === undefined || lasting.has(MANAGER)) return;
+      const found = await unlessAbsent(wire.get(manager));
+      const action = resetOf(found?.json?.['Actions'], '#Manager.Reset');
+      if (action) lasting.set(MANAGER, action);
+    },
+    answered: (bmc) => note(bmc, false),
+    async attend(bmc, rack) {
+      for (const other of hanging.keys()) if (!rack.includes(other)) note(other, false);
+      const atMs = hanging.get(bmc);
+      if (atMs === undefined && !bmc.standing.isSilent()) return;
+      if (await listens(bmc.url)) note(bmc, true);
+      else if (atMs !== undefined && clock.monotonic() - atMs >= AWAY_MS) note(bmc, false);
+    },
+    shown: (bmc) =>
+      mayReset && managerOf(bmc)
+        ? { id: new URL(bmc.url).host.slice(0, ID_LENGTH_MAX), hangs: hanging.has(bmc) }
+        : undefined,
+    async restart({ bmc, rack, check }, { signal }) {
+      const { url } = bmc;
+      const action = managerOf(bmc);
+      const type = await bmc.inTurn({ signal, urgent: true }, async (wire) => {
+        // Asked where it is its turn: it may have answered meanwhile.
+        if (!action || !hanging.has(bmc))
+          throw new ProviderError('conflict', `${url} does not hang`);
+        if (isLikelyNetwork(rack)) {
+          throw new ProviderError(
+            'conflict',
+            `so many BMCs answer nothing that it is not ${url} alone`,
+          );
+        }
+        await check();
+        log.warn(
+          { provider: name, bmc: url },
+          'a BMC that hangs is restarted; its machine goes on',
+        );
+        return send(bmc, wire, action);
+      });
+      return { operationRef: `${type} ${url} ${new Date(clock.now()).toISOString()}` };
     },
   };
 }

@@ -1,11 +1,10 @@
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { Witness } from '../../../domain/ids.ts';
 import type { Secret } from '../../../settings/secret.ts';
-import { requireListedKey } from '../../kit/inventory/host-keys.ts';
-import { createInventory } from '../../kit/inventory/inventory.ts';
-import { createProbes, listensAt, type Target } from '../../kit/inventory/probes.ts';
-import { createSource } from '../../kit/inventory/source.ts';
-import { createLifetime } from '../../kit/lifetime.ts';
+import { requireListedKey } from '../../driver-kit/inventory/entries.ts';
+import { createInventory, createSource } from '../../driver-kit/inventory/inventory.ts';
+import { createProbes, listensAt, type Target } from '../../driver-kit/inventory/probes.ts';
+import { createLifetime } from '../../driver-kit/time-limit.ts';
 import type {
   CallOptions,
   Capabilities,
@@ -14,20 +13,21 @@ import type {
   OperationRef,
   Provider,
 } from '../port.ts';
-import { createBmcCare } from './bmc-care.ts';
+import { createBmcCare, checkIdentity, createRack, type RackOptions } from './rack.ts';
 import { createChanges } from './changes.ts';
 import type { Bmc } from './client/bmc.ts';
 import { readSystem, type System } from './client/system.ts';
-import type { BmcEntry } from './entries.ts';
-import { checkIdentity } from './identity.ts';
+import { createOwnerMark, type BmcEntry } from './entries.ts';
 import { createInstallMode, type InstallMode } from './install/install-mode.ts';
-import type { InstallSettings } from './install/settings.ts';
-import { hostnameOf, machineOf, type Sighting, sightingOf } from './machine-view.ts';
-import { createOwnerMark } from './owner-mark.ts';
-import { createPowerPoll } from './power-poll.ts';
-import { startPatience } from './patience.ts';
-import { createRack, type RackOptions } from './rack.ts';
-import type { Want } from './reset-choice.ts';
+import { startPatience, type InstallSettings } from './settings.ts';
+import {
+  hostnameOf,
+  machineOf,
+  sightingOf,
+  createPowerPoll,
+  type Sighting,
+  type Want,
+} from './power.ts';
 
 export interface RedfishOptions {
   /** An absolute path, or an http(s) URL. */

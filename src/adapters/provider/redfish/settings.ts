@@ -1,8 +1,99 @@
 import { z } from 'zod';
 import * as leaf from '../../../settings/leaves.ts';
 import type { Surroundings } from '../../../settings/secret.ts';
-import { installSettings } from './install/settings.ts';
-import { inventorySettings, NAME } from '../../kit/inventory/settings.ts';
+import type { Clock } from '../../clock/port.ts';
+import { inventorySettings, NAME } from '../../driver-kit/inventory/inventory.ts';
+import type { CallOptions } from '../port.ts';
+
+/** A secret that is shorter could be guessed. */
+export const SEED_KEY_LENGTH_MIN = 32;
+
+export const METHODS = ['vmedia', 'uefihttp', 'pxe'] as const;
+export type Method = (typeof METHODS)[number];
+
+/** Some BMCs refuse addresses with these. */
+const PLAIN = /^https?:\/\/[^\s?#@&]+$/;
+const address = (meaning: string) =>
+  leaf.text(meaning, { matches: PLAIN, type: 'an http or https URL without credentials, ? and &' });
+
+/** How machines are installed. With this section a rack has free machines; without it, only used ones. */
+export const installSettings = (around: Surroundings) =>
+  z
+    .strictObject({
+      method: leaf.choice(
+        METHODS,
+        'How a machine gets its installer: from a virtual CD, by UEFI HTTP boot, or from the network.',
+      ),
+      iso: address(
+        'The virtual CD of `vmedia`; `{token}` stands for the token of the installation.',
+      ).optional(),
+      bootUri: address(
+        'What `uefihttp` boots, and what the iPXE script chains to; `{token}` stands for the token.',
+      ).optional(),
+      seedListen: leaf.listen('Where installers get their seed, on the provisioning network.'),
+      seedUrl: leaf
+        .url('The same as installers reach it; `seedListen` itself when absent.')
+        .optional(),
+      seedKey: leaf.secret(
+        `Seals the seeds in the database; at least ${SEED_KEY_LENGTH_MIN} characters, the same for all daemons.`,
+        around,
+      ),
+      window: leaf
+        .duration('How long an installation may take, from the power-on.', 1_000)
+        .prefault('45m'),
+      os: leaf.text('Name of what the installer installs, shown to it.').prefault('default'),
+    })
+    .superRefine(({ method, iso, bootUri, seedKey }, context) => {
+      if (seedKey.read().length < SEED_KEY_LENGTH_MIN) {
+        const message =
+          `is shorter than ${SEED_KEY_LENGTH_MIN} characters and could be guessed; make one with ` +
+          'openssl rand -base64 32';
+        context.addIssue({ code: 'custom', path: ['seedKey'], message });
+      }
+      const lack = method === 'vmedia' && iso === undefined ? 'iso' : null;
+      const other = method === 'uefihttp' && bootUri === undefined ? 'bootUri' : null;
+      const missing = lack ?? other;
+      if (missing === null) return;
+      const message = `is missing; ${method} needs it`;
+      context.addIssue({ code: 'custom', path: [missing], message });
+    });
+export type InstallSettings = z.output<ReturnType<typeof installSettings>>;
+
+/** The part of a call's time in which a BMC may answer; the rest is for the answer without it. */
+export interface Patience {
+  readonly signal: AbortSignal;
+  /** Whether it ended of itself, while the call goes on. */
+  isOver(): boolean;
+  end(): void;
+}
+
+/** What is left for the answer: a tenth of the time, two seconds at most. */
+const REST_SHARE = 0.1;
+const REST_MOST_MS = 2_000;
+
+/** The deadline of a call is put off while it waits for a turn, and patience with it. */
+export function startPatience(
+  call: Pick<CallOptions, 'signal' | 'deadline'>,
+  clock: Clock,
+): Patience {
+  const over = new AbortController();
+  const leftMs = () => call.deadline.getTime() - clock.now();
+  const restMs = Math.min(REST_MOST_MS, leftMs() * REST_SHARE);
+  let timer: unknown;
+  wait();
+
+  function wait(): void {
+    const waitMs = leftMs() - restMs;
+    if (waitMs > 0) timer = clock.setTimeout(wait, waitMs);
+    else over.abort(new Error('the BMC takes longer than the call may'));
+  }
+
+  return {
+    signal: AbortSignal.any([call.signal, over.signal]),
+    isOver: () => over.signal.aborted,
+    end: () => clock.clearTimeout(timer),
+  };
+}
 
 /** What a configuration says of a rack. There is no switch that turns certificate checks off. */
 export function settings(around: Surroundings) {

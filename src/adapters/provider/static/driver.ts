@@ -2,8 +2,10 @@ import { z } from 'zod';
 import * as leaf from '../../../settings/leaves.ts';
 import type { Surroundings } from '../../../settings/secret.ts';
 import type { Driver } from '../port.ts';
-import { complaintsAboutInventory } from '../../kit/inventory/inventory-check.ts';
-import { inventorySettings } from '../../kit/inventory/settings.ts';
+import {
+  complaintsAboutInventory,
+  inventorySettings,
+} from '../../driver-kit/inventory/inventory.ts';
 import { parseInventory } from './entries.ts';
 import { createStaticProvider } from './static-provider.ts';
 

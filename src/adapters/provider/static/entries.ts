@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { readEntries } from '../../kit/inventory/entry-list.ts';
 import {
+  readEntries,
   entryText,
   HOST_FIELDS,
-  type HostEntry,
   hostFaults,
   hostOf,
   idField,
   LOCATION_FIELD,
-} from '../../kit/inventory/host-entries.ts';
+  type HostEntry,
+} from '../../driver-kit/inventory/entries.ts';
 
 /** One machine of the inventory. */
 export interface InventoryEntry extends HostEntry {

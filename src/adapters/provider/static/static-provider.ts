@@ -1,13 +1,11 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { Secret } from '../../../settings/secret.ts';
-import { createLifetime } from '../../kit/lifetime.ts';
+import { createLifetime } from '../../driver-kit/time-limit.ts';
 import type { DriverContext, DriverMachine, Provider } from '../port.ts';
-import { targetOf } from '../../kit/inventory/host-entries.ts';
-import { requireListedKey } from '../../kit/inventory/host-keys.ts';
-import { createInventory } from '../../kit/inventory/inventory.ts';
-import { createProbes, type ProbeLimits, type Target } from '../../kit/inventory/probes.ts';
-import { createSource } from '../../kit/inventory/source.ts';
+import { targetOf, requireListedKey } from '../../driver-kit/inventory/entries.ts';
+import { createInventory, createSource } from '../../driver-kit/inventory/inventory.ts';
+import { createProbes, type ProbeLimits, type Target } from '../../driver-kit/inventory/probes.ts';
 import { type InventoryEntry, parseInventory } from './entries.ts';
 
 export interface StaticOptions {

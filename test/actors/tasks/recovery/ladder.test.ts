@@ -52,7 +52,13 @@ describe('a machine that never comes back', () => {
     expect(stand.row().quarantine!.reason).toContain('2 attempts at reinstalling it');
     expect(permit()).toBeNull();
     expect(stand.bmdb.tables.work).toEqual([]);
-    expect(stand.metrics.count('ladderAttempt', 'stub', 'reinstalling', 'exhausted')).toBe(1);
+    expect(
+      stand.metrics.total('shepherd_ladder_attempts_total', {
+        provider: 'stub',
+        rung: 'reinstalling',
+        outcome: 'exhausted',
+      }),
+    ).toBe(1);
     expect(stand.log.count('a human is needed')).toBe(1);
     expect(await stage.attempted()).toMatchObject({ failure: { code: 'nothing-to-do' } });
   });

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
-import { hashOf, newSecret } from '../../../../src/adapters/provider/core/instance-secret.ts';
+import { hashOf, newSecret } from '../../../../src/adapters/driver-kit/creation.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import type { LadderRow } from '../../../../src/domain/machine.ts';
 import { SECRET_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';

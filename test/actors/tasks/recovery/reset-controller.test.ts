@@ -59,8 +59,8 @@ async function attemptedLater() {
 }
 const steps = () =>
   stand.metrics.calls
-    .filter(({ method }) => method === 'ladderAttempt')
-    .map(({ args }) => args.slice(1).join(' '));
+    .filter(({ name }) => name === 'shepherd_ladder_attempts_total')
+    .map(({ labels: { rung, outcome } }) => `${rung} ${outcome}`);
 
 test('is restarted, answers, and then the machine is rebooted, which alone recovers it', async () => {
   standing();

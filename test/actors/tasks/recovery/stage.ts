@@ -7,7 +7,7 @@ import type { MachineView } from '../../../../src/domain/view.ts';
 import { recovery } from '../../../../src/machines/recovery.ts';
 import type { Failure, Job, TaskResult } from '../../../../src/machines/task.ts';
 import { agentStarted, hold, MACHINE, PROVIDER, SLOT, SLOT_ID } from '../../../support/facts.ts';
-import { runService } from '../../../support/run-service.ts';
+import { runService, runStep } from '../../../support/run-service.ts';
 import { createTaskStand, JOB, type TaskStand } from '../../../support/task-stand.ts';
 import { advance, settled } from '../../../doubles/simulated-clock.ts';
 
@@ -79,9 +79,9 @@ export async function createRecoveryStage(
       stand.given({ startAttempt: { atMs: hourAgo(), count: 6, unreached: 0 }, ...more }),
     async claim() {
       await stand.grant('recovery');
-      return (await runService(services.claimRecovery, JOB).result).rung;
+      return ((await runStep(services, 'claimRecovery').result) as { rung: string }).rung;
     },
-    run: (service) => runService<unknown, Job>(services[service] as never, JOB).result,
+    run: (service) => runStep(services, service).result,
     async giveUp(failure) {
       await runService(services.giveUp, { ...JOB, failure }).result;
       await stage.dies();

@@ -50,7 +50,7 @@ test.each([
   expect(await codeOf(stage.run(slot))).toBe('permanent');
   expect(notes).toEqual([]);
   expect(stand.row().recovery).toMatchObject({ attempts: 0, askedAtMs: null });
-  expect(stand.metrics.count('ladderAttempt')).toBe(0);
+  expect(stand.metrics.total('shepherd_ladder_attempts_total')).toBe(0);
   // Nor is power asked on that was never asked off.
   await stage.run('restorePower');
   expect([notes, stage.deeds()]).toEqual([[], []]);

@@ -1,3 +1,4 @@
+import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import { describe, expect, test } from 'vitest';
 import { anexiaDriver } from '../../../../src/adapters/balancer/anexia/driver.ts';
 import { Cancelled, Denied, RemoteFailure, Throttled } from '../../../../src/domain/errors.ts';
@@ -247,7 +248,7 @@ describe('the driver', () => {
     clock,
     random: createSeededRandom(1),
     log: silentLog,
-    metrics: { request: () => undefined, inFlight: () => undefined },
+    metrics: silentMetrics,
     userAgent: 'shepherd/test',
   };
 

@@ -1,5 +1,6 @@
+import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
+import { metricsTo } from '../../../../src/adapters/metrics/port.ts';
 import { expect, onTestFinished } from 'vitest';
-import type { BalancerContext, LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
 import type { Log } from '../../../../src/adapters/log/port.ts';
 import type {
   Desired,
@@ -107,11 +108,10 @@ export async function createStand(options: Partial<AnexiaEmulatorOptions> = {}) 
 
   /** A balancer of another process, or of another daemon. */
   function another(): LoadBalancer {
-    const metrics: BalancerContext['metrics'] = {
-      request: ({ method, resource, status }) =>
-        void metered.push(`${method} ${resource} ${status}`),
-      inFlight: (_call, by) => void (inFlight += by),
-    };
+    const metrics = metricsTo(({ name, labels: { method, resource, status }, value }) => {
+      if (name === 'shepherd_lb_http_client_requests_in_flight') inFlight += value;
+      else metered.push(`${method} ${resource} ${status}`);
+    });
     const balancer = engineDriver(fake, { clock, network, log, metrics }, 5);
     open.push(balancer);
     return balancer;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Work } from '../../../../src/adapters/bmdb/port.ts';
+import { PROVIDER, providedOf } from '../../../contracts/bmdb-rows.ts';
 import {
   addMachine,
   addMachines,
@@ -91,6 +92,8 @@ describe('a COMMIT that the server is still busy with', () => {
       `CREATE FUNCTION stall() RETURNS trigger LANGUAGE plpgsql AS
          $$ BEGIN PERFORM pg_advisory_xact_lock(${STALL}); RETURN NULL; END $$;
        CREATE CONSTRAINT TRIGGER stall AFTER INSERT ON work_history
+         DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION stall();
+       CREATE CONSTRAINT TRIGGER stall AFTER INSERT OR UPDATE ON provision_intents
          DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION stall()`,
     ),
   );
@@ -127,5 +130,21 @@ describe('a COMMIT that the server is still busy with', () => {
     const { answer } = await lose(() => work.finish(STARTED));
     expect((await answer).codes).toEqual([]);
     expect(await historyOf(s, id)).toEqual(['Started', 'Finished']);
+  });
+
+  it('is waited for: a step of an intent', async () => {
+    const { intents } = s.session;
+    const slot = { provider: PROVIDER, slotId: 'r1', hostname: 'm-1' };
+    const after = async <T>(step: () => Promise<T>) => (await (await lose(step)).answer).done[0]!;
+    const intent = await after(() => intents.open(slot));
+    expect((await s.other.scan(SIGNAL)).intents).toEqual([intent]);
+    await after(() => intents.progress(intent.witness, { attempts: 1 }));
+    const device = providedOf('1', { reservationId: 'r1' });
+    expect(await after(() => intents.adopt(intent.witness, device))).toBe(intent.machineId);
+    const { rows } = await s.server.sql.query(
+      `SELECT state, attempts, (SELECT count(*) FROM machines) AS machines,
+         (SELECT count(*) FROM slot_events) AS events FROM provision_intents`,
+    );
+    expect(rows).toEqual([{ state: 'adopted', attempts: '1', machines: '1', events: '1' }]);
   });
 });

@@ -4,7 +4,7 @@ import type { Bmdb, BmdbSession } from '../../../../src/adapters/bmdb/port.ts';
 import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
-import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
+import { metricsTo } from '../../../../src/adapters/metrics/port.ts';
 import { codeOf } from '../../../../src/domain/errors.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
@@ -59,12 +59,9 @@ async function prepare(): Promise<Storm> {
       jitter: 0,
       // So long that nobody is refused because the test is slow: a circle would be found first.
       timeoutMs: 240_000,
-      metrics: {
-        ...silentMetrics,
-        transaction: (outcome, processor) => {
-          if (outcome === 'retried') repeated.push(processor);
-        },
-      },
+      metrics: metricsTo(({ name, labels: { processor } }) => {
+        if (name === 'bmdb_transaction_retried') repeated.push(processor!);
+      }),
     });
     const options = { component: 'shepherd', runtimeInfo: 'host test', intervalMs: 3_600_000 };
     return { bmdb, session: await bmdb.openSession(options) };

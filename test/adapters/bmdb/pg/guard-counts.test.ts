@@ -1,11 +1,7 @@
 import fc from 'fast-check';
 import type pg from 'pg';
 import { expect, it } from 'vitest';
-import {
-  countGuard,
-  countQuiet,
-  statementsFor,
-} from '../../../../src/adapters/bmdb/pg/guard/guard-counts.ts';
+import { countGuard, countQuiet } from '../../../../src/adapters/bmdb/pg/guard/guard-counts.ts';
 import { readGuardRows, writeGuardRow } from '../../../../src/adapters/bmdb/pg/guard/guard-rows.ts';
 import type { Queries } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import type { GuardRow, HoldRow, MachineRow } from '../../../../src/domain/machine.ts';
@@ -155,7 +151,6 @@ const sorted = (counts: readonly GuardCounts[]) =>
   counts.toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
 
 it('SQL and the domain count the same', async () => {
-  const sql = statementsFor(DEFAULT_LOSS, DEFAULT_GUARD);
   const met = { silent: 0, newlySilent: 0, quiet: 0, unreachable: 0, back: 0, held: 0 };
   const sampled = Date.now();
   await fc.assert(
@@ -169,14 +164,14 @@ it('SQL and the domain count the same', async () => {
         const holds = scene.machines.flatMap(({ hold }) => hold ?? []);
         const counting = { loss: DEFAULT_LOSS, policy: DEFAULT_GUARD, nowMs, holds };
         const { ingest } = scene;
+        const context = { loss: DEFAULT_LOSS, guard: DEFAULT_GUARD };
         const expected = countGuarded(scene.machines, { ...counting, rows: scene.rows, ingest });
-        const counts = await countGuard(q, sql, ingest);
+        const counts = await countGuard(q, context, ingest);
         expect(sorted(counts)).toEqual(sorted(expected));
         expect(await readGuardRows(q)).toHaveLength(2);
         const last = { nowMs, ingest, counts };
-        const context = { loss: DEFAULT_LOSS, guard: DEFAULT_GUARD };
-        const quiet = await countQuiet(q, sql, last, context);
-        const fresh = await countQuiet(q, sql, { ...last, counts: [] }, context);
+        const quiet = await countQuiet(q, context, last);
+        const fresh = await countQuiet(q, context, { ...last, counts: [] });
         for (const { scope, started, quiet: many } of counts) {
           expect(quiet(scope)).toMatchObject({ started, quiet: many });
           expect(fresh(scope)).toMatchObject({ started, quiet: many });

@@ -30,9 +30,11 @@ afterEach(() => bmdb.close());
 async function countsFor<T>(label: string, call: () => Promise<T>): Promise<T> {
   const before = metrics.calls.length;
   const result = await call();
-  const made = metrics.calls.slice(before).filter(({ method }) => method === 'transaction');
-  const told = new Set(made.map(({ args }) => args.join(' ')));
-  expect([...told]).toEqual([`executed ${label}`]);
+  const made = metrics.calls
+    .slice(before)
+    .filter(({ name }) => name.startsWith('bmdb_transaction'));
+  const told = new Set(made.map(({ name, labels }) => `${name} ${labels['processor']}`));
+  expect([...told]).toEqual([`bmdb_transaction_executed ${label}`]);
   return result;
 }
 

@@ -79,23 +79,6 @@ describe('agents', () => {
     expect(added('notes')).toBeLessThan(80);
     expect(added('ends')).toBeLessThan(180);
   });
-
-  it('share a statement for what was asked of them, too', async () => {
-    const ids = await addMachines(s, 3, startedAt(Date.now() - 40 * MINUTE));
-    const works = await Promise.all(ids.map((id) => session.claim('ShepherdRecovery', id)));
-    for (const work of works) {
-      await work.note({ kind: 'recoveryAsked', rung: 'powerCycling', bootId: null });
-    }
-    const { byName } = await costOf(async () => {
-      for (const kind of ['powerSeenOff', 'powerOnAccepted'] as const) {
-        await Promise.all(works.map((work) => work.note({ kind })));
-      }
-    });
-    expect(byName).toMatchObject({
-      'note-seen-off': { count: 1 },
-      'note-powered-on': { count: 1 },
-    });
-  });
 });
 
 describe('heartbeats', () => {

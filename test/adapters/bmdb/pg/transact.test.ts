@@ -208,11 +208,16 @@ describe('a transaction', () => {
   });
 });
 
-const told = (method: string) =>
-  metrics.calls.filter((call) => call.method === method).map(({ args }) => args.join(' '));
-const counted = () => told('transaction');
+const told = (of: RegExp) =>
+  metrics.calls.flatMap(({ name, labels: { processor }, value }) => {
+    const step = of.exec(name)?.[1];
+    return step === undefined
+      ? []
+      : [step === 'attempts' ? `${processor} ${value}` : `${step} ${processor}`];
+  });
+const counted = () => told(/^bmdb_transaction_(\w+)$/);
 /** Once for each transaction, however it ended. */
-const attempts = () => told('transactionAttempts');
+const attempts = () => told(/^shepherd_transaction_(attempts)$/);
 
 describe('what metrics are told', () => {
   it('a statement that commits by itself is counted as a transaction', async () => {
@@ -264,6 +269,6 @@ describe('what metrics are told', () => {
     await expect(given).rejects.toThrow('no time left');
     expect(counted()).toEqual(['executed shepherd', 'failed shepherd']);
     expect(attempts()).toEqual(['shepherd 1']);
-    expect(told('transactionAmbiguous')).toEqual([]);
+    expect(told(/^shepherd_transaction_(ambiguous)_total$/)).toEqual([]);
   });
 });

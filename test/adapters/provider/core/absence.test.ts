@@ -15,7 +15,7 @@ const lists = (answer: () => DriverListing | Promise<DriverListing>, more: objec
 
 test.each<[string, () => DriverListing, RegExp]>([
   ['shows it', () => complete(machine('a')), /the listing shows it/],
-  ['has it unreadable', () => complete({ ...machine('a'), plan: 7 } as never), /unreadable/],
+  ['has it unreadable', () => complete(machine('a', { plan: 'a\0' })), /unreadable/],
   ['is incomplete', () => ({ machines: [], complete: false }), /incomplete/],
   [
     'fails',
@@ -136,7 +136,7 @@ test('A2: nor does a listing that was begun before the creation and ended after 
 });
 
 describe('A2: while an entry without a name makes every listing incomplete', () => {
-  const nameless = { ...machine('x'), id: 7 } as never;
+  const nameless = machine('two\nlines');
   const gone = { ...live, reservationId: 'slot-a' };
 
   test('a machine is gone when its reservation is listed as free', async () => {

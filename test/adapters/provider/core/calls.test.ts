@@ -212,26 +212,39 @@ test('calls are serialised where the driver says so, and the budget is kept to',
 test('every call is counted, with and without an error, from series that stand at 0', async () => {
   const listMachines = () => Promise.reject(new ProviderError('auth', 'no'));
   const { fleet, metrics } = open(scripted({ listMachines }));
-  expect(metrics.calls).toEqual([
-    { method: 'driverOpened', args: ['rack', expect.arrayContaining(['List', 'Power'])] },
-  ]);
+  for (const operation of ['List', 'Power']) {
+    const labels = { provider: 'rack', operation };
+    for (const error of ['0', '1']) {
+      const begun = {
+        how: 'count',
+        name: 'driver_operations',
+        labels: { ...labels, error },
+        value: 0,
+      };
+      expect(metrics.calls).toContainEqual(begun);
+    }
+    expect(metrics.calls).toContainEqual({
+      ...{ how: 'begin', name: 'shepherd_driver_operation_seconds', labels, value: 0 },
+    });
+  }
   await fleet.getMachine('a', live);
   await rejection(fleet.listMachines(live));
-  expect(metrics.count('driverCall', 'rack', 'Get', false)).toBe(1);
-  expect(metrics.count('driverCall', 'rack', 'List', true)).toBe(1);
-  expect(metrics.count('adapterCall', 'provider', 'Get', 'ok')).toBe(1);
-  expect(metrics.count('adapterCall', 'provider', 'List', 'auth')).toBe(1);
-});
-
-test.each([
-  [{ power: true }, { setPower: undefined }, 'capabilities.power is true without a setPower'],
-  [{ maxConcurrency: 0 }, {}, 'capabilities.maxConcurrency is no whole number'],
-  [{ reboot: undefined }, {}, 'capabilities.reboot is neither true nor false'],
-])('a driver that contradicts itself is refused: %o %o', (change, methods, message) => {
-  const capabilities = { ...EVERYTHING, ...change };
-  const driver = { ...scripted(), ...methods, capabilities } as unknown as Provider;
-  expect(() => fleetOf(driver)).toThrow(UsageError);
-  expect(() => fleetOf(driver)).toThrow(message);
+  expect(
+    metrics.total('driver_operations', { provider: 'rack', operation: 'Get', error: '0' }),
+  ).toBe(1);
+  expect(
+    metrics.total('driver_operations', { provider: 'rack', operation: 'List', error: '1' }),
+  ).toBe(1);
+  expect(
+    metrics.total('shepherd_adapter_calls_total', { adapter: 'provider', op: 'Get', code: 'ok' }),
+  ).toBe(1);
+  expect(
+    metrics.total('shepherd_adapter_calls_total', {
+      adapter: 'provider',
+      op: 'List',
+      code: 'auth',
+    }),
+  ).toBe(1);
 });
 
 test('A4: the wait for a turn among calls of the core counts against no limit', async () => {

@@ -52,24 +52,7 @@ test('a driver that does not tell whose the machine is, is found out', async () 
   });
 });
 
-test('one that cannot is not asked; one that says it can must be able to', async () => {
+test('one that cannot is not asked', async () => {
   const { fleet } = fleetOf(scripted({ resetController: asks }));
   await expect(fleet.resetController('a', live)).rejects.toMatchObject({ code: 'not-implemented' });
-  const capabilities = { ...EVERYTHING, resetController: true };
-  expect(() => fleetOf({ ...scripted(), capabilities })).toThrow(/resetController/);
-});
-
-test('what a driver tells of a controller is looked at', async () => {
-  const listed = async (controller: unknown) => {
-    const entry = { ...machine('a'), controller } as never;
-    const { fleet } = fleetOf(
-      scripted({ listMachines: async () => ({ machines: [entry], complete: true }) }),
-    );
-    return fleet.listMachines(live);
-  };
-  const controller = { id: 'bmc-7', hangs: true };
-  expect((await listed(controller)).machines).toMatchObject([{ controller }]);
-  for (const odd of [null, 'bmc-7', { id: '', hangs: true }, { id: 'bmc-7', hangs: 'yes' }, {}]) {
-    expect(await listed(odd)).toMatchObject({ machines: [], unreadable: [{ id: 'a' }] });
-  }
 });

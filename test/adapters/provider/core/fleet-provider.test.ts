@@ -204,9 +204,8 @@ test.each<[string, ReturnType<typeof unused> | undefined]>([
 test.each<[string, Partial<DriverMachine>]>([
   ['it has no id', { id: null, availability: 'PossiblyUsed' }],
   ['it is free', { availability: 'KnownUnused' }],
-  ['machine 1: ', { plan: undefined as never }],
+  ['machine 1: ', { plan: 'a\0' }],
   ['it is on slot-2', { reservationId: 'slot-2' }],
-  ['its availability', { availability: 'Used' as never }],
 ])('a creation that answers wrongly may have made something: %s', async (fault, change) => {
   const made = async () => machine('1', { reservationId: 'slot-1', ...change });
   const call = fleetOf(scripted({ createMachine: made })).fleet.createMachine(order(), live);

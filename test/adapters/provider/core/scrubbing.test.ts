@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
-import { secretsIn } from '../../../../src/adapters/provider/core/scrubbing.ts';
+import { secretsOfSettings } from '../../../../src/adapters/driver-kit/redaction.ts';
 import type { CreateRequest, Provider } from '../../../../src/adapters/provider/port.ts';
 import { explain, ProviderError } from '../../../../src/domain/errors.ts';
 import { facetsOf } from '../../../../src/domain/provisioning/provider-facets.ts';
@@ -78,7 +78,7 @@ test('one that cannot be changed is replaced by one that says the same', async (
 test('secrets of the settings leave neither in an error nor in a log line, rotated or not', async () => {
   const env = { TOKEN: 'token-1234' };
   const secret = createSecret('${TOKEN}', { env, baseDirectory: '/', checkFiles: false });
-  const secrets = secretsIn({ plan: 'a', account: [{ deep: { secret } }] });
+  const secrets = secretsOfSettings({ plan: 'a', account: [{ deep: { secret } }] });
   expect(secrets).toEqual([secret]);
   const fail = () => {
     const config = { headers: { authorization: `Bearer ${secret.read()}` } };

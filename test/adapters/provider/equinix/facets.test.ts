@@ -1,3 +1,4 @@
+import type { MetricName } from '../../../../src/adapters/metrics/port.ts';
 import { expect, test } from 'vitest';
 import type { CreateRequest } from '../../../../src/adapters/provider/port.ts';
 import { endOfCreation } from '../../../../src/domain/provisioning/creation-end.ts';
@@ -55,11 +56,17 @@ test('every reservation is counted by its class at each refresh', async () => {
     devices: [{ hostname: 'x', reservation: reservationId(1) }],
   });
   Object.assign(stand.deps.metrics, {
-    equinixReservations: (counts: unknown) => void counted.push(counts),
+    set(name: MetricName, { class: of }: { readonly class: string }, machines: number) {
+      if (name === 'equinix_reservations') counted.push([of, machines]);
+    },
   });
   await stand.provider.listMachines(live);
   await stand.provider.listMachines(live);
-  expect(counted).toEqual([{ available: 1, in_use: 1, not_provisionable: 1 }]);
+  expect(counted).toEqual([
+    ['available', 1],
+    ['in_use', 1],
+    ['not_provisionable', 1],
+  ]);
 });
 
 test('the first-boot script goes with the creation, and into no log', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { deletedName } from '../../../../src/adapters/provider/equinix/ownership.ts';
+import { deletedName } from '../../../../src/adapters/provider/equinix/device-view.ts';
 import { live } from '../driver-stand.ts';
 import { FOREIGN, OURS, reservationId, type Stand, startStand } from './stand.ts';
 import { advance } from '../../../doubles/simulated-clock.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { EquinixClient } from '../../../../src/adapters/provider/equinix/client/client.ts';
+import type { EquinixClient } from '../../../../src/adapters/provider/equinix/client.ts';
 import { live, publicKeyLine } from '../driver-stand.ts';
 import { answer, PROJECT_ID, type ScriptedApi, scriptedClient } from './setup.ts';
 

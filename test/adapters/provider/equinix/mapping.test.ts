@@ -1,23 +1,21 @@
 import { expect, test } from 'vitest';
-import { toProviderMachine } from '../../../../src/adapters/provider/core/entries.ts';
+import { toProviderMachine } from '../../../../src/adapters/driver-kit/entries.ts';
 import {
   chooseAddress,
   classify,
   statusOf,
   toFreeCapacity,
   toMachine,
-} from '../../../../src/adapters/provider/equinix/mapping.ts';
-import {
-  device as deviceSchema,
-  type IpAddress,
-  reservation as reservationSchema,
-} from '../../../../src/adapters/provider/equinix/client/schema.ts';
-import {
   ownershipOf,
   ownerTag,
   toPortTags,
   witnessTag,
-} from '../../../../src/adapters/provider/equinix/tags.ts';
+} from '../../../../src/adapters/provider/equinix/device-view.ts';
+import {
+  device as deviceSchema,
+  type IpAddress,
+  reservation as reservationSchema,
+} from '../../../../src/adapters/provider/equinix/api.ts';
 import { SET_ID_TAG, WITNESS_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 
 const ID = 'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701';

@@ -1,11 +1,8 @@
 import { expect, test } from 'vitest';
 import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
-import type { Walked } from '../../../../src/adapters/http/pages.ts';
-import {
-  type Reservation,
-  reservation,
-} from '../../../../src/adapters/provider/equinix/client/schema.ts';
-import { createReservationCache } from '../../../../src/adapters/provider/equinix/reservation-cache.ts';
+import type { Walked } from '../../../../src/adapters/driver-kit/pages.ts';
+import { type Reservation, reservation } from '../../../../src/adapters/provider/equinix/api.ts';
+import { createReservationCache } from '../../../../src/adapters/provider/equinix/stock.ts';
 import { reservationId } from './stand.ts';
 
 const { signal } = new AbortController();

@@ -8,18 +8,18 @@ import {
   driven,
   type VirtualClock,
 } from '../../../doubles/simulated-clock.ts';
-import { createEquinixClient } from '../../../../src/adapters/provider/equinix/client/client.ts';
+import { createEquinixClient } from '../../../../src/adapters/provider/equinix/client.ts';
 import type { Log } from '../../../../src/adapters/log/port.ts';
-import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
+import { metricsTo } from '../../../../src/adapters/metrics/port.ts';
 import {
   EQUINIX_DEFAULTS,
   type EquinixConfig,
 } from '../../../../src/adapters/provider/equinix/settings.ts';
-import { createFleetProvider } from '../../../../src/adapters/provider/core/fleet-provider.ts';
+import { createFleetProvider } from '../../../../src/adapters/driver-kit/fleet-provider.ts';
 import {
   createEquinixProvider,
   type EquinixProviderDeps,
-} from '../../../../src/adapters/provider/equinix/equinix-provider.ts';
+} from '../../../../src/adapters/provider/equinix/driver.ts';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import { startEquinixEmulator } from '../../../../emulators/equinix/emulator.ts';
@@ -89,10 +89,10 @@ export function recordingDeps(): Recorded {
     delaysMs,
     random: createSeededRandom(7),
     log,
-    metrics: {
-      ...silentMetrics,
-      equinixCall: (endpoint, status) => void calls.push({ endpoint, status }),
-    },
+    metrics: metricsTo(({ name, labels }) => {
+      if (name !== 'equinix_api_latency') return;
+      calls.push({ endpoint: labels['endpoint']!, status: labels['status_code']! });
+    }),
     lines,
     calls,
   };
@@ -113,8 +113,7 @@ export function bareFleetOver(config: EquinixConfig, deps: EquinixProviderDeps):
     initCommand: '',
     publicKey: config.publicKeyLine,
   };
-  const metrics = { ...silentMetrics, ...deps.metrics };
-  return createFleetProvider(createEquinixProvider(config, deps), options, { ...deps, metrics });
+  return createFleetProvider(createEquinixProvider(config, deps), options, deps);
 }
 
 /** The emulator, in the time and the network of a test. */

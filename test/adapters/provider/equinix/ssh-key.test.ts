@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { DriverContext } from '../../../../src/adapters/provider/port.ts';
-import { createEquinixClient } from '../../../../src/adapters/provider/equinix/client/client.ts';
-import { createOurSshKey } from '../../../../src/adapters/provider/equinix/ssh-key.ts';
-import { fingerprintOfLine } from '../../../../src/adapters/kit/public-key.ts';
+import { createEquinixClient } from '../../../../src/adapters/provider/equinix/client.ts';
+import { createOurSshKey } from '../../../../src/adapters/provider/equinix/creation.ts';
+import { fingerprintOfLine } from '../../../../src/adapters/driver-kit/our-key.ts';
 import { callOf, live, publicKeyLine } from '../driver-stand.ts';
 import { driven } from '../../../doubles/simulated-clock.ts';
 import { type Stand, startStand } from './stand.ts';

@@ -1,11 +1,11 @@
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach } from 'vitest';
-import { createMemoryRecords } from '../../../../src/adapters/provider/core/memory-records.ts';
+import { createMemoryRecords } from '../../../../src/adapters/driver-kit/stand-ins.ts';
 import {
   createRobotClient,
   type RobotClient,
-} from '../../../../src/adapters/provider/hetzner-robot/client/client.ts';
+} from '../../../../src/adapters/provider/hetzner-robot/client.ts';
 import { createCounts } from '../../../../src/adapters/provider/hetzner-robot/counts.ts';
 import type { Records } from '../../../../src/adapters/provider/port.ts';
 import type { ProviderError } from '../../../../src/domain/errors.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { SECRET_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
-import { md5OfLine } from '../../../../src/adapters/provider/hetzner-robot/fingerprint.ts';
+import { md5OfLine } from '../../../../src/adapters/provider/hetzner-robot/systems.ts';
 import { failureOf } from '../driver-stand.ts';
 import {
   callOf,

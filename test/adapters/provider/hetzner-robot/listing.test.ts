@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { serverList } from '../../../../src/adapters/provider/hetzner-robot/client/schema.ts';
+import { serverList } from '../../../../src/adapters/provider/hetzner-robot/api.ts';
 import { addressOf } from '../../../../src/adapters/provider/hetzner-robot/mapping.ts';
 import {
   DISPUTED,
   SET_ID_TAG,
   WITNESS_TAG,
 } from '../../../../src/domain/provisioning/provider-tags.ts';
-import { md5OfLine } from '../../../../src/adapters/provider/hetzner-robot/fingerprint.ts';
+import { md5OfLine } from '../../../../src/adapters/provider/hetzner-robot/systems.ts';
 import { callOf, createStand, INSTANCE_SET_ID, OUR_NAME, PREVIOUS_KEY, WITNESS } from './setup.ts';
 
 const named = (stand: ReturnType<typeof createStand>, number: number, name: string) => {

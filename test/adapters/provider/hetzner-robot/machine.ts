@@ -1,8 +1,5 @@
-import type { ResetType } from '../../../../src/adapters/provider/hetzner-robot/client/client.ts';
-import type {
-  BootState,
-  Server,
-} from '../../../../src/adapters/provider/hetzner-robot/client/schema.ts';
+import type { ResetType } from '../../../../src/adapters/provider/hetzner-robot/client.ts';
+import type { BootState, Server } from '../../../../src/adapters/provider/hetzner-robot/api.ts';
 
 /** A system on the drives of a machine in memory. */
 export interface Disk {

@@ -10,7 +10,7 @@ import {
   serverOfSlot,
   witnessOfText,
   witnessText,
-} from '../../../../src/adapters/provider/hetzner-robot/names.ts';
+} from '../../../../src/adapters/provider/hetzner-robot/mapping.ts';
 
 const WITNESS = '0b6e0000-1234-4abc-8def-0123456789ab';
 const PREFIXES = { namePrefix: 'shep-prod-', freePrefix: 'free-' };

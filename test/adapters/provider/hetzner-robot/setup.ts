@@ -1,6 +1,6 @@
 import type { RobotConfig } from '../../../../src/adapters/provider/hetzner-robot/settings.ts';
-import { createRobotProvider } from '../../../../src/adapters/provider/hetzner-robot/hetzner-robot-provider.ts';
-import { ourName } from '../../../../src/adapters/provider/hetzner-robot/names.ts';
+import { createRobotProvider } from '../../../../src/adapters/provider/hetzner-robot/driver.ts';
+import { ourName } from '../../../../src/adapters/provider/hetzner-robot/mapping.ts';
 import type {
   CallOptions,
   CreateRequest,

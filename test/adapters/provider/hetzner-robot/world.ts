@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { RobotClient } from '../../../../src/adapters/provider/hetzner-robot/client/client.ts';
-import { md5Of } from '../../../../src/adapters/provider/hetzner-robot/fingerprint.ts';
+import type { RobotClient } from '../../../../src/adapters/provider/hetzner-robot/client.ts';
+import { md5Of } from '../../../../src/adapters/provider/hetzner-robot/systems.ts';
 import type { DriverShell, Records } from '../../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
-import { createMemoryRecords } from '../../../../src/adapters/provider/core/memory-records.ts';
+import { createMemoryRecords } from '../../../../src/adapters/driver-kit/stand-ins.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import { immortal, type Life, never } from '../../../doubles/life.ts';
 import type { Machine, Running } from './machine.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createLists } from '../../../../src/adapters/provider/latitude/client/lists.ts';
-import { server, userData } from '../../../../src/adapters/provider/latitude/client/schema.ts';
-import type { Call } from '../../../../src/adapters/http/call.ts';
+import { createLists } from '../../../../src/adapters/provider/latitude/routes.ts';
+import { server, userData } from '../../../../src/adapters/provider/latitude/api.ts';
+import type { Call } from '../../../../src/adapters/driver-kit/call.ts';
 
 /** Reads a whole list whose pages are these. */
 async function readAll(

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Server } from '../../../../src/adapters/provider/latitude/client/schema.ts';
+import type { Server } from '../../../../src/adapters/provider/latitude/api.ts';
 import type { Owner } from '../../../../src/adapters/provider/latitude/ownership.ts';
-import { LEAVING_TAG, toMachine } from '../../../../src/adapters/provider/latitude/mapping.ts';
+import { LEAVING_TAG, toMachine } from '../../../../src/adapters/provider/latitude/view.ts';
 import { SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 
 const NOW_MS = 1_700_000_000_000;

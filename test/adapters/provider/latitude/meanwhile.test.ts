@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { NOTHING_TO_RUN } from '../../../../src/adapters/provider/latitude/cloud-config.ts';
-import { writeRecord } from '../../../../src/adapters/provider/latitude/record.ts';
+import { NOTHING_TO_RUN, writeRecord } from '../../../../src/adapters/provider/latitude/records.ts';
 import { faultAt, live, PREFIX, SET, startStand, startWithMachine } from './stand.ts';
 
 test('a record that a creation takes up again while others are swept stays', async () => {

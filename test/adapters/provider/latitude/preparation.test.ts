@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bareKey } from '../../../../src/adapters/kit/public-key.ts';
+import { bareKey } from '../../../../src/adapters/driver-kit/our-key.ts';
 import { faultAt, KEY, live, type Stand, startStand } from './stand.ts';
 import { publicKeyLine } from '../driver-stand.ts';
 

@@ -1,16 +1,14 @@
 import { parse } from 'yaml';
 import { expect, test } from 'vitest';
-import { secretsIn } from '../../../../src/adapters/provider/latitude/client/api.ts';
+import { secretsIn } from '../../../../src/adapters/provider/latitude/api.ts';
 import {
   cloudConfigOf,
   NOTHING_TO_RUN,
-} from '../../../../src/adapters/provider/latitude/cloud-config.ts';
-import {
   claimOf,
-  type Mark,
   readRecord,
   writeRecord,
-} from '../../../../src/adapters/provider/latitude/record.ts';
+  type Mark,
+} from '../../../../src/adapters/provider/latitude/records.ts';
 
 const SET = 'shep0-ci000-000000000000000';
 const WITNESS = '0b6e1111-1111-4111-8111-000000000001';

@@ -3,8 +3,11 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { latitudeDriver } from '../../../../src/adapters/provider/latitude/driver.ts';
-import { hostnameOf, placesOf } from '../../../../src/adapters/provider/latitude/names.ts';
-import type { LatitudeSettings } from '../../../../src/adapters/provider/latitude/settings.ts';
+import {
+  hostnameOf,
+  placesOf,
+  type LatitudeSettings,
+} from '../../../../src/adapters/provider/latitude/settings.ts';
 
 const schema = latitudeDriver.settings({
   env: { TOKEN: 'a-token', SAME: 'a-token', OTHER: 'another-token' },

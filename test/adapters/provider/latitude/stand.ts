@@ -2,11 +2,13 @@ import { expect, onTestFinished } from 'vitest';
 import {
   createFleetProvider,
   type FleetProviderOptions,
-} from '../../../../src/adapters/provider/core/fleet-provider.ts';
-import { createMemoryRecords } from '../../../../src/adapters/provider/core/memory-records.ts';
+} from '../../../../src/adapters/driver-kit/fleet-provider.ts';
+import { createMemoryRecords } from '../../../../src/adapters/driver-kit/stand-ins.ts';
 import { latitudeDriver } from '../../../../src/adapters/provider/latitude/driver.ts';
-import { hostnameOf } from '../../../../src/adapters/provider/latitude/names.ts';
-import type { LatitudeSettings } from '../../../../src/adapters/provider/latitude/settings.ts';
+import {
+  hostnameOf,
+  type LatitudeSettings,
+} from '../../../../src/adapters/provider/latitude/settings.ts';
 import type {
   FleetCreateRequest,
   FleetProvider,

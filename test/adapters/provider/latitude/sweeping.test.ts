@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bodyIn } from '../../../../src/adapters/provider/latitude/record.ts';
+import { bodyIn } from '../../../../src/adapters/provider/latitude/records.ts';
 import {
   HOUR_MS,
   live,

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
 import { createOwnership } from '../../../../src/adapters/provider/latitude/ownership.ts';
-import { createStoredRecords } from '../../../../src/adapters/provider/latitude/stored-records.ts';
-import type { Server } from '../../../../src/adapters/provider/latitude/client/schema.ts';
-import type { Routes } from '../../../../src/adapters/provider/latitude/client/routes.ts';
-import type { Call } from '../../../../src/adapters/http/call.ts';
-import { writeRecord } from '../../../../src/adapters/provider/latitude/record.ts';
+import {
+  createStoredRecords,
+  writeRecord,
+} from '../../../../src/adapters/provider/latitude/records.ts';
+import type { Server } from '../../../../src/adapters/provider/latitude/api.ts';
+import type { Routes } from '../../../../src/adapters/provider/latitude/routes.ts';
+import type { Call } from '../../../../src/adapters/driver-kit/call.ts';
 import { SET_ID_TAG, WITNESS_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { live, nameOf, SET, slotOf, startStand, witnessOf } from './stand.ts';
 

@@ -10,8 +10,8 @@ const restart = (rack: Rack, how = rack.call()) =>
   rack.inTime(rack.provider.resetController!('system-1', how));
 const counts = (rack: Rack) =>
   rack.metrics.calls
-    .filter(({ method }) => method === 'bmcUnresponsive')
-    .map(({ args }) => args[1]);
+    .filter(({ name }) => name === 'redfish_bmc_unresponsive')
+    .map(({ value }) => value);
 
 /** Readings end in 500; what is posted gets through. */
 async function hang(rack: Rack, bmc: string) {

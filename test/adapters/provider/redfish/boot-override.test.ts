@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { leadsElsewhere } from '../../../../src/adapters/provider/redfish/boot-override.ts';
+import { leadsElsewhere } from '../../../../src/adapters/provider/redfish/changes.ts';
 
 const STAYS = ['None', 'Hdd', 'BiosSetup'];
 const TARGETS = {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { System } from '../../../../src/adapters/provider/redfish/client/system.ts';
 import type { BmcEntry } from '../../../../src/adapters/provider/redfish/entries.ts';
-import { checkIdentity } from '../../../../src/adapters/provider/redfish/identity.ts';
+import { checkIdentity } from '../../../../src/adapters/provider/redfish/rack.ts';
 
 const look = (serial: string, system: Partial<System>) => () =>
   checkIdentity(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { patienceOf } from '../../../../src/adapters/provider/redfish/evidence.ts';
+import { patienceOf } from '../../../../src/adapters/provider/redfish/power.ts';
 import { testRows } from '../../../support/rows.ts';
 import { failureOf, refusing, startRack } from './stand.ts';
 

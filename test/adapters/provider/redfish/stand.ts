@@ -35,7 +35,7 @@ import {
 } from '../../../doubles/simulated-clock.ts';
 import { PROVIDER } from '../../../support/facts.ts';
 import { driverContext, INSTANCE_SET_ID } from '../driver-stand.ts';
-import { createFleetProvider } from '../../../../src/adapters/provider/core/fleet-provider.ts';
+import { createFleetProvider } from '../../../../src/adapters/driver-kit/fleet-provider.ts';
 
 const START_MS = Date.parse('2026-08-01T10:00:00Z');
 

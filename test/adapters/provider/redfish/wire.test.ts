@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
 import type { Wire } from '../../../../src/adapters/provider/redfish/client/bmc.ts';
-import { errorOf } from '../../../../src/adapters/provider/redfish/client/errors.ts';
-import { patch } from '../../../../src/adapters/provider/redfish/client/patch.ts';
-import { isOwnPath, locationOf } from '../../../../src/adapters/provider/redfish/client/paths.ts';
-import { readReply } from '../../../../src/adapters/provider/redfish/client/replies.ts';
+import {
+  errorOf,
+  isOwnPath,
+  locationOf,
+  readReply,
+} from '../../../../src/adapters/provider/redfish/client/errors.ts';
+import { patch } from '../../../../src/adapters/provider/redfish/client/system.ts';
 import { testRows } from '../../../support/rows.ts';
 import { failureOf, startRack } from './stand.ts';
 

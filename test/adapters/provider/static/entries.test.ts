@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { targetOf } from '../../../../src/adapters/kit/inventory/host-entries.ts';
+import { targetOf } from '../../../../src/adapters/driver-kit/inventory/entries.ts';
 import { parseInventory } from '../../../../src/adapters/provider/static/entries.ts';
 import { UsageError } from '../../../../src/domain/errors.ts';
 

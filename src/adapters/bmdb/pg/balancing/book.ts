@@ -53,7 +53,7 @@ export const statements = {
       observed: 'bool',
       freezing: 'bool',
       frozenReason: 'text?',
-      snapshot: 'text?',
+      snapshot: 'raw?',
     },
     columns: FENCED,
     text: (of) => `

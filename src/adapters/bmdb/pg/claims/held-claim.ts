@@ -1,10 +1,37 @@
 import type { BackoffDescriptor } from '../../../../domain/backoff.ts';
+import { isLadder } from '../../../../domain/eligibility.ts';
 import { NothingToDo, WorkConflict, WorkLost } from '../../../../domain/errors.ts';
 import type { MachineId } from '../../../../domain/ids.ts';
+import { PROCESSES } from '../../../../domain/machine.ts';
 import type { MachineRow, Process } from '../../../../domain/machine.ts';
+import type { LossPolicy } from '../../../../domain/policy.ts';
 import type { FailureEffects, FinishChange } from '../../port.ts';
+import { askRefusalSql, FROM } from '../eligibility.ts';
 import type { LiveSession } from '../live.ts';
-import type { MayAsk } from './may-ask.ts';
+import { madeOnce, statement } from '../statement.ts';
+
+const mayAsk = (process: Process, loss: LossPolicy) =>
+  statement({
+    name: `may-ask-${process}`,
+    params: { machine: 'uuid' },
+    columns: { refusal: 'text?', permitted: 'bool' },
+    text: ({ machine }) =>
+      `WITH permit AS MATERIALIZED (
+         SELECT 1 FROM recovery_permits WHERE machine_id = ${machine} FOR KEY SHARE
+       )
+       SELECT ${askRefusalSql(process, loss)} AS refusal,
+         ${isLadder(process) ? 'EXISTS (SELECT 1 FROM permit)' : 'true'} AS permitted
+       ${FROM} WHERE m.machine_id = ${machine}`,
+  });
+
+/** Whether a request may still be made of a machine, by the process that is about to, and if not, why. */
+export const statementsFor = madeOnce(
+  (loss: LossPolicy) =>
+    Object.fromEntries(PROCESSES.map((process) => [process, mayAsk(process, loss)])) as Record<
+      Process,
+      ReturnType<typeof mayAsk>
+    >,
+);
 
 /** What a claim got: its epoch, and the machine as it was then. */
 export interface TakenClaim {
@@ -29,8 +56,6 @@ interface Ending {
 export interface Finish extends Ending {
   readonly event: 'Finished';
   readonly change: FinishChange;
-  /** What must be true of the machine still; absent: nothing. */
-  readonly condition?: MayAsk;
 }
 export interface Failure extends Ending {
   readonly event: 'Failed';

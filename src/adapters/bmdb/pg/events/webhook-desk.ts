@@ -1,5 +1,5 @@
 import { LeaseLost } from '../../../../domain/errors.ts';
-import type { DueDelivery, WebhookDesk } from '../../webhooks-port.ts';
+import type { DueDelivery, WebhookDesk } from '../../events-port.ts';
 import type { Lease } from '../../port.ts';
 import { commitFenced, declareDead, liveSession, requireInTime } from '../live.ts';
 import type { LiveSession } from '../live.ts';

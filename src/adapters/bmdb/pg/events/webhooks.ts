@@ -1,4 +1,4 @@
-import type { WebhookBook } from '../../webhooks-port.ts';
+import type { WebhookBook } from '../../events-port.ts';
 import type { Database } from '../pool.ts';
 import { repeatedOnce } from '../repeat.ts';
 import { ms } from '../sql.ts';

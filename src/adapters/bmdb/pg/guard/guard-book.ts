@@ -18,8 +18,8 @@ import type { GuardRow } from '../../../../domain/machine.ts';
 import type { LossPolicy } from '../../../../domain/policy.ts';
 import { guardEvent } from '../../../../domain/events/guard-events.ts';
 import { writeFleetEvents } from '../events/write.ts';
-import { countGuard, statementsFor as countStatementsFor } from './guard-counts.ts';
-import type { GuardCountStatements, LastAssessment } from './guard-counts.ts';
+import { countGuard } from './guard-counts.ts';
+import type { LastAssessment } from './guard-counts.ts';
 import { lockGuard, readGuardRows, time, writeGuardRow } from './guard-rows.ts';
 import type { PgContext } from '../live.ts';
 import type { Queries } from '../pool.ts';
@@ -114,20 +114,17 @@ async function readPulse(q: Queries): Promise<Pulse> {
 
 /** See `GuardBook`. */
 export function createGuardBook(context: PgContext): GuardBook {
-  const { db, loss, guard: policy } = context;
-  const counting = countStatementsFor(loss, policy);
+  const { db, loss, guard } = context;
   const options = { doing: 'look at the whole fleet', isolation: 'READ COMMITTED' } as const;
   return {
-    assess: ({ ingestUp: up }) =>
-      db.transact(options, (q) => assess(q, { up, policy, loss, counting })),
+    assess: ({ ingestUp: up }) => db.transact(options, (q) => assess(q, { up, guard, loss })),
   };
 }
 
 interface AssessOptions {
   readonly up: boolean;
-  readonly policy: GuardPolicy;
+  readonly guard: GuardPolicy;
   readonly loss: LossPolicy;
-  readonly counting: GuardCountStatements;
 }
 
 async function assess(q: Queries, options: AssessOptions): Promise<GuardAssessment> {
@@ -139,9 +136,9 @@ async function assess(q: Queries, options: AssessOptions): Promise<GuardAssessme
 }
 
 /** After an assessment that was so short a time ago there is nothing to do. */
-const isFresh = (pulse: Pulse, { up, policy }: AssessOptions): boolean =>
-  isLately(pulse, pulse.assessedAtMs, policy) &&
-  (!up || (isLately(pulse, pulse.ingest.seenAtMs, policy) && pulse.ingest.upSinceMs !== null));
+const isFresh = (pulse: Pulse, { up, guard }: AssessOptions): boolean =>
+  isLately(pulse, pulse.assessedAtMs, guard) &&
+  (!up || (isLately(pulse, pulse.ingest.seenAtMs, guard) && pulse.ingest.upSinceMs !== null));
 
 const isLately = ({ nowMs }: Pulse, atMs: number | null, { assessMs }: GuardPolicy): boolean =>
   isNear(atMs, nowMs, assessMs);
@@ -151,13 +148,13 @@ const isLately = ({ nowMs }: Pulse, atMs: number | null, { assessMs }: GuardPoli
  * for that; when the guard was changed meanwhile, the next assessment judges.
  */
 async function assessFleet(q: Queries, options: AssessOptions): Promise<GuardAssessment> {
-  const { up, policy, loss, counting } = options;
+  const { up, guard: policy, loss } = options;
   const pulse = await readPulse(q);
   const { nowMs, assessedAtMs } = pulse;
   const ingest = markIngest(pulse.ingest, { up, nowMs }, limitsOf(policy, loss));
   const before = await readGuardRows(q);
   const isDue = !isLately(pulse, assessedAtMs, policy);
-  const counts = isDue ? await countGuard(q, counting, ingest) : pulse.counts;
+  const counts = isDue ? await countGuard(q, options, ingest) : pulse.counts;
   await lockGuard(q);
   const rows = (await readGuardRows(q)).map((row) =>
     row.scope === FLEET ? { ...row, ingestUpSinceMs: ingest.upSinceMs } : row,

@@ -16,7 +16,7 @@ import { DONE, isBarredSql, lostAtSql, PENDING } from '../eligibility.ts';
 import { time } from './guard-rows.ts';
 import type { PgContext } from '../live.ts';
 import type { Queries } from '../pool.ts';
-import { statement } from '../statement.ts';
+import { madeOnce, statement } from '../statement.ts';
 
 const interval = (durationMs: number) => `${durationMs} * interval '1 millisecond'`;
 const count = (which: string) => `count(*) FILTER (WHERE ${which})::int4`;
@@ -133,11 +133,14 @@ const quietStatement = (loss: LossPolicy, policy: GuardPolicy) => {
   });
 };
 
-export const statementsFor = (loss: LossPolicy, policy: GuardPolicy) => ({
-  count: countStatement(loss, policy),
-  quiet: quietStatement(loss, policy),
-});
-export type GuardCountStatements = ReturnType<typeof statementsFor>;
+const byLoss = madeOnce((loss: LossPolicy) =>
+  madeOnce((policy: GuardPolicy) => ({
+    count: countStatement(loss, policy),
+    quiet: quietStatement(loss, policy),
+  })),
+);
+export const statementsFor = (loss: LossPolicy, policy: GuardPolicy) => byLoss(loss)(policy);
+type Policies = Pick<PgContext, 'loss' | 'guard'>;
 
 export const statements = {
   /** For claims, which are planned by keys, before one assesses the whole fleet; and after. */
@@ -155,10 +158,10 @@ export const statements = {
 /** Of the fleet, and of each provider with machines; as of the statement. */
 export async function countGuard(
   q: Queries,
-  { count: counting }: GuardCountStatements,
+  { loss, guard }: Policies,
   { upSinceMs: up, lostAtMs: lost }: Ingest,
 ): Promise<readonly GuardCounts[]> {
-  const rows = await q.rows(counting, { up, lost });
+  const rows = await q.rows(statementsFor(loss, guard).count, { up, lost });
   return sumOfScopes(
     rows.map(({ newly_silent: newlySilent, silent_of_fleet: silentOfFleet, ...row }) => ({
       ...row,
@@ -184,15 +187,15 @@ export interface LastAssessment {
  */
 export async function countQuiet(
   q: Queries,
-  statementsOf: GuardCountStatements,
+  { loss, guard }: Policies,
   { nowMs, ingest, counts }: LastAssessment,
-  { loss, guard }: Pick<PgContext, 'loss' | 'guard'>,
 ): Promise<(scope: string) => QuietCounts> {
   await q.rows(statements.plan, { by_keys: false });
   const since = earliestNewlyLostMs(ingest, guard, { nowMs, loss }) - MARGIN_MS;
   const { upSinceMs: up, lostAtMs: lost } = ingest;
-  const quiet = counts.length === 0 ? [] : await q.rows(statementsOf.quiet, { up, lost, since });
-  const all = counts.length === 0 ? await countGuard(q, statementsOf, ingest) : null;
+  const quiet =
+    counts.length === 0 ? [] : await q.rows(statementsFor(loss, guard).quiet, { up, lost, since });
+  const all = counts.length === 0 ? await countGuard(q, { loss, guard }, ingest) : null;
   await q.rows(statements.plan, { by_keys: true });
   return (scope) => {
     const found = all?.find((each) => each.scope === scope);

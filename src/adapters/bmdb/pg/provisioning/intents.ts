@@ -1,21 +1,204 @@
+import { LeaseLost, NotFound, NothingToDo, WorkConflict } from '../../../../domain/errors.ts';
 import { machineId, witness as asWitness } from '../../../../domain/ids.ts';
-import type { MachineId, Witness } from '../../../../domain/ids.ts';
+import type { Witness } from '../../../../domain/ids.ts';
 import type { IntentRow } from '../../../../domain/machine.ts';
+import { PENALTY_MAX_MS } from '../../../../domain/policy.ts';
+import { forTraits, TRAIT_NAMES, TRAITS } from '../../../../domain/traits.ts';
 import { createPatientBatches } from '../batches.ts';
-import { note, open, slotOf } from './intent-begins.ts';
-import type { Note, Opening } from './intent-begins.ts';
-import { adopt, end } from './intent-ends.ts';
-import type { Adoption, IntentEnd } from './intent-ends.ts';
-import { notOurs, PROCESSOR } from './intent-steps.ts';
-import { transactLive } from '../live.ts';
+import { SLOT_ID } from '../eligibility.ts';
+import { isUniqueViolation } from '../errors.ts';
+import { commitFenced, declareDead, liveSession, requireInTime, transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import { repeatedOnce } from '../repeat.ts';
-import { LIVE } from '../sql.ts';
-import { statement } from '../statement.ts';
+import { LIVE, ms } from '../sql.ts';
+import { arraysOf, fields, statement, stepsFrom, valuesOfAll } from '../statement.ts';
+import type { ArgsOf, Params, RowOf, Statement } from '../statement.ts';
 import { INTENT, INTENT_COLUMNS, toIntent } from '../reading/surroundings.ts';
 import type { IntentBook } from '../../port.ts';
 
+/**
+ * Whether a slot has a machine; over `at`, with `provider` and `slot_id`. Not with EXISTS, which may
+ * be answered by reading all machines once.
+ */
+const OCCUPIED = `coalesce(
+  (SELECT true FROM machine_provided p
+    WHERE p.provider = at.provider AND p.provider_reservation_id = at.slot_id),
+  (SELECT true FROM machine_provided p
+    WHERE p.provider = at.provider AND p.provider_id = at.slot_id
+      AND p.provider_reservation_id IS NULL), false)`;
+
+/** Why nothing may be made on a slot: a hold, or it is on the shelf; null: it may. Over `at`. */
+const BARRED = `coalesce(
+  (SELECT h.reason FROM slot_holds h
+    WHERE h.provider = at.provider AND h.slot_id = at.slot_id AND h.kind = 'no-allocate'
+      AND (h.until IS NULL OR h.until > now())),
+  (SELECT h.cause FROM provider_holds h
+    WHERE h.provider = at.provider AND h.key = at.slot_id AND h.kind = 'penalty'
+      AND (h.until IS NULL OR h.until > now())))`;
+
+/**
+ * CTEs: `me`, the session if it lives, and `locked`, the intents of the steps, of which is read what is
+ * true now. Whoever is just changing one is waited for; one that another session took over meanwhile is
+ * not ours.
+ */
+const lockedIntents = (session: string, steps: Readonly<Record<string, string>>) => `
+  me AS MATERIALIZED (${liveSession(session)}),
+  locked AS MATERIALIZED (
+    SELECT step.*, i.machine_id, i.provider, i.slot_id, i.state,
+      i.session_id = me.session_id AND i.state IN ('open', 'unresolved') AS ours
+    FROM me CROSS JOIN ${stepsFrom(steps)} JOIN provision_intents i ON i.witness = step.witness
+    ORDER BY i.witness FOR UPDATE OF i
+  )`;
+
+/**
+ * The answer of steps: whether the session was alive when they began, and what is to be told of their
+ * intents. One that is not among them is missed by whoever reads it: joining them to the steps would
+ * compare each with each.
+ */
+const answerOf = (told: string): string => `
+  SELECT EXISTS (SELECT 1 FROM me) AS alive, told.*
+  FROM (SELECT) AS always LEFT JOIN (${told}) AS told ON true`;
+
+const SESSION = { session: 'uuid' } as const;
+const ANSWER = { alive: 'bool', witness: 'uuid?' } as const;
+const TRAIT_COLUMNS = TRAIT_NAMES.map((name) => TRAITS[name].column).join(', ');
+const OPENING = fields({
+  ...{ witness: 'uuid', machine_id: 'uuid', provider: 'text', slot_id: 'text' },
+  ...{ hostname: 'text', lease: 'text?', epoch: 'int8?' },
+});
+const NOTE = fields({
+  ...{ witness: 'uuid', attempts: 'int8?', ambiguous: 'bool?', unresolved: 'bool?' },
+  ...{ last_error: 'text?', empty: 'bool?' },
+});
+const ADOPTION = fields({
+  ...{ witness: 'uuid', told_by: 'text', provider_id: 'text', reservation_id: 'text?' },
+  ...{ address: 'text?', status: 'provider_status?', ...forTraits(() => 'text?' as const) },
+});
+const END = fields({ witness: 'uuid', ended: 'text', cause: 'text', penalty_ms: 'float8?' });
+
+/**
+ * Nothing is made on a slot that has a machine. An intent for it may have ended with one, or with a
+ * penalty, after the snapshot of `open` was taken: the key of the slot is then free, and a new intent
+ * is opened in spite of them. So `note` looks again before each attempt. At most one intent of a slot
+ * is unsettled, so all earlier ones ended before the new one was there, with all that their ends
+ * wrote; and `note` is sent after that, so its snapshot has all of it.
+ */
 export const statements = {
+  /**
+   * One that is opened once more, since the answer was lost, is found by its witness; unless the job
+   * was lost or the slot barred in between: then it stays open, and whoever plans next takes it up.
+   */
+  open: statement({
+    name: 'intents-open',
+    params: { ...SESSION, ...arraysOf(OPENING) },
+    /** Nothing is told of one whose slot has an intent. */
+    columns: {
+      ...{ ...ANSWER, created_at: 'float8?' },
+      ...{ leased: 'bool?', occupied: 'bool?', barred: 'text?' },
+    },
+    text: ({ session, ...steps }) => `
+      WITH me AS MATERIALIZED (${liveSession(session)}),
+      lease AS MATERIALIZED (
+        SELECT l.name, l.epoch FROM me JOIN leases l ON l.session_id = me.session_id
+        WHERE l.name = ANY (${steps.lease}) ORDER BY l.name FOR SHARE OF l
+      ), wanted AS MATERIALIZED (
+        SELECT at.*, ${OCCUPIED} AS occupied, ${BARRED} AS barred,
+          at.lease IS NULL OR EXISTS (SELECT 1 FROM lease l
+            WHERE l.name = at.lease AND l.epoch = at.epoch) AS leased
+        FROM (SELECT * FROM ${stepsFrom(steps)}) AS at
+      ), opened AS (
+        INSERT INTO provision_intents AS i
+          (witness, machine_id, provider, slot_id, hostname, session_id)
+        SELECT w.witness, w.machine_id, w.provider, w.slot_id, w.hostname, me.session_id
+        FROM wanted w, me WHERE w.leased AND NOT w.occupied AND w.barred IS NULL
+        ORDER BY w.provider, w.slot_id
+        ON CONFLICT (provider, slot_id) WHERE state IN ('open', 'unresolved')
+          DO UPDATE SET hostname = excluded.hostname WHERE i.witness = excluded.witness
+        RETURNING i.witness, ${ms('i.created_at')} AS created_at
+      )
+      ${answerOf(`
+        SELECT witness, created_at, true AS leased, false AS occupied, NULL AS barred FROM opened
+        UNION ALL
+        SELECT witness, NULL, leased, occupied, barred FROM wanted
+        WHERE NOT leased OR occupied OR barred IS NOT NULL`)}`,
+  }),
+  note: statement({
+    name: 'intents-note',
+    params: { ...SESSION, ...arraysOf(NOTE) },
+    columns: { ...ANSWER, ours: 'bool?', obstacle: 'text?' },
+    text: ({ session, ...steps }) => `
+      WITH ${lockedIntents(session, steps)},
+      looked AS MATERIALIZED (
+        SELECT at.*, CASE WHEN at.attempts IS NOT NULL AND at.ours THEN
+            CASE WHEN ${OCCUPIED} THEN 'it has a machine' ELSE ${BARRED} END
+          END AS obstacle
+        FROM locked at
+      ), noted AS (
+        UPDATE provision_intents i SET attempts = coalesce(n.attempts, i.attempts),
+          ambiguous = coalesce(n.ambiguous, i.ambiguous),
+          last_error = coalesce(n.last_error, i.last_error),
+          state = CASE n.unresolved WHEN true THEN 'unresolved' WHEN false THEN 'open'
+            ELSE i.state END,
+          empty_since = CASE n.empty WHEN true THEN coalesce(i.empty_since, now())
+            WHEN false THEN NULL ELSE i.empty_since END,
+          updated_at = now()
+        FROM looked n WHERE i.witness = n.witness AND n.ours AND n.obstacle IS NULL
+      )
+      ${answerOf('SELECT witness, ours, obstacle FROM looked')}`,
+  }),
+  /** The slot has proved itself: its next penalty starts small again. */
+  adopt: statement({
+    name: 'intents-adopt',
+    params: { ...SESSION, ...arraysOf(ADOPTION) },
+    columns: { ...ANSWER, machine_id: 'uuid?', state: 'intent_state?', ours: 'bool?' },
+    text: ({ session, ...steps }) => `
+      WITH ${lockedIntents(session, steps)},
+      provided AS (
+        INSERT INTO machine_provided AS p (machine_id, provider, provider_id,
+          provider_reservation_id, provider_ip_address, provider_status, ${TRAIT_COLUMNS})
+        SELECT machine_id, told_by, provider_id, reservation_id, address, status,
+          ${TRAIT_NAMES.map((name) => `"${name}"`).join(', ')}
+        FROM locked WHERE ours ORDER BY told_by, provider_id
+        RETURNING p.machine_id, p.provider, p.provider_id, ${SLOT_ID} AS slot_id
+      ), made AS (
+        INSERT INTO machines (machine_id) SELECT machine_id FROM provided
+      ), adopted AS (
+        UPDATE provision_intents i SET state = 'adopted', updated_at = now()
+        FROM provided p WHERE i.machine_id = p.machine_id
+        RETURNING i.witness, i.slot_id AS key, p.*
+      ), forgiven AS (
+        DELETE FROM provider_holds h USING adopted a
+        WHERE h.provider = a.provider AND h.kind = 'penalty' AND h.key = a.key
+      ), written AS (
+        INSERT INTO slot_events (provider, slot_id, machine_id, kind, actor, reason, session_id)
+        SELECT a.provider, a.slot_id, a.machine_id, 'adopted', me.session_component_name,
+          'device ' || a.provider_id || ', intent ' || a.witness, me.session_id
+        FROM adopted a, me
+      )
+      ${answerOf('SELECT witness, machine_id, state, ours FROM locked')}`,
+  }),
+  /** Each penalty in a row lasts twice as long, at most a day; a later end is never shortened. */
+  end: statement({
+    name: 'intents-end',
+    params: { ...SESSION, ...arraysOf(END) },
+    columns: { ...ANSWER, state: 'intent_state?', ours: 'bool?' },
+    text: ({ session, ...steps }) => `
+      WITH ${lockedIntents(session, steps)},
+      ended AS (
+        UPDATE provision_intents i SET state = e.ended::intent_state, last_error = e.cause,
+          updated_at = now()
+        FROM locked e WHERE i.witness = e.witness AND e.ours
+        RETURNING i.provider, i.slot_id, e.cause, e.penalty_ms
+      ), penalised AS (
+        INSERT INTO provider_holds AS h (provider, kind, key, until, level, cause)
+        SELECT provider, 'penalty', slot_id, now() + penalty_ms * interval '1 millisecond', 1, cause
+        FROM ended WHERE penalty_ms IS NOT NULL ORDER BY provider, slot_id
+        ON CONFLICT (provider, kind, key) DO UPDATE SET level = h.level + 1, cause = excluded.cause,
+          until = greatest(h.until, excluded.until, now() + interval '1 millisecond' *
+            least(${PENALTY_MAX_MS}, 2 ^ least(h.level, 30) * ${ms('excluded.until - now()')}))
+      )
+      ${answerOf('SELECT witness, state, ours FROM locked')}`,
+  }),
   awaitIntent: statement({
     name: 'intent-await',
     params: { witness: 'uuid' },
@@ -36,40 +219,121 @@ export const statements = {
   }),
 };
 
+/** Whom the steps are counted for. */
+const PROCESSOR = 'shepherd-provisioner';
+
 /**
- * See `IntentBook`. Only the session named in an intent may change it. The steps of many intents
- * share statements: those of one kind that are asked for meanwhile go together.
+ * See `IntentBook`. Only the session named in an intent may change it. Steps of one kind that are asked
+ * for meanwhile share a statement.
  */
 export function createIntentBook(session: LiveSession): IntentBook {
-  const keyOf = (step: { readonly witness: Witness }) => step.witness;
-  const openings = createPatientBatches<Opening, IntentRow>(session, {
-    keyOf: slotOf,
-    run: (batch) => open(session, batch),
-  });
-  const notes = createPatientBatches<Note, void>(session, {
-    keyOf,
-    run: (batch) => note(session, batch),
-  });
-  const adoptions = createPatientBatches<Adoption, MachineId>(session, {
-    keyOf,
-    run: (batch) => adopt(session, batch),
-  });
-  const ends = createPatientBatches<IntentEnd, void>(session, {
-    keyOf,
-    run: (batch) => end(session, batch),
-  });
-  const { random } = session;
-  const names = () => ({ witness: asWitness(random.uuid()), machineId: machineId(random.uuid()) });
+  const { sessionId, random } = session;
+  const openings = stepsOf(session, 'open', statements.open, OPENING, slotOf);
+  const notes = stepsOf(session, 'note progress of', statements.note, NOTE);
+  const adoptions = stepsOf(session, 'adopt the device of', statements.adopt, ADOPTION);
+  const ends = stepsOf(session, 'end', statements.end, END);
   return {
-    open: (input) => openings.submit({ ...input, ...names() }),
+    open: async ({ lease, ...input }) => {
+      const names = { witness: asWitness(random.uuid()), machineId: machineId(random.uuid()) };
+      const place = { provider: input.provider, slot_id: input.slotId, hostname: input.hostname };
+      const row = await openings({
+        ...{ ...place, witness: names.witness, machine_id: names.machineId },
+        ...{ lease: lease?.name ?? null, epoch: lease?.epoch ?? null },
+      });
+      const slot = slotOf(place);
+      if (!row) throw new WorkConflict(`${slot} has an intent already`);
+      if (!row.leased) {
+        throw new LeaseLost(`${lease!.name} (lease ${lease!.epoch}) is no longer ours`);
+      }
+      if (row.occupied) throw new WorkConflict(`${slot} has a machine already`);
+      if (row.barred !== null) throw new NothingToDo(`${slot} must not be used: ${row.barred}`);
+      const fresh = { state: 'open', ambiguous: false, attempts: 0, lastError: null } as const;
+      const createdAtMs = row.created_at!;
+      return {
+        ...{ ...input, ...names, ...fresh, sessionId, sessionAlive: true, createdAtMs },
+        emptySinceMs: null,
+      };
+    },
     resume: (witness) => resume(session, witness),
-    progress: (witness, change) => notes.submit({ witness, change }),
-    adopt: (witness, provided) => adoptions.submit({ witness, provided }),
-    end: (witness, how) => ends.submit({ witness, how }),
+    progress: async (witness, change) => {
+      const { attempts = null, ambiguous = null, unresolved = null, empty = null } = change;
+      const last_error = change.lastError ?? null;
+      const row = await notes({ witness, attempts, ambiguous, unresolved, empty, last_error });
+      if (!row?.ours) throw notOurs(witness);
+      if (row.obstacle === null) return;
+      throw new NothingToDo(`the slot must not be used: ${row.obstacle}`);
+    },
+    adopt: async (witness, provided) => {
+      const { provider, providerId, reservationId, address, status } = provided;
+      const row = await adoptions({
+        ...{ witness, told_by: provider, provider_id: providerId },
+        ...{ reservation_id: reservationId, address, status },
+        ...forTraits((name) => provided[name]),
+      }).catch((error: unknown) => {
+        if (!isUniqueViolation(error)) throw error;
+        const device = `device ${provider}/${providerId}`;
+        throw new WorkConflict(`${device} belongs to another machine`, { cause: error });
+      });
+      if (!row) throw noIntent(witness);
+      if (!row.ours && row.state !== 'adopted') throw notOurs(witness);
+      return machineId(row.machine_id!);
+    },
+    end: async (witness, { state: ended, cause, penaltyMs = null }) => {
+      const row = await ends({ witness, ended, cause, penalty_ms: penaltyMs });
+      if (!row) throw noIntent(witness);
+      if (!row.ours && row.state !== ended) throw notOurs(witness);
+    },
   };
 }
 
-/** By itself, since it is rare: only what a dead session left is taken up. */
+const slotOf = (at: { readonly provider: string; readonly slot_id: string }) =>
+  `${at.provider}/${at.slot_id}`;
+/** The intent cannot be changed by the caller. */
+const notOurs = (witness: Witness) =>
+  new WorkConflict(`intent ${witness} is settled or worked on by another session`);
+const noIntent = (witness: Witness) => new NotFound(`there is no intent ${witness}`);
+
+type Fields = Params & { readonly witness: 'uuid' };
+
+/**
+ * Takes steps of one kind in the lives of intents. A step may safely be taken twice: it is repeated when
+ * the answer was lost, and then waits for the first one, if the server is still busy with it. One that
+ * reaches the server only later changes what is settled no more; at most it tells again how far an open
+ * intent had come.
+ * @returns what takes a step, and tells what is told of its intent, if anything is.
+ */
+function stepsOf<
+  F extends Fields,
+  P extends Params,
+  C extends Statement['columns'] & typeof ANSWER,
+>(
+  session: LiveSession,
+  verb: string,
+  step: Statement<P, C>,
+  named: F,
+  keyOf: (item: ArgsOf<F>) => string = ({ witness }) => witness,
+): (item: ArgsOf<F>) => Promise<RowOf<C> | undefined> {
+  const { submit } = createPatientBatches<ArgsOf<F>, RowOf<C> | undefined>(session, {
+    keyOf,
+    run: async (items) => {
+      const what = items.length === 1 ? `intent ${keyOf(items[0]!)}` : `${items.length} intents`;
+      const doing = `${verb} ${what}`;
+      const args = {
+        session: session.sessionId,
+        ...valuesOfAll(named, items),
+      } as unknown as ArgsOf<P>;
+      const rows = await repeatedOnce(() =>
+        commitFenced(session, { doing, processor: PROCESSOR }, [step, args]),
+      );
+      if (!rows[0]?.alive) throw declareDead(session, doing);
+      requireInTime(session, doing);
+      const told = new Map<unknown, RowOf<C>>(rows.map((row) => [row.witness, row]));
+      return items.map(({ witness }) => ({ ok: told.get(witness) }));
+    },
+  });
+  return submit;
+}
+
 async function resume(session: LiveSession, witness: Witness): Promise<IntentRow> {
   const doing = `resume intent ${witness}`;
   const options = { doing, processor: PROCESSOR, isolation: 'READ COMMITTED' } as const;

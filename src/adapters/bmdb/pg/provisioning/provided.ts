@@ -2,6 +2,7 @@ import type { Outcome } from '../../../../lib/batcher.ts';
 import { NotFound } from '../../../../domain/errors.ts';
 import type { MachineId } from '../../../../domain/ids.ts';
 import { CLEARABLE, type Clearable } from '../../../../domain/provisioning/update.ts';
+import { plainTextOr } from '../../../../lib/texts.ts';
 import { forTraits, TRAITS } from '../../../../domain/traits.ts';
 import { createPatientBatches } from '../batches.ts';
 import { commitFenced, declareDead, liveSession, requireInTime } from '../live.ts';
@@ -94,7 +95,9 @@ export function createProvidedUpdates(session: LiveSession): BmdbSession['update
 async function update(session: LiveSession, updates: readonly Update[]): Promise<Outcome<void>[]> {
   const many = `${updates.length} machines`;
   const doing = `update what is provided as ${updates.length === 1 ? updates[0]!.machine : many}`;
-  const told = updates.map(({ patch: { absent: _, status: __, ...texts } }) => texts);
+  const told = updates.map(({ patch: { absent: _, status: __, ...texts } }) =>
+    Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, plainTextOr(text)])),
+  );
   const call = { doing, processor: 'shepherd-updater' } as const;
   const [answer] = await commitFenced(session, call, [
     statements.update,

@@ -9,7 +9,7 @@ import {
   recordText,
   requireRecordKey,
 } from '../../../../domain/provisioning/records.ts';
-import type { RecordBook, RecordShelf } from '../../records-port.ts';
+import type { RecordBook, RecordShelf } from '../../port.ts';
 import { commitFenced, declareDead, liveSession, requireInTime } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import type { Database } from '../pool.ts';
@@ -47,7 +47,7 @@ export const statements = {
   /** Waits for whoever is just making the same one; and tells one that is there before a lack of room. */
   make: statement({
     name: 'records-make',
-    params: { ...NAME, value: 'text', version: 'text' },
+    params: { ...NAME, value: 'raw', version: 'text' },
     columns: { ...TOLD, room: 'bool' },
     text: ({ session, value, version, ...of }) => `
       WITH ${me(session)}, room AS MATERIALIZED (
@@ -66,7 +66,7 @@ export const statements = {
   }),
   replace: statement({
     name: 'records-replace',
-    params: { ...NAME, value: 'text', before: 'text', version: 'text' },
+    params: { ...NAME, value: 'raw', before: 'text', version: 'text' },
     columns: TOLD,
     text: ({ session, value, before, version, ...of }) => `
       WITH ${me(session)}, changed AS (

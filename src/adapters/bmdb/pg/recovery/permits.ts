@@ -1,5 +1,4 @@
 import { exclusionGroup, PROCESS_FOR } from '../../../../domain/eligibility.ts';
-import type { Outcome } from '../../../../lib/batcher.ts';
 import { NoPermit } from '../../../../domain/errors.ts';
 import type { MachineId } from '../../../../domain/ids.ts';
 import { ORDER_VERBS } from '../../../../domain/verbs.ts';
@@ -10,14 +9,12 @@ import { FLEET as ALL, suspicionRefusal } from '../../../../domain/recovery/guar
 import { cancelDead } from '../claims/cancel.ts';
 import { refusalSql } from '../eligibility.ts';
 import { countQuiet } from '../guard/guard-counts.ts';
-import type { GuardCountStatements } from '../guard/guard-counts.ts';
 import { readGate } from '../guard/guard-book.ts';
 import { refusalError } from '../claims/held-claim.ts';
-import type { TakenClaim } from '../claims/held-claim.ts';
 import type { LiveSession } from '../live.ts';
 import { MACHINE_TABLES } from '../reading/machine-row.ts';
 import type { Queries } from '../pool.ts';
-import { statement } from '../statement.ts';
+import { madeOnce, statement } from '../statement.ts';
 import type { RowOf } from '../statement.ts';
 
 const FLEET = 'the fleet';
@@ -58,13 +55,12 @@ const candidates = (process: Process, loss: LossPolicy) =>
          p.provider, coalesce(y.verb IN (${verbsOf(process)}), false) AS ordered
        FROM ${MACHINE_TABLES} WHERE m.machine_id = ANY (${machines})`,
   });
-export type LadderStatements = ReturnType<typeof statementsFor>;
 
 /** One for each process of the ladder. */
-export const statementsFor = (loss: LossPolicy) => ({
+export const statementsFor = madeOnce((loss: LossPolicy) => ({
   ShepherdRecovery: candidates('ShepherdRecovery', loss),
   ShepherdReinstall: candidates('ShepherdReinstall', loss),
-});
+}));
 
 /** Started machines without a permit, of those that `which` selects: no more than `most`. */
 const startedCount = (which: string, most: string) => `
@@ -123,10 +119,9 @@ interface Place {
 interface Asking {
   readonly session: LiveSession;
   readonly process: Process;
-  readonly ladder: LadderStatements;
-  /** Who is quiet. */
-  readonly counting: GuardCountStatements;
 }
+
+type Refused = Map<MachineId, { readonly error: Error }>;
 
 /**
  * Which of the machines the guard keeps from the ladder, and why. A claim takes no permit: that is
@@ -136,16 +131,16 @@ export async function refuseClaims(
   q: Queries,
   asking: Asking,
   machines: readonly MachineId[],
-): Promise<Map<MachineId, Outcome<TakenClaim>>> {
+): Promise<Refused> {
   const rows = await readCandidates(q, asking, machines);
-  const refused = new Map<MachineId, Outcome<TakenClaim>>();
+  const refused: Refused = new Map();
   let gate: ReturnType<typeof openGate> | null = null;
   for (const id of machines) {
     const row = rows.get(id);
     const refusal = row ? row.refusal : 'unknown machine';
     if (refusal !== null) refused.set(id, { error: refusalError(asking.process, id, refusal) });
     else if (!row!.under_way) {
-      gate ??= openGate(q, asking);
+      gate ??= openGate(q, asking.session);
       const why = await (await gate).whyNot(row!.provider!, row!.ordered);
       if (why !== null) refused.set(id, { error: new NoPermit(why) });
     }
@@ -156,10 +151,10 @@ export async function refuseClaims(
 /** Work of dead sessions is ended first: its unused permits are free again. */
 async function readCandidates(
   q: Queries,
-  { process, ladder }: Asking,
+  { session, process }: Asking,
   machines: readonly MachineId[],
 ): Promise<Map<string, Candidate>> {
-  const sql = ladder[process as keyof LadderStatements];
+  const sql = statementsFor(session.loss)[process as 'ShepherdRecovery' | 'ShepherdReinstall'];
   const read = async () => {
     const rows = await q.rows(sql, { machines });
     return new Map(rows.map((row) => [row.machine_id, row]));
@@ -177,10 +172,7 @@ interface Gate {
 }
 
 /** Counts who is quiet only for somebody who would be let through, and once. */
-async function openGate(
-  q: Queries,
-  { session, counting }: Pick<Asking, 'session' | 'counting'>,
-): Promise<Gate> {
+async function openGate(q: Queries, session: LiveSession): Promise<Gate> {
   const gate = await readGate(q, session);
   let quiet: ReturnType<typeof countQuiet> | null = null;
   return {
@@ -188,7 +180,7 @@ async function openGate(
       const frozen = gate.frozen(provider);
       if (isOrder || (frozen ?? gate.grace) !== null)
         return frozen ?? (isOrder ? null : gate.grace);
-      quiet ??= countQuiet(q, counting, gate.last, session);
+      quiet ??= countQuiet(q, session, gate.last);
       const quietIn = await quiet;
       const why = (scope: string) => suspicionRefusal(quietIn(scope), session.guard);
       return why(ALL) ?? why(provider);
@@ -197,7 +189,8 @@ async function openGate(
 }
 
 /** Who wants to be interrupted. */
-interface Wanting extends Pick<Asking, 'session' | 'counting'> {
+interface Wanting {
+  readonly session: LiveSession;
   readonly machine: MachineId;
   readonly place: Place;
   /** An operator ordered it. */
@@ -211,7 +204,7 @@ interface Wanting extends Pick<Asking, 'session' | 'counting'> {
  */
 export async function grantPermit(q: Queries, wanting: Wanting): Promise<void> {
   const { machine, place, isOrder, session } = wanting;
-  const gate = await openGate(q, wanting);
+  const gate = await openGate(q, session);
   const why =
     (await gate.whyNot(place.provider, isOrder)) ??
     (await whyNoRoom(q, session.budget, place, { isOrder }));

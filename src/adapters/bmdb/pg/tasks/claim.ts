@@ -1,17 +1,29 @@
 import type { Outcome } from '../../../../lib/batcher.ts';
 import { exclusionGroup, isLadder } from '../../../../domain/eligibility.ts';
+import { AmbiguousCommit } from '../../../../domain/errors.ts';
 import type { MachineId } from '../../../../domain/ids.ts';
 import { PROCESSES } from '../../../../domain/machine.ts';
 import type { MachineRow, Process } from '../../../../domain/machine.ts';
 import type { LossPolicy } from '../../../../domain/policy.ts';
+import { processorOf } from '../../../../domain/processor.ts';
+import { createBatches, oneForEach, onceMore } from '../batches.ts';
 import { cancelDead } from '../claims/cancel.ts';
+import { describeMachines, refusalError } from '../claims/held-claim.ts';
+import type { TakenClaim } from '../claims/held-claim.ts';
 import { busyRows, refusalSql } from '../eligibility.ts';
 import type { Busy } from '../eligibility.ts';
-import { refusalError } from '../claims/held-claim.ts';
-import type { TakenClaim } from '../claims/held-claim.ts';
-import type { GuardCountStatements } from '../guard/guard-counts.ts';
-import { commitFenced, declareDead, liveSession, statements as live } from '../live.ts';
-import type { LiveOptions, LiveSession } from '../live.ts';
+import { isReferenceViolation } from '../errors.ts';
+import {
+  batchOptions,
+  commitFenced,
+  declareDead,
+  liveSession,
+  requireInTime,
+  statements as live,
+  transactFenced,
+  transactLive,
+} from '../live.ts';
+import type { LiveSession } from '../live.ts';
 import {
   BACKOFF_LIST,
   MACHINE_COLUMNS,
@@ -21,11 +33,11 @@ import {
   WORK_LIST,
 } from '../reading/machine-row.ts';
 import { refuseClaims } from '../recovery/permits.ts';
-import type { LadderStatements } from '../recovery/permits.ts';
 import type { Queries } from '../pool.ts';
 import { LIVE, ms } from '../sql.ts';
-import { statement } from '../statement.ts';
+import { madeOnce, statement } from '../statement.ts';
 import type { RowOf } from '../statement.ts';
+import { claimsTaken } from './ambiguous-commits.ts';
 
 const COLUMNS = {
   ...MACHINE_COLUMNS,
@@ -123,73 +135,126 @@ const BUSY: Busy = {
 type ClaimStatement = ReturnType<typeof claimStatement>;
 type ClaimRow = RowOf<typeof COLUMNS>;
 
-export const statementsFor = (loss: LossPolicy): Record<Process, ClaimStatement> =>
-  Object.fromEntries(
-    PROCESSES.map((process) => [process, claimStatement(process, loss)]),
-  ) as Record<Process, ClaimStatement>;
+export const statementsFor = madeOnce(
+  (loss: LossPolicy) =>
+    Object.fromEntries(
+      PROCESSES.map((process) => [process, claimStatement(process, loss)]),
+    ) as Record<Process, ClaimStatement>,
+);
 
-/** What a batch of claims is about, and the statements for it. */
-export interface Claiming {
+/** What claims of one process are about, and the statements for them. */
+interface Claiming {
   readonly session: LiveSession;
   readonly process: Process;
   readonly statement: ClaimStatement;
-  readonly ladder: LadderStatements;
-  readonly counting: GuardCountStatements;
   /** The newest epoch that the session has heard of; those of later claims are greater. */
   readonly newest: { epoch: bigint };
 }
 
-/** For each machine: the claim, or why there is none. */
-export type Verdicts = Map<MachineId, Outcome<TakenClaim>>;
+/**
+ * Claims of one session, in batches: what is asked for meanwhile shares a statement, or a transaction
+ * where there is more to look at. See `BmdbSession.claim`.
+ */
+export function createClaims(
+  session: LiveSession,
+): (process: Process, machineId: MachineId) => Promise<TakenClaim> {
+  const claims = statementsFor(session.loss);
+  const newest = { epoch: 0n };
+  const claimersWith = <Answer>(take: Take<Answer>) =>
+    oneForEach((process: Process) => {
+      const claiming = { session, process, statement: claims[process], newest };
+      return createBatches<MachineId, Answer | TakenClaim>({
+        ...(isLadder(process) && { concurrency: 1 }),
+        keyOf: (machineId) => machineId,
+        run: (machines) => claim(claiming, machines, take),
+      });
+    });
+  const quick = claimersWith(takeAtOnce);
+  const careful = claimersWith(takeCarefully);
+  return async (process, machineId) =>
+    (isLadder(process) ? null : await quick(process).submit(machineId)) ??
+    (await careful(process).submit(machineId));
+}
 
-/** Claims machines. Part of a transaction at READ COMMITTED. @throws {SessionExpired} */
-export async function take(
-  q: Queries,
+type Outcomes<Answer> = Outcome<Answer | TakenClaim>[];
+type Take<Answer> = (
+  claiming: Claiming,
+  doing: string,
+  machines: readonly MachineId[],
+) => Promise<Outcomes<Answer>>;
+
+/**
+ * Claims machines; when the answer to the COMMIT is lost, finds out what was taken, and claims the
+ * others once more. What was got too late is left to die with its session.
+ */
+async function claim<Answer>(
   claiming: Claiming,
   machines: readonly MachineId[],
-): Promise<Verdicts> {
-  if (!isLadder(claiming.process)) return takeLeases(q, claiming, machines);
-  const refused = await refuseClaims(q, claiming, machines);
-  const open = machines.filter((id) => !refused.has(id));
-  if (open.length === 0) return refused;
-  return new Map([...refused, ...(await takeLeases(q, claiming, open))]);
+  take: Take<Answer>,
+): Promise<Outcomes<Answer>> {
+  const { session, process, newest } = claiming;
+  const doing = `claim ${describeMachines(machines)} for ${process}`;
+  const sent = { process, machines, newest: newest.epoch };
+  try {
+    const outcomes = await take(claiming, doing, machines);
+    requireInTime(session, doing);
+    return outcomes;
+  } catch (error) {
+    // A machine was deleted under the first claim of a group: the next look finds it gone.
+    if (isReferenceViolation(error)) return claim(claiming, machines, take);
+    if (!(error instanceof AmbiguousCommit)) throw error;
+    const taken = await claimsTaken(session, sent, error);
+    const again = machines.filter((id) => !taken.has(id));
+    const repeated = await onceMore(again, (those) => claim(claiming, those, take));
+    const outcomes = new Map(again.map((id, at) => [id, repeated[at]!]));
+    requireInTime(session, doing);
+    return machines.map((id) => outcomes.get(id) ?? { ok: taken.get(id)! });
+  }
 }
 
 /**
- * Claims machines in one statement that commits by itself. Null: it takes more than that, as the lease
- * is that of a dead session.
+ * In one statement that commits by itself. Null: it takes more than that, as the lease is that of a
+ * dead session.
  * @throws {SessionExpired} @throws {AmbiguousCommit} @throws {Locked} nothing was taken.
  */
-export async function takeAtOnce(
+async function takeAtOnce(
   claiming: Claiming,
-  what: Pick<LiveOptions, 'doing' | 'processor'>,
+  doing: string,
   machines: readonly MachineId[],
-): Promise<Outcome<TakenClaim | null>[]> {
-  const { session, statement: sql } = claiming;
+): Promise<Outcomes<null>> {
+  const { session, process, statement: sql } = claiming;
   const args = { session: session.sessionId, machines };
+  const what = { doing, processor: processorOf(process) };
   const found = await commitFenced(session, what, [sql, args]);
   // Of machines that are not there it does not tell whether the session lives.
   if (found.length === 0) return machines.map(() => ({ ok: null }));
-  const rows = rowsById(session, what.doing, found);
+  const rows = rowsById(session, doing, found);
   return machines.map((id) =>
     isDead(rows.get(id)) ? { ok: null } : verdictOf(claiming, id, rows.get(id)),
   );
 }
 
-/** Leases of dead sessions are released, and taken in a second turn. */
-async function takeLeases(
-  q: Queries,
+/** In one transaction: the guard is asked about the ladder, and leases of dead sessions are released. */
+async function takeCarefully(
   claiming: Claiming,
+  doing: string,
   machines: readonly MachineId[],
-): Promise<Verdicts> {
-  const rows = await claimRows(q, claiming, machines);
-  const dead = machines.filter((id) => isDead(rows.get(id)));
-  if (dead.length > 0) {
-    await cancelDead(q, dead, exclusionGroup(claiming.process));
-    const again = await claimRows(q, claiming, dead);
-    for (const [id, row] of again) rows.set(id, row);
-  }
-  return new Map(machines.map((id) => [id, verdictOf(claiming, id, rows.get(id))]));
+): Promise<Outcomes<never>> {
+  const { session, process } = claiming;
+  const transact = isLadder(process) ? transactLive : transactFenced;
+  const options = { doing, ...batchOptions(session), processor: processorOf(process) };
+  return transact(session, options, async (q) => {
+    const refused = isLadder(process) ? await refuseClaims(q, claiming, machines) : new Map();
+    const open = machines.filter((id) => !refused.has(id));
+    const rows = await claimRows(q, claiming, open);
+    // Taken in a second turn.
+    const dead = open.filter((id) => isDead(rows.get(id)));
+    if (dead.length > 0) {
+      await cancelDead(q, dead, exclusionGroup(process));
+      for (const [id, row] of await claimRows(q, claiming, dead)) rows.set(id, row);
+    }
+    return machines.map((id) => refused.get(id) ?? verdictOf(claiming, id, rows.get(id)));
+  });
 }
 
 const isDead = (row: ClaimRow | undefined): boolean =>
@@ -199,17 +264,20 @@ async function claimRows(
   q: Queries,
   { session, process, statement: sql }: Claiming,
   machines: readonly MachineId[],
-): Promise<ClaimRows> {
+): Promise<Map<string, ClaimRow>> {
+  if (machines.length === 0) return new Map();
   const doing = `claim machines for ${process}`;
   const rows = await q.rows(sql, { session: session.sessionId, machines });
   if (rows.length === 0 && !(await isAlive(q, session))) throw declareDead(session, doing);
   return rowsById(session, doing, rows);
 }
 
-type ClaimRows = Map<string, ClaimRow>;
-
 /** @throws {SessionExpired} */
-function rowsById(session: LiveSession, doing: string, rows: readonly ClaimRow[]): ClaimRows {
+function rowsById(
+  session: LiveSession,
+  doing: string,
+  rows: readonly ClaimRow[],
+): Map<string, ClaimRow> {
   if (rows[0]?.alive === false) throw declareDead(session, doing);
   return new Map(rows.map((row) => [row.machine_id, row]));
 }

@@ -5,7 +5,7 @@ import type { Processor } from '../../../../domain/processor.ts';
 import { isAgentStart, recordStarts } from './agent-starts.ts';
 import type { AgentStart } from './agent-starts.ts';
 import { returnUnusedPermits } from '../claims/cancel.ts';
-import { describeMachines, workLost } from '../claims/held-claim.ts';
+import { describeMachines, statementsFor, workLost } from '../claims/held-claim.ts';
 import type { End, HeldClaim } from '../claims/held-claim.ts';
 import {
   HELD_ANSWER,
@@ -87,8 +87,10 @@ function outcomeOf(held: HeldClaim, { epochs, refusals }: Released): Outcome<voi
 async function refusalsOf(q: Queries, ends: readonly End[]): Promise<Map<string, string>> {
   const refusals = new Map<string, string>();
   for (const end of ends) {
-    if (end.event !== 'Finished' || !end.condition) continue;
-    const [found] = await q.rows(end.condition, { machine: end.held.machineId });
+    if (end.event !== 'Finished' || end.change.kind !== 'recovered' || !end.change.unasked)
+      continue;
+    const { session, process, machineId: machine } = end.held;
+    const [found] = await q.rows(statementsFor(session.loss)[process], { machine });
     if (found?.refusal) refusals.set(end.held.epoch, found.refusal);
   }
   return refusals;

@@ -1,10 +1,21 @@
 import { NothingToDo } from '../../../../domain/errors.ts';
-import type { Outcome } from '../../../../lib/batcher.ts';
 import { processorOf } from '../../../../domain/processor.ts';
-import { createPatientBatches, oneForEach } from '../batches.ts';
+import { interrupts } from '../../../../domain/recovery/rungs.ts';
+import type { Outcome } from '../../../../lib/batcher.ts';
+import { createPatientBatches, patiently } from '../batches.ts';
 import { FROM, giveBackRefusalSql } from '../eligibility.ts';
-import { describeMachines, workLost } from '../claims/held-claim.ts';
+import { describeMachines, statementsFor, workLost } from '../claims/held-claim.ts';
 import type { HeldClaim } from '../claims/held-claim.ts';
+import { refuseGuarded } from '../guard/guard-book.ts';
+import { lockGuard } from '../guard/guard-rows.ts';
+import { requireInTime, transactFenced, writeEvent } from '../live.ts';
+import type { LiveSession } from '../live.ts';
+import type { Queries } from '../pool.ts';
+import { noteReset } from '../recovery/controller-resets.ts';
+import { grantPermit } from '../recovery/permits.ts';
+import { statement } from '../statement.ts';
+import type { WorkNote } from '../../port.ts';
+import { orderedText } from '../../preconditions.ts';
 import {
   HELD_ANSWER,
   HELD_COLUMNS,
@@ -14,22 +25,9 @@ import {
   heldSql,
   writeHeld,
 } from './held-works.ts';
-import { requireInTime, transactFenced, writeEvent } from '../live.ts';
-import type { LiveSession } from '../live.ts';
-import type { NoteStatements } from '../claims/may-ask.ts';
-import { refuseGuarded } from '../guard/guard-book.ts';
-import { lockGuard } from '../guard/guard-rows.ts';
-import type { GuardCountStatements } from '../guard/guard-counts.ts';
-import { orderedText } from '../../preconditions.ts';
-import { interrupts } from '../../../../domain/recovery/rungs.ts';
-import type { Queries } from '../pool.ts';
-import { noteReset } from '../recovery/controller-resets.ts';
-import { grantPermit } from '../recovery/permits.ts';
-import { statement } from '../statement.ts';
-import type { WorkNote } from '../../port.ts';
 
 /**
- * A note that is one statement for any number of works.
+ * A note that is one statement.
  * @param writes CTEs over `held h`, whose `value` is what the note says beyond its kind.
  */
 const note = <const Name extends string>(name: Name, writes: string) =>
@@ -41,7 +39,7 @@ const note = <const Name extends string>(name: Name, writes: string) =>
       `WITH ${heldSql(works, { value: values })}, ${writes} ${HELD_ANSWER}`,
   });
 
-const inBatches = {
+const simple = {
   agentStartAttempt: note(
     'attempt',
     `attempted AS (
@@ -116,7 +114,7 @@ const inBatches = {
 };
 
 export const statements = {
-  ...inBatches,
+  ...simple,
   lockLease: statement({
     name: 'note-lock-lease',
     params: HELD_PARAMS,
@@ -183,53 +181,46 @@ export const statements = {
   }),
 };
 
-type InBatches = Extract<WorkNote, { readonly kind: keyof typeof inBatches }>;
-type Alone = Exclude<WorkNote, InBatches>;
+type Simple = Extract<WorkNote, { readonly kind: keyof typeof simple }>;
+type Asking = Exclude<WorkNote, Simple>;
 
-interface Noted<Note extends WorkNote = WorkNote> {
+interface Noted {
   readonly held: HeldClaim;
-  readonly note: Note;
+  readonly note: Simple;
 }
-
-/** What tells whether something may still be asked. */
-interface NoteMeans {
-  readonly conditions: NoteStatements;
-  readonly counting: GuardCountStatements;
-}
-
-/** See `Work.note`. */
-export type WriteNote = (held: HeldClaim, note: WorkNote) => Promise<void>;
 
 /**
- * Notes of one session. Those of one kind share a statement; but those that something is asked for
- * look first at what nobody may change meanwhile, so each is a transaction.
+ * See `Work.note`. What asks for something looks first at what nobody may change meanwhile. Of the
+ * others only those share statements that every agent start writes.
  */
-export function createNotes(session: LiveSession, means: NoteMeans): WriteNote {
-  const writers = oneForEach((kind: InBatches['kind']) =>
-    createPatientBatches<Noted<InBatches>, void>(session, {
-      keyOf: ({ held }) => held.machineId,
-      run: (noted) => writeTogether(session, kind, noted),
-    }),
-  );
+export function createNotes(
+  session: LiveSession,
+): (held: HeldClaim, note: WorkNote) => Promise<void> {
+  const attempts = createPatientBatches<Noted, void>(session, {
+    keyOf: ({ held }) => held.machineId,
+    run: (noted) => writeTogether(session, noted),
+  });
   return async (held, note) => {
-    if (isAlone(note)) return writeAlone({ held, note }, means);
-    return writers(note.kind).submit({ held, note });
+    if (!isSimple(note)) return writeAsking(held, note);
+    if (note.kind === 'agentStartAttempt') return attempts.submit({ held, note });
+    const [outcome] = await patiently(session, () => writeTogether(session, [{ held, note }]));
+    if ('error' in outcome!) throw outcome.error;
   };
 }
 
-const isAlone = (note: WorkNote): note is Alone => !(note.kind in inBatches);
+const isSimple = (note: WorkNote): note is Simple => note.kind in simple;
 
+/** Notes of one kind. */
 async function writeTogether(
   session: LiveSession,
-  kind: InBatches['kind'],
-  noted: readonly Noted<InBatches>[],
+  noted: readonly Noted[],
 ): Promise<Outcome<void>[]> {
+  const { kind } = noted[0]!.note;
   const works = noted.map(({ held }) => held);
-  const args = heldArgs(session, works);
+  const args = { ...heldArgs(session, works), values: noted.map(({ note }) => valueOf(note)) };
   const doing = `note ${kind} of ${describeMachines(args.machines)}`;
   const what = { doing, processor: processorOf(works[0]!.process) };
-  const values = noted.map(({ note }) => valueOf(note));
-  const epochs = await writeHeld(session, what, [inBatches[kind], { ...args, values }]);
+  const epochs = await writeHeld(session, what, [simple[kind], args]);
   requireInTime(session, doing);
   return works.map((held) =>
     epochs.has(held.epoch) ? { ok: undefined } : { error: workLost(held) },
@@ -237,7 +228,7 @@ async function writeTogether(
 }
 
 /** What is said beyond the kind of the note. */
-function valueOf(note: InBatches): string | null {
+function valueOf(note: Simple): string | null {
   switch (note.kind) {
     case 'agentStartAttempt':
       return note.hostKey ?? null;
@@ -254,7 +245,7 @@ function valueOf(note: InBatches): string | null {
   }
 }
 
-async function writeAlone({ held, note }: Noted<Alone>, means: NoteMeans): Promise<void> {
+async function writeAsking(held: HeldClaim, note: Asking): Promise<void> {
   const { session, process, machineId } = held;
   const doing = `note ${note.kind} of ${machineId}`;
   const options = { doing, processor: processorOf(process), isolation: 'READ COMMITTED' } as const;
@@ -262,9 +253,9 @@ async function writeAlone({ held, note }: Noted<Alone>, means: NoteMeans): Promi
     await lockLease(q, held, doing);
     switch (note.kind) {
       case 'recoveryAsked':
-        return noteAsked(q, held, note, means);
+        return noteAsked(q, held, note);
       case 'controllerResetAsked':
-        return noteControllerReset(q, held, note.controller, means);
+        return noteControllerReset(q, held, note.controller);
       case 'deprovisionAsked':
         return noteDeprovisionAsked(q, held);
     }
@@ -285,12 +276,7 @@ type Asked = Extract<WorkNote, { kind: 'recoveryAsked' }>;
  *   any more.
  * @throws {NoPermit} recovery is frozen, silence means nothing now, or there is no room in the budget.
  */
-async function noteAsked(
-  q: Queries,
-  held: HeldClaim,
-  asked: Asked,
-  means: NoteMeans,
-): Promise<void> {
+async function noteAsked(q: Queries, held: HeldClaim, asked: Asked): Promise<void> {
   const { machineId: machine, row, session } = held;
   const { rung, bootId } = asked;
   const order = asked.order ?? null;
@@ -298,14 +284,14 @@ async function noteAsked(
   if (order !== null && (await q.rows(statements.lockOrder, { order, machine })).length === 0) {
     throw new NothingToDo(`${notAsked}: the order is no longer open`);
   }
-  await requireMay(q, held, { notAsked, order, interrupts: interrupts(rung) }, means);
+  await requireMay(q, held, { notAsked, order, interrupts: interrupts(rung) });
   await q.run(statements.asked, { machine, rung, boot: bootId, order });
   if (rung === 'reinstalling') await q.run(statements.unpin, { machine });
   const reason = orderedText(rung, row, order);
   await writeEvent(q, session, { machineId: machine, kind: 'recoveryAsked', reason });
 }
 
-interface Asking {
+interface Wanted {
   readonly notAsked: string;
   /** Key of the operator's order; null: the ladder's own. */
   readonly order: string | null;
@@ -317,12 +303,11 @@ interface Asking {
 async function requireMay(
   q: Queries,
   { machineId: machine, process, row, session }: HeldClaim,
-  { notAsked, order, interrupts: needsPermit }: Asking,
-  { conditions, counting }: NoteMeans,
+  { notAsked, order, interrupts: needsPermit }: Wanted,
 ): Promise<void> {
   // Locked before the machine is looked at: it may come back while this waits for the guard.
   if (needsPermit) await lockGuard(q);
-  const [found] = await q.rows(conditions[process], { machine });
+  const [found] = await q.rows(statementsFor(session.loss)[process], { machine });
   const refusal = found?.refusal ?? null;
   if (refusal) throw new NothingToDo(`${notAsked}: ${refusal}`);
   const { provided } = row;
@@ -332,19 +317,14 @@ async function requireMay(
   }
   const { provider, location } = provided;
   const place = { provider, location };
-  await grantPermit(q, { session, counting, machine, place, isOrder: order !== null });
+  await grantPermit(q, { session, machine, place, isOrder: order !== null });
 }
 
 /** @throws {Throttled} it was restarted too lately. See `noteAsked`. */
-async function noteControllerReset(
-  q: Queries,
-  held: HeldClaim,
-  controller: string,
-  means: NoteMeans,
-): Promise<void> {
+async function noteControllerReset(q: Queries, held: HeldClaim, controller: string): Promise<void> {
   const { machineId: machine, row, session } = held;
   const notAsked = `a restart of controller ${controller} of ${machine} was not asked for`;
-  await requireMay(q, held, { notAsked, order: null, interrupts: true }, means);
+  await requireMay(q, held, { notAsked, order: null, interrupts: true });
   const { provided } = row;
   if (!provided) throw new NothingToDo(`${notAsked}: it has no hardware`);
   await noteReset(q, { provider: provided.provider, controller, machine });

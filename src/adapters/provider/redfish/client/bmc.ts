@@ -1,16 +1,32 @@
 import { isProviderError, ProviderError } from '../../../../domain/errors.ts';
 import { type Clock, sleep } from '../../../clock/port.ts';
-import { createHttp, HttpFailure } from '../../../http/exchange.ts';
-import type { Trust } from '../../../http/trust.ts';
-import { createRedact } from '../../../kit/redact.ts';
-import type { TurnGroups } from '../../../kit/turn-groups.ts';
-import type { EndTurn } from '../../../kit/turns.ts';
+import { createHttp, HttpFailure, type Trust } from '../../../driver-kit/exchange.ts';
+import { createRedact } from '../../../driver-kit/redaction.ts';
+import type { TurnGroups, EndTurn } from '../../../driver-kit/turns.ts';
 import type { DriverContext } from '../../port.ts';
-import { errorOf, failureOf, isAway, refusalIn } from './errors.ts';
-import { bareOf, linkOf, locationOf, ROOT_PATH } from './paths.ts';
-import { isObject, type Json, readReply, type Reply, saidIn } from './replies.ts';
-import { createLogin, type LoginOptions, type Plain, type Shown } from './session.ts';
-import { createStanding, type Standing } from './standing.ts';
+import {
+  errorOf,
+  failureOf,
+  isAway,
+  refusalIn,
+  bareOf,
+  linkOf,
+  locationOf,
+  ROOT_PATH,
+  isObject,
+  readReply,
+  saidIn,
+  type Json,
+  type Reply,
+} from './errors.ts';
+import {
+  createLogin,
+  createStanding,
+  type LoginOptions,
+  type Plain,
+  type Shown,
+  type Standing,
+} from './session.ts';
 
 export interface BmcOptions extends LoginOptions {
   /** `https://host[:port]`. */

@@ -1,7 +1,159 @@
+import { z } from 'zod';
 import { ProviderError, type ProviderErrorKind } from '../../../../domain/errors.ts';
-import type { HttpFailure } from '../../../http/exchange.ts';
-import { retryAtOf } from '../../../http/retry-time.ts';
-import { type Message, type Reply, saidIn } from './replies.ts';
+import type { HttpReply, HttpFailure } from '../../../driver-kit/exchange.ts';
+import { retryAtOf } from '../../../driver-kit/outcome.ts';
+import type { Redact } from '../../../driver-kit/redaction.ts';
+
+/** Where the service begins; needs no login. */
+export const ROOT_PATH = '/redfish/v1/';
+
+const OWN_PATH = /^\/redfish\/[\x21-\x7e]*$/;
+/** What another reader of the path might take for a way out of it. */
+const WAY_OUT = /\/\/|\/\.{1,2}(\/|$)|%2[ef]|[\\#]/i;
+
+/** Whether it is a path that may be asked for: on this BMC, and below `/redfish/`. */
+export const isOwnPath = (path: string): boolean => OWN_PATH.test(path) && !WAY_OUT.test(path);
+
+/**
+ * The path of a link `{ "@odata.id": … }`; null: there is none.
+ * @throws {ProviderError} `permanent`: it leads elsewhere, and is not followed.
+ */
+export function linkOf(value: unknown): string | null {
+  const path = isObject(value) ? value['@odata.id'] : undefined;
+  if (typeof path !== 'string') return null;
+  return requireOwnPath(path);
+}
+
+/** The paths of a collection or of a list of links. */
+export const linksOf = (value: unknown): string[] =>
+  (Array.isArray(value) ? (value as unknown[]) : []).flatMap((one) => linkOf(one) ?? []);
+
+export function requireOwnPath(path: string): string {
+  if (isOwnPath(path)) return path;
+  throw new ProviderError('permanent', 'the BMC links to a place that is not its own');
+}
+
+/**
+ * The path of a `Location`, which may be a whole URL of the same BMC; null: there is none, or it leads
+ * elsewhere.
+ */
+export function locationOf(location: string | undefined, baseUrl: string): string | null {
+  if (location === undefined) return null;
+  const path = location.startsWith('/') ? location : pathAt(location, new URL(baseUrl).origin);
+  return path !== null && isOwnPath(path) ? path : null;
+}
+
+/**
+ * The path of what was made, by the answer to it, to be asked for at the same BMC alone; null: it does
+ * not tell. Some give its whole URL with a name of their own for themselves.
+ */
+export function madePathOf(location: string | undefined, body: Json | undefined): string | null {
+  const told = [location, URL.parse(location ?? '')?.pathname, body?.['@odata.id']];
+  const isPath = (path: unknown): path is string => typeof path === 'string' && isOwnPath(path);
+  return told.find(isPath) ?? null;
+}
+
+function pathAt(location: string, origin: string): string | null {
+  const url = URL.parse(location);
+  return url?.origin === origin && url.username === '' ? url.pathname + url.search : null;
+}
+
+/** One path, with or without a slash at its end. */
+export const bareOf = (path: string): string => path.replace(/(?<=.)\/+$/, '');
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** What a BMC says in an answer. */
+export interface Message {
+  /** The last part of its `MessageId`: registries and their versions differ. */
+  readonly id: string;
+  /** Without secrets, shortened. */
+  readonly text: string;
+  readonly severity: string;
+}
+
+export interface Reply extends Pick<HttpReply, 'status' | 'headers'> {
+  /** Where it came from, after redirects. */
+  readonly path: string;
+  /** Undefined: there was no body, or none that is a JSON object. */
+  readonly json: Json | undefined;
+  /** Neither empty nor JSON. */
+  readonly isGarbage: boolean;
+  readonly messages: readonly Message[];
+}
+
+const TEXT_LENGTH_MAX = 300;
+const MESSAGES_MAX = 8;
+
+export function readReply(
+  { status, headers, text }: HttpReply,
+  path: string,
+  redact: Redact,
+): Reply {
+  const json = parse(text);
+  const isGarbage = json === undefined && text.trim() !== '';
+  return { status, headers, path, json, isGarbage, messages: messagesOf(json, redact) };
+}
+
+export const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The parser's own error quotes the text, so it is not kept. */
+function parse(text: string): Json | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const Info = z.object({
+  MessageId: z.string().catch(''),
+  Message: z.string().catch(''),
+  MessageSeverity: z.string().optional().catch(undefined),
+  Severity: z.string().optional().catch(undefined),
+});
+
+/** Of an error, or of a success that has something to say. The list may be one object, or absent. */
+function messagesOf(json: Json | undefined, redact: Redact): Message[] {
+  if (!json) return [];
+  const error = isObject(json['error']) ? json['error'] : json;
+  const told = error['@Message.ExtendedInfo'];
+  const infos = (Array.isArray(told) ? (told as unknown[]) : [told])
+    .slice(0, MESSAGES_MAX)
+    .flatMap((one) => {
+      const info = Info.safeParse(one);
+      return info.success ? [messageOf(info.data, redact)] : [];
+    });
+  if (infos.length > 0 || error === json) return infos;
+  const { code, message } = error;
+  return [messageOf({ MessageId: textOf(code), Message: textOf(message) }, redact)];
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+const messageOf = (
+  { MessageId, Message: said, MessageSeverity, Severity }: z.output<typeof Info>,
+  redact: Redact,
+): Message => ({
+  id: redact(MessageId.split('.').at(-1) ?? '').slice(0, 80),
+  text: redact(said).slice(0, TEXT_LENGTH_MAX),
+  severity: (MessageSeverity ?? Severity ?? '').slice(0, 20),
+});
+
+/** For people: ids and texts. */
+export const saidIn = ({ messages }: Pick<Reply, 'messages'>): string =>
+  messages
+    .map(({ id, text }) => [id, text].filter(Boolean).join(': '))
+    .join('; ')
+    .slice(0, TEXT_LENGTH_MAX);
+
+/** Of a resource, for `If-Match`; an empty one is none. */
+export const etagOf = ({ headers, json }: Pick<Reply, 'headers' | 'json'>): string | null => {
+  const told = headers.etag ?? textOf(json?.['@odata.etag']);
+  return told.trim() === '' ? null : told.trim();
+};
 
 /** What a BMC answered instead of what it was asked for; the cause of a `ProviderError`. */
 export class Refusal extends Error {
@@ -98,7 +250,7 @@ export function errorOf(reply: Reply, { doing, changing, nowMs }: Asked): Provid
   const retryAt = isFull
     ? new Date(nowMs + SESSIONS_FULL_MS)
     : [429, 503].includes(status)
-      ? retryAtOf({ get: (name) => textOf(headers[name]) }, nowMs)
+      ? retryAtOf({ get: (name) => headerText(headers[name]) }, nowMs)
       : null;
   return new ProviderError(kindOf(refusal, changing), doing, {
     cause: refusal,
@@ -107,7 +259,7 @@ export function errorOf(reply: Reply, { doing, changing, nowMs }: Asked): Provid
   });
 }
 
-const textOf = (header: string | string[] | undefined) =>
+const headerText = (header: string | string[] | undefined) =>
   Array.isArray(header) ? header[0] : header;
 
 /** The port's error for an exchange without a reply. */

@@ -1,9 +1,143 @@
-import { explain, isProviderError, ProviderError, UsageError } from '../../../../domain/errors.ts';
-import type { Clock } from '../../../clock/port.ts';
-import { createRefusal } from '../../../http/refusal.ts';
-import { isSessionsFull, type Refusal, refusalIn, SESSIONS_FULL_MS } from './errors.ts';
-import { madePathOf } from './paths.ts';
-import type { Json, Reply } from './replies.ts';
+import { isProviderError, ProviderError, explain, UsageError } from '../../../../domain/errors.ts';
+import { sleep, type Clock } from '../../../clock/port.ts';
+import { retryAfterMs } from '../../../driver-kit/outcome.ts';
+import { createRefusal } from '../../../driver-kit/terms.ts';
+import type { Bmc, TurnHow } from './bmc.ts';
+import {
+  isAbsent,
+  locationOf,
+  isSessionsFull,
+  refusalIn,
+  SESSIONS_FULL_MS,
+  madePathOf,
+  type Reply,
+  type Refusal,
+  type Json,
+} from './errors.ts';
+
+/** How a BMC has answered lately. */
+export interface Standing {
+  replied(status: number): void;
+  /** `silent`: it may have taken the connection, and said nothing of use. */
+  failed(failure: { readonly silent: boolean }): void;
+  /** It asked to be left alone until then, epoch milliseconds. */
+  busyUntil(atMs: number): void;
+  /** Milliseconds until it is worth a reading; 0: it may be asked now. Changes are tried whenever. */
+  restMs(): number;
+  /** It has not answered one request for long, and is not known to refuse connections. */
+  isSilent(): boolean;
+  /** It is on its way there. */
+  isTroubled(): boolean;
+}
+
+const REST_FIRST_MS = 5_000;
+const REST_MOST_MS = 5 * 60_000;
+const TROUBLE_FAILURES = 3;
+const HANG_FAILURES = 10;
+const HANG_MS = 15 * 60_000;
+
+export function createStanding(clock: Clock): Standing {
+  let failures = 0;
+  let restUntilMs = -Infinity;
+  let silence: { readonly sinceMs: number; count: number } | null = null;
+
+  function note(silent: boolean) {
+    const restMs = Math.min(REST_MOST_MS, REST_FIRST_MS * 2 ** Math.min(failures, 20));
+    failures += 1;
+    restUntilMs = Math.max(restUntilMs, clock.monotonic() + restMs);
+    // One that takes no connections is off or away, and no restart would help.
+    if (!silent) silence = null;
+    else if (silence) silence.count += 1;
+    else silence = { sinceMs: clock.monotonic(), count: 1 };
+  }
+
+  return {
+    replied(status) {
+      if (status >= 500 && status !== 501) return note(true);
+      failures = 0;
+      restUntilMs = -Infinity;
+      silence = null;
+      return undefined;
+    },
+    failed: ({ silent }) => note(silent),
+    busyUntil(atMs) {
+      restUntilMs = Math.max(restUntilMs, clock.monotonic() + atMs - clock.now());
+    },
+    restMs: () => Math.max(0, restUntilMs - clock.monotonic()),
+    isTroubled: () => silence !== null && silence.count >= TROUBLE_FAILURES,
+    isSilent: () =>
+      silence !== null &&
+      silence.count >= HANG_FAILURES &&
+      clock.monotonic() - silence.sinceMs >= HANG_MS,
+  };
+}
+
+/** Where the task of an accepted change is; null: it is done already. */
+export const taskOf = ({ status, headers }: Reply, url: string): string | null =>
+  status === 202 ? locationOf(headers.location, url) : null;
+
+/** How a task ended; `unknown`: nobody knows of it any more, or it goes on beyond the time for it. */
+export type TaskEnd = 'done' | 'unknown';
+
+const WAIT_LEAST_MS = 1_000;
+const WAIT_MOST_MS = 30_000;
+const RUNNING = /^(New|Starting|Running|Suspended|Pending|Stopping|Service|Cancelling)$/;
+const FAILED = /^(Exception|Killed|Cancelled|Interrupted)$/;
+
+/**
+ * Waits until a task is over, or its time is.
+ * @param reply the answer that named it.
+ * @throws {ProviderError} with `outcome: 'unknown'`: it failed, as its BMC says.
+ */
+export async function followTask(
+  bmc: Bmc,
+  reply: Reply,
+  how: TurnHow & { readonly deadline: Date },
+  clock: Clock,
+): Promise<TaskEnd> {
+  let path = taskOf(reply, bmc.url);
+  for (let last = reply; path !== null;) {
+    const waitMs = waitOf(last, clock.now());
+    if (clock.now() + waitMs >= how.deadline.getTime()) return 'unknown';
+    await sleep(clock, waitMs, how.signal).catch((cause: unknown) => {
+      throw new ProviderError('aborted', 'aborted while a task went on', {
+        cause,
+        outcome: 'unknown',
+      });
+    });
+    const next = await look(bmc, path, how);
+    if (next === 'gone') return 'unknown';
+    if (next === 'unreachable') continue;
+    const state = String(next.json?.['TaskState'] ?? '');
+    if (FAILED.test(state)) {
+      throw new ProviderError('permanent', `a task of ${bmc.url} ended as ${state}`, {
+        outcome: 'unknown',
+      });
+    }
+    if (next.status !== 202 && !RUNNING.test(state)) return 'done';
+    path = locationOf(next.headers.location, bmc.url) ?? path;
+    last = next;
+  }
+  return 'done';
+}
+
+/** A BMC that does not answer may go on with its task. */
+async function look(bmc: Bmc, path: string, how: TurnHow): Promise<Reply | 'gone' | 'unreachable'> {
+  try {
+    return await bmc.inTurn({ ...how, urgent: true }, (wire) => wire.poll(path));
+  } catch (error) {
+    if (isAbsent(error)) return 'gone';
+    if (isProviderError(error, 'transient')) return 'unreachable';
+    throw error;
+  }
+}
+
+function waitOf({ headers }: Reply, nowMs: number): number {
+  const told = headers['retry-after'];
+  const askedMs =
+    told === undefined ? WAIT_LEAST_MS : retryAfterMs(told, headers.date ?? null, nowMs);
+  return Math.min(WAIT_MOST_MS, Math.max(WAIT_LEAST_MS, askedMs));
+}
 
 export type AuthMode = 'auto' | 'basic' | 'session';
 

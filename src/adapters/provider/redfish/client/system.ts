@@ -1,9 +1,84 @@
 import { z } from 'zod';
 import { ProviderError } from '../../../../domain/errors.ts';
-import { isAbsent, unlessAbsent } from './errors.ts';
 import type { Bmc, Wire } from './bmc.ts';
-import { bareOf, linkOf, linksOf, requireOwnPath } from './paths.ts';
-import { etagOf, isObject, type Json, type Reply } from './replies.ts';
+import {
+  unlessAbsent,
+  isObject,
+  refusalIn,
+  isAbsent,
+  bareOf,
+  linkOf,
+  linksOf,
+  requireOwnPath,
+  etagOf,
+  type Json,
+  type Reply,
+} from './errors.ts';
+
+/** Where nothing says what is allowed. */
+const USUAL = ['On', 'ForceOff', 'ForceRestart', 'GracefulShutdown'];
+
+/** The types of reset that this action takes, without those that turned out not to work. */
+export async function allowedResets(
+  { cannot, remembered }: Pick<Bmc, 'cannot' | 'remembered'>,
+  wire: Wire,
+  { target, allowed, actionInfo }: ResetAction,
+): Promise<readonly string[]> {
+  const told = allowed ?? (actionInfo === null ? null : await toldIn(actionInfo));
+  return (told ?? USUAL).filter((type) => !cannot.has(resetKey(target, type)));
+
+  async function toldIn(path: string): Promise<readonly string[] | null> {
+    const key = `resets of ${path}`;
+    const known = remembered.get(key) as readonly string[] | undefined;
+    if (known) return known;
+    const info = await unlessAbsent(wire.get(path));
+    const found = valuesIn(info?.json?.['Parameters']);
+    if (found) remembered.set(key, found);
+    return found;
+  }
+}
+
+/** Names a type of reset in `Bmc.cannot`. */
+export const resetKey = (target: string, type: string): string => `${type} at ${target}`;
+
+function valuesIn(parameters: unknown): readonly string[] | null {
+  const all = Array.isArray(parameters) ? (parameters as unknown[]) : [];
+  const parameter = all.find((one) => isObject(one) && one['Name'] === 'ResetType');
+  const values = isObject(parameter) ? parameter['AllowableValues'] : undefined;
+  if (!Array.isArray(values)) return null;
+  const texts = (values as unknown[]).filter((value) => typeof value === 'string');
+  return texts.length === 0 ? null : texts;
+}
+
+/** A resource that is to be changed, as it was read. */
+export interface Patched {
+  readonly path: string;
+  readonly etag: string | null;
+}
+
+/**
+ * Changes a resource. An ETag is sent as it was told; where it is refused although it was read just
+ * now, it is sent once as a strong one, if it was weak, and then not at all.
+ * @throws {ProviderError}
+ */
+export async function patch(wire: Wire, { path, etag }: Patched, body: Json): Promise<Reply> {
+  const [last, ...earlier] = attemptsWith(etag).toReversed();
+  const withMatch = (match: string | null | undefined) =>
+    wire.send('PATCH', path, body, match ? { 'If-Match': match } : {});
+  for (const match of earlier.toReversed()) {
+    try {
+      return await withMatch(match);
+    } catch (error) {
+      if (refusalIn(error)?.status !== 412) throw error;
+    }
+  }
+  return withMatch(last);
+}
+
+function attemptsWith(etag: string | null): readonly (string | null)[] {
+  if (etag === null) return [null];
+  return etag.startsWith('W/') ? [etag, etag.slice('W/'.length), null] : [etag, null];
+}
 
 /** A ComputerSystem as its BMC showed it. What it does not tell is null. */
 export interface System {

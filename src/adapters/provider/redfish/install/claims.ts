@@ -1,8 +1,45 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { isProviderError, ProviderError } from '../../../../domain/errors.ts';
+import { TAG_PREFIX, type Tags } from '../../../../domain/provisioning/provider-tags.ts';
 import type { ProviderRecord } from '../../../../domain/provisioning/records.ts';
-import type { Records } from '../../port.ts';
-import { METHODS } from './settings.ts';
+import type { Random } from '../../../clock/port.ts';
+import type { Records, DriverContext } from '../../port.ts';
+import type { Bmc } from '../client/bmc.ts';
+import { readSystem } from '../client/system.ts';
+import { setIdIn, type BmcEntry } from '../entries.ts';
+import { METHODS } from '../settings.ts';
+
+const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
+const TOKEN_DIGITS = 52;
+
+/** Names an installation for its installer: 256 bits in base32, 52 digits. */
+export const TOKEN = /^[a-z2-7]{52}$/;
+
+/** Of three UUIDs that nobody can guess, which have more chance in them than that. */
+export function newToken({ uuid }: Pick<Random, 'uuid'>): string {
+  const bytes = createHash('sha256').update(`${uuid()} ${uuid()} ${uuid()}`).digest();
+  const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, '0')).join('');
+  const digits = bits.padEnd(TOKEN_DIGITS * 5, '0').match(/.{5}/g) ?? [];
+  return digits.map((five) => ALPHABET[Number.parseInt(five, 2)]).join('');
+}
+
+export const hashOfToken = (token: string): string =>
+  createHash('sha256').update(token).digest('hex');
+
+/** An address of the configuration for one installation. */
+export const withToken = (address: string, token: string): string =>
+  address.replaceAll('{token}', token);
+
+const isOurTag = ([key]: readonly [string, string]): boolean => key.startsWith(TAG_PREFIX);
+
+/** Tags that Shepherd writes. */
+export const oursOf = (tags: Tags): Record<string, string> =>
+  Object.fromEntries(Object.entries(tags).filter(isOurTag));
+
+/** Tags of anybody else. */
+export const foreignOf = (tags: Tags): Record<string, string> =>
+  Object.fromEntries(Object.entries(tags).filter((tag) => !isOurTag(tag)));
 
 /** How far an installation came; written before the step that it names. */
 export const PHASES = ['preparing', 'poweringOff', 'poweringOn', 'installing'] as const;
@@ -208,3 +245,53 @@ export const machineIdOf = ({ entryId, witness }: Pick<Claim, 'entryId' | 'witne
 /** The entry of a machine's id, whoever claims it; null: it is no such id. */
 export const entryIdOf = (machineId: string): string | null =>
   /^(.+)\.[^.]{1,8}$/u.exec(machineId)?.[1] ?? null;
+
+interface Looked {
+  readonly all: readonly BmcEntry[];
+  readonly bmcOf: (entry: BmcEntry) => Bmc;
+}
+
+/** For all looks together. */
+const LOOKS_MS = 15_000;
+
+/**
+ * Looks for machines that carry our mark while nothing is recorded. Where the wrong database is
+ * configured most of them do, so those that answer in time are enough to tell.
+ * @throws {ProviderError} `conflict`: there are such machines. `aborted`: by the signal.
+ */
+export async function refuseStrayMarks(
+  { all, bmcOf }: Looked,
+  { clock, log, name, instanceSetId }: DriverContext,
+  signal: AbortSignal,
+): Promise<void> {
+  const late = new AbortController();
+  const timer = clock.setTimeout(() => late.abort(new Error('no time left')), LOOKS_MS);
+  const until = AbortSignal.any([signal, late.signal]);
+  const looks = await Promise.all(all.map(look)).finally(() => clock.clearTimeout(timer));
+  if (signal.aborted) throw new ProviderError('aborted', 'aborted while marks were looked for');
+  const untold = looks.filter((isOurs) => isOurs === null).length;
+  if (untold > 0) {
+    const fields = { provider: name, machines: all.length, untold };
+    log.warn(fields, 'not all machines told whether they carry a mark');
+  }
+  const marked = all.filter((_, index) => looks[index] === true);
+  if (marked.length === 0) return;
+  const message =
+    `${marked.length} machines carry our mark, such as ${marked[0]!.id}, and nothing is recorded of ` +
+    'any: this is not the database that they are claimed in';
+  throw new ProviderError('conflict', message);
+
+  /** Null: its BMC does not tell. */
+  async function look(entry: BmcEntry): Promise<boolean | null> {
+    const bmc = bmcOf(entry);
+    try {
+      const system = await bmc.inTurn({ signal: until }, (wire) =>
+        readSystem(bmc, wire, entry.system, clock.monotonic()),
+      );
+      return setIdIn(system.assetTag) === instanceSetId;
+    } catch (error) {
+      if (!isProviderError(error)) throw error;
+      return null;
+    }
+  }
+}

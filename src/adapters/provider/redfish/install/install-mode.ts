@@ -1,6 +1,6 @@
 import { explain, isProviderError, ProviderError } from '../../../../domain/errors.ts';
 import type { Tags } from '../../../../domain/provisioning/provider-tags.ts';
-import { createLocks } from '../../../kit/locks.ts';
+import { createLocks } from '../../../driver-kit/time-limit.ts';
 import type {
   CallOptions,
   CreateRequest,
@@ -13,27 +13,26 @@ import type {
 import type { Changes } from '../changes.ts';
 import type { Bmc } from '../client/bmc.ts';
 import { readSystem, type System } from '../client/system.ts';
-import type { BmcEntry } from '../entries.ts';
-import type { Sighting } from '../machine-view.ts';
-import { markRemover, setIdIn } from '../owner-mark.ts';
+import { markRemover, setIdIn, type BmcEntry } from '../entries.ts';
+import type { Sighting } from '../power.ts';
 import {
-  type Claim,
-  type ClaimValue,
   createClaims,
   entryIdOf,
   isUnfinished,
   machineIdOf,
+  refuseStrayMarks,
+  foreignOf,
+  oursOf,
+  hashOfToken,
+  newToken,
+  type Claim,
+  type ClaimValue,
 } from './claims.ts';
-import { createEndings } from './endings.ts';
+import { createEndings, shownAway, shownClaimed, shownFree } from './endings.ts';
 import { createInstallation } from './installation.ts';
-import { createSealing } from './sealing.ts';
-import { createSeedDesk, type Sealed } from './seed-desk.ts';
+import { createSealing, createSeedDesk, type Sealed } from './seed-desk.ts';
 import { createSeedServer } from './seed-server.ts';
-import type { InstallSettings } from './settings.ts';
-import { shownAway, shownClaimed, shownFree } from './shown.ts';
-import { refuseStrayMarks } from './stray-marks.ts';
-import { foreignOf, oursOf } from './tag-parts.ts';
-import { hashOfToken, newToken } from './token.ts';
+import type { InstallSettings } from '../settings.ts';
 
 /** What the rack lends to installations. */
 export interface InstallParts {

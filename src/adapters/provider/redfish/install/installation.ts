@@ -5,14 +5,25 @@ import type { Changes } from '../changes.ts';
 import type { Bmc, Wire } from '../client/bmc.ts';
 import { isNotNow, refusalIn } from '../client/errors.ts';
 import { readSystem, type System } from '../client/system.ts';
-import type { BmcEntry } from '../entries.ts';
-import { checkIdentity } from '../identity.ts';
-import { setIdIn } from '../owner-mark.ts';
-import { bootDisk, bootOnce, targetFor } from './boot-once.ts';
-import type { Claim, Claims, ClaimValue } from './claims.ts';
-import { ejectImages, insertImage, type MediaScene } from './media.ts';
-import type { InstallSettings } from './settings.ts';
-import { hashOfToken, TOKEN, withToken } from './token.ts';
+import { setIdIn, type BmcEntry } from '../entries.ts';
+import { checkIdentity } from '../rack.ts';
+import {
+  bootDisk,
+  bootOnce,
+  targetFor,
+  ejectImages,
+  insertImage,
+  type MediaScene,
+} from './media.ts';
+import {
+  hashOfToken,
+  TOKEN,
+  withToken,
+  type Claim,
+  type Claims,
+  type ClaimValue,
+} from './claims.ts';
+import type { InstallSettings } from '../settings.ts';
 
 export interface InstallationDeps extends Pick<
   DriverContext,

@@ -1,12 +1,143 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { stringify } from 'yaml';
+import { ProviderError } from '../../../../domain/errors.ts';
+import { sleep } from '../../../clock/port.ts';
 import type { DriverContext } from '../../port.ts';
 import type { BmcEntry } from '../entries.ts';
-import type { Claim, Claims } from './claims.ts';
-import type { Sealing } from './sealing.ts';
-import { createSeedIndex } from './seed-index.ts';
-import { type Document, isNear, type SeedDesk } from './seed-server.ts';
-import type { InstallSettings } from './settings.ts';
-import { hashOfToken, withToken } from './token.ts';
-import { stringify } from 'yaml';
+import type { InstallSettings } from '../settings.ts';
+import { hashOfToken, withToken, type Claimed, type Claims, type Claim } from './claims.ts';
+import { isNear, type Document, type SeedDesk } from './seed-server.ts';
+
+/**
+ * Keeps what only our daemons may read in records that others may read: a seed holds the secret of a
+ * new machine. The key comes from a secret of its own and not from a BMC's password, which somebody
+ * who has the record could guess.
+ */
+export interface Sealing {
+  /** @param about whose it is: under another name it cannot be opened. */
+  seal(text: string, about: string): string;
+  /** Null: it was sealed with another key, or about somebody else. */
+  open(sealed: string, about: string): string | null;
+}
+
+const CIPHER = 'aes-256-gcm';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const KEY_BYTES = 32;
+/**
+ * @param secret looked up each time, so that a change of it needs no restart.
+ * @param salt of the provider, not secret.
+ */
+export function createSealing(secret: () => string, salt: string): Sealing {
+  const key = () => Buffer.from(hkdfSync('sha256', secret(), salt, 'seed', KEY_BYTES));
+  return {
+    seal(text, about) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv(CIPHER, key(), nonce).setAAD(Buffer.from(about));
+      const hidden = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+      return Buffer.concat([nonce, cipher.getAuthTag(), hidden]).toString('base64');
+    },
+    open(sealed, about) {
+      const bytes = Buffer.from(sealed, 'base64');
+      const hidden = bytes.subarray(NONCE_BYTES + TAG_BYTES);
+      const opening = key();
+      try {
+        const decipher = createDecipheriv(CIPHER, opening, bytes.subarray(0, NONCE_BYTES));
+        decipher.setAAD(Buffer.from(about));
+        decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+        return Buffer.concat([decipher.update(hidden), decipher.final()]).toString('utf8');
+      } catch {
+        return null;
+      }
+    },
+  };
+}
+
+export interface SeedIndexDeps {
+  readonly claims: Pick<Claims, 'known' | 'read'>;
+  readonly entries: (signal: AbortSignal) => Promise<readonly BmcEntry[]>;
+  readonly lifetime: AbortSignal;
+}
+
+/**
+ * Finds the entries of installations by what installers know. Anybody may ask, so what is not known
+ * from the last reading of the records is looked for in the next one, which all who ask share.
+ */
+export interface SeedIndex {
+  /** @throws {ProviderError} `transient`: so many ask for what there is not that no more may wait. */
+  byToken(tokenSha256: string): Promise<string | null>;
+  /** @param isWanted whether what is known of this entry answers the question. */
+  byMac(mac: string, isWanted: (entryId: string) => boolean): Promise<string | null>;
+}
+
+/** Readings take at most this part of the time, however many ask, and there is time between them. */
+const TIME_SHARE = 0.1;
+const GAP_MS = 1_000;
+const WAITING_MAX = 256;
+
+export function createSeedIndex(
+  { claims, entries, lifetime }: SeedIndexDeps,
+  { clock }: Pick<DriverContext, 'clock'>,
+): SeedIndex {
+  let macs: ReadonlyMap<string, string> = new Map();
+  let tokens: { readonly of: Claimed; readonly ids: ReadonlyMap<string, string> } | null = null;
+  /** Has not begun yet. */
+  let next: Promise<void> | null = null;
+  let last: Promise<void> = Promise.resolve();
+  let restUntilMs = -Infinity;
+  let waiting = 0;
+
+  function idOf(tokenSha256: string): string | undefined {
+    const known = claims.known();
+    if (tokens?.of !== known) {
+      const ids = [...known.claims.values()].map(
+        ({ install, entryId }) => [install.tokenSha256, entryId] as const,
+      );
+      tokens = { of: known, ids: new Map(ids) };
+    }
+    return tokens.ids.get(tokenSha256);
+  }
+
+  async function read(): Promise<void> {
+    await last.catch(() => undefined);
+    await sleep(clock, Math.max(0, restUntilMs - clock.monotonic()), lifetime);
+    next = null;
+    const beganMs = clock.monotonic();
+    try {
+      const all = await entries(lifetime);
+      macs = new Map(all.flatMap(({ mac, id }) => (mac === null ? [] : [[mac, id]])));
+      await claims.read(lifetime);
+    } finally {
+      const tookMs = clock.monotonic() - beganMs;
+      restUntilMs = clock.monotonic() + Math.max(GAP_MS, tookMs / TIME_SHARE - tookMs);
+    }
+  }
+
+  async function find(known: () => string | undefined): Promise<string | null> {
+    const found = known();
+    if (found !== undefined) return found;
+    if (waiting >= WAITING_MAX) {
+      throw new ProviderError('transient', 'too many ask for seeds that there are not');
+    }
+    waiting += 1;
+    try {
+      next ??= last = read();
+      await next;
+    } finally {
+      waiting -= 1;
+    }
+    return known() ?? null;
+  }
+
+  return {
+    byToken: (tokenSha256) => find(() => idOf(tokenSha256)),
+    byMac: (mac, isWanted) =>
+      find(() => {
+        const id = macs.get(mac);
+        return id !== undefined && isWanted(id) ? id : undefined;
+      }),
+  };
+}
 
 /** What is sealed in a claim. */
 export interface Sealed {

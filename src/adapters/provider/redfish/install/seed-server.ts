@@ -4,7 +4,7 @@ import { explain } from '../../../../domain/errors.ts';
 import type { Clock } from '../../../clock/port.ts';
 import type { Address, Listening, Network } from '../../../network/port.ts';
 import type { Log } from '../../../log/port.ts';
-import { TOKEN } from './token.ts';
+import { TOKEN } from './claims.ts';
 
 export const DOCUMENTS = ['user-data', 'meta-data', 'ipxe'] as const;
 export type Document = (typeof DOCUMENTS)[number];

@@ -5,8 +5,8 @@ import { expect, test } from 'vitest';
 import {
   createEquinixClient,
   type EquinixClient,
-} from '../../../../../src/adapters/provider/equinix/client/client.ts';
-import { isNotFound } from '../../../../../src/adapters/http/errors.ts';
+} from '../../../../../src/adapters/provider/equinix/client.ts';
+import { isNotFound } from '../../../../../src/adapters/driver-kit/errors.ts';
 import { failureOf, live } from './stand.ts';
 import {
   answer,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { endpointName } from '../../../../../src/adapters/provider/equinix/client/api.ts';
+import { endpointName } from '../../../../../src/adapters/provider/equinix/api.ts';
 
 test.each([
   ['GET', '/devices/x', 'GetDevice'],

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { EquinixClient } from '../../../../../src/adapters/provider/equinix/client/client.ts';
-import type { DeviceOrder } from '../../../../../src/adapters/provider/equinix/client/device-order.ts';
+import type { EquinixClient } from '../../../../../src/adapters/provider/equinix/client.ts';
+import type { DeviceOrder } from '../../../../../src/adapters/provider/equinix/create-device.ts';
 import { settled } from '../../../../doubles/simulated-clock.ts';
 import { failureOf, live, WITNESS } from './stand.ts';
 import { answer, type ScriptedApi, scriptedClient, type SeenRequest } from '../setup.ts';

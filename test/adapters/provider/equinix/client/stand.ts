@@ -1,12 +1,13 @@
+import { heeding } from '../../../../../src/adapters/metrics/port.ts';
 import { expect, onTestFinished } from 'vitest';
 import { createSeededRandom, runOut } from '../../../../doubles/simulated-clock.ts';
 import { createMemMetrics } from '../../../../doubles/mem-metrics.ts';
 import {
   createEquinixClient,
   type EquinixClient,
-} from '../../../../../src/adapters/provider/equinix/client/client.ts';
-import type { DeviceOrder } from '../../../../../src/adapters/provider/equinix/client/device-order.ts';
-import { ApiError } from '../../../../../src/adapters/http/errors.ts';
+} from '../../../../../src/adapters/provider/equinix/client.ts';
+import type { DeviceOrder } from '../../../../../src/adapters/provider/equinix/create-device.ts';
+import { ApiError } from '../../../../../src/adapters/driver-kit/errors.ts';
 import type { EquinixConfig } from '../../../../../src/adapters/provider/equinix/settings.ts';
 import { witness } from '../../../../../src/domain/ids.ts';
 import type { EquinixEmulatorOptions } from '../../../../../emulators/equinix/options.ts';
@@ -37,13 +38,9 @@ export async function createStand({ fake: given, config = {}, daemons }: StandOp
   function another(change: Partial<EquinixConfig> = {}): EquinixClient {
     const flight = { now: 0 };
     flights.push(flight);
-    const metrics = {
-      ...remembered,
-      equinixSlots(waiting: number, inFlight: number) {
-        flight.now = inFlight;
-        remembered.equinixSlots(waiting, inFlight);
-      },
-    };
+    const metrics = heeding(remembered, ({ name, value }) => {
+      if (name === 'equinix_api_in_flight') flight.now = value;
+    });
     const access = { token: () => fake.tokens.user, projectId: fake.projectId };
     const settings = { ...configFor(fake.url, access), parallelism: 1, ...config, ...change };
     const timings = { ...config.timings, ...change.timings };

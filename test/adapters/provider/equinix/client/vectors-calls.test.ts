@@ -1,3 +1,4 @@
+import type { MemMetrics } from '../../../../doubles/mem-metrics.ts';
 import { settled } from '../../../../doubles/simulated-clock.ts';
 import { expect, test } from 'vitest';
 import type { EquinixConfig } from '../../../../../src/adapters/provider/equinix/settings.ts';
@@ -17,6 +18,11 @@ async function begin(config: Partial<EquinixConfig> = {}, daemons?: () => number
 const atMs = () => stand.calls().map((entry) => entry.atMs);
 const gaps = (times: readonly number[]) => times.slice(1).map((ms, n) => ms - times[n]!);
 
+const pauses = ({ calls }: MemMetrics) =>
+  calls.flatMap(({ name, labels, value }) =>
+    name === 'equinix_api_paused_seconds_total' ? [[labels['reason'], value]] : [],
+  );
+
 test('vector 14: three times 503, then success, with growing sleeps', async () => {
   const { client, fake, run, metrics } = await begin();
   fake.addFault({ match: GET_DEVICE, times: 3, effect: { type: 'status', code: 503 } });
@@ -31,9 +37,15 @@ test('vector 14: three times 503, then success, with growing sleeps', async () =
     expect(ms).toBeGreaterThanOrEqual(bounds[n]![0]);
     expect(ms).toBeLessThanOrEqual(bounds[n]![1]);
   });
-  expect(metrics.count('equinixRetry', 'GetDevice', 'status')).toBe(3);
-  expect(metrics.count('equinixCall', 'GetDevice', '503')).toBe(3);
-  expect(metrics.count('equinixCall', 'GetDevice', '200')).toBe(1);
+  expect(
+    metrics.total('equinix_api_retries_total', { endpoint: 'GetDevice', reason: 'status' }),
+  ).toBe(3);
+  expect(metrics.total('equinix_api_latency', { endpoint: 'GetDevice', status_code: '503' })).toBe(
+    3,
+  );
+  expect(metrics.total('equinix_api_latency', { endpoint: 'GetDevice', status_code: '200' })).toBe(
+    1,
+  );
 });
 
 test('vector 15: always 500 ends within the budget, with the last failure as cause', async () => {
@@ -76,7 +88,7 @@ test('vector 17: a 429 holds the whole client, then one trial goes first', async
   fake.addFault({ match: { ...GET_DEVICE, nth: 2 }, effect: { type: 'latency', ms: 1_000 } });
   const first = client.getDevice(ID, live);
   await settled();
-  expect(metrics.count('equinixPaused')).toBe(1);
+  expect(pauses(metrics)).toHaveLength(1);
   const others = [client.getDevice(ID, live), client.getDevice(ID, live)];
   expect(inFlight()).toBe(0);
   const results = await run(Promise.all([first, ...others]));
@@ -85,10 +97,7 @@ test('vector 17: a 429 holds the whole client, then one trial goes first', async
   expect(trial! - limited!).toBeGreaterThanOrEqual(7_000);
   expect(rest).toHaveLength(2);
   for (const ms of rest) expect(ms - trial!).toBeGreaterThanOrEqual(1_000);
-  expect(metrics.calls.find(({ method }) => method === 'equinixPaused')!.args).toEqual([
-    'rate_limit',
-    7,
-  ]);
+  expect(pauses(metrics)).toEqual([['rate_limit', 7]]);
 });
 
 test('vector 18: a wait of an hour is RateLimited at once', async () => {
@@ -128,7 +137,7 @@ test('503 with a wish is heeded for a read, and holds nobody else', async () => 
   fake.addFault({ match: GET_DEVICE, times: 1, effect: { type: 'status', code: 503, headers } });
   await run(client.getDevice(ID, live));
   expect(gaps(atMs())).toEqual([30_000]);
-  expect(metrics.count('equinixPaused')).toBe(0);
+  expect(pauses(metrics)).toEqual([]);
 });
 
 test('vector 19: one slot, two seconds between starts', async () => {
@@ -139,10 +148,8 @@ test('vector 19: one slot, two seconds between starts', async () => {
   expect(results).toHaveLength(5);
   for (const gapMs of gaps(atMs())) expect(gapMs).toBeGreaterThanOrEqual(2_000);
   expect(clock.monotonic()).toBeGreaterThanOrEqual(8_000);
-  const flights = metrics.calls.flatMap(({ method, args }) =>
-    method === 'equinixSlots' ? [args[1]] : [],
-  );
-  expect(Math.max(...(flights as number[]))).toBe(1);
+  const flights = metrics.calls.filter(({ name }) => name === 'equinix_api_in_flight');
+  expect(Math.max(...flights.map(({ value }) => value))).toBe(1);
 });
 
 test('the budget of calls is shared among the live daemons', async () => {
@@ -199,7 +206,12 @@ test('vector 25: an abort leaves the server at once and frees the slot', async (
   await settled();
   expect(stand.calls()[0]!.fate).toBe('clientGone');
   expect(await run(client.getDevice(ID, live))).toMatchObject({ id: ID });
-  expect(stand.metrics.count('equinixCall', 'GetDevice', 'ctx canceled')).toBe(1);
+  expect(
+    stand.metrics.total('equinix_api_latency', {
+      endpoint: 'GetDevice',
+      status_code: 'ctx canceled',
+    }),
+  ).toBe(1);
 });
 
 test('an abort during a sleep and one in the queue end at once, without a call', async () => {
@@ -228,8 +240,15 @@ test('a silent server is left after a minute, a list page after three', async ()
   await run(client.listDevices(live));
   expect(gaps(atMs())[2]).toBeGreaterThanOrEqual(180_000);
   expect(gaps(atMs())[2]).toBeLessThanOrEqual(181_000);
-  expect(stand.metrics.count('equinixCall', 'GetDevice', 'deadline exceeded')).toBe(1);
-  expect(stand.metrics.count('equinixRetry', 'GetDevice', 'timeout')).toBe(1);
+  expect(
+    stand.metrics.total('equinix_api_latency', {
+      endpoint: 'GetDevice',
+      status_code: 'deadline exceeded',
+    }),
+  ).toBe(1);
+  expect(
+    stand.metrics.total('equinix_api_retries_total', { endpoint: 'GetDevice', reason: 'timeout' }),
+  ).toBe(1);
 });
 
 test('after 401 nothing is sent for a minute or until the token changes', async () => {
@@ -245,8 +264,7 @@ test('after 401 nothing is sent for a minute or until the token changes', async 
   expect(stand.calls()).toHaveLength(2);
   token = fake.tokens.user;
   expect(await run(client.getDevice(ID, live))).toMatchObject({ id: ID });
-  const paused = stand.metrics.calls.filter(({ method }) => method === 'equinixPaused');
-  expect(paused.map(({ args }) => args)).toEqual([
+  expect(pauses(stand.metrics)).toEqual([
     ['unauthorized', 60],
     ['unauthorized', 0],
   ]);
@@ -260,7 +278,9 @@ test('a token that was rotated meanwhile gets one more try', async () => {
   expect(await run(client.getDevice(ID, live))).toMatchObject({ id: ID });
   expect(stand.calls().map(({ status }) => status)).toEqual([401, 200]);
   expect(fake.tokens.user).not.toBe('an-old-token');
-  expect(stand.metrics.count('equinixRetry', 'GetDevice', 'token')).toBe(1);
+  expect(
+    stand.metrics.total('equinix_api_retries_total', { endpoint: 'GetDevice', reason: 'token' }),
+  ).toBe(1);
 });
 
 test('B2: one that is rotated each time, and refused each time, gets no third try', async () => {

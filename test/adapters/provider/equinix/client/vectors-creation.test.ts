@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from 'vitest';
 import type {
   DeviceOrder,
   Progress,
-} from '../../../../../src/adapters/provider/equinix/client/device-order.ts';
+} from '../../../../../src/adapters/provider/equinix/create-device.ts';
 import { INSTANCE_SET_ID } from '../../driver-stand.ts';
 import { createStand, live, orderFor, type Stand, WITNESS } from './stand.ts';
 
@@ -36,7 +36,9 @@ const postedAtMs = () =>
     .map(({ atMs }) => atMs);
 const ours = () => stand.fake.devices().filter(({ tags }) => tags.includes(OURS));
 const outcomes = () =>
-  stand.metrics.calls.flatMap(({ method, args }) => (method === 'equinixCreate' ? args : []));
+  stand.metrics.calls.flatMap(({ name, labels }) =>
+    name === 'equinix_create_outcomes_total' ? [labels['outcome']] : [],
+  );
 
 test('vector 1: one look, one post, one witness, and the request stays as it was', async () => {
   const tags = ['rack=7', 'shepherd-idempotency-of-an-earlier-life'];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Device } from '../../../../../src/adapters/provider/equinix/client/schema.ts';
+import type { Device } from '../../../../../src/adapters/provider/equinix/api.ts';
 import type { EquinixConfig } from '../../../../../src/adapters/provider/equinix/settings.ts';
 import type { World } from '../../../../../emulators/equinix/world.ts';
 import { createStand, live, type Stand } from './stand.ts';
@@ -15,7 +15,10 @@ const devices = (count: number, hostname = (n: number) => `shepherd-ci-${n}`) =>
 });
 const idsOf = (items: readonly { readonly id: string }[]) => new Set(items.map(({ id }) => id));
 const walks = (consistent: boolean) =>
-  stand.metrics.count('equinixWalk', 'ListDevices', consistent);
+  stand.metrics.total('equinix_listing_walks_total', {
+    list: 'ListDevices',
+    consistent: consistent ? 'true' : 'false',
+  });
 
 test('vector 22: 250 devices are three sorted pages of one hundred', async () => {
   const { client, run, calls, fake } = await begin(devices(250));

@@ -1,9 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { Installation } from '../../../../../src/adapters/provider/hetzner-robot/install/autosetup.ts';
-import { shellWord } from '../../../../../src/adapters/provider/hetzner-robot/install/quote.ts';
 import {
+  shellWord,
   ALREADY_BEGUN,
   logScript,
   lookScript,
@@ -14,7 +13,8 @@ import {
   startScript,
   whole,
   wipeScript,
-} from '../../../../../src/adapters/provider/hetzner-robot/install/scripts.ts';
+  type Installation,
+} from '../../../../../src/adapters/provider/hetzner-robot/scripts.ts';
 import { testRows } from '../../../../support/rows.ts';
 import {
   emulatedStand,

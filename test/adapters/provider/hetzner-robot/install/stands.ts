@@ -15,7 +15,7 @@ import { onTestFinished } from 'vitest';
 import { rescueTree, type Tree } from '../../../../../emulators/hetzner-robot/machine/disk.ts';
 import { rescuePrograms } from '../../../../../emulators/hetzner-robot/machine/programs.ts';
 import { createShell, said } from '../../../../../emulators/hetzner-robot/machine/shell.ts';
-import type { Installation } from '../../../../../src/adapters/provider/hetzner-robot/install/autosetup.ts';
+import type { Installation } from '../../../../../src/adapters/provider/hetzner-robot/scripts.ts';
 import { INSTANCE_SECRET_PATH } from '../../../../../src/domain/provisioning/provider-tags.ts';
 
 export interface Rescue {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createMemoryRecords } from '../../../../../src/adapters/provider/core/memory-records.ts';
+import { createMemoryRecords } from '../../../../../src/adapters/driver-kit/stand-ins.ts';
 import {
   type ClaimValue,
   createClaims,

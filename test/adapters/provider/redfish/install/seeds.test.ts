@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { createSealing } from '../../../../../src/adapters/provider/redfish/install/sealing.ts';
+import { createSealing } from '../../../../../src/adapters/provider/redfish/install/seed-desk.ts';
 import { startInstalls } from './stand.ts';
 
 const STRANGER = `/s/${'b'.repeat(52)}`;

@@ -1,11 +1,11 @@
-import { createMemoryRecords } from '../../../../../src/adapters/provider/core/memory-records.ts';
+import { createMemoryRecords } from '../../../../../src/adapters/driver-kit/stand-ins.ts';
 import type { ClaimValue } from '../../../../../src/adapters/provider/redfish/install/claims.ts';
 import type {
   CreateRequest,
   DriverMachine,
   Provider,
 } from '../../../../../src/adapters/provider/port.ts';
-import { toProviderMachine } from '../../../../../src/adapters/provider/core/entries.ts';
+import { toProviderMachine } from '../../../../../src/adapters/driver-kit/entries.ts';
 import { providerName } from '../../../../../src/domain/ids.ts';
 import type { ProviderRecord } from '../../../../../src/domain/provisioning/records.ts';
 import { SET_ID_TAG, WITNESS_TAG } from '../../../../../src/domain/provisioning/provider-tags.ts';

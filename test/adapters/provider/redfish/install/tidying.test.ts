@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { leadsElsewhere } from '../../../../../src/adapters/provider/redfish/boot-override.ts';
+import { leadsElsewhere } from '../../../../../src/adapters/provider/redfish/changes.ts';
 import type { ClaimValue } from '../../../../../src/adapters/provider/redfish/install/claims.ts';
 import { redfishDriver } from '../../../../../src/adapters/provider/redfish/driver.ts';
 import type { Settings } from '../../../../../src/adapters/provider/redfish/settings.ts';

@@ -1,0 +1,106 @@
+import { createCallClasses, type SpentStarts } from './call-classes.ts';
+import { createCall, type Call } from './call.ts';
+import { createHttp, HttpFailure } from './exchange.ts';
+import { shownUrl, shownValue } from './redaction.ts';
+import {
+  createRefusal,
+  type ApiDeps,
+  type ApiTerms,
+  type Attempted,
+  type Exchange,
+} from './terms.ts';
+
+/** One API: its connections, its queue, and what is known of its token. */
+export interface Api {
+  /**
+   * Begins an operation; or, given one, goes on with it. A limit of time, back-off and the count of
+   * attempts are the operation's. Every HTTP attempt waits for its turn.
+   */
+  call(op: string, within: AbortSignal | Call): Call;
+  /**
+   * What a class has used up of its budgets, to be kept where it survives a restart, such as in a driver's
+   * records. In `beforeAttempt` the attempt that is about to be made is counted already.
+   */
+  spent(className: string): SpentStarts;
+  /** How many requests of a class could begin at once now. */
+  left(className: string, urgent: boolean): number;
+  /**
+   * Counts in what `spent` once said: of this daemon before it was restarted, or of one that is gone.
+   * Replaces what was counted in before.
+   */
+  recall(className: string, spent: SpentStarts): void;
+  /** Ends all operations with `Cancelled` and closes all connections; so do later ones. */
+  stop(): void;
+}
+
+const UNKNOWN_ENDPOINT = 'Unknown';
+
+export function createApi(terms: ApiTerms, deps: ApiDeps): Api {
+  const { clock, log, observer } = deps;
+  const http = createHttp(terms, deps);
+  const refusal = createRefusal(terms.timings.authPauseMs, {
+    clock,
+    onPaused: (pausedMs) => observer.paused('unauthorized', pausedMs / 1000),
+  });
+  const classes = createCallClasses(terms, deps);
+  const stopping = new AbortController();
+  const told = new Set<string>();
+
+  function warnOnce(key: string, fields: object, message: string) {
+    if (told.has(key)) return;
+    told.add(key);
+    log.warn({ provider: terms.name, ...fields }, message);
+  }
+
+  function nameOf(method: string, path: string): string {
+    const endpoint = terms.endpointName(method, path);
+    if (endpoint === null) {
+      warnOnce(`unknown ${method} ${path}`, { method, path }, 'route of the API has no name');
+    }
+    return endpoint ?? UNKNOWN_ENDPOINT;
+  }
+
+  function note({ method, path, query }: Exchange, { outcome, startedMs, redact }: Attempted) {
+    const endpoint = nameOf(method, path);
+    const seconds = (clock.monotonic() - startedMs) / 1000;
+    const isReply = !(outcome instanceof HttpFailure);
+    const status = isReply ? String(outcome.status) : STATUS_OF[outcome.reason];
+    const requestId = isReply ? shownValue(redact, outcome.headers['x-request-id']) : undefined;
+    observer.attempt(endpoint, status, seconds);
+    const fields = { provider: terms.name, endpoint, method, url: shownUrl(path, query) };
+    log.debug({ ...fields, status, seconds, requestId }, 'attempt at the API');
+    if (!isReply) return;
+    const { sunset, deprecation } = outcome.headers;
+    const announced = shownValue(redact, sunset ?? deprecation);
+    if (announced === undefined) return;
+    const message = 'route of the API will be withdrawn';
+    warnOnce(`sunset ${endpoint}`, { endpoint, announced }, message);
+  }
+
+  const context = { terms, deps, http, refusal, classes, nameOf, note };
+  return {
+    call(op, within) {
+      if (!(within instanceof AbortSignal)) return within;
+      const signal = AbortSignal.any([within, stopping.signal]);
+      return createCall(context, op, signal);
+    },
+    spent: (className) => classes.named(className).budget.spent(),
+    left: (className, urgent) => classes.named(className).budget.left(urgent),
+    recall: (className, spent) => classes.named(className).budget.recall(spent),
+    stop() {
+      stopping.abort();
+      classes.stop();
+      http.close();
+    },
+  };
+}
+
+/** What `status_code` is where there was no status. */
+const STATUS_OF: Readonly<Record<HttpFailure['reason'], string>> = {
+  timeout: 'deadline exceeded',
+  aborted: 'ctx canceled',
+  transport: 'unknown',
+  certificate: 'unknown',
+  oversize: 'unknown',
+  unsendable: 'unknown',
+};

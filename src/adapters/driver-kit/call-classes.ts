@@ -1,0 +1,179 @@
+import { z } from 'zod';
+import type { Clock } from '../clock/port.ts';
+import type { ApiDeps, ApiTerms, BudgetTerms, CallClassTerms, Exchange } from './terms.ts';
+import { createTurns, type Turns } from './turns.ts';
+
+/** Starts that are remembered over a restart: when (epoch milliseconds), and how many. */
+export type SpentStarts = readonly (readonly [atMs: number, starts: number])[];
+
+/** Reads what was kept of `spent()`. */
+export const spentStarts: z.ZodType<SpentStarts> = z
+  .array(z.tuple([z.int().nonnegative(), z.int().positive().max(100_000)]))
+  .max(1_000)
+  .readonly();
+
+/** How many starts this daemon has left. */
+export interface Budget {
+  /** Milliseconds until a start is allowed; 0: now. */
+  waitMs(urgent: boolean): number;
+  /** How many could start at once now. */
+  left(urgent: boolean): number;
+  /** Counts a start. */
+  take(): void;
+  /**
+   * The starts of the longest stretch, to be kept in a record: at most 61 entries. Times are rounded
+   * up, so that a start is forgotten too late rather than too early.
+   */
+  spent(): SpentStarts;
+  /**
+   * Counts starts of an earlier life of this daemon, or of daemons that are gone. Replaces what was
+   * recalled before. What lies in the future counts as now.
+   */
+  recall(spent: SpentStarts): void;
+}
+
+export interface BudgetDeps {
+  readonly clock: Clock;
+  /** Daemons that share the budget; 1 when absent. */
+  readonly daemons?: () => number;
+}
+
+const STEPS = 60;
+
+/**
+ * A rolling budget for each of the terms; all of them have to have something left. Without terms nothing
+ * is limited or counted. Remembers as many starts as the terms allow.
+ */
+export function createBudget(terms: readonly BudgetTerms[], deps: BudgetDeps): Budget {
+  const { clock, daemons = () => 1 } = deps;
+  const longestMs = Math.max(0, ...terms.map(({ withinMs }) => withinMs));
+  /** Monotonic, in order. */
+  let own: number[] = [];
+  let recalled: number[] = [];
+
+  function forgetOld(): void {
+    const fromMs = clock.monotonic() - longestMs;
+    const isOld = (starts: readonly number[]) => starts.length > 0 && starts[0]! <= fromMs;
+    if (isOld(own)) own = own.filter((atMs) => atMs > fromMs);
+    if (isOld(recalled)) recalled = recalled.filter((atMs) => atMs > fromMs);
+  }
+
+  /** No share is less than one start, or a daemon could never do anything. */
+  function mine({ startsMax, keptForUrgent = 0 }: BudgetTerms, urgent: boolean): number {
+    const count = Math.max(1, daemons());
+    const all = Math.max(1, Math.floor(startsMax / count));
+    return urgent ? all : Math.max(1, all - Math.ceil(keptForUrgent / count));
+  }
+
+  function startsWithin(withinMs: number): number[] {
+    const fromMs = clock.monotonic() - withinMs;
+    const starts = recalled.length === 0 ? own : [...recalled, ...own].toSorted((a, b) => a - b);
+    return starts.filter((atMs) => atMs > fromMs);
+  }
+
+  function waitOf(each: BudgetTerms, urgent: boolean): number {
+    const starts = startsWithin(each.withinMs);
+    const allowed = mine(each, urgent);
+    if (starts.length < allowed) return 0;
+    const leavesMs = starts[starts.length - allowed]! + each.withinMs;
+    return Math.max(0, leavesMs - clock.monotonic());
+  }
+
+  return {
+    waitMs(urgent) {
+      forgetOld();
+      return Math.max(0, ...terms.map((each) => waitOf(each, urgent)));
+    },
+    left(urgent) {
+      forgetOld();
+      const lefts = terms.map((each) => mine(each, urgent) - startsWithin(each.withinMs).length);
+      return Math.max(0, Math.min(Infinity, ...lefts));
+    },
+    take() {
+      if (terms.length > 0) own.push(clock.monotonic());
+    },
+    spent() {
+      forgetOld();
+      const stepMs = Math.max(1, Math.ceil(longestMs / STEPS));
+      const counts = new Map<number, number>();
+      const toEpochMs = clock.now() - clock.monotonic();
+      for (const startMs of startsWithin(longestMs)) {
+        const atMs = Math.ceil((startMs + toEpochMs) / stepMs) * stepMs;
+        counts.set(atMs, (counts.get(atMs) ?? 0) + 1);
+      }
+      return [...counts];
+    },
+    recall(spent) {
+      const nowMs = clock.monotonic();
+      const toMonotonicMs = nowMs - clock.now();
+      recalled = spent
+        .flatMap(([atMs, starts]) =>
+          Array.from({ length: starts }, () => Math.min(nowMs, atMs + toMonotonicMs)),
+        )
+        .toSorted((a, b) => a - b);
+      forgetOld();
+    },
+  };
+}
+
+/** Calls that are paced, counted and held up together. */
+export interface CallClass {
+  readonly turns: Turns;
+  readonly budget: Budget;
+  /** How many answers in a row asked this class to stay away. */
+  askedAway: number;
+}
+
+export interface CallClasses {
+  of(exchange: Exchange): CallClass;
+  /** @throws {Error} the API has no such class. */
+  named(name: string): CallClass;
+  stop(): void;
+}
+
+/** Calls for which `classOf` names no class are one, too. */
+const OTHERS = '';
+
+/** One class for each name in the terms, and one for all other calls. */
+export function createCallClasses(
+  { limits, classes = {}, classOf = () => OTHERS }: ApiTerms,
+  { clock, daemons, observer }: ApiDeps,
+): CallClasses {
+  const shared = { clock, ...(daemons && { daemons }) };
+  const counts = new Map<string, readonly [waiting: number, inFlight: number]>();
+
+  /** People see the whole API. */
+  function report(name: string, waiting: number, inFlight: number): void {
+    counts.set(name, [waiting, inFlight]);
+    const sum = (n: 0 | 1) => [...counts.values()].reduce((total, count) => total + count[n], 0);
+    observer.slots(sum(0), sum(1));
+  }
+
+  function createClass(name: string, terms: CallClassTerms): CallClass {
+    const budget = createBudget(terms.budgets ?? [], shared);
+    const turns = createTurns(terms.limits ?? limits, {
+      ...shared,
+      budget,
+      onChange: (waiting, inFlight) => report(name, waiting, inFlight),
+      onPaused: (extraMs) => observer.paused('rate_limit', extraMs / 1000),
+    });
+    return { turns, budget, askedAway: 0 };
+  }
+
+  const all = new Map(
+    Object.entries({ [OTHERS]: {}, ...classes }).map(([name, terms]) => [
+      name,
+      createClass(name, terms),
+    ]),
+  );
+  function named(name: string): CallClass {
+    const found = all.get(name);
+    if (!found) throw new Error(`the API has no class of calls that is named ${name}`);
+    return found;
+  }
+  return {
+    of: (exchange) => named(classOf(exchange) ?? OTHERS),
+    named,
+    stop: () => all.forEach(({ turns }) => turns.stop()),
+  };
+}

@@ -1,0 +1,383 @@
+import { sleep } from '../clock/port.ts';
+import type { TurnWait } from '../provider/port.ts';
+import {
+  createRetryWaits,
+  toSend,
+  type ApiDeps,
+  type ApiRequest,
+  type Received,
+  type ApiObserver,
+  type ApiTerms,
+  type Attempted,
+  type Exchange,
+  type TokenRefusal,
+} from './terms.ts';
+import type { CallClass, CallClasses } from './call-classes.ts';
+import { ApiError, type ApiErrorKind } from './errors.ts';
+import { HttpFailure, type Http, type HttpReply } from './exchange.ts';
+import {
+  judgeFailure,
+  judgeReply,
+  waitAskedBy,
+  type Failure,
+  type RetryReason,
+  type Verdict,
+} from './outcome.ts';
+import { createRedact, secretsIn, type Redact } from './redaction.ts';
+import { startTimeLimit, type TimeLimit } from './time-limit.ts';
+import type { EndTurn, PauseReason } from './turns.ts';
+
+/** One logical operation: its attempts share a budget of time and a count. */
+export interface Call {
+  readonly op: string;
+  readonly observer: ApiObserver;
+  /**
+   * Sends a request and repeats it while that is safe and within the budget. A mutation that may have
+   * taken effect is never repeated: whoever can see whether it has uses `mutate`.
+   * @throws {ApiError} `ambiguous` when a mutation may have taken effect. RateLimited with `retryAt`: the
+   *   server, or an empty budget of ours, wants a longer wait than `pauseMaxMs`.
+   */
+  send<T>(request: ApiRequest<T>): Promise<T>;
+  /** As `send`; for replies that say something in their status or headers. */
+  receive<T>(request: ApiRequest<T>): Promise<Received<T>>;
+  /** Waits inside the operation's budget. @throws {ApiError} Cancelled, Deadline. */
+  wait(delayMs: number): Promise<void>;
+  /** Waits as before a repetition, each time longer. @throws {ApiError} Cancelled, Deadline. */
+  backOff(): Promise<void>;
+  /** An attempt whose outcome was not known is going to be repeated. */
+  repeats(endpoint: string): void;
+  /** An error of this operation that no reply caused. */
+  error(kind: ApiErrorKind, message: string, more?: ErrorDetails): ApiError;
+  /** Monotonic milliseconds. */
+  now(): number;
+}
+export interface ErrorDetails {
+  readonly ambiguous?: boolean;
+  readonly cause?: unknown;
+  readonly retryAt?: number;
+  /** What a listing did see; only with `PartialListing`. */
+  readonly items?: readonly unknown[];
+}
+
+/** The API that a call belongs to. */
+export interface CallContext {
+  readonly terms: ApiTerms;
+  readonly deps: ApiDeps;
+  readonly http: Http;
+  readonly refusal: TokenRefusal;
+  readonly classes: CallClasses;
+  readonly nameOf: (method: string, path: string) => string;
+  readonly note: (request: Exchange, attempted: Attempted) => void;
+}
+
+const MALFORMED_RETRIES = 3;
+/**
+ * A page that fails for so long ends its listing: there is another one soon, and people are told then
+ * that there is none, and why. One that is only slow has all the time of its operation.
+ */
+const PAGE_FAILS_MS = 2 * 60_000;
+const MEBIBYTE = 1024 * 1024;
+/** Ten thousand machines, read three times, are less. */
+const LISTING_BYTES_MAX = 512 * MEBIBYTE;
+
+/** What one request has used up of its repetitions. */
+interface Spent {
+  attempts: number;
+  malformed: number;
+  rotations: number;
+  readonly attemptsMax: number;
+  /** When it first failed, monotonic. */
+  failingSinceMs: number | null;
+}
+interface Attempt {
+  readonly token: string;
+  readonly redact: Redact;
+  readonly startedMs: number;
+  readonly timeoutMs: number;
+}
+
+export function createCall(context: CallContext, op: string, signal: AbortSignal): Call {
+  const { terms, http, refusal, classes, nameOf, note } = context;
+  const { clock, random, observer, userAgent, waitsForTurn, together } = context.deps;
+  const { timings, form, listingBytesMax = LISTING_BYTES_MAX } = terms;
+  const { attemptsMax = Infinity, stayAwayMs } = terms;
+  const { backoffInitialMs: initialMs, backoffMaximumMs: maximumMs } = timings;
+  const nextWaitMs = createRetryWaits({ initialMs, maximumMs }, random);
+  /** Of all its requests: a later reply may quote an earlier one. */
+  const secrets = new Set<string>();
+  const tokens = new Set<string>();
+  /** Begins with the first turn: the wait for that is not counted. */
+  let limit: TimeLimit | null = null;
+  let startedMs: number | null = null;
+  let attempts = 0;
+  let listedBytes = 0;
+  /** For how long in all it stayed away because the server wanted that. */
+  let stayedAwayMs = 0;
+  let last: Failure | undefined;
+
+  const elapsedMs = () => (startedMs === null ? 0 : clock.monotonic() - startedMs);
+  const remainingMs = () => limit?.leftMs() ?? timings.operationTimeoutMs;
+
+  /**
+   * A wait that the server asks for: what is not sat out here is told to the caller. It counts against
+   * no limit, so all of them together have one of their own.
+   */
+  const isTooLong = (waitMs: number) =>
+    waitMs > Math.min(remainingMs() - stayedAwayMs, timings.pauseMaxMs);
+
+  function toError(failure: Failure, more: ErrorDetails = {}): ApiError {
+    const { kind, status, messages, cause } = failure;
+    const { ambiguous = false, retryAt, items } = more;
+    const known = {
+      ...(status === undefined ? {} : { status }),
+      ...(retryAt === undefined ? {} : { retryAt }),
+      ...(items === undefined ? {} : { items }),
+    };
+    const fields = { kind, op, messages, attempts, elapsedMs: elapsedMs(), ambiguous, ...known };
+    return new ApiError(fields, cause === undefined ? undefined : { cause });
+  }
+  const error: Call['error'] = (kind, message, more = {}) =>
+    toError({ kind, messages: [message], cause: more.cause }, more);
+
+  const outOfTime = (ambiguous = false, limitMs = timings.operationTimeoutMs) => {
+    const message = `no success within ${limitMs} ms`;
+    return error('Deadline', message, { ambiguous, cause: last && toError(last) });
+  };
+  const cancelled = (ambiguous = false) => error('Cancelled', 'aborted', { ambiguous });
+  const slowedDown = (waitMs: number, why: PauseReason = 'paused') => {
+    const told = last?.kind === 'RateLimited' ? last : ASKED_TO_WAIT;
+    const failure = why === 'budget' ? BUDGET_USED_UP : told;
+    return toError(failure, { retryAt: clock.now() + waitMs });
+  };
+
+  function readToken(): string {
+    try {
+      return terms.token();
+    } catch (cause) {
+      throw error('Unauthorized', 'the token cannot be read', { cause });
+    }
+  }
+
+  /** The token for an attempt, or what keeps us from sending one. */
+  function allowed({ turns }: CallClass): string {
+    if (signal.aborted) throw cancelled();
+    const token = readToken();
+    if (refusal.holds(token)) {
+      throw error('Unauthorized', 'the server refused this token a moment ago');
+    }
+    if (remainingMs() <= 0) throw outOfTime();
+    if (turns.pausedMs() > remainingMs()) throw slowedDown(turns.pausedMs());
+    return token;
+  }
+
+  /** A wait for a turn is no fault of ours or the server's: it counts against no limit. */
+  function beginWait(): TurnWait {
+    const outer = waitsForTurn?.();
+    const ends = [limit?.wait(), outer?.end];
+    return { urgent: outer?.urgent ?? false, end: () => ends.forEach((end) => end?.()) };
+  }
+
+  async function takeTurn(
+    { bulk = false, urgent = false }: Pick<ApiRequest<unknown>, 'bulk' | 'urgent'>,
+    { turns }: CallClass,
+  ): Promise<EndTurn> {
+    const onPause = (delayMs: number, why: PauseReason) =>
+      isTooLong(delayMs) ? slowedDown(delayMs, why) : undefined;
+    const { urgent: isUrgentCall, end } = beginWait();
+    const options = { signal, bulk, urgent: urgent || isUrgentCall, onPause };
+    try {
+      const endTurn = await turns.take(options);
+      try {
+        const endTogether = await together?.take(options);
+        return () => [endTogether, endTurn].forEach((endEach) => endEach?.());
+      } catch (thrown) {
+        endTurn();
+        throw thrown;
+      }
+    } catch (thrown) {
+      throw thrown instanceof ApiError ? thrown : cancelled();
+    } finally {
+      end();
+    }
+  }
+
+  /** All that comes before an attempt, in its slot. */
+  async function prepare<T>(request: ApiRequest<T>, callClass: CallClass): Promise<Attempt> {
+    const token = allowed(callClass);
+    startedMs ??= clock.monotonic();
+    limit ??= startTimeLimit(timings.operationTimeoutMs, clock);
+    await request.beforeAttempt?.();
+    if (signal.aborted) throw cancelled();
+    attempts++;
+    tokens.add(token);
+    for (const secret of secretsIn(request.body)) secrets.add(secret);
+    for (const secret of terms.secretsIn?.(request.body) ?? []) secrets.add(secret);
+    const usualMs = request.bulk ? timings.listPageTimeoutMs : timings.attemptTimeoutMs;
+    return {
+      token,
+      redact: createRedact(secrets, tokens),
+      startedMs: clock.monotonic(),
+      timeoutMs: Math.min(usualMs, Math.max(0, remainingMs())),
+    };
+  }
+
+  const outgoing = (request: Exchange, { token, timeoutMs }: Attempt) =>
+    toSend(request, terms, { token, timeoutMs, userAgent });
+
+  async function judge<T>(
+    request: ApiRequest<T>,
+    { token, redact }: Attempt,
+    outcome: HttpReply | HttpFailure,
+    callClass: CallClass,
+  ): Promise<Verdict<T>> {
+    const mutates = request.method !== 'GET';
+    if (outcome instanceof HttpFailure) {
+      const isPerhapsDone = mutates && outcome.sent;
+      if (outcome.reason === 'aborted') throw cancelled(isPerhapsDone);
+      // The operation ended, and not the attempt.
+      if (outcome.reason === 'timeout' && remainingMs() < 1) throw outOfTime(isPerhapsDone);
+      return judgeFailure({ mutates }, outcome);
+    }
+    if (request.bulk) limitListing(Buffer.byteLength(outcome.text));
+    const endpoint = nameOf(request.method, request.path);
+    const { schema, ignoresReply = false } = request;
+    const inARow = callClass.askedAway + 1;
+    const judged = { form, endpoint, mutates, schema, ignoresReply, redact, inARow };
+    const verdict = await judgeReply(judged, outcome, clock.now());
+    const isRefused = verdict.type === 'fail' && verdict.failure.kind === 'Unauthorized';
+    if (outcome.status === 401 || isRefused) refusal.note(token);
+    return heedClientLimit(verdict, callClass);
+  }
+
+  function limitListing(sizeBytes: number) {
+    listedBytes += sizeBytes;
+    if (listedBytes <= listingBytesMax) return;
+    throw error('Protocol', `the listing is larger than ${listingBytesMax / MEBIBYTE} MiB`);
+  }
+
+  /**
+   * Pauses everybody of the class before this attempt's slot is free again, or sends away those who wait.
+   */
+  function heedClientLimit<T>(verdict: Verdict<T>, callClass: CallClass): Verdict<T> {
+    const askedMs = waitAskedBy(verdict);
+    callClass.askedAway = askedMs === null ? 0 : callClass.askedAway + 1;
+    if (askedMs === null) return verdict;
+    const { turns } = callClass;
+    const waitMs = stayAwayMs?.(askedMs) ?? Math.max(nextWaitMs(), askedMs);
+    if (isTooLong(waitMs)) turns.sendAway(waitMs);
+    else turns.pause(waitMs);
+    return verdict.type === 'ok' || verdict.type === 'fail' ? verdict : { ...verdict, waitMs };
+  }
+
+  async function wait(delayMs: number) {
+    if (delayMs > remainingMs()) throw outOfTime();
+    await sleep(clock, delayMs, signal).catch(() => {
+      throw cancelled();
+    });
+  }
+
+  /** The server wants us to stay away: a wait for a turn like any other. */
+  async function stayAway(delayMs: number) {
+    stayedAwayMs += delayMs;
+    const { end } = beginWait();
+    try {
+      await sleep(clock, delayMs, signal);
+    } catch {
+      throw cancelled();
+    } finally {
+      end();
+    }
+  }
+
+  /** Resolves with the reason when the request may be sent again; otherwise throws its failure. */
+  async function beforeRetry(
+    { bulk = false }: Pick<ApiRequest<unknown>, 'bulk'>,
+    verdict: Exclude<Verdict<unknown>, { type: 'ok' }>,
+    { token, spent }: { readonly token: string; readonly spent: Spent },
+  ): Promise<RetryReason> {
+    const { failure, type } = verdict;
+    if (type === 'ambiguous') {
+      const retryAt = verdict.waitMs === undefined ? {} : { retryAt: clock.now() + verdict.waitMs };
+      throw toError(failure, { ambiguous: true, ...retryAt });
+    }
+    const isLast = spent.attempts >= spent.attemptsMax;
+    if (type === 'fail') {
+      // A rotated token deserves one more try; anything else is permanent.
+      const rotated = failure.kind === 'Unauthorized' && token !== readToken();
+      if (isLast || !rotated || ++spent.rotations > 1) throw toError(failure);
+      return 'token';
+    }
+    const { limit: limitedBy, waitMs, reason } = verdict;
+    if (limitedBy !== 'client' && spent.attempts >= attemptsMax) throw toError(failure);
+    if (limitedBy === 'malformed' && ++spent.malformed > MALFORMED_RETRIES) throw toError(failure);
+    if (limitedBy === 'client' && (isLast || isTooLong(waitMs))) throw slowedDown(waitMs);
+    if (isLast) throw toError(failure);
+    spent.failingSinceMs ??= clock.monotonic();
+    const failsLong = clock.monotonic() - spent.failingSinceMs >= PAGE_FAILS_MS;
+    if (bulk && failsLong && reason !== 'timeout') throw outOfTime(false, PAGE_FAILS_MS);
+    await (limitedBy === 'client' ? stayAway(waitMs) : wait(Math.max(nextWaitMs(), waitMs)));
+    return reason;
+  }
+
+  async function receive<T>(request: ApiRequest<T>): Promise<Received<T>> {
+    const callClass = classes.of(request);
+    const spent: Spent = {
+      attempts: 0,
+      malformed: 0,
+      rotations: 0,
+      attemptsMax: request.attemptsMax ?? Infinity,
+      failingSinceMs: null,
+    };
+    for (;;) {
+      allowed(callClass);
+      const endTurn = await takeTurn(request, callClass);
+      let attempt: Attempt;
+      let outcome: HttpReply | HttpFailure;
+      let verdict: Verdict<T>;
+      try {
+        attempt = await prepare(request, callClass);
+        spent.attempts++;
+        observer.starts?.(nameOf(request.method, request.path));
+        outcome = await http.exchange(outgoing(request, attempt), signal).catch(asOutcome);
+        note(request, { ...attempt, outcome });
+        verdict = await judge(request, attempt, outcome, callClass);
+      } finally {
+        endTurn();
+      }
+      if (verdict.type === 'ok') return { value: verdict.value, ...onlyReply(outcome) };
+      last = verdict.failure;
+      const reason = await beforeRetry(request, verdict, { token: attempt.token, spent });
+      observer.retry(nameOf(request.method, request.path), reason);
+    }
+  }
+
+  return {
+    op,
+    observer,
+    send: async (request) => (await receive(request)).value,
+    receive,
+    wait,
+    backOff: () => wait(nextWaitMs()),
+    repeats: (endpoint) => observer.retry(endpoint, 'ambiguous'),
+    error,
+    now: () => clock.monotonic(),
+  };
+}
+
+/** No complete reply is an outcome, too. */
+function asOutcome(error: unknown): HttpFailure {
+  if (error instanceof HttpFailure) return error;
+  throw error;
+}
+
+/** What a success came with. */
+function onlyReply(outcome: HttpReply | HttpFailure): Pick<HttpReply, 'status' | 'headers'> {
+  if (outcome instanceof HttpFailure) throw outcome;
+  return { status: outcome.status, headers: outcome.headers };
+}
+
+const BUDGET_USED_UP: Failure = {
+  kind: 'RateLimited',
+  messages: ['our own budget of requests is used up'],
+};
+const ASKED_TO_WAIT: Failure = { kind: 'RateLimited', messages: ['asked to slow down'] };

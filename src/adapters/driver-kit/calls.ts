@@ -1,0 +1,301 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { ProviderError, isProviderError } from '../../domain/errors.ts';
+import type { ProviderName } from '../../domain/ids.ts';
+import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
+import type { Clock, Random } from '../clock/port.ts';
+import type { Log } from '../log/port.ts';
+import type { Metrics } from '../metrics/port.ts';
+import type { CallOptions, DriverMachine, FleetCall, TurnWait } from '../provider/port.ts';
+import { wrappedIn, type Scrubber } from './redaction.ts';
+import { startTimeLimit, type TimeLimit } from './time-limit.ts';
+import type { EndTurn, Turns } from './turns.ts';
+
+/** What a driver is asked for, as metrics name it. */
+export const OPERATIONS = [
+  'List',
+  'Get',
+  'Create',
+  'Find',
+  'Destroy',
+  'Reboot',
+  'Reinstall',
+  'Power',
+  'ResetController',
+  'SetTags',
+  'VerifyHostKey',
+  'Reusable',
+  'Prepare',
+  'Sweep',
+] as const;
+export type Operation = (typeof OPERATIONS)[number];
+
+const READING: readonly Operation[] = ['List', 'Get', 'Find', 'VerifyHostKey', 'Reusable'];
+/** Whether it leaves everything as it is, however it ends. */
+export const isReading = (operation: Operation): boolean => READING.includes(operation);
+
+/** Longest time of an operation with all its attempts and waits, unless the caller says less. */
+const TIMEOUT_MS: Readonly<Partial<Record<Operation, number>>> = {
+  List: 15 * 60_000,
+  Create: 15 * 60_000,
+};
+const USUAL_TIMEOUT_MS = 5 * 60_000;
+
+export const timeoutOf = (operation: Operation): number =>
+  TIMEOUT_MS[operation] ?? USUAL_TIMEOUT_MS;
+
+export interface CallsDeps {
+  readonly name: ProviderName;
+  readonly turns: Pick<Turns, 'take'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly scrubber: Scrubber;
+  readonly underWay: UnderWay;
+}
+
+/** An operation under way: what all its calls of the driver share. */
+export interface Running {
+  readonly options: CallOptions;
+  readonly limit: TimeLimit;
+  /** Goes before others in every queue. */
+  readonly urgent: boolean;
+  /** See `FleetCall`. */
+  readonly reservationId: string | null;
+  /** See `Sending`. */
+  isLookedAt(): boolean;
+  reasonOf(error: unknown): unknown;
+  /** Nothing is limited any more. */
+  end(): void;
+}
+
+/** Knows the call that is under way, so that a driver need not carry its terms around. */
+export interface UnderWay {
+  run<T, Args extends unknown[]>(
+    running: Running,
+    work: (...args: Args) => Promise<T>,
+    ...args: Args
+  ): Promise<T>;
+  /** See `DriverContext.waitsForTurn`. */
+  waitsForTurn(): TurnWait;
+}
+
+/** What is particular to an operation. */
+export interface Terms {
+  /** A new one when absent. */
+  readonly operationId?: string;
+  /** See `CallOptions.requireOurs`: nothing is sent before it has passed. Absent: nothing is checked. */
+  readonly requireOurs?: (machine: DriverMachine) => void;
+}
+
+/** The way of every call to a driver. */
+export interface Calls {
+  /**
+   * Begins an operation, never without a limit of time, against which waits for a turn do not count.
+   * Within one that is under way, nothing begins. `end` has to be called.
+   * @throws {ProviderError} `stopped`.
+   */
+  begin(operation: Operation, within: FleetCall | Running, terms?: Terms): Running;
+  /**
+   * Asks the driver once, in a turn; the whole of an operation, or a part of one under way. Is
+   * counted. Whatever it rejects with is a `ProviderError`, or what the caller's `beforeSending`
+   * rejected with.
+   */
+  ask<T>(
+    operation: Operation,
+    within: FleetCall | Running,
+    request: (options: CallOptions) => Promise<T>,
+  ): Promise<T>;
+  /** @throws {ProviderError} `stopped`. */
+  requireLive(): void;
+  /** Changes whenever something is over that may have changed a listing. */
+  changes(): number;
+  /** What is under way is aborted; later operations reject with `stopped`. */
+  stop(): void;
+}
+
+/** A driver that does not end when its signal aborts is left alone after this. */
+const HEED_MS = 5_000;
+
+export function createCalls(deps: CallsDeps): Calls {
+  const { name, turns, clock, random, log, metrics, scrubber, underWay } = deps;
+  const stopping = new AbortController();
+  let changes = 0;
+
+  function requireLive(): void {
+    if (stopping.signal.aborted) throw new ProviderError('stopped', `${name} was stopped`);
+  }
+
+  function begin(operation: Operation, within: FleetCall | Running, terms: Terms = {}): Running {
+    if ('limit' in within) return { ...within, end: () => undefined };
+    requireLive();
+    const { timeoutMs = timeoutOf(operation), signal } = within;
+    const { operationId = random.uuid() } = terms;
+    const late = new AbortController();
+    const limit = startTimeLimit(timeoutMs, clock, () =>
+      late.abort(new Error(`${operation} took over ${timeoutMs} ms`)),
+    );
+    const { beforeSending, requireOurs, ...sending } = createSending(within, terms);
+    const options: CallOptions = {
+      signal: AbortSignal.any([signal, stopping.signal, late.signal]),
+      get deadline() {
+        return new Date(clock.now() + limit.leftMs());
+      },
+      operationId,
+      beforeSending,
+      requireOurs,
+    };
+    const { reservationId = null } = within;
+    const urgent = operation === 'Destroy';
+    return { options, limit, urgent, reservationId, ...sending, end: limit.end };
+  }
+
+  /** The wait costs nothing. @throws {ProviderError} `aborted`: the turn did not come. */
+  async function turnFor(operation: Operation, running: Running): Promise<EndTurn> {
+    const { options, limit, urgent } = running;
+    const endWait = limit.wait();
+    try {
+      return await turns.take({ signal: options.signal, urgent });
+    } catch (cause) {
+      throw new ProviderError('aborted', `${operation} was not begun`, { cause });
+    } finally {
+      endWait();
+    }
+  }
+
+  function translated(operation: Operation, error: unknown, signal: AbortSignal): ProviderError {
+    if (error === UNHEEDED) {
+      log.error({ provider: name, operation }, 'the driver does not heed its signal');
+    }
+    return translate(scrubber.clean(error), operation, signal);
+  }
+
+  function count(operation: Operation, startedMs: number, code: string): void {
+    if (!isReading(operation)) changes += 1;
+    const seconds = (clock.monotonic() - startedMs) / 1_000;
+    const labels = { provider: name, operation };
+    metrics.count('driver_operations', { ...labels, error: code === 'ok' ? '0' : '1' });
+    metrics.observe('shepherd_driver_operation_seconds', labels, seconds);
+    metrics.count('shepherd_adapter_calls_total', { adapter: 'provider', op: operation, code });
+  }
+
+  async function ask<T>(
+    operation: Operation,
+    within: FleetCall | Running,
+    request: (options: CallOptions) => Promise<T>,
+  ): Promise<T> {
+    const running = begin(operation, within);
+    const { options } = running;
+    try {
+      const endTurn = await turnFor(operation, running);
+      const startedMs = clock.monotonic();
+      let code = 'ok';
+      try {
+        return await heeding(underWay.run(running, request, options), options.signal, clock);
+      } catch (error) {
+        const failure = translated(operation, error, options.signal);
+        code = failure.code;
+        throw running.reasonOf(failure);
+      } finally {
+        endTurn();
+        count(operation, startedMs, code);
+      }
+    } finally {
+      running.end();
+    }
+  }
+
+  return {
+    begin,
+    ask,
+    requireLive,
+    changes: () => changes,
+    stop: () => stopping.abort(new ProviderError('stopped', `${name} was stopped`)),
+  };
+}
+
+const UNHEEDED = new Error('the driver did not end when its signal aborted');
+
+/** The answer; or `UNHEEDED` when there is none for a while after the signal aborted. */
+async function heeding<T>(answer: Promise<T>, signal: AbortSignal, clock: Clock): Promise<T> {
+  let timer: unknown;
+  let onAbort = (): void => undefined;
+  const unheeded = new Promise<never>((_, reject) => {
+    onAbort = () => {
+      timer = clock.setTimeout(() => reject(UNHEEDED), HEED_MS);
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([answer, unheeded]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    clock.clearTimeout(timer);
+  }
+}
+
+/**
+ * A driver may wrap an error of the port in others of its own: then it counts as that one. Where
+ * there is none, it is a mistake of the driver, and nobody knows how far it came.
+ */
+function translate(error: unknown, operation: Operation, { aborted }: AbortSignal): ProviderError {
+  if (isProviderError(error)) return error;
+  const wrapped = wrappedIn(error);
+  const { outcome } = isReading(operation) && !wrapped ? NOTHING_DONE : facetsOf(error);
+  const options = { cause: error, outcome };
+  if (aborted) return new ProviderError('aborted', `${operation} was aborted`, options);
+  return new ProviderError(
+    wrapped?.kind ?? 'permanent',
+    wrapped ? `${operation} failed` : `${operation} failed in the driver`,
+    options,
+  );
+}
+const NOTHING_DONE = { outcome: 'not-done' } as const;
+
+/** What has to be so just before a request that changes something is sent. */
+interface Sending extends Required<Pick<CallOptions, 'beforeSending' | 'requireOurs'>> {
+  /** Whether somebody looked whose the machine is, if that has to be. */
+  isLookedAt(): boolean;
+  /** What a call that failed with this is rejected with. */
+  reasonOf(error: unknown): unknown;
+}
+
+/** @param terms when they check whose the machine is, nothing is sent before that has passed. */
+function createSending(
+  { beforeSending }: FleetCall,
+  terms: Partial<Pick<CallOptions, 'requireOurs'>>,
+): Sending {
+  let refused: { readonly cause: unknown } | null = null;
+  let isOurs = terms.requireOurs === undefined;
+  return {
+    requireOurs(machine) {
+      terms.requireOurs?.(machine);
+      isOurs = true;
+    },
+    isLookedAt: () => isOurs,
+    async beforeSending() {
+      if (!isOurs) throw new ProviderError('permanent', 'nobody looked whose the machine is');
+      try {
+        await beforeSending?.();
+      } catch (cause) {
+        refused = { cause };
+        throw new ProviderError('aborted', 'called off before it was sent', { cause });
+      }
+    },
+    // An earlier request of the same call may have been carried out: then that is what counts.
+    reasonOf: (error) =>
+      refused && facetsOf(error).outcome === 'not-done' ? refused.cause : error,
+  };
+}
+
+export function createUnderWay(): UnderWay {
+  const current = new AsyncLocalStorage<Running>();
+  return {
+    run: current.run.bind(current),
+    waitsForTurn() {
+      const running = current.getStore();
+      return { urgent: running?.urgent ?? false, end: running?.limit.wait() ?? (() => undefined) };
+    },
+  };
+}

@@ -1,0 +1,365 @@
+import type { X509Certificate } from 'node:crypto';
+import http, { type ClientRequest, type IncomingHttpHeaders } from 'node:http';
+import https from 'node:https';
+import tls from 'node:tls';
+import type { Clock } from '../clock/port.ts';
+import type { Network } from '../network/port.ts';
+
+/** Levels of objects and arrays in a reply; what APIs and BMCs answer has a dozen. */
+const DEPTH_MAX = 100;
+/** A listing of 20 000 machines in one reply has fewer. */
+const VALUES_MAX = 500_000;
+
+/** What is left of a piece of a text, and what is wrong with the whole text; null: nothing. */
+interface Limited {
+  readonly kept: readonly Buffer[];
+  readonly wrong: string | null;
+}
+
+/**
+ * Looks at a JSON text while it arrives, before anybody parses it: parsing holds the event loop, and takes
+ * seconds for some megabytes of brackets. Whatever lies too deep becomes null, so that one entry that
+ * somebody filled with brackets spoils no listing. A text that begins with no bracket passes as it is.
+ */
+export function createJsonLimits(): (piece: Buffer) => Limited {
+  let isBracketed: boolean | null = null;
+  let isInString = false;
+  let isEscaped = false;
+  let depth = 0;
+  let values = 0;
+  return (piece) => {
+    const kept: Buffer[] = [];
+    let from = depth > DEPTH_MAX ? piece.length : 0;
+    // A `for … of` over a buffer is several times as slow.
+    for (let at = 0; at < piece.length && isBracketed !== false; at++) {
+      const byte = piece[at]!;
+      if (isInString) {
+        if (isEscaped) isEscaped = false;
+        else if (byte === BACKSLASH) isEscaped = true;
+        else if (byte === QUOTE) isInString = false;
+        continue;
+      }
+      if (isBracketed === null && !SPACES.has(byte)) {
+        isBracketed = byte === BRACKET || byte === BRACE;
+      }
+      if (byte === QUOTE) isInString = true;
+      else if (byte === BRACKET || byte === BRACE) {
+        depth += 1;
+        if (depth <= DEPTH_MAX) values += 1;
+        else if (depth === DEPTH_MAX + 1) {
+          kept.push(piece.subarray(from, at), NULL);
+          from = piece.length;
+        }
+      } else if (byte === BRACKET_END || byte === BRACE_END) {
+        depth -= 1;
+        if (depth === DEPTH_MAX) from = at + 1;
+      } else if (byte === COMMA && depth <= DEPTH_MAX) values += 1;
+      if (values > VALUES_MAX) {
+        return { kept: [], wrong: `the reply has more than ${VALUES_MAX} values` };
+      }
+    }
+    kept.push(piece.subarray(from));
+    return { kept, wrong: null };
+  };
+}
+
+const NULL = Buffer.from('null');
+const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c];
+const [BRACKET, BRACKET_END, BRACE, BRACE_END] = [0x5b, 0x5d, 0x7b, 0x7d];
+const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
+
+/** Whom to believe at the other end of TLS; there is no way to believe anybody. */
+export interface Trust {
+  /** Certificates of authorities, PEM; those of the system if absent. */
+  readonly ca?: string | undefined;
+  /**
+   * SHA-256 of the one certificate to be believed: 64 hexadecimal digits of its DER form, with or without
+   * colons. Nothing else of the certificate is looked at then.
+   */
+  readonly sha256?: string | undefined;
+}
+
+/** The error of a certificate that is not believed; nothing was sent. */
+interface Distrust extends Error {
+  code: string;
+}
+
+/** The SHA-256 of a certificate as `Trust` has it, lower case without colons. */
+export const certificateSha256 = (certificate: X509Certificate): string =>
+  plainHex(certificate.fingerprint256);
+
+const plainHex = (text: string): string => text.replaceAll(':', '').toLowerCase();
+
+const trusted = new WeakSet<object>();
+/** Whether a socket's certificate was judged, and believed, before anybody else got the socket. */
+export const isTrusted = (socket: object): boolean => trusted.has(socket);
+
+/** Connections of which nothing is used before the certificate was believed. */
+export function trustingAgent(trust: Trust, options: https.AgentOptions): https.Agent {
+  const agent = new https.Agent(options);
+  agent.createConnection = (target, onConnected) => {
+    const { givenUp } = target as { givenUp?: AbortSignal };
+    const socket = tls.connect({
+      ...(target as tls.ConnectionOptions),
+      ...(trust.ca !== undefined && { ca: trust.ca }),
+      // Judged below, before anything is sent, so that a refusal can name the certificate.
+      rejectUnauthorized: false,
+    });
+    const giveUp = () => socket.destroy();
+    const onError = (error: Error) => onConnected?.(error, socket);
+    givenUp?.addEventListener('abort', giveUp, { once: true });
+    socket.once('error', onError);
+    socket.once('secureConnect', () => {
+      givenUp?.removeEventListener('abort', giveUp);
+      socket.off('error', onError);
+      const distrust = distrustOf(socket, trust);
+      if (distrust === null) {
+        trusted.add(socket);
+        return onConnected?.(null, socket);
+      }
+      socket.destroy();
+      onConnected?.(distrust, socket);
+    });
+    return undefined;
+  };
+  return agent;
+}
+
+function distrustOf(socket: tls.TLSSocket, { sha256 }: Trust): Distrust | null {
+  const certificate = socket.getPeerX509Certificate();
+  const shown = certificate && certificateSha256(certificate);
+  if (sha256 === undefined && socket.authorized) return null;
+  if (sha256 !== undefined && shown === plainHex(sha256)) return null;
+  const why = sha256 === undefined ? String(socket.authorizationError) : 'CERT_NOT_AS_PINNED';
+  return Object.assign(new Error(why), { code: `CERT: ${why}, SHA-256 ${shown ?? 'unknown'}` });
+}
+
+/** An answer may be this long; more is no answer of an API. */
+export const REPLY_BYTES_MAX = 32 * 1024 * 1024;
+
+export interface HttpRequest {
+  readonly method: string;
+  /** Below the base URL, with a leading slash. */
+  readonly path: string;
+  /** Parameters for where a key is there more than once. */
+  readonly query: Readonly<Record<string, string>> | URLSearchParams;
+  /** Null: none. */
+  readonly payload: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly connectTimeoutMs: number;
+  readonly timeoutMs: number;
+  /**
+   * Use a new connection: a kept one may be closing just now, which would look like a lost reply.
+   */
+  readonly freshConnection: boolean;
+}
+
+export interface HttpReply {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+/** No complete reply came. `sent` is false when nothing of the request can have left. */
+export class HttpFailure extends Error {
+  readonly reason:
+    | 'transport'
+    | 'timeout'
+    | 'certificate'
+    /** Longer, or of more values, than any reply of an API. */
+    | 'oversize'
+    | 'aborted'
+    /** Headers or address are such that no request can be made of them. */
+    | 'unsendable';
+  readonly sent: boolean;
+  constructor(reason: HttpFailure['reason'], sent: boolean, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.reason = reason;
+    this.sent = sent;
+  }
+}
+
+export interface Http {
+  /** One exchange. Redirects are replies like any other. @throws {HttpFailure} */
+  exchange(request: HttpRequest, signal: AbortSignal): Promise<HttpReply>;
+  /** Closes all connections. */
+  close(): void;
+}
+
+/** How one server is spoken to. */
+export interface HttpTerms {
+  readonly baseUrl: string;
+  /** Of TLS; the system's authorities if absent. */
+  readonly trust?: Trust | undefined;
+  /** Each request has a connection of its own, and says so. */
+  readonly closesConnections?: boolean | undefined;
+  /** A longer reply is none; `REPLY_BYTES_MAX` if absent. */
+  readonly replyBytesMax?: number | undefined;
+  /**
+   * Status and headers are the whole reply, and its text is empty. The body is let pass for so long, and up
+   * to `replyBytesMax`, so that the connection can be kept; then the connection is dropped.
+   */
+  readonly passesBodiesMs?: number | undefined;
+}
+
+export interface HttpDeps {
+  readonly clock: Clock;
+  /** TCP and TLS if absent. */
+  readonly network?: Network | undefined;
+}
+
+/** Plain exchanges below one base URL, over kept connections unless the terms say otherwise. */
+export function createHttp(terms: HttpTerms, deps: HttpDeps): Http {
+  const { trust, closesConnections = false, replyBytesMax = REPLY_BYTES_MAX } = terms;
+  const { passesBodiesMs } = terms;
+  const { network } = deps;
+  const base = new URL(terms.baseUrl);
+  const isSecure = base.protocol === 'https:' && network === undefined;
+  if (network) base.protocol = 'http:';
+  const library = isSecure ? https : http;
+  const agentFor = (keepAlive: boolean) => {
+    if (network) return agentOver(network);
+    return isSecure && trust
+      ? trustingAgent(trust, { keepAlive })
+      : new library.Agent({ keepAlive });
+  };
+  const kept = agentFor(!closesConnections);
+  const fresh = agentFor(false);
+
+  function open(request: HttpRequest, givenUp: AbortSignal): ClientRequest {
+    const { payload } = request;
+    const length = payload === null ? {} : { 'Content-Length': Buffer.byteLength(payload) };
+    try {
+      return library.request(urlOf(base, request), {
+        method: request.method,
+        headers: { ...request.headers, ...length },
+        agent: request.freshConnection ? fresh : kept,
+        ...{ givenUp },
+      });
+    } catch (cause) {
+      const { code } = cause as NodeJS.ErrnoException;
+      throw new HttpFailure('unsendable', false, `the request cannot be sent: ${code}`, cause);
+    }
+  }
+
+  return {
+    async exchange(request, signal) {
+      const givenUp = new AbortController();
+      const req = open(request, givenUp.signal);
+      const reply = follow(req, { ...request, replyBytesMax, passesBodiesMs }, signal, deps.clock);
+      req.end(request.payload ?? '');
+      // A request without a socket yet cannot end its connecting by itself.
+      return reply.catch((error: unknown) => {
+        givenUp.abort();
+        throw error;
+      });
+    },
+    close() {
+      kept.destroy();
+      fresh.destroy();
+    },
+  };
+}
+
+/** Each request has a connection of its own. */
+function agentOver(network: Network): http.Agent {
+  const agent = new http.Agent();
+  agent.createConnection = ({ host, port }) =>
+    network.connect({ host: host ?? '', port: Number(port) });
+  return agent;
+}
+
+function urlOf(base: URL, { path, query }: HttpRequest): URL {
+  const url = new URL(base);
+  url.pathname = base.pathname.replace(/\/+$/, '') + path;
+  url.search = new URLSearchParams(query).toString();
+  return url;
+}
+
+function follow(
+  req: ClientRequest,
+  limits: Pick<HttpRequest, 'connectTimeoutMs' | 'timeoutMs'> &
+    Pick<HttpTerms, 'passesBodiesMs'> & { readonly replyBytesMax: number },
+  signal: AbortSignal,
+  clock: Clock,
+): Promise<HttpReply> {
+  const { connectTimeoutMs, timeoutMs, replyBytesMax, passesBodiesMs } = limits;
+  return new Promise((resolve, reject) => {
+    let connected = false;
+    /** Once it is all that is wanted, whatever becomes of the body. */
+    let head: HttpReply | null = null;
+    const timers = [
+      clock.setTimeout(
+        () => connected || give('timeout', 'no connection in time'),
+        connectTimeoutMs,
+      ),
+      clock.setTimeout(() => give('timeout', 'no complete reply in time'), timeoutMs),
+    ];
+    const onAbort = () => give('aborted', 'aborted');
+    const settle = () => {
+      timers.forEach((timer) => clock.clearTimeout(timer));
+      signal.removeEventListener('abort', onAbort);
+    };
+    function give(reason: HttpFailure['reason'], message: string, cause?: unknown) {
+      settle();
+      if (head) resolve(head);
+      else reject(new HttpFailure(reason, connected, message, cause));
+      req.destroy();
+    }
+    signal.addEventListener('abort', onAbort, { once: true });
+    whenConnected(req, () => (connected = true));
+    req.on('error', (cause: NodeJS.ErrnoException) =>
+      isCertificateError(cause)
+        ? give('certificate', `certificate refused: ${cause.code}`, bare(cause))
+        : give('transport', `connection failed: ${cause.code ?? 'unknown'}`, bare(cause)),
+    );
+    req.on('response', (res) => {
+      const { statusCode: status = 0, headers } = res;
+      if (passesBodiesMs !== undefined) {
+        head = { status, headers, text: '' };
+        timers.push(clock.setTimeout(() => give('timeout', 'no end of the body'), passesBodiesMs));
+      }
+      const chunks: Buffer[] = [];
+      const limited = createJsonLimits();
+      let sizeBytes = 0;
+      res.on('data', (chunk: Buffer) => {
+        sizeBytes += chunk.length;
+        const tooLarge = `the reply is larger than ${sizeOf(replyBytesMax)}`;
+        if (sizeBytes > replyBytesMax) return give('oversize', tooLarge);
+        if (head) return undefined;
+        const { kept, wrong } = limited(chunk);
+        chunks.push(...kept);
+        return wrong === null ? undefined : give('oversize', wrong);
+      });
+      res.on('error', (cause) => give('transport', 'the reply broke off', bare(cause)));
+      res.on('end', () => {
+        settle();
+        resolve({ status, headers, text: Buffer.concat(chunks).toString('utf8') });
+      });
+    });
+    if (signal.aborted) onAbort();
+  });
+}
+
+/**
+ * A kept socket is connected from the start, and so is one whose certificate was judged before; a new one
+ * after TCP, or TLS where that is spoken.
+ */
+function whenConnected(req: ClientRequest, then: () => void): void {
+  req.once('socket', (socket) => {
+    if (req.reusedSocket || isTrusted(socket)) then();
+    else socket.once('encrypted' in socket ? 'secureConnect' : 'connect', then);
+  });
+}
+
+const sizeOf = (bytes: number): string =>
+  bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`;
+
+/** A parser's error holds the bytes that it could not read, and they may quote a secret. */
+function bare(error: NodeJS.ErrnoException): Error {
+  const { code = '' } = error;
+  return code.startsWith('HPE_') ? Object.assign(new Error(code), { code }) : error;
+}
+
+const isCertificateError = ({ code }: NodeJS.ErrnoException): boolean =>
+  code !== undefined && /CERT|SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)|ALTNAME/.test(code);

@@ -1,0 +1,256 @@
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { UsageError, ProviderError } from '../../../domain/errors.ts';
+import { show } from '../../../settings/leaves.ts';
+
+const FAULTS_SHOWN = 20;
+
+/** How a list of machines is read. */
+export interface ListForm<Told, Entry> {
+  /** Of one entry as it is written. */
+  readonly schema: z.ZodType<Told>;
+  toEntry(told: Told): Entry;
+  /** What is wrong with entries that are good each by itself. */
+  faultsAmong(entries: readonly Entry[]): readonly string[];
+}
+
+/**
+ * Reads an inventory: a JSON array and nothing after it.
+ * @throws {UsageError} naming every entry with a fault; the whole inventory is then refused.
+ */
+export function readEntries<Told, Entry>(
+  content: string,
+  { schema, toEntry, faultsAmong }: ListForm<Told, Entry>,
+): readonly Entry[] {
+  const list = z.array(z.unknown()).safeParse(parseJson(content));
+  if (!list.success) throw new UsageError('the inventory is no JSON array');
+  const entries: Entry[] = [];
+  const faults = list.data.flatMap((value, index) => {
+    const result = schema.safeParse(value);
+    if (result.success) entries.push(toEntry(result.data));
+    return result.success ? [] : faultsOf(result.error, nameOf(value, index));
+  });
+  faults.push(...faultsAmong(entries));
+  if (faults.length === 0) return entries;
+  const shown = faults.slice(0, FAULTS_SHOWN);
+  const more = faults.length > shown.length ? [`and ${faults.length - shown.length} more`] : [];
+  throw new UsageError(`the inventory is refused: ${[...shown, ...more].join('; ')}`);
+}
+
+function parseJson(content: string): unknown {
+  const value = asJson(content);
+  const [key] = repeatedKeys(content);
+  if (key === undefined) return value;
+  throw new UsageError(`the inventory is refused: an object has the key ${show(key)} twice`);
+}
+
+function asJson(content: string): unknown {
+  try {
+    return JSON.parse(content) as unknown;
+  } catch (cause) {
+    throw new UsageError('the inventory is not JSON', { cause });
+  }
+}
+
+const nameOf = (value: unknown, index: number): string => {
+  const id = (value as { ID?: unknown } | null)?.ID;
+  return `entry ${index + 1}${typeof id === 'string' ? ` (${show(id)})` : ''}`;
+};
+
+function faultsOf(error: z.ZodError, name: string): string[] {
+  return error.issues.flatMap((issue) => {
+    if (issue.code === 'unrecognized_keys') {
+      return issue.keys.map((key) => `${name}: ${show(key)} is not known`);
+    }
+    return `${name}: ${[...issue.path, issue.message].join(' ')}`;
+  });
+}
+
+/** What more than one entry has; null: an entry has none of it. */
+export function repeated<Entry extends { readonly id: string }>(
+  entries: readonly Entry[],
+  what: string,
+  of: (entry: Entry) => string | null,
+): string[] {
+  const first = new Map<string, Entry>();
+  return entries.flatMap((entry) => {
+    const value = of(entry);
+    if (value === null) return [];
+    const other = first.get(value);
+    if (!other) first.set(value, entry);
+    return other ? [`entry ${show(entry.id)}: ${what} is that of ${show(other.id)} too`] : [];
+  });
+}
+
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}:]/g;
+
+/**
+ * Keys that stand twice in one object of a JSON text, of which `JSON.parse` silently keeps the last.
+ * Not built on a parser: those that tell are a hundred times slower, and a list may be 10 MB.
+ * @param json a text that `JSON.parse` takes.
+ */
+function repeatedKeys(json: string): string[] {
+  const repeated: string[] = [];
+  const open: Set<string>[] = [];
+  let last = '';
+  for (const [token] of json.matchAll(TOKEN)) {
+    if (token === '{') open.push(new Set());
+    else if (token === '}') open.pop();
+    else if (token === ':') {
+      const key = JSON.parse(last) as string;
+      if (open.at(-1)?.has(key)) repeated.push(key);
+      open.at(-1)?.add(key);
+    }
+    last = token;
+  }
+  return repeated;
+}
+
+/** What an inventory says of a machine's SSH, whatever else it says. */
+export interface HostEntry {
+  readonly id: string;
+  /** IPv4 or IPv6. */
+  readonly address: string;
+  readonly sshUser: string | null;
+  readonly sshPort: number | null;
+  /** Base64 of the wire form. */
+  readonly hostKey: string | null;
+  /** Name of the password of its user; null: our keys let in. */
+  readonly sshPassword: string | null;
+}
+
+/** A text of an entry; says what is expected when there is none, or it does not fit. */
+export const entryText = (what: string, fits: (value: string) => boolean) => {
+  const error = ({ input }: { readonly input?: unknown }) =>
+    input === undefined ? `is missing; give ${what}` : `is ${show(input)}; give ${what}`;
+  return z.string({ error }).refine(fits, { error });
+};
+
+const NO_PASSWORD =
+  'is no name of a password; give one of sshPasswords of this provider, and never a password itself';
+
+const PORT = { error: 'is no port; give one from 1 to 65535' };
+
+/** The keys of an entry that are about SSH. */
+export const HOST_FIELDS = {
+  Addr: entryText('an IPv4 or IPv6 address', (value) => isIP(value) !== 0),
+  SshUser: entryText('the name of a user', (value) =>
+    /^[a-z_][a-z0-9_.-]{0,31}$/i.test(value),
+  ).optional(),
+  SshPort: z
+    .int({ error: ({ input }) => `is ${show(input)}; give a port from 1 to 65535` })
+    .min(1, PORT)
+    .max(65_535, PORT)
+    .optional(),
+  HostKey: entryText(
+    'an SSH host key such as ssh-ed25519 AAAA…',
+    (value) => blobOf(value) !== null,
+  ).optional(),
+  // What stands there may be a password after all: no message repeats it.
+  SshPassword: z
+    .string({ error: NO_PASSWORD })
+    .regex(/^[a-z][a-z0-9-]{0,30}$/, { error: NO_PASSWORD })
+    .optional(),
+};
+
+/** Where a machine stands; the empty text is nowhere. */
+export const LOCATION_FIELD = entryText(
+  'a text, which may be empty',
+  (value) => value.length <= 128,
+);
+
+export function idField(lengthMax: number) {
+  const printable = new RegExp(`^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Zs}]{1,${lengthMax}}$`, 'u');
+  return entryText(
+    `1 to ${lengthMax} printable characters`,
+    (value) => printable.test(value) && value !== 'invalid',
+  );
+}
+
+type Told = z.output<z.ZodObject<typeof HOST_FIELDS>>;
+
+export const hostOf = (id: string, told: Told): HostEntry => ({
+  id,
+  address: told.Addr,
+  sshUser: told.SshUser ?? null,
+  sshPort: told.SshPort ?? null,
+  hostKey: told.HostKey === undefined ? null : blobOf(told.HostKey),
+  sshPassword: told.SshPassword ?? null,
+});
+
+/** @param passwords the names that entries may refer to. */
+export const hostFaults = (
+  entries: readonly HostEntry[],
+  passwords: ReadonlySet<string>,
+): string[] => [
+  ...entries.flatMap((entry) => passwordFaults(entry, passwords)),
+  ...repeated(entries, 'ID', ({ id }) => id),
+  ...repeated(entries, 'Addr', peerOf),
+];
+
+/** A password is told to a machine that has shown its key, and to nobody else. */
+function passwordFaults(
+  { id, sshPassword, hostKey }: HostEntry,
+  passwords: ReadonlySet<string>,
+): string[] {
+  if (sshPassword === null) return [];
+  return [
+    ...(passwords.has(sshPassword) ? [] : [`entry ${show(id)}: SshPassword ${NO_PASSWORD}`]),
+    ...(hostKey === null
+      ? [`entry ${show(id)}: SshPassword needs a HostKey, else it is told to whoever answers`]
+      : []),
+  ];
+}
+
+/** `host`, `host:port` or `[v6]:port`. */
+export function targetOf({ address, sshPort }: Pick<HostEntry, 'address' | 'sshPort'>): string {
+  const host = isIP(address) === 6 ? `[${address}]` : address;
+  return sshPort === null ? host : `${host}:${sshPort}`;
+}
+
+/** Where SSH really goes: the same for all spellings of one address, with or without the usual port. */
+const peerOf = ({ address, sshPort }: HostEntry): string =>
+  `${canonical(address)} ${sshPort ?? SSH_PORT}`;
+
+const SSH_PORT = 22;
+
+function canonical(address: string): string {
+  if (isIP(address) === 4) return address;
+  const [host, zone = ''] = address.toLowerCase().split('%');
+  const v6 = new URL(`http://[${host}]`).hostname;
+  const [, high, low] = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(v6) ?? [];
+  if (high === undefined || low === undefined) return `${v6}%${zone}`;
+  return [high, low]
+    .map((half) => parseInt(half, 16))
+    .flatMap((half) => [half >> 8, half & 255])
+    .join('.');
+}
+
+/** Of `type base64 comment`, the middle; null when that is no SSH key. */
+function blobOf(line: string): string | null {
+  const [type, encoded = ''] = line.trim().split(/\s+/);
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(encoded)) return null;
+  const blob = Buffer.from(encoded, 'base64');
+  const length = blob.length > 4 ? blob.readUInt32BE(0) : 0;
+  return blob.toString('latin1', 4, 4 + length) === type ? blob.toString('base64') : null;
+}
+
+/**
+ * Compares a host key with that of the inventory.
+ * @param provider name of the configured provider, for messages.
+ * @throws {ProviderError} `not-implemented`: the entry has none. `conflict`: it has another.
+ */
+export function requireListedKey(provider: string, entry: HostEntry, key: Buffer): void {
+  if (entry.hostKey === null) throw unknownKey(provider, entry);
+  if (Buffer.from(entry.hostKey, 'base64').equals(key)) return;
+  throw new ProviderError('conflict', `the inventory has another host key for ${entry.id}`);
+}
+
+/** `ssh-keyscan` asks the machine that answers; only its console says whether that is the right one. */
+const unknownKey = (provider: string, { id, address, sshPort }: HostEntry): ProviderError =>
+  new ProviderError(
+    'not-implemented',
+    `the inventory has no key for ${id}: run "ssh-keyscan -p ${sshPort ?? 22} -t ed25519 ${address}", ` +
+      'compare with "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub" on the machine itself, and give ' +
+      `its entry "HostKey": "ssh-ed25519 AAAA…"; or set providers.${provider}.hostKeyPolicy: tofu`,
+  );

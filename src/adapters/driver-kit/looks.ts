@@ -1,0 +1,313 @@
+import { explain, ProviderError, isProviderError } from '../../domain/errors.ts';
+import type { ProviderName, Witness } from '../../domain/ids.ts';
+import { unlessAborted } from '../../domain/joined.ts';
+import type { ProviderMachine } from '../../domain/machine.ts';
+import { SET_ID_TAG, WITNESS_TAG } from '../../domain/provisioning/provider-tags.ts';
+import type { Clock } from '../clock/port.ts';
+import type { Log } from '../log/port.ts';
+import type {
+  Listing,
+  DriverMachine,
+  FleetCall,
+  Provider,
+  FleetCreateRequest,
+} from '../provider/port.ts';
+import type { Calls, Running } from './calls.ts';
+import { faultOf, nameOfEntry, toProviderMachine, createListings } from './entries.ts';
+
+/**
+ * A driver's `not-found` alone proves nothing: what stands between us and the vendor says the same
+ * for reasons of its own. A machine is gone when a complete listing does not show it either.
+ */
+export interface Absence {
+  /**
+   * A listing begins; to be called with it when it has ended. It is evidence for a while, whoever
+   * asked for it, unless something was made meanwhile.
+   */
+  watch(): (listing: Listing) => void;
+  /** Something was made that earlier listings could not show. */
+  forget(): void;
+  /**
+   * Resolves when a listing agrees that there is no such machine: a complete one, or one that shows
+   * the reservation that it had as free. One that takes longer than the caller has goes on, so that
+   * it answers the next caller.
+   * @throws {ProviderError} `transient`: it does not, or does not tell.
+   */
+  confirm(gone: Gone, said: unknown, signal: AbortSignal): Promise<void>;
+}
+
+/** A machine that is said not to exist. */
+export interface Gone {
+  readonly id: string;
+  /** Under it when it was seen last; absent or null: none, or not known. */
+  readonly reservationId?: string | null | undefined;
+}
+
+/** A listing that ended less than this ago is evidence of absence. */
+const FRESH_MS = 60_000;
+/** One that speaks against it is asked for again after this. */
+const AGAIN_MS = 10_000;
+
+export function createAbsence(deps: {
+  readonly clock: Clock;
+  /** A listing that does not end because its caller left. */
+  list(): Promise<Listing>;
+}): Absence {
+  const { clock } = deps;
+  let creations = 0;
+  let latest: { readonly listing: Listing; readonly seenMs: number } | null = null;
+
+  const ageMs = () => (latest === null ? Infinity : clock.monotonic() - latest.seenMs);
+  const unproved = (id: string, why: string, cause: unknown) =>
+    new ProviderError(
+      'transient',
+      `machine ${id} was said not to exist, and ${why}; a proxy may have answered for the provider`,
+      { cause },
+    );
+
+  return {
+    watch() {
+      const before = creations;
+      return (listing) => {
+        if (creations === before) latest = { listing, seenMs: clock.monotonic() };
+      };
+    },
+    forget() {
+      creations += 1;
+      latest = null;
+    },
+    async confirm(gone, said, signal) {
+      const { id } = gone;
+      const isFresh = latest !== null && ageMs() < FRESH_MS;
+      const known = isFresh ? doubtOf(latest!.listing, gone) : UNKNOWN;
+      if (known === null) return;
+      if (ageMs() < AGAIN_MS) throw unproved(id, known, said);
+      const doubt = await unlessAborted(deps.list(), signal).then(
+        (listing) => doubtOf(listing, gone),
+        (error: unknown) => {
+          const why = signal.aborted ? 'it did not come in time' : explain(error);
+          throw unproved(id, `no listing confirms it (${why})`, error);
+        },
+      );
+      if (doubt !== null) throw unproved(id, doubt, said);
+    },
+  };
+}
+
+const UNKNOWN = 'no listing was seen';
+
+/** Why a listing does not prove that a machine is gone; null: it does. */
+function doubtOf(
+  { machines, complete, unreadable = [] }: Listing,
+  { id, reservationId = null }: Gone,
+): string | null {
+  const shown = machines.find((machine) => machine.id === id);
+  // The provider itself says that it is on its way out.
+  if (shown) return shown.status === 'Missing' ? null : 'the listing shows it';
+  if (unreadable.some((entry) => entry.id === id)) return 'the listing has it, unreadable';
+  const isLeft = machines.some(
+    (each) => each.availability === 'KnownUnused' && each.reservationId === reservationId,
+  );
+  return complete || (isLeft && reservationId !== null) ? null : 'the listing is incomplete';
+}
+
+export interface LooksDeps {
+  readonly name: ProviderName;
+  readonly instanceSetId: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly absence: Absence;
+  readonly calls: Pick<Calls, 'ask' | 'begin'>;
+}
+
+/** What a driver shows, as the fleet sees it. */
+export interface Looks {
+  /** @throws {ProviderError} `permanent`: it cannot be. */
+  seen(machine: DriverMachine): ProviderMachine;
+  /**
+   * @param mustBeOurs it is going to be acted on.
+   * @throws {ProviderError} `not-found`: the driver says so, and a complete listing agrees. See
+   *   `requireOurs`.
+   */
+  get(id: string, within: FleetCall | Running, mustBeOurs?: boolean): Promise<ProviderMachine>;
+  list(within: FleetCall | Running): Promise<Listing>;
+  /**
+   * The one check of whose a machine is, before it is acted on: its name alone gives no right to
+   * anything.
+   * @param machine as the driver read it just now.
+   * @throws {ProviderError} `conflict`: it is not ours. `permanent`: it is another one, or cannot be.
+   */
+  requireOurs(id: string, machine: DriverMachine): void;
+  /**
+   * Returns when a `not-found` of the driver is to be believed.
+   * @throws {ProviderError} `transient`: it is not. Any other error, as it is.
+   */
+  believeGone(error: unknown, gone: Gone, signal: AbortSignal): Promise<void>;
+}
+
+export function createLooks(provider: Provider, deps: LooksDeps): Looks {
+  const { name, instanceSetId, clock, absence, calls } = deps;
+  const { listingOf } = createListings(deps);
+
+  function seen(machine: DriverMachine): ProviderMachine {
+    const fault = faultOf(machine);
+    if (fault !== null) {
+      const what = `${name} answered with machine ${nameOfEntry(machine)}`;
+      throw new ProviderError('permanent', `${what}: ${fault}`);
+    }
+    return toProviderMachine(machine, { instanceSetId, observedAtMs: clock.now() });
+  }
+
+  function seenAs(id: string, found: DriverMachine): ProviderMachine {
+    const machine = seen(found);
+    if (machine.id === id) return machine;
+    throw new ProviderError('permanent', `${name} answered with ${machine.id} instead of ${id}`);
+  }
+
+  async function believeGone(error: unknown, gone: Gone, signal: AbortSignal): Promise<void> {
+    if (!isProviderError(error, 'not-found')) throw error;
+    await absence.confirm(gone, error, signal);
+  }
+
+  return {
+    seen,
+    believeGone,
+    async get(id, within, mustBeOurs = false) {
+      const running = calls.begin('Get', within);
+      const { signal, requireOurs } = running.options;
+      try {
+        const machine = await calls.ask('Get', running, async (options) =>
+          seenAs(id, await provider.getMachine(id, options)),
+        );
+        if (mustBeOurs) requireOurs(machine);
+        return machine;
+      } catch (error) {
+        await believeGone(error, { id, reservationId: running.reservationId }, signal);
+        throw error;
+      } finally {
+        running.end();
+      }
+    },
+    list: (within) =>
+      calls.ask('List', within, async (options) => {
+        const observedAtMs = clock.now();
+        const ended = absence.watch();
+        const filter = { [SET_ID_TAG]: instanceSetId };
+        const listing = listingOf(await provider.listMachines(filter, options), observedAtMs);
+        ended(listing);
+        return listing;
+      }),
+    requireOurs(id, found) {
+      const { ownership } = seenAs(id, found);
+      if (ownership === 'ours') return;
+      throw new ProviderError('conflict', `machine ${id} of ${name} is not ours (${ownership})`);
+    },
+  };
+}
+
+/** What a driver may answer by itself, and what a listing tells where it does not. */
+export function createSearches(
+  provider: Provider,
+  { seen, list }: Pick<Looks, 'seen' | 'list'>,
+  ask: Calls['ask'],
+) {
+  return {
+    /**
+     * The machine of a creation.
+     * @throws {ProviderError} `race-lost`: it carries another owner's mark. `transient`: a listing
+     *   that is not complete, or holds what cannot be read, does not tell.
+     */
+    async find(
+      witness: Witness,
+      slotId: string,
+      within: FleetCall | Running,
+    ): Promise<ProviderMachine | null> {
+      const { findByWitness } = provider;
+      if (findByWitness) {
+        return ask('Find', within, async (options) => {
+          const found = await findByWitness.call(provider, witness, slotId, options);
+          return found === null ? null : seen(found);
+        });
+      }
+      const { machines, complete, unreadable = [] } = await list(within);
+      const found = machines.find(({ tags }) => tags[WITNESS_TAG] === witness) ?? null;
+      if (found?.ownership === 'foreign') {
+        throw new ProviderError('race-lost', `machine ${found.id} carries another owner's tag`);
+      }
+      // One that cannot be read may be the one.
+      if (found || (complete && unreadable.length === 0)) return found;
+      throw new ProviderError('transient', 'a listing with gaps does not tell');
+    },
+
+    async isReusable(slotId: string, within: FleetCall | Running): Promise<boolean> {
+      const { isReusable } = provider;
+      if (isReusable) {
+        return ask('Reusable', within, async (options) =>
+          isReusable.call(provider, slotId, options),
+        );
+      }
+      const { machines } = await list(within);
+      return machines.some(
+        ({ availability, reservationId, id }) =>
+          availability !== 'KnownUsed' && (reservationId ?? id) === slotId,
+      );
+    },
+  };
+}
+
+/**
+ * A provider that makes no machines: what it lists is there already. To create is then to take a
+ * machine in as it is, and to give it back is to let it go; nothing is asked of the driver.
+ */
+export function createInventory() {
+  const shown = new Map<string, ProviderMachine>();
+
+  const marked = (machine: ProviderMachine, witness: Witness): ProviderMachine => ({
+    ...machine,
+    tags: { ...machine.tags, [WITNESS_TAG]: witness },
+  });
+
+  return {
+    /** Remembers what is shown; a machine that stands in the list no more may have to be reached. */
+    note<Machine extends ProviderMachine>(machine: Machine): Machine {
+      if (machine.id !== null) shown.set(machine.id, machine);
+      return machine;
+    },
+    lastSeen: (id: string): ProviderMachine | null => shown.get(id) ?? null,
+
+    /** @throws {ProviderError} `race-lost`: the inventory has it no more. */
+    async takeIn(
+      { unused, witness, onAttempt }: FleetCreateRequest,
+      get: (id: string) => Promise<ProviderMachine>,
+    ): Promise<ProviderMachine> {
+      if (unused?.availability !== 'PossiblyUsed' || unused.id === null) {
+        throw new ProviderError('invalid', 'only a machine of the inventory can be taken in');
+      }
+      const machine = await found(unused.id, get);
+      if (machine?.ownership !== 'ours') {
+        throw new ProviderError('race-lost', `the inventory has machine ${unused.id} no more`);
+      }
+      await onAttempt?.({ attempts: 1, ambiguous: false });
+      return marked(machine, witness);
+    },
+
+    /** The machine that a slot is, if it is there. */
+    async find(
+      witness: Witness,
+      slotId: string,
+      get: (id: string) => Promise<ProviderMachine>,
+    ): Promise<ProviderMachine | null> {
+      const machine = await found(slotId, get);
+      return machine && marked(machine, witness);
+    },
+  };
+}
+
+async function found(id: string, get: (id: string) => Promise<ProviderMachine>) {
+  try {
+    return await get(id);
+  } catch (error) {
+    if (isProviderError(error, 'not-found')) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,351 @@
+import type { z } from 'zod';
+import type { ApiErrorKind } from './errors.ts';
+import type { HttpFailure, HttpReply } from './exchange.ts';
+import type { Redact } from './redaction.ts';
+
+/** Where an answer is not as agreed: paths and what was expected there; never the value. */
+export const placesOf = (error: z.ZodError): string =>
+  error.issues
+    .slice(0, 5)
+    .map((issue) => {
+      const expected = issue.code === 'invalid_type' ? ` (expected ${issue.expected})` : '';
+      return `${jsonPath(issue.path)}${expected}`;
+    })
+    .join(', ');
+
+const jsonPath = (path: readonly PropertyKey[]): string =>
+  `$${path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('')}`;
+
+const ABSENT_MS = 60_000;
+const UNREADABLE_MS = 20_000;
+const LONGEST_MS = 3_600_000;
+
+/** An HTTP date begins with the day's name; `Date.parse` alone takes almost anything for a date. */
+const HTTP_DATE = /^[A-Z][a-z]+,? .*\d{2}:\d{2}:\d{2}/;
+
+/**
+ * When to ask again, by our clock, after an answer that says "too many requests". `Retry-After` in
+ * seconds counts from now; a date is measured against the answer's own `Date`, since the API's clock
+ * may not be ours. Absent: in 60 s; unreadable: in 20 s; never later than in an hour. May lie in the
+ * past, and then means nothing.
+ * @param headers `Headers`, or whatever finds a header by its lower-case name.
+ */
+export function retryAtOf(
+  headers: { get(name: string): string | null | undefined },
+  nowMs: number,
+): Date {
+  const retryAfter = headers.get('retry-after') ?? null;
+  const date = headers.get('date') ?? null;
+  const waitMs = retryAfter === null ? ABSENT_MS : retryAfterMs(retryAfter, date, nowMs);
+  return new Date(nowMs + Math.min(LONGEST_MS, waitMs));
+}
+
+/**
+ * Milliseconds that `Retry-After` asks for. It holds a count of seconds (no sign, no fraction) or an
+ * HTTP date, by RFC 9110; anything else cannot be read, and means 20 s.
+ */
+export function retryAfterMs(retryAfter: string, date: string | null, nowMs: number): number {
+  const text = retryAfter.trim();
+  if (/^\d+$/.test(text)) return Number(text) * 1_000;
+  const untilMs = dateOf(text);
+  return untilMs === null ? UNREADABLE_MS : untilMs - (dateOf(date ?? '') ?? nowMs);
+}
+
+/** Null: it is no HTTP date. */
+export function dateOf(text: string): number | null {
+  const atMs = HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isFinite(atMs) ? atMs : null;
+}
+
+/** How the answers of one API are to be read. */
+export interface AnswerForm {
+  /** The texts of an answer that says no in the API's own form; null: it has not that form. */
+  errorsIn(json: unknown): readonly string[] | null;
+  /**
+   * Refusals from which it would follow that a thing is gone. Such a status is the API's own word only
+   * in the API's own form: what stands before it answers with the same number for reasons of its own.
+   */
+  readonly tellsAbsence: ReadonlySet<number>;
+  /** An answer that names no type of content is JSON. */
+  readonly untypedIsJson?: boolean;
+  /** What an API means otherwise than usual by a status from 400; undefined: the usual. */
+  kindOf?(refusal: Refusal): ApiErrorKind | undefined;
+  /**
+   * Whether an answer with a status from 400 asks to stay away. Undefined: as usual, which is 429, and
+   * what `kindOf` calls `RateLimited`; the wait is then `waitAskedMs`. Asked before all else.
+   */
+  staysAway?(refusal: Refusal): StayAway | undefined;
+}
+export interface Refusal {
+  readonly endpoint: string;
+  readonly mutates: boolean;
+  readonly status: number;
+  /** What the API says in its own form; nothing of what has another. */
+  readonly messages: readonly string[];
+  /** The body; undefined: there is none, or it is not JSON. */
+  readonly json: unknown;
+  /** What `Retry-After` or `X-RateLimit-Reset` ask for; 0: nothing. */
+  readonly waitAskedMs: number;
+  /** Of the answers that this class of calls got one after the other, how many asked to stay away: from 1. */
+  readonly inARow: number;
+}
+export interface StayAway {
+  readonly waitMs: number;
+  /** Nobody knows whether a change was carried out all the same. */
+  readonly ambiguous?: boolean;
+}
+
+/** What one HTTP attempt means for its operation. */
+export type Verdict<T> =
+  | { readonly type: 'ok'; readonly value: T }
+  /** Nothing was changed, or it is a read: repeating is safe. `waitMs` is the least wait. */
+  | {
+      readonly type: 'retry';
+      readonly failure: Failure;
+      readonly waitMs: number;
+      /** `client`: the server slows all of us down. `malformed`: worth few repetitions only. */
+      readonly limit: 'none' | 'client' | 'malformed';
+      readonly reason: RetryReason;
+    }
+  /** Permanent. */
+  | { readonly type: 'fail'; readonly failure: Failure }
+  /** A mutation that may have taken effect. */
+  | {
+      readonly type: 'ambiguous';
+      readonly failure: Failure;
+      /** The server wants us to stay away for so long. */
+      readonly waitMs?: number;
+    };
+
+/** Why an attempt is repeated, as metrics show it. */
+export type RetryReason =
+  | 'rate_limit'
+  | 'status'
+  | 'malformed'
+  | 'network'
+  | 'timeout'
+  | 'token'
+  | 'ambiguous';
+
+export interface Failure {
+  readonly kind: ApiErrorKind;
+  readonly status?: number;
+  readonly messages: readonly string[];
+  readonly cause?: unknown;
+}
+
+export interface Attempted<T> {
+  readonly form: AnswerForm;
+  readonly endpoint: string;
+  readonly mutates: boolean;
+  readonly schema: z.ZodType<T>;
+  /** A success is not read: the schema gets nothing. */
+  readonly ignoresReply?: boolean;
+  readonly redact: Redact;
+  /** See `Refusal.inARow`; this answer is counted. */
+  readonly inARow?: number;
+}
+
+/**
+ * Judges a complete reply; a schema may be asynchronous, so that a long listing lets others have their
+ * turn. `nowMs` (epoch) is used where the reply has no `Date`.
+ */
+export async function judgeReply<T>(
+  attempted: Attempted<T>,
+  reply: HttpReply,
+  nowMs: number,
+): Promise<Verdict<T>> {
+  const { status } = reply;
+  if (status >= 200 && status < 300) return judgeSuccess(attempted, reply);
+  return judgeRefusal(attempted, { ...reply, json: parseJson(reply.text) }, nowMs);
+}
+
+/** A reply whose text was parsed. */
+interface ParsedReply extends HttpReply {
+  readonly json: unknown;
+}
+
+function judgeRefusal<T>(attempted: Attempted<T>, reply: ParsedReply, nowMs: number): Verdict<T> {
+  const { status } = reply;
+  const { endpoint, form, mutates, inARow = 1 } = attempted;
+  const messages = messagesOf(reply.json, attempted);
+  const failure = (kind: ApiErrorKind): Failure => ({ kind, status, messages });
+  const waitAskedMs = waitAsked(reply, nowMs);
+  const json = reply.json === NOT_JSON ? undefined : reply.json;
+  const refusal = { endpoint, mutates, status, messages, json, waitAskedMs, inARow };
+  const away = status >= 400 ? form.staysAway?.(refusal) : undefined;
+  if (away?.ambiguous && mutates) {
+    return { type: 'ambiguous', failure: failure('RateLimited'), waitMs: away.waitMs };
+  }
+  if (away) return askedAway(failure('RateLimited'), away.waitMs);
+  const foreign = foreignReply(reply, attempted);
+  if (foreign !== null) return notTheApi(attempted, { status, messages: [foreign] });
+  if (status >= 300 && status < 400) {
+    // A proxy may have sent it after the change was made.
+    return {
+      type: attempted.mutates ? 'ambiguous' : 'fail',
+      failure: { kind: 'Protocol', status, messages: ['refused to redirect'] },
+    };
+  }
+  const told = form.kindOf?.(refusal);
+  if (status === 429 || told === 'RateLimited') {
+    return askedAway(failure('RateLimited'), waitAskedMs);
+  }
+  if (told) return { type: 'fail', failure: failure(told) };
+  // 425 says that nothing was done; 408 may come from a proxy that gave up on the server.
+  if (status === 425 || (status === 408 && !attempted.mutates)) {
+    return retry(failure('Network'), 'status');
+  }
+  if (status === 408) return { type: 'ambiguous', failure: failure('OutcomeUnknown') };
+  if (status < 500) return { type: 'fail', failure: failure(REFUSALS[status] ?? 'Rejected') };
+  if (attempted.mutates) return { type: 'ambiguous', failure: failure('OutcomeUnknown') };
+  return retry(failure('Network'), 'status', waitAskedMs);
+}
+
+/** Milliseconds that an answer asks to stay away; null: it does not. */
+export function waitAskedBy(verdict: Verdict<unknown>): number | null {
+  if (verdict.type === 'ambiguous') return verdict.waitMs ?? null;
+  return verdict.type === 'retry' && verdict.limit === 'client' ? verdict.waitMs : null;
+}
+
+const askedAway = (failure: Failure, waitMs: number) =>
+  ({ type: 'retry', limit: 'client', reason: 'rate_limit', failure, waitMs }) as const;
+
+/** Nobody knows whether a change reached the API behind; a read is worth few repetitions. */
+const notTheApi = ({ mutates }: { mutates: boolean }, failure: Omit<Failure, 'kind'>) =>
+  mutates
+    ? ({ type: 'ambiguous', failure: { ...failure, kind: 'OutcomeUnknown' } } as const)
+    : ({ ...retry({ ...failure, kind: 'Network' }, 'malformed'), limit: 'malformed' } as const);
+
+const retry = (failure: Failure, reason: RetryReason, waitMs = 0) =>
+  ({ type: 'retry', failure, waitMs, limit: 'none', reason }) as const;
+
+const REFUSALS: Readonly<Record<number, ApiErrorKind>> = {
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+};
+
+/** Judges an exchange that gave no complete reply. */
+export function judgeFailure(attempted: { mutates: boolean }, error: HttpFailure): Verdict<never> {
+  const kind = KIND_OF_FAILURE[error.reason];
+  const failure: Failure = { kind, messages: [error.message], cause: error };
+  if (error.reason === 'certificate' || error.reason === 'unsendable') {
+    return { type: 'fail', failure };
+  }
+  if (attempted.mutates && error.sent) {
+    return { type: 'ambiguous', failure: { ...failure, kind: 'OutcomeUnknown' } };
+  }
+  if (kind === 'Protocol') return { type: 'fail', failure };
+  return retry(failure, error.reason === 'timeout' ? 'timeout' : 'network');
+}
+
+const KIND_OF_FAILURE: Readonly<Record<HttpFailure['reason'], ApiErrorKind>> = {
+  transport: 'Network',
+  timeout: 'Network',
+  certificate: 'Network',
+  aborted: 'Cancelled',
+  oversize: 'Protocol',
+  unsendable: 'InvalidArgument',
+};
+
+async function judgeSuccess<T>(attempted: Attempted<T>, reply: HttpReply): Promise<Verdict<T>> {
+  const { mutates, schema, ignoresReply = false } = attempted;
+  if (ignoresReply) return { type: 'ok', value: await schema.parseAsync(undefined) };
+  const malformed = (text: string): Verdict<T> => {
+    const failure = { kind: 'Protocol' as const, status: reply.status, messages: [text] };
+    return mutates
+      ? { type: 'ambiguous', failure }
+      : { ...retry(failure, 'malformed'), limit: 'malformed' };
+  };
+  const json = parseJson(reply.text);
+  if (json === NOT_JSON) return malformed('the reply is not JSON');
+  // A success that names errors is none, whatever its status says.
+  if (namesErrors(json)) {
+    const said = messagesOf(json, attempted).join('; ') || 'in a form of their own';
+    return malformed(`the reply is a success that names errors: ${said}`);
+  }
+  const parsed = await schema.safeParseAsync(withoutNulls(json));
+  return parsed.success
+    ? { type: 'ok', value: parsed.data }
+    : malformed(`the reply is not as agreed: ${placesOf(parsed.error)}`);
+}
+
+/** In whatever form: what stands before the API has one of its own. */
+function namesErrors(json: unknown): boolean {
+  if (typeof json !== 'object' || json === null) return false;
+  const { error, errors } = json as Readonly<Record<string, unknown>>;
+  return [error, errors].some((told) => (Array.isArray(told) ? told.length > 0 : Boolean(told)));
+}
+
+const NOT_JSON = Symbol('not JSON');
+/** An empty text is `undefined`. The parser's own error quotes the text, so it is not kept. */
+function parseJson(text: string): unknown {
+  if (text.trim() === '') return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return NOT_JSON;
+  }
+}
+
+/** Nothing of an API lies deeper; what does is left out, or it could exhaust the stack. */
+const DEPTH_MAX = 64;
+
+/** Null and a missing field mean the same. */
+export function withoutNulls(value: unknown, depth = 0): unknown {
+  if (typeof value !== 'object') return value;
+  if (value === null || depth > DEPTH_MAX) return undefined;
+  const inner = (item: unknown) => withoutNulls(item, depth + 1);
+  if (Array.isArray(value)) return value.filter((item) => item !== null).map(inner);
+  const entries = Object.entries(value).filter(([, item]) => item !== null);
+  return Object.fromEntries(entries.map(([key, item]) => [key, inner(item)]));
+}
+
+/**
+ * What the server says in its own form; nothing from a page that has not that form. Redacted before it
+ * is shortened, or half a secret could stay.
+ */
+function messagesOf(
+  json: unknown,
+  { form, redact }: Pick<Attempted<unknown>, 'form' | 'redact'>,
+): string[] {
+  const texts = form.errorsIn(json) ?? [];
+  return texts.slice(0, 5).map((message) => redact(message).slice(0, 300));
+}
+
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
+
+/**
+ * What a reply is that claims absence and is not the API's own; null: it is, or claims no such thing.
+ * A change that is forbidden was not made, whoever says so.
+ */
+function foreignReply(
+  { status, headers, text, json }: ParsedReply,
+  { form, mutates }: Pick<Attempted<unknown>, 'form' | 'mutates'>,
+): string | null {
+  if (!form.tellsAbsence.has(status) || (status === 403 && mutates)) return null;
+  const type = headers['content-type'] ?? '';
+  const isJson = JSON_TYPE.test(type) || (type === '' && form.untypedIsJson === true);
+  if (isJson && form.errorsIn(json) !== null) return null;
+  const what = `${/^[\w.+-]+\/[\w.+-]+/.exec(type)?.[0] ?? 'no type'}, ${Buffer.byteLength(text)} bytes`;
+  return `the answer has not the form of the API's errors (${what}): a proxy may have answered`;
+}
+
+const WAIT_MAX_MS = 3_600_000;
+
+/**
+ * Milliseconds the server wants us to stay away: `Retry-After` (seconds or HTTP date), or
+ * `X-RateLimit-Reset` when nothing remains; 0 when it says nothing. At most one hour.
+ */
+export function waitAsked({ headers }: Pick<HttpReply, 'headers'>, nowMs: number): number {
+  const { date = '', 'retry-after': retryAfter } = headers;
+  const retryMs = retryAfter === undefined ? 0 : retryAfterMs(retryAfter, date, nowMs);
+  const serverNowMs = dateOf(date) ?? nowMs;
+  const resetMs =
+    headers['x-ratelimit-remaining'] === '0'
+      ? Number(headers['x-ratelimit-reset']) * 1000 - serverNowMs
+      : 0;
+  const waitMs = Math.max(retryMs, Number.isNaN(resetMs) ? 0 : resetMs, 0);
+  return Math.min(waitMs, WAIT_MAX_MS);
+}

@@ -1,0 +1,211 @@
+import { z } from 'zod';
+import type { Call } from './call.ts';
+import { asAmbiguous, isApiError, type ApiError } from './errors.ts';
+import { placesOf } from './outcome.ts';
+
+/** An entry of a list that is there and cannot be read. */
+export interface Unread {
+  /** Null: not even that. */
+  readonly id: string | null;
+  /** Of a device, the reservation under it, if that can be read. */
+  readonly reservationId: string | null;
+  /** Where it is not as agreed. */
+  readonly fault: string;
+}
+/** The entries of one page. */
+export interface Entries<T> {
+  readonly items: readonly T[];
+  readonly unread: readonly Unread[];
+}
+
+/** More entries than this are no page, and no listing in one reply. */
+const ENTRIES_MAX = 50_000;
+/** Everybody else has a turn after this. */
+const SLICE_MS = 5;
+
+/**
+ * Reads the entries of one page one by one, in slices: what is wrong with one says nothing of the others.
+ * @param namesOf what can be read of an entry that cannot be read whole.
+ */
+export const entriesOf = <T>(
+  schema: z.ZodType<T>,
+  namesOf: (entry: unknown) => Pick<Unread, 'id' | 'reservationId'>,
+) =>
+  z
+    .array(z.unknown())
+    .max(ENTRIES_MAX)
+    .transform(async (raw): Promise<Entries<T>> => {
+      const items: T[] = [];
+      const unread: Unread[] = [];
+      let beganAtMs = performance.now();
+      for (const entry of raw) {
+        const { success, data, error } = schema.safeParse(entry);
+        if (success) items.push(data);
+        else unread.push({ ...namesOf(entry), fault: `not as agreed: ${placesOf(error)}` });
+        if (performance.now() - beganAtMs < SLICE_MS) continue;
+        await new Promise((resolve) => setImmediate(resolve));
+        beganAtMs = performance.now();
+      }
+      return { items, unread };
+    });
+
+/** One page, and where in its listing it stands. */
+export interface Page<T> extends Entries<T> {
+  /** Of all entries of the listing. */
+  readonly total: number;
+  /** From 1. */
+  readonly number: number;
+  readonly isLast: boolean;
+}
+/**
+ * What a listing saw. Without `complete` nothing may be concluded from absence, and with it not
+ * everything: an item that is created while another one goes, or one that a shifted page hid from
+ * both of two walks that agree, may be missing all the same. Whoever misses one asks for it by id.
+ * What is among `unread` is there; an entry of which not even the id can be read may be anything.
+ */
+export interface Walked<T> extends Entries<T> {
+  readonly complete: boolean;
+}
+
+const WALKS_MAX = 3;
+const PAGES_MAX = 10_000;
+
+/** The page numbers do not advance as agreed, or never end. */
+export class PageOrderError extends Error {}
+
+/**
+ * Reads all pages. Pages may shift while they are read, so a walk counts only when it is
+ * consistent: one total, no id twice, as many ids as the total. Otherwise it is repeated, the union
+ * is kept, and the union counts when it has the size of a total that two walks agree on. The size
+ * cannot tell an item that went during the walks from one that was never seen.
+ * @param onWalk hears of each walk whether it was consistent.
+ * @throws {PageOrderError}
+ */
+export async function walkPages<T extends { readonly id: string }>(
+  fetchPage: (page: number) => Promise<Page<T>>,
+  onWalk: (consistent: boolean) => void = () => undefined,
+): Promise<Walked<T>> {
+  const union = new Map<string, T>();
+  const unreadUnion = new Map<string, Unread>();
+  let totalBefore: number | null = null;
+  for (let walks = 1; walks <= WALKS_MAX; walks++) {
+    const walk = await walkOnce(fetchPage);
+    onWalk(walk.consistent);
+    for (const item of walk.items) union.set(item.id, item);
+    for (const entry of walk.unread) unreadUnion.set(entry.id ?? '', entry);
+    const { items, unread } = walk;
+    const named = unread.filter(({ id }) => id !== null);
+    if (walk.consistent) return { items, unread: named, complete: named.length === unread.length };
+    const agreed = walk.total !== null && walk.total === totalBefore;
+    const seen = new Set([...union.keys(), ...unreadUnion.keys()]);
+    if (agreed && !seen.has('') && seen.size === walk.total) return { ...all(), complete: true };
+    totalBefore = walk.total;
+  }
+  return { ...all(), complete: false };
+
+  /** What could be read once can be read. */
+  function all(): Entries<T> {
+    const unread = [...unreadUnion.values()].filter(({ id }) => id !== null && !union.has(id));
+    return { items: [...union.values()], unread };
+  }
+}
+
+async function walkOnce<T extends { readonly id: string }>(
+  fetchPage: (page: number) => Promise<Page<T>>,
+) {
+  const items: T[] = [];
+  const unread: Unread[] = [];
+  const totals = new Set<number>();
+  for (let number = 1; ; number++) {
+    if (number > PAGES_MAX) throw new PageOrderError(`more than ${PAGES_MAX} pages`);
+    const page = await fetchPage(number);
+    if (page.number !== number) throw new PageOrderError('the page number does not advance');
+    items.push(...page.items);
+    unread.push(...page.unread);
+    totals.add(page.total);
+    if (page.isLast) break;
+  }
+  const total = totals.size === 1 ? [...totals][0]! : null;
+  const ids = [...items, ...unread].flatMap(({ id }) => id ?? []);
+  const size = items.length + unread.length;
+  const consistent = new Set(ids).size === ids.length && size === total;
+  return { items, unread, total, consistent };
+}
+
+/** How a listing is read. */
+export interface Reading<T> {
+  /** Name of the route, for metrics. */
+  readonly endpoint: string;
+  readonly fetchPage: (page: number) => Promise<Page<T>>;
+  /** An incomplete listing is a failure, `PartialListing`, that holds what was seen. */
+  readonly insist?: boolean;
+}
+
+/** Reads a listing by verified walks. @throws {ApiError} Protocol, PartialListing. */
+export async function readPages<T extends { readonly id: string }>(
+  call: Call,
+  { endpoint, fetchPage, insist = false }: Reading<T>,
+): Promise<Walked<T>> {
+  const onWalk = (consistent: boolean) => call.observer.walk(endpoint, consistent);
+  const walked = await walkPages(fetchPage, onWalk).catch((error: unknown) => {
+    throw error instanceof PageOrderError ? call.error('Protocol', error.message) : error;
+  });
+  if (walked.complete || !insist) return walked;
+  const { items } = walked;
+  throw call.error('PartialListing', `only ${items.length} are certain`, { items });
+}
+
+/** A change of which one can see whether it happened. */
+export interface Mutation<T> {
+  /** Name of the route, for metrics. */
+  readonly endpoint: string;
+  send(): Promise<T>;
+  /** Looks whether the change is there; null when it is not (yet). */
+  look(): Promise<{ readonly value: T } | null>;
+  /** A refusal after which it may be there all the same. */
+  readonly looksAfter?: (refusal: ApiError) => boolean;
+  /** Repetitions after an unknown outcome; without limit but the operation's budget if absent. */
+  readonly repeatsMax?: number;
+}
+
+/**
+ * Sends a change that may be repeated: after an attempt whose outcome is not known it looks, and
+ * sends again what it does not see.
+ * @throws {ApiError} `ambiguous` if any attempt may have worked. OutcomeUnknown: not seen after
+ * the last repetition.
+ */
+export async function mutate<T>(call: Call, mutation: Mutation<T>): Promise<T> {
+  const { repeatsMax = Infinity, looksAfter = () => false } = mutation;
+  let ambiguous = false;
+  try {
+    for (let repeats = 0; ; repeats++) {
+      const outcome = await attempt(mutation);
+      if ('value' in outcome) return outcome.value;
+      const { error } = outcome;
+      ambiguous ||= error.ambiguous;
+      if (error.ambiguous) await call.backOff();
+      const seen = ambiguous || looksAfter(error) ? await mutation.look() : null;
+      if (seen) return seen.value;
+      if (!error.ambiguous) throw error;
+      if (repeats >= repeatsMax) throw unsettled(call, error);
+      call.repeats(mutation.endpoint);
+    }
+  } catch (error) {
+    if (!ambiguous) throw error;
+    if (isApiError(error)) throw asAmbiguous(error);
+    throw call.error('Cancelled', 'not sent again', { ambiguous, cause: error });
+  }
+}
+
+/** The error when nobody can tell whether a change happened. */
+export const unsettled = (call: Call, cause: ApiError): ApiError =>
+  call.error('OutcomeUnknown', 'it may have been accepted', { ambiguous: true, cause });
+
+async function attempt<T>({ send }: Mutation<T>): Promise<{ value: T } | { error: ApiError }> {
+  try {
+    return { value: await send() };
+  } catch (error) {
+    if (!isApiError(error) || error.kind === 'Cancelled') throw error;
+    return { error };
+  }
+}

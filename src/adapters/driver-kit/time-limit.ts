@@ -1,0 +1,142 @@
+import { isProviderError, ProviderError } from '../../domain/errors.ts';
+import { unlessAborted } from '../../domain/joined.ts';
+import type { Clock } from '../clock/port.ts';
+import type { CallOptions } from '../provider/port.ts';
+
+/** A limit of time that stands still while what it limits waits for a turn. */
+export interface TimeLimit {
+  readonly leftMs: () => number;
+  /** A wait for a turn begins. Call what it answers with when the wait is over. Waits may overlap. */
+  readonly wait: () => () => void;
+  /** Nothing is limited any more. */
+  readonly end: () => void;
+}
+
+/**
+ * @param limitMs may be infinite.
+ * @param onOver is called once, when the time is used up; without it no timer is set.
+ */
+export function startTimeLimit(
+  limitMs: number,
+  clock: Pick<Clock, 'monotonic' | 'setTimeout' | 'clearTimeout'>,
+  onOver?: () => void,
+): TimeLimit {
+  const isTimed = onOver !== undefined && limitMs !== Infinity;
+  let usedMs = 0;
+  let sinceMs = clock.monotonic();
+  let waits = 0;
+  let isOver = false;
+  let timer: unknown;
+  const leftMs = () => limitMs - usedMs - (waits === 0 ? clock.monotonic() - sinceMs : 0);
+  const arm = (delayMs: number) => (timer = clock.setTimeout(look, delayMs));
+  /** Waits leave the timer as it is: what they put off is found out when it fires. */
+  function look() {
+    timer = undefined;
+    if (waits > 0 || isOver) return;
+    if (leftMs() > 0) return void arm(leftMs());
+    isOver = true;
+    onOver?.();
+  }
+  if (isTimed) arm(limitMs);
+
+  return {
+    leftMs,
+    wait() {
+      if (waits === 0) usedMs += clock.monotonic() - sinceMs;
+      waits += 1;
+      let hasTurn = false;
+      return () => {
+        if (hasTurn) return;
+        hasTurn = true;
+        waits -= 1;
+        if (waits > 0) return;
+        sinceMs = clock.monotonic();
+        if (timer === undefined && isTimed) look();
+      };
+    },
+    end() {
+      isOver = true;
+      clock.clearTimeout(timer);
+    },
+  };
+}
+
+/** The ends of a provider's calls: their own signals, and the provider's stop. */
+export interface Lifetime {
+  /**
+   * Runs one call. Its signal aborts with the caller's and at the stop.
+   * @throws {ProviderError} `stopped`: it is over already. `aborted`: the signal ended it, and the
+   *   task said nothing better; `outcome: 'unknown'` unless `reading`.
+   */
+  run<T>(
+    options: Pick<CallOptions, 'signal'>,
+    task: (signal: AbortSignal) => Promise<T>,
+    reading?: boolean,
+  ): Promise<T>;
+  /** For what runs beside calls. */
+  readonly signal: AbortSignal;
+  /** Aborts what is under way and resolves when it has ended. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** For drivers: each method of the provider runs in it, and `stop` is its own. */
+export function createLifetime(): Lifetime {
+  const stopping = new AbortController();
+  const running = new Set<Promise<unknown>>();
+  return {
+    async run({ signal: ours }, task, reading = false) {
+      if (stopping.signal.aborted) throw new ProviderError('stopped', 'the provider was stopped');
+      if (ours.aborted) throw new ProviderError('aborted', 'aborted before it began');
+      const signal = AbortSignal.any([ours, stopping.signal]);
+      const result = task(signal);
+      running.add(result);
+      try {
+        return await result;
+      } catch (cause) {
+        if (isProviderError(cause) || !signal.aborted) throw cause;
+        const outcome = reading ? 'not-done' : 'unknown';
+        throw new ProviderError('aborted', 'aborted on its way', { cause, outcome });
+      } finally {
+        running.delete(result);
+      }
+    },
+    signal: stopping.signal,
+    async stop() {
+      stopping.abort();
+      await Promise.allSettled(running);
+    },
+  };
+}
+
+/** Lets what has the same key happen one after the other, and what has different keys side by side. */
+export interface Locks {
+  /**
+   * Resolves with what frees the lock, to be called once. Rejects with the signal's reason when aborted
+   * while waiting.
+   */
+  take(key: string, signal: AbortSignal): Promise<() => void>;
+}
+
+export function createLocks(): Locks {
+  /** For each key, the end of the last one in the line. */
+  const tails = new Map<string, Promise<void>>();
+  return {
+    async take(key, signal) {
+      const before = tails.get(key);
+      const mine = Promise.withResolvers<void>();
+      const tail = (before ?? Promise.resolve()).then(() => mine.promise);
+      tails.set(key, tail);
+      // Not before all in front of it are over, too: who leaves the line frees nobody else's lock.
+      void tail.then(() => {
+        if (tails.get(key) === tail) tails.delete(key);
+      });
+      try {
+        if (before) await unlessAborted(before, signal);
+      } catch (error) {
+        mine.resolve();
+        throw error;
+      }
+      return mine.resolve;
+    },
+  };
+}

@@ -1,0 +1,369 @@
+import { z } from 'zod';
+import { ProviderError, type ProviderErrorKind } from '../../../domain/errors.ts';
+import { lookup } from '../../../lib/data.ts';
+import { createApi, type Api } from '../../driver-kit/api.ts';
+import {
+  formBody,
+  type CallClassTerms,
+  type BudgetTerms,
+  type ApiDeps,
+  type ApiTerms,
+  type Exchange,
+} from '../../driver-kit/terms.ts';
+import { ApiError, toProviderError } from '../../driver-kit/errors.ts';
+import type { AnswerForm, Refusal, StayAway } from '../../driver-kit/outcome.ts';
+import { entriesOf } from '../../driver-kit/pages.ts';
+
+/**
+ * What Robot answers, as far as it is read. Null and a missing field mean the same, and are the same
+ * when these schemas see them. What nobody needs is not looked at, so that it can spoil nothing.
+ */
+
+const wrapped = <Key extends string, Inner extends z.ZodType>(key: Key, inner: Inner) =>
+  z.object({ [key]: inner } as Record<Key, Inner>).transform((value) => {
+    return (value as Record<Key, z.output<Inner>>)[key];
+  });
+
+const server = z
+  .object({
+    server_number: z.int().positive(),
+    server_name: z.string().default(''),
+    server_ip: z.string().optional(),
+    server_ipv6_net: z.string().optional(),
+    product: z.string().optional(),
+    dc: z.string().optional(),
+    status: z.string().default(''),
+    cancelled: z.boolean().default(false),
+    paid_until: z.string().optional(),
+    reset: z.boolean().optional(),
+    rescue: z.boolean().optional(),
+  })
+  .transform((raw) => ({
+    number: raw.server_number,
+    name: raw.server_name,
+    ipv4: raw.server_ip || null,
+    ipv6Net: raw.server_ipv6_net || null,
+    product: raw.product ?? '',
+    location: raw.dc ?? null,
+    isReady: raw.status === 'ready',
+    isCancelled: raw.cancelled,
+    paidUntil: raw.paid_until ?? null,
+    /** Only a server that is asked for by itself says so; null: it does not say. */
+    canReset: raw.reset ?? null,
+    canRescue: raw.rescue ?? null,
+  }));
+/** One server of the account. */
+export type Server = z.output<typeof server>;
+export const serverReply = wrapped('server', server);
+
+const numberOf = z.object({ server: z.object({ server_number: z.int().positive() }) });
+
+/** A listing: what can be read, and the numbers of what cannot. */
+export const serverList = entriesOf(serverReply, (entry) => ({
+  id: numberOf.safeParse(entry).data?.server.server_number.toString() ?? null,
+  reservationId: null,
+})).transform(({ items: servers, unread }) => {
+  const unreadable = unread.flatMap(({ id }) => (id === null ? [] : Number(id)));
+  return { servers, unreadable, nameless: unread.length - unreadable.length };
+});
+export type ServerList = z.output<typeof serverList>;
+
+const resetOptions = z
+  .object({ type: z.array(z.string()).default([]), operating_status: z.string().optional() })
+  .transform(({ type, operating_status: status }) => ({
+    types: type,
+    operatingStatus: status ?? null,
+  }));
+/** How a server can be reset, and whether it runs, as far as Robot tells. */
+export type ResetOptions = z.output<typeof resetOptions>;
+export const resetReply = wrapped('reset', resetOptions);
+
+const fingerprint = z
+  .string()
+  .regex(/^([0-9a-f]{2}:){15}[0-9a-f]{2}$/i)
+  .transform((text) => text.toLowerCase());
+/** Objects, or texts; what is neither names no key. */
+const hostKeys = z
+  .array(z.unknown())
+  .default([])
+  .transform((entries) =>
+    entries.flatMap((entry) => {
+      const text =
+        typeof entry === 'string' ? entry : hostKeyObject.safeParse(entry).data?.key.fingerprint;
+      const read = fingerprint.safeParse(text);
+      return read.success ? [read.data] : [];
+    }),
+  );
+const hostKeyObject = z.object({ key: z.object({ fingerprint: z.string() }) });
+
+const authorizedKeys = z
+  .array(z.unknown())
+  .default([])
+  .transform((entries) =>
+    entries.flatMap((entry) => hostKeyObject.safeParse(entry).data?.key.fingerprint ?? []),
+  );
+
+/**
+ * The password in it is dropped here, unread: nobody needs it, and it must not be anywhere. Of `os`
+ * nothing is read either: it is a list while the rescue system is not armed and one text while it is.
+ */
+const rescue = z
+  .object({
+    active: z.boolean(),
+    os: z.union([z.string(), z.array(z.string())]).optional(),
+    authorized_key: authorizedKeys,
+    host_key: hostKeys,
+  })
+  .transform((raw) => ({
+    isArmed: raw.active,
+    /** Armed: the one that will boot. Else those that could be. */
+    systems: raw.os === undefined ? [] : [raw.os].flat(),
+    keys: raw.authorized_key as readonly string[],
+    hostKeys: raw.host_key as readonly string[],
+  }));
+/** Whether the next boot goes to the rescue system, and how that can be known again. */
+export type Rescue = z.output<typeof rescue>;
+export const rescueReply = wrapped('rescue', rescue);
+
+const OTHER_BOOTS = ['linux', 'vnc', 'windows', 'plesk', 'cpanel'] as const;
+const active = z.object({ active: z.literal(true) });
+const bootState = z.object({ rescue: rescue.optional() }).loose();
+/** What the next boot of a server leads to, of all that there may be. */
+export const bootReply = wrapped(
+  'boot',
+  bootState.transform((raw) => ({
+    isRescueArmed: raw.rescue?.isArmed ?? false,
+    /** Installations that are armed: the next boot begins them. */
+    others: OTHER_BOOTS.filter((kind) => active.safeParse(raw[kind]).success),
+  })),
+);
+export type BootState = z.output<typeof bootReply>;
+
+const key = z
+  .object({ name: z.string().default(''), fingerprint, created_at: z.string().optional() })
+  .transform(({ name, fingerprint: md5, created_at: at }) => ({
+    name,
+    md5,
+    createdAt: at ?? null,
+  }));
+/** An SSH key of the account. */
+export type AccountKey = z.output<typeof key>;
+export const keyReply = wrapped('key', key);
+export const keyList = z.array(keyReply);
+
+export const nothing = z.unknown().transform(() => undefined);
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+/** Where an answer says no time. */
+const MAINTENANCE_MS = 5 * MINUTE_MS;
+const MANUAL_RESET_MS = 30 * MINUTE_MS;
+
+/** How Robot says no. Which of the two names of the limit comes depends on whom one believes. */
+const errorBody = z.object({
+  error: z.object({
+    code: z.string(),
+    message: z.string().default(''),
+    missing: z.array(z.string()).nullish(),
+    invalid: z.array(z.string()).nullish(),
+    max_request: z.number().nullish(),
+    max_requests: z.number().nullish(),
+    interval: z.number().nullish(),
+  }),
+});
+
+/** The code comes first, then the words, then the names of fields at fault, never what they hold. */
+function errorsIn(json: unknown): readonly string[] | null {
+  const read = errorBody.safeParse(json);
+  if (!read.success) return null;
+  const { code, message, missing, invalid } = read.data.error;
+  const fields = [...(missing ?? []), ...(invalid ?? [])];
+  return [code, message, ...fields.map((field) => `field ${field}`)].filter((text) => text !== '');
+}
+
+/**
+ * 403 is a rate limit if it says so, and also if nobody can read it. It grows with each one in a row, up
+ * to the interval that the limit counts in.
+ */
+function staysAway({ status, json, waitAskedMs, inARow, mutates }: Refusal): StayAway | undefined {
+  if (status === 503) {
+    return { waitMs: waitAskedMs || MAINTENANCE_MS, ambiguous: mutates };
+  }
+  if (status !== 403) return undefined;
+  const { data } = errorBody.safeParse(json);
+  if (data && data.error.code !== 'RATE_LIMIT_EXCEEDED') return undefined;
+  const { interval, max_request: one, max_requests: other } = data?.error ?? {};
+  const intervalMs = interval && interval > 0 ? interval * 1000 : HOUR_MS;
+  const max = other ?? one ?? 0;
+  const shareMs = max > 0 ? (2 * intervalMs) / max : 0;
+  const firstMs = Math.max(MINUTE_MS, shareMs);
+  return {
+    waitMs: Math.min(firstMs * 2 ** Math.min(inARow - 1, 12), Math.max(MINUTE_MS, intervalMs)),
+  };
+}
+
+export const ANSWERS: AnswerForm = {
+  errorsIn,
+  // A 403 without a body is a rate limit here, and tells nothing of what there is.
+  tellsAbsence: new Set([404, 410]),
+  staysAway,
+  kindOf: ({ messages }) => (BLOCKED.has(messages[0] ?? '') ? 'Rejected' : undefined),
+};
+
+/** Something is armed already, whatever status it is said with. */
+const BLOCKED: ReadonlySet<string> = new Set(['BOOT_ALREADY_ENABLED', 'BOOT_BLOCKED']);
+
+const KINDS: Readonly<Record<string, ProviderErrorKind>> = {
+  SERVER_NOT_FOUND: 'not-found',
+  NOT_FOUND: 'not-found',
+  RESET_NOT_AVAILABLE: 'not-implemented',
+  BOOT_NOT_AVAILABLE: 'not-implemented',
+  WOL_NOT_AVAILABLE: 'not-implemented',
+  INVALID_INPUT: 'invalid',
+  RESET_MANUAL_ACTIVE: 'transient',
+  BOOT_ALREADY_ENABLED: 'conflict',
+  BOOT_BLOCKED: 'conflict',
+  KEY_ALREADY_EXISTS: 'conflict',
+};
+
+/** What an error of the API is to the port. */
+export function toRobotError(error: unknown, doing: string, nowMs: number): unknown {
+  if (!(error instanceof ApiError) || error.ambiguous) return toProviderError(error, doing);
+  const [code = ''] = error.messages;
+  const isCertain = error.kind === 'Rejected' || error.kind === 'NotFound';
+  const told = isCertain ? lookup(KINDS, code) : undefined;
+  const kind = told === 'invalid' && isAboutType(error) ? 'not-implemented' : told;
+  if (kind === undefined) {
+    const isConflict = error.kind === 'Rejected' && error.status === 409;
+    if (!isConflict) return toProviderError(error, doing);
+    return new ProviderError('conflict', doing, { cause: error });
+  }
+  const isManual = code === 'RESET_MANUAL_ACTIVE';
+  return new ProviderError(kind, doing, {
+    cause: error,
+    ...(isManual && { rateLimit: { retryAt: new Date(nowMs + MANUAL_RESET_MS) } }),
+  });
+}
+
+/** The server has no reset of that type. */
+const isAboutType = ({ messages }: ApiError): boolean => messages.includes('field type');
+
+/** Whether Robot said so with this code. */
+export function saysCode(error: unknown, ...codes: readonly string[]): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if (at instanceof ApiError) return codes.includes(at.messages[0] ?? '');
+  }
+  return false;
+}
+
+/** Of the vendor's limits we use so much: others may use the account too. */
+const SHARE = 0.9;
+/** Of the resets, for give-backs and what is forced. */
+const RESETS_KEPT = 10;
+
+/**
+ * Robot's limits in an hour, by method and first part of the path. What lies below one path counts as
+ * one: a list and a single server were found to share one count.
+ */
+const LIMITS: Readonly<Record<string, number>> = {
+  'GET /server': 200,
+  'POST /server': 200,
+  'GET /reset': 500,
+  'POST /reset': 50,
+  'GET /boot': 500,
+  'POST /boot': 500,
+  'DELETE /boot': 500,
+  'GET /key': 500,
+  'POST /key': 200,
+  'DELETE /key': 200,
+};
+export const CLASS_NAMES: readonly string[] = Object.keys(LIMITS);
+export const RESET_CLASS = 'POST /reset';
+
+/** What may be sent in an hour, of each class; `limits` are those that are other than documented. */
+export const budgetsOf = (
+  limits: Readonly<Record<string, number>>,
+): ReadonlyMap<string, BudgetTerms> =>
+  new Map(
+    Object.entries({ ...LIMITS, ...limits }).map(([name, limit]) => [
+      name,
+      {
+        startsMax: Math.floor(limit * SHARE),
+        withinMs: HOUR_MS,
+        ...(name === RESET_CLASS && { keptForUrgent: RESETS_KEPT }),
+      },
+    ]),
+  );
+
+const classesOf = (
+  limits: Readonly<Record<string, number>>,
+): Readonly<Record<string, CallClassTerms>> =>
+  Object.fromEntries([...budgetsOf(limits)].map(([name, terms]) => [name, { budgets: [terms] }]));
+
+export const classOf = ({ method, path }: Pick<Exchange, 'method' | 'path'>): string =>
+  `${method} ${/^\/[a-z]+/.exec(path)?.[0] ?? ''}`;
+
+const ENDPOINTS: readonly (readonly [path: RegExp, name: string])[] = [
+  [/^\/server$/, 'Servers'],
+  [/^\/server\/\d+$/, 'Server'],
+  [/^\/reset\/\d+$/, 'Reset'],
+  [/^\/boot\/\d+$/, 'Boot'],
+  [/^\/boot\/\d+\/rescue$/, 'Rescue'],
+  [/^\/boot\/\d+\/linux$/, 'Linux'],
+  [/^\/key$/, 'Keys'],
+  [/^\/key\/[0-9a-f:]+$/, 'Key'],
+];
+
+/** Name of a route for metrics and logs. */
+export function endpointName(method: string, path: string): string | null {
+  const found = ENDPOINTS.find(([at]) => at.test(path));
+  return found ? `${method}${found[1]}` : null;
+}
+
+export const ROBOT_TIMINGS: ApiTerms['timings'] = {
+  connectTimeoutMs: 10_000,
+  attemptTimeoutMs: 60_000,
+  listPageTimeoutMs: 60_000,
+  operationTimeoutMs: 180_000,
+  backoffInitialMs: 500,
+  backoffMaximumMs: 30_000,
+  // A wait is told to whoever asks, and not sat out: it may be an hour.
+  pauseMaxMs: 0,
+  // Three failed logins shut out our address for ten minutes.
+  authPauseMs: 600_000,
+};
+
+/** What is particular to the web service of Robot. */
+export interface RobotAccess {
+  readonly name: string;
+  readonly baseUrl: string;
+  readonly user: string;
+  /** Read before each attempt, so that a rotated password is picked up. Never logged. */
+  readonly password: () => string;
+  readonly timings?: Partial<ApiTerms['timings']>;
+  /** Requests in an hour that are other than documented, by `CLASS_NAMES`. */
+  readonly limits?: Readonly<Record<string, number>>;
+}
+
+export function createRobotApi(access: RobotAccess, deps: ApiDeps): Api {
+  const { name, baseUrl, user, password, timings, limits = {} } = access;
+  return createApi(
+    {
+      name,
+      baseUrl,
+      token: password,
+      headersFor: (secret) => ({
+        Authorization: `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}`,
+      }),
+      endpointName,
+      form: ANSWERS,
+      encoding: formBody('brackets'),
+      limits: { maxConcurrency: 8, gapMs: 0 },
+      classes: classesOf(limits),
+      classOf,
+      timings: { ...ROBOT_TIMINGS, ...timings },
+      attemptsMax: 4,
+    },
+    deps,
+  );
+}

@@ -1,0 +1,348 @@
+import { z } from 'zod';
+import { ProviderError } from '../../../domain/errors.ts';
+import { createApi, type Api } from '../../driver-kit/api.ts';
+import type { ApiDeps } from '../../driver-kit/terms.ts';
+import { isApiError, toProviderError, type ApiError } from '../../driver-kit/errors.ts';
+import type { AnswerForm } from '../../driver-kit/outcome.ts';
+import { entriesOf, type Entries, type Unread } from '../../driver-kit/pages.ts';
+import type { LatitudeConfig } from './settings.ts';
+
+/**
+ * The fields of the API's documents that we use; unknown ones are left out, and all but the id may be
+ * missing. Nulls are dropped before.
+ */
+const ID = /^[a-z]+_[A-Za-z0-9]+$/;
+export const isId = (text: string): boolean => ID.test(text) && text.length <= 128;
+const id = z.string().refine(isId);
+const text = z.string().optional();
+const flag = z.boolean().optional();
+const slugged = z.object({ slug: text }).optional();
+
+/** One resource, its attributes beside its id. */
+const resource = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z
+    .object({ id, attributes: z.object(shape).prefault({} as never) })
+    .transform((told) => ({ id: told.id, ...(told.attributes as z.output<z.ZodObject<Shape>>) }));
+
+export const server = resource({
+  hostname: text,
+  label: text,
+  status: text,
+  site: text,
+  locked: flag,
+  primary_ipv4: text,
+  primary_ipv6: text,
+  created_at: text,
+  scheduled_deletion_at: text,
+  plan: z.object({ slug: text, name: text, billing: text }).optional(),
+  operating_system: slugged,
+  region: z.object({ site: slugged }).optional(),
+  project: z.object({ id: text }).optional(),
+});
+export type Server = z.output<typeof server>;
+
+/** Its content is a secret, and goes no further than into a record. */
+export const userData = resource({
+  description: text,
+  content: text,
+  created_at: text,
+  project: z.object({ id: text }).optional(),
+});
+export type UserData = z.output<typeof userData>;
+
+export const sshKey = resource({ name: text, public_key: text });
+export type SshKey = z.output<typeof sshKey>;
+
+export const project = resource({ name: text, provisioning_type: text, billing_type: text });
+export type Project = z.output<typeof project>;
+
+export const operatingSystem = z
+  .object({
+    id: z.string(),
+    attributes: z.object({
+      slug: text,
+      user: text,
+      features: z.object({ ssh_keys: flag, user_data: flag, raid: flag }).optional(),
+    }),
+  })
+  .transform(({ id: named, attributes }) => ({ id: named, ...attributes }));
+export type OperatingSystem = z.output<typeof operatingSystem>;
+
+/** What the server was installed with; of the user data only which record it was. */
+export const deployConfig = z
+  .object({
+    attributes: z.object({
+      user_data: z.union([z.string(), z.object({ id: z.string() })]).optional(),
+    }),
+  })
+  .transform(({ attributes: { user_data: named } }) => ({
+    userData: typeof named === 'object' ? named.id : (named ?? null),
+  }));
+export type DeployConfig = z.output<typeof deployConfig>;
+
+/** A document about one thing. */
+export const documentOf = <T>(schema: z.ZodType<T>): z.ZodType<T> =>
+  z.object({ data: schema }).transform(({ data }) => data);
+
+/** The answer about one thing that was asked for by its id: another one's is no answer. */
+export const documentOfId = <T extends { readonly id: string }>(
+  schema: z.ZodType<T>,
+  wanted: string,
+): z.ZodType<T> =>
+  documentOf(schema).refine((found) => found.id === wanted, { path: ['data', 'id'] });
+
+/** A page of a list; the total is told only if it was asked for, and not by every version. */
+export interface ListPage<T> extends Entries<T> {
+  readonly total: number | null;
+}
+
+const totals = z
+  .object({ stats: z.object({ total: z.object({ count: z.number() }) }) })
+  .optional()
+  .catch(undefined);
+
+export const pageOf = <T>(schema: z.ZodType<T>): z.ZodType<ListPage<T>> =>
+  z
+    .object({ data: entriesOf(schema, namesOf), meta: totals })
+    .transform(({ data, meta }) => ({ ...data, total: meta?.stats.total.count ?? null }));
+
+/** What can be read of an entry that cannot be read whole; in place of a reservation its host name. */
+const namesOf = (entry: unknown): Pick<Unread, 'id' | 'reservationId'> => {
+  const { id: told = null, attributes } = entryNames.safeParse(entry).data ?? {};
+  return { id: told, reservationId: attributes?.hostname ?? null };
+};
+const entryNames = z.object({
+  id: id.optional().catch(undefined),
+  attributes: z
+    .object({ hostname: text.catch(undefined) })
+    .optional()
+    .catch(undefined),
+});
+
+/** Replies without content, whatever they hold. */
+export const nothing = z.unknown().transform(() => undefined);
+
+const told = z.string().optional().catch(undefined);
+const errorBody = z.object({
+  errors: z
+    .array(
+      z.object({
+        code: told,
+        title: told,
+        detail: told,
+        source: z.object({ pointer: told, parameter: told }).optional().catch(undefined),
+      }),
+    )
+    .min(1),
+});
+
+/** Seconds, in the body. */
+const limited = z.object({
+  errors: z.array(
+    z.object({
+      meta: z.object({ retry_after: z.number().nonnegative() }).optional().catch(undefined),
+    }),
+  ),
+});
+const USUAL_WAIT_MS = 60_000;
+const LONGEST_WAIT_MS = 3_600_000;
+
+const STOCK = /stock|availab|capacity|sold out/i;
+const LIMIT = /\b(limit|quota)/i;
+/** Of machines, or of what the team may have of them. */
+const SHORT = new RegExp(`${STOCK.source}|${LIMIT.source}`, 'i');
+const LOCKED = /\block(ed)?\b/i;
+const PASSING =
+  /deploying|in progress|erasing|reinstalling|\b(is|was|being) (powered )?off\b|powered off|not (powered )?on\b/i;
+
+/** How the API says no: what is wrong, and where in the request; never with which value. */
+export const ANSWERS: AnswerForm = {
+  errorsIn(json) {
+    const { data } = errorBody.safeParse(json);
+    if (!data) return null;
+    return data.errors.map(({ code, title, detail, source }) => {
+      const at = source?.pointer ?? source?.parameter;
+      const said = [title, detail].filter((part) => part !== undefined && part !== '');
+      const what = [...new Set(said)].join(': ') || (code ?? 'no reason given');
+      return [
+        ...(at ? [`at ${at}`] : []),
+        what,
+        ...(code && code !== what ? [`(${code})`] : []),
+      ].join(' ');
+    });
+  },
+  tellsAbsence: new Set([404, 410]),
+  kindOf({ endpoint, status, messages }) {
+    // The key is refused, whichever of the two it says; but a locked server is refused like that, too.
+    if (status === 403) return says(messages, LOCKED) ? 'Forbidden' : 'Unauthorized';
+    const isOrder = endpoint === CREATE && status === 422;
+    return isOrder && says(messages, SHORT) ? 'Capacity' : undefined;
+  },
+  staysAway({ status, json, waitAskedMs }) {
+    if (status !== 429) return undefined;
+    const inBody = limited
+      .safeParse(json)
+      .data?.errors.find(({ meta }) => meta !== undefined)?.meta;
+    const waitMs = inBody ? inBody.retry_after * 1_000 : waitAskedMs || USUAL_WAIT_MS;
+    return { waitMs: Math.min(waitMs, LONGEST_WAIT_MS) };
+  },
+};
+
+export const CREATE = 'CreateServer';
+
+const says = (messages: readonly string[], what: RegExp): boolean =>
+  messages.some((message) => what.test(message));
+
+/** What a refusal is about; the texts of the API are the only thing that tells. */
+export type Refused = 'limit' | 'locked' | 'passing' | 'conflict' | 'page' | null;
+
+export function refusedFor(error: unknown): Refused {
+  if (!isApiError(error, 'Rejected', 'Forbidden', 'Capacity')) return null;
+  const { kind, status, messages, op } = error;
+  if (status === 409) return 'conflict';
+  if ((status === 422 || status === 403) && says(messages, LOCKED)) return 'locked';
+  if (kind === 'Capacity' && says(messages, LIMIT)) return 'limit';
+  if (status === 422 && op !== 'createMachine' && says(messages, PASSING)) return 'passing';
+  if ((status === 400 || status === 422) && says(messages, /\bpage\b/i)) return 'page';
+  return null;
+}
+
+/** A definite no to a creation: nothing was made. */
+export const isRefusal = (error: unknown): error is ApiError =>
+  isApiError(
+    error,
+    'Rejected',
+    'Forbidden',
+    'Unauthorized',
+    'NotFound',
+    'Capacity',
+    'InvalidArgument',
+  ) && !error.ambiguous;
+
+/** Whether what is missing may be our key or our record. */
+export const namesOurThings = ({ status, messages }: ApiError): boolean =>
+  status === 404 || (status === 422 && says(messages, /ssh.?key|user.?data/i));
+
+/** Turns an error of the API into the port's, and passes everything else. */
+export function toPortError(error: unknown, doing: string): unknown {
+  if (!isApiError(error)) return error;
+  const outcome = error.ambiguous ? ('unknown' as const) : ('not-done' as const);
+  const port = (kind: 'conflict' | 'transient' | 'invalid', message: string, more = {}) =>
+    new ProviderError(kind, message, { cause: error, outcome, ...more });
+  switch (refusedFor(error)) {
+    case 'conflict':
+      return port('conflict', doing);
+    case 'locked':
+      return port('conflict', `${doing}: the server is locked, and only a person unlocks it`);
+    case 'limit':
+      return port('transient', doing, { quota: true });
+    case 'passing':
+      return port(
+        'transient',
+        `${doing}: not while it is being installed or off; again in a minute`,
+      );
+    default:
+      // Only of a server does its absence mean that a machine is gone.
+      if (isApiError(error, 'NotFound') && !OF_A_SERVER.has(error.op))
+        return port('invalid', doing);
+      return toProviderError(error, doing);
+  }
+}
+
+/** Operations in which "not found" is about the machine itself. */
+const OF_A_SERVER: ReadonlySet<string> = new Set([
+  'getMachine',
+  'deprovisionMachine',
+  'rebootMachine',
+  'reinstallMachine',
+  'setPower',
+  'setTags',
+]);
+
+const MINUTE_MS = 60_000;
+const LIMITS = { maxConcurrency: 4, gapMs: 0 };
+
+/** What is particular to the API of Latitude.sh: among that, a budget for reads and one for writes. */
+export function createLatitudeApi(config: LatitudeConfig, deps: Omit<ApiDeps, 'observer'>): Api {
+  const { name, baseUrl, token, timings, readsPerMinute, writesPerMinute } = config;
+  const inAMinute = (startsMax: number) => ({ budgets: [{ startsMax, withinMs: MINUTE_MS }] });
+  return createApi(
+    {
+      name,
+      baseUrl,
+      token,
+      headersFor: (key) => ({
+        Authorization: `Bearer ${key}`,
+        'Api-Version': '2023-06-01',
+        Accept: 'application/vnd.api+json',
+      }),
+      endpointName,
+      form: ANSWERS,
+      limits: LIMITS,
+      classes: { reads: inAMinute(readsPerMinute), writes: inAMinute(writesPerMinute) },
+      classOf: ({ method }) => (method === 'GET' ? 'reads' : 'writes'),
+      timings,
+      attemptsMax: 4,
+      secretsIn: rememberSecrets(),
+    },
+    { ...deps, observer: SILENT },
+  );
+}
+
+/** What the core counts of each call is all that is counted. */
+const SILENT: ApiDeps['observer'] = {
+  attempt: () => undefined,
+  slots: () => undefined,
+  retry: () => undefined,
+  paused: () => undefined,
+  walk: () => undefined,
+};
+
+/** So many scripts are kept in mind: an answer may quote what an earlier request sent. */
+const SCRIPTS_KEPT = 8;
+
+function rememberSecrets() {
+  let sent: readonly (readonly string[])[] = [];
+  return (body: unknown): string[] => {
+    const found = secretsIn(body);
+    if (found.length > 0) sent = [found, ...sent].slice(0, SCRIPTS_KEPT);
+    return [...new Set(sent.flat())];
+  };
+}
+
+const withContent = z.object({ data: z.object({ attributes: z.object({ content: z.string() }) }) });
+const SCRIPT = /^ *content: ([A-Za-z0-9+/=]+)$/m;
+
+/** The script of a first boot, in all the forms in which it is sent. */
+export function secretsIn(body: unknown): string[] {
+  const content = withContent.safeParse(body).data?.data.attributes.content;
+  if (content === undefined) return [];
+  const text = decoded(content);
+  const encoded = SCRIPT.exec(text)?.[1] ?? '';
+  return [content, encoded, ...decoded(encoded).split('\n')].filter((part) => part.trim() !== '');
+}
+const decoded = (base64: string): string => Buffer.from(base64, 'base64').toString('utf8');
+
+const ENDPOINTS: readonly (readonly [method: string, path: RegExp, name: string])[] = [
+  ['GET', /^\/servers$/, 'ListServers'],
+  ['POST', /^\/servers$/, CREATE],
+  ['GET', /^\/servers\/\w+$/, 'GetServer'],
+  ['DELETE', /^\/servers\/\w+$/, 'DeleteServer'],
+  ['POST', /^\/servers\/\w+\/actions$/, 'PostAction'],
+  ['POST', /^\/servers\/\w+\/reinstall$/, 'ReinstallServer'],
+  ['POST', /^\/servers\/\w+\/schedule_deletion$/, 'ScheduleDeletion'],
+  ['GET', /^\/servers\/\w+\/deploy_config$/, 'GetDeployConfig'],
+  ['GET', /^\/user_data$/, 'ListUserData'],
+  ['POST', /^\/user_data$/, 'CreateUserData'],
+  ['GET', /^\/user_data\/\w+$/, 'GetUserData'],
+  ['PATCH', /^\/user_data\/\w+$/, 'UpdateUserData'],
+  ['DELETE', /^\/user_data\/\w+$/, 'DeleteUserData'],
+  ['GET', /^\/ssh_keys$/, 'ListSshKeys'],
+  ['POST', /^\/ssh_keys$/, 'CreateSshKey'],
+  ['GET', /^\/projects$/, 'ListProjects'],
+  ['GET', /^\/plans\/operating_systems$/, 'ListOperatingSystems'],
+];
+
+/** Name of a route for metrics and logs; null: it has none. */
+export const endpointName = (method: string, path: string): string | null =>
+  ENDPOINTS.find(([of, at]) => of === method && at.test(path))?.[2] ?? null;

@@ -1,0 +1,329 @@
+import type { z } from 'zod';
+import type { Call } from '../../driver-kit/call.ts';
+import { isNotFound } from '../../driver-kit/errors.ts';
+import { readPages, type Page, type Unread, type Walked } from '../../driver-kit/pages.ts';
+import {
+  refusedFor,
+  pageOf,
+  deployConfig,
+  documentOf,
+  documentOfId,
+  isId,
+  nothing,
+  operatingSystem,
+  project,
+  server,
+  sshKey,
+  userData,
+  type ListPage,
+  type DeployConfig,
+  type OperatingSystem,
+  type Project,
+  type Server,
+  type SshKey,
+  type UserData,
+} from './api.ts';
+import type { RecordText } from './records.ts';
+import { sameName, type LatitudeConfig } from './settings.ts';
+
+/** A list of the API. */
+export interface Listed<T> {
+  /** Name of the route, for metrics. */
+  readonly endpoint: string;
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly schema: z.ZodType<T>;
+}
+
+/** How lists are read; the size of a page is what the API was found to take. */
+export interface Lists {
+  /** All of a list, by walks that are proved to be whole. @throws {ApiError} a page failed. */
+  read<T extends { readonly id: string }>(call: Call, list: Listed<T>): Promise<Walked<T>>;
+}
+
+const PAGES_MAX = 10_000;
+
+export function createLists(pageSize: number): Lists {
+  let size = pageSize;
+
+  async function fetch<T>(call: Call, list: Listed<T>, number: number): Promise<ListPage<T>> {
+    const { path, schema } = list;
+    const paging = { 'page[size]': String(size), 'page[number]': String(number) };
+    const query = { ...list.query, ...paging, 'stats[total]': 'count' };
+    return call.send({ method: 'GET', path, query, schema: pageOf(schema), bulk: true });
+  }
+
+  /**
+   * A page that is shorter than it was asked to be need not be the last one: the API may have a limit of
+   * its own and say nothing of it. So a walk goes on until it has what the total promises.
+   */
+  async function walks<T extends { readonly id: string }>(
+    call: Call,
+    list: Listed<T>,
+  ): Promise<Walked<T>> {
+    let seen = 0;
+    const fetchPage = async (number: number): Promise<Page<T>> => {
+      if (number === 1) seen = 0;
+      const { items, unread, total } = await fetch(call, list, number);
+      if (total === null) throw new Untold();
+      const count = items.length + unread.length;
+      seen += count;
+      return { items, unread, total, number, isLast: count === 0 || seen >= total };
+    };
+    try {
+      return await readPages(call, { endpoint: list.endpoint, fetchPage });
+    } catch (error) {
+      if (!(error instanceof Untold)) throw error;
+      return withoutTotals(call, list);
+    }
+  }
+
+  /** Where no total is told, two walks that saw the same ids prove each other. */
+  async function withoutTotals<T extends { readonly id: string }>(
+    call: Call,
+    list: Listed<T>,
+  ): Promise<Walked<T>> {
+    const union = new Map<string, T>();
+    const unread = new Map<string, Unread>();
+    let before: string | null = null;
+    for (let walked = 0; walked < WALKS_MAX; walked++) {
+      const ids: string[] = [];
+      for (let number = 1; ; number++) {
+        const page = await fetch(call, list, number);
+        if (page.items.length + page.unread.length === 0) break;
+        if (number > PAGES_MAX) throw call.error('Protocol', `more than ${PAGES_MAX} pages`);
+        for (const item of page.items) union.set(item.id, item);
+        for (const entry of page.unread) unread.set(entry.id ?? '', entry);
+        ids.push(...[...page.items, ...page.unread].map(({ id }) => id ?? ''));
+      }
+      const seen = ids.toSorted().join(' ');
+      const isOnce = new Set(ids).size === ids.length;
+      const isWhole = isOnce && seen === before && !unread.has('');
+      call.observer.walk(list.endpoint, isOnce && (before === null || isWhole));
+      if (isWhole) return result(true);
+      before = isOnce ? seen : null;
+    }
+    return result(false);
+
+    function result(complete: boolean): Walked<T> {
+      const left = [...unread.values()].filter(({ id }) => id !== null && !union.has(id));
+      return { items: [...union.values()], unread: left, complete };
+    }
+  }
+
+  return {
+    async read(call, list) {
+      for (;;) {
+        try {
+          return await walks(call, list);
+        } catch (error) {
+          if (refusedFor(error) !== 'page' || size <= 1) throw error;
+          size = Math.ceil(size / 2);
+        }
+      }
+    },
+  };
+}
+
+const WALKS_MAX = 3;
+
+/** The list does not tell how long it is. */
+class Untold extends Error {}
+
+/** Awaited just before each request that changes something; what it throws ends the operation. */
+export type BeforeSending = (() => Promise<void>) | undefined;
+
+/** A machine that is asked for. */
+export interface ServerOrder {
+  readonly hostname: string;
+  readonly plan: string;
+  readonly site: string;
+  readonly operatingSystem: string;
+  readonly sshKeyId: string;
+  readonly userDataId: string;
+}
+/** What a server is installed with anew; the system is as before if it is absent. */
+export type ReinstallOrder = Pick<ServerOrder, 'hostname' | 'sshKeyId' | 'userDataId'> & {
+  readonly operatingSystem?: string | undefined;
+};
+
+export type Action = 'power_on' | 'power_off' | 'reboot';
+
+const REASON = 'given back by Shepherd';
+
+/** The routes of the API, one function each: what is sent and what comes back, and nothing else. */
+export function createRoutes(config: LatitudeConfig) {
+  const { projectId, raid, billing } = config;
+  const lists = createLists(config.pageSize);
+  const ofProject = { 'filter[project]': projectId };
+
+  /** @throws {ApiError} InvalidArgument: nothing is sent. */
+  function pathOf(call: Call, collection: string, id: string): string {
+    if (isId(id)) return `/${collection}/${id}`;
+    throw call.error('InvalidArgument', 'the id is none of the API');
+  }
+  const get = <T>(call: Call, path: string, schema: z.ZodType<T>): Promise<T> =>
+    call.send({ method: 'GET', path, schema });
+
+  const installOf = (order: ReinstallOrder) => ({
+    hostname: order.hostname,
+    ssh_keys: [order.sshKeyId],
+    user_data: order.userDataId,
+    ...(order.operatingSystem !== undefined && { operating_system: order.operatingSystem }),
+    ...(raid !== undefined && { raid }),
+  });
+
+  return {
+    listServers: (call: Call): Promise<Walked<Server>> =>
+      lists.read(call, {
+        endpoint: 'ListServers',
+        path: '/servers',
+        query: ofProject,
+        schema: server,
+      }),
+    /** What the filter means is nowhere said, so what it answers is looked through again. */
+    async findServers(call: Call, hostname: string): Promise<readonly Server[]> {
+      const query = { ...ofProject, 'filter[hostname]': hostname };
+      const listed = { endpoint: 'FindServers', path: '/servers', query, schema: server };
+      const { items, complete } = await lists.read(call, listed);
+      const named = items.filter((found) => sameName(found.hostname, hostname));
+      if (complete || named.length > 0) return named;
+      throw call.error('PartialListing', `a server ${hostname} may have been left out`);
+    },
+    getServer: (call: Call, id: string): Promise<Server> =>
+      get(call, pathOf(call, 'servers', id), documentOfId(server, id)),
+    /** Which record the server was installed with. */
+    getDeployConfig: (call: Call, id: string): Promise<DeployConfig> =>
+      get(call, `${pathOf(call, 'servers', id)}/deploy_config`, documentOf(deployConfig)),
+    postServer: (call: Call, order: ServerOrder, beforeAttempt: BeforeSending): Promise<Server> =>
+      call.send({
+        method: 'POST',
+        path: '/servers',
+        body: bodyOf('servers', {
+          project: projectId,
+          plan: order.plan,
+          site: order.site,
+          billing,
+          ...installOf(order),
+        }),
+        schema: documentOf(server).refine(isAsOrdered(order), { path: ['data', 'attributes'] }),
+        beforeAttempt,
+      }),
+    deleteServer: (call: Call, id: string, beforeAttempt: BeforeSending): Promise<void> =>
+      call.send({
+        method: 'DELETE',
+        path: pathOf(call, 'servers', id),
+        query: { reason: REASON },
+        schema: nothing,
+        ignoresReply: true,
+        beforeAttempt,
+      }),
+    scheduleDeletion: (call: Call, id: string, beforeAttempt: BeforeSending): Promise<void> =>
+      call.send({
+        method: 'POST',
+        path: `${pathOf(call, 'servers', id)}/schedule_deletion`,
+        schema: nothing,
+        ignoresReply: true,
+        beforeAttempt,
+      }),
+    postAction: (call: Call, id: string, action: Action, beforeAttempt: BeforeSending) =>
+      call.send({
+        method: 'POST',
+        path: `${pathOf(call, 'servers', id)}/actions`,
+        body: bodyOf('actions', { action }),
+        schema: nothing,
+        ignoresReply: true,
+        beforeAttempt,
+      }),
+    postReinstall: (
+      call: Call,
+      id: string,
+      order: ReinstallOrder,
+      beforeAttempt: BeforeSending,
+    ): Promise<void> =>
+      call.send({
+        method: 'POST',
+        path: `${pathOf(call, 'servers', id)}/reinstall`,
+        body: bodyOf('reinstalls', installOf(order)),
+        schema: nothing,
+        ignoresReply: true,
+        beforeAttempt,
+      }),
+
+    listUserData: (call: Call): Promise<Walked<UserData>> =>
+      lists.read(call, {
+        endpoint: 'ListUserData',
+        path: '/user_data',
+        query: ofProject,
+        schema: userData,
+      }),
+    getUserData: (call: Call, id: string): Promise<UserData> =>
+      get(call, pathOf(call, 'user_data', id), documentOfId(userData, id)),
+    postUserData: (call: Call, written: RecordText): Promise<UserData> =>
+      call.send({
+        method: 'POST',
+        path: '/user_data',
+        body: bodyOf('user_data', { ...written, project: projectId }),
+        schema: documentOf(userData),
+      }),
+    patchUserData: (
+      call: Call,
+      id: string,
+      written: RecordText,
+      beforeAttempt?: BeforeSending,
+    ): Promise<UserData> =>
+      call.send({
+        method: 'PATCH',
+        path: pathOf(call, 'user_data', id),
+        body: { data: { id, type: 'user_data', attributes: written } },
+        schema: documentOfId(userData, id),
+        beforeAttempt,
+      }),
+    /** One that is not there has been deleted. */
+    deleteUserData: (call: Call, id: string, beforeAttempt?: BeforeSending): Promise<void> =>
+      call
+        .send({
+          method: 'DELETE',
+          path: pathOf(call, 'user_data', id),
+          schema: nothing,
+          ignoresReply: true,
+          beforeAttempt,
+        })
+        .catch((error: unknown) => {
+          if (!isNotFound(error)) throw error;
+        }),
+
+    listSshKeys: (call: Call): Promise<Walked<SshKey>> =>
+      lists.read(call, {
+        endpoint: 'ListSshKeys',
+        path: '/ssh_keys',
+        query: ofProject,
+        schema: sshKey,
+      }),
+    postSshKey: (call: Call, name: string, publicKey: string): Promise<SshKey> =>
+      call.send({
+        method: 'POST',
+        path: '/ssh_keys',
+        body: bodyOf('ssh_keys', { name, public_key: publicKey, project: projectId }),
+        schema: documentOf(sshKey),
+      }),
+    listProjects: (call: Call): Promise<Walked<Project>> =>
+      lists.read(call, { endpoint: 'ListProjects', path: '/projects', query: {}, schema: project }),
+    listOperatingSystems: (call: Call): Promise<Walked<OperatingSystem>> =>
+      lists.read(call, {
+        endpoint: 'ListOperatingSystems',
+        path: '/plans/operating_systems',
+        query: {},
+        schema: operatingSystem,
+      }),
+  };
+}
+export type Routes = ReturnType<typeof createRoutes>;
+
+const bodyOf = (type: string, attributes: object) => ({ data: { type, attributes } });
+
+/** The server that was made is the one that was asked for; what the short answer leaves out may be missing. */
+const isAsOrdered =
+  ({ hostname, plan }: ServerOrder) =>
+  (made: Server): boolean =>
+    sameName(made.hostname, hostname) && (made.plan?.slug ?? plan) === plan;

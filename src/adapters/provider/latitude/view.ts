@@ -1,0 +1,279 @@
+import { isIPv4, isIPv6 } from 'node:net';
+import { ProviderError } from '../../../domain/errors.ts';
+import { lookup } from '../../../lib/data.ts';
+import type { ProviderStatus } from '../../../domain/machine.ts';
+import {
+  DISPUTED,
+  SET_ID_TAG,
+  TAG_PREFIX,
+  type Tags,
+} from '../../../domain/provisioning/provider-tags.ts';
+import type { Clock } from '../../clock/port.ts';
+import type { Call } from '../../driver-kit/call.ts';
+import { isNotFound } from '../../driver-kit/errors.ts';
+import type { Log } from '../../log/port.ts';
+import type { DriverMachine, CallOptions } from '../port.ts';
+import { isId, type Server } from './api.ts';
+import type { Owner, MarkRecord, Ownership } from './ownership.ts';
+import type { StoredRecords } from './records.ts';
+import type { Routes } from './routes.ts';
+import type { Place, LatitudeConfig } from './settings.ts';
+import type { Systems } from './systems.ts';
+
+interface Standing {
+  readonly status: ProviderStatus;
+  readonly failed: boolean;
+  readonly power: NonNullable<DriverMachine['power']>;
+}
+
+const standing = (
+  status: ProviderStatus,
+  power: Standing['power'] = 'unknown',
+  failed = false,
+): Standing => ({ status, power, failed });
+
+const STANDINGS: Readonly<Record<string, Standing>> = {
+  starting_deploy: standing('Provisioning'),
+  deploying: standing('Provisioning'),
+  disk_erasing: standing('Provisioning'),
+  on: standing('Running', 'on'),
+  ready: standing('Running', 'on'),
+  off: standing('Stopped', 'off'),
+  failed_deployment: standing('ProvisioningFailedPermanent', 'unknown', true),
+  failed_disk_erasing: standing('ProvisioningFailedPermanent', 'unknown', true),
+  rescue_mode: standing('Unknown', 'on'),
+  unknown: standing('Unknown'),
+};
+
+/** Whether the vendor documents a state, or was seen to tell of it. */
+export const isKnownState = (state: string): boolean => lookup(STANDINGS, state) !== undefined;
+
+/**
+ * What a server's state means for the fleet. `on` is power and never "installed": whether the system is
+ * up is found out by others.
+ * @param isNew an installation was asked for a moment ago: `on` may tell of the system before it, or of
+ *   the installer.
+ */
+export function standingOf(state: string, isNew: boolean): Standing {
+  const found = lookup(STANDINGS, state) ?? STANDINGS['unknown']!;
+  return isNew && state === 'on' ? { ...found, status: 'Provisioning' } : found;
+}
+
+/** States that end by themselves, and in which no action is taken. */
+const PASSING: ReadonlySet<string> = new Set(['starting_deploy', 'deploying', 'disk_erasing']);
+export const isPassing = (state: string): boolean => PASSING.has(state);
+
+/** Was given back and is deleted at the end of its billing cycle: it is not ours any more. */
+export const LEAVING_TAG = `${TAG_PREFIX}leaving`;
+
+/** What is known of a server besides itself. */
+export interface Known {
+  /** Null: its name is none of our slots', and no record of ours says which slot it was. */
+  readonly slot: string | null;
+  readonly owner: Owner;
+  readonly remoteUser: string;
+  readonly nowMs: number;
+  readonly staleOnMs: number;
+}
+
+/** A server as the port shows it. */
+export function toMachine(server: Server, known: Known): DriverMachine {
+  const { owner, slot } = known;
+  const { status: state = 'unknown', plan } = server;
+  const isNew = owner.kind === 'ours' && known.nowMs - owner.record.writtenAtMs < known.staleOnMs;
+  const { status, failed, power } = standingOf(state, isNew);
+  return {
+    id: server.id,
+    reservationId: slot ?? (owner.kind === 'ours' ? owner.record.mark.slot || null : null),
+    hostname: server.hostname?.toLowerCase() ?? null,
+    plan: plan?.slug ?? slot?.split('/')[0] ?? '',
+    location: server.region?.site?.slug ?? server.site ?? slot?.split('/')[1] ?? null,
+    address: state === 'starting_deploy' ? null : addressOf(server),
+    remoteUser: known.remoteUser,
+    availability: 'KnownUsed',
+    failed,
+    status: isLeaving(owner) ? 'Missing' : status,
+    power,
+    tags: tagsOf(owner),
+    ...leavingAt(server, owner),
+  };
+}
+
+export const isLeaving = (owner: Owner): boolean =>
+  owner.kind === 'ours' && owner.record.mark.tags[LEAVING_TAG] !== undefined;
+
+/** By our own order, where the vendor says when. */
+function leavingAt({ scheduled_deletion_at: at = '' }: Server, owner: Owner) {
+  const leavesAtMs = Date.parse(at);
+  return isLeaving(owner) && !Number.isNaN(leavesAtMs) ? { leavesAtMs } : {};
+}
+
+function tagsOf(owner: Owner): Tags {
+  if (owner.kind === 'untagged') return {};
+  if (owner.kind === 'disputed') return { [SET_ID_TAG]: DISPUTED };
+  const { tags } = owner.record.mark;
+  return isLeaving(owner) ? { ...tags, [SET_ID_TAG]: DISPUTED } : tags;
+}
+
+function addressOf({ primary_ipv4: v4 = '', primary_ipv6: v6 = '' }: Server): string | null {
+  if (isIPv4(v4)) return v4;
+  const [bare = ''] = v6.split('/');
+  return isIPv6(bare) && !bare.includes('%') ? `[${bare}]` : null;
+}
+
+/** Free capacity as the port shows it. */
+export const toFreeCapacity = ({ slot, plan, site }: Place): DriverMachine => ({
+  id: null,
+  reservationId: slot,
+  plan,
+  location: site,
+  availability: 'KnownUnused',
+});
+
+/** A server, whose it is, and how the port shows it. */
+export interface Seen {
+  readonly server: Server;
+  readonly owner: Owner;
+  readonly machine: DriverMachine;
+}
+export interface SeenOurs extends Seen {
+  readonly record: MarkRecord;
+}
+
+/** Servers as they are now. */
+export interface ServerView {
+  /** Slot of the machine that has this name; null: none that the configuration knows. */
+  slotOf(hostname: string | undefined): string | null;
+  /** Whether the name is one that we give, or gave. */
+  isNamed(hostname: string | undefined): boolean;
+  show(server: Server, owner: Owner, userOf: (system: string | undefined) => string): DriverMachine;
+  /** @throws {ApiError} NotFound: it is gone, or in another project now. */
+  get(call: Call, id: string): Promise<Seen>;
+  /**
+   * A server that is going to be changed.
+   * @throws {ProviderError} see `CallOptions.requireOurs`; `auth`: it is not ours. @throws {ApiError}
+   */
+  getOurs(call: Call, id: string, how: Pick<CallOptions, 'requireOurs'>): Promise<SeenOurs>;
+  /** @throws {ProviderError} `auth`: it has a name of ours, and was not installed with our record. */
+  requireProved(call: Call, server: Server, record: MarkRecord): Promise<void>;
+  /** It was changed by us just now: that it is not found is not believed at once. */
+  noteChange(id: string): void;
+}
+
+/** A server that was changed a moment ago is asked for a second time before it counts as gone. */
+const AGAIN_AFTER_MS = 5_000;
+
+export function createServerView(
+  config: LatitudeConfig,
+  deps: {
+    readonly routes: Routes;
+    readonly records: StoredRecords;
+    readonly ownership: Ownership;
+    readonly systems: Systems;
+    readonly clock: Pick<Clock, 'now' | 'monotonic'>;
+    readonly log: Log;
+  },
+): ServerView {
+  const { routes, records, ownership, systems, clock, log } = deps;
+  const slots = new Map(config.places.map(({ hostname, slot }) => [hostname, slot]));
+  const told = new Set<string>();
+  const changed = new Map<string, number>();
+
+  const slotOf = (hostname = '') => slots.get(hostname.toLowerCase()) ?? null;
+  const isNamed = (hostname = '') => hostname.toLowerCase().startsWith(config.namePrefix);
+
+  function tellOnce(key: string, fields: object, message: string): void {
+    if (told.has(key)) return;
+    told.add(key);
+    log.warn({ provider: config.name, ...fields }, message);
+  }
+
+  const show: ServerView['show'] = (server, owner, userOf) => {
+    const { id: providerId, status: state = 'unknown', scheduled_deletion_at: until } = server;
+    if (!isKnownState(state)) tellOnce(state, { providerId, state }, 'server in an unknown state');
+    const machine = toMachine(server, {
+      owner,
+      slot: slotOf(server.hostname),
+      remoteUser: userOf(server.operating_system?.slug),
+      nowMs: clock.now(),
+      staleOnMs: config.staleOnMs,
+    });
+    if (until !== undefined && owner.kind === 'ours' && machine.status !== 'Missing') {
+      const message = 'somebody has scheduled the deletion of a machine of ours';
+      tellOnce(`${providerId} ${until}`, { providerId, until }, message);
+    }
+    return machine;
+  };
+
+  function wasChanged(id: string): boolean {
+    const atMs = changed.get(id);
+    changed.delete(id);
+    return atMs !== undefined && clock.monotonic() - atMs < config.settleMs;
+  }
+
+  async function read(call: Call, id: string): Promise<Server> {
+    if (!isId(id)) return missing(call, id);
+    try {
+      return await routes.getServer(call, id);
+    } catch (error) {
+      if (!isNotFound(error) || !wasChanged(id)) throw error;
+      await call.wait(AGAIN_AFTER_MS);
+      return routes.getServer(call, id);
+    }
+  }
+
+  /** What is no id of the API goes into no path; the list says that there is no such server. */
+  async function missing(call: Call, id: string): Promise<never> {
+    const { complete } = await routes.listServers(call);
+    if (complete) throw call.error('NotFound', `there is no server ${id}`);
+    throw call.error('PartialListing', `server ${id} may have been left out`);
+  }
+
+  async function get(call: Call, id: string): Promise<Seen> {
+    const server = await read(call, id);
+    const { project } = server;
+    if (project?.id !== undefined && project.id !== config.projectId) {
+      throw call.error('NotFound', `server ${id} is in another project now`);
+    }
+    const userOf = await systems.users(call);
+    if (!isNamed(server.hostname)) {
+      const owner: Owner = { kind: 'disputed' };
+      return { server, owner, machine: show(server, owner, userOf) };
+    }
+    const table = await records.of(call, server.hostname!);
+    const owners = await ownership.ownersOf(call, [server], table.of(server.hostname!));
+    const owner = owners.get(id)!;
+    if (owner.kind === 'untagged' && !table.complete) {
+      throw call.error('PartialListing', `the record of server ${id} may have been left out`);
+    }
+    return { server, owner, machine: show(server, owner, userOf) };
+  }
+
+  async function requireProved(call: Call, server: Server, record: MarkRecord): Promise<void> {
+    if (await ownership.isInstalledWith(call, server, record)) return;
+    throw new ProviderError(
+      'auth',
+      `server ${server.id} is not ours to change: it was not installed with our record ${record.id}; ` +
+        'if it is ours all the same, delete that record and take the server in',
+    );
+  }
+
+  return {
+    slotOf,
+    isNamed,
+    show,
+    get,
+    requireProved,
+    async getOurs(call, id, { requireOurs }) {
+      const seen = await get(call, id);
+      requireOurs(seen.machine);
+      const { owner } = seen;
+      if (owner.kind === 'ours') {
+        await requireProved(call, seen.server, owner.record);
+        return { ...seen, record: owner.record };
+      }
+      throw new ProviderError('auth', `server ${id} is not ours to change (${owner.kind})`);
+    },
+    noteChange: (id) => void changed.set(id, clock.monotonic()),
+  };
+}

@@ -1,0 +1,27 @@
+import { plainText } from '../../../src/lib/texts.ts';
+
+/** The same with every text made plain, as the database keeps it. */
+export const plain = <T>(given: T): T => plainly(given) as T;
+
+function plainly(given: unknown): unknown {
+  if (typeof given === 'string') return plainText(given);
+  if (Array.isArray(given)) return given.map(plainly);
+  if (!isPlainObject(given)) return given;
+  return Object.fromEntries(Object.entries(given).map(([key, value]) => [key, plainly(value)]));
+}
+
+const isPlainObject = (given: unknown): given is object =>
+  typeof given === 'object' && given !== null && Object.getPrototypeOf(given) === Object.prototype;
+
+type Method = (...args: readonly unknown[]) => unknown;
+
+/** The same book; its methods are given plain texts. */
+export const plainBook = <Book extends object>(book: Book): Book =>
+  Object.fromEntries(
+    Object.entries(book).map(([name, value]) => [
+      name,
+      typeof value === 'function'
+        ? (...args: readonly unknown[]) => (value as Method)(...args.map(plainly))
+        : value,
+    ]),
+  ) as Book;
