@@ -62,7 +62,7 @@ export async function run({ file, checkOnly, flags, version }: RunOptions): Prom
     reload = () => void service.reload(daemon);
     void service.started(daemon);
     const shown = daemon.fleet.entryChanges$.subscribe(() =>
-      live.set(`${headlineText(daemon.fleet.frame().headline)} · ${daemon.consoleUrl}`),
+      live.set(`${headlineText(daemon.board.headline())} · ${daemon.consoleUrl}`),
     );
     if (stopping.signal.aborted) await daemon.stop();
     // What goes wrong in it is told by `stopped`, which is awaited below.

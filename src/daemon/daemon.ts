@@ -9,7 +9,7 @@ import { mayEraseDisks, type Config } from '../config.ts';
 import { givingBackOf } from '../config/giving-back.ts';
 import type { FilingMeans } from '../console/api/filing/port.ts';
 import type { Console } from '../console/console.ts';
-import type { DaemonsView } from '../console/daemons.ts';
+import type { DaemonsView } from '../console/views.ts';
 import type { FleetView } from '../console/port.ts';
 import { needsMirror } from '../domain/daemons.ts';
 import { explain } from '../domain/errors.ts';
@@ -20,16 +20,17 @@ import { accessMeans } from './access-means.ts';
 import { createCloser } from './closer.ts';
 import { countFleet, STATISTICS_JOB } from '../actors/statistics.ts';
 import { tellDaily } from './daily.ts';
-import { createExplainer, type Explainer, createMachineHistory } from './views/explaining.ts';
+import { createExplainer, type Explainer } from './views/explaining.ts';
 import { fleetDeps } from './fleet-deps.ts';
 import { fleetView } from './views/fleet-view.ts';
-import { createGuardInsight } from './views/guard-insight.ts';
+import { guardLook } from './views/guard-insight.ts';
 import { guardPolicyOf } from './guard-policy.ts';
 import { healthOf } from './health.ts';
 import { createLogControl } from './log-control.ts';
+import { createMachineHistory } from './views/machine-history.ts';
 import { openParts, type Parts } from './parts.ts';
 import type { Means, Ports } from './ports.ts';
-import { createPlanView } from './views/plan-view.ts';
+import { fleetPlan } from './views/plan-view.ts';
 import { createProvidersView } from './views/providers-view.ts';
 import { createStanding } from './views/standing.ts';
 import { withTimeLimit } from './time-limit.ts';
@@ -113,6 +114,7 @@ async function build(means: Built): Promise<Daemon> {
     board,
     changes$: parts.changes,
     guard: parts.watch.view,
+    isAttended: () => !mirror.isWhole() || mirror.sessions().length > 0,
     guardPolicy: guardPolicyOf(means.config, means.tuning),
     loss: parts.loss,
     unlisted: parts.health.unlisted,
@@ -268,8 +270,8 @@ async function openConsole(
     ),
     providers: createProvidersView({ ...parts, config, clock }),
     series: parts.series,
-    plan: createPlanView({ config, insight, parts }),
-    guard: createGuardInsight({ policy: guardPolicyOf(config, means.tuning), parts }),
+    plan: () => fleetPlan({ config, insight, parts }),
+    guard: () => guardLook({ policy: guardPolicyOf(config, means.tuning), parts }),
     metrics: {
       async expose() {
         await tellStanding();
@@ -283,6 +285,7 @@ async function openConsole(
     version,
     mayEraseDisks: erasing(means, parts),
     events: parts.bmdb.events,
+    records: parts.bmdb.inspection,
     webhooks: webhooksView(means, parts),
     filing: filingMeans(means, parts),
     daemons: daemonsView(parts),

@@ -1,38 +1,30 @@
 import { Subject } from 'rxjs';
 import type {
   EntryChange,
-  FleetFrame,
   FleetView,
   GuardSummary,
   MachineEntry,
+  Frame,
   MemberSummary,
   PoolSummary,
   StateCounts,
 } from '../../src/console/port.ts';
+import type { MachineRow } from '../../src/console/api/schemas.ts';
 import { headlineOf, shareWord } from '../../src/domain/headline.ts';
 import { machineId, providerName, slot } from '../../src/domain/ids.ts';
 import type { Slot } from '../../src/domain/ids.ts';
 import type { HoldKind } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { needsHuman, STATES, type MachineState } from '../../src/domain/states.ts';
-import type { LineFields } from '../../src/domain/line-fields.ts';
+import { needsHuman, STATES } from '../../src/domain/states.ts';
 import { NO_TRAITS } from '../../src/domain/traits.ts';
 
-/** A machine as a test tells it, flat. */
-export interface MachineSummary extends Omit<LineFields, 'machineId'> {
-  readonly machineId: string | null;
-  readonly slot: Slot;
-  readonly provider: string;
-  readonly providerId: string | null;
-  readonly reservationId: string | null;
-  readonly state: MachineState;
-  readonly substate: string;
-  readonly reason: string | null;
-  readonly lastHeartbeatAtMs: number | null;
-  readonly sinceMs: number;
-  readonly holds: readonly HoldKind[];
-  readonly elsewhere: boolean;
-}
+/** A machine as a test describes it. */
+export type MachineSummary = Omit<MachineRow, 'slot' | 'holds'> &
+  Record<'providerId' | 'reservationId', string | null> & {
+    readonly slot: Slot;
+    readonly provider: string;
+    readonly holds: readonly string[];
+  };
 
 /** A fleet that does what the test says. */
 export interface ScriptedFleet extends FleetView {
@@ -43,7 +35,7 @@ export interface ScriptedFleet extends FleetView {
   /** How the guard stands from now on. */
   guard(summary: GuardSummary): void;
   /** Which providers cannot be listed from now on. */
-  unlist(unlisted: FleetFrame['unlisted']): void;
+  unlist(unlisted: Frame['unlisted']): void;
   /** How pools stand from now on. */
   pool(...pools: readonly PoolSummary[]): void;
 }
@@ -70,7 +62,6 @@ export const machine = (id: string, change: Partial<MachineSummary> = {}): Machi
   address: null,
   ...NO_TRAITS,
   location: 'am6',
-  labels: null,
   state: 'Reserved',
   substate: 'available',
   reason: null,
@@ -124,9 +115,10 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
   const entryChanges$ = new Subject<EntryChange>();
   const frameChanges$ = new Subject<void>();
   let guard = WATCHING;
-  let unlisted: FleetFrame['unlisted'] = [];
+  let unlisted: Frame['unlisted'] = [];
   let pools: readonly PoolSummary[] = [];
   const frame = () => ({
+    ...{ atMs: AT_MS, guard, unlisted },
     counts: countsOf(all.values()),
     headline: headlineOf([...all.values()].map((each) => ({ word: shareWord(each), machines: 1 }))),
     needHuman: needHumanOf(all.values()),
@@ -139,9 +131,8 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
       entryChanges$.next({ type: 'changed', entry });
     }
   };
-  const wholeFrame = () => ({ ...frame(), atMs: AT_MS, guard, unlisted });
   return {
-    frame: wholeFrame,
+    frame,
     nowMs: () => AT_MS,
     loss: DEFAULT_LOSS,
     providers: () => ['equinix'],
@@ -186,8 +177,10 @@ export function entryOf(each: MachineSummary): MachineEntry {
       ...view,
       ...{ state, substate, next: null, request: null, endedBy: null, dueAtMs: null, members: [] },
       needsHuman: needsHuman(each),
+      labels: each.labels ?? null,
       provider: providerName(each.provider),
       machineId: each.machineId === null ? null : machineId(each.machineId),
+      holds: each.holds as readonly HoldKind[],
     },
   };
 }
@@ -198,5 +191,5 @@ const needHumanOf = (machines: Iterable<MachineSummary>): number =>
 function countsOf(machines: Iterable<MachineSummary>): StateCounts {
   const counts = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<string, number>;
   for (const { state } of machines) counts[state] = (counts[state] ?? 0) + 1;
-  return counts as StateCounts;
+  return counts;
 }

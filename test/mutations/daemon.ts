@@ -52,7 +52,8 @@ export const mutations = mutationsOf({
     'daemon-agent-server-stays-open':
       "[-means.closer.add('agent server', () => server.close(tuning.agentServerGraceMs));-]",
     'daemon-sessions-do-not-tell-of-whom': "component: [-componentOf(roles)-]{+''+},",
-    'daemon-does-not-prepare-its-providers': '[-await prepareProviders(providers, means);-]',
+    'daemon-does-not-prepare-its-providers':
+      "[-await prepareProviders(providers, means, roles.has('loops'));-]",
     'daemon-does-not-say-what-token-is-refused':
       'throw new Denied([-`provider ${name} refused our token; ${mend}`, { cause: error }-]{+mend+});',
   },

@@ -2,7 +2,7 @@ import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { RemoteFailure, UsageError } from '../../../src/domain/errors.ts';
 import type { EquinixWorld } from '../world.ts';
 import { withTerminal, type Terminal } from '../terminal.ts';
-import { toTable } from '../../../src/commands/text-table.ts';
+import { toTable } from '../../../src/commands/layout.ts';
 import { judge, type Verdict } from './check.ts';
 import { deadAgent } from './dead-agent.ts';
 import { flap } from './flap.ts';
@@ -83,9 +83,9 @@ async function playOn(
   const left = new Map<string, string>();
   let begun = false;
   const shown = daemon.fleet.entryChanges$.subscribe((change) => {
-    live.set(headlineText(daemon.fleet.frame().headline));
+    live.set(headlineText(daemon.board.headline()));
     if (!begun || change.type === 'removed') return;
-    const { state, view } = change.entry;
+    const { view, state } = change.entry;
     if (state !== 'Running' && view.providerId !== null) left.set(view.providerId, state);
   });
   try {

@@ -5,7 +5,7 @@ import { slot, slotIdOf } from '../../domain/ids.ts';
 import { lineOf } from '../../domain/line-fields.ts';
 import type { HoldRow, MachineRow } from '../../domain/machine.ts';
 import { RUNGS } from '../../domain/recovery/rung-names.ts';
-import type { MachineInsight } from '../insight.ts';
+import type { MachineInsight } from '../views.ts';
 import type { FleetView, MachineEntry } from '../port.ts';
 import type { Api } from './kit.ts';
 import { MachineSchema } from './machine-schema.ts';

@@ -100,7 +100,7 @@ function window({
 
 /** A sort as it stands in a URL. */
 export const readSort = (name: string): { sort: Sort; descending: boolean } => ({
-  sort: name.replace(/^-/, '') as Sort,
+  sort: name.replace(/^-/, ''),
   descending: name.startsWith('-'),
 });
 

@@ -1,16 +1,14 @@
 import type { BoardEntry } from '../../actors/board.ts';
-import type { BmdbInspection } from '../../adapters/bmdb/inspection-port.ts';
 import type { Bmdb } from '../../adapters/bmdb/port.ts';
 import { ladderOf, type Config } from '../../config.ts';
-import type { MachineHistory } from '../../console/history.ts';
-import type { LiveMachine, MachineInsight } from '../../console/insight.ts';
+import type { LiveMachine, MachineInsight } from '../../console/views.ts';
 import { isHeld } from '../../domain/eligibility.ts';
-import { explanationOf, ALL_MEANS } from '../../domain/explanation/explanation.ts';
 import { ladderStanding } from '../../domain/explanation/ladder-standing.ts';
+import { explanationOf, ALL_MEANS } from '../../domain/explanation/explanation.ts';
 import { hasPast, pastOf } from '../../domain/explanation/places.ts';
 import { queueOf, type Queue } from '../../domain/explanation/queue.ts';
 import type { Explanation } from '../../domain/explanation/types.ts';
-import { type MachineId, type Slot, providerOf, slotIdOf } from '../../domain/ids.ts';
+import type { MachineId, Slot } from '../../domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../domain/machine.ts';
 import type { MachineState } from '../../domain/states.ts';
 import { viewOf, type MachineView, type Moment } from '../../domain/view.ts';
@@ -183,19 +181,3 @@ const placeOf = ({ state, substate }: Pick<MachineView, 'state' | 'substate'>) =
   substate,
 });
 const whole = (atMs: number): number => Math.ceil(atMs);
-
-/** What happened to machines, from the database. @param presentOn machines that are on a slot now. */
-export const createMachineHistory = (
-  inspection: Pick<BmdbInspection, 'slotHistory' | 'events' | 'history'>,
-  presentOn: (slot: Slot) => MachineId | null,
-): MachineHistory => ({
-  ofSlot({ slot, before, limit }, signal) {
-    const present = presentOn(slot);
-    const query = { provider: providerOf(slot), slotId: slotIdOf(slot), before, limit };
-    return inspection.slotHistory({ ...query, present: present === null ? [] : [present] }, signal);
-  },
-  async ofMachine({ machineId, limit }, signal) {
-    const events = await inspection.events({ machineId, limit }, signal);
-    return { events, work: await inspection.history(machineId, signal) };
-  },
-});

@@ -3,8 +3,8 @@ import type { Board, BoardChange } from '../../actors/board.ts';
 import type { GuardView } from '../../actors/guard/watch.ts';
 import type {
   BudgetSummary,
-  FleetFrame,
   FleetView,
+  Frame,
   GuardSummary,
   PoolSummary,
   StateCounts,
@@ -14,7 +14,7 @@ import type { SlotFacts } from '../../domain/machine.ts';
 import type { LossPolicy } from '../../domain/policy.ts';
 import { guardEnd } from '../../domain/recovery/guard-ends.ts';
 import type { GuardPolicy } from '../../domain/recovery/guard-judgement.ts';
-import type { GuardMoment } from '../../domain/recovery/standing.ts';
+import { gravest, UNATTENDED, type GuardMoment } from '../../domain/recovery/standing.ts';
 import { STATES } from '../../domain/states.ts';
 import { worksElsewhere } from '../../domain/view.ts';
 
@@ -23,8 +23,10 @@ export interface FleetViewDeps {
   readonly changes$: Observable<BoardChange>;
   readonly guard: () => GuardView;
   readonly guardPolicy: GuardPolicy;
+  /** False: no daemon is alive that would recover anything. */
+  readonly isAttended: () => boolean;
   readonly loss: LossPolicy;
-  readonly unlisted: () => FleetFrame['unlisted'];
+  readonly unlisted: () => Frame['unlisted'];
   /** Fires when the guard stands differently, or another provider cannot be listed. */
   readonly guardChanges$: Observable<void>;
   readonly budget: () => readonly BudgetSummary[];
@@ -50,23 +52,20 @@ export function fleetView(deps: FleetViewDeps): FleetView {
     return Object.fromEntries(STATES.map((state) => [state, found[state] ?? 0])) as StateCounts;
   };
   const isElsewhere = (slot: Slot) => worksElsewhere(facts(slot)?.row ?? null, self());
-  const frame = () => ({
-    counts: counts(),
-    headline: board.headline(),
-    needHuman: board.needHuman(),
-  });
   const guardShown = () => {
     const moment = { nowMs: nowMs(), policy: deps.guardPolicy, heartbeatMs: loss.heartbeatMs };
-    return guardSummary(deps.guard(), moment);
+    const view = deps.guard();
+    return guardSummary(deps.isAttended() ? view : unattended(view), moment);
   };
-  const fullFrame = () => ({
-    ...frame(),
-    atMs: Math.round(nowMs()),
-    guard: guardShown(),
-    unlisted: deps.unlisted().map((each) => ({ ...each, sinceMs: Math.round(each.sinceMs) })),
-  });
   return {
-    frame: fullFrame,
+    frame: () => ({
+      counts: counts(),
+      headline: board.headline(),
+      needHuman: board.needHuman(),
+      atMs: Math.round(nowMs()),
+      guard: guardShown(),
+      unlisted: deps.unlisted().map((each) => ({ ...each, sinceMs: Math.round(each.sinceMs) })),
+    }),
     nowMs,
     loss,
     providers: () => deps.providers,
@@ -80,6 +79,14 @@ export function fleetView(deps: FleetViewDeps): FleetView {
     isOverdue: deps.isOverdue,
     budget: deps.budget,
   };
+}
+
+/** A freeze stays one; but nobody judges anything. */
+function unattended(view: GuardView): GuardView {
+  const standings = view.standings.map((each) =>
+    each.scope !== UNATTENDED.scope || each.state === 'frozen' ? each : UNATTENDED,
+  );
+  return { ...view, state: gravest(standings).state, standings };
 }
 
 function guardSummary(view: GuardView, moment: GuardMoment): GuardSummary {

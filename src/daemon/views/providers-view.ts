@@ -1,19 +1,15 @@
-import { provisionerJob } from '../../actors/leases.ts';
 import type { Mirror } from '../../actors/mirror/mirror.ts';
-import type { ListingHealth } from '../../actors/providers/listing-health.ts';
 import type { DatedListing, Listings } from '../../actors/providers/listings.ts';
+import type { ListingHealth } from '../../actors/providers/listing-health.ts';
+import { provisionerJob } from '../../actors/leases.ts';
 import type { SessionKeeper } from '../../actors/session-keeper.ts';
+import type { Bmdb } from '../../adapters/bmdb/port.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
-import { heeding, type Metrics } from '../../adapters/metrics/port.ts';
 import type { Capabilities, FleetProvider } from '../../adapters/provider/port.ts';
 import { machinesMaxOf, mayEraseDisks, type Config } from '../../config.ts';
-import type {
-  ProvidersView,
-  ProviderSummary,
-  SlotClass,
-  CallTimes,
-} from '../../console/providers.ts';
+import type { ProvidersView, ProviderSummary, SlotClass } from '../../console/views.ts';
 import type { ProviderName } from '../../domain/ids.ts';
+import type { createCallTimes } from './call-times.ts';
 import type { Planner } from '../planning.ts';
 
 export interface ProvidersViewDeps {
@@ -26,21 +22,38 @@ export interface ProvidersViewDeps {
   readonly planner: Planner;
   readonly callTimes: ReturnType<typeof createCallTimes>;
   readonly clock: Pick<Clock, 'monotonic'>;
+  readonly bmdb: { readonly listings: Pick<Bmdb['listings'], 'unlisted'> };
 }
 
 /** The providers in the words of the console. No provider is asked for it. */
 export function createProvidersView(deps: ProvidersViewDeps): ProvidersView {
   const { providers } = deps;
   const classes = classesOnce();
-  const summaryOf = (provider: FleetProvider) => summary(deps, provider, classes);
+  const summaryOf = async (provider: FleetProvider) => {
+    const found = summary(deps, provider, classes);
+    return { ...found, unlisted: found.unlisted ?? (await unlistedElsewhere(deps, provider)) };
+  };
   return {
-    summaries: async () =>
-      [...providers.values()].map(summaryOf).toSorted((a, b) => (a.provider < b.provider ? -1 : 1)),
+    summaries: async () => {
+      const found = await Promise.all([...providers.values()].map(summaryOf));
+      return found.toSorted((a, b) => (a.provider < b.provider ? -1 : 1));
+    },
     async summary(name) {
       const provider = providers.get(name as ProviderName);
       return provider ? summaryOf(provider) : null;
     },
   };
+}
+
+/** What other daemons wrote down; nothing while the database does not answer. */
+async function unlistedElsewhere({ bmdb }: ProvidersViewDeps, { name }: FleetProvider) {
+  const all = await bmdb.listings.unlisted(new AbortController().signal).catch(() => []);
+  const [first, ...others] = all
+    .filter(({ provider }) => provider === name)
+    .toSorted((a, b) => a.sinceMs - b.sinceMs);
+  if (first === undefined) return null;
+  const daemons = others.length === 0 ? 'another daemon' : `${others.length + 1} other daemons`;
+  return { sinceMs: Math.round(first.sinceMs), cause: `to ${daemons}: ${first.cause}` };
 }
 
 function summary(
@@ -124,58 +137,3 @@ function classesOf({ machines }: Pick<DatedListing, 'machines'>): readonly SlotC
 }
 
 const NONE = { free: 0, used: 0, foreign: 0, unclear: 0 };
-
-/** Calls of one kind whose times are remembered. */
-const SAMPLES_MAX = 200;
-
-interface Tally {
-  calls: number;
-  failed: number;
-  /** Monotonic milliseconds. */
-  lastAtMs: number;
-  /** The latest ones, milliseconds, oldest first. */
-  readonly times: number[];
-}
-
-/** How long calls of providers took, for whoever looks, beside what is exported. */
-export function createCallTimes(clock: Pick<Clock, 'monotonic'>) {
-  const tallies = new Map<string, Map<string, Tally>>();
-  const tallyOf = (provider: string, operation: string): Tally => {
-    const own = tallies.get(provider) ?? new Map<string, Tally>();
-    tallies.set(provider, own);
-    const tally = own.get(operation) ?? { calls: 0, failed: 0, lastAtMs: 0, times: [] };
-    own.set(operation, tally);
-    return tally;
-  };
-  return {
-    /** The metrics; what they are told of calls is remembered. */
-    heeding: (metrics: Metrics): Metrics =>
-      heeding(metrics, ({ how, name, labels: { provider, operation, error }, value }) => {
-        if (name === 'driver_operations' && error === '1' && value > 0) {
-          tallyOf(provider!, operation!).failed += value;
-        }
-        if (name !== 'shepherd_driver_operation_seconds' || how !== 'observe') return;
-        const tally = tallyOf(provider!, operation!);
-        tally.calls += 1;
-        tally.lastAtMs = clock.monotonic();
-        tally.times.push(value * 1_000);
-        if (tally.times.length > SAMPLES_MAX) tally.times.shift();
-      }),
-    /** By operation. @param nowMs database clock, epoch ms. */
-    of: (provider: string, nowMs: number): readonly CallTimes[] =>
-      [...(tallies.get(provider) ?? [])]
-        .map(([operation, { times, lastAtMs, calls, failed }]) => ({
-          ...{ operation, calls, failed },
-          p50Ms: percentile(times, 50),
-          p95Ms: percentile(times, 95),
-          lastAtMs: Math.round(nowMs - (clock.monotonic() - lastAtMs)),
-        }))
-        .toSorted((a, b) => (a.operation < b.operation ? -1 : 1)),
-  };
-}
-
-/** The smallest sample that so many percent of all do not exceed, whole milliseconds. */
-function percentile(samples: readonly number[], percent: number): number {
-  const sorted = samples.toSorted((a, b) => a - b);
-  return Math.round(sorted[Math.ceil((percent / 100) * sorted.length) - 1]!);
-}

@@ -5,9 +5,9 @@ import { createLogControl } from '../../../src/daemon/log-control.ts';
 import type { Role } from '../../../src/domain/access.ts';
 import { Unreachable } from '../../../src/domain/errors.ts';
 import type { NewEvent } from '../../../src/domain/events/fleet-event.ts';
-import { openHttpDoor } from '../../../src/commands/remote/http-door.ts';
+import { openHttpDoor } from '../../../src/commands/remote/client.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
-import { runThrough } from '../../commands/remote/both-doors.ts';
+import { runThrough } from '../../commands/run-through.ts';
 import { machineStand } from '../../commands/machine-stand.ts';
 import { recordingLog } from '../../doubles/recording-log.ts';
 import { createSeededRandom, createSimulatedClock } from '../../doubles/simulated-clock.ts';
@@ -38,7 +38,10 @@ async function stand(
     known.set(role, token);
     return token;
   };
-  const web = await openConsole({ logControl, accounts: { book: bmdb.access, random } });
+  const web = await openConsole({
+    logControl,
+    accounts: { book: bmdb.access, random, events: bmdb.events },
+  });
   const run = async (role: Role, ...args: string[]) => {
     const about = { url: web.url, version: '0.0.0', advice: '' };
     const door = openHttpDoor({ ...about, token: await tokenOf(role) });

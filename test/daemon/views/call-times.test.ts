@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createCallTimes } from '../../../src/daemon/views/providers-view.ts';
+import { createCallTimes } from '../../../src/daemon/views/call-times.ts';
 import type { Metrics } from '../../../src/adapters/metrics/port.ts';
 import { createMemMetrics } from '../../doubles/mem-metrics.ts';
 

@@ -1,0 +1,132 @@
+import { getBorderCharacters, table } from 'table';
+import { printable, spanText, UNSEEN } from '../lib/texts.ts';
+
+export { printable };
+
+/** Columns side by side, without lines around them. */
+export const toTable = (lines: readonly (readonly string[])[]): string =>
+  table(
+    lines.map((line) => line.map(printable)),
+    {
+      border: getBorderCharacters('void'),
+      columnDefault: { paddingLeft: 0, paddingRight: 2 },
+      drawHorizontalLine: () => false,
+    },
+  )
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n')
+    .trimEnd();
+
+/** The same for several lines. */
+export const printableLines = (text: string): string => text.split('\n').map(printable).join('\n');
+
+/** JSON in one line, which means the same, and in which everything can be seen. */
+export const jsonLine = (value: unknown): string =>
+  JSON.stringify(value).replace(UNSEEN, (unseen) =>
+    unseen
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
+
+const NARROWEST = 60;
+
+/** How many columns a text may take: what `COLUMNS` says, else the terminal; a pipe wraps nothing. */
+export function outputWidth(
+  { isTTY, columns }: Partial<NodeJS.WriteStream>,
+  env: NodeJS.ProcessEnv = process.env,
+): number {
+  const told = Number(env['COLUMNS'] ?? Number.NaN);
+  const width = Number.isInteger(told) && told > 0 ? told : isTTY === true ? columns : undefined;
+  return width === undefined ? Number.POSITIVE_INFINITY : Math.max(NARROWEST, width);
+}
+
+/** Names, and what each has, wrapped beside it. */
+export function factLines(facts: readonly (readonly [string, string])[], width: number): string {
+  if (facts.length === 0) return '';
+  const first = Math.max(...facts.map(([name]) => name.length)) + 2;
+  return wrapped(
+    facts.map(([name, value]) => [name, value]),
+    [first, Math.max(20, width - first)],
+  );
+}
+
+/** A text of so many columns. */
+export const paragraph = (text: string, width: number): string =>
+  isOneLine(text, width) ? plainCell(text).trimEnd() : wrapped([[text]], [width]);
+
+const isOneLine = (text: string, width: number): boolean => text.length <= width && isEven(text);
+
+/** Each character is one column wide. Most texts are so, and need no laying out. */
+const isEven = (text: string): boolean => /^[ -~·…]*$/.test(text);
+
+/** Columns side by side, a line for each; quick, since fleets are large. */
+export function columnLines(lines: readonly (readonly string[])[]): string[] {
+  if (!lines.every((line) => line.every(isEven))) return toTable(lines).split('\n');
+  const widths: number[] = [];
+  for (const line of lines) {
+    line.forEach((cell, at) => (widths[at] = Math.max(widths[at] ?? 0, cell.length + 2)));
+  }
+  return lines.map((line) =>
+    line
+      .map((cell, at) => cell.padEnd(widths[at]!))
+      .join('')
+      .trimEnd(),
+  );
+}
+
+/** A text below a line, wrapped and indented by four. */
+export function noteLines(text: string, width: number): string {
+  const room = Math.max(20, width - INDENT);
+  if (isOneLine(text, room)) return `${' '.repeat(INDENT)}${text}`.trimEnd();
+  return wrapped([['', text]], [INDENT, room]);
+}
+const INDENT = 4;
+
+function wrapped(lines: readonly string[][], widths: readonly number[]): string {
+  const text = table(
+    lines.map((line) => line.map(plainCell)),
+    {
+      border: getBorderCharacters('void'),
+      columnDefault: { paddingLeft: 0, paddingRight: 0, wrapWord: true },
+      columns: widths.map((width) => (Number.isFinite(width) ? { width } : {})),
+      drawHorizontalLine: () => false,
+    },
+  );
+  return trimmedLines(text);
+}
+
+const trimmedLines = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n')
+    .trimEnd();
+
+/** What machines, providers and people wrote: its lines stay, nothing else of it has an effect. */
+export const plainCell = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => printable(line.replaceAll('\t', ' ')))
+    .join('\n');
+
+/** The last moment that there is a date for. */
+const LAST_MS = 8.64e15;
+
+/** `2025-11-01 12:00:00Z`. The database knows later times than JavaScript does. */
+export const timeText = (atMs: number): string =>
+  Math.abs(atMs) <= LAST_MS
+    ? `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')}Z`
+    : 'never';
+
+/** `2025-11-01 12:00:00Z (12m ago)`, or `(in 5m)`. */
+export function whenText(atMs: number, nowMs: number): string {
+  if (Math.abs(atMs) > LAST_MS) return 'never';
+  const ahead = atMs - nowMs;
+  return `${timeText(atMs)} (${ahead > 0 ? `in ${spanText(ahead)}` : `${spanText(-ahead)} ago`})`;
+}
+
+/** When something ends, or that it does not. */
+export const untilText = (untilMs: number | null, nowMs: number): string =>
+  untilMs === null ? 'until it is taken away' : `until ${whenText(untilMs, nowMs)}`;

@@ -1,0 +1,217 @@
+import { existsSync } from 'node:fs';
+import { createReadRecords } from '../actors/providers/records.ts';
+import type { RecordShelf, Bmdb, BmdbSession } from '../adapters/bmdb/port.ts';
+import type { SweepReport } from '../adapters/provider/port.ts';
+import { loadSshKey } from '../adapters/ssh/key-file.ts';
+import { loadConfig, type Config } from '../config.ts';
+import { UsageError, isProviderError } from '../domain/errors.ts';
+import { type ProviderName, providerName } from '../domain/ids.ts';
+import { plainText } from '../lib/texts.ts';
+import { withDatabase } from './database.ts';
+import { jsonLine, toTable } from './layout.ts';
+import { openProvider } from '../daemon/providers.ts';
+import { DRIVERS } from '../adapters/provider/drivers.ts';
+import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
+import { silentLog } from '../adapters/log/port.ts';
+import { silentMetrics } from '../adapters/metrics/port.ts';
+import { provisionerJob } from '../actors/leases.ts';
+import type { ProviderRecord } from '../domain/provisioning/records.ts';
+
+export interface SweepOptions {
+  /** Configuration, YAML. */
+  readonly file: string;
+  /** Absent: what is recorded of providers that are no longer configured is told. */
+  readonly provider?: string | undefined;
+  /** Otherwise it is only told what would go. */
+  readonly remove: boolean;
+  /** Of a provider that is not configured: how many records the operator agrees to lose. */
+  readonly expectCount?: number | undefined;
+  readonly json: boolean;
+  readonly version: string;
+  /** Gives up: an interrupt. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * `shepherd provider sweep`: removes what we left at a provider and no machine needs, of an hour or
+ * older; only tells it unless `remove`. Needs no database, but for a driver that keeps records. Of one
+ * that is not configured: its records, see `sweepRecords`.
+ * @throws {UsageError} the configuration is wrong, or our SSH key is not there.
+ * @throws {NotFound} there is no such provider. @throws {ProviderError} it does not answer.
+ */
+export async function sweep(options: SweepOptions): Promise<string> {
+  const { file, remove, json, signal, version, provider: name } = options;
+  const config = loadConfig({ file, env: process.env, flags: {} });
+  const settings = name === undefined ? undefined : config.providers[name];
+  if (name === undefined || settings === undefined) return sweepRecords(options);
+  const records = (of: ProviderName) => createReadRecords(of, { records: onlyOnceAsked(file) });
+  const { provider } = openProvider(providerName(name), settings, {
+    ...{ clock: systemClock, random: systemRandom, log: silentLog, metrics: silentMetrics },
+    ...{ version, records, drivers: DRIVERS, ...(await ourPublicKeys(config)) },
+  });
+  try {
+    const { removed } = await provider.sweep({ signal, dryRun: !remove });
+    if (json) return jsonLine({ provider: name, dryRun: !remove, removed });
+    return inWords(name, removed, remove);
+  } finally {
+    await provider.stop();
+  }
+}
+
+/** The database is opened only for a driver that asks for its records. */
+const onlyOnceAsked = (file: string): RecordShelf => ({
+  all: (provider, signal) => withDatabase({ file }, ({ records }) => records.all(provider, signal)),
+  counts: (signal) => withDatabase({ file }, ({ records }) => records.counts(signal)),
+});
+
+/** Leftovers are known by them: without ours, none would be found, and a new one would be no help. */
+async function ourPublicKeys({ ssh: { keyPath, previousKeyPaths, keyPassphrase } }: Config) {
+  if (!existsSync(keyPath)) {
+    throw new UsageError(`our SSH key ${keyPath} is not there: leftovers of ours cannot be told`);
+  }
+  const passphrase = keyPassphrase?.read();
+  const options = passphrase === undefined ? {} : { passphrase };
+  const lineOf = async (path: string) => (await loadSshKey(path, options)).publicLine;
+  const previousKeys = await Promise.all(previousKeyPaths.filter(existsSync).map(lineOf));
+  return { publicKey: await lineOf(keyPath), previousKeys };
+}
+
+function inWords(name: string, removed: SweepReport['removed'], isDone: boolean): string {
+  if (removed.length === 0) return `${name}: nothing is left over`;
+  const lines = removed.map(({ kind, id }) => [`  ${plainText(kind)}`, plainText(id)]);
+  const head = isDone
+    ? `${name}: ${removed.length} removed`
+    : `${name}: ${removed.length} would be removed; --remove does it`;
+  return `${head}\n${toTable(lines)}`;
+}
+
+/** What drivers keep of what may still be at a vendor, though no configuration names it. */
+
+type SweepRecordsOptions = Omit<SweepOptions, 'version'>;
+
+/**
+ * Tells of the records of providers that are not configured; of one, removes them.
+ * @throws {UsageError} a daemon still works with the provider, or machines of it are known; or the
+ *   count is another one: nothing was done; or there are no records of it.
+ */
+export async function sweepRecords(options: SweepRecordsOptions): Promise<string> {
+  const { file, remove, json, signal } = options;
+  if (options.provider !== undefined) return sweepOne(options, providerName(options.provider));
+  if (remove) throw new UsageError('--remove is for one provider; name it');
+  return withDatabase({ file }, async (bmdb, { providers }) => {
+    const counts = [...(await bmdb.records.counts(signal))];
+    const left = counts
+      .filter(([provider]) => providers[provider] === undefined)
+      .map(([provider, records]) => ({ provider, records }))
+      .toSorted((a, b) => (a.provider < b.provider ? -1 : 1));
+    return json ? jsonLine({ unconfigured: left }) : leftInWords(left);
+  });
+}
+
+function leftInWords(left: readonly { readonly provider: string; readonly records: number }[]) {
+  if (left.length === 0) return 'there are no records of providers that are not configured';
+  return [
+    'records of providers that are not configured; what they tell of may still be at the vendor:',
+    toTable(left.map(({ provider, records }) => [`  ${plainText(provider)}`, String(records)])),
+    'a provider that is configured again under its name goes on with them',
+  ].join('\n');
+}
+
+const sweepOne = (options: SweepRecordsOptions, name: ProviderName): Promise<string> =>
+  withDatabase({ file: options.file }, async (bmdb, config) => {
+    const { remove, expectCount, json, signal } = options;
+    const kept = await bmdb.records.all(name, signal);
+    if (kept.length === 0) throw new UsageError(unknownText(name, config));
+    const keys = kept.map(({ key }) => key).toSorted();
+    if (!remove) return told(name, keys, { json, removed: 0 });
+    requireCount(kept.length, expectCount);
+    await requireForgotten(bmdb, name, signal);
+    const removed = await removeAll(bmdb, name, kept);
+    return told(name, keys, { json, removed });
+  });
+
+const unknownText = (name: ProviderName, { providers }: Config): string =>
+  `no provider is named ${plainText(name)}, nor is there a record of one; configured: ` +
+  (Object.keys(providers).join(', ') || 'none');
+
+function requireCount(count: number, expected: number | undefined): void {
+  if (expected === count) return;
+  const found = `${count} records would be removed, and with them whose that is at the vendor`;
+  throw new UsageError(
+    expected === undefined
+      ? `${found}; confirm with --expect-count ${count}`
+      : `${found}, not ${expected}; nothing was done`,
+  );
+}
+
+/** @throws {UsageError} machines of it are known: without its records they would be strangers. */
+async function requireForgotten(bmdb: Bmdb, name: ProviderName, signal: AbortSignal) {
+  const { machines } = await bmdb.scan(signal);
+  const known = machines.filter(({ provided }) => provided?.provider === name).length;
+  if (known === 0) return;
+  throw new UsageError(
+    `${known} machines of ${name} are known, which its records tell to be ours; ` +
+      'configure it again and give them back first',
+  );
+}
+
+/** It dies with the command, whatever becomes of that. */
+const SESSION_MS = 60_000;
+
+/** Under the lease of who provisions: a daemon that has the provider in its configuration has that. */
+async function removeAll(
+  bmdb: Bmdb,
+  name: ProviderName,
+  kept: readonly ProviderRecord[],
+): Promise<number> {
+  const session = await bmdb.openSession({
+    component: 'operator',
+    runtimeInfo: `has the records of provider ${name} removed`,
+    intervalMs: SESSION_MS,
+  });
+  try {
+    const lease = await session.lease(provisionerJob(name));
+    if (lease === null) {
+      throw new UsageError(`a daemon works with provider ${name}: its configuration has it`);
+    }
+    try {
+      let removed = 0;
+      for (const record of kept) removed += Number(await drop(session, name, record));
+      return removed;
+    } finally {
+      await lease.release();
+    }
+  } finally {
+    await session.close();
+  }
+}
+
+/** One that somebody changed meanwhile stays. */
+async function drop(
+  { records }: BmdbSession,
+  provider: ProviderName,
+  { key, version }: ProviderRecord,
+): Promise<boolean> {
+  try {
+    await records.drop({ provider, key }, version);
+    return true;
+  } catch (error) {
+    if (isProviderError(error, 'conflict')) return false;
+    throw error;
+  }
+}
+
+/** Only the keys: what is in records is the driver's own, and may be a secret. */
+function told(
+  name: ProviderName,
+  keys: readonly string[],
+  { json, removed }: { readonly json: boolean; readonly removed: number },
+): string {
+  if (json) return jsonLine({ provider: name, configured: false, records: keys, removed });
+  const head =
+    removed > 0
+      ? `${name}: ${removed} of ${keys.length} records removed; what they told of is not touched`
+      : `${name} is not configured; ${keys.length} records of it would be removed; confirm with ` +
+        `--remove --expect-count ${keys.length}`;
+  return [head, ...keys.map((key) => `  ${plainText(key)}`)].join('\n');
+}
