@@ -1,6 +1,6 @@
 import type { MemberRow } from './balancing/members.ts';
 import type { MachineId, ProviderName, SessionId, Slot, Witness } from './ids.ts';
-import type { StandingRung } from './recovery/rung-names.ts';
+import type { StandingRung } from './recovery/rungs.ts';
 import { forTraits, TRAITS, type Traits } from './traits.ts';
 import type { OrderVerb, Verb } from './verbs.ts';
 

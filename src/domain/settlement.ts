@@ -23,8 +23,7 @@ import type {
   RequestRow,
 } from './machine.ts';
 import type { PoolVerb, Verb } from './verbs.ts';
-import { RUNG_FACTS } from './recovery/rungs.ts';
-import { RUNGS, type Rung } from './recovery/rung-names.ts';
+import { RUNGS, RUNG_FACTS, type Rung } from './recovery/rungs.ts';
 
 /** What becomes of a request when it is settled. */
 

@@ -12,7 +12,7 @@ export const mutations = mutationsOf({
     'a-trait-that-is-not-told-yet-can-wait':
       '[-...TRAIT_NAMES.filter((name) => TRAITS[name].awaited),-]',
   },
-  'src/actors/mirror/facts.ts test/actors/mirror': {
+  'src/actors/mirror/rows.ts test/actors/mirror': {
     'another-trait-is-no-news': '[-TRAIT_NAMES.every((name) => a[name] === b[name]) &&-]',
   },
   'src/adapters/bmdb/pg/statement.ts test/adapters/bmdb/pg/contract-reading.test.ts': {
@@ -25,7 +25,7 @@ export const mutations = mutationsOf({
   'src/adapters/bmdb/pg/provisioning/provided.ts test/adapters/bmdb/pg/contract-slots.test.ts': {
     'what-is-not-told-is-cleared': "CASE WHEN [-c.told ? '${field}'-]{+true+} THEN",
   },
-  'src/adapters/driver-kit/entries.ts test/adapters/provider/core': {
+  'src/adapters/driver-kit/entries.ts test/adapters/driver-kit': {
     'a-trait-may-be-anything': "(['plan', 'hostname'[-, ...TRAIT_NAMES-]] as const)",
   },
   'src/domain/filing/selection.ts test/domain/filing/selection.test.ts': {

@@ -4,7 +4,7 @@ import { currentHeartbeat, handOutRefusal, installState } from '../../domain/eli
 import { slot, slotIdOf } from '../../domain/ids.ts';
 import { lineOf } from '../../domain/line-fields.ts';
 import type { HoldRow, MachineRow } from '../../domain/machine.ts';
-import { RUNGS } from '../../domain/recovery/rung-names.ts';
+import { RUNGS } from '../../domain/recovery/rungs.ts';
 import type { MachineInsight } from '../views.ts';
 import type { FleetView, MachineEntry } from '../port.ts';
 import type { Api } from './kit.ts';

@@ -20,7 +20,7 @@ import { ORDER_VERBS } from '../../../domain/verbs.ts';
 import { DEFAULT_ESCALATION, SERVE_WAIT_MS } from '../../../domain/policy.ts';
 import type { LossPolicy } from '../../../domain/policy.ts';
 import { LIVE } from './sql.ts';
-import { STANDING_RUNGS } from '../../../domain/recovery/rung-names.ts';
+import { STANDING_RUNGS } from '../../../domain/recovery/rungs.ts';
 
 /**
  * The `RULES` of `domain/eligibility.ts` in SQL, for use inside the statement or transaction that acts
