@@ -28,7 +28,4 @@ export const LOOK: GuardLook = {
   ]),
 };
 
-export const guardInsight =
-  (look: GuardLook = LOOK) =>
-  () =>
-    look;
+export const guardInsight = () => () => LOOK;
