@@ -23,10 +23,13 @@ export function labelFault(text: string): string | null {
 /** What is to become of labels: values by keys; null: the label is removed. */
 export type LabelChange = Readonly<Record<string, string | null>>;
 
-/** Reads `rack=b4` and `rack-`, which removes the label. @returns why it cannot be read otherwise. */
-export function readLabelChange(texts: readonly string[]): LabelChange | string {
+/**
+ * Reads changes with commas between: `rack=b4` sets a label, `rack-` removes it.
+ * @returns a text that says why they cannot be read.
+ */
+export function readLabelChange(texts: string): LabelChange | string {
   const change: Record<string, string | null> = {};
-  for (const text of texts) {
+  for (const text of texts.split(',').map((each) => each.trim())) {
     const isRemoval = !text.includes('=');
     const label = isRemoval ? text.slice(0, -1) : text;
     const fault = isRemoval && !text.endsWith('-') ? 'a value or a final "-" is missing' : null;
