@@ -261,7 +261,7 @@ export const texts = {
     placeholder: 'state:silent location:fr2 since>2h, or any words',
     filterHelp:
       'A filter consists of words that must occur and of these terms: state:Running,silent ' +
-      'provider:NAME location:NAME hold:no-recover (or hold:any) since>2h heard<5m needs-human overdue',
+      'provider:NAME location:NAME label:KEY=VALUE hold:no-recover (or hold:any) since>2h heard<5m needs-human overdue',
     clear: 'Clear',
     columnChoice: 'Columns',
     states: 'Only machines in these states',
@@ -276,9 +276,6 @@ export const texts = {
       state: 'State',
       since: 'In state',
       heard: 'Last heard',
-      location: 'Location',
-      address: 'Address',
-      machine: 'Machine id',
       reason: 'Reason',
     },
   },
@@ -330,12 +327,9 @@ export const texts = {
     shelf: 'on the shelf',
     facts: 'Facts and keys',
     labels: {
-      machineId: 'Machine id',
       providerId: 'Provider id',
       reservationId: 'Reservation',
-      address: 'Address',
       hostname: 'Host name',
-      location: 'Location',
       plan: 'Plan',
       status: 'Status at the provider',
       power: 'Power',

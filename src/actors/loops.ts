@@ -4,7 +4,7 @@ import { sleep, type Clock } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import { silentMetrics, type Metrics } from '../adapters/metrics/port.ts';
 import { explain } from '../domain/errors.ts';
-import type { LoopSummary } from '../domain/loop-summary.ts';
+import type { LoopSummary } from '../domain/daemons.ts';
 import type { FleetEvent } from '../machines/fleet.ts';
 
 /** Told how each run of a loop ends. Neither throws nor waits. */

@@ -8,7 +8,7 @@ import {
 import type { Log } from '../adapters/log/port.ts';
 import type { Metrics } from '../adapters/metrics/port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
-import { ALL_ROLES, needsMirror, type DaemonRoles } from '../domain/daemon-roles.ts';
+import { ALL_ROLES, needsMirror, type DaemonRoles } from '../domain/daemons.ts';
 import type { Slot } from '../domain/ids.ts';
 import { cell } from '../machines/cell.ts';
 import { fleet, sessionPauseMs, type FleetEvent } from '../machines/fleet.ts';

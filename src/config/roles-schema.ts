@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DAEMON_ROLES, type DaemonRole } from '../domain/daemon-roles.ts';
+import { DAEMON_ROLES, type DaemonRole } from '../domain/daemons.ts';
 import * as leaf from '../settings/leaves.ts';
 
 /** What a daemon does, in the order of the documentation whatever the order of the file. */

@@ -11,7 +11,7 @@ import type { Explanation } from '../domain/explanation/types.ts';
 import type { LadderStanding } from '../domain/explanation/ladder-standing.ts';
 import type { Queue } from '../domain/explanation/queue.ts';
 import type { MachineId, ProviderName, SessionId, Slot } from '../domain/ids.ts';
-import type { LoopSummary } from '../domain/loop-summary.ts';
+import type { LoopSummary } from '../domain/daemons.ts';
 import type { IntentRow, PenaltyRow, ProviderHoldRow } from '../domain/machine.ts';
 import type { MachineState } from '../domain/states.ts';
 import type { GuardAnswer } from './api/fleet-schema.ts';

@@ -11,7 +11,7 @@ import type { FilingMeans } from '../console/api/filing/filing.ts';
 import type { Console } from '../console/console.ts';
 import type { DaemonsView } from '../console/views.ts';
 import type { FleetView } from '../console/port.ts';
-import { needsMirror } from '../domain/daemon-roles.ts';
+import { needsMirror } from '../domain/daemons.ts';
 import { explain } from '../domain/errors.ts';
 import { headlineText } from '../domain/headline.ts';
 import type { ProviderName } from '../domain/ids.ts';
@@ -120,7 +120,7 @@ async function build(means: Built): Promise<Daemon> {
     unlisted: parts.health.unlisted,
     guardChanges$: parts.guardChanges,
     budget: parts.permits.use,
-    pools: parts.poolsView.pools,
+    pools: parts.poolSummaries,
     facts: (slot) => mirror.facts().get(slot),
     isOverdue: parts.isOverdue,
     isWhole: () => !needsMirror(parts.roles) || mirror.isWhole(),

@@ -23,8 +23,8 @@ import { createTakeoverProtocol } from '../adapters/agents/takeover-protocol.ts'
 import type { Log } from '../adapters/log/port.ts';
 import { ladderOf, lossPolicyOf, poolsOf } from '../config.ts';
 import { Denied, explain, isProviderError } from '../domain/errors.ts';
-import { componentOf, type DaemonRoles } from '../domain/daemon-roles.ts';
-import { createStays } from '../domain/explanation/stays.ts';
+import { componentOf, type DaemonRoles } from '../domain/daemons.ts';
+import { createStays } from '../domain/explanation/overdue.ts';
 import type { ProviderName } from '../domain/ids.ts';
 import { guardPolicyOf } from './guard-policy.ts';
 import { createCallTimes } from './views/call-times.ts';
@@ -32,10 +32,9 @@ import { openBalancers } from './balancers.ts';
 import type { Means, OpenedAgentServer, Ports } from './ports.ts';
 import { createOverdueRule } from './views/overdue.ts';
 import { createPlanner } from './planning.ts';
-import { createPoolsView } from './views/pools-view.ts';
+import { createPoolsView, watchStrangePools } from './views/pool-summaries.ts';
 import { createSeries } from './views/last-hour.ts';
 import { openProviders } from './providers.ts';
-import { watchStrangePools } from './views/strange-pools.ts';
 import { withTimeLimit } from './time-limit.ts';
 
 /** A listing answers for the moment if it is not older. */
@@ -200,7 +199,6 @@ export async function openParts(given: Means, ports: Ports) {
     onFacts: (facts, changed) => {
       permits.offer(facts, changed);
       wishes.onFacts(facts, changed);
-      poolsView.onFacts(facts, changed);
       tellStrangePools();
     },
     onView: (view) => {
@@ -225,12 +223,11 @@ export async function openParts(given: Means, ports: Ports) {
   });
   means.closer.add('wishes', () => wishes.stop());
   const poolsBoard = createPoolsBoard();
-  const poolsView = createPoolsView({
+  const poolSummaries = createPoolsView({
     pools,
     balancers: config.balancers,
     mirror,
     board: poolsBoard,
-    poolChanges$: poolChanges,
   });
   const tellStrangePools = watchStrangePools({
     pools,
@@ -295,7 +292,7 @@ export async function openParts(given: Means, ports: Ports) {
     balancers,
     wishes,
     poolsBoard,
-    poolsView,
+    poolSummaries,
     poolChanges,
     /** Jobs of balancers are given back when what is under way at them has ended. */
     balancerLeases: openLeases(),

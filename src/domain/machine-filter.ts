@@ -1,10 +1,11 @@
 import { HOLD_KINDS, type HoldKind } from './machine.ts';
+import { labelFault } from './labels.ts';
 import { STATES, SUBSTATES } from './states.ts';
 import { TRAIT_NAMES, type TraitName } from './traits.ts';
 
 /**
  * What chooses machines in a list, as people write it:
- * `state:Running,silent provider:equinix location:fr2 hold:no-recover since>2h heard>5m needs-human`
+ * `state:Running,silent provider:equinix location:fr2 label:rack=b4 hold:no-recover since>2h needs-human`
  * and words that must occur. All parts must hold; of values with commas between them, one. A value or
  * word with blanks is put in quotes. One meaning for page, API and commands.
  */
@@ -17,6 +18,8 @@ export type FilterTerm =
   | { readonly kind: 'state'; readonly values: readonly string[] }
   | { readonly kind: 'provider'; readonly values: readonly string[] }
   | { readonly kind: 'trait'; readonly name: TraitName; readonly values: readonly string[] }
+  /** Each a key, with any value, or a key and its value: `rack`, `rack=b4`. */
+  | { readonly kind: 'label'; readonly values: readonly string[] }
   /** Empty: any hold. */
   | { readonly kind: 'hold'; readonly values: readonly HoldKind[] }
   /** How long ago, milliseconds. */
@@ -77,7 +80,7 @@ function readPart(part: string): FilterTerm | string | null {
   return readNamed(named[1]!, values);
 }
 
-const KEYS: readonly string[] = ['state', 'provider', 'hold', ...TRAIT_NAMES];
+const KEYS: readonly string[] = ['state', 'provider', 'label', 'hold', ...TRAIT_NAMES];
 const isKey = (name: string): boolean => KEYS.includes(name);
 const isTrait = (name: string): name is TraitName =>
   (TRAIT_NAMES as readonly string[]).includes(name);
@@ -86,6 +89,7 @@ function readNamed(key: string, values: readonly string[]): FilterTerm | string 
   if (key === 'hold') return readHolds(values);
   if (values.length === 0) return `after ${key}: a value is missing`;
   if (key === 'state') return readStates(values);
+  if (key === 'label') return readLabels(values);
   return isTrait(key) ? { kind: 'trait', name: key, values } : { kind: 'provider', values };
 }
 
@@ -108,6 +112,11 @@ function readStates(values: readonly string[]): FilterTerm | string {
     `${strange} is neither a state nor a substate; states are ${STATES.join(', ')}; ` +
     `substates are ${substates.join(', ')}`
   );
+}
+
+function readLabels(values: readonly string[]): FilterTerm | string {
+  const strange = values.find((value) => labelFault(value) !== null);
+  return strange === undefined ? { kind: 'label', values } : labelFault(strange)!;
 }
 
 function readHolds(values: readonly string[]): FilterTerm | string {

@@ -128,7 +128,7 @@ export type Field = readonly [kind: FieldKind, sql: string, note?: string];
 /**
  * The columns of a machine's row, each described once. The types of the parts, how they are read from
  * the database, and their schemas in the API derive from this table. A part is null when its first
- * field is, but `installation` and `bootTimes`, which are always there.
+ * field is, but those of `ALWAYS`.
  */
 export const MACHINE_PARTS = {
   /** Which hardware the machine is. */
@@ -139,6 +139,15 @@ export const MACHINE_PARTS = {
     address: ['text?', 'p.provider_ip_address', '`host` or `host:port`.'],
     ...forTraits((name) => ['text?', `p.${TRAITS[name].column}`] as const),
     status: ['status?', 'p.provider_status'],
+  },
+  slot: {
+    /** See `Labels`. */
+    labels: [
+      'text?',
+      `(SELECT string_agg(l.key || '=' || l.value, ',' ORDER BY l.key COLLATE "C")
+        FROM slot_labels x, jsonb_each_text(x.labels) l WHERE x.provider = p.provider
+          AND x.slot_id = coalesce(p.provider_reservation_id, p.provider_id))`,
+    ],
   },
   /** The unbroken run of complete listings that do not know the device; null: it was seen last. */
   missing: {
@@ -223,7 +232,7 @@ export type PartOf<Name extends PartName> = {
     ? ValueOf<Kind>
     : never;
 };
-export const ALWAYS = ['installation', 'bootTimes'] as const satisfies readonly PartName[];
+export const ALWAYS = ['slot', 'installation', 'bootTimes'] as const satisfies readonly PartName[];
 type AlwaysThere = (typeof ALWAYS)[number];
 export interface Provided extends PartOf<'provided'> {}
 export interface LadderRow extends PartOf<'recovery'> {}
@@ -302,14 +311,6 @@ export interface ProviderHoldRow {
   readonly level: number;
   readonly amount: number | null;
   readonly cause: string;
-}
-
-/** A job that one daemon does at a time. */
-export interface LeaseRow {
-  readonly name: string;
-  readonly sessionId: SessionId;
-  /** Its session is alive: nobody else may take it. */
-  readonly held: boolean;
 }
 
 /** What a provider lists and nobody can read: it is there, and that is all that is known. */

@@ -2,6 +2,7 @@ import type { PoolRow } from './balancing/pool-row.ts';
 import { poolVerdict } from './balancing/pool-verbs.ts';
 import { installState, isHeld, isQuarantined } from './eligibility.ts';
 import type { Circumstances } from './eligibility.ts';
+import { changedLabels, LABELS_MAX, labelsOf, readLabelChange } from './labels.ts';
 import type { DrainMode, GuardRow, HoldKind, MachineRow, RequestRow } from './machine.ts';
 import { RUNG_FACTS, RUNGS, type Rung } from './recovery/rungs.ts';
 import {
@@ -39,6 +40,8 @@ export interface Scene {
 export type Effect =
   | Wish<'hold' | 'unhold' | 'quarantine' | 'release' | 'clear-backoff'>
   | Wish<'freeze' | 'thaw' | 'clear-provider'>
+  /** All labels that the slot is to have. */
+  | { readonly verb: 'label'; readonly labels: string | null }
   /** Whether the slot returns to the pool, the first request for the machine says. */
   | Wish<'deprovision'>
   /** Of these rows what operators ask of pools is written. */
@@ -108,6 +111,7 @@ const DECISIONS: {
   hold,
   unhold,
   note: (_, { text }) => done('noted', null, { kind: 'noted', reason: text }),
+  label,
   quarantine,
   release,
   deprovision,
@@ -169,6 +173,19 @@ const holdOf = (
       each.slotId === slotId &&
       (each.untilMs === null || each.untilMs > nowMs),
   );
+
+function label({ request, row }: Scene, { verb, set }: Wish<'label'>): Settlement {
+  const change = readLabelChange(set);
+  if (typeof change === 'string') return refused(change);
+  const labels = changedLabels(row!.slot.labels, change);
+  if (labelsOf(labels).size > LABELS_MAX)
+    return refused(`it may have ${LABELS_MAX} labels at most`);
+  return done(
+    labels === null ? 'it has no labels' : `its labels are ${labels}`,
+    { verb, labels },
+    { kind: 'labelled', reason: `${set}: ${request.reason}` },
+  );
+}
 
 /** Only `release` ends a conflict, so that no other decision hides one. */
 const isInConflict = (row: MachineRow, nowMs: number): boolean =>

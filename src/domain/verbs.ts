@@ -221,6 +221,23 @@ export const VERBS = {
       },
     },
   },
+  label: {
+    of: 'machine',
+    care: 'plain',
+    label: 'Label',
+    cli: 'give it labels, or take them away',
+    would: 'get its labels changed',
+    reason: 'labels',
+    details: {
+      set: {
+        kind: 'text',
+        max: 2_000,
+        api: 'Changes with commas between: `rack=b4` sets a label, `team-` removes one.',
+        cli: 'changes with commas between: rack=b4 sets a label, team- removes one',
+        page: 'Labels, such as rack=b4,team-',
+      },
+    },
+  },
   reboot: {
     of: 'machine',
     isOrder: true,

@@ -16,7 +16,8 @@ import {
   serveWaitEndMs,
 } from './eligibility.ts';
 import type { Refusal } from './eligibility.ts';
-import type { MachineId, ProviderName, SessionId, Slot } from './ids.ts';
+import type { ProviderName, SessionId, Slot } from './ids.ts';
+import { lineFieldsOf, type LineFields } from './line-fields.ts';
 import type { HoldKind, MachineRow, OrderRow, Process, SlotFacts } from './machine.ts';
 import type { OrderVerb } from './verbs.ts';
 import { DEFAULT_ESCALATION, type LossPolicy } from './policy.ts';
@@ -24,7 +25,6 @@ import { RUNG_OF } from './recovery/ladder.ts';
 import { isUnheardTooLong, unheardTooLongAtMs } from './recovery/standing.ts';
 import { dueRequest } from './requests.ts';
 import { needsHuman, type MachineState } from './states.ts';
-import { forTraits, type Traits } from './traits.ts';
 
 /** What the daemon may do with the machine next, if it gets its turn. */
 export type NextWork = 'agentStart' | 'recovery' | 'deprovision' | null;
@@ -33,13 +33,11 @@ export type NextWork = 'agentStart' | 'recovery' | 'deprovision' | null;
  * What is true of a slot now: computed from rows, listing and clock, never stored. The actor of the
  * machine is sent this on each change; the page and the CLI show the same.
  */
-export interface MachineView extends Traits {
+export interface MachineView extends LineFields {
   readonly slot: Slot;
   readonly provider: ProviderName;
-  readonly machineId: MachineId | null;
   readonly providerId: string | null;
   readonly reservationId: string | null;
-  readonly address: string | null;
   readonly lastHeartbeatAtMs: number | null;
   /** What it is to load balancers. */
   readonly members: readonly Membership[];
@@ -81,11 +79,9 @@ export function viewOf(facts: SlotFacts, moment: Moment): MachineView {
   return {
     slot: facts.slot,
     provider: facts.provider,
-    machineId: row?.machineId ?? facts.intent?.machineId ?? null,
     providerId: row?.provided?.providerId ?? listed?.id ?? null,
     reservationId: row?.provided?.reservationId ?? listed?.reservationId ?? null,
-    address: row?.provided?.address ?? listed?.address ?? null,
-    ...forTraits((name) => row?.provided?.[name] ?? listed?.[name] ?? null),
+    ...lineFieldsOf(facts),
     lastHeartbeatAtMs: row?.heartbeat?.atMs ?? null,
     members: membershipsOf(row?.members),
     ...told,

@@ -1,4 +1,5 @@
 import type { MachineId, ProviderName } from './ids.ts';
+import { readLabelChange } from './labels.ts';
 import { printable } from '../lib/texts.ts';
 import { described, detailsOf, VERBS } from './verbs.ts';
 import type { Detail, DrainMode, InstallImage, MachineVerb, Table, Verb } from './verbs.ts';
@@ -106,6 +107,10 @@ export function misfitOf(wish: Wish): string | null {
   }
   if ('returnToPool' in wish && wish.returnToPool && wish.verb !== 'deprovision') {
     return `only what is deprovisioned returns to the pool, not by ${wish.verb}`;
+  }
+  if (wish.verb === 'label') {
+    const change = readLabelChange(wish.set);
+    if (typeof change === 'string') return change;
   }
   if (wish.verb === 'clear-provider' && wish.hold === null && wish.shelf.length === 0) {
     return 'say what is to be cleared';

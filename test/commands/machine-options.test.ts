@@ -130,6 +130,7 @@ testRows<readonly [MachineVerb, readonly string[], object]>([
   ['quarantine', ['--until', '2h'], { untilMs: NOW + 2 * HOUR }],
   ['release', ['--forget-host-key', '--yes'], { forgetHostKey: true }],
   ['note', ['--text', 'a new disk'], { text: 'a new disk' }],
+  ['label', ['--set', 'rack=b4,team-'], { set: 'rack=b4,team-' }],
   ['clear-backoff', [], {}],
 ])('what the API is asked for by %s with %j', (verb, flags, body) => {
   const command = addDetails(new Command(verb), verb).exitOverride();

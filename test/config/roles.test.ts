@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config.ts';
 import { complaintAboutRoles } from '../../src/config/roles-schema.ts';
-import { DAEMON_ROLES } from '../../src/domain/daemon-roles.ts';
+import { DAEMON_ROLES } from '../../src/domain/daemons.ts';
 import { env, minimal } from './examples.ts';
 import { testRows } from '../support/rows.ts';
 

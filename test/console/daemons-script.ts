@@ -1,7 +1,7 @@
 import type { SessionLine } from '../../src/adapters/bmdb/port.ts';
 import type { DaemonsView } from '../../src/console/views.ts';
 import { sessionId } from '../../src/domain/ids.ts';
-import type { LoopSummary } from '../../src/domain/loop-summary.ts';
+import type { LoopSummary } from '../../src/domain/daemons.ts';
 import { AT_MS } from './scripted-fleet.ts';
 
 export const SELF = sessionId('00000000-0000-4000-8000-000000000001');

@@ -3,7 +3,7 @@ import type { NewRequest, RequestedThing } from '../../src/adapters/bmdb/port.ts
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { HOLD_KINDS, QUARANTINE_KINDS } from '../../src/domain/machine.ts';
-import { ladderOn, MINUTE, PROVIDER } from './bmdb-rows.ts';
+import { ladderOn, MINUTE, PROVIDER, requestedAt } from './bmdb-rows.ts';
 import { holdOn, refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { ask, requestFor, targetOf } from './requests-of.ts';
@@ -22,6 +22,29 @@ export function decisionsContract(s: Stage): void {
     );
   const quarantined = (kind: (typeof QUARANTINE_KINDS)[number]): Partial<MachineRow> => ({
     quarantine: { kind, reason: 'x', untilMs: null },
+  });
+
+  describe('labels', () => {
+    it('belong to the slot: the next machine on it has them', async () => {
+      const id = await add({ deprovision: requestedAt(await s.now()) });
+      const { cursor } = await s.h.other.scan(SIGNAL);
+      const target = await targetFor(id);
+      await settle({ verb: 'label', target, set: 'rack=b4,b=2,team=web' });
+      await settle({ verb: 'label', target, set: 'team-,rack=b5' });
+      const changes = await s.h.other.changesSince(cursor!, SIGNAL);
+      expect(changes?.machines).toMatchObject([{ machineId: id, slot: { labels: 'b=2,rack=b5' } }]);
+      expect(await log(id)).toEqual([
+        'ann labelled rack=b4,b=2,team=web: no longer needed',
+        'ann labelled team-,rack=b5: no longer needed',
+      ]);
+      const { provided } = await read(id);
+      await (await s.session.claim('ShepherdDeprovision', id)).finish({ kind: 'deprovisioned' });
+      const next = await add({ provided });
+      expect((await read(next)).slot).toEqual({ labels: 'b=2,rack=b5' });
+      await settle({ verb: 'label', target: await targetFor(next), set: 'b-,rack-' });
+      expect((await read(next)).slot).toEqual({ labels: null });
+      expect((await read(await add())).slot).toEqual({ labels: null });
+    });
   });
 
   describe('settling', () => {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { createBoard } from '../../src/actors/board.ts';
 import { createPromMetrics } from '../../src/adapters/metrics/prom-metrics.ts';
 import { createOverdueRule, overdueCounts } from '../../src/daemon/views/overdue.ts';
-import { createStays } from '../../src/domain/explanation/stays.ts';
+import { createStays } from '../../src/domain/explanation/overdue.ts';
 import { providerName, slot } from '../../src/domain/ids.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { DEFAULT_LADDER } from '../../src/domain/recovery/ladder.ts';

@@ -84,7 +84,7 @@ export const mutations = mutationsOf({
     'service-a-stop-goes-on-for-ever': '[-leftMs -= STEP.everyMs;-]',
     'service-a-reload-does-not-end': '[-if (!isStopping) manager.ready-]{+void +}(',
   },
-  'src/domain/daemon-roles.ts test/daemon/roles.test.ts': {
+  'src/domain/daemons.ts test/daemon/roles.test.ts': {
     'who-only-shows-is-ranked': "[-roles.has('loops') ? 'shepherd' : 'srv-]{+'shepherd+}'",
   },
   'src/actors/provide.ts test/daemon/roles.test.ts': {

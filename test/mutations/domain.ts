@@ -2,6 +2,14 @@ import { mutationsOf } from './mutation.ts';
 
 /** Decisions as pure functions. */
 export const mutations = mutationsOf({
+  'src/domain/labels.ts test/console/api/filing/verbs.test.ts': {
+    'a-label-is-not-removed': 'if (value === null) [-labels.delete(key)-]{+labels.has(key)+};',
+    'labels-are-of-any-length': 'part.length <= [-PART_MAX-]{+9_999+}',
+  },
+  'src/domain/labels.ts test/console/api/machines.test.ts': {
+    'any-value-of-a-label-will-do':
+      '(value === undefined [-|| found === value-]{+|| found !== value+})',
+  },
   'src/domain/backoff.ts test/domain/backoff.test.ts': {
     'backoff-never-grows-past-its-start': '[-Math.trunc(last * descriptor.exponent)-]{+last+}',
     'backoff-maximum-below-the-start':

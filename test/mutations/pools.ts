@@ -42,10 +42,7 @@ export const mutations = mutationsOf({
     'a-pool-is-tended-while-it-is-forgotten':
       '[-  await leases.take(poolJob(desk.name), ends);\n-]',
   },
-  'src/daemon/views/strange-pools.ts test/daemon/views/strange-pools.test.ts': {
+  'src/daemon/views/pool-summaries.ts test/daemon/views/strange-pools.test.ts': {
     'a-strange-pool-is-told-of-again-and-again': '[-      told.add(key);\n-]',
-  },
-  'src/daemon/views/pools-view.ts test/daemon/views/pools-view.test.ts': {
-    'nobody-hears-of-members': '[-      if (others.length > 0) memberChanges.next();\n-]',
   },
 });

@@ -5,7 +5,7 @@ export const mutations = mutationsOf({
   'src/domain/traits.ts test/domain/traits.test.ts': {
     'a-machine-with-any-trait-matches': 'machine[name] [-=== text-]{+!== null+}',
   },
-  'src/domain/view.ts test/domain/view.test.ts': {
+  'src/domain/line-fields.ts test/domain/view.test.ts': {
     'traits-of-a-free-slot-are-unknown': 'row?.provided?.[name] ?? [-listed?.[name] ?? -]null',
   },
   'src/domain/provisioning/update.ts test/domain/provisioning/update.test.ts': {
@@ -36,7 +36,7 @@ export const mutations = mutationsOf({
     'a-list-is-not-narrowed-by-traits':
       '[-...wantedTraits(flags).map(([trait, name]) => `${trait}:${quoted(name)}`),-]',
   },
-  'src/console/index/matcher.ts test/console/api/machines.test.ts': {
+  'src/console/index/row.ts test/console/api/machines.test.ts': {
     'the-api-is-not-narrowed-by-traits':
       "term.values.[-includes(view[term.name] ?? '')-]{+length > 0+}",
   },

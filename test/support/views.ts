@@ -64,6 +64,7 @@ export function viewAt(
     address: housed ? '127.0.0.1:22' : null,
     ...NO_TRAITS,
     location: 'lab',
+    labels: null,
     members: [],
     lastHeartbeatAtMs: null,
     holds,

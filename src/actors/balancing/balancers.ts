@@ -147,7 +147,7 @@ function tend(
 
 /** Keeps what the daemon shows of the pool. */
 function show(
-  { nowMs, metrics, board }: BalancersDeps,
+  { nowMs, metrics }: BalancersDeps,
   desk: PoolDesk,
   value: unknown,
   { generation }: BalancerContext,
@@ -155,7 +155,6 @@ function show(
   const state = stateOf(value);
   const isSame = desk.shown.state === state;
   desk.shown = { state, sinceMs: isSame ? desk.shown.sinceMs : nowMs(), generation };
-  board.looked(desk, nowMs());
   if (!POOL_STATES.some((each) => each === state)) return;
   const { labels, rows } = desk;
   const { frozen, settledAtMs } = desk.standing();

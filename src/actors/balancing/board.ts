@@ -26,11 +26,6 @@ export interface TendedPool {
 export interface PoolsBoard {
   /** By pool and balancer. */
   tended(): readonly TendedPool[];
-  /**
-   * Calls back when a look shows other health or connections than the one that was told of before,
-   * for each pool every few seconds at most; returns how to end that.
-   */
-  onSights(callback: () => void): () => void;
 }
 
 export interface OpenPoolsBoard extends PoolsBoard {
@@ -38,46 +33,14 @@ export interface OpenPoolsBoard extends PoolsBoard {
   desks(): Iterable<PoolDesk>;
   put(desk: PoolDesk): void;
   remove(desk: PoolDesk): void;
-  /** The pool was perhaps looked at. @param nowMs database clock. */
-  looked(desk: PoolDesk, nowMs: number): void;
 }
-
-/** Connections change with every look, and whoever reads of them is told of whole pools. */
-const TELL_MS = 5_000;
-
-type Sights = ReadonlyMap<MachineId, Pick<Sight, 'health' | 'sessions'>>;
-
-const isSameSights = (one: Sights, other: Sights): boolean =>
-  one.size === other.size &&
-  [...one].every(([machine, { health, sessions }]) => {
-    const found = other.get(machine);
-    return found?.health === health && found.sessions === sessions;
-  });
 
 export function createPoolsBoard(): OpenPoolsBoard {
   const desks = new Set<PoolDesk>();
-  const callbacks = new Set<() => void>();
-  const told = new Map<PoolDesk, { readonly sights: Sights; readonly atMs: number }>();
-  const tended = () => [...desks].map(tendedOf);
   return {
     put: (desk) => void desks.add(desk),
-    remove(desk) {
-      desks.delete(desk);
-      told.delete(desk);
-    },
-    looked(desk, nowMs) {
-      const sights = desk.seen()?.sights;
-      const before = told.get(desk);
-      if (!sights || sights === before?.sights) return;
-      if (before && (nowMs < before.atMs + TELL_MS || isSameSights(before.sights, sights))) return;
-      told.set(desk, { sights, atMs: nowMs });
-      for (const callback of callbacks) callback();
-    },
-    onSights(callback) {
-      callbacks.add(callback);
-      return () => void callbacks.delete(callback);
-    },
-    tended,
+    remove: (desk) => void desks.delete(desk),
+    tended: () => [...desks].map(tendedOf),
     desks: () => desks.values(),
   };
 }

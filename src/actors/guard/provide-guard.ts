@@ -4,7 +4,7 @@ import type { Log } from '../../adapters/log/port.ts';
 import { slot, type SessionId, type Slot } from '../../domain/ids.ts';
 import { isOfMachine } from '../../domain/verbs.ts';
 import type { RequestRow } from '../../domain/machine.ts';
-import { rankOf } from '../../domain/preference.ts';
+import { rankOf } from '../../domain/daemons.ts';
 import { guard, type GuardFindings } from '../../machines/guard.ts';
 import type { GuardWatch } from './watch.ts';
 import type { Mirror } from '../mirror/mirror.ts';

@@ -22,12 +22,12 @@ import type { ProviderName, SessionId, Slot } from '../../domain/ids.ts';
 import type {
   GuardRow,
   IntentRow,
-  LeaseRow,
   PenaltyRow,
   ProviderHoldRow,
   RequestRow,
   SlotFacts,
 } from '../../domain/machine.ts';
+import type { LeaseRow } from '../../domain/daemons.ts';
 import type { MachineView } from '../../domain/view.ts';
 import type { FleetEvent, SlotNews } from '../../machines/fleet.ts';
 import type { Job } from '../../machines/task.ts';

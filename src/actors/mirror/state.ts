@@ -6,13 +6,8 @@ import type { PoolRow } from '../../domain/balancing/pool-row.ts';
 import { assembling, mergeListing, type KnownListing } from '../../domain/assemble.ts';
 import { providerOf, type MachineId, type ProviderName } from '../../domain/ids.ts';
 import type { SessionId, Slot } from '../../domain/ids.ts';
-import type {
-  GuardRow,
-  LeaseRow,
-  ProviderHoldRow,
-  RequestRow,
-  SlotFacts,
-} from '../../domain/machine.ts';
+import type { GuardRow, ProviderHoldRow, RequestRow, SlotFacts } from '../../domain/machine.ts';
+import type { LeaseRow } from '../../domain/daemons.ts';
 import type { LossPolicy } from '../../domain/policy.ts';
 import { sameData } from '../../lib/data.ts';
 import { viewOf, type MachineView } from '../../domain/view.ts';

@@ -5,7 +5,7 @@ import { seniorityOf } from '../../domain/eligibility.ts';
 import { NotFound } from '../../domain/errors.ts';
 import type { SessionId, Slot } from '../../domain/ids.ts';
 import type { SlotFacts } from '../../domain/machine.ts';
-import { rankOf } from '../../domain/preference.ts';
+import { rankOf } from '../../domain/daemons.ts';
 import type { RequestInput, TurnInput } from '../../machines/lifecycle.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
 import type { PermitQueue } from './permit-queue.ts';

@@ -7,7 +7,6 @@ import type {
   HoldRow,
   IntentRow,
   MachineRow,
-  LeaseRow,
   PenaltyRow,
   Process,
   Provided,
@@ -16,6 +15,7 @@ import type {
   ProviderStatus,
   RequestRow,
 } from '../../domain/machine.ts';
+import type { LeaseRow } from '../../domain/daemons.ts';
 import type { Json, ProviderRecord, RecordName } from '../../domain/provisioning/records.ts';
 import type { GuardCounts } from '../../domain/recovery/guard-judgement.ts';
 import type { Traits } from '../../domain/traits.ts';

@@ -6,7 +6,7 @@ import { findNamed, named, pathOf } from './names.ts';
 import { documentText, isData } from './output.ts';
 import { ok, type Session, type Told } from './session.ts';
 import { fingerprintOf } from '../../adapters/ssh/port.ts';
-import { TRAIT_NAMES } from '../../domain/traits.ts';
+import { LINE_FIELD_NAMES, lineField } from '../../domain/line-fields.ts';
 
 const LAST_REQUESTS = 10;
 /** Of its log, for what its agent said at its start or of an installation. */
@@ -202,7 +202,11 @@ function tenancyFacts(whole: MachineWhole): Fact[] {
 const hardwareFacts = (machine: Machine): Fact[] => [
   ['device', `${machine.providerId ?? 'none'}, ${machine.status ?? 'no status yet'}`],
   ['address', machine.address ?? 'not known'],
-  ...TRAIT_NAMES.map((name): Fact => [name, machine[name] ?? 'not known']),
+  ...LINE_FIELD_NAMES.flatMap((name): Fact[] => {
+    if (name === 'machineId' || name === 'address') return [];
+    const value = machine[name] ?? null;
+    return value === null && lineField(name).isRare ? [] : [[name, value ?? 'not known']];
+  }),
 ];
 
 function agentFacts(whole: MachineWhole): Fact[] {

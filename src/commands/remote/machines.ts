@@ -1,6 +1,7 @@
 import { UsageError } from '../../domain/errors.ts';
 import { spanText } from '../../lib/texts.ts';
-import { TRAIT_NAMES, wantedTraits, type TraitFilter } from '../../domain/traits.ts';
+import { columnOf, LINE_FIELD_NAMES, lineField } from '../../domain/line-fields.ts';
+import { wantedTraits, type TraitFilter } from '../../domain/traits.ts';
 import { columnLines, noteLines, paragraph, timeText } from '../layout.ts';
 import type { Fleet, MachinePage, MachineRow } from './answers.ts';
 import { countsText, guardTexts, unlistedTexts } from './fleet.ts';
@@ -102,9 +103,11 @@ export const columnsAt = (atMs: number): readonly Column<MachineRow>[] => [
   { name: 'slot', of: ({ slot }) => slot },
   { name: 'state', of: ({ state, substate }) => `${state} · ${substate}` },
   { name: 'heard', of: (row) => heardText(row, atMs) },
-  ...TRAIT_NAMES.map((name) => ({ name, of: (row: MachineRow) => row[name] ?? '-' })),
-  { name: 'address', isWide: true, of: ({ address }) => address ?? '-' },
-  { name: 'machine', isWide: true, of: ({ machineId }) => machineId ?? '-' },
+  ...LINE_FIELD_NAMES.map((name) => ({
+    name: columnOf(name),
+    ...(lineField(name).isWide && { isWide: true as const }),
+    of: (row: MachineRow) => row[name] ?? '-',
+  })),
   { name: 'since', isWide: true, of: ({ sinceMs }) => timeText(sinceMs) },
   { name: 'holds', isWide: true, of: ({ holds }) => holds.join(',') || '-' },
   { name: 'reason', isWide: true, of: ({ reason }) => reason ?? '-' },
@@ -154,7 +157,8 @@ function laidOut(
   cells: readonly (readonly string[])[],
   width: number,
 ): LaidOut {
-  const counts = [...TRAIT_NAMES.map((_, at) => names.length - at), 3, 1];
+  // The state never stands without the time of the last heartbeat.
+  const counts = names.map((_, at) => names.length - at).filter((count) => count !== 2);
   const laid = counts.map((count): LaidOut => {
     const [head, ...lines] = columnLines([names, ...cells].map((line) => line.slice(0, count)));
     const below = cells.map((line) => {

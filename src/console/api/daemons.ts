@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Clock } from '../../adapters/clock/port.ts';
-import type { LoopSummary } from '../../domain/loop-summary.ts';
+import type { LoopSummary } from '../../domain/daemons.ts';
 import type { DaemonsView } from '../views.ts';
 import type { FleetView } from '../port.ts';
 import { sharedLook, read, type Api } from './kit.ts';

@@ -5,7 +5,7 @@ import { FLEET } from '../../domain/recovery/guard-judgement.ts';
 import { budgetScope } from '../../domain/recovery/permits.ts';
 import { STATES } from '../../domain/states.ts';
 import { TRAIT_NAMES, TRAITS } from '../../domain/traits.ts';
-import type { Cell } from '../index/cells.ts';
+import type { Cell } from '../index/machine-index.ts';
 import type { FleetView, Frame, GuardSummary } from '../port.ts';
 import { sharedLook, read, type Api } from './kit.ts';
 import type { ConsoleViews, Sample, SeriesView } from '../views.ts';

@@ -1,11 +1,16 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { slot } from '../../domain/ids.ts';
+import { currentHeartbeat, handOutRefusal, installState } from '../../domain/eligibility.ts';
+import { slot, slotIdOf } from '../../domain/ids.ts';
+import { lineOf } from '../../domain/line-fields.ts';
+import type { HoldRow, MachineRow } from '../../domain/machine.ts';
+import { RUNGS } from '../../domain/recovery/rungs.ts';
+import type { MachineInsight } from '../views.ts';
 import type { FleetView, MachineEntry } from '../port.ts';
 import type { Api } from './kit.ts';
-import { machineDetail } from './machine-detail.ts';
-import { etagOf } from './machine-row.ts';
 import { MachineSchema } from './machine-schema.ts';
 import { Problem } from './problem.ts';
+import { type MachineRowSchema, Milliseconds, named } from './schemas.ts';
 
 export const MachineParams = z.object({ provider: z.string(), slot: z.string() });
 
@@ -48,3 +53,218 @@ export function addMachine(api: Api, fleet: FleetView): void {
 const isNamed = (header: string | undefined, etag: string): boolean =>
   header !== undefined &&
   header.split(',').some((each) => each.trim().replace(/^W\//, '') === etag || each.trim() === '*');
+
+/** What a line of a list shows of a reason; the machine itself shows all of it. */
+export const REASON_MAX = 120;
+
+const whole = (atMs: number | null): number | null => (atMs === null ? null : Math.round(atMs));
+
+/** Where the actor shows another state than the rows do, their reason is not its. */
+export const reasonOf = ({ view, state }: MachineEntry): string | null =>
+  view.state === state ? view.reason : null;
+
+/** A line of a list. */
+export function machineRow(
+  entry: MachineEntry,
+  fleet: Pick<FleetView, 'isElsewhere'>,
+): z.output<typeof MachineRowSchema> {
+  const { view, state, substate, sinceMs } = entry;
+  const reason = reasonOf(entry);
+  const isLong = reason !== null && reason.length > REASON_MAX;
+  return {
+    slot: view.slot,
+    ...lineOf(view),
+    state,
+    substate,
+    reason: isLong ? `${reason.slice(0, REASON_MAX - 1)}…` : reason,
+    lastHeartbeatAtMs: whole(view.lastHeartbeatAtMs),
+    sinceMs: Math.round(sinceMs),
+    holds: view.holds,
+    elsewhere: fleet.isElsewhere(view.slot),
+  };
+}
+
+/**
+ * The strong ETag of a machine: other when its machine id, state, substate, holds or open requests
+ * are. What acts on a machine shows the one that it saw (`If-Match`).
+ */
+export function etagOf(entry: MachineEntry, fleet: Pick<FleetView, 'facts'>): string {
+  const { view, state, substate } = entry;
+  const facts = fleet.facts(view.slot);
+  const requests = facts?.requests.map(({ key }) => key).toSorted() ?? [];
+  const holds = view.holds.toSorted();
+  const parts = [view.slot, view.machineId, state, substate, holds, requests];
+  return `"${createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)}"`;
+}
+
+type Machine = z.output<typeof MachineSchema>;
+
+/**
+ * Everything of one machine that the daemon has in memory. The schema names what of the rows is told:
+ * no secret slips in.
+ */
+export function machineDetail(entry: MachineEntry, fleet: FleetView): Machine {
+  const { view } = entry;
+  const facts = fleet.facts(view.slot);
+  const row = facts?.row ?? null;
+  const { intent, penalty, listed } = facts ?? {};
+  const detail: z.input<typeof MachineSchema> = {
+    ...machineRow(entry, fleet),
+    reason: reasonOf(entry),
+    etag: etagOf(entry, fleet),
+    atMs: fleet.nowMs(),
+    provider: view.provider,
+    slotId: slotIdOf(view.slot),
+    providerId: view.providerId,
+    reservationId: view.reservationId,
+    plan: listed?.plan ?? null,
+    status: row?.provided?.status ?? listed?.status ?? null,
+    power: listed?.power ?? 'unknown',
+    hostname: listed?.hostname ?? null,
+    createdAtMs: row?.createdAtMs ?? null,
+    next: view.next,
+    endedBy: view.endedBy,
+    dueAtMs: view.dueAtMs,
+    permit: row?.permit ?? false,
+    conflict: facts?.conflict ?? null,
+    holdRows: facts?.holds ?? [],
+    requests: facts?.requests ?? [],
+    order: row?.order ?? null,
+    work: row?.work ?? [],
+    backoffs: row?.backoffs ?? [],
+    ladder: row?.recovery ?? null,
+    quarantine: row?.quarantine ?? null,
+    deprovision: row?.deprovision ?? null,
+    installation: row && installationOf(row, facts?.holds ?? [], fleet.nowMs()),
+    agent: row?.agentStarted ? { ...row.agentStarted, startedAtMs: row.agentStarted.atMs } : null,
+    heartbeat: row?.heartbeat
+      ? { ...row.heartbeat, isCurrent: currentHeartbeat(row) !== null }
+      : null,
+    startAttempt: row?.startAttempt ?? null,
+    missingSinceMs: row?.missing?.sinceMs ?? null,
+    bootSeconds: row?.bootTimes ?? null,
+    hostKey: row?.hostKey ?? null,
+    creation: intent ? { ...intent, startedAtMs: intent.createdAtMs } : null,
+    shelf: penalty ?? null,
+    members: row?.members ?? [],
+  };
+  return MachineSchema.parse(wholeMs(detail));
+}
+
+/** JSON has no integers of 64 bits. */
+function installationOf(row: MachineRow, holds: readonly HoldRow[], nowMs: number) {
+  const { requestGeneration, reportGeneration, handedOutAtMs, reportResult } = row.installation;
+  const state = installState(row);
+  return {
+    requested: requestGeneration !== null,
+    handedOutAtMs,
+    result: reportResult,
+    state,
+    requestGeneration: requestGeneration?.toString() ?? null,
+    reportGeneration: reportGeneration?.toString() ?? null,
+    barredBy: state === 'PENDING' ? handOutRefusal(row, { holds, nowMs }) : null,
+  };
+}
+
+/** The same data, with whole milliseconds, whatever the clock's estimate added to them. */
+function wholeMs(value: unknown, name = ''): unknown {
+  if (typeof value === 'number') return name.endsWith('Ms') ? Math.round(value) : value;
+  if (Array.isArray(value)) return value.map((each) => wholeMs(each));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, wholeMs(each, key)]));
+}
+
+const text = z.string();
+
+export const LadderSchema = named(
+  'Ladder',
+  z.object({
+    rungs: z
+      .array(
+        z.object({
+          rung: z.enum(RUNGS),
+          place: z.enum(['passed', 'here', 'ahead']).describe('Where the ladder stands is `here`.'),
+          attempts: z.int().describe('Of this episode, where the ladder stands.'),
+          attemptsMax: z.int(),
+          patienceMs: z.int().describe('So long its evidence is waited for.'),
+          bar: text.nullable().describe('Why it cannot be taken.'),
+        }),
+      )
+      .readonly()
+      .describe('The mildest first.'),
+    patienceEndsAtMs: Milliseconds.nullable().describe('When what was asked for is given up.'),
+    coolsUntilMs: Milliseconds.nullable().describe('No rung starts before.'),
+    next: z
+      .object({ rung: z.enum(RUNGS).nullable(), attempt: z.int().nullable(), end: text.nullable() })
+      .describe('What comes next; `end`: nothing is left to try.'),
+    queue: z
+      .object({ scope: text, place: z.int(), of: z.int() })
+      .nullable()
+      .describe('Where it waits for a permit; null: for none.'),
+  }),
+);
+export const HardwareSchema = z.object({
+  machineId: text.nullable(),
+  report: z
+    .record(text, z.unknown())
+    .nullable()
+    .describe("What its agent found in it, by the names of the message's fields; null: nothing."),
+});
+const HoldsSchema = z.object({ holds: MachineSchema.shape.holdRows });
+
+export interface MachinePartsDeps {
+  readonly fleet: FleetView;
+  readonly insight: MachineInsight;
+}
+
+/** `machines/{provider}/{slot}/holds`, `…/ladder`, `…/hardware`: parts of a machine for themselves. */
+export function addMachineParts(api: Api, { fleet, insight }: MachinePartsDeps): void {
+  const about = { config: { right: 'see' as const } };
+  const schema = { tags: ['machines'], params: MachineParams };
+  api.get(
+    '/machines/:provider/:slot/holds',
+    {
+      ...about,
+      schema: {
+        ...schema,
+        summary: 'What operators said of a machine: holds, with who, why, and until when',
+        response: { 200: HoldsSchema },
+      },
+    },
+    async ({ params }) => ({ holds: machineDetail(requireMachine(fleet, params), fleet).holdRows }),
+  );
+  api.get(
+    '/machines/:provider/:slot/ladder',
+    {
+      ...about,
+      schema: {
+        ...schema,
+        summary: 'How far the recovery of a machine went, and how far it may go',
+        response: { 200: LadderSchema },
+      },
+    },
+    async ({ params }) => {
+      requireMachine(fleet, params);
+      const found = insight.ladder(slot(params.provider, params.slot));
+      if (found) return found;
+      throw new Problem('not-found', 'Nothing is on the slot that could be recovered');
+    },
+  );
+  api.get(
+    '/machines/:provider/:slot/hardware',
+    {
+      ...about,
+      schema: {
+        ...schema,
+        summary: "What a machine's agent found in it",
+        response: { 200: HardwareSchema },
+      },
+    },
+    async ({ params, signal }) => {
+      const { view } = requireMachine(fleet, params);
+      const { machineId } = view;
+      const report = machineId === null ? null : await insight.hardware(machineId, signal);
+      return { machineId, report };
+    },
+  );
+}

@@ -6,7 +6,7 @@ import { createWalks, readPage } from '../index/walks.ts';
 import type { FleetView } from '../port.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Api } from './kit.ts';
-import { machineRow } from './machine-row.ts';
+import { machineRow } from './machine.ts';
 import { Problem } from './problem.ts';
 import { MachineRowSchema, Milliseconds, wholeNumber } from './schemas.ts';
 
@@ -100,7 +100,7 @@ function window({
 
 /** A sort as it stands in a URL. */
 export const readSort = (name: string): { sort: Sort; descending: boolean } => ({
-  sort: name.replace(/^-/, '') as Sort,
+  sort: name.replace(/^-/, ''),
   descending: name.startsWith('-'),
 });
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { headlineOf } from '../../domain/headline.ts';
-import type { Cell } from '../index/cells.ts';
-import type { MachineIndex } from '../index/machine-index.ts';
+import type { Cell, MachineIndex } from '../index/machine-index.ts';
 import { createWalks } from '../index/walks.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { FleetView, MachineEntry } from '../port.ts';

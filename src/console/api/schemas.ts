@@ -1,7 +1,12 @@
 import { z } from 'zod';
 import { HOLD_KINDS } from '../../domain/machine.ts';
 import { STATES } from '../../domain/states.ts';
-import { forTraits } from '../../domain/traits.ts';
+import {
+  forLineFields,
+  lineField,
+  type LineFieldName,
+  type RareName,
+} from '../../domain/line-fields.ts';
 import { PROBLEM_CODES } from './problem.ts';
 
 /** Schemas that the description of the API names. */
@@ -41,14 +46,23 @@ export const ProblemSchema = named(
   }),
 );
 
+type LineShape = {
+  [Name in LineFieldName]: Name extends RareName
+    ? z.ZodOptional<z.ZodString>
+    : z.ZodNullable<z.ZodString>;
+};
+const LINE_SHAPE = forLineFields((name) => {
+  const { isRare, note } = lineField(name);
+  const schema = isRare ? text.optional() : text.nullable();
+  return note === undefined ? schema : schema.describe(note);
+}) as LineShape;
+
 /** A line of a list. */
 export const MachineRowSchema = named(
   'MachineRow',
   z.object({
     slot: text.describe('`<provider>/<slot id>`: the physical machine.'),
-    machineId: text.nullable().describe('Its present tenancy.'),
-    address: text.nullable(),
-    ...forTraits(() => text.nullable()),
+    ...LINE_SHAPE,
     state: z.enum(STATES),
     substate: text,
     reason: text.nullable().describe('Why it is there, where the state alone does not say it.'),

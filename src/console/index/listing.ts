@@ -1,9 +1,8 @@
 import type { Clock } from '../../adapters/clock/port.ts';
 import { sleep } from '../../adapters/clock/port.ts';
 import type { MachineEntry } from '../port.ts';
-import type { Matcher } from './matcher.ts';
+import { type Matcher, placeBy, textOf, textOfEntry, type Row } from './row.ts';
 import { comparePlaces, createOrder, type Order, type Place, type Sorted } from './order.ts';
-import { placeBy, textOf, textOfEntry, type Row } from './row.ts';
 
 /** No turn of the event loop is taken up for longer than this, milliseconds. */
 export const SLICE_MS = 5;

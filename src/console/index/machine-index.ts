@@ -1,12 +1,13 @@
 import type { Observable, Subscription } from 'rxjs';
 import type { Clock } from '../../adapters/clock/port.ts';
+import { shareWord, type ShareWord } from '../../domain/headline.ts';
 import type { Slot } from '../../domain/ids.ts';
 import { filterKey, isTimed, type MachineFilter } from '../../domain/machine-filter.ts';
+import type { MachineState } from '../../domain/states.ts';
 import { sameData } from '../../lib/data.ts';
 import type { EntryChange, MachineEntry } from '../port.ts';
 import { createListing, type Listing } from './listing.ts';
-import { matcherOf, type MatchMeans } from './matcher.ts';
-import { sortKeyOf, type Row, type Sort } from './row.ts';
+import { matcherOf, type MatchMeans, sortKeyOf, type Row, type Sort } from './row.ts';
 
 export interface IndexDeps extends MatchMeans {
   readonly entries: ReadonlyMap<Slot, MachineEntry>;
@@ -204,3 +205,34 @@ export function isHeartbeat(before: MachineEntry, after: MachineEntry): boolean 
 
 const sameTexts = (a: readonly string[], b: readonly string[]): boolean =>
   a === b || (a.length === b.length && a.every((text, at) => text === b[at]));
+
+export interface Cell {
+  readonly provider: string;
+  readonly location: string | null;
+  readonly state: MachineState;
+  /** Under which word of the headline they are told; null: their slots are gone. */
+  readonly word: ShareWord | null;
+  readonly machines: number;
+}
+
+/** Counts machines by provider, location, state and word of the headline, as they change. */
+export function createCells(
+  index: Pick<MachineIndex, 'onChange'>,
+  entries: Iterable<MachineEntry>,
+) {
+  const cells = new Map<string, { -readonly [Key in keyof Cell]: Cell[Key] }>();
+  const count = ({ view: { provider, location }, state, substate }: MachineEntry, by: number) => {
+    const word = shareWord({ state, substate });
+    const key = `${provider}\n${location ?? ''}\n${state}\n${word}`;
+    const cell = cells.get(key) ?? { provider, location, state, word, machines: 0 };
+    cell.machines += by;
+    if (cell.machines === 0) cells.delete(key);
+    else cells.set(key, cell);
+  };
+  for (const entry of entries) count(entry, 1);
+  index.onChange((_row, before, after) => {
+    if (before) count(before, -1);
+    if (after) count(after, 1);
+  });
+  return (): readonly Cell[] => [...cells.values()].map((cell) => ({ ...cell }));
+}

@@ -1,6 +1,8 @@
 import type { Slot } from '../../domain/ids.ts';
-import { STATES, SUBSTATES } from '../../domain/states.ts';
-import { TRAIT_NAMES, type TraitName } from '../../domain/traits.ts';
+import { hasLabel } from '../../domain/labels.ts';
+import { columnOf, LINE_FIELD_NAMES } from '../../domain/line-fields.ts';
+import type { FilterTerm, MachineFilter } from '../../domain/machine-filter.ts';
+import { STATES, SUBSTATES, entryNeedsHuman } from '../../domain/states.ts';
 import type { MachineEntry } from '../port.ts';
 import type { Place } from './order.ts';
 
@@ -15,18 +17,10 @@ export interface Row {
 }
 
 /** By what lists are sorted; each also the other way round. */
-export const SORTS = [
-  ...['slot', 'state', 'since', 'heard', ...TRAIT_NAMES, 'address', 'machine', 'device'],
-] as readonly Sort[];
-export type Sort =
-  | 'slot'
-  | 'state'
-  | 'since'
-  | 'heard'
-  | TraitName
-  | 'address'
-  | 'machine'
-  | 'device';
+export type Sort = string;
+export const SORTS: readonly Sort[] = [
+  ...['slot', 'state', 'since', 'heard', ...LINE_FIELD_NAMES.map(columnOf), 'device'],
+];
 
 /** Never heard from is longest ago. */
 const NEVER = Number.NEGATIVE_INFINITY;
@@ -56,14 +50,12 @@ export function sortKeyOf(sort: Sort): (entry: MachineEntry) => string | number 
       return ({ sinceMs }) => sinceMs;
     case 'heard':
       return ({ view }) => view.lastHeartbeatAtMs ?? NEVER;
-    case 'address':
-      return ({ view }) => view.address ?? '';
-    case 'machine':
-      return ({ view }) => view.machineId ?? '';
     case 'device':
       return ({ view }) => view.providerId ?? '';
-    default:
-      return ({ view }) => view[sort] ?? '';
+    default: {
+      const name = LINE_FIELD_NAMES.find((each) => columnOf(each) === sort)!;
+      return ({ view }) => view[name] ?? '';
+    }
   }
 }
 
@@ -79,9 +71,59 @@ export function textOf(row: Row): string {
 
 export const textOfEntry = ({ view, state, substate }: MachineEntry): string =>
   [
-    ...[view.slot, view.machineId, view.providerId, view.address],
-    ...TRAIT_NAMES.map((name) => view[name]),
+    ...[view.slot, view.providerId],
+    ...LINE_FIELD_NAMES.map((name) => view[name]),
     ...[state, substate, view.state === state ? view.reason : null, ...view.holds],
   ]
     .join('\n')
     .toLowerCase();
+
+/** Whether a machine matches. `text` gives what words are looked for in, made only when asked. */
+export type Matcher = (entry: MachineEntry, text: () => string, nowMs: number) => boolean;
+
+export interface MatchMeans {
+  /** It is where it is for longer than it should be, at this moment. */
+  readonly isOverdue: (entry: MachineEntry, nowMs: number) => boolean;
+}
+
+/** Quick questions first: words are looked for only in what is left. */
+export function matcherOf({ terms }: MachineFilter, means: MatchMeans): Matcher | null {
+  if (terms.length === 0) return null;
+  const words = terms.filter(({ kind }) => kind === 'word');
+  const others = terms.filter(({ kind }) => kind !== 'word');
+  const asked = [...others, ...words].map((term) => matcherOfTerm(term, means));
+  return (entry, text, nowMs) => asked.every((matches) => matches(entry, text, nowMs));
+}
+
+function matcherOfTerm(term: FilterTerm, { isOverdue }: MatchMeans): Matcher {
+  switch (term.kind) {
+    case 'state':
+      return ({ state, substate }) => {
+        const [outer, inner] = [state.toLowerCase(), substate.toLowerCase()];
+        const { values } = term;
+        return [outer, inner, `${outer}/${inner}`].some((each) => values.includes(each));
+      };
+    case 'provider':
+      return ({ view }) => term.values.includes(view.provider);
+    case 'trait':
+      return ({ view }) => term.values.includes(view[term.name] ?? '');
+    case 'label':
+      return ({ view }) => term.values.some((label) => hasLabel(view.labels, label));
+    case 'hold':
+      return ({ view }) =>
+        term.values.length === 0
+          ? view.holds.length > 0
+          : view.holds.some((kind) => term.values.includes(kind));
+    case 'since':
+      return ({ sinceMs }, _text, nowMs) => nowMs - sinceMs > term.ageMs === term.above;
+    case 'heard':
+      return ({ view: { lastHeartbeatAtMs } }, _text, nowMs) =>
+        lastHeartbeatAtMs !== null && nowMs - lastHeartbeatAtMs > term.ageMs === term.above;
+    case 'needs-human':
+      return entryNeedsHuman;
+    case 'overdue':
+      return (entry, _text, nowMs) => isOverdue(entry, nowMs);
+    case 'word':
+      return (_entry, text) => text().includes(term.text);
+  }
+}

@@ -4,7 +4,7 @@ import type { Clock } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { Slot } from '../../domain/ids.ts';
 import type { Person } from '../access/port.ts';
-import { machineRow } from '../api/machine-row.ts';
+import { machineRow } from '../api/machine.ts';
 import type { MachineIndex } from '../index/machine-index.ts';
 import type { FleetView, MachineEntry } from '../port.ts';
 import type { Row } from '../index/row.ts';

@@ -5,7 +5,7 @@ import type { LiveMachine, MachineInsight } from '../../console/views.ts';
 import { isHeld } from '../../domain/eligibility.ts';
 import { ladderStanding } from '../../domain/explanation/ladder-standing.ts';
 import { explanationOf, ALL_MEANS } from '../../domain/explanation/explanation.ts';
-import { hasPast, pastOf } from '../../domain/explanation/past.ts';
+import { hasPast, pastOf } from '../../domain/explanation/places.ts';
 import { queueOf, type Queue } from '../../domain/explanation/queue.ts';
 import type { Explanation } from '../../domain/explanation/types.ts';
 import type { MachineId, Slot } from '../../domain/ids.ts';

@@ -1,7 +1,6 @@
 import type { BoardEntry } from '../../actors/board.ts';
 import type { MachineEntry } from '../../console/port.ts';
-import type { Stays } from '../../domain/explanation/stays.ts';
-import { isOverdue, stepLimitMs } from '../../domain/explanation/overdue.ts';
+import { type Stays, isOverdue, stepLimitMs } from '../../domain/explanation/overdue.ts';
 import type { SlotFacts } from '../../domain/machine.ts';
 import type { Slot } from '../../domain/ids.ts';
 import type { LossPolicy } from '../../domain/policy.ts';

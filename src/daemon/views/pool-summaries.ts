@@ -1,11 +1,15 @@
+import type { PoolsBoard } from '../../actors/balancing/board.ts';
 import { poolJob } from '../../actors/balancing/deps.ts';
+import type { Mirror } from '../../actors/mirror/mirror.ts';
+import type { Log } from '../../adapters/log/port.ts';
 import type { MemberSummary, PoolSummary } from '../../console/port.ts';
-import type { MemberRow } from '../../domain/balancing/members.ts';
+import { type MemberRow, mayServe } from '../../domain/balancing/members.ts';
 import type { Addresses } from '../../domain/balancing/merged-addresses.ts';
-import type { PoolRow } from '../../domain/balancing/pool-row.ts';
+import type { PoolRow, PoolName } from '../../domain/balancing/pool-row.ts';
 import type { Pool } from '../../domain/balancing/pools.ts';
+import type { LeaseRow } from '../../domain/daemons.ts';
 import type { MachineId, Slot } from '../../domain/ids.ts';
-import type { LeaseRow } from '../../domain/machine.ts';
+import type { SlotFacts } from '../../domain/machine.ts';
 
 /** What pools are told from: the configuration, rows, and what was seen at balancers. */
 export interface PoolsRead {
@@ -97,4 +101,76 @@ function memberSummary({ slot, row }: Placed, seen: SeenPool | null): MemberSumm
     health: sight?.health ?? null,
     sessions: sight?.sessions ?? row.sessions,
   };
+}
+
+export interface PoolsViewDeps {
+  readonly pools: readonly Pool[];
+  readonly balancers: PoolsRead['balancers'];
+  readonly mirror: Pick<Mirror, 'pools' | 'leases' | 'facts'>;
+  readonly board: PoolsBoard;
+}
+
+/** The pools in the words of the console: rows for all, health of those that are tended here. */
+export const createPoolsView = (deps: PoolsViewDeps) => (): readonly PoolSummary[] =>
+  poolSummaries({
+    ...deps,
+    rows: deps.mirror.pools(),
+    leases: deps.mirror.leases(),
+    machines: membersIn(deps.mirror.facts()),
+    seen: ({ pool, balancer }) =>
+      deps.board.tended().find((each) => each.pool === pool && each.balancer === balancer) ?? null,
+  });
+
+function* membersIn(facts: ReadonlyMap<Slot, SlotFacts>) {
+  for (const { slot, row } of facts.values()) {
+    if (row && row.members.length > 0) yield { slot, members: row.members };
+  }
+}
+
+export interface StrangePoolsDeps {
+  readonly pools: readonly Pool[];
+  readonly mirror: Pick<Mirror, 'pools' | 'leases' | 'facts'>;
+  readonly log: Log;
+}
+
+/**
+ * Tells people, once for each, of pools that are recorded with members, that nobody tends, and that are
+ * not in this daemon's configuration: whoever waits for their members to be let go waits until then.
+ * @returns to be called when facts, or how pools stand, may be others.
+ */
+export function watchStrangePools({ pools, mirror, log }: StrangePoolsDeps): () => void {
+  const told = new Set<string>();
+  let before: readonly [readonly PoolRow[], readonly LeaseRow[]] | null = null;
+  const isOurs = ({ pool, balancer }: PoolName) =>
+    pools.some((each) => each.pool === pool && each.balancers.includes(balancer));
+  return () => {
+    const [rows, leases] = [mirror.pools(), mirror.leases()];
+    if (before?.[0] === rows && before[1] === leases) return;
+    before = [rows, leases];
+    const jobs = new Set(leases.filter(({ held }) => held).map(({ name }) => name));
+    for (const { pool, balancer } of rows) {
+      const key = JSON.stringify([pool, balancer]);
+      if (told.has(key) || isOurs({ pool, balancer }) || jobs.has(poolJob({ pool, balancer })))
+        continue;
+      const members = servingAt(mirror.facts(), { pool, balancer });
+      if (members === 0) continue;
+      told.add(key);
+      log.warn({ pool, balancer, members }, STRANGE);
+    }
+  };
+}
+
+const STRANGE =
+  'members of a pool are recorded that is not configured here: orders for them wait until a daemon ' +
+  'tends it; configure it again, or have it forgotten by "shepherd lb forget"';
+
+function servingAt(facts: ReturnType<Mirror['facts']>, at: PoolName): number {
+  let count = 0;
+  for (const { row } of facts.values()) {
+    const isThere = row?.members.some(
+      (each) => each.pool === at.pool && each.balancer === at.balancer && mayServe(each),
+    );
+    if (isThere) count += 1;
+  }
+  return count;
 }

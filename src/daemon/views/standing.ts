@@ -1,13 +1,18 @@
 import type { PlaceCount } from '../../actors/board.ts';
 import { provisionerJob } from '../../actors/leases.ts';
+import type { Clock } from '../../adapters/clock/port.ts';
 import type { GaugeName, Metrics } from '../../adapters/metrics/port.ts';
 import type { HealthReport } from '../../console/port.ts';
-import { DAEMON_ROLES, needsMirror } from '../../domain/daemon-roles.ts';
+import {
+  DAEMON_ROLES,
+  needsMirror,
+  type DaemonRoles,
+  type LoopSummary,
+} from '../../domain/daemons.ts';
 import type { ProviderName } from '../../domain/ids.ts';
-import { createLoopTimes } from './loop-times.ts';
-import { overdueCounts } from './overdue.ts';
 import type { Parts } from '../parts.ts';
 import type { Means } from '../ports.ts';
+import { overdueCounts } from './overdue.ts';
 
 export interface StandingDeps extends Pick<Means, 'clock'> {
   readonly metrics: Metrics;
@@ -133,4 +138,44 @@ function oldestIntentSeconds({ mirror }: Parts, provider: ProviderName): number 
     .filter((intent) => intent.provider === provider)
     .map(({ createdAtMs }) => (mirror.nowMs() - createdAtMs) / 1_000);
   return Math.max(0, ...ages);
+}
+
+export interface LoopTimesDeps {
+  readonly roles: DaemonRoles;
+  /** Whether this daemon has a job now. */
+  readonly has: (job: string) => boolean;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  /** Database clock, epoch ms. */
+  readonly nowMs: () => number;
+}
+
+/**
+ * When each loop last succeeded, for whoever watches that it goes on. One that never did counts from when
+ * this daemon had to run it, or it would never be missed; null: it does not run here.
+ */
+export function createLoopTimes({ roles, has, clock, nowMs }: LoopTimesDeps) {
+  const startedAt = clock.monotonic();
+  /** Since when this daemon has been seen to have the job of a loop. */
+  const hadSince = new Map<string, number>();
+  const since = ({ name, job }: Pick<LoopSummary, 'name' | 'job'>): number | null => {
+    if (job === null) return runsWith(roles, name) ? startedAt : null;
+    if (!has(job)) {
+      hadSince.delete(name);
+      return null;
+    }
+    const at = hadSince.get(name) ?? clock.monotonic();
+    hadSince.set(name, at);
+    return at;
+  };
+  return (loop: LoopSummary): number | null => {
+    const at = since(loop);
+    if (loop.lastSuccessAtMs !== null || at === null) return loop.lastSuccessAtMs;
+    return nowMs() - (clock.monotonic() - at);
+  };
+}
+
+/** Some loops are known to every daemon, and run by those with the role alone. */
+function runsWith(roles: DaemonRoles, loop: string): boolean {
+  if (loop === 'sweep') return roles.has('janitor');
+  return loop === 'rows' || loop.startsWith('listing ') ? needsMirror(roles) : true;
 }

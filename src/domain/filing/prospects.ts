@@ -72,10 +72,11 @@ export function offersOf(selected: Selected, now: Outlook): Offer[] {
   );
 }
 
-/** No refusal depends on which hold or image it is. */
+/** No refusal depends on which hold, image or label it is. */
 const PLAINEST = {
   kind: 'no-recover',
   image: { url: '', sha256: '', compression: 'none', rootDevice: { name: '' } },
+  set: 'a-',
 } as const;
 
 /** Of something that is about no machine: the guard, or a pool. */

@@ -11,7 +11,7 @@ import { createMemMetrics, type MemMetrics } from '../../doubles/mem-metrics.ts'
 import { NotFound, SessionExpired, Unreachable } from '../../../src/domain/errors.ts';
 import { sessionId, type SessionId, type Slot } from '../../../src/domain/ids.ts';
 import type { GuardRow, RequestRow, SlotFacts } from '../../../src/domain/machine.ts';
-import { rankOf } from '../../../src/domain/preference.ts';
+import { rankOf } from '../../../src/domain/daemons.ts';
 import { calmRow, DEFAULT_GUARD } from '../../../src/domain/recovery/guard-judgement.ts';
 import { requestRow, SESSION, SLOT, slotFacts } from '../../support/facts.ts';
 import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts';

@@ -9,7 +9,7 @@ import { Cancelled } from '../../../src/domain/errors.ts';
 import { machineId, sessionId, slot, type SessionId, type Slot } from '../../../src/domain/ids.ts';
 import type { SlotFacts } from '../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET } from '../../../src/domain/policy.ts';
-import { rankOf } from '../../../src/domain/preference.ts';
+import { rankOf } from '../../../src/domain/daemons.ts';
 import type { Work } from '../../../src/machines/lifecycle.ts';
 import { agentStarted, machineRow, NOW_MS, SESSION, SLOT, slotFacts } from '../../support/facts.ts';
 import { runService } from '../../support/run-service.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createOverdueRule } from '../../../src/daemon/views/overdue.ts';
 import type { SlotFacts } from '../../../src/domain/machine.ts';
-import { createStays } from '../../../src/domain/explanation/stays.ts';
+import { createStays } from '../../../src/domain/explanation/overdue.ts';
 import { slot } from '../../../src/domain/ids.ts';
 import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 import { DEFAULT_LADDER } from '../../../src/domain/recovery/ladder.ts';
@@ -15,7 +15,10 @@ import { testRows } from '../../support/rows.ts';
 const MINUTE = 60_000;
 const FLEET = [
   machine('c', { state: 'Running', substate: 'healthy', address: '127.0.0.1:2201' }),
-  machine('a', { state: 'Running', substate: 'late', location: 'da11', holds: ['no-recover'] }),
+  machine('a', {
+    ...{ state: 'Running', substate: 'late', location: 'da11', holds: ['no-recover'] },
+    labels: 'rack=b4,team=web',
+  }),
   machine('d', { state: 'Quarantined', substate: 'needsHuman', reason: 'Disk FELL out' }),
   machine('b'),
 ];
@@ -45,6 +48,12 @@ testRows([
   ['location:da11', 'a'],
   ['location:am6 state:Running', 'c'],
   ['location:da', ''],
+  ['label:rack=b4', 'a'],
+  ['label:rack', 'a'],
+  ['label:rack=b5,team=web', 'a'],
+  ['label:rack=b', ''],
+  ['label:b4', ''],
+  ['team=web', 'a'],
   ['hold:no-recover', 'a'],
   ['hold:any', 'a'],
   ['hold:preserve', ''],

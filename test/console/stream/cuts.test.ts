@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ANONYMOUS } from '../../../src/console/access/port.ts';
-import { machineRow } from '../../../src/console/api/machine-row.ts';
+import { machineRow } from '../../../src/console/api/machine.ts';
 import { requireFilter } from '../../../src/console/api/machines.ts';
 import { readPage } from '../../../src/console/index/walks.ts';
 import { STREAM_LIMITS } from '../../../src/console/stream/hub.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createLoopTimes } from '../../../src/daemon/views/loop-times.ts';
-import { ALL_ROLES, type DaemonRole } from '../../../src/domain/daemon-roles.ts';
+import { createLoopTimes } from '../../../src/daemon/views/standing.ts';
+import { ALL_ROLES, type DaemonRole } from '../../../src/domain/daemons.ts';
 
 const START = 1_700_000_000_000;
 

@@ -1,7 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
-import { Subject } from 'rxjs';
 import type { TendedPool } from '../../../src/actors/balancing/board.ts';
-import { createPoolsView, type PoolsView } from '../../../src/daemon/views/pools-view.ts';
+import { createPoolsView } from '../../../src/daemon/views/pool-summaries.ts';
 import type { MemberRow } from '../../../src/domain/balancing/members.ts';
 import { newPool, type PoolRow } from '../../../src/domain/balancing/pool-row.ts';
 import type { Pool } from '../../../src/domain/balancing/pools.ts';
@@ -18,17 +17,12 @@ const active = memberRow({ ...API, machineId: ID, sinceMs: 1, sessions: 2 });
 let facts: Map<Slot, SlotFacts>;
 let rows: PoolRow[];
 let tended: TendedPool[];
-let told: number;
-let view: PoolsView;
-let poolChanges: Subject<void>;
-let look: (() => void) | null;
+let view: ReturnType<typeof createPoolsView>;
 
 beforeEach(() => {
   facts = new Map();
   rows = [{ ...newPool(API), state: 'settled', settledAtMs: 5 }];
   tended = [];
-  told = 0;
-  poolChanges = new Subject();
   const daemon = sessionId('00000000-0000-4000-8000-00000000000d');
   view = createPoolsView({
     pools: [{ pool: 'api', balancers: ['edge', 'cloud'], minActive: 2 } as unknown as Pool],
@@ -38,13 +32,8 @@ beforeEach(() => {
       leases: () => [{ name: 'pool/edge/api', sessionId: daemon, held: true }],
       facts: () => facts,
     },
-    board: {
-      tended: () => tended,
-      onSights: (callback) => ((look = callback), () => (look = null)),
-    },
-    poolChanges$: poolChanges,
+    board: { tended: () => tended },
   });
-  view.changes$.subscribe(() => (told += 1));
 });
 
 function become(...members: readonly MemberRow[]): void {
@@ -53,12 +42,11 @@ function become(...members: readonly MemberRow[]): void {
     provider: providerName('metal'),
     row: { ...emptyRow(ID, 0), members },
   } as unknown as SlotFacts);
-  view.onFacts(facts, new Set([A]));
 }
 
 test('pools are told from rows, at each balancer, and health only where it is known here', () => {
   become(active);
-  expect(view.pools()).toEqual([
+  expect(view()).toEqual([
     expect.objectContaining({
       ...{ pool: 'api', balancer: 'cloud', driver: 'anexia', state: null, isTended: false },
       ...{ members: [], minActive: 2, addresses: null },
@@ -71,7 +59,7 @@ test('pools are told from rows, at each balancer, and health only where it is kn
   const seen = new Map([[ID, { health: 'down', sessions: 9 } as const]]);
   const addresses = new Map([['192.0.2.10', [80, 443]]]);
   tended = [{ ...API, members: seen, addresses } as unknown as TendedPool];
-  const [, edge] = view.pools();
+  const [, edge] = view();
   expect(edge).toMatchObject({
     members: [{ health: 'down', sessions: 9 }],
     addresses: [{ address: '192.0.2.10', ports: [80, 443] }],
@@ -80,29 +68,9 @@ test('pools are told from rows, at each balancer, and health only where it is kn
 
 test('a pool that nobody configures any more is told while something of it is recorded', () => {
   become({ ...active, pool: 'old' });
-  expect(view.pools().map(({ pool, driver, minActive }) => [pool, driver, minActive])).toEqual([
+  expect(view().map(({ pool, driver, minActive }) => [pool, driver, minActive])).toEqual([
     ['api', 'anexia', 2],
     ['api', 'haproxy', 2],
     ['old', 'haproxy', 0],
   ]);
-});
-
-test('whoever listens is told when a pool or a member is another one, and otherwise not', () => {
-  become();
-  expect(told, 'nothing is the matter').toBe(0);
-  become(active);
-  expect(told).toBe(1);
-  become({ ...active });
-  expect(told, 'the same').toBe(1);
-  become({ ...active, state: 'draining', deadlineMs: 9 });
-  expect(told).toBe(2);
-  poolChanges.next();
-  expect(told).toBe(3);
-  facts.clear();
-  view.onFacts(facts);
-  expect(told, 'its machine is gone').toBe(4);
-  view.onFacts(facts);
-  expect(told).toBe(4);
-  look!();
-  expect(told, 'a look showed other connections').toBe(5);
 });

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
-import { watchStrangePools } from '../../../src/daemon/views/strange-pools.ts';
+import { watchStrangePools } from '../../../src/daemon/views/pool-summaries.ts';
 import { newPool, type PoolRow } from '../../../src/domain/balancing/pool-row.ts';
 import { pool as poolOf } from '../../domain/balancing/pool.ts';
 import { recordingLog } from '../../doubles/recording-log.ts';
 import { sessionId } from '../../../src/domain/ids.ts';
-import type { LeaseRow, SlotFacts } from '../../../src/domain/machine.ts';
+import type { SlotFacts } from '../../../src/domain/machine.ts';
+import type { LeaseRow } from '../../../src/domain/daemons.ts';
 import { machineRow, memberRow, SLOT, slotFacts } from '../../support/facts.ts';
 
 const DAEMON = sessionId('00000000-0000-4000-8000-00000000000d');

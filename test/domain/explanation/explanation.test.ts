@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { explanationOf } from '../../../src/domain/explanation/explanation.ts';
-import { SENTENCE_MAX } from '../../../src/domain/explanation/sentence.ts';
+import { explanationOf, SENTENCE_MAX } from '../../../src/domain/explanation/explanation.ts';
 import {
   BLOCK_KINDS,
   type Explanation,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { explanationOf } from '../../../src/domain/explanation/explanation.ts';
-import { createStays } from '../../../src/domain/explanation/stays.ts';
+import { createStays } from '../../../src/domain/explanation/overdue.ts';
 import { ladderRow, liveWork, machineRow, NOW_MS } from '../../support/facts.ts';
 import { explained, MINUTE, moment } from './stand.ts';
 

@@ -1,5 +1,5 @@
 import { LeaseLost, SessionExpired } from '../../../src/domain/errors.ts';
-import type { LeaseRow } from '../../../src/domain/machine.ts';
+import type { LeaseRow } from '../../../src/domain/daemons.ts';
 import { requireJobName } from '../../../src/adapters/bmdb/preconditions.ts';
 import type { SessionGate, MemJob, Memory } from './tables.ts';
 import { isSessionAlive } from './rows.ts';

@@ -1,5 +1,6 @@
 import { refusal } from '../../../src/domain/eligibility.ts';
 import type { Circumstances, Refusal } from '../../../src/domain/eligibility.ts';
+import { slotOfRow } from '../../../src/domain/filing/named-fleet.ts';
 import type { SessionId } from '../../../src/domain/ids.ts';
 import { DRAIN_MODES } from '../../../src/domain/machine.ts';
 import type { MachineRow, OrderRow, Process } from '../../../src/domain/machine.ts';
@@ -18,7 +19,14 @@ export const liveWork = (memory: Memory, machine: MemMachine): readonly MemWork[
 export function rowOf(memory: Memory, machine: MemMachine): MachineRow {
   const { row, permitGrantedAtMs } = machine;
   const work = liveWork(memory, machine).map(({ machineId: _, ...live }) => live);
-  return { ...row, work, permit: permitGrantedAtMs !== null, order: orderOf(memory, row) };
+  const labels = memory.labels.get(slotOfRow(row) ?? '') ?? null;
+  return {
+    ...row,
+    slot: { labels },
+    work,
+    permit: permitGrantedAtMs !== null,
+    order: orderOf(memory, row),
+  };
 }
 
 /** What was ordered of the machine and may still be carried out. */

@@ -116,6 +116,10 @@ const WRITES: { readonly [V in Effect['verb']]: Write<Extract<Effect, { readonly
   unhold: (memory, { request }, { kind }) => {
     memory.holds = othersThan(memory, request, kind);
   },
+  label: (memory, { request }, { labels }) => {
+    memory.labels.set(`${request.provider}/${request.slotId}`, labels);
+    memory.touch(request.machineId!);
+  },
   freeze: (memory, scene) =>
     writeGuard(memory, scene, frozenByOperator(scene.guard!, scene.request, scene.now.nowMs)),
   thaw: (memory, scene) =>

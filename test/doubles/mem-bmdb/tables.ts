@@ -138,6 +138,8 @@ export interface MemTables {
   readonly intents: Map<Witness, MemIntent>;
   readonly penalties: Map<string, MemPenalty>;
   holds: HoldRow[];
+  /** By slot. */
+  readonly labels: Map<string, string | null>;
   /** By provider, kind and key. */
   readonly providerHolds: Map<string, ProviderHoldRow>;
   unlisted: Unlisted[];
@@ -200,6 +202,7 @@ export function createMemory(options: MemBmdbOptions): Memory {
     intents: new Map(),
     penalties: new Map(),
     holds: [],
+    labels: new Map(),
     providerHolds: new Map(),
     unlisted: [],
     jobs: new Map(),
@@ -241,6 +244,7 @@ export const emptyRow = (id: string, createdAtMs: number): MachineRow => ({
   machineId: machineId(id),
   createdAtMs,
   provided: null,
+  slot: { labels: null },
   agentStarted: null,
   heartbeat: null,
   installation: {

@@ -1,20 +1,25 @@
 import type { ReactNode } from 'react';
+import { LINE_FIELD_NAMES, lineField } from '../../../src/domain/line-fields.ts';
 import type { Machine } from '../../api/types.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Ago, Moment } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 
+type Fact = readonly [string, ReactNode];
+
 /** What rows and listing tell of it. */
 export function Facts({ machine }: { readonly machine: Machine }) {
   const { labels } = texts.machine;
-  const mono = (value: string | null) => value !== null && <span className="mono">{value}</span>;
-  const facts: readonly (readonly [string, ReactNode])[] = [
-    [labels.machineId, mono(machine.machineId)],
+  const mono = (value: string | null | undefined) =>
+    value !== null && value !== undefined && <span className="mono">{value}</span>;
+  const facts: readonly Fact[] = [
     [labels.providerId, mono(machine.providerId)],
     [labels.reservationId, mono(machine.reservationId)],
-    [labels.address, mono(machine.address)],
+    ...LINE_FIELD_NAMES.map((name): Fact => {
+      const { label, isMono } = lineField(name);
+      return [label, isMono ? mono(machine[name]) : machine[name]];
+    }),
     [labels.hostname, mono(machine.hostname)],
-    [labels.location, machine.location],
     [labels.plan, machine.plan],
     [labels.status, machine.status],
     [labels.power, machine.power],

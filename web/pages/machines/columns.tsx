@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { columnOf, LINE_FIELD_NAMES, lineField } from '../../../src/domain/line-fields.ts';
 import type { MachineRow } from '../../api/types.ts';
 import { MachineLink } from '../../parts/machine-link.tsx';
 import { StateMark } from '../../parts/state.tsx';
@@ -16,7 +17,7 @@ export interface Column {
 }
 
 const { columns: labels } = texts.machines;
-const orNone = (value: string | null) => value ?? texts.none;
+const orNone = (value: string | null | undefined) => value ?? texts.none;
 
 /** In the order in which they are shown. The first stays in any case. */
 export const COLUMNS: readonly Column[] = [
@@ -37,18 +38,18 @@ export const COLUMNS: readonly Column[] = [
     cell: ({ lastHeartbeatAtMs }) =>
       lastHeartbeatAtMs === null ? texts.none : <Ago atMs={lastHeartbeatAtMs} />,
   },
-  {
-    ...{ name: 'location', label: labels.location, sort: 'location', width: '76px' },
-    cell: ({ location }) => orNone(location),
-  },
-  {
-    ...{ name: 'address', label: labels.address, sort: 'address', width: '150px' },
-    cell: ({ address }) => <span className="mono">{orNone(address)}</span>,
-  },
-  {
-    ...{ name: 'machine', label: labels.machine, sort: 'machine', width: 'minmax(120px, 1fr)' },
-    cell: ({ machineId }) => <span className="mono">{orNone(machineId)}</span>,
-  },
+  ...LINE_FIELD_NAMES.map((name): Column => {
+    const [column, { label, width = 'minmax(120px, 1fr)', isMono }] = [
+      columnOf(name),
+      lineField(name),
+    ];
+    return {
+      ...{ name: column, label, sort: column, width },
+      cell: (machine) => (
+        <span className={isMono ? 'mono' : undefined}>{orNone(machine[name])}</span>
+      ),
+    };
+  }),
   {
     ...{ name: 'reason', label: labels.reason, width: 'minmax(160px, 3fr)' },
     cell: ({ reason, holds, elsewhere }) => (

@@ -39,7 +39,7 @@ import { VERBS, type MachineVerb } from '../../../domain/verbs.ts';
 import { at, isDestroying, lossOf, misfitOf, wishOf, type Wish } from '../../../domain/wishes.ts';
 import type { Person } from '../../access/port.ts';
 import type { FleetView, MachineEntry } from '../../port.ts';
-import { etagOf, machineRow } from '../machine-row.ts';
+import { etagOf, machineRow } from '../machine.ts';
 import { Problem } from '../problem.ts';
 import { foreseen, type Foreseen, type PreviewAnswer } from './answers.ts';
 import {

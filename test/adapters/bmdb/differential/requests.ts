@@ -68,6 +68,8 @@ async function thingOf({ h }: Side, filing: Filing): Promise<RequestedThing> {
       return { verb, target: place, kind, untilMs };
     case 'unhold':
       return { verb, target: place, kind };
+    case 'label':
+      return { verb, target, set: flag ? 'rack=b4' : 'rack=b5,team-' };
     case 'note':
       return { verb, target: place, text: 'looked at' };
     case 'quarantine':

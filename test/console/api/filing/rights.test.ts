@@ -29,6 +29,7 @@ const MATRIX: readonly (readonly [string, Role, object])[] = [
   ['quarantine', 'operator', { verb: 'quarantine', ...one }],
   ['release', 'operator', { verb: 'release', ...one }],
   ['note', 'operator', { verb: 'note', text: 'seen', slots: [slotName(1)] }],
+  ['label', 'operator', { verb: 'label', set: 'rack=b4', slots: [slotName(1)] }],
   ['clear-backoff', 'operator', { verb: 'clear-backoff', ...one }],
   ['restart-agent', 'operator', { verb: 'restart-agent', ...one }],
   ['reboot', 'operator', { verb: 'reboot', ...one }],

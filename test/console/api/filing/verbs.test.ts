@@ -49,6 +49,7 @@ describe('what a provider can never do', () => {
     const asShipped = [
       'restart-agent',
       'note',
+      'label',
       'reboot',
       'reinstall',
       'hold',
@@ -131,5 +132,47 @@ describe('a note', () => {
     await fleetOf(1);
     expect((await s.ask(note(slotName(1), text))).status).toBe(400);
     expect(await s.keys()).toEqual([]);
+  });
+});
+
+const WAIT = { prefer: 'wait=10' };
+
+describe('labels', () => {
+  const label = (set: string) => s.ask({ verb: 'label', set, slots: [slotName(1)] }, WAIT);
+
+  test('are set and removed, with a line of the history in the name of who asked', async () => {
+    await fleetOf(1);
+    await s.daemon();
+    const done = await label('team=web,rack=b4');
+    expect(done.body).toMatchObject({ state: 'done', outcome: 'its labels are rack=b4,team=web' });
+    await s.look();
+    const changed = await label('team-, rack=b5');
+    expect(changed.body).toMatchObject({ outcome: 'its labels are rack=b5' });
+    expect(s.bmdb.tables.events.map(({ actor, kind, reason: why }) => [actor, kind, why])).toEqual([
+      ['token:ann', 'labelled', 'team=web,rack=b4: labels'],
+      ['token:ann', 'labelled', 'team-, rack=b5: labels'],
+    ]);
+    await s.look();
+    expect((await label('rack-')).body).toMatchObject({ outcome: 'it has no labels' });
+  });
+
+  test.each([
+    ['capitals', 'Rack=b4'],
+    ['a key without a value', 'rack'],
+    ['an empty value', 'rack='],
+    ['a value of 64 characters', `rack=${'x'.repeat(64)}`],
+    ['a key that is named twice', 'rack=b4,rack-'],
+    ['a dot at the end', 'rack=b4.'],
+  ])('are refused: %s', async (_, set) => {
+    await fleetOf(1);
+    expect(await label(set)).toMatchObject({ status: 400 });
+    expect(await s.keys()).toEqual([]);
+  });
+
+  test('are 32 at most', async () => {
+    await fleetOf(1);
+    await s.daemon();
+    const many = Array.from({ length: 33 }, (_, at) => `key-${at}=x`).join();
+    expect((await label(many)).body).toMatchObject({ state: 'refused' });
   });
 });

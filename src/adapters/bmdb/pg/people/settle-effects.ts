@@ -1,5 +1,6 @@
 import { exclusionGroup } from '../../../../domain/eligibility.ts';
 import { guardEvent } from '../../../../domain/events/guard-events.ts';
+import { labelsOf } from '../../../../domain/labels.ts';
 import type { GuardRow, RequestRow } from '../../../../domain/machine.ts';
 import { frozenByOperator, thawedByOperator } from '../../../../domain/recovery/guard-judgement.ts';
 import type { Effect, Scene } from '../../../../domain/settlement.ts';
@@ -57,6 +58,14 @@ export const statements = {
     text: ({ provider, slot, kind }) =>
       `DELETE FROM slot_holds
        WHERE provider = ${provider} AND slot_id = ${slot} AND kind = ${kind}`,
+  }),
+  label: statement({
+    name: 'settle-label',
+    params: { provider: 'text', slot: 'text', labels: 'jsonb' },
+    columns: {},
+    text: ({ provider, slot, labels }) =>
+      `INSERT INTO slot_labels (provider, slot_id, labels) VALUES (${provider}, ${slot}, ${labels})
+       ON CONFLICT (provider, slot_id) DO UPDATE SET labels = excluded.labels`,
   }),
   /** Never instead of a contradiction, which may have been found meanwhile. */
   quarantine: statement({
@@ -207,6 +216,8 @@ const WRITES: { readonly [V in Effect['verb']]: Write<Extract<Effect, { readonly
     return q.run(statements.hold, { ...slotOf(request), kind, by, reason, until, force });
   },
   unhold: (q, { request }, { kind }) => q.run(statements.unhold, { ...slotOf(request), kind }),
+  label: (q, { request }, { labels }) =>
+    q.run(statements.label, { ...slotOf(request), labels: Object.fromEntries(labelsOf(labels)) }),
   freeze: (q, scene) =>
     writeGuard(q, scene, frozenByOperator(scene.guard!, scene.request, scene.now.nowMs)),
   thaw: (q, scene) => writeGuard(q, scene, thawedByOperator(scene.guard!, scene.now.nowMs)),

@@ -5,11 +5,11 @@ import type {
   HoldKind,
   HoldRow,
   IntentRow,
-  LeaseRow,
   PenaltyRow,
   ProviderHoldKind,
   ProviderHoldRow,
 } from '../../../../domain/machine.ts';
+import type { LeaseRow } from '../../../../domain/daemons.ts';
 import type { BmdbSurroundings } from '../../port.ts';
 import { statements as pools, toPool } from '../balancing/pool-rows.ts';
 import { statements as guard, toGuardRow } from '../guard/guard-rows.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { sessionId, slot, type SessionId } from '../../src/domain/ids.ts';
-import { rankOf } from '../../src/domain/preference.ts';
+import { rankOf } from '../../src/domain/daemons.ts';
 
 const uuid = fc.uuid().map((text) => sessionId(text));
 const sessions = fc.uniqueArray(uuid, { minLength: 1, maxLength: 6 });
