@@ -16,17 +16,15 @@ import { explain } from '../domain/errors.ts';
 import { headlineText } from '../domain/headline.ts';
 import type { ProviderName } from '../domain/ids.ts';
 import type { BudgetUse } from '../domain/recovery/permits.ts';
-import { accessMeans } from './access-means.ts';
-import { createCloser } from './closer.ts';
+import { accessMeans, createLogControl } from './console-means.ts';
+import { createCloser, tellDaily } from './closer.ts';
 import { countFleet, STATISTICS_JOB } from '../actors/statistics.ts';
-import { tellDaily } from './daily.ts';
 import { createExplainer, type Explainer } from './views/explaining.ts';
 import { fleetDeps } from './fleet-deps.ts';
 import { fleetView } from './views/fleet-view.ts';
 import { createGuardInsight } from './views/guard-insight.ts';
-import { guardPolicyOf } from './guard-policy.ts';
+import { guardPolicyOf, TUNING, type Tuning } from './tuning.ts';
 import { healthOf } from './health.ts';
-import { createLogControl } from './log-control.ts';
 import { createMachineHistory } from './views/machine-history.ts';
 import { openParts, type Parts } from './parts.ts';
 import type { Means, Ports } from './ports.ts';
@@ -35,7 +33,6 @@ import { createProvidersView } from './views/providers-view.ts';
 import { createStanding } from './views/standing.ts';
 import { withTimeLimit } from './time-limit.ts';
 import { startWebhooks, webhooksView } from './webhooks.ts';
-import { TUNING, type Tuning } from './tuning.ts';
 
 export interface DaemonOptions {
   readonly config: Config;

@@ -22,7 +22,7 @@ import { Denied, explain, isProviderError } from '../domain/errors.ts';
 import { componentOf, type DaemonRoles } from '../domain/daemon-roles.ts';
 import { createStays } from '../domain/explanation/stays.ts';
 import type { ProviderName } from '../domain/ids.ts';
-import { guardPolicyOf } from './guard-policy.ts';
+import { guardPolicyOf } from './tuning.ts';
 import { createCallTimes } from './views/call-times.ts';
 import { openBalancers } from './balancers.ts';
 import type { Means, OpenedAgentServer, Ports } from './ports.ts';

@@ -11,8 +11,7 @@ import {
   wasAskedFor,
 } from './requests.ts';
 import type { Decision, InstallImage } from './requests.ts';
-import { poolVerdict } from './balancing/pool-verbs.ts';
-import type { PoolRow } from './balancing/pool-row.ts';
+import { poolVerdict, type PoolRow } from './balancing/pool-row.ts';
 import { DECISION_VERBS, GUARD_VERBS, ORDER_VERBS, POOL_VERBS, PROVIDER_VERBS } from './verbs.ts';
 import type {
   DrainMode,

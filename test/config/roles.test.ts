@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config.ts';
-import { complaintAboutRoles } from '../../src/config/roles-schema.ts';
+import { complaintAboutRoles } from '../../src/config/sections.ts';
 import { DAEMON_ROLES } from '../../src/domain/daemon-roles.ts';
 import { env, minimal } from './examples.ts';
 import { testRows } from '../support/rows.ts';

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { createCloser } from '../../src/daemon/closer.ts';
-import { tellDaily } from '../../src/daemon/daily.ts';
+import { createCloser, tellDaily } from '../../src/daemon/closer.ts';
 import { recordingLog } from '../doubles/recording-log.ts';
 import { advance, createSimulatedClock } from '../doubles/simulated-clock.ts';
 import { createPlayedWorld } from '../support/played-world.ts';

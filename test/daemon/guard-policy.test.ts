@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config.ts';
-import { guardPolicyOf } from '../../src/daemon/guard-policy.ts';
-import { TUNING } from '../../src/daemon/tuning.ts';
+import { guardPolicyOf, TUNING } from '../../src/daemon/tuning.ts';
 import { DEFAULT_GUARD } from '../../src/domain/recovery/guard-judgement.ts';
 import { env, minimal } from '../config/examples.ts';
 

@@ -38,10 +38,10 @@ export const mutations = mutationsOf({
     'webhook-left-alone-for-ever': '[-Math.min(RETRY_AFTER_MAX_MS, askedMs)-]{+askedMs+}',
     'webhook-tried-sooner-when-asked': 'Math.max([-ownMs-]{+0+}, Math.min(',
   },
-  'src/domain/events/cloud-event.ts test/domain/events/retries.test.ts': {
+  'src/domain/events/fleet-event.ts test/domain/events/retries.test.ts': {
     'webhook-id-given-again': '[-`${number}-${Math.trunc(atMs)}`-]{+number+}',
   },
-  'src/adapters/webhooks/sign.ts test/adapters/webhooks/sign.test.ts': {
+  'src/adapters/webhooks/http-sender.ts test/adapters/webhooks/sign.test.ts': {
     'webhook-id-not-signed': '`${[-id}.${-]timestamp}.${body}`',
     'webhook-one-secret-signs': 'secrets.{+slice(0, 1).+}map((secret)',
   },

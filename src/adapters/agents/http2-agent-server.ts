@@ -7,13 +7,15 @@ import type { MachineId } from '../../domain/ids.ts';
 import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import { createCallHandler, type CallHandlerOptions } from './call-handler.ts';
-import { startHardwareWishes } from './hardware-wishes.ts';
-import { watchConnections } from './connections.ts';
+import {
+  startHardwareWishes,
+  watchConnections,
+  defaultLimits,
+  type AgentServerLimits,
+} from './limits.ts';
 import { createHeartbeatService } from './heartbeat-service.ts';
 import { createIntake } from './intake.ts';
 import type { BatchOptions } from './intake.ts';
-import { defaultLimits } from './limits.ts';
-import type { AgentServerLimits } from './limits.ts';
 import type { AgentServer, ServerKeys } from './port.ts';
 import { createHeartbeatSink } from './heartbeat-sink.ts';
 import type { HeartbeatSink } from './heartbeat-sink.ts';

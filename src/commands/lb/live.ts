@@ -1,7 +1,7 @@
 import { poolsOf } from '../../config.ts';
 import { poolSummaries, type SeenPool } from '../../daemon/views/pool-summaries.ts';
 import type { PoolSummary } from '../../console/port.ts';
-import { mergedAddresses, type Addresses } from '../../domain/balancing/merged-addresses.ts';
+import { mergedAddresses, type Addresses } from '../../domain/balancing/pools.ts';
 import { sightsOf } from '../../domain/balancing/sights.ts';
 import { slotOfRow } from '../../domain/filing/named-fleet.ts';
 import { readFleet, type Means, type Told } from '../machine/command.ts';

@@ -1,7 +1,6 @@
 import { ladderOf, type Config } from '../../config.ts';
-import { guardPolicyOf } from '../../daemon/guard-policy.ts';
+import { guardPolicyOf, TUNING } from '../../daemon/tuning.ts';
 import { readPast } from '../../daemon/views/explaining.ts';
-import { TUNING } from '../../daemon/tuning.ts';
 import { ALL_MEANS, explanationOf } from '../../domain/explanation/explanation.ts';
 import { queueOf } from '../../domain/explanation/queue.ts';
 import type { Explanation } from '../../domain/explanation/types.ts';

@@ -5,12 +5,11 @@ import { Problem } from '../../console/api/problem.ts';
 import type { MachineInsight } from '../../console/insight.ts';
 import type { FleetView, GuardSummary, MachineEntry } from '../../console/port.ts';
 import { readHardware } from '../../daemon/views/explaining.ts';
-import { guardPolicyOf } from '../../daemon/guard-policy.ts';
+import { guardPolicyOf, TUNING } from '../../daemon/tuning.ts';
 import { isHeld } from '../../domain/eligibility.ts';
 import { ALL_MEANS } from '../../domain/explanation/explanation.ts';
 import { ladderStanding } from '../../domain/explanation/ladder-standing.ts';
 import { poolSummaries } from '../../daemon/views/pool-summaries.ts';
-import { TUNING } from '../../daemon/tuning.ts';
 
 import { headlineOf, shareWord } from '../../domain/headline.ts';
 import type { Slot } from '../../domain/ids.ts';

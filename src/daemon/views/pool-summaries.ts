@@ -1,9 +1,8 @@
 import { poolJob } from '../../actors/balancing/deps.ts';
 import type { MemberSummary, PoolSummary } from '../../console/port.ts';
 import type { MemberRow } from '../../domain/balancing/members.ts';
-import type { Addresses } from '../../domain/balancing/merged-addresses.ts';
+import type { Addresses, Pool } from '../../domain/balancing/pools.ts';
 import type { PoolRow } from '../../domain/balancing/pool-row.ts';
-import type { Pool } from '../../domain/balancing/pools.ts';
 import type { MachineId, Slot } from '../../domain/ids.ts';
 import type { LeaseRow } from '../../domain/machine.ts';
 

@@ -6,11 +6,12 @@ import { createDevCertificates } from '../../../src/adapters/agents/tls-material
 import type { TlsMaterial } from '../../../src/adapters/agents/tls-material.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
-import { createCallbackClient } from '../../../src/agent/callback-client.ts';
-import type { CallbackClient } from '../../../src/agent/callback-client.ts';
-import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
-import { parseEndpoint } from '../../../src/agent/endpoint.ts';
-import type { RawKeyPair } from '../../../src/agent/keys.ts';
+import {
+  createCallbackClient,
+  type CallbackClient,
+  parseEndpoint,
+} from '../../../src/agent/callback-client.ts';
+import { createClientIdentity, type RawKeyPair } from '../../../src/agent/keys.ts';
 
 /** A real server on a free port of the loopback, in a thread of its own if asked for. `trust` is its authority, PEM. */
 export async function startTestServer(

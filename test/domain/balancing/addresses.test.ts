@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { canonicalAddress, familyOf } from '../../../src/domain/balancing/addresses.ts';
+import { canonicalAddress, familyOf } from '../../../src/domain/balancing/pools.ts';
 import { testRows } from '../../support/rows.ts';
 
 testRows([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mergedAddresses } from '../../../src/domain/balancing/merged-addresses.ts';
+import { mergedAddresses } from '../../../src/domain/balancing/pools.ts';
 
 const merged = (...balancers: readonly Record<string, readonly number[]>[]) =>
   Object.fromEntries(mergedAddresses(balancers.map((each) => new Map(Object.entries(each)))));

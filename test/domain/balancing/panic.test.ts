@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isAccepted } from '../../../src/domain/balancing/panic.ts';
+import { isAccepted } from '../../../src/domain/balancing/pool-row.ts';
 import { M1, M2, M3 } from './pool.ts';
 
 const AT = 1_700_000_000_000;

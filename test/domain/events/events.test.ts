@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { EVENT_TYPES, namesTypes, typesNamed } from '../../../src/domain/events/fleet-event.ts';
-import { slotKindsOf, toldLine } from '../../../src/domain/events/slot-lines.ts';
+import {
+  EVENT_TYPES,
+  namesTypes,
+  typesNamed,
+  slotKindsOf,
+  toldLine,
+} from '../../../src/domain/events/fleet-event.ts';
 
 describe('lines of a slot’s log as events', () => {
   it.each([

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cloudEventOf } from '../../../src/domain/events/cloud-event.ts';
-import { EVENT_TYPES } from '../../../src/domain/events/fleet-event.ts';
+import { cloudEventOf, EVENT_TYPES } from '../../../src/domain/events/fleet-event.ts';
 import { verdictOn } from '../../../src/domain/events/retries.ts';
 import { machineId, providerName } from '../../../src/domain/ids.ts';
 import { TEXT_MAX } from '../../../src/lib/texts.ts';

@@ -1,5 +1,5 @@
 import { exclusionGroup } from '../../../../domain/eligibility.ts';
-import { guardEvent } from '../../../../domain/events/guard-events.ts';
+import { guardEvent } from '../../../../domain/events/fleet-event.ts';
 import type { GuardRow } from '../../../../domain/machine.ts';
 import { frozenByOperator, thawedByOperator } from '../../../../domain/recovery/guard-judgement.ts';
 import type { Effect, Scene } from '../../../../domain/settlement.ts';
