@@ -31,7 +31,7 @@ import type { Means, Ports } from './ports.ts';
 import { createPlanView } from './views/plan-view.ts';
 import { createProvidersView } from './views/providers-view.ts';
 import { createStanding } from './views/standing.ts';
-import { withTimeLimit } from './time-limit.ts';
+import { withTimeLimit } from '../adapters/clock/port.ts';
 import { startWebhooks, webhooksView } from './webhooks.ts';
 
 export interface DaemonOptions {
@@ -187,7 +187,7 @@ async function reload(parts: Parts, { clock, log }: Means): Promise<void> {
   const looks = [...providers.values()].map(async (provider) => {
     const fields = { provider: provider.name };
     try {
-      await withTimeLimit(clock, RELOAD_MS, (signal) => provider.prepare({ signal }));
+      await withTimeLimit(clock, { ms: RELOAD_MS }, (signal) => provider.prepare({ signal }));
       log.info(fields, 'the provider was read again');
     } catch (error) {
       log.error({ ...fields, cause: explain(error) }, 'the provider could not be read again');

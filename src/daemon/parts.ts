@@ -32,7 +32,7 @@ import { createPoolsView } from './views/pools-view.ts';
 import { createSeries } from './views/last-hour.ts';
 import { openProviders } from './providers.ts';
 import { watchStrangePools } from './views/strange-pools.ts';
-import { withTimeLimit } from './time-limit.ts';
+import { withTimeLimit } from '../adapters/clock/port.ts';
 
 /** A listing answers for the moment if it is not older. */
 const LISTING_AGE_MAX_MS = 30_000;
@@ -343,7 +343,7 @@ const prepareProviders = (
   providers: ReturnType<typeof openProviders>,
   { clock, log }: Means,
 ): Promise<void> =>
-  withTimeLimit(clock, PREPARE_MS, async (signal) => {
+  withTimeLimit(clock, { ms: PREPARE_MS }, async (signal) => {
     for (const [name, provider] of providers) {
       try {
         await provider.prepare({ signal });

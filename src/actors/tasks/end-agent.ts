@@ -1,3 +1,4 @@
+import { withTimeLimit } from '../../adapters/clock/port.ts';
 import { sleep } from '../../adapters/clock/port.ts';
 import {
   Denied,
@@ -11,7 +12,7 @@ import { plainText } from '../../lib/texts.ts';
 import { NO_TRAITS } from '../../domain/traits.ts';
 import { proveHostKey } from './host-key-proof.ts';
 import { stopAgentCommand } from './stop-agent.ts';
-import { connect, policyFor, targetOf, withLimit, type Claimed, type TaskDeps } from './task.ts';
+import { connect, policyFor, targetOf, type Claimed, type TaskDeps } from './task.ts';
 
 export interface EndAgentDeps extends TaskDeps {
   /** Time between two tries, milliseconds. */
@@ -47,7 +48,7 @@ export async function endAgent(
   for (let tries = 1; tries <= TRIES; tries += 1) {
     const limit = { ms: TRY_MS, what: `stop the agent of ${slot}`, signal };
     try {
-      await withLimit(deps.clock, limit, (within) => stopOnce(deps, claimed, within));
+      await withTimeLimit(deps.clock, limit, (within) => stopOnce(deps, claimed, within));
       return 'its agent was stopped, and none runs there any more';
     } catch (error) {
       if (signal.aborted || !(error instanceof FleetError)) throw error;

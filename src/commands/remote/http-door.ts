@@ -2,7 +2,7 @@ import { request as plainRequest, type IncomingMessage } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { systemClock } from '../../adapters/clock/system-clock.ts';
-import { withTimeLimit } from '../../daemon/time-limit.ts';
+import { withTimeLimit } from '../../adapters/clock/port.ts';
 import { isLoopbackHost } from '../../adapters/driver-kit/errors.ts';
 import { explain, UsageError } from '../../domain/errors.ts';
 import type { Door, Question, Reply } from './door.ts';
@@ -56,10 +56,10 @@ export function openHttpDoor(options: HttpDoorOptions): Door {
       const [, seconds = '0'] = /wait=(\d+)/.exec(question.headers?.['prefer'] ?? '') ?? [];
       const limitMs = ANSWER_MS + Number(seconds) * 1_000;
       try {
-        return await withTimeLimit(systemClock, limitMs, async (limit) => {
-          const signal = AbortSignal.any([question.signal, limit]);
-          return replyOf(await ask(options, { ...question, signal }));
-        });
+        const limit = { ms: limitMs, signal: question.signal };
+        return await withTimeLimit(systemClock, limit, async (signal) =>
+          replyOf(await ask(options, { ...question, signal })),
+        );
       } catch (error) {
         if (question.signal.aborted || error instanceof NoConsole) throw error;
         throw noConsole(options, error);
@@ -86,8 +86,9 @@ class Quiet extends Error {
 async function begun(options: HttpDoorOptions, question: Question): Promise<IncomingMessage> {
   const limitMs = options.quietMs ?? QUIET_MS;
   try {
-    return await withTimeLimit(systemClock, limitMs, (limit) =>
-      ask(options, { ...question, signal: AbortSignal.any([question.signal, limit]) }),
+    const limit = { ms: limitMs, signal: question.signal };
+    return await withTimeLimit(systemClock, limit, (signal) =>
+      ask(options, { ...question, signal }),
     );
   } catch (error) {
     if (question.signal.aborted || error instanceof NoConsole) throw error;
