@@ -15,8 +15,6 @@ import type { HostKeyPolicy, LossPolicy } from './domain/policy.ts';
 import { DEFAULT_LOSS } from './domain/policy.ts';
 import type { LadderPolicy } from './domain/recovery/ladder.ts';
 
-export { configTable, describeConfig } from './config/describe.ts';
-export type { ConfigRow } from './config/describe.ts';
 export { formatDuration, parseDuration } from './settings/duration.ts';
 export type { Milliseconds } from './settings/duration.ts';
 export type { ListenAddress } from './settings/leaves.ts';

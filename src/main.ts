@@ -1,17 +1,14 @@
 import { Command } from 'commander';
-import { addAccessCommands } from './commands/access-program.ts';
 import { addConsoleCommands } from './commands/console-program.ts';
 import { addDatabaseCommands } from './commands/db-program.ts';
 import { addRedfishCommands } from './commands/redfish-program.ts';
 import { addFleetCommands } from './commands/fleet-program.ts';
 import { addBalancerCommands } from './commands/lb/program.ts';
-import { outputWidth } from './commands/machine/layout.ts';
+import { outputWidth, printableLines } from './commands/layout.ts';
 import { addMachineCommands } from './commands/machine-program.ts';
-import { addProviderReading } from './commands/provider/program.ts';
 import { addProviderCommands } from './commands/provider-program.ts';
-import { printableLines } from './commands/text-table.ts';
 import { EXIT_FAILED, exitCodeFor } from './commands/remote/failures.ts';
-import { inspectOption } from './commands/option-readers.ts';
+import { inspectOption } from './commands/options.ts';
 import { programVersion as version } from './commands/version.ts';
 import { explain, FleetError, isDiskFull } from './domain/errors.ts';
 
@@ -52,8 +49,7 @@ function program(): Command {
   addMachineCommands(cli);
   addFleetCommands(cli);
   addConsoleCommands(cli);
-  addAccessCommands(cli);
-  addProviderReading(cli, addProviderCommands(cli, version()), version());
+  addProviderCommands(cli, version());
   addBalancerCommands(cli, version());
   addRedfishCommands(cli);
   return cli;

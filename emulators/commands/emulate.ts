@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { createPinoLog } from '../../src/adapters/log/pino-log.ts';
-import { durationMs, listenAddress, wholeNumber } from '../../src/commands/option-readers.ts';
+import { durationOf, listenAddress, wholeNumber } from '../../src/commands/options.ts';
 import { watchForEnd } from '../../src/commands/signals.ts';
 import { UsageError } from '../../src/domain/errors.ts';
 import { anexia } from '../anexia/command.ts';
@@ -77,7 +77,7 @@ function addEmulator(parent: Command, emulator: EmulatorCommand): void {
         .default('real'),
     )
     .option('--faults <file>', 'a list of fault rules from the start, YAML or JSON');
-  emulator.addOptions(command, { wholeNumber, durationMs });
+  emulator.addOptions(command, { wholeNumber, durationMs: durationOf });
   command.action((given: Given) => run(emulator, given));
 }
 

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { inspectOption, wholeNumber } from '../../src/commands/option-readers.ts';
+import { inspectOption, wholeNumber } from '../../src/commands/options.ts';
 import { UsageError } from '../../src/domain/errors.ts';
 import { SIM_PROVIDERS, type SimProviderName } from '../sim/providers/names.ts';
 import { SCENARIOS, type ScenarioName } from '../sim/scenarios/scenario.ts';

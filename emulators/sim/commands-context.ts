@@ -1,7 +1,7 @@
 import { systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import type { Log } from '../../src/adapters/log/port.ts';
-import { claimedName } from '../../src/commands/access-program.ts';
+import { claimedName } from '../../src/commands/bootstrap.ts';
 import type { Daemon } from '../../src/daemon/daemon.ts';
 import { digestOf, makeToken } from '../../src/console/access/secrets.ts';
 import { explain, FleetError } from '../../src/domain/errors.ts';

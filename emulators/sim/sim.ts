@@ -8,8 +8,8 @@ import { RemoteFailure, UsageError } from '../../src/domain/errors.ts';
 import { headlineText } from '../../src/domain/headline.ts';
 import { providerName } from '../../src/domain/ids.ts';
 import { startChaos } from './chaos.ts';
-import { claimedName } from '../../src/commands/access-program.ts';
-import { loginLink } from '../../src/commands/access/login-link.ts';
+import { claimedName } from '../../src/commands/bootstrap.ts';
+import { loginLink } from '../../src/commands/bootstrap.ts';
 import { addSimContext, type SimContext } from './commands-context.ts';
 import { writeSimConfig } from './config-file.ts';
 import { NO_HAPROXY } from './pool.ts';
@@ -200,10 +200,13 @@ function greet(
 }
 
 function commandLines(context: SimContext | null, configFile: string): string[] {
-  const emergency = `           or past the console: shepherd machines --config '${configFile}'`;
-  if (context === null) return [`Commands:  SHEPHERD_CONFIG='${configFile}' shepherd machines`];
+  if (context === null) {
+    return [
+      `Commands:  log in with what "shepherd token create me --config '${configFile}'" prints`,
+    ];
+  }
   const flag = context.isCurrent ? '' : ` --context ${context.name}`;
-  return [`Commands:  shepherd machines${flag}   (in another terminal)`, emergency];
+  return [`Commands:  shepherd machines${flag}   (in another terminal)`];
 }
 
 function clientsLines({ pool }: SimWorld): string[] {

@@ -1,14 +1,25 @@
 import type { Command } from 'commander';
-import { Argument, Option } from 'commander';
-import { durationOf, someOf, whenOf } from './machine/options.ts';
+import { Argument, InvalidArgumentError, Option } from 'commander';
+import { ROLES, TOKEN_MAX_MS, type Role } from '../domain/access.ts';
+import { parseDuration } from '../settings/duration.ts';
+import { durationOf, someOf, whenOf } from './options.ts';
 import type { LoginFlags } from './remote/access.ts';
 import type { ApiFlags } from './remote/api.ts';
 import type { EventsFlags } from './remote/events.ts';
+import {
+  acting,
+  byFlags,
+  FORMATS,
+  formatOf,
+  remote,
+  type CommonFlags,
+  type Through,
+} from './remote/flags.ts';
 import type { LogLevelFlags } from './remote/log.ts';
-import { byFlags, FORMATS, remote, type CommonFlags, type Through } from './remote/flags.ts';
 
-/** Adds the commands of the way to the console: contexts, login, and the API as it is. */
+/** Adds the commands of the way to the console: contexts, login, access, and the API as it is. */
 export function addConsoleCommands(cli: Command, through: Through = byFlags): void {
+  const act = acting(through);
   cli
     .command('login <url>')
     .description('make a context of a console, with a token read from the standard input')
@@ -19,44 +30,18 @@ export function addConsoleCommands(cli: Command, through: Through = byFlags): vo
     )
     .option('--ca <file>', "authorities of the console's certificate, PEM; the context keeps them")
     .option('--allow-insecure-http', 'the token may go in clear to another machine', false)
-    .action(async (url: string, flags: LoginFlags) => {
-      const { login } = await import('./remote/access.ts');
-      await say(() => login(url, flags));
-    });
+    .action((url: string, flags: LoginFlags) => say(({ login }) => login(url, flags)));
   cli
     .command('logout [context]')
     .description('forget a context and its token; else the one in use')
-    .action(async (name: string | undefined) => {
-      const { logout } = await import('./remote/access.ts');
-      await say(async () => logout(name));
-    });
+    .action((name?: string) => say(({ logout }) => logout(name)));
   remote(cli.command('whoami'))
     .description('who the console takes you for')
-    .action(async (flags: CommonFlags) => {
-      const { whoami } = await import('./remote/access.ts');
-      await through(flags, whoami);
-    });
+    .action(act(async (session) => (await access()).whoami(session)));
   addContexts(cli);
+  addTokens(cli, through);
   addEvents(cli, through);
   addLog(cli, through);
-  addCompletion(cli);
-  remote(cli.command('api <method> <path>'))
-    .description('one request of the API, below /api/v1')
-    .option('--data <json>', 'body of the request')
-    .option(
-      '--header <line>',
-      'name: value; may be given again',
-      (line: string, before: readonly string[]) => [...before, line],
-      [],
-    )
-    .action(async (method: string, path: string, flags: CommonFlags & ApiFlags) => {
-      const { callApi } = await import('./remote/api.ts');
-      const asJson = { ...flags, json: true };
-      await through(asJson, (session) => callApi([method, path], flags, session));
-    });
-}
-
-function addCompletion(cli: Command): void {
   cli
     .command('completion')
     .description(
@@ -68,12 +53,141 @@ function addCompletion(cli: Command): void {
       const { printCompletion } = await import('./remote/completion.ts');
       printCompletion(shell);
     });
+  remote(cli.command('api <method> <path>'))
+    .description('one request of the API, below /api/v1')
+    .option('--data <json>', 'body of the request')
+    .option(
+      '--header <line>',
+      'name: value; may be given again',
+      (line: string, before: readonly string[]) => [...before, line],
+      [],
+    )
+    .action(async (method: string, path: string, flags: CommonFlags & ApiFlags) => {
+      const { callApi } = await import('./remote/api.ts');
+      await through({ ...flags, json: true }, (session) => callApi([method, path], flags, session));
+    });
+}
+
+const access = () => import('./remote/access.ts');
+
+/** Runs what goes to no console, and says what it says. */
+async function say(
+  task: (commands: Awaited<ReturnType<typeof access>>) => string | Promise<string>,
+  flags: Pick<CommonFlags, 'output' | 'json'> = { output: 'table', json: false },
+): Promise<void> {
+  const { reporting } = await import('./remote/session.ts');
+  await reporting(flags, async () => {
+    process.stdout.write(`${await task(await access())}\n`);
+  });
 }
 
 const COMPLETION_HELP = `
 bash: source <(shepherd completion bash)
 zsh:  source <(shepherd completion zsh)
 fish: shepherd completion fish | source`;
+
+function addContexts(cli: Command): void {
+  const context = cli.command('context').description('the consoles that commands may go to');
+  context
+    .command('list')
+    .description('all, with a star at the one in use')
+    .addOption(
+      new Option('-o, --output <format>', 'how it is written').choices(FORMATS).default('table'),
+    )
+    .action(({ output }: { output: string }) => say(({ listContexts }) => listContexts(output)));
+  context
+    .command('use <name>')
+    .description('use this one from now on')
+    .action((name: string) => say(({ useContext }) => useContext(name)));
+  context
+    .command('show [name]')
+    .description('where it leads; its token is not shown')
+    .action((name?: string) => say(({ showContext }) => showContext(name)));
+  context
+    .command('remove <name>')
+    .description('forget it and its token')
+    .action((name: string) => say(({ removeContext }) => removeContext(name)));
+}
+
+interface GrantFlags extends CommonFlags {
+  readonly role: Role;
+  readonly provider?: readonly string[];
+  readonly config?: string;
+  readonly databaseUrl?: string;
+}
+type TokenFlags = GrantFlags & { readonly for: number };
+
+const lifetimeMs = (text: string): number => {
+  const forMs = parseDuration(text, TOKEN_MAX_MS);
+  if (forMs !== null) return forMs;
+  throw new InvalidArgumentError('Give a duration of at most a year, such as 720h.');
+};
+/** Who may do what; and from which database, for a person whom no console knows yet. */
+const granting = (command: Command, role: Role): Command =>
+  remote(command)
+    .addOption(new Option('--role <role>', 'what may be done').choices(ROLES).default(role))
+    .option('--provider <name...>', 'only machines of these; else everywhere')
+    .addOption(
+      new Option(
+        '--config <file>',
+        'with no console: by the database of this configuration',
+      ).conflicts(['url', 'context']),
+    )
+    .option('--database-url <url>', 'with --config, for another role; as database.url');
+
+const UI_HELP = `
+With --config, without a console, --role and --provider say what may be done by the link.`;
+
+/** Adds `token` and `ui`. */
+function addTokens(cli: Command, through: Through): void {
+  const act = acting(through);
+  const token = cli.command('token').description('tokens with which programs use the API');
+  granting(token.command('create <name>'), 'viewer')
+    .description('make a token, and print it this once; it is recorded as token:<name>')
+    .addOption(
+      new Option('--for <duration>', 'refused afterwards')
+        .argParser(lifetimeMs)
+        .default(TOKEN_MAX_MS, 'a year'),
+    )
+    .action(async (name: string, { for: forMs, ...flags }: TokenFlags) => {
+      const wanted = { name, forMs, role: flags.role, providers: flags.provider ?? null };
+      const database = databaseOf(flags);
+      const { createToken, tokenText } = await access();
+      if (database === null) return through(flags, (session) => createToken(wanted, session));
+      return say(async () => {
+        const { tokenByDatabase } = await import('./bootstrap.ts');
+        const { remark } = await import('./remote/session.ts');
+        const made = await tokenByDatabase({ ...database, ...wanted });
+        return tokenText(made, wanted, { format: formatOf(flags), say: remark });
+      }, flags);
+    });
+  remote(token.command('list'))
+    .description('the tokens, without what is secret of them; those of others only for an admin')
+    .action(act(async (session) => (await access()).listTokens(session)));
+  remote(token.command('revoke <id>'))
+    .description('refuse a token from now on')
+    .action(act(async (session, _, id: string) => (await access()).revokeToken(id, session)));
+  granting(cli.command('ui'), 'admin')
+    .description('print a link that logs in to the page as you, once and within ten minutes')
+    .addHelpText('after', UI_HELP)
+    .action(async (flags: GrantFlags) => {
+      const database = databaseOf(flags);
+      const { linkText, makeLink } = await access();
+      if (database === null) return through(flags, makeLink);
+      return say(async () => {
+        const { linkByDatabase } = await import('./bootstrap.ts');
+        const { role, provider: providers = null } = flags;
+        return linkText(await linkByDatabase({ ...database, role, providers }), formatOf(flags));
+      }, flags);
+    });
+}
+
+/** The database by which access is given; null: a console gives it. */
+function databaseOf({ config, url, context, databaseUrl }: GrantFlags) {
+  const isConsole = (url ?? context ?? process.env['SHEPHERD_URL']) !== undefined;
+  const file = config ?? (isConsole ? undefined : process.env['SHEPHERD_CONFIG']);
+  return file ? { file, url: databaseUrl } : null;
+}
 
 function addEvents(cli: Command, through: Through): void {
   remote(cli.command('events'))
@@ -100,10 +214,12 @@ function addEvents(cli: Command, through: Through): void {
       ).conflicts(['tail', 'since']),
     )
     .option('--limit <n>', 'with --after: at most this many (default: 100)', someOf)
-    .action(async (flags: CommonFlags & EventsFlags) => {
-      const { showEvents } = await import('./remote/events.ts');
-      await through(flags, (session) => showEvents(flags, session));
-    });
+    .action(
+      acting(through)(async (session, flags: CommonFlags & EventsFlags) => {
+        const { showEvents } = await import('./remote/events.ts');
+        return showEvents(flags, session);
+      }),
+    );
 }
 
 const LOG_FOR_MS = 15 * 60_000;
@@ -123,54 +239,9 @@ function addLog(cli: Command, through: Through): void {
     )
     .option('--all', 'every daemon that is alive', false)
     .action(
-      async (
-        level: string | undefined,
-        { for: forMs, ...flags }: CommonFlags & Omit<LogLevelFlags, 'forMs'> & { for: number },
-      ) => {
+      acting(through)(async (session, flags: CommonFlags & LogLevelFlags, level?: string) => {
         const { logLevel } = await import('./remote/log.ts');
-        await through(flags, (session) => logLevel(level, { ...flags, forMs }, session));
-      },
+        return logLevel(level, flags, session);
+      }),
     );
-}
-
-function addContexts(cli: Command): void {
-  const context = cli.command('context').description('the consoles that commands may go to');
-  context
-    .command('list')
-    .description('all, with a star at the one in use')
-    .addOption(
-      new Option('-o, --output <format>', 'how it is written').choices(FORMATS).default('table'),
-    )
-    .action(async ({ output }: { output: string }) => {
-      const { listContexts } = await import('./remote/access.ts');
-      await say(() => listContexts(output));
-    });
-  context
-    .command('use <name>')
-    .description('use this one from now on')
-    .action(async (name: string) => {
-      const { useContext } = await import('./remote/access.ts');
-      await say(async () => useContext(name));
-    });
-  context
-    .command('show [name]')
-    .description('where it leads; its token is not shown')
-    .action(async (name: string | undefined) => {
-      const { showContext } = await import('./remote/access.ts');
-      await say(async () => showContext(name));
-    });
-  context
-    .command('remove <name>')
-    .description('forget it and its token')
-    .action(async (name: string) => {
-      const { removeContext } = await import('./remote/access.ts');
-      await say(async () => removeContext(name));
-    });
-}
-
-async function say(task: () => Promise<string>): Promise<void> {
-  const { reporting } = await import('./remote/session.ts');
-  await reporting({ output: 'table', json: false }, async () => {
-    process.stdout.write(`${await task()}\n`);
-  });
 }

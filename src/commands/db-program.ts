@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
-import { configured } from './config-option.ts';
+import { configured } from './options.ts';
+import { acting, byFlags, remote, type CommonFlags, type Through } from './remote/flags.ts';
+import type { ShowFlags } from './remote/records.ts';
 
 interface Common {
   readonly config: string;
@@ -8,12 +10,6 @@ interface Common {
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
-interface Shown {
-  readonly expiredBackoffs: boolean;
-  readonly field?: string;
-  readonly json: boolean;
-}
-
 const THROW_AWAY_HELP = `
 Deletes all data. The BMDB is the only record of which devices are ours, so this is refused unless
   - --throw-away is given, and the name of the database;
@@ -21,8 +17,8 @@ Deletes all data. The BMDB is the only record of which devices are ours, so this
   - it records no machine and no unsettled creation, or its owner has marked it before:
       COMMENT ON DATABASE "name" IS 'throw-away'`;
 
-/** Adds `db` and its commands, for a database given by `database.url`. */
-export function addDatabaseCommands(cli: Command): void {
+/** Adds `db`: what looks after a database given by `database.url`, and what a console tells of it. */
+export function addDatabaseCommands(cli: Command, through: Through = byFlags): void {
   const db = cli.command('db').description('look after the database that the configuration names');
   const command = (usage: string, description: string) =>
     configured(db.command(usage))
@@ -32,47 +28,42 @@ export function addDatabaseCommands(cli: Command): void {
   command('migrate', 'bring the schema up to date; needs a role that may create tables')
     .option('--grant-to <role>', 'give this role the rights that a daemon needs, and no more')
     .action(async ({ config, ...rest }: Common & { grantTo?: string }) => {
-      const { migrateDatabase } = await import('./db.ts');
+      const { migrateDatabase } = await import('./database.ts');
       say(await migrateDatabase({ file: config, ...rest }));
     });
 
   command('status', 'whether a daemon can work with it; exit code 1 when something must be done')
     .option('--json', 'print one line of JSON', false)
     .action(async ({ config, ...rest }: Common & { json: boolean }) => {
-      const { databaseStatus } = await import('./db.ts');
+      const { databaseStatus } = await import('./database.ts');
       const { text, isGood } = await databaseStatus({ file: config, ...rest });
       say(text);
       if (!isGood) process.exitCode = 1;
     });
 
-  command('show [machine]', 'what is recorded of a machine, or a line for each; for debugging')
+  const act = acting(through);
+  const records = () => import('./remote/records.ts');
+  remote(db.command('show [machine]'))
+    .description('what is recorded of a machine, or a line for each; for debugging, and for admins')
     .option('--expired-backoffs', 'waits that are over, too', false)
     .option('--field <path>', 'print only this value, such as report.cpu[0].cores')
-    .option('--json', 'print one line of JSON', false)
-    .action(async (machine: string | undefined, { config, ...rest }: Common & Shown) => {
-      const { showMachines } = await import('./db-show.ts');
-      say(await showMachines({ file: config, machine, ...rest }));
-    });
-
-  command('hardware', 'what agents found in the machines that are provided')
-    .option('--json', 'print one line of JSON', false)
-    .action(async ({ config, ...rest }: Common & { json: boolean }) => {
-      const { showHardware } = await import('./db-show.ts');
-      say(await showHardware({ file: config, ...rest }));
-    });
-
-  command('stats', 'how many machines are in which condition, in all and by provider')
-    .option('--json', 'print one line of JSON', false)
-    .action(async ({ config, ...rest }: Common & { json: boolean }) => {
-      const { showStatistics } = await import('./db-show.ts');
-      say(await showStatistics({ file: config, ...rest }));
-    });
+    .action(
+      act(async (session, flags: CommonFlags & ShowFlags, machine?: string) =>
+        (await records()).showRecords(machine, flags, session),
+      ),
+    );
+  remote(db.command('hardware'))
+    .description('what agents found in the machines that are provided')
+    .action(act(async (session) => (await records()).showHardware(session)));
+  remote(db.command('stats'))
+    .description('how many machines are in which condition, in all and by provider')
+    .action(act(async (session) => (await records()).showStatistics(session)));
 
   command('down <name>', 'undo all migrations of a throw-away database')
     .option('--throw-away', 'yes, all data is to be deleted', false)
     .addHelpText('after', THROW_AWAY_HELP)
     .action(async (name: string, { config, ...rest }: Common & { throwAway: boolean }) => {
-      const { throwAwayDatabase } = await import('./db.ts');
+      const { throwAwayDatabase } = await import('./database.ts');
       say(await throwAwayDatabase({ file: config, name, ...rest }));
     });
 }

@@ -1,7 +1,8 @@
-import type { Command } from 'commander';
-import type { GuardVerb } from '../domain/verbs.ts';
-import { asking, type AskFlags } from './remote/ask-flags.ts';
-import { byFlags, remote, type CommonFlags, type Through } from './remote/flags.ts';
+import { type Command, Option } from 'commander';
+import { countOf } from './options.ts';
+import { asking, clearing, type AskFlags } from './remote/ask-flags.ts';
+import { acting, byFlags, remote, type CommonFlags, type Through } from './remote/flags.ts';
+import type { ClearFlags } from './remote/providers.ts';
 
 const FREEZE_HELP = `
 While it is frozen, no machine is recovered that is not being recovered already, whoever asks for it.
@@ -11,36 +12,63 @@ looked at as it is then.
 Exit codes: 0 done; 1 refused; 2 wrong usage; 3 filed, but not settled within --wait; 4 not signed in
 or not allowed; 5 no console answers.`;
 
-/** Adds `status`, and `fleet` and its commands. */
+/** Adds `status`, `plan`, and `fleet` and its commands. */
 export function addFleetCommands(cli: Command, through: Through = byFlags): void {
+  const act = acting(through);
+  const fleetCommands = () => import('./remote/fleet.ts');
   remote(cli.command('status'))
     .description('what needs a person, what is being done, and when the next thing happens')
-    .action(async (flags: CommonFlags) => {
-      const { showStatus } = await import('./remote/fleet.ts');
-      await through(flags, showStatus);
-    });
+    .action(act(async (session) => (await fleetCommands()).showStatus(session)));
+  remote(cli.command('plan [provider]'))
+    .description('what would be done now and why; changes nothing')
+    .action(
+      act(async (session, _, name?: string) =>
+        (await import('./remote/plan.ts')).showPlan(name, session),
+      ),
+    );
   const fleet = cli.command('fleet').description('the guard over recovery: look, freeze, thaw');
   remote(fleet.command('status'))
     .description('whether machines are recovered now, and what stands in the way')
-    .action(async (flags: CommonFlags) => {
-      const { fleetStatus } = await import('./remote/fleet.ts');
-      await through(flags, fleetStatus);
-    });
-  addGuardVerb(fleet, through, { verb: 'freeze', description: 'recover nothing, until a thaw' });
-  addGuardVerb(fleet, through, { verb: 'thaw', description: 'recover again' });
+    .action(act(async (session) => (await fleetCommands()).fleetStatus(session)));
+  const verbs = { freeze: 'recover nothing, until a thaw', thaw: 'recover again' } as const;
+  for (const verb of ['freeze', 'thaw'] as const) {
+    asking(fleet.command(verb), '30s')
+      .description(verbs[verb])
+      .option('--provider <name>', 'only machines of this one')
+      .addHelpText('after', FREEZE_HELP)
+      .action(
+        act(async (session, flags: AskFlags & { readonly provider?: string }) =>
+          (await import('./remote/guard.ts')).runGuardVerb(verb, flags, session),
+        ),
+      );
+  }
 }
 
-function addGuardVerb(
-  fleet: Command,
-  through: Through,
-  { verb, description }: { readonly verb: GuardVerb; readonly description: string },
-): void {
-  asking(fleet.command(verb), '30s')
-    .description(description)
-    .option('--provider <name>', 'only machines of this one')
-    .addHelpText('after', FREEZE_HELP)
-    .action(async (flags: AskFlags & { readonly provider?: string }) => {
-      const { runGuardVerb } = await import('./remote/guard.ts');
-      await through(flags, (session) => runGuardVerb(verb, flags, session));
-    });
+/** Adds to `provider` what looks at providers, and ends their holds. */
+export function addProviderReading(provider: Command, through: Through = byFlags): void {
+  const act = acting(through);
+  const providerCommands = () => import('./remote/providers.ts');
+  remote(provider.command('status [provider]'))
+    .description('what must not be asked of it for now, its shelf, its unfinished creations')
+    .action(
+      act(async (session, _, name?: string) =>
+        (await providerCommands()).providerStatus(name, session),
+      ),
+    );
+  clearing(provider.command('clear <provider> [slots...]'))
+    .description('take slots off the shelf, or end holds, before their time')
+    .option('--all-slots', 'every slot on the shelf; with --expect-count', false)
+    .option('--expect-count <n>', 'how many slots that are', countOf)
+    .addOption(
+      new Option('--hold <kind>', 'end all holds of this kind instead').choices([
+        'throttle',
+        'quota',
+        'capacity',
+      ]),
+    )
+    .action(
+      act(async (session, flags: CommonFlags & ClearFlags, name: string, slots: string[]) =>
+        (await providerCommands()).clearProvider(name, slots, flags, session),
+      ),
+    );
 }

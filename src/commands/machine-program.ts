@@ -13,7 +13,7 @@ import {
   type DrainFlags,
   type ImageFlags,
   type When,
-} from './machine/options.ts';
+} from './options.ts';
 import { choosing, selecting, type VerbFlags } from './remote/ask-flags.ts';
 import { byFlags, listing, remote, type CommonFlags, type Through } from './remote/flags.ts';
 import type { MachinesFlags } from './remote/machines.ts';

@@ -1,7 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { systemClock } from '../adapters/clock/system-clock.ts';
-import { parseDuration } from '../settings/duration.ts';
 import type { ReportFormat } from '../conformance/report.ts';
+import { configured, countOf, spanOf, wordsOf } from './options.ts';
+import { addProviderReading } from './fleet-program.ts';
+import { byFlags, type Through } from './remote/flags.ts';
 
 const SET_ID = /^[0-9a-z]{5}-[0-9a-z]{5}-[0-9a-z]{15}$/i;
 const USUAL_SET_ID = 'zzzzz-zzzzz-zzzzzzcloudtest';
@@ -10,17 +12,6 @@ const setId = (text: string): string => {
   if (SET_ID.test(text)) return text;
   throw new InvalidArgumentError('Give 5-5-15 letters and digits.');
 };
-const duration = (text: string): number => {
-  const durationMs = parseDuration(text);
-  if (durationMs !== null && durationMs > 0) return durationMs;
-  throw new InvalidArgumentError('Give a duration such as 30m or 2h.');
-};
-/** Of all times that the option is given. */
-const words = (text: string, before: readonly string[]): string[] => [
-  ...before,
-  ...text.split(',').map((word) => word.trim()),
-];
-
 const TEST_HELP = `
 It makes a machine, looks at it, changes it, destroys it, and cleans up whatever happens. Nothing
 without the test's own instance set is ever touched, and the fleet's own is not used: give it
@@ -45,8 +36,19 @@ interface TestFlags {
   readonly format: ReportFormat;
 }
 
-/** Adds `provider` and its commands; answers it, so that others can be added. */
-export function addProviderCommands(cli: Command, version: string): Command {
+interface SweepFlags {
+  readonly config: string;
+  readonly remove: boolean;
+  readonly expectCount?: number;
+  readonly json: boolean;
+}
+
+/** Adds `provider` and its commands. */
+export function addProviderCommands(
+  cli: Command,
+  version: string,
+  through: Through = byFlags,
+): void {
   const provider = cli.command('provider').description('look at providers, and test their drivers');
   provider
     .command('test <driver>')
@@ -59,11 +61,11 @@ export function addProviderCommands(cli: Command, version: string): Command {
     .option('--destroy-existing', 'first destroy what an earlier test left', false)
     .option('--command <command>', 'run this on the machine')
     .option('--pause', 'wait for Enter once the machine is up', false)
-    .option('--only <ids>', 'only these steps, and what they build on; commas between', words, [])
+    .option('--only <ids>', 'only these steps, and what they build on; commas between', wordsOf, [])
     .option('--allow-destructive', 'also try power and reinstallation', false)
     .addOption(
       new Option('--timeout <duration>', 'of all steps together')
-        .argParser(duration)
+        .argParser(spanOf)
         .default(2 * 60 * 60_000, '2h'),
     )
     .addOption(
@@ -84,7 +86,27 @@ export function addProviderCommands(cli: Command, version: string): Command {
       });
       endAnyway();
     });
-  return provider;
+  configured(provider.command('sweep [provider]'))
+    .description(
+      'what we left at it and nothing needs, an hour old or more; of one that is not configured, or ' +
+        'of none: what is recorded of it, or of all such',
+    )
+    .option('--remove', 'remove it; otherwise it is only told', false)
+    .option(
+      '--expect-count <n>',
+      'how many records that are, of one that is not configured',
+      countOf,
+    )
+    .option('--json', 'print one line of JSON', false)
+    .action(async (name: string | undefined, { config: file, ...rest }: SweepFlags) => {
+      const { sweep } = await import('./provider-sweep.ts');
+      const stopping = new AbortController();
+      // The first interrupt ends what is asked of providers; the second one ends the process.
+      process.once('SIGINT', () => stopping.abort());
+      const options = { ...rest, file, provider: name, version, signal: stopping.signal };
+      process.stdout.write(`${await sweep(options)}\n`);
+    });
+  addProviderReading(provider, through);
 }
 
 const LEFT_OPEN_MS = 10_000;

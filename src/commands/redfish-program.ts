@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { UsageError } from '../domain/errors.ts';
 import { createSecret } from '../settings/secret.ts';
-import { jsonLine, printableLines } from './text-table.ts';
+import { jsonLine, printableLines } from './layout.ts';
 
 interface ProbeFlags {
   readonly login: boolean;

@@ -29,6 +29,7 @@ import type { WebhooksView } from './webhooks.ts';
 import { NO_PROVIDERS, type ProvidersView } from './providers.ts';
 import { NO_HISTORY, type MachineHistory } from './history.ts';
 import { NO_PLAN, type PlanView } from './plan.ts';
+import type { Records } from './api/records.ts';
 import type { LogControl } from './log-control.ts';
 import { NO_SERIES, type SeriesView } from './series.ts';
 import { NO_INSIGHT, type MachineInsight } from './insight.ts';
@@ -70,6 +71,8 @@ export interface ConsoleDeps extends AccessMeans {
   readonly events?: EventBook | undefined;
   /** Who is told of it over HTTP; absent: nobody. */
   readonly webhooks?: WebhooksView | undefined;
+  /** What the database itself has; absent: it is not shown. */
+  readonly records?: Records | undefined;
   /** What is needed to ask for something; absent: the console only shows. */
   readonly filing?: FilingMeans | undefined;
   /** Who else is there, and what this daemon does again and again; absent: nobody, nothing. */
@@ -190,6 +193,7 @@ async function addShown(
       access,
     },
     events: deps.events,
+    records: deps.records,
     webhooks: deps.webhooks,
     series,
     inspector: deps.inspector ?? null,

@@ -100,7 +100,7 @@ export async function openParts(given: Means, ports: Ports) {
       events: bmdb.events,
     },
   );
-  await prepareProviders(providers, means);
+  await prepareProviders(providers, means, roles.has('loops'));
   const pools = poolsOf(config);
   const balancers = openBalancers(means, ports.balancerDrivers);
   const isReady = () => keeper.current() !== null;
@@ -342,13 +342,16 @@ const PREPARE_MS = 30_000;
 const prepareProviders = (
   providers: ReturnType<typeof openProviders>,
   { clock, log }: Means,
+  works: boolean,
 ): Promise<void> =>
   withTimeLimit(clock, { ms: PREPARE_MS }, async (signal) => {
     for (const [name, provider] of providers) {
       try {
         await provider.prepare({ signal });
       } catch (error) {
-        requireMayComeBack(name, error, log);
+        // A daemon that only shows tells what is recorded, whatever is the matter with the provider.
+        if (works || !isProviderError(error)) requireMayComeBack(name, error, log);
+        else log.warn({ provider: name, cause: explain(error) }, 'the provider is not ready');
       }
     }
   });

@@ -1,41 +1,58 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { showHardware, showMachines, showStatistics } from '../../src/commands/db-show.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/adapters/clock/system-clock.ts';
+import { openHttpDoor, type Door } from '../../src/commands/remote/client.ts';
+import { digestOf, makeToken } from '../../src/console/access/secrets.ts';
+import { createSeededRandom } from '../doubles/simulated-clock.ts';
+import type { Console } from '../../src/console/console.ts';
+import { createMachineHistory } from '../../src/daemon/views/machine-history.ts';
+import { timeText } from '../../src/commands/layout.ts';
 import { machineId } from '../../src/domain/ids.ts';
 import { hardwareReportCodec, installationRequestCodec } from '../../src/wire/codec.ts';
-import { insertMachine, startPgServer } from '../adapters/bmdb/pg/pg-harness.ts';
+import { insertMachine, openPgBmdb, startPgServer } from '../adapters/bmdb/pg/pg-harness.ts';
 import type { PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
 import { machineRow, MINUTE, providedOf, startedAt } from '../contracts/bmdb-rows.ts';
 import { testRows } from '../support/rows.ts';
-import { metalIn } from '../config/examples.ts';
+import { startScriptedConsole } from '../console/scripted-console.ts';
+import { runThrough } from './run-through.ts';
 
-const dir = mkdtempSync(join(tmpdir(), 'shepherd-show-'));
-const file = join(dir, 'shepherd.yaml');
 const NOW = Date.now();
 const A = machineId('00000000-0000-4000-8000-00000000000a');
 const B = machineId('00000000-0000-4000-8000-00000000000b');
 
 let server: PgServer;
+let web: Console;
+let door: Door;
+let close: () => Promise<void>;
 beforeAll(async () => {
   server = await startPgServer();
-  const url = new URL(server.url);
-  vi.stubEnv('DB_PASSWORD', url.password);
-  vi.stubEnv('METAL_TOKEN', 'hush');
-  writeFileSync(file, JSON.stringify(configFor(url)));
   await addMachines();
+  const bmdb = openPgBmdb({ url: server.url, clock: systemClock, wakes: 'poll' });
+  const random = createSeededRandom(7);
+  const { id, token } = makeToken(random);
+  await bmdb.access.tokens.add({
+    ...{ id, digest: digestOf(token), name: 'ann', owner: 'test', role: 'admin' },
+    ...{ providers: null, forMs: 3_600_000 },
+  });
+  web = await startScriptedConsole({
+    ...{ records: bmdb.inspection, history: createMachineHistory(bmdb.inspection, () => null) },
+    accounts: { book: bmdb.access, random },
+  });
+  door = openHttpDoor({ url: web.url, token, version: '0.0.0', advice: '' });
+  close = () => bmdb.close();
 });
 afterAll(async () => {
-  vi.unstubAllEnvs();
+  await web.close();
+  await close();
   await server.stop();
-  rmSync(dir, { recursive: true, force: true });
 });
 
-const configFor = ({ username, host, pathname }: URL) => ({
-  database: { url: `postgresql://${username}:\${DB_PASSWORD}@${host}${pathname}` },
-  ...metalIn(dir),
-});
+/** What `shepherd db` says; of a mistake its code and words. */
+async function db(...args: string[]) {
+  const means = { door, monotonic: systemClock.monotonic, sleep: async () => undefined };
+  const { code, stdout, stderr } = await runThrough(means, ['db', ...args]);
+  if (code === 0) return stdout.trimEnd();
+  throw new Error(`${code}: ${stderr}`);
+}
 
 async function addMachines(): Promise<void> {
   const backoff = { process: 'ShepherdAgentStart', lastIntervalSeconds: 60 } as const;
@@ -77,7 +94,7 @@ const linesOf = (text: string) => text.split('\n').map((line) => line.trim().rep
 
 describe('db show', () => {
   test('has a line for each machine', async () => {
-    const lines = linesOf(await showMachines({ file }));
+    const lines = linesOf(await db('show'));
     expect(lines[0]).toBe('machine provider device status location work backoffs also known');
     expect(lines[1]).toBe(
       `${A} metal device-one Running <unknown> - UnitTest1 ` +
@@ -89,7 +106,7 @@ describe('db show', () => {
   });
 
   test('tells everything of one machine, but no secret', async () => {
-    const text = await showMachines({ file, machine: A });
+    const text = await db('show', A);
     expect(linesOf(text)).toEqual(
       expect.arrayContaining([
         `id ${A}`,
@@ -99,18 +116,18 @@ describe('db show', () => {
         'root_device {',
         '# generic_image.cloud_init: <redacted>',
         'work: none',
-        `UnitTest1 until ${new Date(NOW + 60 * MINUTE).toISOString()} a\\u{1b}[31mb`,
+        `UnitTest1 until ${timeText(NOW + 60 * MINUTE)} a\\u{1b}[31mb`,
         expect.stringMatching(/^20.*Z ShepherdAgentStart Failed shepherd - no route$/),
       ]),
     );
     expect(text).not.toContain('hush');
     expect(text).not.toMatch(/backoffs[^]*until.*no route/);
-    const all = await showMachines({ file, machine: A, expiredBackoffs: true });
+    const all = await db('show', A, '--expired-backoffs');
     expect(all).toMatch(/backoffs\n[^]*ShepherdAgentStart +until .* no route\n/);
   });
 
   test('prints one document of JSON', async () => {
-    const one = JSON.parse(await showMachines({ file, machine: A, json: true })) as {
+    const one = JSON.parse(await db('show', A, '--json')) as {
       machines: { machineId: string; tags: Record<string, { message?: object }[]> }[];
       history: object[];
       sql: string[];
@@ -119,9 +136,9 @@ describe('db show', () => {
     expect(one.machines[0]!.tags['OSInstallationRequest']![1]!.message).toMatchObject({
       generic_image: { root_device: { name: 'vda' }, cloud_init: '<redacted>' },
     });
-    expect(one.history).toMatchObject([{ event: 'Failed', cause: 'no route' }]);
+    expect(one.history).toMatchObject([{ kind: 'Failed', reason: 'no route' }]);
     expect(one.sql[0]).toContain(A);
-    const all = JSON.parse(await showMachines({ file, json: true })) as typeof one;
+    const all = JSON.parse(await db('show', '--json')) as typeof one;
     expect(all.machines).toHaveLength(2);
   });
 
@@ -133,44 +150,36 @@ describe('db show', () => {
     ['OSInstallationRequest.generation', '3'],
     ['generic_image.cloud_init', '<redacted>'],
   ])('prints the field %s alone', async (field, value) => {
-    expect(await showMachines({ file, machine: A, field })).toBe(value);
-    const json = await showMachines({ file, machine: A, field, json: true });
+    expect(await db('show', A, '--field', field)).toBe(value);
+    const json = await db('show', A, '--field', field, '--json');
     expect(JSON.parse(json)).toBe(value);
   });
 
   test('refuses a field that is not there, or is not the only one', async () => {
-    const fieldOf = (machine: string | undefined, field: string) =>
-      showMachines({ file, machine, field });
-    await expect(fieldOf(A, 'report.cpu[1].cores')).rejects.toMatchObject({
-      code: 'not-found',
-      message:
-        `machine ${A} has no field "report.cpu[1].cores"; what is known of it: ` +
+    await expect(db('show', A, '--field', 'report.cpu[1].cores')).rejects.toThrow(
+      `1: shepherd: machine ${A} has no field "report.cpu[1].cores"; what is known of it: ` +
         'AgentHeartbeat, AgentStarted, HardwareReport, OSInstallationRequest, Provided',
-    });
-    await expect(fieldOf(A, 'report..cpu')).rejects.toMatchObject({ code: 'not-found' });
-    await expect(fieldOf(B, 'provider')).rejects.toMatchObject({
-      message: expect.stringMatching(/what is known of it: nothing$/),
-    });
-    await expect(fieldOf(A, 'boot_id')).rejects.toMatchObject({
-      code: 'usage',
-      message: expect.stringContaining('AgentHeartbeat.boot_id, AgentStarted.boot_id'),
-    });
-    await expect(fieldOf(undefined, 'boot_id')).rejects.toMatchObject({ code: 'usage' });
+    );
+    await expect(db('show', A, '--field', 'report..cpu')).rejects.toThrow('1: ');
+    await expect(db('show', B, '--field', 'provider')).rejects.toThrow('known of it: nothing');
+    await expect(db('show', A, '--field', 'boot_id')).rejects.toThrow(
+      /^2: .*AgentHeartbeat\.boot_id, AgentStarted\.boot_id/,
+    );
+    await expect(db('show', '--field', 'boot_id')).rejects.toThrow('2: ');
   });
 
   test('refuses what is no machine', async () => {
     const unknown = '00000000-0000-4000-8000-00000000000c';
-    await expect(showMachines({ file, machine: unknown })).rejects.toMatchObject({
-      code: 'not-found',
-      message: `there is no machine ${unknown}`,
-    });
-    await expect(showMachines({ file, machine: 'rack7' })).rejects.toMatchObject({ code: 'usage' });
+    await expect(db('show', unknown)).rejects.toThrow(
+      `1: shepherd: there is no machine ${unknown}`,
+    );
+    await expect(db('show', 'rack7')).rejects.toThrow('2: ');
   });
 });
 
 describe('db hardware', () => {
   test('has the report of each machine that is provided', async () => {
-    expect(linesOf(await showHardware({ file }))).toEqual([
+    expect(linesOf(await db('hardware'))).toEqual([
       ...[A, 'provider metal', 'provider id device-one', 'report', 'report {'],
       ...['manufacturer: "ACME"', 'cpu {', 'cores: 8', '}', '}'],
       'hardware reports: 1',
@@ -178,7 +187,7 @@ describe('db hardware', () => {
   });
 
   test('prints one document of JSON', async () => {
-    expect(JSON.parse(await showHardware({ file, json: true }))).toMatchObject({
+    expect(JSON.parse(await db('hardware', '--json'))).toMatchObject({
       machines: [
         {
           machineId: A,
@@ -193,7 +202,7 @@ describe('db hardware', () => {
 
 describe('db stats', () => {
   test('counts the fleet and each provider', async () => {
-    const lines = linesOf(await showStatistics({ file }));
+    const lines = linesOf(await db('stats'));
     expect(lines[0]).toBe('fleet metal');
     expect(lines).toEqual(
       expect.arrayContaining([
@@ -208,7 +217,7 @@ describe('db stats', () => {
   });
 
   test('prints one document of JSON', async () => {
-    const text = await showStatistics({ file, json: true });
+    const text = await db('stats', '--json');
     expect(JSON.parse(text)).toMatchObject({
       fleet: { machines: 2, provided: 1, activeBackoffs: { UnitTest1: 1 } },
       providers: { metal: { machines: 1 } },

@@ -10,7 +10,7 @@ import {
   untilMsOf,
   whenOf,
   wordsOf,
-} from '../../src/commands/machine/options.ts';
+} from '../../src/commands/options.ts';
 import { UsageError } from '../../src/domain/errors.ts';
 import { testRows } from '../support/rows.ts';
 

@@ -1,19 +1,21 @@
 import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import { newMachine } from '../doubles/mem-bmdb/tables.ts';
 import type { BmdbSession } from '../../src/adapters/bmdb/port.ts';
+import type { Random } from '../../src/adapters/clock/port.ts';
 import {
   createSeededRandom,
   createSimulatedClock,
   type VirtualClock,
 } from '../doubles/simulated-clock.ts';
-import { readFleet, type Means } from '../../src/commands/machine/command.ts';
-import { CLI_WORDS } from '../../src/commands/machine/options.ts';
+import { CLI_WORDS } from '../../src/commands/options.ts';
+import { assembleFacts } from '../../src/domain/assemble.ts';
 import { askedOf, machinesMeant, type Asked } from '../../src/domain/filing/asks.ts';
 import type { Selector } from '../../src/domain/filing/selection.ts';
+import { slotOfRow, type NamedFleet } from '../../src/domain/filing/named-fleet.ts';
 import type { Wish } from '../../src/domain/filing/verbs.ts';
+import { viewOf } from '../../src/domain/view.ts';
 import { machineId, type MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
-import { DEFAULT_LADDER } from '../../src/domain/recovery/ladder.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { emptyRow } from '../doubles/mem-bmdb/tables.ts';
 import { KEY_HEX, PROVIDER, providedOf } from '../contracts/bmdb-rows.ts';
@@ -21,11 +23,13 @@ import { KEY_HEX, PROVIDER, providedOf } from '../contracts/bmdb-rows.ts';
 export const idOf = (at: number): MachineId =>
   machineId(`00000000-0000-4000-8000-${String(at).padStart(12, '0')}`);
 
-/** The commands about machines over a BMDB in memory, in virtual time. */
+/** A BMDB in memory, in virtual time. */
 export interface MachineStand {
   readonly bmdb: MemBmdb;
   readonly clock: VirtualClock;
-  readonly means: Means;
+  readonly random: Random;
+  /** Never aborted. */
+  readonly signal: AbortSignal;
   /** Puts machine `at` on slot `metal/slot-<at>`, with an agent that was just heard. */
   add(at: number, change?: Partial<MachineRow>): MachineId;
   /** From now on somebody settles whatever can be settled. */
@@ -85,42 +89,34 @@ export function fleetIn(
   };
 }
 
+/** The machines as people name them. */
+async function fleetOf(bmdb: MemBmdb): Promise<NamedFleet> {
+  const read = await bmdb.scan(new AbortController().signal);
+  const moment = { nowMs: read.nowMs, loss: DEFAULT_LOSS };
+  const entries = [...assembleFacts(read, new Map()).values()].map((facts) => ({
+    ...{ facts, view: viewOf(facts, moment) },
+    rows: read.machines.filter((row) => slotOfRow(row) === facts.slot),
+  }));
+  return {
+    entries: entries.toSorted((a, b) => (a.facts.slot < b.facts.slot ? -1 : 1)),
+    bySlot: new Map(entries.map((entry) => [entry.facts.slot, entry])),
+    machine: (id) => read.machines.find(({ machineId: own }) => own === id) ?? null,
+    providers: ['metal'],
+  };
+}
+
 export function machineStand(): MachineStand {
   const clock = createSimulatedClock();
   const random = createSeededRandom(1);
   const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
-  const means: Means = {
-    bmdb,
-    clock,
-    random,
-    width: 80,
-    signal: new AbortController().signal,
-    config: {
-      agent: {
-        heartbeatPeriod: DEFAULT_LOSS.periodMs,
-        heartbeatDeadline: DEFAULT_LOSS.heartbeatMs,
-        needsHumanAfter: DEFAULT_LOSS.needsHumanAfterMs,
-        firstHeartbeatDeadline: DEFAULT_LOSS.firstHeartbeatMs,
-      },
-      mirror: { scanInterval: 60_000 },
-      providers: {
-        metal: {
-          ...{ driver: 'memory', instanceSetId: 'zzzzz-zzzzz-zzzzzzzzzzzzzzz', sharedTags: {} },
-        },
-      },
-      guard: DEFAULT_BUDGET,
-      recoverer: { ladder: DEFAULT_LADDER },
-    } as unknown as Means['config'],
-  };
+  const { signal } = new AbortController();
   const fleet = fleetIn(bmdb, clock);
   const meant: MachineStand['meant'] = async (wish, selector, key = random.uuid()) => {
-    const selected = machinesMeant(await readFleet(means), wish, { selector, words: CLI_WORDS });
+    const selected = machinesMeant(await fleetOf(bmdb), wish, { selector, words: CLI_WORDS });
     return askedOf(wish, selected, { key, several: selector.name === undefined, word: '--key' });
   };
   return {
-    bmdb,
-    clock,
-    means,
+    ...{ bmdb, clock, random, signal },
     ...fleet,
     meant,
     async file(wish, name) {

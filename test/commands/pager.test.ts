@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { sayPaged } from '../../src/commands/pager.ts';
+import { sayPaged } from '../../src/commands/remote/output.ts';
 
 let dir: string;
 beforeEach(() => {

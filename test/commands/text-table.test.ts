@@ -1,6 +1,14 @@
 import { expect, test } from 'vitest';
-import { factLines, noteLines, outputWidth, paragraph } from '../../src/commands/machine/layout.ts';
-import { jsonLine, printable, printableLines, toTable } from '../../src/commands/text-table.ts';
+import {
+  factLines,
+  noteLines,
+  outputWidth,
+  paragraph,
+  jsonLine,
+  printable,
+  printableLines,
+  toTable,
+} from '../../src/commands/layout.ts';
 
 const DECEIVING = 'a\u202egpj.b\u200bc\u2028d\u2066e\ufefff\u0000g\u009bh\u00adi\u3164j\u00a0k';
 

@@ -14,17 +14,16 @@ const IMAGE = randomBytes(5 * MIB + 123);
 
 const sha256 = (content: Uint8Array) => createHash('sha256').update(content).digest('hex');
 
-/** What a person would type; the fleet's configuration is in the environment. */
+/** What a person would type; the console is in the environment. */
 const typed = async (fleet: CommandedFleet, ...args: string[]) => {
-  const env = { ...fleet.env, SHEPHERD_CONFIG: fleet.file };
-  const { code, stdout, stderr } = await shepherd(['machine', ...args], env).ended;
+  const { code, stdout, stderr } = await shepherd(['machine', ...args], fleet.consoleEnv).ended;
   // Long lines are wrapped; where does not matter here.
   return { code, said: `${stdout}${stderr}`.replaceAll(/\n {5,}/g, ' ') };
 };
 
 const install = (fleet: CommandedFleet, slot: string, url: string, hash: string) => {
   const image = ['--image-url', url, '--sha256', hash, '--root-device', 'name=vda'];
-  const who = ['--reason', 'to its owner', '--by', 'ann', '--yes'];
+  const who = ['--reason', 'to its owner', '--yes'];
   return typed(fleet, 'install', slot, ...image, ...who);
 };
 
@@ -102,10 +101,10 @@ async function tellsIt(fleet: CommandedFleet, slot: string): Promise<void> {
     .filter((line) => / (installRequested|installHandedOut|installReported)/.test(line))
     .map((line) => line.replace(/^\S+ \S+ +/, ''));
   expect(told).toEqual([
-    expect.stringMatching(/^ann installRequested/),
+    expect.stringMatching(/^token:ann installRequested/),
     expect.stringMatching(/installHandedOut.*generation 1/),
     expect.stringMatching(/installReported.*generation 1.*SHA-256/),
-    expect.stringMatching(/^ann installRequested/),
+    expect.stringMatching(/^token:ann installRequested/),
     expect.stringMatching(/installHandedOut.*generation 2/),
     expect.stringMatching(/installReported.*generation 2.*Success/),
   ]);

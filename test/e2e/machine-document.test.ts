@@ -45,7 +45,7 @@ function installShepherd(): void {
 }
 
 /** Runs every block in one shell, as a reader would, and answers what each of them printed. */
-async function runAll({ consoleEnv, env }: CommandedFleet): Promise<Map<string, string>> {
+async function runAll({ consoleEnv }: CommandedFleet): Promise<Map<string, string>> {
   installShepherd();
   const script = [
     'exec 2>&1',
@@ -58,13 +58,7 @@ async function runAll({ consoleEnv, env }: CommandedFleet): Promise<Map<string, 
     cwd: directory,
     env: {
       // The documents show what a terminal of 80 columns shows.
-      ...{
-        ...process.env,
-        ...env,
-        COLUMNS: '80',
-        PATH: path,
-        XDG_CONFIG_HOME: join(directory, 'config'),
-      },
+      ...{ ...process.env, COLUMNS: '80', PATH: path, XDG_CONFIG_HOME: join(directory, 'config') },
       ...{ CONSOLE: consoleEnv['SHEPHERD_URL'], TOKEN: consoleEnv['SHEPHERD_TOKEN'] },
     },
     stdio: ['ignore', 'pipe', 'inherit'],

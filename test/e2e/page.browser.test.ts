@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Locator, Page } from 'playwright-core';
-import { loginLink } from '../../src/commands/access/login-link.ts';
+import { loginLink } from '../../src/commands/bootstrap.ts';
 import type { Daemon } from '../../src/daemon/daemon.ts';
 import { withBrowser } from '../support/browser.ts';
 import { becomesTrue, WAIT, withFleet } from './simulated-fleet.ts';

@@ -63,9 +63,9 @@ const STARTERS: readonly ((file: string, name: string) => boolean)[] = [
   (_file, name) => name === 'systemClock',
   (file) => file === 'src/adapters/balancer/haproxy/files.ts',
   (file) => /^src\/agent\/(host-programs|reboot|system)\.ts$/.test(file),
-  (file) => file === 'src/commands/pager.ts',
+  (file) => file === 'src/commands/remote/output.ts',
   (file) => file === 'src/commands/provider-test.ts',
-  (file) => file === 'src/commands/remote/http-door.ts',
+  (file) => file === 'src/commands/remote/client.ts',
   (file, name) => /^(emulators|src\/console)\//.test(file) && name.startsWith('start'),
 ];
 /** HTTP servers and clients over this network open no socket. */

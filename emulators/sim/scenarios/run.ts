@@ -2,7 +2,7 @@ import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { RemoteFailure, UsageError } from '../../../src/domain/errors.ts';
 import type { EquinixWorld } from '../world.ts';
 import { withTerminal, type Terminal } from '../terminal.ts';
-import { toTable } from '../../../src/commands/text-table.ts';
+import { toTable } from '../../../src/commands/layout.ts';
 import { judge, type Verdict } from './check.ts';
 import { deadAgent } from './dead-agent.ts';
 import { flap } from './flap.ts';

@@ -1,13 +1,14 @@
 import { poolJob } from '../../actors/balancing/deps.ts';
 import type { PoolForgetter } from '../../adapters/bmdb/balancing-port.ts';
-import type { BmdbSession } from '../../adapters/bmdb/port.ts';
+import type { Bmdb, BmdbSession } from '../../adapters/bmdb/port.ts';
 import { mayServe } from '../../domain/balancing/members.ts';
 import { UsageError } from '../../domain/errors.ts';
-import { readFleet, requireWhoAndWhy, type Means, type Told } from '../machine/command.ts';
-import { noteLines, paragraph } from '../machine/layout.ts';
-import { jsonLine } from '../text-table.ts';
-import { summariesOf } from './live.ts';
-import { placesNamed, type Pool } from './pools.ts';
+import { poolsOf, type Config } from '../../config.ts';
+import { poolSummaries } from '../../daemon/views/pool-summaries.ts';
+import { slotOfRow } from '../../domain/filing/named-fleet.ts';
+import type { Told } from '../remote/session.ts';
+import { noteLines, paragraph, jsonLine } from '../layout.ts';
+import { placesNamed, type Pool } from './status.ts';
 
 export interface ForgetOptions {
   readonly pool: string;
@@ -18,6 +19,13 @@ export interface ForgetOptions {
   /** Agrees; otherwise it is only told what would be forgotten. */
   readonly yes: boolean;
   readonly json: boolean;
+}
+
+export interface ForgetMeans {
+  readonly bmdb: Pick<Bmdb, 'scan' | 'openSession'>;
+  readonly config: Pick<Config, 'balancers' | 'pools' | 'fleet'>;
+  /** Columns of a text. */
+  readonly width: number;
 }
 
 /** What became of a pool at a balancer. */
@@ -38,10 +46,12 @@ const REFUSED = 1;
  * nothing waits for it. No balancer is asked for anything.
  * @throws {NotFound} nothing is recorded of it. @throws {UsageError} it is in this configuration.
  */
-export async function forgetPool(options: ForgetOptions, means: Means): Promise<Told> {
-  requireWhoAndWhy(options);
+export async function forgetPool(options: ForgetOptions, means: ForgetMeans): Promise<Told> {
+  if (options.reason.trim() === '' || options.by.trim() === '') {
+    throw new UsageError('say who asks and why: --by and --reason must not be empty');
+  }
   const { pool, balancer: at, json, yes } = options;
-  const places = placesNamed(options, summariesOf(await readFleet(means), means));
+  const places = placesNamed(options, await recordedPools(means));
   const ours = places.filter(({ isConfigured }) => isConfigured);
   if (ours.length > 0) {
     const names = ours.map(({ balancer }) => balancer).join(', ');
@@ -64,6 +74,14 @@ export async function forgetPool(options: ForgetOptions, means: Means): Promise<
   return { text, exitCode };
 }
 
+async function recordedPools({ bmdb, config }: ForgetMeans): Promise<readonly Pool[]> {
+  const { pools: rows, leases, machines } = await bmdb.scan(new AbortController().signal);
+  return poolSummaries({
+    ...{ pools: poolsOf(config), balancers: config.balancers, rows, leases },
+    machines: machines.map((row) => ({ slot: slotOfRow(row), members: row.members })),
+  });
+}
+
 const UNTOUCHED =
   'What is at the balancer is not touched: it may go on sending traffic to these machines, which are ' +
   'from then on interrupted without being let go. Whoever wants it removed there configures the pool ' +
@@ -84,7 +102,7 @@ const wouldForget = (place: Pool): Forgotten => ({
 async function forgetAll(
   { pool, by, reason }: ForgetOptions,
   places: readonly Pool[],
-  { bmdb }: Means,
+  { bmdb }: Pick<ForgetMeans, 'bmdb'>,
 ): Promise<readonly Forgotten[]> {
   const session = await bmdb.openSession({
     component: 'operator',

@@ -3,8 +3,7 @@ import { EXIT_FAILED, EXIT_NOT_SETTLED } from '../remote/failures.ts';
 import type { Follow, Followed } from '../remote/filing.ts';
 import { allRequestsIn } from '../remote/repeated.ts';
 import type { Session } from '../remote/session.ts';
-import { restAfterLook, seePools, type Member, type Pool } from './pools.ts';
-import { memberText } from './status.ts';
+import { restAfterLook, seePools, type Member, type Pool, memberText } from './status.ts';
 
 /** What is waited for after a hold no-serve was set, or taken away. */
 export type LetGo = 'drained' | 'active';

@@ -1,27 +1,25 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
-import { UsageError } from '../../domain/errors.ts';
-import type { PoolVerb } from '../../domain/verbs.ts';
-import { parseDuration } from '../../settings/duration.ts';
-import { configured } from '../config-option.ts';
-import type { Means, Told } from '../machine/command.ts';
-import { untilMsOf, WHEN_HELP, whenOf, type When } from '../machine/options.ts';
+import { type Command, Option } from 'commander';
 import type { ReportFormat } from '../../conformance/report.ts';
-import { asking, selecting, type AskFlags, type VerbFlags } from '../remote/ask-flags.ts';
+import type { PoolVerb } from '../../domain/verbs.ts';
+import { outputWidth } from '../layout.ts';
 import {
-  accountName,
-  byFlags,
-  formatOf,
-  remote,
-  type CommonFlags,
-  type Through,
-} from '../remote/flags.ts';
+  configured,
+  spanOf,
+  untilMsOf,
+  WHEN_HELP,
+  whenOf,
+  wholeNumber,
+  wordsOf,
+  type When,
+} from '../options.ts';
+import { asking, selecting, type AskFlags, type VerbFlags } from '../remote/ask-flags.ts';
+import { acting, byFlags, remote, type Through } from '../remote/flags.ts';
 import type { Verb } from '../remote/verbs.ts';
 import type { LetGo } from './let-go.ts';
 
 /** What a command is added with. */
 interface Adding {
   readonly lb: Command;
-  readonly version: string;
   readonly through: Through;
 }
 
@@ -34,7 +32,7 @@ export function addBalancerCommands(
   const lb = cli
     .command('lb')
     .description('pools at load balancers: look, drain, pause, tear down');
-  const adding = { lb, version, through };
+  const adding = { lb, through };
   addReading(adding);
   addDrain(adding);
   addPoolVerb(
@@ -50,64 +48,22 @@ export function addBalancerCommands(
   addTest(lb, version);
 }
 
-function addReading({ lb, version, through }: Adding): void {
+function addReading({ lb, through }: Adding): void {
+  const act = acting(through);
   remote(lb.command('status [pool]'))
     .description('how pools stand at their balancers, and their members')
-    .option('--live', 'with --config: ask the balancers, too, from here', false)
-    .action(async (pool: string | undefined, flags: CommonFlags & { readonly live: boolean }) => {
-      if (!flags.live) {
-        const { poolStatus } = await import('./status.ts');
-        return through(flags, (session) => poolStatus(pool, session));
-      }
-      const { pastConsole } = await import('../remote/open-door.ts');
-      const file = pastConsole(flags);
-      if (file === null) throw new UsageError('--live asks balancers from here: give --config');
-      const { poolStatusLive } = await import('./live.ts');
-      const options = { pool, format: formatOf(flags), version };
-      return asDoor(flags, file, (means) => poolStatusLive(options, means));
-    });
+    .action(
+      act(async (session, _, pool?: string) =>
+        (await import('./status.ts')).poolStatus(pool, session),
+      ),
+    );
   remote(lb.command('plan [pool]'))
     .description('what a daemon would do next at the balancers and why; changes nothing')
-    .addHelpText('after', PLAN_HELP)
-    .action(async (pool: string | undefined, flags: CommonFlags) => {
-      const { pastConsole } = await import('../remote/open-door.ts');
-      const file = pastConsole(flags);
-      if (file === null) {
-        const { showPoolPlan } = await import('../remote/plan.ts');
-        return through(flags, (session) => showPoolPlan(pool, session));
-      }
-      const { poolPlan } = await import('./plan.ts');
-      const options = { pool, format: formatOf(flags), version };
-      return asDoor(flags, file, (means) => poolPlan(options, means));
-    });
-}
-
-const PLAN_HELP = `
-The console tells what its daemon knows; with --config the balancers are asked from here.`;
-
-/** As {@link fromHere}, where a console is the usual way. */
-async function asDoor(flags: CommonFlags, file: string, task: (means: Means) => Promise<Told>) {
-  const { reporting } = await import('../remote/session.ts');
-  const { pastText } = await import('../remote/open-door.ts');
-  await reporting(flags, () => {
-    process.stderr.write(`shepherd: ${pastText(file)}\n`);
-    return fromHere({ ...flags, file }, task);
-  });
-}
-
-/** Runs a command that reaches database and balancers by the configuration, and says what it says. */
-async function fromHere(
-  { file, databaseUrl: url }: { readonly file: string; readonly databaseUrl?: string | undefined },
-  task: (means: Means) => Promise<Told>,
-): Promise<void> {
-  const { withMeans } = await import('../machine/command.ts');
-  const { sayPaged } = await import('../pager.ts');
-  const stopping = new AbortController();
-  // The first interrupt ends the waiting; the second one ends the process.
-  process.once('SIGINT', () => stopping.abort());
-  const { text, exitCode } = await withMeans({ file, url, signal: stopping.signal }, task);
-  await sayPaged(`${text}\n`);
-  process.exitCode = exitCode;
+    .action(
+      act(async (session, _, pool?: string) =>
+        (await import('../remote/plan.ts')).showPoolPlan(pool, session),
+      ),
+    );
 }
 
 interface DrainFlags extends VerbFlags {
@@ -222,7 +178,7 @@ interface ForgetFlags {
   readonly config: string;
   readonly databaseUrl?: string;
   readonly json: boolean;
-  readonly by: string;
+  readonly by?: string;
   readonly reason: string;
   readonly balancer?: string;
   readonly yes: boolean;
@@ -233,14 +189,21 @@ function addForget(lb: Command): void {
     .description('remove what is recorded of a pool that no configuration has')
     .option('--database-url <url>', 'for another role; as database.url')
     .requiredOption('--reason <text>', 'why, for the history')
-    .option('--by <name>', 'who asks', accountName())
+    .option('--by <name>', 'who asks (default: your account)')
     .option('--balancer <name>', 'only at this one')
     .option('--yes', 'do it, and do not only tell', false)
     .option('--json', 'print one line of JSON', false)
     .addHelpText('after', FORGET_HELP)
     .action(async (pool: string, { config: file, databaseUrl, ...flags }: ForgetFlags) => {
       const { forgetPool } = await import('./forget.ts');
-      await fromHere({ file, databaseUrl }, (means) => forgetPool({ ...flags, pool }, means));
+      const { withDatabase } = await import('../database.ts');
+      const width = outputWidth(process.stdout);
+      const { accountName } = await import('../bootstrap.ts');
+      const { text, exitCode } = await withDatabase({ file, url: databaseUrl }, (bmdb, config) =>
+        forgetPool({ by: accountName(), ...flags, pool }, { bmdb, config, width }),
+      );
+      process.stdout.write(`${text}\n`);
+      process.exitCode = exitCode;
     });
 }
 
@@ -267,11 +230,15 @@ function addTest(lb: Command, version: string): void {
     .description('put a driver to the test; <driver> may be the name of a configured balancer')
     .requiredOption('--config <file>', 'configuration; only its balancers are read')
     .option('--address <ip>', 'where the test takes clients in', '127.0.0.1')
-    .option('--port <port>', 'and its port (default: one that is free on this machine)', portOf)
+    .option(
+      '--port <port>',
+      'and its port (default: one that is free on this machine)',
+      wholeNumber(1, 65_535),
+    )
     .option('--only <ids>', 'only these steps, and what they build on; commas between', wordsOf, [])
     .addOption(
       new Option('--timeout <duration>', 'of all steps together')
-        .argParser(durationOf)
+        .argParser(spanOf)
         .default(30 * 60_000, '30m'),
     )
     .addOption(
@@ -286,18 +253,3 @@ function addTest(lb: Command, version: string): void {
       process.exitCode = await balancerTest(options);
     });
 }
-
-const PORT_MAX = 65_535;
-const portOf = (text: string): number => {
-  if (/^[1-9]\d{0,4}$/.test(text) && Number(text) <= PORT_MAX) return Number(text);
-  throw new InvalidArgumentError('Give a port from 1 to 65535.');
-};
-const durationOf = (text: string): number => {
-  const durationMs = parseDuration(text);
-  if (durationMs !== null && durationMs > 0) return durationMs;
-  throw new InvalidArgumentError('Give a duration such as 30m or 2h.');
-};
-const wordsOf = (text: string, before: readonly string[]): string[] => [
-  ...before,
-  ...text.split(',').map((word) => word.trim()),
-];

@@ -1,6 +1,6 @@
 import { GONE } from '../../domain/balancing/pool-row.ts';
 import type { PoolVerb } from '../../domain/verbs.ts';
-import { paragraph } from '../machine/layout.ts';
+import { paragraph } from '../layout.ts';
 import { EXIT_NOT_SETTLED } from '../remote/failures.ts';
 import { file, requireReason, type AskFlags, type Follow } from '../remote/filing.ts';
 import { documentText, isData } from '../remote/output.ts';
@@ -13,7 +13,7 @@ import {
   type Member,
   type Pool,
   type PoolNamed,
-} from './pools.ts';
+} from './status.ts';
 
 export interface PoolVerbFlags extends AskFlags {
   /** Only at this one; at all that the pool has when absent. */

@@ -1,6 +1,6 @@
 import type { RequestState } from '../../adapters/bmdb/port.ts';
 import { EXIT_FAILED, EXIT_NOT_SETTLED } from '../remote/failures.ts';
-import { noteLines, paragraph, plainCell, timeText } from './layout.ts';
+import { noteLines, paragraph, plainCell, timeText } from '../layout.ts';
 
 /** How a request stands. */
 export interface Answer {

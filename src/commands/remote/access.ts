@@ -3,16 +3,23 @@ import { readFileSync } from 'node:fs';
 import { Malformed, NotFound, UsageError } from '../../domain/errors.ts';
 import { printable } from '../../lib/texts.ts';
 import { programVersion } from '../version.ts';
-import type { Whoami } from './answers.ts';
-import { createClient } from './client.ts';
-import { contextsFile, readContexts, requireContext, without, writeContexts } from './contexts.ts';
+import type { Whoami, MadeToken, Token, Tokens } from './answers.ts';
+import { createClient, openHttpDoor, requireSecret } from './client.ts';
+import {
+  addressOf,
+  contextsFile,
+  readContexts,
+  requireContext,
+  tokenOf,
+  without,
+  writeContexts,
+} from './contexts.ts';
 import { Interrupted } from './failures.ts';
-import { openHttpDoor, requireSecret } from './http-door.ts';
 import type { Format } from './flags.ts';
-import { addressOf, tokenOf } from './open-door.ts';
-import { columnLines, factLines, outputWidth } from '../machine/layout.ts';
-import { documentText, isData } from './output.ts';
+import { columnLines, factLines, outputWidth, timeText } from '../layout.ts';
+import { documentText, isData, listText, type Column } from './output.ts';
 import { ok, type Session, type Told } from './session.ts';
+import type { Grant } from '../../domain/access.ts';
 
 /** `shepherd whoami`: who the console takes the caller for. */
 export async function whoami(session: Session): Promise<Told> {
@@ -36,11 +43,11 @@ export async function makeLink({ client, format }: Session): Promise<Told> {
     body: {},
   });
   const link = `${new URL('login', client.door.where).href}#${code}`;
-  return linkTold(link, format);
+  return ok(await linkText(link, format));
 }
 
-export const linkTold = async (link: string, format: Format): Promise<Told> =>
-  ok(isData(format) ? await documentText({ link }, format) : printable(link));
+export const linkText = async (link: string, format: Format): Promise<string> =>
+  isData(format) ? documentText({ link }, format) : printable(link);
 
 export interface LoginFlags {
   readonly name?: string;
@@ -172,4 +179,62 @@ export function removeContext(name: string): string {
   requireContext(all, name);
   writeContexts(without(all, name));
   return `${name} is removed`;
+}
+
+export interface NewToken extends Grant {
+  readonly name: string;
+  readonly forMs: number;
+}
+
+/** `shepherd token create`: the token is told this once, and so it alone goes to the standard output. */
+export async function createToken(wanted: NewToken, session: Session): Promise<Told> {
+  const made = await session.client.send<MadeToken>('POST', '/tokens', { body: wanted });
+  return ok(await tokenText(made, wanted, session));
+}
+
+export async function tokenText(
+  made: MadeToken,
+  { name, role }: Pick<NewToken, 'name' | 'role'>,
+  { format, say }: Pick<Session, 'format' | 'say'>,
+): Promise<string> {
+  if (isData(format)) return documentText(made, format);
+  const about = `has the id ${made.id} and the role ${role}`;
+  say(`token ${name} ${about}, and ends ${timeText(made.expiresAtMs)}; it is shown once`);
+  return made.token;
+}
+
+const COLUMNS: readonly Column<Token>[] = [
+  { name: 'id', of: ({ id }) => id },
+  { name: 'name', of: ({ name }) => name },
+  { name: 'role', of: ({ role }) => role },
+  { name: 'providers', of: ({ providers }) => providers?.join(' ') ?? 'all' },
+  {
+    name: 'valid',
+    of: ({ expiresAtMs, revokedAtMs, hasEnded }) => {
+      if (revokedAtMs !== null) return `revoked ${timeText(revokedAtMs)}`;
+      return hasEnded ? 'ended' : `until ${timeText(expiresAtMs)}`;
+    },
+  },
+  {
+    name: 'used',
+    isWide: true,
+    of: ({ lastUsedAtMs }) => (lastUsedAtMs === null ? 'never' : timeText(lastUsedAtMs)),
+  },
+  { name: 'owner', isWide: true, of: ({ owner }) => owner },
+];
+
+/** `shepherd token list`: of others only for an admin. What is secret of them nobody knows. */
+export async function listTokens({ client, format }: Session): Promise<Told> {
+  const document = await client.get<Tokens>('/tokens');
+  const rows = document.tokens;
+  const list = { rows, columns: COLUMNS, nameOf: ({ id }: Token) => id, document };
+  if (rows.length === 0 && !isData(format) && format !== 'name') return ok('there is none');
+  return ok(await listText(list, { format, headers: true }));
+}
+
+/** `shepherd token revoke`. @throws {Refused} there is no such token, or it is another's. */
+export async function revokeToken(id: string, { client, format }: Session): Promise<Told> {
+  await client.send('DELETE', `/tokens/${encodeURIComponent(id)}`, {});
+  if (isData(format)) return ok(await documentText({ id }, format));
+  return ok(format === 'name' ? id : `token ${id} is refused within five seconds`);
 }

@@ -11,6 +11,11 @@ import type { MachinesSchema } from '../../console/api/machines.ts';
 import type { PlanSchema } from '../../console/api/plan.ts';
 import type { PoolsSchema } from '../../console/api/pools.ts';
 import type { ProviderInFullSchema, ProvidersSchema } from '../../console/api/providers.ts';
+import type {
+  HardwareReportsSchema,
+  RecordsSchema,
+  StatisticsSchema,
+} from '../../console/api/records.ts';
 import type { ResolutionSchema } from '../../console/api/resolve.ts';
 import type { WhoamiSchema } from '../../console/api/whoami.ts';
 import type {
@@ -44,3 +49,6 @@ export type Token = z.output<typeof TokenSchema>;
 export type Tokens = z.output<typeof TokensSchema>;
 export type MadeToken = z.output<typeof MadeSchema>;
 export type Whoami = z.output<typeof WhoamiSchema>;
+export type Records = z.output<typeof RecordsSchema>;
+export type HardwareReports = z.output<typeof HardwareReportsSchema>;
+export type Statistics = z.output<typeof StatisticsSchema>;

@@ -1,6 +1,5 @@
 import { UsageError } from '../../domain/errors.ts';
-import { API, requireSuccess } from './client.ts';
-import type { Question } from './door.ts';
+import { API, requireSuccess, type Question } from './client.ts';
 import { ok, type Session, type Told } from './session.ts';
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;

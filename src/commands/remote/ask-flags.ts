@@ -1,14 +1,12 @@
 import type { Command } from 'commander';
-import { countOf, durationOf, TRAIT_OPTIONS, wordsOf } from '../machine/options.ts';
+import { countOf, durationOf, TRAIT_OPTIONS, wordsOf } from '../options.ts';
 import { TRAIT_NAMES, TRAITS, type TraitFilter } from '../../domain/traits.ts';
 import type { AskFlags as Ask } from './filing.ts';
 import { remote, type CommonFlags } from './flags.ts';
 
 /** Options of the commands that ask for something. */
 
-export interface AskFlags extends CommonFlags, Ask {
-  readonly by?: string;
-}
+export interface AskFlags extends CommonFlags, Ask {}
 export interface VerbFlags extends AskFlags, TraitFilter {
   readonly slots?: readonly string[];
   readonly provider?: string;
@@ -30,7 +28,6 @@ export const clearing = (command: Command): Command =>
 
 const keyed = (command: Command, waits: string): Command =>
   command
-    .option('--by <name>', 'who asks: with --config alone, for a console knows it')
     .option('--key <key>', 'asking again with the same key is asking once; a fresh one is printed')
     .option(
       '--wait <duration>',

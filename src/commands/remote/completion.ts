@@ -6,8 +6,7 @@ import { STATES } from '../../domain/states.ts';
 import { programVersion } from '../version.ts';
 import type { Fleet, MachinePage } from './answers.ts';
 import { createClient, type Client } from './client.ts';
-import { readContexts } from './contexts.ts';
-import { openDoor } from './open-door.ts';
+import { openDoor, readContexts } from './contexts.ts';
 
 /** What a shell may offer where names of this fleet are wanted. */
 interface Names {
@@ -171,17 +170,9 @@ async function namesOf(kind: Kind, words: readonly string[], word: string): Prom
       const at = words.indexOf(name);
       return at < 0 ? undefined : words[at + 1];
     };
-    // The database takes longer than anybody waits for a Tab.
-    if (flagged('--config') !== undefined) return NONE;
     const [url, context] = [flagged('--url'), flagged('--context')];
     const flags = { ...(url !== undefined && { url }), ...(context !== undefined && { context }) };
-    const env = { ...process.env, SHEPHERD_CONFIG: undefined };
-    const version = programVersion();
-    const door = await openDoor(
-      flags,
-      { version, by: '', say: () => undefined, isSilent: true },
-      env,
-    );
+    const door = openDoor(flags, { version: programVersion(), isSilent: true });
     return await withTimeLimit(systemClock, { ms: PATIENCE_MS }, (signal) =>
       ask(
         createClient(door, signal, () => undefined),

@@ -2,14 +2,7 @@ import { readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-
-/** What a console answered, for a command to go on with. */
-export interface Taken {
-  readonly method: string;
-  readonly path: string;
-  readonly status: number;
-  readonly answer: unknown;
-}
+import type { Taken } from './client.ts';
 
 type Schema = z.core.JSONSchema.JSONSchema;
 interface Description {

@@ -1,7 +1,6 @@
 import { UsageError } from '../../domain/errors.ts';
-import { factLines, timeText } from '../machine/layout.ts';
-import { jsonLine } from '../text-table.ts';
-import type { When } from '../machine/options.ts';
+import { factLines, timeText, jsonLine } from '../layout.ts';
+import type { When } from '../options.ts';
 import type { Events } from './answers.ts';
 import { NoConsole, Refused } from './failures.ts';
 import { documentText } from './output.ts';

@@ -2,7 +2,7 @@ import { UsageError } from '../../domain/errors.ts';
 import { answersText, exitCodeOf, type Answer } from '../machine/answers-text.ts';
 import type { Batch, Fleet, Request } from './answers.ts';
 import { EXIT_FAILED, EXIT_NOT_SETTLED, interruptOf, isAway, Refused } from './failures.ts';
-import { guardTexts } from './fleet-text.ts';
+import { guardTexts } from './fleet.ts';
 import { documentText, isData } from './output.ts';
 import { ASK_AGAIN_MS, sendOnce } from './sending.ts';
 import type { Session, Told } from './session.ts';
@@ -64,7 +64,7 @@ export async function file(
       body: { ...body, ...commonOf(flags) },
       headers: {
         'idempotency-key': JSON.stringify(key),
-        ...(seconds > 0 && client.door.kind === 'console' && { prefer: `wait=${seconds}` }),
+        ...(seconds > 0 && { prefer: `wait=${seconds}` }),
       },
     });
   };

@@ -1,7 +1,6 @@
-import { userInfo } from 'node:os';
 import { Option, type Command } from 'commander';
-import { countOf, wordsOf } from '../machine/options.ts';
-import type { DoorFlags } from './open-door.ts';
+import { countOf, wordsOf } from '../options.ts';
+import type { DoorFlags } from './contexts.ts';
 import type { Session, Told } from './session.ts';
 
 /** Options of the commands that go through a door. */
@@ -27,11 +26,13 @@ export interface ListFlags extends CommonFlags {
 /** Which console, and how its answer is written. */
 export const remote = (command: Command): Command =>
   command
-    .option('--url <url>', 'of the console (else SHEPHERD_URL, else the context)')
+    .addOption(
+      new Option('--url <url>', 'of the console (else SHEPHERD_URL, else the context)').conflicts(
+        'context',
+      ),
+    )
     .option('--context <name>', 'one that "shepherd login" made')
     .option('--allow-insecure-http', 'a token may go in clear to another machine', false)
-    .option('--config <file>', 'EMERGENCY: past the console, by the database of this configuration')
-    .option('--database-url <url>', 'with --config, for another role; as database.url')
     .addOption(
       new Option('-o, --output <format>', 'how the answer is written')
         .choices(FORMATS)
@@ -52,23 +53,27 @@ export const listing = (command: Command): Command =>
 
 export const formatOf = ({ output, json }: OutputFlags): Format => (json ? 'json' : output);
 
-/** An account may have no name, in a container for one. */
-export function accountName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return process.env['USER'] ?? 'unknown';
-  }
-}
-
-/** Runs a command through the door that its flags mean. */
+/** Runs a task at the console that the flags mean. */
 export type Through = (
-  flags: CommonFlags & { readonly by?: string },
+  flags: CommonFlags,
   task: (session: Session) => Promise<Told>,
 ) => Promise<void>;
 
-/** What a door needs is loaded when a command runs. */
+/** What a console needs is loaded when a command runs. */
 export const byFlags: Through = async (flags, task) => {
   const { throughDoor } = await import('./session.ts');
   await throughDoor(flags, task);
 };
+
+/** For `action`: a task that is given the flags and then the arguments of its command. */
+export const acting =
+  (through: Through) =>
+  <Flags extends CommonFlags, Args extends readonly unknown[]>(
+    task: (session: Session, flags: Flags, ...args: Args) => Promise<Told>,
+  ) =>
+  (...given: readonly unknown[]): Promise<void> => {
+    // Behind the arguments commander gives the flags, and the command itself.
+    const flags = given.at(-2) as Flags;
+    const args = given.slice(0, -2) as unknown as Args;
+    return through(flags, (session) => task(session, flags, ...args));
+  };

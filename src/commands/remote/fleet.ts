@@ -1,10 +1,10 @@
-import { factLines, whenText, timeText } from '../machine/layout.ts';
+import { factLines, whenText, timeText } from '../layout.ts';
 import { doingText, needsText } from '../../domain/fleet-status.ts';
 import { spanText } from '../../lib/texts.ts';
 import type { Fleet, RequestList, Sessions } from './answers.ts';
-import { countsText, guardTexts, unlistedTexts } from './fleet-text.ts';
 import { documentText, isData } from './output.ts';
 import { ok, type Session, type Told } from './session.ts';
+import { headlineText } from '../../domain/headline.ts';
 
 const REQUESTS_SHOWN = 20;
 /** Component of the sessions that carry requests out. */
@@ -95,3 +95,29 @@ function statusText({ fleet, daemons, requests }: Status, width: number): string
   ];
   return factLines(facts, width);
 }
+
+type Scope = Fleet['guard']['scopes'][number];
+
+/** Whether machines are recovered now: a line for each thing that keeps them from it. */
+export function guardTexts({ guard, atMs }: Pick<Fleet, 'guard' | 'atMs'>): string[] {
+  const barring = guard.scopes.filter(({ state }) => state !== 'watching');
+  return barring.length === 0
+    ? ['recovery is not frozen']
+    : barring.map((scope) => scopeText(scope, atMs));
+}
+
+function scopeText({ scope, state, sinceMs, reason, ends }: Scope, atMs: number): string {
+  const whose = scope === 'fleet' ? 'the fleet' : `provider ${scope}`;
+  const since = sinceMs === null ? '' : ` since ${whenText(sinceMs, atMs)}`;
+  const what = state === 'frozen' ? 'is FROZEN' : 'waits';
+  const end = ends === null ? '' : `. ${ends}`;
+  return `recovery ${what} for ${whose}${since}: ${reason ?? state}${end}`;
+}
+
+export const unlistedTexts = ({ unlisted, atMs }: Pick<Fleet, 'unlisted' | 'atMs'>): string[] =>
+  unlisted.map(
+    ({ provider, sinceMs, cause }) =>
+      `provider ${provider} CANNOT BE LISTED since ${whenText(sinceMs, atMs)}: ${cause}`,
+  );
+
+export const countsText = ({ headline }: Pick<Fleet, 'headline'>): string => headlineText(headline);

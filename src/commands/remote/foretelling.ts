@@ -1,6 +1,6 @@
 import { UsageError } from '../../domain/errors.ts';
-import { columnLines, paragraph } from '../machine/layout.ts';
-import { CLI_WORDS } from '../machine/options.ts';
+import { columnLines, paragraph } from '../layout.ts';
+import { CLI_WORDS } from '../options.ts';
 import type { Preview } from './answers.ts';
 import { Refused } from './failures.ts';
 import { commonOf, type AskBody, type AskFlags } from './filing.ts';

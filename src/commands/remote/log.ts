@@ -1,15 +1,15 @@
 import { explain, FleetError, UsageError } from '../../domain/errors.ts';
-import { columnLines, timeText } from '../machine/layout.ts';
+import { columnLines, timeText } from '../layout.ts';
 import type { LogLevels, Sessions } from './answers.ts';
-import { createClient, type Client } from './client.ts';
-import type { Door } from './door.ts';
+import { createClient, type Client, type Door } from './client.ts';
 import { EXIT_FAILED, interruptOf } from './failures.ts';
 import { documentText, isData } from './output.ts';
 import { ok, type Session, type Told } from './session.ts';
 
 export interface LogLevelFlags {
   readonly component?: string;
-  readonly forMs: number;
+  /** Milliseconds. */
+  readonly for: number;
   /** Every daemon that is alive, each by its own console. */
   readonly all: boolean;
 }
@@ -25,16 +25,13 @@ interface Answered {
 /**
  * `shepherd log level`: what daemons write into their logs; with a level, have them write that for a
  * while. Of several each is asked, whatever becomes of the others; 1: one of them failed.
- * @throws {UsageError} the door is the database, behind which no daemon listens.
  */
 export async function logLevel(
   level: string | undefined,
-  { component, forMs, all }: LogLevelFlags,
+  { component, for: forMs, all }: LogLevelFlags,
   session: Session,
 ): Promise<Told> {
   const { client, format, signal, paint } = session;
-  if (client.door.kind === 'database')
-    throw new UsageError('a log is told by its console: give --url');
   const body = { level, component: component ?? null, forMs };
   const ask = (each: Client) =>
     level === undefined
@@ -97,9 +94,8 @@ function ownDoor(consoleUrl: string | null, door: Door): Door {
         'console https and console.url',
     );
   }
-  const own = consoleUrl === null ? undefined : door.elsewhere?.(consoleUrl);
-  if (own === undefined) throw new UsageError('it tells no console');
-  return own;
+  if (consoleUrl === null) throw new UsageError('it tells no console');
+  return door.elsewhere(consoleUrl);
 }
 
 function tableOf(daemons: readonly Answered[]): string {

@@ -1,9 +1,9 @@
 import { UsageError } from '../../domain/errors.ts';
 import { spanText } from '../../lib/texts.ts';
 import { TRAIT_NAMES, wantedTraits, type TraitFilter } from '../../domain/traits.ts';
-import { columnLines, noteLines, paragraph, timeText } from '../machine/layout.ts';
+import { columnLines, noteLines, paragraph, timeText } from '../layout.ts';
 import type { Fleet, MachinePage, MachineRow } from './answers.ts';
-import { countsText, guardTexts, unlistedTexts } from './fleet-text.ts';
+import { countsText, guardTexts, unlistedTexts } from './fleet.ts';
 import type { ListFlags } from './flags.ts';
 import { listText, type Column, type List } from './output.ts';
 import { ok, type Session, type Told } from './session.ts';

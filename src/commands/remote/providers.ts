@@ -1,7 +1,6 @@
 import { headlineText } from '../../domain/headline.ts';
 import { NotFound, UsageError } from '../../domain/errors.ts';
-import { whenText } from '../machine/layout.ts';
-import { toTable } from '../text-table.ts';
+import { whenText, toTable } from '../layout.ts';
 import type { Provider, Providers } from './answers.ts';
 import { file, requireReason, type AskFlags } from './filing.ts';
 import { documentText, isData } from './output.ts';

@@ -1,5 +1,5 @@
 import { UsageError } from '../../domain/errors.ts';
-import { CLI_WORDS } from '../machine/options.ts';
+import { CLI_WORDS } from '../options.ts';
 import type { Batch, Request, RequestList } from './answers.ts';
 import type { Client } from './client.ts';
 import { findNamed } from './names.ts';

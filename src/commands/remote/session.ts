@@ -1,14 +1,12 @@
 import { sleep } from '../../adapters/clock/port.ts';
 import { systemClock, systemRandom } from '../../adapters/clock/system-clock.ts';
-import { FleetError, Malformed, UsageError, explain } from '../../domain/errors.ts';
-import { outputWidth } from '../machine/layout.ts';
-import { printableLines } from '../text-table.ts';
+import { FleetError, Malformed, explain } from '../../domain/errors.ts';
+import { outputWidth, printableLines } from '../layout.ts';
 import { programVersion } from '../version.ts';
-import { createClient, versionWarning, type Client } from './client.ts';
-import type { Door } from './door.ts';
+import { createClient, versionWarning, type Client, type Door } from './client.ts';
 import { exitCodeFor, Interrupted, interruptOf, problemFor } from './failures.ts';
-import { accountName, formatOf, type CommonFlags, type Format } from './flags.ts';
-import { openDoor } from './open-door.ts';
+import { openDoor } from './contexts.ts';
+import { formatOf, type CommonFlags, type Format } from './flags.ts';
 import { writeText, type Paint, painting } from './output.ts';
 
 /** What a command works with. */
@@ -39,7 +37,8 @@ export interface Told {
 
 export const ok = (text: string): Told => ({ text, exitCode: 0 });
 
-const say = (text: string): void =>
+/** A line to the standard error output. */
+export const remark = (text: string): void =>
   void process.stderr.write(`shepherd: ${printableLines(text)}\n`);
 
 /** The first interrupt ends the waiting; the second one ends the process. */
@@ -51,42 +50,30 @@ function untilInterrupt(): AbortSignal {
   return stopping.signal;
 }
 
-/** Opens the door that the flags mean, runs a command, says what it says, and sets the exit code. */
+/** Runs a command at the console that its flags mean, says what it says, and sets the exit code. */
 export async function throughDoor(
-  flags: CommonFlags & { readonly by?: string },
+  flags: CommonFlags,
   task: (session: Session) => Promise<Told>,
 ): Promise<void> {
   const signal = untilInterrupt();
   await reporting(flags, async () => {
     const version = programVersion();
-    if (/^(oidc|token|config|mtls):/.test(flags.by ?? '')) {
-      throw new UsageError(
-        '--by is a claim: a name that begins with oidc:, token:, config: or mtls: would look proven',
-      );
-    }
-    const door = await openDoor(flags, { version, by: flags.by ?? accountName(), say });
-    if (door.kind === 'console' && flags.by !== undefined) {
-      throw new UsageError('--by is for --config: a console knows who asks');
-    }
-    try {
-      const format = formatOf(flags);
-      const client = createClient(door, signal, versionWarning(version, say));
-      const session: Session = {
-        ...{ client, format, signal, say },
-        width: outputWidth(process.stdout),
-        isTerminal: process.stdout.isTTY === true,
-        paint: painting(flags.color),
-        monotonic: systemClock.monotonic,
-        sleep: (ms) => pause(ms, signal),
-        uuid: systemRandom.uuid,
-        write: (text) => void process.stdout.write(text),
-      };
-      const { text, exitCode } = await understood(untilAborted(task(session), signal), client);
-      await writeText(text, format);
-      process.exitCode = exitCode;
-    } finally {
-      await door.close();
-    }
+    const door = openDoor(flags, { version });
+    const format = formatOf(flags);
+    const client = createClient(door, signal, versionWarning(version, remark));
+    const session: Session = {
+      ...{ client, format, signal, say: remark },
+      width: outputWidth(process.stdout),
+      isTerminal: process.stdout.isTTY === true,
+      paint: painting(flags.color),
+      monotonic: systemClock.monotonic,
+      sleep: (ms) => pause(ms, signal),
+      uuid: systemRandom.uuid,
+      write: (text) => void process.stdout.write(text),
+    };
+    const { text, exitCode } = await understood(untilAborted(task(session), signal), client);
+    await writeText(text, format);
+    process.exitCode = exitCode;
   });
 }
 
@@ -107,12 +94,12 @@ async function untilAborted<Result>(task: Promise<Result>, signal: AbortSignal):
  */
 export async function understood<Result>(
   task: Promise<Result>,
-  { door: { kind, where }, taken }: Answered,
+  { door: { where }, taken }: Answered,
 ): Promise<Result> {
   try {
     return await task;
   } catch (cause) {
-    if (kind !== 'console' || !(cause instanceof TypeError)) throw cause;
+    if (!(cause instanceof TypeError)) throw cause;
     const { isAsDescribed } = await import('./described.ts');
     if (taken.every(isAsDescribed)) throw cause;
     const text = `an answer of ${where} makes no sense here: is it a console of Shepherd, and of this version?`;
@@ -121,7 +108,7 @@ export async function understood<Result>(
 }
 
 interface Answered extends Pick<Client, 'taken'> {
-  readonly door: Pick<Door, 'kind' | 'where'>;
+  readonly door: Pick<Door, 'where'>;
 }
 
 /** Runs a command, and tells what a person can mend in the form that they asked for. */
@@ -135,7 +122,7 @@ export async function reporting(
     if (!(error instanceof FleetError)) throw error;
     if (formatOf({ ...flags, color: 'never' }) === 'json') {
       process.stderr.write(`${JSON.stringify(problemFor(error))}\n`);
-    } else say(explain(error));
+    } else remark(explain(error));
     process.exitCode = exitCodeFor(error);
   }
 }

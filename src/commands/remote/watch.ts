@@ -2,7 +2,7 @@ import { UsageError } from '../../domain/errors.ts';
 import type { MachineRow } from './answers.ts';
 import { API } from './client.ts';
 import { isAway } from './failures.ts';
-import { filterOf, listOf, readMachines, type MachinesFlags } from './machines.ts';
+import { filterOf, listOf, type MachinesFlags } from './machines.ts';
 import { tableText } from './output.ts';
 import type { Session } from './session.ts';
 
@@ -16,7 +16,6 @@ interface Picture {
 
 /** A window of the API has so many machines at most. */
 const WATCHED_MAX = 300;
-const POLL_MS = 2_000;
 /** So long a console that was started anew may take until it knows its machines. */
 const FILLING_MS = 15_000;
 const RETRY_FIRST_MS = 250;
@@ -29,14 +28,9 @@ const RETRY_MAX_MS = 5_000;
 export async function watchMachines(flags: MachinesFlags, session: Session): Promise<void> {
   const { limit = WATCHED_MAX } = flags;
   if (limit > WATCHED_MAX) throw new UsageError(`--watch follows at most ${WATCHED_MAX} machines`);
-  const watched = { ...flags, limit };
-  const pictures =
-    session.client.door.stream === undefined
-      ? polled(watched, session)
-      : streamed(watched, session);
   const show = session.isTerminal ? await redrawing(flags, session) : changesTo(session);
   let isTold = false;
-  for await (const picture of pictures) {
+  for await (const picture of streamed({ ...flags, limit }, session)) {
     show.picture(picture);
     if (isTold || picture.total <= picture.rows.length) continue;
     isTold = true;
@@ -100,14 +94,6 @@ function changesTo({ write }: Pick<Session, 'write'>): Showing {
   };
 }
 
-async function* polled(flags: MachinesFlags, session: Session): AsyncIterable<Picture> {
-  while (!session.signal.aborted) {
-    const { machines, total, atMs } = await readMachines(flags, session);
-    yield { rows: machines, total, atMs };
-    await session.sleep(POLL_MS);
-  }
-}
-
 interface RowsMessage {
   readonly total: number;
   readonly upserts?: readonly MachineRow[];
@@ -165,7 +151,7 @@ async function* streamed(flags: MachinesFlags, session: Session): AsyncIterable<
     const headers: Record<string, string> = lastId === null ? {} : { 'last-event-id': lastId };
     try {
       const question = { method: 'GET', path: `${API}/stream`, query, headers, signal } as const;
-      for await (const { id, event, data } of client.door.stream!(question)) {
+      for await (const { id, event, data } of client.door.stream(question)) {
         if (isLost) say('the console answers again');
         isLost = false;
         retryMs = RETRY_FIRST_MS;

@@ -32,6 +32,7 @@ import { addProviders, type ProvidersDeps } from './providers.ts';
 import { addPools } from './pools.ts';
 import type { SeriesView } from '../series.ts';
 import { addSeries } from './series.ts';
+import { addRecords, type Records } from './records.ts';
 import { addResolve } from './resolve.ts';
 import { addStream, type StreamDeps } from '../stream/stream.ts';
 import { addWebhooks } from './webhooks.ts';
@@ -55,6 +56,8 @@ export interface ApiDeps
   readonly events?: EventBook | undefined;
   /** Absent: nobody is told over HTTP. */
   readonly webhooks?: WebhooksView | undefined;
+  /** Absent: nothing is told of what the database has. */
+  readonly records?: Records | undefined;
   /** Absent: nothing can be asked for, and there are no routes to do so. */
   readonly filing?: FilingMeans | undefined;
 }
@@ -92,6 +95,7 @@ function addResources(api: Api, deps: ApiDeps): void {
   addInsight(api, insight);
   addMachineParts(api, deps);
   addHistory(api, history);
+  if (deps.records) addRecords(api, deps.records);
   addDaemons(api, deps);
   addCharts(api);
   addInspector(api, deps);
@@ -114,6 +118,7 @@ export async function describeApi(): Promise<string> {
     insight: NO_INSIGHT,
     history: NO_HISTORY,
     filing: {},
+    records: {},
     events: {},
     webhooks: {},
     version: '',

@@ -16,7 +16,7 @@ import type { SlotFacts } from '../../domain/machine.ts';
 import type { LossPolicy } from '../../domain/policy.ts';
 import { guardEnd } from '../../domain/recovery/guard-ends.ts';
 import type { GuardPolicy } from '../../domain/recovery/guard-judgement.ts';
-import type { GuardMoment } from '../../domain/recovery/standing.ts';
+import { gravest, UNATTENDED, type GuardMoment } from '../../domain/recovery/standing.ts';
 import { STATES } from '../../domain/states.ts';
 import { traitsOf } from '../../domain/traits.ts';
 import { worksElsewhere } from '../../domain/view.ts';
@@ -26,6 +26,8 @@ export interface FleetViewDeps {
   readonly changes$: Observable<BoardChange>;
   readonly guard: () => GuardView;
   readonly guardPolicy: GuardPolicy;
+  /** False: no daemon is alive that would recover anything. */
+  readonly isAttended: () => boolean;
   readonly loss: LossPolicy;
   readonly unlisted: () => FleetSnapshot['unlisted'];
   /** Fires when the guard stands differently, or another provider cannot be listed. */
@@ -78,7 +80,8 @@ export function fleetView(deps: FleetViewDeps): FleetView {
   });
   const guardShown = () => {
     const moment = { nowMs: nowMs(), policy: deps.guardPolicy, heartbeatMs: loss.heartbeatMs };
-    return guardSummary(deps.guard(), moment);
+    const view = deps.guard();
+    return guardSummary(deps.isAttended() ? view : unattended(view), moment);
   };
   const fullFrame = () => ({
     ...frame(),
@@ -124,6 +127,14 @@ export function fleetView(deps: FleetViewDeps): FleetView {
       poolChanges$.pipe(map(ofPools)),
     ),
   };
+}
+
+/** A freeze stays one; but nobody judges anything. */
+function unattended(view: GuardView): GuardView {
+  const standings = view.standings.map((each) =>
+    each.scope !== UNATTENDED.scope || each.state === 'frozen' ? each : UNATTENDED,
+  );
+  return { ...view, state: gravest(standings).state, standings };
 }
 
 function guardSummary(view: GuardView, moment: GuardMoment): GuardSummary {

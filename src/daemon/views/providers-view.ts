@@ -3,6 +3,7 @@ import type { DatedListing, Listings } from '../../actors/providers/listings.ts'
 import type { ListingHealth } from '../../actors/providers/listing-health.ts';
 import { provisionerJob } from '../../actors/leases.ts';
 import type { SessionKeeper } from '../../actors/session-keeper.ts';
+import type { Bmdb } from '../../adapters/bmdb/port.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Capabilities, FleetProvider } from '../../adapters/provider/port.ts';
 import { machinesMaxOf, mayEraseDisks, type Config } from '../../config.ts';
@@ -21,21 +22,38 @@ export interface ProvidersViewDeps {
   readonly planner: Planner;
   readonly callTimes: ReturnType<typeof createCallTimes>;
   readonly clock: Pick<Clock, 'monotonic'>;
+  readonly bmdb: { readonly listings: Pick<Bmdb['listings'], 'unlisted'> };
 }
 
 /** The providers in the words of the console. No provider is asked for it. */
 export function createProvidersView(deps: ProvidersViewDeps): ProvidersView {
   const { providers } = deps;
   const classes = classesOnce();
-  const summaryOf = (provider: FleetProvider) => summary(deps, provider, classes);
+  const summaryOf = async (provider: FleetProvider) => {
+    const found = summary(deps, provider, classes);
+    return { ...found, unlisted: found.unlisted ?? (await unlistedElsewhere(deps, provider)) };
+  };
   return {
-    summaries: async () =>
-      [...providers.values()].map(summaryOf).toSorted((a, b) => (a.provider < b.provider ? -1 : 1)),
+    summaries: async () => {
+      const found = await Promise.all([...providers.values()].map(summaryOf));
+      return found.toSorted((a, b) => (a.provider < b.provider ? -1 : 1));
+    },
     async summary(name) {
       const provider = providers.get(name as ProviderName);
       return provider ? summaryOf(provider) : null;
     },
   };
+}
+
+/** What other daemons wrote down; nothing while the database does not answer. */
+async function unlistedElsewhere({ bmdb }: ProvidersViewDeps, { name }: FleetProvider) {
+  const all = await bmdb.listings.unlisted(new AbortController().signal).catch(() => []);
+  const [first, ...others] = all
+    .filter(({ provider }) => provider === name)
+    .toSorted((a, b) => a.sinceMs - b.sinceMs);
+  if (first === undefined) return null;
+  const daemons = others.length === 0 ? 'another daemon' : `${others.length + 1} other daemons`;
+  return { sinceMs: Math.round(first.sinceMs), cause: `to ${daemons}: ${first.cause}` };
 }
 
 function summary(

@@ -46,6 +46,12 @@ export const BLIND: GuardStanding = {
   reason: 'the database has not told yet how the fleet is',
 };
 
+/** No daemon is alive that carries anything out. */
+export const UNATTENDED: GuardStanding = {
+  ...BLIND,
+  reason: 'no daemon is alive: nothing is done to any machine, and requests wait',
+};
+
 /** The fleet first, then each provider that has started machines or a row. Pure and total. */
 export function standingsOf(picture: GuardPicture, moment: GuardMoment): readonly GuardStanding[] {
   const scopes = new Set([FLEET]);

@@ -1,6 +1,6 @@
+import type { AgentServerOptions } from '../../support/agent-server.ts';
 import { randomUUID } from 'node:crypto';
 import { onTestFinished } from 'vitest';
-import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
 import type { TlsMaterial } from '../../../src/adapters/agents/tls-material.ts';
 import { createClientIdentity, generateRawKeyPair } from '../../../src/agent/keys.ts';
 import { machineId } from '../../../src/domain/ids.ts';

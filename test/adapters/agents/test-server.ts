@@ -1,7 +1,6 @@
+import { startAgentServer, type AgentServerOptions } from '../../support/agent-server.ts';
 import { X509Certificate } from 'node:crypto';
 import { startAgentServerThread } from '../../../src/adapters/agents/agent-server-thread.ts';
-import { startAgentServer } from '../../../src/adapters/agents/http2-agent-server.ts';
-import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
 import { createDevCertificates } from '../../../src/adapters/agents/tls-material.ts';
 import type { TlsMaterial } from '../../../src/adapters/agents/tls-material.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';

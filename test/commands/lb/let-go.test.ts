@@ -1,13 +1,14 @@
-import { beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { API_CLOUD, API_EDGE, poolStand, words, type PoolStand } from './pool-stand.ts';
 
 const SLOT = 'metal/slot-1';
 const drained = { to: 'drained', how: 'no-sessions', note: null, sessions: 0 } as const;
 
 let s: PoolStand;
-beforeEach(() => {
-  s = poolStand();
+beforeEach(async () => {
+  s = await poolStand();
 });
+afterEach(() => s.close());
 const asked = (name: string, flags: readonly string[]) =>
   ['lb', name, SLOT, '--reason', 'because', ...flags] as const;
 const drain = (...flags: string[]) => s.run(asked('drain', ['--wait', '60s', ...flags]));
@@ -25,7 +26,7 @@ async function serving() {
 }
 /** As soon as the hold is there, or gone. */
 async function held(is: boolean): Promise<void> {
-  const found = async () => (await s.bmdb.scan(s.means.signal)).holds.length > 0;
+  const found = async () => (await s.bmdb.scan(s.signal)).holds.length > 0;
   while ((await found()) !== is) await new Promise(setImmediate);
 }
 

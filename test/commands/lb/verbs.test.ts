@@ -1,16 +1,18 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { advance } from '../../doubles/simulated-clock.ts';
 import { testRows } from '../../support/rows.ts';
 import { poolStand, words, type PoolStand, type Tending } from './pool-stand.ts';
 
 let s: PoolStand;
-beforeEach(() => {
-  s = poolStand();
+beforeEach(async () => {
+  s = await poolStand();
 });
+afterEach(() => s.close());
 const SETTLED = { state: 'settled', settled: true } as const;
 const GONE = { state: 'gone', settled: true } as const;
 const verb = (name: string, ...flags: string[]) =>
   s.run(['lb', name, 'api', '--reason', 'because', ...flags]);
-const rowsOf = async () => (await s.bmdb.scan(s.means.signal)).pools;
+const rowsOf = async () => (await s.bmdb.scan(s.signal)).pools;
 /** Both balancers are tended, and nothing is the matter. */
 async function tended() {
   const tending = await s.tend();
@@ -25,7 +27,7 @@ test('a pool is paused at all of its balancers, or at one, and resumed', async (
   expect(one.stdout).toMatch(/^pause-pool api at edge: done: it is paused at edge$/m);
   expect((await rowsOf()).map(({ balancer, paused }) => [balancer, paused?.by])).toEqual([
     ['cloud', undefined],
-    ['edge', 'ann'],
+    ['edge', 'token:ann'],
   ]);
   expect(JSON.parse((await verb('pause', '-o', 'json')).stdout)).toMatchObject({
     ...{ verb: 'pause-pool', pool: 'api', balancer: null, state: 'done' },
@@ -39,7 +41,9 @@ test('what the panic guard froze is accepted', async () => {
   const { note } = await tended();
   await note('edge', { frozen: { reason: '2 of 3 would go', snapshot: 'a b' } });
   expect((await verb('thaw')).stdout).toContain('what its panic guard saw is accepted');
-  expect((await rowsOf()).find(({ balancer }) => balancer === 'edge')?.accepted?.by).toBe('ann');
+  expect((await rowsOf()).find(({ balancer }) => balancer === 'edge')?.accepted?.by).toBe(
+    'token:ann',
+  );
 });
 
 testRows([
@@ -47,7 +51,8 @@ testRows([
   ['a balancer that it is not at', 2, ['api', '--balancer', 'f5'], 'at f5, but at cloud, edge'],
   ['a reason that is none', 2, ['api', '--reason', ' '], 'say why'],
 ] as const)('%s is a mistake, and nothing is done', async (_, code, args, expected) => {
-  s = poolStand();
+  await s.close();
+  s = await poolStand();
   await tended();
   const told = await s.run(['lb', 'pause', '--reason', 'because', ...args]);
   expect(told).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(expected) });
@@ -95,7 +100,7 @@ describe('a tear-down', () => {
 
   const goneEarlier = async ({ note }: Tending) => {
     await note('cloud', GONE);
-    s.clock.increment(1_000);
+    await advance(s.clock, 1_000);
     await s.ask('teardown-pool');
     // It was as desired once more, with its last member let go, and all of its binds still there.
     await note('edge', SETTLED);
@@ -115,7 +120,8 @@ describe('a tear-down', () => {
       'NOT GONE YET at edge: failed, 1 members left; no answer; it goes on by itself',
     ],
   ])('of a pool %s is not over, and says why', async (_, arrange, balancer, said) => {
-    s = poolStand();
+    await s.close();
+    s = await poolStand();
     await arrange(await tended());
     const told = await verb('teardown', '--yes', '--wait', '5s', '--balancer', balancer);
     expect(told.code).toBe(3);
@@ -139,9 +145,11 @@ test('a machine is drained by a hold no-serve, and let in again', async () => {
   s.add(1);
   const drain = ['lb', 'drain', 'metal/slot-1', '--reason', 'because', '--force', '--for', '2h'];
   expect((await s.run(drain)).stdout).toMatch(/^hold metal\/slot-1: done/);
-  const { holds, nowMs } = await s.bmdb.scan(s.means.signal);
-  expect(holds).toMatchObject([{ kind: 'no-serve', slotId: 'slot-1', setBy: 'ann', force: true }]);
+  const { holds, nowMs } = await s.bmdb.scan(s.signal);
+  expect(holds).toMatchObject([
+    { kind: 'no-serve', slotId: 'slot-1', setBy: 'token:ann', force: true },
+  ]);
   expect(holds[0]!.untilMs! - nowMs).toBeGreaterThan(7_100_000);
   await s.run(['lb', 'undrain', 'metal/slot-1', '--reason', 'because']);
-  expect((await s.bmdb.scan(s.means.signal)).holds).toEqual([]);
+  expect((await s.bmdb.scan(s.signal)).holds).toEqual([]);
 });

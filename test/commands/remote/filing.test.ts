@@ -4,10 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
-import type { Door, Question, Reply } from '../../../src/commands/remote/door.ts';
 import { NoConsole } from '../../../src/commands/remote/failures.ts';
-import { openHttpDoor } from '../../../src/commands/remote/http-door.ts';
-import { runThrough, type Ran } from './both-doors.ts';
+import { openHttpDoor, type Question, type Reply } from '../../../src/commands/remote/client.ts';
+import { runThrough, scriptedDoor, type Ran } from '../run-through.ts';
 
 const KEY = '00000000-0000-4000-8000-000000000001';
 
@@ -16,19 +15,14 @@ type Answer = readonly [status: number, body: object] | 'lost' | 'nobody';
 /** A door whose answers are told beforehand, in virtual time; what was asked of it. */
 function scripted(answerTo: (question: Question, asked: number) => Answer) {
   const asked: Question[] = [];
-  const door: Door = {
-    kind: 'console',
-    where: 'http://127.0.0.1/',
-    async send(question): Promise<Reply> {
-      asked.push(question);
-      question.signal.throwIfAborted();
-      const answer = answerTo(question, asked.length);
-      if (typeof answer === 'string') throw new NoConsole('it hung up', answer === 'lost');
-      const [status, body] = answer;
-      return { status, headers: {}, text: JSON.stringify(body) };
-    },
-    close: async () => undefined,
-  };
+  const door = scriptedDoor(async (question): Promise<Reply> => {
+    asked.push(question);
+    question.signal.throwIfAborted();
+    const answer = answerTo(question, asked.length);
+    if (typeof answer === 'string') throw new NoConsole('it hung up', answer === 'lost');
+    const [status, body] = answer;
+    return { status, headers: {}, text: JSON.stringify(body) };
+  });
   let nowMs = 0;
   const run = (...args: string[]): Promise<Ran> =>
     runThrough(

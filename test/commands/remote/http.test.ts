@@ -1,23 +1,23 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createSeededRandom } from '../../doubles/simulated-clock.ts';
 import { digestOf, makeToken } from '../../../src/console/access/secrets.ts';
 import type { Role } from '../../../src/domain/access.ts';
-import { createClient, versionWarning } from '../../../src/commands/remote/client.ts';
-import type { Door } from '../../../src/commands/remote/door.ts';
-import { openHttpDoor } from '../../../src/commands/remote/http-door.ts';
+import {
+  createClient,
+  versionWarning,
+  openHttpDoor,
+  type Door,
+} from '../../../src/commands/remote/client.ts';
 import { openConsole } from '../../console/api/console-stand.ts';
 import { machine, scriptedFleet } from '../../console/scripted-fleet.ts';
 import { machineStand } from '../machine-stand.ts';
-import { runThrough } from './both-doors.ts';
+import { runThrough } from '../run-through.ts';
 
-const doorTo = (url: string, token: string | null) => {
-  const door = openHttpDoor({ url, token, version: '0.0.0', advice: 'see to its daemon' });
-  onTestFinished(() => door.close());
-  return door;
-};
+const doorTo = (url: string, token: string | null) =>
+  openHttpDoor({ url, token, version: '0.0.0', advice: 'see to its daemon' });
 const run = (door: Door, ...args: string[]) =>
   runThrough({ door, monotonic: systemClock.monotonic, sleep: async () => undefined }, args);
 
@@ -128,7 +128,7 @@ test('ui prints a link that logs in to the page as whoever asks, once', async ()
   expect(await run(doorTo(url, 'only-sees'), 'ui', '--url', url)).toMatchObject({ code: 0 });
 });
 
-test('ui past the console tells what failed as JSON, where that is asked for', async () => {
+test('ui by the database tells what failed as JSON, where that is asked for', async () => {
   const { url, token } = await console('operator');
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const before = process.exitCode;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { Door, Question } from '../../../src/commands/remote/door.ts';
+import type { Door } from '../../../src/commands/remote/client.ts';
 import { NoConsole } from '../../../src/commands/remote/failures.ts';
-import { runThrough } from './both-doors.ts';
+import { runThrough, scriptedDoor } from '../run-through.ts';
 
 const HERE = 'https://a.example/';
 const line = (sessionId: string, consoleUrl: string | null, change: object = {}) => ({
@@ -12,18 +12,19 @@ const LEVELS = { usual: 'info', changes: [{ component: null, level: 'debug', unt
 /** Daemons at their consoles; `away` does not answer, `strict` does not allow it. */
 async function telling(sessions: readonly object[], ...args: string[]) {
   const asked: string[] = [];
-  const doorTo = (where: string): Door => ({
-    ...{ kind: 'console', where, close: async () => undefined, elsewhere: doorTo },
-    async send({ method, path, body }: Question) {
-      if (path.endsWith('/sessions')) return reply(200, { atMs: 1, sessions });
-      asked.push(`${method} ${where} ${(body as { level?: string } | undefined)?.level ?? ''}`);
-      if (where.includes('away')) throw new NoConsole(`no console answers at ${where}`);
-      if (where.includes('page')) return { status: 200, headers: {}, text: '<html>log in' };
-      const code = 'not-allowed';
-      if (where.includes('strict')) return reply(403, { code, detail: 'it is for admins' });
-      return reply(200, LEVELS);
-    },
-  });
+  const doorTo = (where: string): Door =>
+    scriptedDoor(
+      async ({ method, path, body }) => {
+        if (path.endsWith('/sessions')) return reply(200, { atMs: 1, sessions });
+        asked.push(`${method} ${where} ${(body as { level?: string } | undefined)?.level ?? ''}`);
+        if (where.includes('away')) throw new NoConsole(`no console answers at ${where}`);
+        if (where.includes('page')) return { status: 200, headers: {}, text: '<html>log in' };
+        const code = 'not-allowed';
+        if (where.includes('strict')) return reply(403, { code, detail: 'it is for admins' });
+        return reply(200, LEVELS);
+      },
+      { where, elsewhere: doorTo },
+    );
   const means = { monotonic: () => 0, sleep: async () => undefined };
   const ran = await runThrough({ door: doorTo(HERE), ...means }, ['log', 'level', ...args]);
   return { ...ran, asked };

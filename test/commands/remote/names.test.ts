@@ -1,16 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openDatabaseDoor } from '../../../src/commands/remote/database-door.ts';
-import type { Door } from '../../../src/commands/remote/door.ts';
-import { machineStand, slotName, type MachineStand } from '../machine-stand.ts';
-import { runThrough } from './both-doors.ts';
+import { slotName } from '../machine-stand.ts';
+import { commandStand, type CommandStand } from '../shown.ts';
 
-let s: MachineStand;
-let door: Door;
+let s: CommandStand;
 beforeEach(async () => {
-  s = machineStand();
-  const { bmdb, clock, means } = s;
-  const { config, random } = means;
-  door = openDatabaseDoor({ bmdb, clock, config, random, by: 'ann', version: '1', where: 'here' });
+  s = await commandStand();
   const { provided } = s.bmdb.tables.machines.get(s.add(1))!.row;
   for (const [at, id] of ['abcd-1111', 'abcd-2222', 'wxyz-3333'].entries()) {
     s.add(at + 2, {
@@ -18,23 +12,15 @@ beforeEach(async () => {
     });
   }
 });
-afterEach(() => door.close());
+afterEach(() => s.close());
 
-let runs = 0;
-const run = (...args: string[]) =>
-  runThrough(
-    {
-      ...{ door, monotonic: () => s.clock.monotonic(), keysUsed: (runs += 1) * 10 },
-      sleep: async (ms) => s.clock.increment(ms),
-    },
-    args,
-  );
+const run = (...args: string[]) => s.run(args);
 const because = ['--reason', 'a test'];
-const filed = () => s.bmdb.requests.list({ limit: 100 }, s.means.signal);
+const filed = () => s.bmdb.requests.list({ limit: 100 }, s.signal);
 
 describe('V42: a machine is named by the unique beginning of an id', () => {
   test('by slot, id of the slot, of the machine and of the device; the whole slot is told', async () => {
-    const { machineId } = (await s.bmdb.scan(s.means.signal)).machines[3]!;
+    const { machineId } = (await s.bmdb.scan(s.signal)).machines[3]!;
     for (const name of [
       'wxyz',
       'metal/wxyz',
@@ -69,7 +55,6 @@ describe('V42: a machine is named by the unique beginning of an id', () => {
         provided: { ...provided!, reservationId: id, providerId: id, address },
       });
     }
-    await door.close();
     const { code, stderr } = await run('machine', 'reboot', '192.0.2.200', ...because);
     expect(code).toBe(2);
     expect(stderr).toMatch(/is the name of several machines; nothing was done; name one .* slot:/);
@@ -184,7 +169,6 @@ describe('V45: machine wait', () => {
     expect(await wait('wxyz', 'state=Running')).toMatchObject({ code: 0 });
     const stuck = { kind: 'needsHuman', reason: 'all was tried', untilMs: null } as const;
     s.add(9, { quarantine: stuck });
-    await door.close();
     const never = await wait(slotName(9), 'state=Running');
     expect(never).toMatchObject({
       code: 1,
@@ -195,18 +179,4 @@ describe('V45: machine wait', () => {
     expect(s.clock.now() - before).toBeGreaterThanOrEqual(5_000);
     expect(await wait('wxyz', 'state=Odd')).toMatchObject({ code: 2 });
   });
-});
-
-test('past the console a machine is held although its provider cannot be opened on this host', async () => {
-  const { clock, bmdb, means } = s;
-  const settings = { driver: 'redfish', credentials: {}, caFile: '/nowhere/ca.pem' };
-  const config = {
-    ...means.config,
-    providers: { metal: settings },
-  } as unknown as typeof means.config;
-  const around = { bmdb, clock, config, random: means.random };
-  door = openDatabaseDoor({ ...around, by: 'ann', version: '1', where: 'here' });
-  const held = await run('machine', 'hold', 'wxyz', '--kind', 'no-recover', ...because);
-  expect(held.stderr).toBe('');
-  expect(await filed()).toHaveLength(1);
 });

@@ -1,35 +1,25 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openDatabaseDoor } from '../../../src/commands/remote/database-door.ts';
-import type { Door } from '../../../src/commands/remote/door.ts';
+import { ProviderError } from '../../../src/domain/errors.ts';
 import { providerName, sessionId } from '../../../src/domain/ids.ts';
 import { installationReportCodec } from '../../../src/wire/codec.ts';
 import { KEY, KEY_HEX } from '../../contracts/bmdb-rows.ts';
 import { ladderRow } from '../../support/facts.ts';
 import { takenIn } from '../../support/ingest.ts';
-import { idOf, machineStand, slotName, type MachineStand } from '../machine-stand.ts';
-import { runThrough } from './both-doors.ts';
+import { advance } from '../../doubles/simulated-clock.ts';
+import { idOf, slotName } from '../machine-stand.ts';
+import { commandStand, type CommandStand } from '../shown.ts';
 
-/** The texts of every command that only reads, in full; `doors.test.ts` shows that both doors have them. */
+/** The texts of every command that only reads, in full. */
 
-let s: MachineStand;
-let door: Door;
-beforeEach(() => {
-  s = machineStand();
-  const { bmdb, clock, means } = s;
-  const { config, random } = means;
-  door = openDatabaseDoor({ bmdb, clock, config, random, by: 'ann', version: '1', where: 'here' });
+let s: CommandStand;
+beforeEach(async () => {
+  s = await commandStand();
 });
-afterEach(() => door.close());
+afterEach(() => s.close());
 
 const MINUTE = 60_000;
-const run = async (...args: string[]) => {
-  await door.close();
-  return runThrough(
-    { door, monotonic: () => s.clock.monotonic(), sleep: async (ms) => s.clock.increment(ms) },
-    args,
-  );
-};
+const run = (...args: string[]) => s.run(args);
 const text = async (...args: string[]) => {
   const { stdout, stderr, code } = await run(...args);
   expect(stderr).toBe('');
@@ -76,17 +66,21 @@ describe('machines', () => {
   });
 
   test('A8: a provider that cannot be listed is named below them, and in JSON', async () => {
-    const session = await s.daemon();
-    const { sessionId: by } = session;
-    const found = { provider: providerName('metal'), sessionId: by, cause: 'connect ECONNREFUSED' };
-    await s.bmdb.listings.failed(found);
-    s.clock.increment(20 * MINUTE);
-    await session.poke();
+    await s.close();
+    let isAway = true;
+    const listMachines = async () => {
+      if (isAway) throw new ProviderError('transient', 'connect ECONNREFUSED');
+      return { machines: [], complete: true };
+    };
+    s = await commandStand({ listMachines });
+    await s.daemon();
+    await advance(s.clock, 20 * MINUTE);
     await golden('machines-unlisted', 'machines');
     expect(await json('fleet', 'status')).toMatchObject({
-      unlisted: [{ provider: 'metal', cause: 'connect ECONNREFUSED' }],
+      unlisted: [{ provider: 'metal', cause: expect.stringContaining('connect ECONNREFUSED') }],
     });
-    await s.bmdb.listings.succeeded(found.provider, by);
+    isAway = false;
+    await advance(s.clock, 2 * MINUTE);
     expect(await text('machines')).not.toContain('LISTED');
   });
 
@@ -292,11 +286,11 @@ describe('the history of a machine', () => {
     const id = s.add(1, { agentStarted: null, heartbeat: null });
     const session = await s.daemon();
     await s.file({ verb: 'hold', kind: 'no-recover', untilMs: null }, slotName(1));
-    s.clock.increment(MINUTE);
+    await advance(s.clock, MINUTE);
     const work = await session.claim('ShepherdAgentStart', id);
-    s.clock.increment(MINUTE);
+    await advance(s.clock, MINUTE);
     await work.fail({ initialMs: 1_000, exponent: 1, maximumMs: 0 }, 'no route\nto host');
-    s.clock.increment(MINUTE);
+    await advance(s.clock, MINUTE);
     await s.file({ verb: 'unhold', kind: 'no-recover' }, slotName(1));
     await golden('machine-history', 'machine', 'history', slotName(1));
     expect(await history(slotName(1), '--limit', '1')).toEqual([
@@ -346,20 +340,20 @@ describe('the history of a machine', () => {
 
 describe('the fleet', () => {
   const guard = (verb: string, ...flags: string[]) =>
-    s.driven(run('fleet', verb, '--reason', 'storm', ...flags));
+    run('fleet', verb, '--reason', 'storm', ...flags);
 
   test('is frozen and thawed by the guard of a daemon', async () => {
     s.add(1);
     const alone = await guard('freeze', '--wait', '1s', '--valid-for', '5s', '--key', 'one');
     expect(alone.code).toBe(3);
     expect(alone.stdout.replaceAll(/\s+/g, ' ')).toContain('no daemon is alive');
-    s.clock.increment(10_000);
+    await advance(s.clock, 10_000);
     await s.daemon();
     const done = await guard('freeze', '--key', 'two');
     expect(done).toMatchObject({ code: 0, stdout: expect.stringMatching(/^freeze fleet: done/) });
     for (const told of [await text('fleet', 'status'), await text('machines')]) {
       expect(told.replaceAll(/\s+/g, ' ')).toMatch(
-        /recovery is FROZEN for the fleet since .* ago\): ann: storm/,
+        /recovery is FROZEN for the fleet since .* ago\): token:ann: storm/,
       );
       fitting(told);
     }

@@ -3,10 +3,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
-import type { Door, Reply } from '../../../src/commands/remote/door.ts';
 import { Interrupted, NoConsole } from '../../../src/commands/remote/failures.ts';
-import { openHttpDoor } from '../../../src/commands/remote/http-door.ts';
-import { runThrough } from './both-doors.ts';
+import { openHttpDoor } from '../../../src/commands/remote/client.ts';
+import { runThrough, scriptedDoor } from '../run-through.ts';
 import { testRows } from '../../support/rows.ts';
 
 const [ID, OTHER] = ['a', 'b'].map((end) => `00000000-0000-4000-8000-00000000000${end}`);
@@ -29,18 +28,14 @@ async function waiting(
     const by = name === slot ? 'slot' : 'machine';
     return { machines: [{ slot, machineId: ID, by, whole: true }], more: false };
   };
-  const door: Door = {
-    ...{ kind: 'console', where: '', close: async () => undefined },
-    async send({ path }): Promise<Reply> {
-      const found = answer(path);
-      if (found === 'lost') throw new NoConsole('it hung up');
-      if (typeof found === 'object')
-        return { status: 200, headers: {}, text: JSON.stringify(found) };
-      const code = { 404: 'not-found', 429: 'limited', 503: 'unavailable' }[found]!;
-      const problem = { type: '', title: '', status: found, detail: `it is ${code}`, code };
-      return { status: found, headers: {}, text: JSON.stringify(problem) };
-    },
-  };
+  const door = scriptedDoor(async ({ path }) => {
+    const found = answer(path);
+    if (found === 'lost') throw new NoConsole('it hung up');
+    if (typeof found === 'object') return { status: 200, headers: {}, text: JSON.stringify(found) };
+    const code = { 404: 'not-found', 429: 'limited', 503: 'unavailable' }[found]!;
+    const problem = { type: '', title: '', status: found, detail: `it is ${code}`, code };
+    return { status: found, headers: {}, text: JSON.stringify(problem) };
+  });
   const sleep = async (ms: number) => void (nowMs += ms);
   const args = ['machine', 'wait', name, '--for', 'state=Running', '--timeout', '60s'];
   const ran = await runThrough({ door, monotonic: () => nowMs, sleep, signal }, args);
@@ -109,7 +104,7 @@ test('a stream that is dead without a word is ended, before and after its first 
   const read = async () => {
     const events: string[] = [];
     const { signal } = new AbortController();
-    for await (const { event } of door.stream!({ method: 'GET', path: '/', signal })) {
+    for await (const { event } of door.stream({ method: 'GET', path: '/', signal })) {
       events.push(event);
     }
     return events;

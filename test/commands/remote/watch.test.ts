@@ -1,18 +1,16 @@
 import { describe, expect, test, vi } from 'vitest';
 import { sleep } from '../../../src/adapters/clock/port.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
-import { openDatabaseDoor } from '../../../src/commands/remote/database-door.ts';
-import type { Door } from '../../../src/commands/remote/door.ts';
-import { eventsIn } from '../../../src/commands/remote/event-stream.ts';
 import { NoConsole } from '../../../src/commands/remote/failures.ts';
-import { openHttpDoor } from '../../../src/commands/remote/http-door.ts';
+import { eventsIn, openHttpDoor, type Door } from '../../../src/commands/remote/client.ts';
 import type { Console } from '../../../src/console/console.ts';
 import { slot } from '../../../src/domain/ids.ts';
 import { startScriptedConsole } from '../../console/scripted-console.ts';
 import { machine, scriptedFleet, type ScriptedFleet } from '../../console/scripted-fleet.ts';
 import { PATIENCE } from '../../support/patience.ts';
-import { machineStand, slotName } from '../machine-stand.ts';
-import { runThrough, type Ran } from './both-doors.ts';
+import { machineStand } from '../machine-stand.ts';
+import { runThrough, scriptedDoor, type Ran } from '../run-through.ts';
+import { commandStand } from '../shown.ts';
 
 const open = (fleet: ScriptedFleet, port: number): Promise<Console> =>
   startScriptedConsole({ fleet, listen: { host: '127.0.0.1', port } });
@@ -89,24 +87,6 @@ describe('V44: --watch without a terminal', () => {
       'new equinix/c Reserved',
     ]);
   });
-
-  test('looks again and again where the door is the database', async () => {
-    const s = machineStand();
-    s.add(1);
-    const { bmdb, clock, means } = s;
-    const door = openDatabaseDoor({ ...means, bmdb, clock, by: 'ann', version: '1', where: '' });
-    const stop = new AbortController();
-    const { said, ended } = watching(door, stop);
-    const sees = (line: string) =>
-      vi.waitFor(() => expect(said().map(told)).toContain(line), PATIENCE);
-    await sees(`new ${slotName(1)} Running`);
-    s.add(2);
-    clock.increment(1_000);
-    await sees(`new ${slotName(2)} Running`);
-    stop.abort();
-    expect((await ended).code).toBe(0);
-    await door.close();
-  });
 });
 
 test('what a console that was just started has not told yet is not gone', async () => {
@@ -119,9 +99,7 @@ test('what a console that was just started has not told yet is not gone', async 
     [{ isWhole: false }, part],
     [{}, { ...all, upserts: [row('a'), { ...row('b'), state: 'Idle' }] }],
   ];
-  const door: Door = {
-    ...{ kind: 'console', where: '', close: async () => undefined },
-    send: () => Promise.reject(new NoConsole('nobody')),
+  const door = scriptedDoor(() => Promise.reject(new NoConsole('nobody')), {
     async *stream() {
       const [hello, rows] = streams.shift()!;
       const data = JSON.stringify({ atMs: 1, resume: 'full', ...hello });
@@ -129,7 +107,7 @@ test('what a console that was just started has not told yet is not gone', async 
       yield { id: '1', event: 'rows', data: JSON.stringify(rows) };
       if (streams.length === 0) stop.abort();
     },
-  };
+  });
   const { said, ended } = watching(door, stop);
   expect((await ended).code).toBe(0);
   expect(said().map(told)).toEqual([
@@ -158,9 +136,7 @@ test('a console that was just started names no machine by a beginning', async ()
 });
 
 test('events --follow tells each once, in their order, and goes on where it stopped', async () => {
-  const s = machineStand();
-  const { bmdb, clock, means } = s;
-  const inner = openDatabaseDoor({ ...means, bmdb, clock, by: 'ann', version: '1', where: '' });
+  const { bmdb, door: inner, close } = await commandStand();
   let isAway = false;
   const door: Door = {
     ...inner,
@@ -180,7 +156,7 @@ test('events --follow tells each once, in their order, and goes on where it stop
       onWrite: (text) => written.push(text),
       onSay: (text) => remarks.push(text),
     },
-    ['events', '--follow', '--after', '0', '-o', 'ndjson'],
+    ['events', '--follow', '--after', '0', '--type', 'webhook.test', '-o', 'ndjson'],
   );
   const reasons = () => written.map((line) => (JSON.parse(line) as { reason: string }).reason);
   await vi.waitFor(() => expect(reasons()).toEqual(['before']), PATIENCE);
@@ -192,24 +168,19 @@ test('events --follow tells each once, in their order, and goes on where it stop
   stop.abort();
   expect(await ended).toMatchObject({ code: 0 });
   expect(remarks).toEqual(['no console answers; it is tried again', 'the console answers again']);
-  await inner.close();
+  await close();
 });
 
 test('events shows the latest ones; --since and --tail choose among them', async () => {
-  const { bmdb, clock, means } = machineStand();
-  const { config, random } = means;
-  const by = { by: 'ann', version: '1', where: '' };
-  const door = openDatabaseDoor({ bmdb, clock, config, random, ...by });
+  const stand = machineStand();
+  const { bmdb, clock } = stand;
   const append = (reason: string) =>
     bmdb.events.append({ type: 'webhook.test', actor: 'ann', reason, details: { webhook: 'x' } });
   for (let at = 1; at <= 150; at += 1) await append(`old ${at}`);
   clock.increment(3 * 3_600_000);
   for (let at = 1; at <= 3; at += 1) await append(`new ${at}`);
-  const run = (...args: string[]) =>
-    runThrough({ door, monotonic: () => clock.monotonic(), sleep: async () => undefined }, [
-      'events',
-      ...args,
-    ]);
+  const s = await commandStand({}, stand);
+  const run = (...args: string[]) => s.run(['events', '--type', 'webhook.test', ...args]);
   const reasons = async (...args: string[]) =>
     [...(await run(...args)).stdout.matchAll(/(?:old|new) \d+/g)].map(([found]) => found);
   const latest = await reasons();
@@ -219,7 +190,7 @@ test('events shows the latest ones; --since and --tail choose among them', async
   expect(await reasons('--tail', '2')).toEqual(['new 2', 'new 3']);
   expect(await reasons('--after', '0', '--limit', '2')).toEqual(['old 1', 'old 2']);
   expect(await run('--tail', '1001')).toMatchObject({ code: 2 });
-  await door.close();
+  await s.close();
 });
 
 test('messages are read wherever their bytes are cut (WHATWG HTML, 9.2.6)', async () => {

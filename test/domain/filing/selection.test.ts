@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { CLI_WORDS } from '../../../src/commands/machine/options.ts';
+import { CLI_WORDS } from '../../../src/commands/options.ts';
 import { NotFound, UsageError } from '../../../src/domain/errors.ts';
 import { requireCount } from '../../../src/domain/filing/selection.ts';
 import { idOf, machineStand, slotName, type MachineStand } from '../../commands/machine-stand.ts';

@@ -1,11 +1,42 @@
-import { InvalidArgumentError } from 'commander';
-import { imageFault } from '../../adapters/bmdb/install-image.ts';
-import type { Wording } from '../../domain/filing/selection.ts';
-import type { InstallImage } from '../../domain/requests.ts';
-import type { DrainMode } from '../../domain/machine.ts';
-import { UsageError } from '../../domain/errors.ts';
-import { TRAIT_NAMES } from '../../domain/traits.ts';
-import { parseDuration } from '../../settings/duration.ts';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { parseDuration } from '../settings/duration.ts';
+import { imageFault } from '../adapters/bmdb/install-image.ts';
+import type { Wording } from '../domain/filing/selection.ts';
+import type { InstallImage } from '../domain/requests.ts';
+import type { DrainMode } from '../domain/machine.ts';
+import { UsageError } from '../domain/errors.ts';
+import { TRAIT_NAMES } from '../domain/traits.ts';
+
+export const wholeNumber = (min: number, max: number) => (text: string) => {
+  const value = /^\d+$/.test(text) ? Number(text) : NaN;
+  if (Number.isInteger(value) && value >= min && value <= max) return value;
+  throw new InvalidArgumentError(`Give a whole number from ${min} to ${max}.`);
+};
+
+export const listenAddress = (text: string) => {
+  const [, host, port] = /^(127\.0\.0\.1|localhost|\[::1\]):(\d{1,5})$/.exec(text) ?? [];
+  if (host !== undefined && Number(port) <= 65_535) {
+    return { host: host.replaceAll(/[[\]]/g, ''), port: Number(port) };
+  }
+  throw new InvalidArgumentError('Give a loopback address and a port, such as 127.0.0.1:0.');
+};
+
+const INSPECT_PORT = 4244;
+export const inspectOption = () =>
+  new Option(
+    '--inspect [port]',
+    "show actors: to admins in the console, and on this loopback port to Stately's inspector",
+  )
+    .argParser(wholeNumber(0, 65_535))
+    .preset(INSPECT_PORT);
+
+/** Which configuration a command reads: `--config`, or `SHEPHERD_CONFIG`. */
+export const configured = (command: Command): Command =>
+  command.addOption(
+    new Option('--config <file>', 'configuration, YAML')
+      .env('SHEPHERD_CONFIG')
+      .makeOptionMandatory(),
+  );
 
 /** The options that choose machines by what their provider tells of them. */
 export const TRAIT_OPTIONS = TRAIT_NAMES.map((name) => `--${name}`).join(', ');
@@ -26,7 +57,14 @@ export const CLI_WORDS: Wording = {
 export const durationOf = (text: string): number => {
   const durationMs = parseDuration(text);
   if (durationMs !== null) return durationMs;
-  throw new InvalidArgumentError('Give a duration such as 30s, 15m or 2h.');
+  throw new InvalidArgumentError('Give a duration such as 250ms, 30s, 15m or 2h.');
+};
+
+/** As {@link durationOf}, and not none. @throws {InvalidArgumentError} */
+export const spanOf = (text: string): number => {
+  const ms = durationOf(text);
+  if (ms > 0) return ms;
+  throw new InvalidArgumentError('Give a duration such as 30m or 2h.');
 };
 
 /** Words with commas between, of all times that the option is given. */

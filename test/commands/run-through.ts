@@ -1,16 +1,14 @@
 import { Command } from 'commander';
-import { addAccessCommands } from '../../../src/commands/access-program.ts';
-import { addConsoleCommands } from '../../../src/commands/console-program.ts';
-import { addFleetCommands } from '../../../src/commands/fleet-program.ts';
-import { addBalancerCommands } from '../../../src/commands/lb/program.ts';
-import { addMachineCommands } from '../../../src/commands/machine-program.ts';
-import { addProviderReading } from '../../../src/commands/provider/program.ts';
-import { createClient } from '../../../src/commands/remote/client.ts';
-import type { Door } from '../../../src/commands/remote/door.ts';
-import { exitCodeFor, problemFor } from '../../../src/commands/remote/failures.ts';
-import { formatOf, type Through } from '../../../src/commands/remote/flags.ts';
-import type { Session } from '../../../src/commands/remote/session.ts';
-import { explain, FleetError } from '../../../src/domain/errors.ts';
+import { addConsoleCommands } from '../../src/commands/console-program.ts';
+import { addBalancerCommands } from '../../src/commands/lb/program.ts';
+import { addMachineCommands } from '../../src/commands/machine-program.ts';
+import { addDatabaseCommands } from '../../src/commands/db-program.ts';
+import { addFleetCommands, addProviderReading } from '../../src/commands/fleet-program.ts';
+import { createClient, type Door } from '../../src/commands/remote/client.ts';
+import { exitCodeFor, problemFor } from '../../src/commands/remote/failures.ts';
+import { formatOf, type Through } from '../../src/commands/remote/flags.ts';
+import type { Session } from '../../src/commands/remote/session.ts';
+import { explain, FleetError } from '../../src/domain/errors.ts';
 
 /** What a command wrote, and the code that it ended with. */
 export interface Ran {
@@ -30,6 +28,20 @@ export interface RunMeans {
   /** Of keys that are made, so many are taken; 0 when absent. */
   readonly keysUsed?: number;
 }
+
+/** A console that answers each question as it is told; it streams nothing unless that is told, too. */
+export const scriptedDoor = (send: Door['send'], more: Partial<Door> = {}): Door => {
+  const door: Door = {
+    where: 'http://127.0.0.1/',
+    send,
+    stream: () => {
+      throw new Error('it streams nothing');
+    },
+    elsewhere: () => door,
+    ...more,
+  };
+  return door;
+};
 
 /** Runs a command line in this process, through a door that is given. */
 export async function runThrough(means: RunMeans, args: readonly string[]): Promise<Ran> {
@@ -65,9 +77,9 @@ export async function runThrough(means: RunMeans, args: readonly string[]): Prom
   addMachineCommands(cli, through);
   addFleetCommands(cli, through);
   addConsoleCommands(cli, through);
-  addAccessCommands(cli, through);
   addBalancerCommands(cli, '0.0.0', through);
-  addProviderReading(cli, cli.command('provider'), '0.0.0', through);
+  addDatabaseCommands(cli, through);
+  addProviderReading(cli.command('provider'), through);
   await cli.parseAsync([...args], { from: 'user' });
   return { stdout, stderr, code };
 }
