@@ -141,8 +141,8 @@ async function watch(options: SimOptions, scene: Scene): Promise<void> {
   const { machines } = world;
   const context = options.json ? null : await addSimContext(daemon, log);
   if (!options.json) greet(scene, options, { link: await simLink(scene), context });
-  const shown = daemon.fleet.changes$.subscribe(({ headline }) =>
-    live.set(`${headlineText(headline)} · ${daemon.consoleUrl}`),
+  const shown = daemon.fleet.entryChanges$.subscribe(() =>
+    live.set(`${headlineText(daemon.board.headline())} · ${daemon.consoleUrl}`),
   );
   try {
     const inTime = await allRunning(options, scene);
@@ -232,7 +232,7 @@ const isHealthy = ({ daemon, world, openedMs }: Scene): boolean => {
 /** True when all machines run and have reported; false when time is over or a signal came. */
 const allRunning = (options: SimOptions, scene: Scene): Promise<boolean> =>
   firstValueFrom(
-    merge(of(null), scene.daemon.fleet.changes$).pipe(
+    merge(of(null), scene.daemon.fleet.entryChanges$).pipe(
       filter(() => isHealthy(scene)),
       map(() => true),
       raceWith(

@@ -1,14 +1,8 @@
 import { toDirectedGraph } from '@xstate/graph';
 import type { ElkExtendedEdge, ElkNode } from 'elkjs/lib/elk-api.js';
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
-import {
-  INSIDE_CHARTS,
-  SERVICE_CHARTS,
-  WORK_CHARTS,
-  type ChartArrow,
-  type ChartLayout,
-  type ChartState,
-} from '../../src/console/charts/layout.ts';
+import { INSIDE_CHARTS, SERVICE_CHARTS, WORK_CHARTS } from '../../src/console/charts/layout.ts';
+import type { ChartArrow, ChartLayout, ChartState } from '../../src/console/api/about.ts';
 import { STATES, type MachineState } from '../../src/domain/states.ts';
 import { balancer } from '../../src/machines/balancer.ts';
 import { deprovision } from '../../src/machines/deprovision.ts';

@@ -61,8 +61,8 @@ export async function run({ file, checkOnly, flags, version }: RunOptions): Prom
     running = daemon;
     reload = () => void service.reload(daemon);
     void service.started(daemon);
-    const shown = daemon.fleet.changes$.subscribe(({ headline }) =>
-      live.set(`${headlineText(headline)} · ${daemon.consoleUrl}`),
+    const shown = daemon.fleet.entryChanges$.subscribe(() =>
+      live.set(`${headlineText(daemon.board.headline())} · ${daemon.consoleUrl}`),
     );
     if (stopping.signal.aborted) await daemon.stop();
     // What goes wrong in it is told by `stopped`, which is awaited below.

@@ -26,13 +26,6 @@ export interface Creation {
   readonly ended: Promise<void>;
 }
 
-/** Keeps book of every creation that a driver is asked for. */
-export interface Ledger {
-  readonly creations: readonly Creation[];
-  /** The same driver, with its creations booked. */
-  watch(provider: Provider): Provider;
-}
-
 /** By which a driver may know what was made, or what it was made on. */
 export const namesOf = ({ witness, slotId, id }: Pick<Creation, 'witness' | 'slotId' | 'id'>) =>
   [witness, slotId, id].filter((name) => name !== null);
@@ -42,7 +35,7 @@ type Booked = { -readonly [Key in keyof Creation]: Creation[Key] };
 /** @param claims tells what the driver has on record now of what has such names. */
 export function createLedger(
   claims: (names: readonly string[], signal: AbortSignal) => Promise<readonly string[]>,
-): Ledger {
+) {
   const creations: Booked[] = [];
 
   async function create(provider: Provider, request: CreateRequest, options: CallOptions) {
@@ -70,13 +63,16 @@ export function createLedger(
 
   return {
     creations,
-    watch(provider) {
+    /** The same driver, with its creations booked. */
+    watch(provider: Provider): Provider {
       const createMachine: Provider['createMachine'] = (request, options) =>
         create(provider, request, options);
       return replacing(provider, { createMachine });
     },
   };
 }
+/** Keeps book of every creation that a driver is asked for. */
+export type Ledger = ReturnType<typeof createLedger>;
 
 /** Counts the requests that may leave. */
 function announcing(request: CreateRequest) {

@@ -5,60 +5,38 @@ import type { EventBook } from '../adapters/bmdb/port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { Inspector } from '../adapters/inspector/port.ts';
 import type { Log } from '../adapters/log/port.ts';
-import { silentMetrics, type Metrics } from '../adapters/metrics/port.ts';
+import type { Metrics } from '../adapters/metrics/port.ts';
 import { UsageError } from '../domain/errors.ts';
 import { addApi } from './api/api.ts';
 import { API } from './api/kit.ts';
 import type { FilingMeans } from './api/filing/port.ts';
-import { NO_DAEMONS, type DaemonsView } from './daemons.ts';
 import { addFailures } from './api/failures.ts';
 import { Problem } from './api/problem.ts';
-import { NO_GUARD, type GuardInsight } from './guard.ts';
 import { watchFleet } from './watch.ts';
 import type { Access } from './access/access.ts';
-import { addLoginPage } from './access/login-page.ts';
+import { addLoginPage } from './access/login.ts';
 import { openAccess, type AccessMeans } from './access/means.ts';
 import { addOidcLogin } from './access/oidc-login.ts';
 import { mayDo } from './access/rights.ts';
 import { notAfterMs, renewTls, tlsOptions, type ReadTls } from './access/tls.ts';
 import { boundConnections, limitsFor, type ConnectionLimits } from './connections.ts';
 import { addGate } from './gate.ts';
-import { addMeters } from './meters.ts';
 import { addPage } from './page.ts';
-import type { WebhooksView } from './webhooks.ts';
-import { NO_PROVIDERS, type ProvidersView } from './providers.ts';
-import { NO_HISTORY, type MachineHistory } from './history.ts';
-import { NO_PLAN, type PlanView } from './plan.ts';
-import type { Records } from './api/records.ts';
-import type { LogControl } from './log-control.ts';
-import { NO_SERIES, type SeriesView } from './series.ts';
-import { NO_INSIGHT, type MachineInsight } from './insight.ts';
 import { addDocuments } from './documents.ts';
-import type { StreamLimits } from './stream/limits.ts';
+import type { StreamLimits } from './stream/hub.ts';
 import type { FleetView, HealthReport, MetricsSource } from './port.ts';
+import type { ConsoleViews, LogControl, WebhooksView } from './views.ts';
 
-export interface ConsoleDeps extends AccessMeans {
+export interface ConsoleDeps extends AccessMeans, ConsoleViews {
   /**
    * Port 0 takes a free one; `fd` is a listening socket that somebody holds for us. Any but a loopback
    * host needs TLS, and a way to log in.
    */
   readonly listen: { readonly host: string; readonly port: number; readonly fd?: number };
   readonly fleet: FleetView;
-  /** What is told of single machines; nothing when absent. */
-  readonly insight?: MachineInsight | undefined;
-  /** What happened to machines; nothing when absent. */
-  readonly history?: MachineHistory | undefined;
-  /** What is told of providers; nothing when absent. */
-  readonly providers?: ProvidersView | undefined;
-  /** What is told of the guard beyond how it stands; nothing when absent. */
-  readonly guard?: GuardInsight | undefined;
-  /** What would be done next; nothing when absent. */
-  readonly plan?: PlanView | undefined;
-  /** How the last hour was; nothing when absent. */
-  readonly series?: SeriesView | undefined;
   readonly metrics: MetricsSource;
-  /** What is counted of the console itself; nothing when absent. */
-  readonly meters?: Metrics | undefined;
+  /** What is counted of the console itself. */
+  readonly meters: Metrics;
   readonly health: () => HealthReport | Promise<HealthReport>;
   readonly clock: Clock;
   readonly log: Log;
@@ -66,17 +44,13 @@ export interface ConsoleDeps extends AccessMeans {
   /** False: there are health and metrics, and neither page nor API. */
   readonly isShown?: boolean | undefined;
   /** Providers whose machines recovery may reinstall, which erases their disks. */
-  readonly mayEraseDisks?: readonly string[] | undefined;
-  /** What happened; absent: nothing is told of it. */
-  readonly events?: EventBook | undefined;
-  /** Who is told of it over HTTP; absent: nobody. */
-  readonly webhooks?: WebhooksView | undefined;
-  /** What the database itself has; absent: it is not shown. */
-  readonly records?: Records | undefined;
-  /** What is needed to ask for something; absent: the console only shows. */
-  readonly filing?: FilingMeans | undefined;
-  /** Who else is there, and what this daemon does again and again; absent: nobody, nothing. */
-  readonly daemons?: DaemonsView | undefined;
+  readonly mayEraseDisks: readonly string[];
+  /** What happened. */
+  readonly events: EventBook;
+  /** Who is told of it over HTTP. */
+  readonly webhooks: WebhooksView;
+  /** What is needed to ask for something. */
+  readonly filing: FilingMeans;
   /** How people tell the log what to write; absent: nobody does. */
   readonly logControl?: LogControl | undefined;
   /** How an admin looks at actors; absent: nobody does. */
@@ -120,7 +94,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
     clock,
     log,
   });
-  const meters = deps.meters ?? silentMetrics;
+  const { meters } = deps;
   const app = createServer(deps);
   const { descriptorsMax = null, connectionLimits, isProxied = false } = deps;
   const limits = { ...limitsFor(descriptorsMax, isProxied), ...connectionLimits };
@@ -129,7 +103,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   addGate(app, { ...gateOptions(deps, access), letIn: connections.known });
   addFailures(app, log);
   tellVersion(app, deps.version);
-  const shown = (deps.isShown ?? true) ? await addShown(app, deps, access, meters) : null;
+  const shown = (deps.isShown ?? true) ? await addShown(app, deps, access) : null;
   addOperations(app, deps, access, () => meters.set('shepherd_streams', {}, shown?.readers() ?? 0));
   await bind(app, deps);
   // Such as no descriptor left for one more connection; the server listens on.
@@ -150,57 +124,19 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
 }
 
 /** Page, API and streams. */
-async function addShown(
-  app: FastifyInstance,
-  deps: ConsoleDeps,
-  access: Access,
-  meters: NonNullable<ConsoleDeps['meters']>,
-) {
-  const { fleet, clock, log } = deps;
-  const { mayEraseDisks = [] } = deps;
-  const onDropped = () => meters.count('shepherd_streams_dropped_total', {});
-  addPage(app, { log, version: deps.version });
+async function addShown(app: FastifyInstance, deps: ConsoleDeps, access: Access) {
+  const onDropped = () => deps.meters.count('shepherd_streams_dropped_total', {});
+  addPage(app, { log: deps.log, version: deps.version });
   addDocuments(app);
   addLoginPage(app, {
     hasIdentities: deps.identities !== undefined,
     isOpen: access.options.isOpen,
   });
   addOidcLogin(app, access);
-  const {
-    insight = NO_INSIGHT,
-    history = NO_HISTORY,
-    providers = NO_PROVIDERS,
-    daemons = NO_DAEMONS,
-    guard = NO_GUARD,
-    plan = NO_PLAN,
-    series = NO_SERIES,
-    filing,
-  } = deps;
   const watch = watchFleet({ ...deps, onDropped });
-  await addApi(app, {
-    ...watch,
-    ...{
-      fleet,
-      insight,
-      history,
-      providers,
-      daemons,
-      guard,
-      plan,
-      filing,
-      clock,
-      mayEraseDisks,
-      access,
-    },
-    events: deps.events,
-    records: deps.records,
-    webhooks: deps.webhooks,
-    series,
-    inspector: deps.inspector ?? null,
-    logControl: deps.logControl ?? null,
-    version: deps.version,
-    inspectorUrl: deps.inspectorUrl ?? null,
-  });
+  const { inspector = null, logControl = null, inspectorUrl = null } = deps;
+  const settled = { inspector, logControl, inspectorUrl };
+  await addApi(app, { ...deps, ...watch, ...settled, access });
   return { readers: () => watch.hub.readers, close: () => watch.close() };
 }
 
@@ -210,6 +146,23 @@ function tellVersion(app: FastifyInstance, version: string): void {
     if (url.startsWith(`${API}/`) && reply.statusCode !== 401) {
       reply.header('shepherd-version', version);
     }
+  });
+}
+
+/** They last as long as their readers stay, which says nothing of the console. */
+const STREAMS = new Set([`${API}/stream`]);
+
+/**
+ * Counts what the console answers, and how long that took. Calls of no route are one, whatever they
+ * asked for, so that strangers cannot make series.
+ */
+function addMeters(app: FastifyInstance, metrics: Metrics): void {
+  app.addHook('onResponse', async (request, reply) => {
+    const { url: route = 'none' } = request.routeOptions;
+    if (STREAMS.has(route)) return;
+    const method = request.is404 ? 'any' : request.method;
+    const labels = { route, method, status: String(reply.statusCode) };
+    metrics.observe('shepherd_http_request_seconds', labels, reply.elapsedTime / 1_000);
   });
 }
 

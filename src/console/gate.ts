@@ -5,10 +5,14 @@ import { createHostCheck } from '../lib/network.ts';
 import type { Access } from './access/access.ts';
 import { ANONYMOUS, type Person, type Right } from './access/port.ts';
 import { mayDo, roleFor } from './access/rights.ts';
-import { crossSiteReason, isForeignBody, isSafeMethod } from './access/same-origin.ts';
+import {
+  crossSiteReason,
+  isForeignBody,
+  isSafeMethod,
+  certificateName,
+} from './access/credentials.ts';
 import { sendProblem } from './api/failures.ts';
 import { Problem } from './api/problem.ts';
-import { certificateName } from './access/certificates.ts';
 
 export interface GateOptions {
   /** Address the console listens on. */

@@ -1,130 +1,23 @@
 import type { Observable } from 'rxjs';
-import type { DrainEnd, MemberState } from '../domain/balancing/members.ts';
-import type { Headline } from '../domain/headline.ts';
+import type { z } from 'zod';
 import type { Slot } from '../domain/ids.ts';
 import type { SlotFacts } from '../domain/machine.ts';
 import type { LossPolicy } from '../domain/policy.ts';
-import type { GuardState } from '../domain/recovery/standing.ts';
 import type { MachineState } from '../domain/states.ts';
-import type { Traits } from '../domain/traits.ts';
 import type { MachineView } from '../domain/view.ts';
+import type { FrameSchema, PoolsSchema } from './api/fleet-schema.ts';
 
-/** What the console shows of one machine. Times are epoch milliseconds of the database clock. */
-export interface MachineSummary extends Traits {
-  readonly slot: Slot;
-  readonly provider: string;
-  readonly machineId: string | null;
-  readonly providerId: string | null;
-  readonly reservationId: string | null;
-  readonly address: string | null;
-  readonly state: MachineState;
-  readonly substate: string;
-  /** Why it is there, where the state alone does not say it. */
-  readonly reason: string | null;
-  readonly lastHeartbeatAtMs: number | null;
-  /** When it entered its present state; of a silent machine, when it was heard last. */
-  readonly sinceMs: number;
-  readonly holds: readonly string[];
-  /** Another daemon works on it now. */
-  readonly elsewhere: boolean;
-}
-
-export type StateCounts = Readonly<Record<MachineState, number>>;
-
-/** How the fleet guard stands: whether machines are recovered at all now. */
-export interface GuardSummary {
-  /** The gravest of all scopes. */
-  readonly state: GuardState;
-  /** The fleet first, then each provider with started machines or a freeze. */
-  readonly scopes: readonly GuardScope[];
-}
-export interface GuardScope {
-  /** `fleet`, or a provider. */
-  readonly scope: string;
-  readonly state: GuardState;
-  /** Epoch ms of the database clock; null: not known, or nothing is the matter. */
-  readonly sinceMs: number | null;
-  readonly reason: string | null;
-  /** Machines whose agent was started, and those of them that are silent. */
-  readonly started: number;
-  readonly silent: number;
-  /** What ends that state, for people, and when the clock does; null: nothing is the matter, or no clock. */
-  readonly ends: string | null;
-  readonly endsAtMs: number | null;
-}
-
+/** What every page shows. Times are epoch milliseconds of the database clock. */
+export type Frame = z.output<typeof FrameSchema>;
+export type StateCounts = Frame['counts'];
+/** How the fleet guard stands: the fleet first, then each provider with started machines or a freeze. */
+export type GuardSummary = Frame['guard'];
+export type GuardScope = GuardSummary['scopes'][number];
 /** How the recovery budget of the fleet, a provider or a location is used. */
-export interface BudgetSummary {
-  readonly scope: string;
-  readonly permits: number;
-  readonly budget: number;
-}
-
-/** A provider that this daemon cannot list now: what is shown of its slots is as it was then. */
-export interface UnlistedSummary {
-  readonly provider: string;
-  readonly sinceMs: number;
-  readonly cause: string;
-}
-
-/** A machine as a member of a pool at one balancer. Times are epoch ms of the database clock. */
-export interface MemberSummary {
-  /** Null: no row and no listing tells where the machine is. */
-  readonly slot: Slot | null;
-  readonly machineId: string;
-  readonly state: MemberState;
-  readonly sinceMs: number;
-  /** Of `draining`: connections that are left then are cut. */
-  readonly deadlineMs: number | null;
-  /** Of `drained`: how it came to it. */
-  readonly how: DrainEnd | null;
-  /** It may be interrupted though it was not drained. */
-  readonly waived: boolean;
-  /** An order that waits for it is refused, for the reason in `note`. */
-  readonly refused: boolean;
-  /** As the balancer sees it; null: not known here. Only the daemon that tends the balancer knows. */
-  readonly health: 'up' | 'down' | 'unknown' | null;
-  /** Connections; null: not known. */
-  readonly sessions: number | null;
-  readonly note: string | null;
-}
-
-/** A pool at one of its balancers. */
-export interface PoolSummary {
-  readonly pool: string;
-  readonly balancer: string;
-  /** Kind of the balancer; null: it is not configured any more. */
-  readonly driver: string | null;
-  /** This configuration has the pool at this balancer. */
-  readonly isConfigured: boolean;
-  /** State of its statechart as it was last written down; null: nobody tended it yet. */
-  readonly state: string | null;
-  /** Why it is in that state, for people. */
-  readonly reason: string | null;
-  readonly settledAtMs: number | null;
-  /** When it was last read from the balancer. */
-  readonly observedAtMs: number | null;
-  /** Nothing is asked of the balancer for it before. */
-  readonly retryAtMs: number | null;
-  /** The panic guard keeps members from being dropped. */
-  readonly frozen: { readonly atMs: number; readonly reason: string } | null;
-  readonly paused: PoolRequest | null;
-  readonly tornDown: PoolRequest | null;
-  /** A live daemon tends the balancer. */
-  readonly isTended: boolean;
-  readonly minActive: number;
-  readonly members: readonly MemberSummary[];
-  /** Where clients come in, as the balancer was read here; null: it was not. */
-  readonly addresses:
-    | readonly { readonly address: string; readonly ports: readonly number[] }[]
-    | null;
-}
-/** What an operator asked of a pool, and is so until it is taken back. */
-export interface PoolRequest {
-  readonly atMs: number;
-  readonly by: string;
-  readonly reason: string;
-}
+export type BudgetSummary = Frame['budget'][number];
+/** A pool at one of its balancers, and its members. */
+export type PoolSummary = z.output<typeof PoolsSchema>['pools'][number];
+export type MemberSummary = PoolSummary['members'][number];
 
 /** One machine as the daemon has it. Immutable: what changes is a new one. */
 export interface MachineEntry {
@@ -141,43 +34,10 @@ export type EntryChange =
   | { readonly type: 'removed'; readonly slot: Slot };
 
 /** What is shown of the fleet as a whole. */
-export interface FleetFrame {
-  readonly atMs: number;
-  readonly counts: StateCounts;
-  readonly headline: Headline;
-  /** Machines that need a person. */
-  readonly needHuman: number;
-  readonly guard: GuardSummary;
-  readonly unlisted: readonly UnlistedSummary[];
-}
+export type FleetFrame = Omit<Frame, 'total' | 'status' | 'budget'>;
 
-export interface FleetSnapshot extends FleetFrame {
-  readonly machines: readonly MachineSummary[];
-  /** Each at each of its balancers, by pool and balancer. */
-  readonly pools: readonly PoolSummary[];
-}
-
-/** Machines that are new or different, slots that are gone, and the counts after both. */
-export interface FleetChange {
-  readonly upserts: readonly MachineSummary[];
-  readonly removed: readonly Slot[];
-  readonly counts: StateCounts;
-  readonly headline: Headline;
-  readonly needHuman: number;
-  /** Absent: as it was. */
-  readonly guard?: GuardSummary;
-  /** Absent: as it was. */
-  readonly unlisted?: readonly UnlistedSummary[];
-  /** Absent: as it was. */
-  readonly pools?: readonly PoolSummary[];
-}
-
-/**
- * The fleet as this daemon sees it. A change is emitted in the same turn in which a snapshot starts
- * to include it, so that a reader who subscribes and then takes a snapshot misses nothing.
- */
+/** The fleet as this daemon sees it. */
 export interface FleetView {
-  snapshot(): FleetSnapshot;
   frame(): FleetFrame;
   /** Estimate of the database clock, epoch ms; may be a fraction. */
   nowMs(): number;
@@ -202,7 +62,6 @@ export interface FleetView {
   isOverdue(entry: MachineEntry, nowMs: number): boolean;
   /** How the recovery budget is used, by scope. */
   budget(): readonly BudgetSummary[];
-  readonly changes$: Observable<FleetChange>;
 }
 
 export interface HealthCheck {

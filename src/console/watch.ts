@@ -9,18 +9,17 @@ import { createMachineIndex } from './index/machine-index.ts';
 import type { FleetView } from './port.ts';
 import { createChangeLog } from './stream/change-log.ts';
 import { createEventFollower } from './stream/event-feed.ts';
-import { createHub } from './stream/hub.ts';
-import { STREAM_LIMITS, type StreamLimits } from './stream/limits.ts';
+import { createHub, STREAM_LIMITS, type StreamLimits } from './stream/hub.ts';
 
 export interface WatchDeps {
   readonly fleet: FleetView;
   readonly clock: Clock;
   readonly log: Log;
   readonly version: string;
-  readonly events?: EventBook | undefined;
+  readonly events: EventBook;
   readonly streamLimits?: Partial<StreamLimits> | undefined;
   /** Told when a reader of a stream is dropped that does not read. */
-  readonly onDropped?: (() => void) | undefined;
+  readonly onDropped: () => void;
 }
 
 /** What the API keeps of the fleet while the console is open: the index, and who reads along. */
@@ -38,7 +37,7 @@ export function watchFleet({ streamLimits, onDropped, ...deps }: WatchDeps) {
   const frame = () => frameOf(fleet);
   const changes = createChangeLog(clock);
   const epoch = Math.round(clock.now()).toString(36);
-  const follower = events ? createEventFollower({ events, clock, log }) : null;
+  const follower = createEventFollower({ events, clock, log });
   const hub = createHub({
     ...{ fleet, index, changes, clock, log, version, epoch, limits, onDropped },
     frame: (isFleet) => (isFleet ? { ...frame(), cells: cells() } : frame()),
@@ -49,10 +48,10 @@ export function watchFleet({ streamLimits, onDropped, ...deps }: WatchDeps) {
     frameChanges$: fleet.frameChanges$,
   });
   return {
-    ...{ index, cells, frame, changes, epoch, hub, limits, follower },
+    ...{ index, cells, frame, changes, epoch, hub, limits, events, follower },
     close() {
       hub.close();
-      follower?.close();
+      follower.close();
       index.close();
     },
   };

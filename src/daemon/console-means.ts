@@ -6,7 +6,7 @@ import type { EventBook } from '../adapters/bmdb/events-port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { Levels } from '../adapters/log/quiet-log.ts';
 import type { Log } from '../adapters/log/port.ts';
-import type { LogControl } from '../console/log-control.ts';
+import type { LogControl } from '../console/views.ts';
 import { explain } from '../domain/errors.ts';
 import { spanText } from '../lib/texts.ts';
 

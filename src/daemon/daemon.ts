@@ -9,7 +9,7 @@ import { mayEraseDisks, type Config } from '../config.ts';
 import { givingBackOf } from '../config/giving-back.ts';
 import type { FilingMeans } from '../console/api/filing/port.ts';
 import type { Console } from '../console/console.ts';
-import type { DaemonsView } from '../console/daemons.ts';
+import type { DaemonsView } from '../console/views.ts';
 import type { FleetView } from '../console/port.ts';
 import { needsMirror } from '../domain/daemon-roles.ts';
 import { explain } from '../domain/errors.ts';
@@ -22,13 +22,13 @@ import { countFleet, STATISTICS_JOB } from '../actors/statistics.ts';
 import { createExplainer, type Explainer } from './views/explaining.ts';
 import { fleetDeps } from './fleet-deps.ts';
 import { fleetView } from './views/fleet-view.ts';
-import { createGuardInsight } from './views/guard-insight.ts';
+import { guardLook } from './views/guard-insight.ts';
 import { guardPolicyOf, TUNING, type Tuning } from './tuning.ts';
 import { healthOf } from './health.ts';
 import { createMachineHistory } from './views/machine-history.ts';
 import { openParts, type Parts } from './parts.ts';
 import type { Means, Ports } from './ports.ts';
-import { createPlanView } from './views/plan-view.ts';
+import { fleetPlan } from './views/plan-view.ts';
 import { createProvidersView } from './views/providers-view.ts';
 import { createStanding } from './views/standing.ts';
 import { withTimeLimit } from '../adapters/clock/port.ts';
@@ -118,7 +118,6 @@ async function build(means: Built): Promise<Daemon> {
     guardChanges$: parts.guardChanges,
     budget: parts.permits.use,
     pools: parts.poolsView.pools,
-    poolChanges$: parts.poolsView.changes$,
     facts: (slot) => mirror.facts().get(slot),
     isOverdue: parts.isOverdue,
     isWhole: () => !needsMirror(parts.roles) || mirror.isWhole(),
@@ -268,8 +267,8 @@ async function openConsole(
     ),
     providers: createProvidersView({ ...parts, config, clock }),
     series: parts.series,
-    plan: createPlanView({ config, insight, parts }),
-    guard: createGuardInsight({ policy: guardPolicyOf(config, means.tuning), parts }),
+    plan: () => fleetPlan({ config, insight, parts }),
+    guard: () => guardLook({ policy: guardPolicyOf(config, means.tuning), parts }),
     metrics: {
       async expose() {
         await tellStanding();

@@ -1,5 +1,5 @@
 import { startDeliverer } from '../actors/webhooks/deliverer.ts';
-import type { WebhooksView } from '../console/webhooks.ts';
+import type { WebhooksView } from '../console/views.ts';
 import { typesNamed } from '../domain/events/fleet-event.ts';
 import type { Parts } from './parts.ts';
 import type { Means, Ports } from './ports.ts';

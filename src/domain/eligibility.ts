@@ -1,5 +1,6 @@
 import { mayServe } from './balancing/members.ts';
 import { slotIdOf, slotOf } from './ids.ts';
+import { PROCESSES } from './machine.ts';
 import type {
   HoldKind,
   HoldRow,
@@ -13,14 +14,15 @@ import { DEFAULT_ESCALATION, SERVE_WAIT_MS } from './policy.ts';
 import type { LossPolicy } from './policy.ts';
 
 /**
- * What may be done with a machine now: pure functions of its rows and the database clock. The
- * BMDB's SQL says the same, word for word; a property test compares the two.
+ * What may be done with a machine now: pure functions of its rows and the database clock. The BMDB's SQL
+ * is made of the same rules, and has an expression of its own for each refusal only; a property test
+ * compares the two.
  */
 
 /** Where an installation of an operating system stands. */
 export type InstallState = 'NONE' | 'PENDING' | 'FAILED' | 'DONE';
 
-/** Why a process may not start on a machine, for people too. The first that applies. */
+/** Why a process may not start on a machine, for people too. The first of its `RULES` that applies. */
 export type Refusal =
   | 'it cannot be read'
   | 'it is being worked on'
@@ -124,44 +126,133 @@ export interface Circumstances {
   readonly loss: LossPolicy;
 }
 
-/**
- * Why a process may not start on the machine now; null: it may. An order makes a machine one for its
- * process whether or not it is lost, and no wait holds it up but that for its load balancers;
- * whatever else bars it still bars it.
- */
-export const refusal = (process: Process, row: MachineRow, now: Circumstances): Refusal | null =>
-  ineligibility(process, row, now) ??
-  coolDownOf(process, row, now.nowMs) ??
-  (isAwaitingDrain(process, row, now) ? 'it still serves' : null);
+/** Processes of the escalation ladder: the guard may keep them from a machine, and they observe its cool-down. */
+export const isLadder = (process: Process): boolean =>
+  process === 'ShepherdRecovery' || process === 'ShepherdReinstall';
+
+/** Processes that interrupt what a machine serves. */
+const INTERRUPTING: readonly Process[] = [
+  'ShepherdRecovery',
+  'ShepherdReinstall',
+  'ShepherdDeprovision',
+];
+
+/** Why a process has nothing to do with a machine, whatever else is true of it. */
+const BARS: readonly Refusal[] = [
+  'it has no hardware',
+  'it was handed over',
+  'it is quarantined',
+  'it is to be deprovisioned',
+  'a hold forbids it',
+  'its provider status does not allow it',
+];
+/** The ladder goes on with nothing that it cannot read. */
+const LADDER_BARS: readonly Refusal[] = [...BARS, 'a newer program recovers it'];
+const LADDER: readonly Refusal[] = [
+  ...LADDER_BARS,
+  'it is not lost',
+  'its agent start is not given up',
+];
+/** Why the process may not start, leaving aside other work and waits, in this order. */
+const GROUNDS: Readonly<Partial<Record<Process, readonly Refusal[]>>> = {
+  ShepherdAgentStart: [...BARS, 'its agent is started'],
+  ShepherdRecovery: LADDER,
+  ShepherdReinstall: LADDER,
+  ShepherdDeprovision: ['nobody asked to deprovision it', 'a hold forbids it'],
+};
 
 /**
- * Why the machine is not one for the process; null: it is, and only the ladder's cool-down or its load
- * balancers may still keep the process from starting. Statistics count these machines as pending.
+ * An order makes a machine one for its process whether or not it is lost, and no wait holds it up but
+ * that for its load balancers; whatever else bars it still bars it.
  */
-export function ineligibility(
-  process: Process,
-  row: MachineRow,
-  now: Circumstances,
-): Refusal | null {
-  if (row.unreadable !== undefined) return 'it cannot be read';
-  const group = exclusionGroup(process);
-  if (row.work.some((work) => exclusionGroup(work.process) === group)) {
-    return 'it is being worked on';
-  }
-  const grounds = groundsOf(process, row, now);
-  if (grounds !== null) return grounds;
-  if (orderFor(process, row, now.nowMs)) return null;
-  const waits = backoffUntilMs(row, process, now.nowMs) !== null;
-  return waits ? 'it waits after a failure' : null;
-}
+export const LIFTED_BY_ORDER: ReadonlySet<Refusal> = new Set([
+  'it is not lost',
+  'its agent start is not given up',
+  'it waits after a failure',
+  'it cools down after an attempt',
+]);
 
-/**
- * Why a provider may not be told to do something to a machine that was already claimed for the
- * ladder: it may have come back, been parked or put under a hold meanwhile. Null: go ahead.
- */
-export function askRefusal(process: Process, row: MachineRow, now: Circumstances): Refusal | null {
-  if (!isLadder(process)) return null;
-  return row.unreadable !== undefined ? 'it cannot be read' : groundsOf(process, row, now);
+/** What each question about a process is answered by: the first that applies. */
+export const RULES = {
+  /** Why the process has nothing to do with the machine, whatever else is true of it. */
+  bar: (process: Process) => (isLadder(process) ? LADDER_BARS : BARS),
+  /**
+   * Why the machine is not one for the process. Only the ladder's cool-down or its load balancers may
+   * still keep the process from starting. Statistics count the others as pending.
+   */
+  ineligibility: (process: Process): readonly Refusal[] => [
+    'it cannot be read',
+    'it is being worked on',
+    ...(GROUNDS[process] ?? []),
+    'it waits after a failure',
+  ],
+  /** Why the process may not start on the machine now. */
+  refusal: (process: Process): readonly Refusal[] => [
+    ...RULES.ineligibility(process),
+    'it cools down after an attempt',
+    'it still serves',
+  ],
+  /**
+   * Why a provider may not be told to do something to a machine that was already claimed: it may have
+   * come back, been parked or put under a hold meanwhile. Leaves aside who works and who waits.
+   */
+  ask: (process: Process): readonly Refusal[] =>
+    INTERRUPTING.includes(process) ? ['it cannot be read', ...GROUNDS[process]!] : [],
+};
+
+const APPLIES: Readonly<
+  Record<Refusal, (row: MachineRow, now: Circumstances, process: Process) => boolean>
+> = {
+  'it cannot be read': ({ unreadable }) => unreadable !== undefined,
+  'it is being worked on': ({ work }, _, process) =>
+    work.some((each) => exclusionGroup(each.process) === exclusionGroup(process)),
+  'it has no hardware': ({ provided }) => provided === null,
+  'its agent is started': ({ agentStarted }) => agentStarted !== null,
+  'it was handed over': (row) => installState(row) === 'DONE',
+  'it is quarantined': (row, { nowMs }) => isQuarantined(row, nowMs),
+  'it is to be deprovisioned': ({ deprovision }) => deprovision !== null,
+  'nobody asked to deprovision it': ({ deprovision }) => deprovision === null,
+  'a hold forbids it': (row, now, process) =>
+    BARRING[process]?.some((kind) => isHeld(row, kind, now)) ?? false,
+  'its provider status does not allow it': ({ provided }, _, process) =>
+    isLadder(process)
+      ? UNRECOVERABLE.includes(provided!.status)
+      : !STARTABLE.includes(provided!.status),
+  'a newer program recovers it': ({ unknownRung }) => unknownRung !== undefined,
+  'it waits after a failure': (row, { nowMs }, process) =>
+    backoffUntilMs(row, process, nowMs) !== null,
+  'it cools down after an attempt': ({ recovery }, { nowMs }, process) =>
+    isLadder(process) && (recovery?.nextAtMs ?? nowMs) > nowMs,
+  'it is not lost': (row, { nowMs, loss }) =>
+    row.agentStarted !== null && !isLost(row, nowMs, loss),
+  'its agent start is not given up': (row, { nowMs, loss }) =>
+    row.agentStarted === null && !isStartGivenUp(row, nowMs, loss),
+  'it still serves': (row, now, process) => isAwaitingDrain(process, row, now),
+};
+
+const firstOf =
+  (rules: (process: Process) => readonly Refusal[]) =>
+  (process: Process, row: MachineRow, now: Circumstances): Refusal | null => {
+    const isLifted = (each: Refusal) =>
+      LIFTED_BY_ORDER.has(each) && orderFor(process, row, now.nowMs) !== null;
+    return (
+      rules(process).find((each) => APPLIES[each](row, now, process) && !isLifted(each)) ?? null
+    );
+  };
+
+/** See `RULES`; null: it may. */
+export const refusal = firstOf(remembered(RULES.refusal));
+/** See `RULES`; null: it is one for the process. */
+export const ineligibility = firstOf(remembered(RULES.ineligibility));
+/** See `RULES`; null: go ahead. */
+export const askRefusal = firstOf(remembered(RULES.ask));
+/** See `RULES`; null: it has something to do with the machine. */
+export const barOf = firstOf(remembered(RULES.bar));
+
+/** The rules of each process are made once: views ask for every machine. */
+function remembered(rules: (process: Process) => readonly Refusal[]) {
+  const made = new Map(PROCESSES.map((process) => [process, rules(process)]));
+  return (process: Process) => made.get(process)!;
 }
 
 /** When the process was last tried on the machine, as far as that is kept; null: never. */
@@ -271,71 +362,12 @@ export const BARRING: Readonly<Partial<Record<Process, readonly HoldKind[]>>> = 
 };
 /** With these statuses of its provider an agent may be started on a machine. */
 export const STARTABLE: readonly (ProviderStatus | null)[] = [null, 'Unknown', 'Running'];
-const UNRECOVERABLE: readonly (ProviderStatus | null)[] = [
+/** With these the ladder leaves a machine alone. */
+export const UNRECOVERABLE: readonly (ProviderStatus | null)[] = [
   'Missing',
   'Provisioning',
   'ProvisioningFailedPermanent',
 ];
-
-/** Processes of the escalation ladder: the guard may keep them from a machine, and they observe its cool-down. */
-export const isLadder = (process: Process): boolean =>
-  process === 'ShepherdRecovery' || process === 'ShepherdReinstall';
-
-/** Why the process may not start, leaving aside other work and backoffs; null: it may. */
-function groundsOf(process: Process, row: MachineRow, now: Circumstances): Refusal | null {
-  switch (process) {
-    case 'ShepherdAgentStart':
-      return barOf(process, row, now) ?? (row.agentStarted ? 'its agent is started' : null);
-    case 'ShepherdRecovery':
-    case 'ShepherdReinstall':
-      return barOf(process, row, now) ?? needlessOf(process, row, now);
-    case 'ShepherdDeprovision':
-      if (row.deprovision === null) return 'nobody asked to deprovision it';
-      return holdOf(process, row, now);
-    default:
-      return null;
-  }
-}
-
-/** Why the process has nothing to do with the machine, whatever else is true of it; null: it has. */
-export function barOf(process: Process, row: MachineRow, now: Circumstances): Refusal | null {
-  if (!row.provided) return 'it has no hardware';
-  if (installState(row) === 'DONE') return 'it was handed over';
-  if (isQuarantined(row, now.nowMs)) return 'it is quarantined';
-  if (row.deprovision !== null) return 'it is to be deprovisioned';
-  const held = holdOf(process, row, now);
-  return held ?? statusOf(process, row.provided.status) ?? episodeOf(process, row);
-}
-
-/** The ladder goes on with nothing that it cannot read. */
-const episodeOf = (process: Process, { unknownRung }: MachineRow): Refusal | null =>
-  isLadder(process) && unknownRung !== undefined ? NEWER : null;
-const NEWER: Refusal = 'a newer program recovers it';
-
-const holdOf = (process: Process, row: MachineRow, now: Circumstances): Refusal | null =>
-  BARRING[process]?.some((kind) => isHeld(row, kind, now)) ? 'a hold forbids it' : null;
-
-function statusOf(process: Process, status: ProviderStatus | null): Refusal | null {
-  const suits = isLadder(process) ? !UNRECOVERABLE.includes(status) : STARTABLE.includes(status);
-  return suits ? null : 'its provider status does not allow it';
-}
-
-function needlessOf(
-  process: Process,
-  row: MachineRow,
-  { nowMs, loss }: Circumstances,
-): Refusal | null {
-  if (orderFor(process, row, nowMs)) return null;
-  if (row.agentStarted) return isLost(row, nowMs, loss) ? null : 'it is not lost';
-  return isStartGivenUp(row, nowMs, loss) ? null : 'its agent start is not given up';
-}
-
-function coolDownOf(process: Process, row: MachineRow, nowMs: number): Refusal | null {
-  const next = row.recovery?.nextAtMs ?? null;
-  if (!isLadder(process) || next === null || next <= nowMs) return null;
-  if (orderFor(process, row, nowMs)) return null;
-  return 'it cools down after an attempt';
-}
 
 /**
  * The ladder takes the machine again when its pause after the last attempt is over.
@@ -344,13 +376,6 @@ function coolDownOf(process: Process, row: MachineRow, nowMs: number): Refusal |
 export const isCoolingDown = ({ recovery }: MachineRow, may: Refusal | null): boolean =>
   recovery !== null &&
   (may === 'it cools down after an attempt' || may === 'it waits after a failure');
-
-/** Processes that interrupt what a machine serves. */
-const INTERRUPTING: readonly Process[] = [
-  'ShepherdRecovery',
-  'ShepherdReinstall',
-  'ShepherdDeprovision',
-];
 
 /**
  * Whether the process has to wait until the machine's load balancers let it go. Whoever asked for it

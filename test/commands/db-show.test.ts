@@ -35,7 +35,7 @@ beforeAll(async () => {
   });
   web = await startScriptedConsole({
     ...{ records: bmdb.inspection, history: createMachineHistory(bmdb.inspection, () => null) },
-    accounts: { book: bmdb.access, random },
+    accounts: { book: bmdb.access, events: bmdb.events, random },
   });
   door = openHttpDoor({ url: web.url, token, version: '0.0.0', advice: '' });
   close = () => bmdb.close();

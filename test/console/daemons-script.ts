@@ -1,5 +1,5 @@
 import type { SessionLine } from '../../src/adapters/bmdb/port.ts';
-import type { DaemonsView } from '../../src/console/daemons.ts';
+import type { DaemonsView } from '../../src/console/views.ts';
 import { sessionId } from '../../src/domain/ids.ts';
 import type { LoopSummary } from '../../src/domain/loop-summary.ts';
 import { AT_MS } from './scripted-fleet.ts';

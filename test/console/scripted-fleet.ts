@@ -1,16 +1,15 @@
 import { Subject } from 'rxjs';
 import type {
   EntryChange,
-  FleetChange,
-  FleetSnapshot,
   FleetView,
   GuardSummary,
   MachineEntry,
-  MachineSummary,
+  Frame,
   MemberSummary,
   PoolSummary,
   StateCounts,
 } from '../../src/console/port.ts';
+import type { MachineRow } from '../../src/console/api/schemas.ts';
 import { headlineOf, shareWord } from '../../src/domain/headline.ts';
 import { machineId, providerName, slot } from '../../src/domain/ids.ts';
 import type { Slot } from '../../src/domain/ids.ts';
@@ -18,6 +17,14 @@ import type { HoldKind } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { needsHuman, STATES } from '../../src/domain/states.ts';
 import { NO_TRAITS } from '../../src/domain/traits.ts';
+
+/** A machine as a test describes it. */
+export type MachineSummary = Omit<MachineRow, 'slot' | 'holds'> &
+  Record<'providerId' | 'reservationId', string | null> & {
+    readonly slot: Slot;
+    readonly provider: string;
+    readonly holds: readonly string[];
+  };
 
 /** A fleet that does what the test says. */
 export interface ScriptedFleet extends FleetView {
@@ -28,7 +35,7 @@ export interface ScriptedFleet extends FleetView {
   /** How the guard stands from now on. */
   guard(summary: GuardSummary): void;
   /** Which providers cannot be listed from now on. */
-  unlist(unlisted: FleetSnapshot['unlisted']): void;
+  unlist(unlisted: Frame['unlisted']): void;
   /** How pools stand from now on. */
   pool(...pools: readonly PoolSummary[]): void;
 }
@@ -105,19 +112,17 @@ export const pool = (change: Partial<PoolSummary> = {}): PoolSummary => ({
 export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedFleet {
   const all = new Map<Slot, MachineSummary>(machines.map((each) => [each.slot, each]));
   const entries = new Map(machines.map((each) => [each.slot, entryOf(each)]));
-  const changes$ = new Subject<FleetChange>();
   const entryChanges$ = new Subject<EntryChange>();
   const frameChanges$ = new Subject<void>();
   let guard = WATCHING;
-  let unlisted: FleetSnapshot['unlisted'] = [];
+  let unlisted: Frame['unlisted'] = [];
   let pools: readonly PoolSummary[] = [];
   const frame = () => ({
+    ...{ atMs: AT_MS, guard, unlisted },
     counts: countsOf(all.values()),
     headline: headlineOf([...all.values()].map((each) => ({ word: shareWord(each), machines: 1 }))),
     needHuman: needHumanOf(all.values()),
   });
-  const emit = (upserts: readonly MachineSummary[], removed: readonly Slot[]) =>
-    changes$.next({ ...frame(), upserts, removed });
   const put = (...changed: readonly MachineSummary[]) => {
     for (const each of changed) {
       const entry = entryOf(each);
@@ -125,13 +130,9 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
       entries.set(each.slot, entry);
       entryChanges$.next({ type: 'changed', entry });
     }
-    emit(changed, []);
   };
-  const wholeFrame = () => ({ ...frame(), atMs: AT_MS, guard, unlisted });
   return {
-    changes$,
-    snapshot: () => ({ ...wholeFrame(), machines: [...all.values()], pools }),
-    frame: wholeFrame,
+    frame,
     nowMs: () => AT_MS,
     loss: DEFAULT_LOSS,
     providers: () => ['equinix'],
@@ -145,17 +146,14 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
     budget: () => [{ scope: 'fleet', permits: 1, budget: 2 }],
     guard(summary) {
       guard = summary;
-      changes$.next({ ...frame(), upserts: [], removed: [], guard });
       frameChanges$.next();
     },
     unlist(providers) {
       unlisted = providers;
-      changes$.next({ ...frame(), upserts: [], removed: [], unlisted });
       frameChanges$.next();
     },
     pool(...found) {
       pools = found;
-      changes$.next({ ...frame(), upserts: [], removed: [], pools });
     },
     put,
     set: (name, change) => put({ ...all.get(name)!, ...change }),
@@ -163,7 +161,6 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
       all.delete(name);
       entries.delete(name);
       entryChanges$.next({ type: 'removed', slot: name });
-      emit([], [name]);
     },
   };
 }
@@ -193,5 +190,5 @@ const needHumanOf = (machines: Iterable<MachineSummary>): number =>
 function countsOf(machines: Iterable<MachineSummary>): StateCounts {
   const counts = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<string, number>;
   for (const { state } of machines) counts[state] = (counts[state] ?? 0) + 1;
-  return counts as StateCounts;
+  return counts;
 }

@@ -1,4 +1,4 @@
-import type { GuardInsight, GuardLook } from '../../src/console/guard.ts';
+import type { GuardLook } from '../../src/console/views.ts';
 import { slot } from '../../src/domain/ids.ts';
 import { DEFAULT_GUARD } from '../../src/domain/recovery/guard-judgement.ts';
 import { noCounts } from '../../src/domain/recovery/guard-counts.ts';
@@ -12,12 +12,9 @@ const rack = { ...none, machines: 10, started: 10, silent: 6, newlySilent: 6, qu
 /** A provider is frozen for silence, and two machines wait. */
 export const LOOK: GuardLook = {
   scopes: [
+    { ...{ scope: 'fleet', frozen: null, thawsAtMs: null }, rules: rulesOf(fleet, DEFAULT_GUARD) },
     {
-      ...{ scope: 'fleet', frozen: null, thawsAtMs: null, counts: fleet },
-      rules: rulesOf(fleet, DEFAULT_GUARD),
-    },
-    {
-      ...{ scope: 'equinix', frozen: { by: 'guard', kind: 'silence' }, counts: rack },
+      ...{ scope: 'equinix', frozen: { by: 'guard', kind: 'silence' } },
       thawsAtMs: AT_MS + 300_000,
       rules: rulesOf(rack, DEFAULT_GUARD),
     },
@@ -32,4 +29,7 @@ export const LOOK: GuardLook = {
   ]),
 };
 
-export const guardInsight = (look: GuardLook = LOOK): GuardInsight => ({ look: () => look });
+export const guardInsight =
+  (look: GuardLook = LOOK) =>
+  () =>
+    look;

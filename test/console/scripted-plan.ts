@@ -1,39 +1,37 @@
-import type { FleetPlan, PlanView } from '../../src/console/plan.ts';
-import { machineId, providerName, sessionId, slot } from '../../src/domain/ids.ts';
+import type { PlanAnswer } from '../../src/console/api/plan-schema.ts';
+import { providerName, sessionId, slot } from '../../src/domain/ids.ts';
 import { AT_MS } from './scripted-fleet.ts';
 
 const SESSION = sessionId('11111111-1111-4111-8111-111111111111');
 
 /** Something of each kind is to be done. */
-export const PLAN: FleetPlan = {
+export const PLAN: PlanAnswer = {
   atMs: AT_MS + 0.5,
   providers: [
     {
       ...{ provider: providerName('equinix'), sessionId: SESSION, isHere: true },
       ...{ mayEraseDisks: true, unlisted: null },
-      planned: {
+      plan: {
         atMs: AT_MS - 4_000.5,
-        foresight: {
-          breaker: '7 of 20 machines disagree',
-          summary: {
-            ...{ bmdb: 3, used: 3, free: 5, failed: 0, orphan: 1, missing: 0, penalised: 1 },
-            ...{ managed: 3, max: 4 },
-          },
-          ...{ overLimit: 0, leftOut: 3, creationCount: 1 },
-          creations: [{ slot: slot('equinix', 'd'), verdict: 'create', reason: 'it is free' }],
-          skipped: [{ reason: 'maxMachines allows 4', count: 3, slots: [] }],
-          findings: [
-            {
-              ...{ case: 'orphan', action: 'none', count: 1 },
-              examples: [
-                {
-                  ...{ slot: slot('equinix', 'o'), device: 'dev-1', machineId: null },
-                  reason: '<img src=x onerror="alert(1)">',
-                },
-              ],
-            },
-          ],
+        breaker: '7 of 20 machines disagree',
+        summary: {
+          ...{ bmdb: 3, used: 3, free: 5, failed: 0, orphan: 1, missing: 0, penalised: 1 },
+          ...{ managed: 3, max: 4 },
         },
+        ...{ overLimit: 0, leftOut: 3, creationCount: 1 },
+        creations: [{ slot: slot('equinix', 'd'), verdict: 'create', reason: 'it is free' }],
+        skipped: [{ reason: 'maxMachines allows 4', count: 3, slots: [] }],
+        findings: [
+          {
+            ...{ case: 'orphan', action: 'none', count: 1 },
+            examples: [
+              {
+                ...{ slot: slot('equinix', 'o'), device: 'dev-1', machineId: null },
+                reason: '<img src=x onerror="alert(1)">',
+              },
+            ],
+          },
+        ],
       },
     },
   ],
@@ -43,16 +41,14 @@ export const PLAN: FleetPlan = {
       machines: [
         {
           ...{ slot: slot('equinix', 'a'), state: 'Running', substate: 'silent' },
-          explanation: {
-            ...{ sentence: 'Running · silent', sinceMs: null, by: null, overdue: false },
-            blockedBy: [
-              {
-                ...{ kind: 'hold', text: "ann's hold no-recover forbids recovery" },
-                ...{ endsAtMs: AT_MS + 60_000, endedBy: 'the clock' },
-              },
-            ],
-            next: { work: 'recovery', atMs: AT_MS + 60_000, text: 'restart of its agent' },
-          },
+          sentence: 'Running · silent',
+          blockedBy: [
+            {
+              ...{ kind: 'hold', text: "ann's hold no-recover forbids recovery" },
+              ...{ endsAtMs: AT_MS + 60_000, endedBy: 'the clock' },
+            },
+          ],
+          next: { work: 'recovery', atMs: AT_MS + 60_000, text: 'restart of its agent' },
         },
       ],
     },
@@ -64,15 +60,13 @@ export const PLAN: FleetPlan = {
       ...{ pool: 'api', balancer: 'edge', sessionId: SESSION, isHere: true },
       seenAtMs: AT_MS - 1_000.5,
       plan: {
-        ...{ pool: 'api', balancer: 'edge', failure: null, panic: ['equinix/b'] },
+        ...{ failure: null, panic: ['equinix/b'] },
         held: 'paused by ann: maintenance',
         moves: [{ member: 'equinix/a', from: 'active', to: 'draining', why: 'it is rebooted' }],
-        leftOut: new Map([[machineId('22222222-2222-4222-8222-222222222222'), 'no address']]),
-        plan: {
-          ...{ stage: 'settled', actions: [], unready: [], shelved: [], refused: [] },
-          pending: { create: 0, update: 0, destroy: 0 },
-          ...{ retryAtMs: null, dropping: [], isComplete: true },
-        },
+        leftOut: [{ machineId: '22222222-2222-4222-8222-222222222222', why: 'no address' }],
+        ...{ stage: 'settled', actions: [], unready: 0, shelved: [] },
+        pending: { create: 0, update: 0, destroy: 0 },
+        ...{ dropping: [], isComplete: true },
       },
     },
     {
@@ -82,4 +76,7 @@ export const PLAN: FleetPlan = {
   ],
 };
 
-export const planView = (plan: FleetPlan = PLAN): PlanView => ({ plan: () => plan });
+export const planView =
+  (plan: PlanAnswer = PLAN) =>
+  () =>
+    plan;

@@ -1,4 +1,4 @@
-import type { ProvidersView, ProviderSummary } from '../../src/console/providers.ts';
+import type { ProvidersView, ProviderSummary } from '../../src/console/views.ts';
 import { machineId, providerName, sessionId, witness } from '../../src/domain/ids.ts';
 import { AT_MS } from './scripted-fleet.ts';
 

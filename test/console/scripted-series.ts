@@ -1,4 +1,4 @@
-import type { SeriesView } from '../../src/console/series.ts';
+import type { SeriesView } from '../../src/console/views.ts';
 import { AT_MS } from './scripted-fleet.ts';
 
 /** An hour in which some machines were brought back. */

@@ -75,7 +75,7 @@ export const mutations = mutationsOf({
   'src/adapters/ssh/key-ring.ts test/adapters/ssh/key-ring.test.ts': {
     'too-many-keys-are-offered': '  if (keys.length <= {+2 * +}signersMax) return keys;',
   },
-  'src/adapters/driver-kit/calls.ts test/adapters/provider/core/calls.test.ts test/adapters/provider/core/answers.test.ts':
+  'src/adapters/driver-kit/calls.ts test/adapters/driver-kit/calls.test.ts test/adapters/driver-kit/entries.test.ts':
     {
       'a-refusal-hides-what-was-done':
         "refused [-&& facetsOf(error).outcome === 'not-done' -]? refused.cause : error",
@@ -83,36 +83,36 @@ export const mutations = mutationsOf({
   'src/adapters/driver-kit/calls.ts test/adapters/provider/equinix/turns.test.ts': {
     'what-called-it-off-is-hidden': '[-        refused = { cause };\n-]',
   },
-  'src/adapters/driver-kit/calls.ts test/adapters/provider/core/calls.test.ts': {
+  'src/adapters/driver-kit/calls.ts test/adapters/driver-kit/calls.test.ts': {
     'a-driver-that-hangs-is-waited-for':
       'timer = clock.setTimeout(() => [-reject(UNHEEDED)-]{+undefined+}, HEED_MS);',
     'a-wait-for-a-turn-uses-up-the-limit':
       '    const endWait = [-limit.wait()-]{+(): void => undefined+};',
   },
-  'src/adapters/driver-kit/calls.ts test/adapters/provider/core/calls.test.ts test/adapters/provider/core/fleet-provider.test.ts':
+  'src/adapters/driver-kit/calls.ts test/adapters/driver-kit/calls.test.ts test/adapters/driver-kit/fleet-provider.test.ts':
     {
       'a-stopped-provider-answers':
         "[-    if (stopping.signal.aborted) throw new ProviderError('stopped', `${name} was stopped`);\n-]",
     },
-  'src/adapters/driver-kit/calls.ts test/adapters/provider/core/changes.test.ts': {
+  'src/adapters/driver-kit/calls.ts test/adapters/driver-kit/changes.test.ts': {
     'an-unseen-machine-is-acted-on':
       "[-      if (!isOurs) throw new ProviderError('permanent', 'nobody looked whose the machine is');\n-]",
   },
-  'src/adapters/driver-kit/looks.ts test/adapters/provider/core/changes.test.ts': {
+  'src/adapters/driver-kit/looks.ts test/adapters/driver-kit/changes.test.ts': {
     'a-foreign-machine-is-acted-on': "if (ownership [-=== 'ours-]{+!== 'foreign+}') return;",
   },
-  'src/adapters/driver-kit/looks.ts test/adapters/provider/core/fleet-provider.test.ts test/adapters/provider/core/answers.test.ts':
+  'src/adapters/driver-kit/looks.ts test/adapters/driver-kit/fleet-provider.test.ts test/adapters/driver-kit/entries.test.ts':
     {
       'a-driver-answers-of-another-machine':
         'if (machine.id [-=== id-]{+!== null+}) return machine;',
     },
-  'src/adapters/driver-kit/looks.ts test/adapters/provider/core/absence.test.ts': {
+  'src/adapters/driver-kit/looks.ts test/adapters/driver-kit/absence.test.ts': {
     'not-found-is-believed-at-once': '[-    await absence.confirm(gone, error, signal);\n-]',
   },
-  'src/adapters/driver-kit/orders.ts test/adapters/provider/core/fleet-provider.test.ts': {
+  'src/adapters/driver-kit/orders.ts test/adapters/driver-kit/fleet-provider.test.ts': {
     'a-driver-that-cannot-is-asked': "[-      require('reboot');\n-]",
   },
-  'src/adapters/driver-kit/orders.ts test/adapters/provider/core/changes.test.ts': {
+  'src/adapters/driver-kit/orders.ts test/adapters/driver-kit/changes.test.ts': {
     'a-change-without-a-look-succeeded': 'if (running.isLookedAt(){+ || true+}) return answer;',
     'a-wait-for-another-change-uses-up-the-limit':
       '    const endWait = [-limit.wait()-]{+(): void => undefined+};',
@@ -141,21 +141,21 @@ export const mutations = mutationsOf({
       '    const [-{ end } = beginWait()-]{+end = (): void => undefined+};',
     'a-deletion-waits-like-all-others': 'urgent[-: urgent || isUrgentCall-],',
   },
-  'src/adapters/driver-kit/time-limit.ts test/adapters/provider/core/changes.test.ts': {
+  'src/adapters/driver-kit/time-limit.ts test/adapters/driver-kit/changes.test.ts': {
     'two-changes-of-a-machine-at-once': '[-if (before) await unlessAborted(before, signal);-]',
   },
-  'src/adapters/driver-kit/time-limit.ts test/adapters/kit/locks.test.ts': {
+  'src/adapters/driver-kit/time-limit.ts test/adapters/driver-kit/time-limit.test.ts': {
     'who-leaves-the-line-frees-the-lock': 'void [-tail-]{+mine.promise+}.then(() => {',
   },
-  'src/adapters/provider/equinix/device-changes.ts test/adapters/provider/equinix/turns.test.ts': {
+  'src/adapters/provider/equinix/client.ts test/adapters/provider/equinix/turns.test.ts': {
     'the-look-at-the-device-comes-early':
-      '  {+await look?.();\n  +}const before = await eventIds(routes, call, id);[-\n  await look?.();-]\n',
+      '{+await look?.();\n    +}const before = await eventIds(routes, call, id);[-\n    await look?.();-]\n',
   },
   'src/adapters/provider/equinix/routes.ts test/adapters/provider/equinix/lies.test.ts': {
     'another-device-is-an-answer':
       "        query: expansionOf(expansion, ['facility']),\n        schema: [-ofId(device, id)-]{+device+},\n",
     'another-key-is-an-answer':
-      "call.send({ method: 'GET', path: pathOf(call, id), schema: [-ofId(sshKey, id)-]{+sshKey+} })",
+      'path: keyPathOf(call, id), schema: [-ofId(sshKey, id)-]{+sshKey+} })',
   },
   'src/actors/guard/watch.ts test/actors/guard/provide-guard.test.ts': {
     'silent-machines-are-the-newly-silent':

@@ -19,8 +19,7 @@ export const mutations = mutationsOf({
     'lost-at-the-deadline-itself': 'return at !== null && nowMs >{+=+} at;',
     'an-agent-that-installs-is-lost-as-any':
       'return [-Math.max(silence, handedOutAtMs + loss.handOutMs)-]{+silence+};',
-    'a-machine-handed-over-is-worked-on':
-      "[-  if (installState(row) === 'DONE') return 'it was handed over';\n-]",
+    'a-machine-handed-over-is-worked-on': "[-  'it was handed over',\n-]",
     'holds-of-another-slot-bar': '[-      hold.slotId === slotId &&\n-]',
   },
   'src/domain/eligibility.ts test/domain/eligibility.test.ts test/actors/provisioning/provider-vectors.test.ts':
@@ -31,7 +30,7 @@ export const mutations = mutationsOf({
   'src/domain/eligibility.ts test/domain/eligibility.test.ts test/domain/requests.test.ts test/actors/tasks/orders.test.ts':
     {
       'an-order-goes-past-a-hold':
-        '  {+if (orderFor(process, row, now.nowMs)) return null;\n  +}return held ?? statusOf(process, row.provided.status)',
+        "LIFTED_BY_ORDER: ReadonlySet<Refusal> = new Set([{+'a hold forbids it', +}",
     },
   'src/domain/eligibility.ts test/domain/eligibility.test.ts test/domain/requests.test.ts test/domain/recovery/ladder.test.ts':
     {

@@ -47,11 +47,11 @@ export const mutations = mutationsOf({
     'emulator-change-during-a-write-is-not-stored':
       'if (dirty) running ??= write();\n    [-await running;-]{+if (!dirty) await running;+}',
   },
-  'src/adapters/driver-kit/orders.ts test/adapters/provider/core/changes.test.ts': {
+  'src/adapters/driver-kit/orders.ts test/adapters/driver-kit/changes.test.ts': {
     'equinix-creations-of-one-slot-at-once':
       'const unlock = [-await locks.take(key, options.signal)-]{+(): void => void [locks, key]+};',
   },
-  'src/adapters/driver-kit/pages.ts test/adapters/http/pages.test.ts': {
+  'src/adapters/driver-kit/pages.ts test/adapters/driver-kit/outcome.test.ts': {
     'equinix-two-walks-need-not-agree': 'if ([-agreed && -]!seen',
     'equinix-union-of-walks-never-counts':
       "if ([-agreed && !seen.has('') && seen.size === walk.total-]{+walks < 0+})",

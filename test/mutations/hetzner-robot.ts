@@ -2,7 +2,7 @@ import { mutationsOf } from './mutation.ts';
 
 /** Servers of Hetzner Robot: whose they are, how often they are reset, and when they are free. */
 export const mutations = mutationsOf({
-  'src/adapters/provider/hetzner-robot/creation.ts test/adapters/provider/hetzner-robot/creation.test.ts test/adapters/provider/hetzner-robot/listing.test.ts':
+  'src/adapters/provider/hetzner-robot/creation.ts test/adapters/provider/hetzner-robot/creation.test.ts test/adapters/provider/hetzner-robot/listing-and-settings.test.ts':
     {
       'robot-takes-anothers-claim': 'if (found && !isDead(found){+ && false+}) {',
       'robot-unannounced':
@@ -70,7 +70,7 @@ export const mutations = mutationsOf({
           'a server whose name alone says that it leaves is wiped once more, and then free',
       },
     },
-  'src/adapters/provider/hetzner-robot/mapping.ts test/adapters/provider/hetzner-robot/listing.test.ts test/adapters/provider/hetzner-robot/give-back.test.ts test/adapters/provider/hetzner-robot/creation.test.ts':
+  'src/adapters/provider/hetzner-robot/mapping.ts test/adapters/provider/hetzner-robot/listing-and-settings.test.ts test/adapters/provider/hetzner-robot/give-back.test.ts test/adapters/provider/hetzner-robot/creation.test.ts':
     {
       'robot-offers-the-cancelled': 'server.isReady[- && !server.isCancelled-]',
       'robot-leaving-by-name-is-free':
@@ -132,6 +132,6 @@ export const mutations = mutationsOf({
       'robot-quotes-nothing': "text[-.replaceAll(\"'\", `'\\\\''`)-]",
     },
 
-  'src/adapters/provider/hetzner-robot/driver.ts test/adapters/provider/hetzner-robot/settings.test.ts':
+  'src/adapters/provider/hetzner-robot/driver.ts test/adapters/provider/hetzner-robot/listing-and-settings.test.ts':
     { 'robot-two-users-are-two-accounts': 'one.[-servers !== undefined &&-]{+user !== null ||+}' },
 });

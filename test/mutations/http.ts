@@ -15,7 +15,7 @@ export const mutations = mutationsOf({
     'the-environment-takes-some-of-the-input':
       '[-dd bs=1 count="$0" 2>/dev/null-]{+head -c 100000+}',
   },
-  'src/adapters/driver-kit/call-classes.ts test/adapters/kit/budget.test.ts': {
+  'src/adapters/driver-kit/call-classes.ts test/adapters/driver-kit/time-limit.test.ts': {
     'nothing-is-kept-for-what-is-urgent': '[-Math.ceil(keptForUrgent / count)-]{+0+}',
     'a-budget-is-not-shared': 'const count = Math.max(1, {+0 * +}daemons());',
     'what-was-kept-is-forgotten-too-early':
@@ -23,29 +23,28 @@ export const mutations = mutationsOf({
     'a-start-in-the-future-stays-there':
       '[-Math.min(nowMs, atMs + toMonotonicMs)-]{+atMs + toMonotonicMs+}',
   },
-  'src/adapters/driver-kit/turns.ts test/adapters/http/call-classes.test.ts': {
+  'src/adapters/driver-kit/turns.ts test/adapters/driver-kit/requests.test.ts': {
     'an-empty-budget-is-told-as-a-pause-of-the-server':
       "waiter.paused(lackMs, '[-budget-]{+paused+}');",
   },
-  'src/adapters/driver-kit/turns.ts test/adapters/kit/turn-groups.test.ts': {
+  'src/adapters/driver-kit/turns.ts test/adapters/driver-kit/turns.test.ts': {
     'polls-come-first': '[-limits.bulkLast-]{+false+} ? queue',
     'no-rest-after-a-task': 'end: () => [-void (endedMs = clock.monotonic())-]{+undefined+},',
     'idle-keys-are-kept': 'if (group.isIdle(){+ && key === used+}) group.stop();',
   },
 
-  'src/adapters/driver-kit/call-classes.ts test/adapters/http/call-classes.test.ts': {
+  'src/adapters/driver-kit/call-classes.ts test/adapters/driver-kit/requests.test.ts': {
     'a-pause-is-everybodys':
       'named([-classOf(exchange) ??-]{+(classOf(exchange) ?? OTHERS) &&+} OTHERS)',
   },
-  'src/adapters/driver-kit/call.ts test/adapters/http/call-classes.test.ts': {
+  'src/adapters/driver-kit/call.ts test/adapters/driver-kit/requests.test.ts': {
     'answers-in-a-row-are-not-counted':
       'callClass.askedAway = [-askedMs === null ? 0 : callClass.askedAway + 1-]{+0+};',
     'a-refused-token-is-only-one-of-401': 'outcome.status === 401[- || isRefused-]',
-  },
-  'src/adapters/driver-kit/call.ts test/adapters/http/requests.test.ts': {
     'once-is-not-once': 'attemptsMax: [-request.attemptsMax ?? -]Infinity,',
   },
-  'src/adapters/driver-kit/exchange.ts test/adapters/http/requests.test.ts': {
+
+  'src/adapters/driver-kit/exchange.ts test/adapters/driver-kit/requests.test.ts': {
     'another-certificate-will-do':
       'if (sha256 [-=== undefined &&-]{+!== undefined ||+} socket.authorized) return null;',
     'an-authority-is-not-asked-for':

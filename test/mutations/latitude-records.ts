@@ -2,7 +2,7 @@ import { mutationsOf } from './mutation.ts';
 
 /** Servers at Latitude.sh: how old records are, who wins a slot, and what only looks like another thing. */
 export const mutations = mutationsOf({
-  'src/adapters/provider/latitude/creation.ts test/adapters/provider/latitude/rivals.test.ts': {
+  'src/adapters/provider/latitude/creation.ts test/adapters/provider/latitude/creation.test.ts': {
     'latitude-rivals-are-not-seen':
       'if (rivals.length [-=== 0 && (looks === 0 || complete)-]{+>= 0+}) return;',
     'latitude-all-rivals-withdraw':
@@ -14,17 +14,17 @@ export const mutations = mutationsOf({
     'latitude-any-limit-is-a-quota':
       "if (kind [-=== 'Capacity-]{+!== 'NotFound+}' && says(messages, LIMIT)) return 'limit';",
   },
-  'src/adapters/provider/latitude/records.ts test/adapters/provider/latitude/times.test.ts': {
+  'src/adapters/provider/latitude/records.ts test/adapters/provider/latitude/settings.test.ts': {
     'latitude-the-future-is-young': '[-Math.min(toldMs, seenAtMs)-]{+toldMs+}',
     'latitude-a-record-written-anew-is-old': 'const key = [-`${data.id} ${toldMs}`-]{+data.id+};',
   },
-  'src/adapters/provider/latitude/ownership.ts test/adapters/provider/latitude/times.test.ts': {
+  'src/adapters/provider/latitude/ownership.ts test/adapters/provider/latitude/settings.test.ts': {
     'latitude-the-future-needs-no-proof-yet': 'clock.now() - [-writtenAtMs-]{+mark.t+} >= settleMs',
   },
   'src/adapters/provider/latitude/driver.ts test/adapters/provider/latitude/settings.test.ts': {
     'latitude-one-key-has-two-budgets': "return [-isOneKey ? 'token' : -]null;",
   },
-  'src/adapters/provider/latitude/view.ts test/adapters/provider/latitude/give-back.test.ts': {
+  'src/adapters/provider/latitude/view.ts test/adapters/provider/latitude/changes.test.ts': {
     'latitude-tells-no-day-of-leaving':
       '[-isLeaving(owner) && !Number.isNaN(leavesAtMs)-]{+false+}',
   },

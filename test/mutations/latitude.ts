@@ -18,7 +18,7 @@ export const mutations = mutationsOf({
       'latitude-resumed-makes-a-second-record':
         'const mine = known.find([-isMine-]{+(record) => isMine(record) && !request.resumed+});',
     },
-  'src/adapters/provider/latitude/creation.ts test/adapters/provider/latitude/foreign.test.ts': {
+  'src/adapters/provider/latitude/creation.ts test/adapters/provider/latitude/changes.test.ts': {
     'latitude-a-record-of-a-machine-unseen-by-name-is-removed':
       '[-if (there) throw taken(place, there.server)-]{+void there+};',
   },
@@ -26,15 +26,15 @@ export const mutations = mutationsOf({
     'latitude-a-longer-name-is-the-same':
       'items.filter((found) => [-sameName(found.hostname, hostname)-]{+hostname !== found.id+});',
   },
-  'src/adapters/provider/latitude/ownership.ts test/adapters/provider/latitude/foreign.test.ts': {
+  'src/adapters/provider/latitude/ownership.ts test/adapters/provider/latitude/changes.test.ts': {
     'latitude-a-name-proves-an-order':
       '[-if (await ownership.isInstalledWith(call, server, owner.record)) -]continue;',
   },
-  'src/adapters/provider/latitude/view.ts test/adapters/provider/latitude/foreign.test.ts': {
+  'src/adapters/provider/latitude/view.ts test/adapters/provider/latitude/changes.test.ts': {
     'latitude-a-name-gives-a-right-to-change':
       'if ([-await ownership.isInstalledWith(call, server, record)-]{+ownership+}) return;',
   },
-  'src/adapters/provider/latitude/record-writer.ts test/adapters/provider/latitude/meanwhile.test.ts':
+  'src/adapters/provider/latitude/record-writer.ts test/adapters/provider/latitude/creation.test.ts':
     {
       'latitude-what-was-written-meanwhile-is-lost':
         'if (call.now() [-- readMs < JUST_READ_MS-]{+>= readMs+}) return;',
@@ -49,20 +49,20 @@ export const mutations = mutationsOf({
     'latitude-one-record-marks-two-servers': 'id === named[- && !claimed.has(id)-]',
     'latitude-a-double-needs-no-proof': 'if (marks.length === [-1 && servers.length === -]1) {',
   },
-  'src/adapters/provider/latitude/stock.ts test/adapters/provider/latitude/listing.test.ts test/adapters/provider/latitude/times.test.ts':
+  'src/adapters/provider/latitude/stock.ts test/adapters/provider/latitude/listing.test.ts test/adapters/provider/latitude/settings.test.ts':
     {
       'latitude-a-slot-is-free-before-its-server-shows-up': '[- && !isAwaited(place, inventory)-]',
       'latitude-a-used-slot-is-free': '[-!taken.has(place.slot) && -]',
       'latitude-a-listing-with-gaps-is-whole': 'complete: [-servers.complete && -]table.complete,',
     },
-  'src/adapters/provider/latitude/routes.ts test/adapters/provider/latitude/listing.test.ts test/adapters/provider/latitude/lists.test.ts':
+  'src/adapters/provider/latitude/routes.ts test/adapters/provider/latitude/listing.test.ts test/adapters/provider/latitude/listing.test.ts':
     {
       'latitude-a-short-page-is-the-last': 'isLast: count [-=== 0-]{+< size+} || seen >= total',
       'latitude-one-walk-without-totals':
         "const isWhole = isOnce && [-seen === before && -]!unread.has('');",
       'latitude-a-refused-size-is-asked-for-again': 'size = Math.ceil(size / [-2-]{+1+});',
     },
-  'src/adapters/provider/latitude/changes.ts test/adapters/provider/latitude/changes.test.ts test/adapters/provider/latitude/sweeping.test.ts':
+  'src/adapters/provider/latitude/changes.ts test/adapters/provider/latitude/changes.test.ts test/adapters/provider/latitude/record.test.ts':
     {
       'latitude-what-is-off-is-switched-off': "if (status === [-want-]{+''+}) return;",
       'latitude-a-reboot-of-what-is-off': "status === '[-off-]' ? 'power_on' : 'reboot'",
@@ -82,7 +82,7 @@ export const mutations = mutationsOf({
         'if (isLost && [-(await isUnderWay(call, id, -]{+id === +}order.userDataId)[-))-] return;',
       'latitude-the-new-record-has-the-old-time': '[-t: clock.now(), -]hasScript: true',
     },
-  'src/adapters/provider/latitude/give-back.ts test/adapters/provider/latitude/give-back.test.ts test/adapters/provider/latitude/times.test.ts test/adapters/provider/dies-at-every-change.test.ts':
+  'src/adapters/provider/latitude/give-back.ts test/adapters/provider/latitude/changes.test.ts test/adapters/provider/latitude/settings.test.ts test/adapters/provider/dies-at-every-change.test.ts':
     {
       'latitude-a-locked-server-is-deleted': "if (seen.server.locked{+ && id === ''+}) throw",
       'latitude-an-empty-search-is-believed':
@@ -94,7 +94,7 @@ export const mutations = mutationsOf({
         "if ([-server.scheduled_deletion_at === undefined-]{+id !== ''+}) {",
       'latitude-a-leaving-machine-stays-on': "server.status === '[-on-]' ? await",
     },
-  'src/adapters/provider/latitude/stock.ts test/adapters/provider/latitude/sweeping.test.ts': {
+  'src/adapters/provider/latitude/stock.ts test/adapters/provider/latitude/record.test.ts': {
     'latitude-a-dry-run-sweeps':
       'if ([-dryRun || (-]await writer.removeIfAsRead(call, record))[-)-] left.push(record);',
     'latitude-records-of-others-are-swept': '[-set === config.instanceSetId &&\n        -]hostname',
@@ -107,7 +107,7 @@ export const mutations = mutationsOf({
     'latitude-a-witness-need-not-agree':
       "[-(tags[WITNESS_TAG] ?? NO_WITNESS) === claim.witness-]{+claim.witness !== ''+}",
   },
-  'src/adapters/provider/latitude/api.ts test/adapters/provider/latitude/creation.test.ts test/adapters/provider/latitude/give-back.test.ts test/adapters/provider/latitude/preparation.test.ts':
+  'src/adapters/provider/latitude/api.ts test/adapters/provider/latitude/creation.test.ts test/adapters/provider/latitude/changes.test.ts test/adapters/provider/latitude/settings.test.ts':
     {
       'latitude-a-limit-is-a-stock':
         "[-if (kind === 'Capacity' && says(messages, LIMIT)) return 'limit';-]",
@@ -118,7 +118,7 @@ export const mutations = mutationsOf({
       'latitude-the-time-in-the-body-is-not-heeded':
         '[-inBody ? inBody.retry_after * 1_000 : -]waitAskedMs || [-USUAL_WAIT_MS-]{+1_000+}',
     },
-  'src/adapters/provider/latitude/api.ts test/adapters/provider/latitude/listing.test.ts test/adapters/provider/latitude/secrets.test.ts test/adapters/provider/latitude/creation.test.ts':
+  'src/adapters/provider/latitude/api.ts test/adapters/provider/latitude/listing.test.ts test/adapters/provider/latitude/record.test.ts test/adapters/provider/latitude/creation.test.ts':
     {
       'latitude-reads-and-writes-wait-together':
         "method === 'GET' ? '[-reads-]{+writes+}' : 'writes'",

@@ -14,9 +14,9 @@ export const mutations = mutationsOf({
       "return row.[-deprovision?.drain !== 'skip'-]{+agentStarted === null+};",
   },
   'src/adapters/bmdb/pg/eligibility.ts test/adapters/bmdb/pg/eligibility.test.ts': {
-    'sql-interrupts-who-serves': '[-, ...serving(process, loss)-]]',
-    'sql-gives-who-serves-a-system':
-      "[-{ when: servesSql('p.machine_id'), then: 'it still serves' },-]",
+    'sql-interrupts-who-serves':
+      "'it still serves': [-waits === null ? null : `${waits} AND ${servesSql('m.machine_id')}`-]{+null+}",
+    'sql-gives-who-serves-a-system': "[-['it still serves', servesSql('p.machine_id')],-]",
     'sql-forgets-the-waived': "AND g.state <> 'drained'[- AND NOT g.waived-]",
   },
   'src/adapters/bmdb/pg/balancing/member-writes.ts test/adapters/bmdb/pg/member-races.test.ts': {
@@ -31,10 +31,12 @@ export const mutations = mutationsOf({
     {
       'a-join-beside-work': '[-AND w.session_id IS NULL-]\n',
       'a-join-before-an-installation': 'AND [-NOT judged.installing AND -]w.s',
-      'a-member-is-written-without-the-job': '[-AND l.epoch = ${epoch} -]FOR SHARE',
       'any-state-follows-any': 'OR [-(was, state) IN (${SUCCESSIONS})-]{+true+}',
       'a-deadline-moves-away': 'THEN [-least(was_deadline, -]{+greatest(+}now() + grace',
     },
+  'src/adapters/bmdb/pg/fence.ts test/adapters/bmdb/pg/contract-balancing.test.ts': {
+    'a-member-is-written-without-the-job': '[-AND l.epoch = ${of.epoch} -]FOR SHARE',
+  },
   'src/adapters/bmdb/pg/balancing/book.ts test/adapters/bmdb/pg/contract-balancing.test.ts': {
     'dead-work-keeps-a-member-out': "[-result === 'busy'-]{+false+} && dead",
   },

@@ -10,12 +10,13 @@ export const mutations = mutationsOf({
     'records-forgotten-between-instances':
       '      {+Object.assign(all, { records: createMemoryRecords(means.random) });\n      +}const { driven, provider } =',
   },
+  'src/adapters/bmdb/pg/live.ts test/adapters/bmdb/pg/contract-slots.test.ts -t records of a provider':
+    { 'record-of-the-dead': 'if ([-!rows[0]?.alive-]{+false+}) throw' },
   'src/adapters/bmdb/pg/records/records.ts test/adapters/bmdb/pg/contract-slots.test.ts -t records of a provider':
     {
       'record-made-over-another': '[-\n          WHERE r.version = excluded.version-]\n',
       'record-replaced-whatever-it-is': '[- AND r.version IN (${before}, ${version})-]',
       'record-dropped-whatever-it-is': 'WHERE ${row(of)}[- AND r.version = ${before}-]',
-      'record-of-the-dead': 'if ([-!found.alive-]{+false+}) throw',
       'record-written-by-the-dead':
         'me AS MATERIALIZED ([-${liveSession(session)-]{+SELECT ${session+}})',
       'record-beyond-the-limit': 'WHERE [-room.is_left-]{+true+} OR EXISTS',

@@ -4,7 +4,7 @@ import { mutationsOf } from './mutation.ts';
 export const mutations = mutationsOf({
   'src/adapters/bmdb/pg/eligibility.ts test/adapters/bmdb/pg/newer-rung.test.ts': {
     'a-rung-of-newer-programs-may-be-claimed':
-      "  ...({+!+}isLadder(process)\n    ? [{ when: unknownRungSql('l')",
+      "'a newer program recovers it': [-unknownRungSql('l')-]{+null+},",
     'only-where-the-ladder-stands-may-be-unknown':
       '[-} OR ${unknown(`${ladder}.asked_rung`, STANDING_RUNGS)-]}',
   },

@@ -5,6 +5,10 @@ export const mutations = mutationsOf({
   'src/adapters/bmdb/pg/live.ts test/adapters/bmdb/pg/claims.test.ts -t dead by the clock': {
     'session-dead-by-the-clock-is-alive': '[-AND session_deadline > now() -]FOR KEY',
   },
+  'src/adapters/bmdb/pg/live.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t intents': {
+    'step-of-a-dead-session-is-none-of-its-business':
+      '[-if (!rows[0]?.alive) throw declareDead(session, what.doing);-]',
+  },
   'src/adapters/bmdb/pg/live.ts test/adapters/bmdb/pg/race-guards.test.ts -t keeps the session': {
     'session-check-does-not-lock': '> now()[- FOR KEY SHARE-]`',
   },
@@ -132,8 +136,6 @@ export const mutations = mutationsOf({
       'nothing-noted-under-a-hold': '[-at.attempts IS NOT NULL AND -]at.ours',
       'empty-since-is-the-last-time': '[-coalesce(i.empty_since, now()-]{+now(+})',
       'refused-attempt-is-noted': 'n.ours[- AND n.obstacle IS NULL-]',
-      'step-of-a-dead-session-is-none-of-its-business':
-        '[-if (!rows[0]?.alive) throw declareDead(session, doing);-]',
       'intent-of-the-living-is-resumed':
         '[-NOT EXISTS (SELECT 1 FROM sessions s\n           WHERE s.session_id = i.session_id AND ${LIVE})-]{+true+}',
       'penalty-never-grows': '[-least(h.level, 30)-]{+0+}',

@@ -25,7 +25,7 @@ export const mutations = mutationsOf({
   'src/adapters/bmdb/pg/provisioning/provided.ts test/adapters/bmdb/pg/contract-slots.test.ts': {
     'what-is-not-told-is-cleared': "CASE WHEN [-c.told ? '${field}'-]{+true+} THEN",
   },
-  'src/adapters/driver-kit/entries.ts test/adapters/provider/core': {
+  'src/adapters/driver-kit/entries.ts test/adapters/driver-kit': {
     'a-trait-may-be-anything': "(['plan', 'hostname'[-, ...TRAIT_NAMES-]] as const)",
   },
   'src/domain/filing/selection.ts test/domain/filing/selection.test.ts': {

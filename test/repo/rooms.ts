@@ -207,6 +207,7 @@ export const PG: LargeRoom = {
   base: [
     'eligibility',
     'errors',
+    'fence',
     'delete-tags',
     'batches',
     'host-urls',

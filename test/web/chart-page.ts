@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { build } from 'esbuild';
-import type { LiveMachine } from '../../src/console/insight.ts';
+import type { LiveMachine } from '../../src/console/views.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 /** As strict as the console's own. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { LiveMachine } from '../../src/console/insight.ts';
+import type { LiveMachine } from '../../src/console/views.ts';
 import { STATES } from '../../src/domain/states.ts';
 import { withBrowser } from '../support/browser.ts';
 import { NOW_MS } from '../support/facts.ts';

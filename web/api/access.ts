@@ -1,7 +1,10 @@
 import { queryOptions } from '@tanstack/react-query';
 import type { z } from 'zod';
-import type { LoginSchema } from '../../src/console/access/logins-api.ts';
-import type { NewTokenSchema, TokenSchema } from '../../src/console/access/tokens-api.ts';
+import type {
+  LoginSchema,
+  NewTokenSchema,
+  TokenSchema,
+} from '../../src/console/access/accounts-api.ts';
 import { addressOf, askFor, read } from './ask.ts';
 
 export type Login = z.output<typeof LoginSchema>;

@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import type { GuardAnswer } from '../../src/console/api/guard.ts';
+import type { GuardAnswer } from '../../src/console/api/fleet-schema.ts';
 import { addressOf, read } from './ask.ts';
 
 export type GuardInFull = GuardAnswer;

@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import type { z } from 'zod';
-import type { HistorySchema } from '../../src/console/api/history.ts';
+import type { HistorySchema } from '../../src/console/api/insight.ts';
 import type { VerbsSchema } from '../../src/console/api/filing/requests.ts';
 import type { HardwareSchema, LadderSchema } from '../../src/console/api/machine-parts.ts';
 import { untilLook } from '../live/clock.ts';

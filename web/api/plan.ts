@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import type { PlanAnswer } from '../../src/console/api/plan.ts';
+import type { PlanAnswer } from '../../src/console/api/plan-schema.ts';
 import { addressOf, read } from './ask.ts';
 
 export type FleetPlan = PlanAnswer;

@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import type { SeriesAnswer } from '../../src/console/api/series.ts';
+import type { SeriesAnswer } from '../../src/console/api/fleet-schema.ts';
 import { addressOf, read } from './ask.ts';
 
 export type Series = SeriesAnswer;

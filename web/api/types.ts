@@ -1,11 +1,12 @@
 import type { z } from 'zod';
-import type { Caller } from '../../src/console/api/whoami.ts';
-import type { CellsSchema, Frame as FrameAnswer } from '../../src/console/api/fleet.ts';
+import type { Caller } from '../../src/console/api/about.ts';
+import type { CellsSchema } from '../../src/console/api/fleet-schema.ts';
+import type { Frame as FrameAnswer } from '../../src/console/port.ts';
 import type {
   ProviderInFullSchema,
   ProviderSchema,
   SlotSchema,
-} from '../../src/console/api/providers.ts';
+} from '../../src/console/api/provider-schema.ts';
 import type { MachineSchema } from '../../src/console/api/machine-schema.ts';
 
 /** Answers of the API, as its schemas have them. */

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'react';
-import type { ChartArrow, ChartLayout, ChartState } from '../../src/console/charts/layout.ts';
+import type { ChartArrow, ChartState } from '../../src/console/api/about.ts';
+import type { ChartLayout } from '../../src/console/api/about.ts';
 import { useNow } from '../live/clock.ts';
 import { span } from '../parts/span.ts';
 import { Scrolls } from '../parts/table.tsx';

@@ -1,4 +1,4 @@
-import type { ChartArrow } from '../../src/console/charts/layout.ts';
+import type { ChartArrow } from '../../src/console/api/about.ts';
 
 type Point = readonly [x: number, y: number];
 

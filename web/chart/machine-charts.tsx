@@ -1,11 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
-import {
-  INSIDE_CHARTS,
-  WORK_CHARTS,
-  type ChartId,
-  type ChartLayout,
-} from '../../src/console/charts/layout.ts';
-import type { LiveMachine, ShownPlace } from '../../src/console/insight.ts';
+import { INSIDE_CHARTS, WORK_CHARTS, type ChartId } from '../../src/console/charts/layout.ts';
+import type { ChartLayout } from '../../src/console/api/about.ts';
+import type { LiveMachine, ShownPlace } from '../../src/console/views.ts';
 import { untilLook, useNow } from '../live/clock.ts';
 import { span } from '../parts/span.ts';
 import { Chart } from './chart.tsx';

@@ -82,12 +82,11 @@ async function playOn(
   const { daemon, audit, truth, machines } = empty;
   const left = new Map<string, string>();
   let begun = false;
-  const shown = daemon.fleet.changes$.subscribe(({ headline, upserts }) => {
-    live.set(headlineText(headline));
-    if (!begun) return;
-    for (const { providerId, state } of upserts) {
-      if (state !== 'Running' && providerId !== null) left.set(providerId, state);
-    }
+  const shown = daemon.fleet.entryChanges$.subscribe((change) => {
+    live.set(headlineText(daemon.board.headline()));
+    if (!begun || change.type === 'removed') return;
+    const { view, state } = change.entry;
+    if (state !== 'Running' && view.providerId !== null) left.set(view.providerId, state);
   });
   try {
     const startedAt = empty.now();

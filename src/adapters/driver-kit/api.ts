@@ -10,32 +10,10 @@ import {
   type Exchange,
 } from './terms.ts';
 
-/** One API: its connections, its queue, and what is known of its token. */
-export interface Api {
-  /**
-   * Begins an operation; or, given one, goes on with it. A limit of time, back-off and the count of
-   * attempts are the operation's. Every HTTP attempt waits for its turn.
-   */
-  call(op: string, within: AbortSignal | Call): Call;
-  /**
-   * What a class has used up of its budgets, to be kept where it survives a restart, such as in a driver's
-   * records. In `beforeAttempt` the attempt that is about to be made is counted already.
-   */
-  spent(className: string): SpentStarts;
-  /** How many requests of a class could begin at once now. */
-  left(className: string, urgent: boolean): number;
-  /**
-   * Counts in what `spent` once said: of this daemon before it was restarted, or of one that is gone.
-   * Replaces what was counted in before.
-   */
-  recall(className: string, spent: SpentStarts): void;
-  /** Ends all operations with `Cancelled` and closes all connections; so do later ones. */
-  stop(): void;
-}
-
 const UNKNOWN_ENDPOINT = 'Unknown';
 
-export function createApi(terms: ApiTerms, deps: ApiDeps): Api {
+/** One API: its connections, its queue, and what is known of its token. */
+export function createApi(terms: ApiTerms, deps: ApiDeps) {
   const { clock, log, observer } = deps;
   const http = createHttp(terms, deps);
   const refusal = createRefusal(terms.timings.authPauseMs, {
@@ -79,21 +57,38 @@ export function createApi(terms: ApiTerms, deps: ApiDeps): Api {
 
   const context = { terms, deps, http, refusal, classes, nameOf, note };
   return {
-    call(op, within) {
+    /**
+     * Begins an operation; or, given one, goes on with it. A limit of time, back-off and the count of
+     * attempts are the operation's. Every HTTP attempt waits for its turn.
+     */
+    call(op: string, within: AbortSignal | Call): Call {
       if (!(within instanceof AbortSignal)) return within;
       const signal = AbortSignal.any([within, stopping.signal]);
       return createCall(context, op, signal);
     },
-    spent: (className) => classes.named(className).budget.spent(),
-    left: (className, urgent) => classes.named(className).budget.left(urgent),
-    recall: (className, spent) => classes.named(className).budget.recall(spent),
-    stop() {
+    /**
+     * What a class has used up of its budgets, to be kept where it survives a restart, such as in a driver's
+     * records. In `beforeAttempt` the attempt that is about to be made is counted already.
+     */
+    spent: (className: string): SpentStarts => classes.named(className).budget.spent(),
+    /** How many requests of a class could begin at once now. */
+    left: (className: string, urgent: boolean): number =>
+      classes.named(className).budget.left(urgent),
+    /**
+     * Counts in what `spent` once said: of this daemon before it was restarted, or of one that is gone.
+     * Replaces what was counted in before.
+     */
+    recall: (className: string, spent: SpentStarts): void =>
+      classes.named(className).budget.recall(spent),
+    /** Ends all operations with `Cancelled` and closes all connections; so do later ones. */
+    stop(): void {
       stopping.abort();
       classes.stop();
       http.close();
     },
   };
 }
+export type Api = ReturnType<typeof createApi>;
 
 /** What `status_code` is where there was no status. */
 const STATUS_OF: Readonly<Record<HttpFailure['reason'], string>> = {

@@ -12,26 +12,6 @@ export const spentStarts: z.ZodType<SpentStarts> = z
   .max(1_000)
   .readonly();
 
-/** How many starts this daemon has left. */
-export interface Budget {
-  /** Milliseconds until a start is allowed; 0: now. */
-  waitMs(urgent: boolean): number;
-  /** How many could start at once now. */
-  left(urgent: boolean): number;
-  /** Counts a start. */
-  take(): void;
-  /**
-   * The starts of the longest stretch, to be kept in a record: at most 61 entries. Times are rounded
-   * up, so that a start is forgotten too late rather than too early.
-   */
-  spent(): SpentStarts;
-  /**
-   * Counts starts of an earlier life of this daemon, or of daemons that are gone. Replaces what was
-   * recalled before. What lies in the future counts as now.
-   */
-  recall(spent: SpentStarts): void;
-}
-
 export interface BudgetDeps {
   readonly clock: Clock;
   /** Daemons that share the budget; 1 when absent. */
@@ -44,7 +24,7 @@ const STEPS = 60;
  * A rolling budget for each of the terms; all of them have to have something left. Without terms nothing
  * is limited or counted. Remembers as many starts as the terms allow.
  */
-export function createBudget(terms: readonly BudgetTerms[], deps: BudgetDeps): Budget {
+export function createBudget(terms: readonly BudgetTerms[], deps: BudgetDeps) {
   const { clock, daemons = () => 1 } = deps;
   const longestMs = Math.max(0, ...terms.map(({ withinMs }) => withinMs));
   /** Monotonic, in order. */
@@ -80,19 +60,26 @@ export function createBudget(terms: readonly BudgetTerms[], deps: BudgetDeps): B
   }
 
   return {
-    waitMs(urgent) {
+    /** Milliseconds until a start is allowed; 0: now. */
+    waitMs(urgent: boolean): number {
       forgetOld();
       return Math.max(0, ...terms.map((each) => waitOf(each, urgent)));
     },
-    left(urgent) {
+    /** How many could start at once now. */
+    left(urgent: boolean): number {
       forgetOld();
       const lefts = terms.map((each) => mine(each, urgent) - startsWithin(each.withinMs).length);
       return Math.max(0, Math.min(Infinity, ...lefts));
     },
-    take() {
+    /** Counts a start. */
+    take(): void {
       if (terms.length > 0) own.push(clock.monotonic());
     },
-    spent() {
+    /**
+     * The starts of the longest stretch, to be kept in a record: at most 61 entries. Times are rounded
+     * up, so that a start is forgotten too late rather than too early.
+     */
+    spent(): SpentStarts {
       forgetOld();
       const stepMs = Math.max(1, Math.ceil(longestMs / STEPS));
       const counts = new Map<number, number>();
@@ -103,7 +90,11 @@ export function createBudget(terms: readonly BudgetTerms[], deps: BudgetDeps): B
       }
       return [...counts];
     },
-    recall(spent) {
+    /**
+     * Counts starts of an earlier life of this daemon, or of daemons that are gone. Replaces what was
+     * recalled before. What lies in the future counts as now.
+     */
+    recall(spent: SpentStarts): void {
       const nowMs = clock.monotonic();
       const toMonotonicMs = nowMs - clock.now();
       recalled = spent
@@ -115,6 +106,8 @@ export function createBudget(terms: readonly BudgetTerms[], deps: BudgetDeps): B
     },
   };
 }
+/** How many starts this daemon has left. */
+export type Budget = ReturnType<typeof createBudget>;
 
 /** Calls that are paced, counted and held up together. */
 export interface CallClass {
@@ -124,13 +117,6 @@ export interface CallClass {
   askedAway: number;
 }
 
-export interface CallClasses {
-  of(exchange: Exchange): CallClass;
-  /** @throws {Error} the API has no such class. */
-  named(name: string): CallClass;
-  stop(): void;
-}
-
 /** Calls for which `classOf` names no class are one, too. */
 const OTHERS = '';
 
@@ -138,7 +124,7 @@ const OTHERS = '';
 export function createCallClasses(
   { limits, classes = {}, classOf = () => OTHERS }: ApiTerms,
   { clock, daemons, observer }: ApiDeps,
-): CallClasses {
+) {
   const shared = { clock, ...(daemons && { daemons }) };
   const counts = new Map<string, readonly [waiting: number, inFlight: number]>();
 
@@ -172,8 +158,10 @@ export function createCallClasses(
     return found;
   }
   return {
-    of: (exchange) => named(classOf(exchange) ?? OTHERS),
+    of: (exchange: Exchange): CallClass => named(classOf(exchange) ?? OTHERS),
+    /** @throws {Error} the API has no such class. */
     named,
-    stop: () => all.forEach(({ turns }) => turns.stop()),
+    stop: (): void => all.forEach(({ turns }) => turns.stop()),
   };
 }
+export type CallClasses = ReturnType<typeof createCallClasses>;

@@ -69,17 +69,6 @@ export interface Running {
   end(): void;
 }
 
-/** Knows the call that is under way, so that a driver need not carry its terms around. */
-export interface UnderWay {
-  run<T, Args extends unknown[]>(
-    running: Running,
-    work: (...args: Args) => Promise<T>,
-    ...args: Args
-  ): Promise<T>;
-  /** See `DriverContext.waitsForTurn`. */
-  waitsForTurn(): TurnWait;
-}
-
 /** What is particular to an operation. */
 export interface Terms {
   /** A new one when absent. */
@@ -88,36 +77,11 @@ export interface Terms {
   readonly requireOurs?: (machine: DriverMachine) => void;
 }
 
-/** The way of every call to a driver. */
-export interface Calls {
-  /**
-   * Begins an operation, never without a limit of time, against which waits for a turn do not count.
-   * Within one that is under way, nothing begins. `end` has to be called.
-   * @throws {ProviderError} `stopped`.
-   */
-  begin(operation: Operation, within: FleetCall | Running, terms?: Terms): Running;
-  /**
-   * Asks the driver once, in a turn; the whole of an operation, or a part of one under way. Is
-   * counted. Whatever it rejects with is a `ProviderError`, or what the caller's `beforeSending`
-   * rejected with.
-   */
-  ask<T>(
-    operation: Operation,
-    within: FleetCall | Running,
-    request: (options: CallOptions) => Promise<T>,
-  ): Promise<T>;
-  /** @throws {ProviderError} `stopped`. */
-  requireLive(): void;
-  /** Changes whenever something is over that may have changed a listing. */
-  changes(): number;
-  /** What is under way is aborted; later operations reject with `stopped`. */
-  stop(): void;
-}
-
 /** A driver that does not end when its signal aborts is left alone after this. */
 const HEED_MS = 5_000;
 
-export function createCalls(deps: CallsDeps): Calls {
+/** The way of every call to a driver. */
+export function createCalls(deps: CallsDeps) {
   const { name, turns, clock, random, log, metrics, scrubber, underWay } = deps;
   const stopping = new AbortController();
   let changes = 0;
@@ -206,13 +170,27 @@ export function createCalls(deps: CallsDeps): Calls {
   }
 
   return {
+    /**
+     * Begins an operation, never without a limit of time, against which waits for a turn do not count.
+     * Within one that is under way, nothing begins. `end` has to be called.
+     * @throws {ProviderError} `stopped`.
+     */
     begin,
+    /**
+     * Asks the driver once, in a turn; the whole of an operation, or a part of one under way. Is
+     * counted. Whatever it rejects with is a `ProviderError`, or what the caller's `beforeSending`
+     * rejected with.
+     */
     ask,
+    /** @throws {ProviderError} `stopped`. */
     requireLive,
-    changes: () => changes,
-    stop: () => stopping.abort(new ProviderError('stopped', `${name} was stopped`)),
+    /** Changes whenever something is over that may have changed a listing. */
+    changes: (): number => changes,
+    /** What is under way is aborted; later operations reject with `stopped`. */
+    stop: (): void => stopping.abort(new ProviderError('stopped', `${name} was stopped`)),
   };
 }
+export type Calls = ReturnType<typeof createCalls>;
 
 const UNHEEDED = new Error('the driver did not end when its signal aborted');
 
@@ -289,13 +267,16 @@ function createSending(
   };
 }
 
-export function createUnderWay(): UnderWay {
+/** Knows the call that is under way, so that a driver need not carry its terms around. */
+export function createUnderWay() {
   const current = new AsyncLocalStorage<Running>();
   return {
     run: current.run.bind(current),
-    waitsForTurn() {
+    /** See `DriverContext.waitsForTurn`. */
+    waitsForTurn(): TurnWait {
       const running = current.getStore();
       return { urgent: running?.urgent ?? false, end: running?.limit.wait() ?? (() => undefined) };
     },
   };
 }
+export type UnderWay = ReturnType<typeof createUnderWay>;

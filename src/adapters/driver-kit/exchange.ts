@@ -179,13 +179,6 @@ export class HttpFailure extends Error {
   }
 }
 
-export interface Http {
-  /** One exchange. Redirects are replies like any other. @throws {HttpFailure} */
-  exchange(request: HttpRequest, signal: AbortSignal): Promise<HttpReply>;
-  /** Closes all connections. */
-  close(): void;
-}
-
 /** How one server is spoken to. */
 export interface HttpTerms {
   readonly baseUrl: string;
@@ -209,7 +202,7 @@ export interface HttpDeps {
 }
 
 /** Plain exchanges below one base URL, over kept connections unless the terms say otherwise. */
-export function createHttp(terms: HttpTerms, deps: HttpDeps): Http {
+export function createHttp(terms: HttpTerms, deps: HttpDeps) {
   const { trust, closesConnections = false, replyBytesMax = REPLY_BYTES_MAX } = terms;
   const { passesBodiesMs } = terms;
   const { network } = deps;
@@ -243,7 +236,8 @@ export function createHttp(terms: HttpTerms, deps: HttpDeps): Http {
   }
 
   return {
-    async exchange(request, signal) {
+    /** One exchange. Redirects are replies like any other. @throws {HttpFailure} */
+    async exchange(request: HttpRequest, signal: AbortSignal): Promise<HttpReply> {
       const givenUp = new AbortController();
       const req = open(request, givenUp.signal);
       const reply = follow(req, { ...request, replyBytesMax, passesBodiesMs }, signal, deps.clock);
@@ -254,12 +248,14 @@ export function createHttp(terms: HttpTerms, deps: HttpDeps): Http {
         throw error;
       });
     },
-    close() {
+    /** Closes all connections. */
+    close(): void {
       kept.destroy();
       fresh.destroy();
     },
   };
 }
+export type Http = ReturnType<typeof createHttp>;
 
 /** Each request has a connection of its own. */
 function agentOver(network: Network): http.Agent {

@@ -15,27 +15,6 @@ import type {
 import type { Calls, Running } from './calls.ts';
 import { faultOf, nameOfEntry, toProviderMachine, createListings } from './entries.ts';
 
-/**
- * A driver's `not-found` alone proves nothing: what stands between us and the vendor says the same
- * for reasons of its own. A machine is gone when a complete listing does not show it either.
- */
-export interface Absence {
-  /**
-   * A listing begins; to be called with it when it has ended. It is evidence for a while, whoever
-   * asked for it, unless something was made meanwhile.
-   */
-  watch(): (listing: Listing) => void;
-  /** Something was made that earlier listings could not show. */
-  forget(): void;
-  /**
-   * Resolves when a listing agrees that there is no such machine: a complete one, or one that shows
-   * the reservation that it had as free. One that takes longer than the caller has goes on, so that
-   * it answers the next caller.
-   * @throws {ProviderError} `transient`: it does not, or does not tell.
-   */
-  confirm(gone: Gone, said: unknown, signal: AbortSignal): Promise<void>;
-}
-
 /** A machine that is said not to exist. */
 export interface Gone {
   readonly id: string;
@@ -48,11 +27,15 @@ const FRESH_MS = 60_000;
 /** One that speaks against it is asked for again after this. */
 const AGAIN_MS = 10_000;
 
+/**
+ * A driver's `not-found` alone proves nothing: what stands between us and the vendor says the same
+ * for reasons of its own. A machine is gone when a complete listing does not show it either.
+ */
 export function createAbsence(deps: {
   readonly clock: Clock;
   /** A listing that does not end because its caller left. */
   list(): Promise<Listing>;
-}): Absence {
+}) {
   const { clock } = deps;
   let creations = 0;
   let latest: { readonly listing: Listing; readonly seenMs: number } | null = null;
@@ -66,17 +49,28 @@ export function createAbsence(deps: {
     );
 
   return {
-    watch() {
+    /**
+     * A listing begins; to be called with it when it has ended. It is evidence for a while, whoever
+     * asked for it, unless something was made meanwhile.
+     */
+    watch(): (listing: Listing) => void {
       const before = creations;
       return (listing) => {
         if (creations === before) latest = { listing, seenMs: clock.monotonic() };
       };
     },
-    forget() {
+    /** Something was made that earlier listings could not show. */
+    forget(): void {
       creations += 1;
       latest = null;
     },
-    async confirm(gone, said, signal) {
+    /**
+     * Resolves when a listing agrees that there is no such machine: a complete one, or one that shows
+     * the reservation that it had as free. One that takes longer than the caller has goes on, so that
+     * it answers the next caller.
+     * @throws {ProviderError} `transient`: it does not, or does not tell.
+     */
+    async confirm(gone: Gone, said: unknown, signal: AbortSignal): Promise<void> {
       const { id } = gone;
       const isFresh = latest !== null && ageMs() < FRESH_MS;
       const known = isFresh ? doubtOf(latest!.listing, gone) : UNKNOWN;
@@ -93,6 +87,7 @@ export function createAbsence(deps: {
     },
   };
 }
+export type Absence = ReturnType<typeof createAbsence>;
 
 const UNKNOWN = 'no listing was seen';
 
@@ -121,31 +116,7 @@ export interface LooksDeps {
 }
 
 /** What a driver shows, as the fleet sees it. */
-export interface Looks {
-  /** @throws {ProviderError} `permanent`: it cannot be. */
-  seen(machine: DriverMachine): ProviderMachine;
-  /**
-   * @param mustBeOurs it is going to be acted on.
-   * @throws {ProviderError} `not-found`: the driver says so, and a complete listing agrees. See
-   *   `requireOurs`.
-   */
-  get(id: string, within: FleetCall | Running, mustBeOurs?: boolean): Promise<ProviderMachine>;
-  list(within: FleetCall | Running): Promise<Listing>;
-  /**
-   * The one check of whose a machine is, before it is acted on: its name alone gives no right to
-   * anything.
-   * @param machine as the driver read it just now.
-   * @throws {ProviderError} `conflict`: it is not ours. `permanent`: it is another one, or cannot be.
-   */
-  requireOurs(id: string, machine: DriverMachine): void;
-  /**
-   * Returns when a `not-found` of the driver is to be believed.
-   * @throws {ProviderError} `transient`: it is not. Any other error, as it is.
-   */
-  believeGone(error: unknown, gone: Gone, signal: AbortSignal): Promise<void>;
-}
-
-export function createLooks(provider: Provider, deps: LooksDeps): Looks {
+export function createLooks(provider: Provider, deps: LooksDeps) {
   const { name, instanceSetId, clock, absence, calls } = deps;
   const { listingOf } = createListings(deps);
 
@@ -170,9 +141,23 @@ export function createLooks(provider: Provider, deps: LooksDeps): Looks {
   }
 
   return {
+    /** @throws {ProviderError} `permanent`: it cannot be. */
     seen,
+    /**
+     * Returns when a `not-found` of the driver is to be believed.
+     * @throws {ProviderError} `transient`: it is not. Any other error, as it is.
+     */
     believeGone,
-    async get(id, within, mustBeOurs = false) {
+    /**
+     * @param mustBeOurs it is going to be acted on.
+     * @throws {ProviderError} `not-found`: the driver says so, and a complete listing agrees. See
+     *   `requireOurs`.
+     */
+    async get(
+      id: string,
+      within: FleetCall | Running,
+      mustBeOurs: boolean = false,
+    ): Promise<ProviderMachine> {
       const running = calls.begin('Get', within);
       const { signal, requireOurs } = running.options;
       try {
@@ -188,7 +173,7 @@ export function createLooks(provider: Provider, deps: LooksDeps): Looks {
         running.end();
       }
     },
-    list: (within) =>
+    list: (within: FleetCall | Running): Promise<Listing> =>
       calls.ask('List', within, async (options) => {
         const observedAtMs = clock.now();
         const ended = absence.watch();
@@ -197,13 +182,20 @@ export function createLooks(provider: Provider, deps: LooksDeps): Looks {
         ended(listing);
         return listing;
       }),
-    requireOurs(id, found) {
+    /**
+     * The one check of whose a machine is, before it is acted on: its name alone gives no right to
+     * anything.
+     * @param machine as the driver read it just now.
+     * @throws {ProviderError} `conflict`: it is not ours. `permanent`: it is another one, or cannot be.
+     */
+    requireOurs(id: string, found: DriverMachine): void {
       const { ownership } = seenAs(id, found);
       if (ownership === 'ours') return;
       throw new ProviderError('conflict', `machine ${id} of ${name} is not ours (${ownership})`);
     },
   };
 }
+export type Looks = ReturnType<typeof createLooks>;
 
 /** What a driver may answer by itself, and what a listing tells where it does not. */
 export function createSearches(

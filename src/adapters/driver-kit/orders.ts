@@ -22,16 +22,7 @@ import type { Locks } from './time-limit.ts';
 const LATE_MS = 10 * 60_000;
 
 /** The tags of ours that were written from here, since they may be read late. */
-export interface WrittenTags {
-  /** What was written last to a machine; nothing once it must have become readable. */
-  of(id: string): Tags;
-  /** Writes, and remembers it; forgets what was there when nobody knows what is there now. */
-  during<T>(id: string, tags: Tags, write: () => Promise<T>): Promise<T>;
-  /** This was written with the machine itself. */
-  note(id: string, tags: Tags): void;
-}
-
-export function createWrittenTags(clock: Clock): WrittenTags {
+export function createWrittenTags(clock: Clock) {
   const written = new Map<string, { readonly tags: Tags; readonly untilMs: number }>();
 
   function sweep(): void {
@@ -47,12 +38,15 @@ export function createWrittenTags(clock: Clock): WrittenTags {
   }
 
   return {
-    of(id) {
+    /** What was written last to a machine; nothing once it must have become readable. */
+    of(id: string): Tags {
       sweep();
       return written.get(id)?.tags ?? {};
     },
+    /** This was written with the machine itself. */
     note,
-    async during(id, tags, write) {
+    /** Writes, and remembers it; forgets what was there when nobody knows what is there now. */
+    async during<T>(id: string, tags: Tags, write: () => Promise<T>): Promise<T> {
       try {
         const answer = await write();
         note(id, tags);
@@ -64,6 +58,7 @@ export function createWrittenTags(clock: Clock): WrittenTags {
     },
   };
 }
+export type WrittenTags = ReturnType<typeof createWrittenTags>;
 
 /**
  * Puts our mark on a machine that has none, before anything else is done with it. Where there are no

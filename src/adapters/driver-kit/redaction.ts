@@ -121,17 +121,6 @@ export function wrappedIn(error: unknown): ProviderError | null {
   return null;
 }
 
-/** What must not leave the core in a text, and how it is taken out. */
-export interface Scrubber {
-  /** From now on this is secret too; of very many the oldest are forgotten. */
-  keep(...texts: readonly string[]): void;
-  /**
-   * The same error, its causes and its facets, with what is secret taken out of all their texts; one
-   * that cannot be changed is replaced.
-   */
-  clean(error: unknown): unknown;
-}
-
 /** Shorter ones would make holes in ordinary words. */
 const SHORTEST = 6;
 /** More than calls at once ever need. */
@@ -139,7 +128,7 @@ const KEPT_MAX = 512;
 const DEPTH_MAX = 16;
 
 /** @param configured read at the start, and again with each error, since they may be rotated. */
-export function createScrubber(configured: readonly Secret[] = []): Scrubber {
+export function createScrubber(configured: readonly Secret[] = []) {
   const known = new Set<string>();
 
   function keep(...texts: readonly string[]): void {
@@ -159,8 +148,13 @@ export function createScrubber(configured: readonly Secret[] = []): Scrubber {
   }
 
   return {
+    /** From now on this is secret too; of very many the oldest are forgotten. */
     keep,
-    clean(error) {
+    /**
+     * The same error, its causes and its facets, with what is secret taken out of all their texts; one
+     * that cannot be changed is replaced.
+     */
+    clean(error: unknown): unknown {
       refresh();
       if (!(error instanceof Error)) return cleanOther(error, scrub);
       if (cleanChain(error, scrub, 0)) return error;
@@ -168,6 +162,8 @@ export function createScrubber(configured: readonly Secret[] = []): Scrubber {
     },
   };
 }
+/** What must not leave the core in a text, and how it is taken out. */
+export type Scrubber = ReturnType<typeof createScrubber>;
 
 /** The values of all secrets that stand in settings, however deep. */
 export function secretsOfSettings(settings: unknown): Secret[] {

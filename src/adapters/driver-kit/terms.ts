@@ -230,13 +230,6 @@ export function toSend(
   };
 }
 
-/** The token that the server refused, for as long as nobody needs to try it again. */
-export interface TokenRefusal {
-  note(token: string): void;
-  /** Whether this token is known to be refused. */
-  holds(token: string): boolean;
-}
-
 /**
  * A refused token stays refused for `pauseMs`, or until the source gives another one.
  * @param deps `onPaused` hears how long calls were kept from the server, once that is over.
@@ -244,15 +237,16 @@ export interface TokenRefusal {
 export function createRefusal(
   pauseMs: number,
   deps: { readonly clock: Clock; readonly onPaused: (pausedMs: number) => void },
-): TokenRefusal {
+) {
   const { clock, onPaused } = deps;
   let refused: { readonly token: string; readonly sinceMs: number } | null = null;
   return {
-    note(token) {
+    note(token: string): void {
       refused ??= { token, sinceMs: clock.monotonic() };
       if (refused.token !== token) refused = { token, sinceMs: clock.monotonic() };
     },
-    holds(token) {
+    /** Whether this token is known to be refused. */
+    holds(token: string): boolean {
       if (!refused) return false;
       const sinceMs = clock.monotonic() - refused.sinceMs;
       if (refused.token === token && sinceMs < pauseMs) return true;
@@ -262,6 +256,8 @@ export function createRefusal(
     },
   };
 }
+/** The token that the server refused, for as long as nobody needs to try it again. */
+export type TokenRefusal = ReturnType<typeof createRefusal>;
 
 export interface RetryIntervals {
   readonly initialMs: number;

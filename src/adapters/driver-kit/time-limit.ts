@@ -3,15 +3,6 @@ import { unlessAborted } from '../../domain/joined.ts';
 import type { Clock } from '../clock/port.ts';
 import type { CallOptions } from '../provider/port.ts';
 
-/** A limit of time that stands still while what it limits waits for a turn. */
-export interface TimeLimit {
-  readonly leftMs: () => number;
-  /** A wait for a turn begins. Call what it answers with when the wait is over. Waits may overlap. */
-  readonly wait: () => () => void;
-  /** Nothing is limited any more. */
-  readonly end: () => void;
-}
-
 /**
  * @param limitMs may be infinite.
  * @param onOver is called once, when the time is used up; without it no timer is set.
@@ -20,7 +11,7 @@ export function startTimeLimit(
   limitMs: number,
   clock: Pick<Clock, 'monotonic' | 'setTimeout' | 'clearTimeout'>,
   onOver?: () => void,
-): TimeLimit {
+) {
   const isTimed = onOver !== undefined && limitMs !== Infinity;
   let usedMs = 0;
   let sinceMs = clock.monotonic();
@@ -41,7 +32,8 @@ export function startTimeLimit(
 
   return {
     leftMs,
-    wait() {
+    /** A wait for a turn begins. Call what it answers with when the wait is over. Waits may overlap. */
+    wait(): () => void {
       if (waits === 0) usedMs += clock.monotonic() - sinceMs;
       waits += 1;
       let hasTurn = false;
@@ -54,37 +46,31 @@ export function startTimeLimit(
         if (timer === undefined && isTimed) look();
       };
     },
-    end() {
+    /** Nothing is limited any more. */
+    end(): void {
       isOver = true;
       clock.clearTimeout(timer);
     },
   };
 }
-
-/** The ends of a provider's calls: their own signals, and the provider's stop. */
-export interface Lifetime {
-  /**
-   * Runs one call. Its signal aborts with the caller's and at the stop.
-   * @throws {ProviderError} `stopped`: it is over already. `aborted`: the signal ended it, and the
-   *   task said nothing better; `outcome: 'unknown'` unless `reading`.
-   */
-  run<T>(
-    options: Pick<CallOptions, 'signal'>,
-    task: (signal: AbortSignal) => Promise<T>,
-    reading?: boolean,
-  ): Promise<T>;
-  /** For what runs beside calls. */
-  readonly signal: AbortSignal;
-  /** Aborts what is under way and resolves when it has ended. Idempotent. */
-  stop(): Promise<void>;
-}
+/** A limit of time that stands still while what it limits waits for a turn. */
+export type TimeLimit = ReturnType<typeof startTimeLimit>;
 
 /** For drivers: each method of the provider runs in it, and `stop` is its own. */
-export function createLifetime(): Lifetime {
+export function createLifetime() {
   const stopping = new AbortController();
   const running = new Set<Promise<unknown>>();
   return {
-    async run({ signal: ours }, task, reading = false) {
+    /**
+     * Runs one call. Its signal aborts with the caller's and at the stop.
+     * @throws {ProviderError} `stopped`: it is over already. `aborted`: the signal ended it, and the
+     *   task said nothing better; `outcome: 'unknown'` unless `reading`.
+     */
+    async run<T>(
+      { signal: ours }: Pick<CallOptions, 'signal'>,
+      task: (signal: AbortSignal) => Promise<T>,
+      reading: boolean = false,
+    ): Promise<T> {
       if (stopping.signal.aborted) throw new ProviderError('stopped', 'the provider was stopped');
       if (ours.aborted) throw new ProviderError('aborted', 'aborted before it began');
       const signal = AbortSignal.any([ours, stopping.signal]);
@@ -100,28 +86,28 @@ export function createLifetime(): Lifetime {
         running.delete(result);
       }
     },
+    /** For what runs beside calls. */
     signal: stopping.signal,
-    async stop() {
+    /** Aborts what is under way and resolves when it has ended. Idempotent. */
+    async stop(): Promise<void> {
       stopping.abort();
       await Promise.allSettled(running);
     },
   };
 }
+/** The ends of a provider's calls: their own signals, and the provider's stop. */
+export type Lifetime = ReturnType<typeof createLifetime>;
 
 /** Lets what has the same key happen one after the other, and what has different keys side by side. */
-export interface Locks {
-  /**
-   * Resolves with what frees the lock, to be called once. Rejects with the signal's reason when aborted
-   * while waiting.
-   */
-  take(key: string, signal: AbortSignal): Promise<() => void>;
-}
-
-export function createLocks(): Locks {
+export function createLocks() {
   /** For each key, the end of the last one in the line. */
   const tails = new Map<string, Promise<void>>();
   return {
-    async take(key, signal) {
+    /**
+     * Resolves with what frees the lock, to be called once. Rejects with the signal's reason when aborted
+     * while waiting.
+     */
+    async take(key: string, signal: AbortSignal): Promise<() => void> {
       const before = tails.get(key);
       const mine = Promise.withResolvers<void>();
       const tail = (before ?? Promise.resolve()).then(() => mine.promise);
@@ -140,3 +126,4 @@ export function createLocks(): Locks {
     },
   };
 }
+export type Locks = ReturnType<typeof createLocks>;

@@ -1,29 +1,6 @@
 import type { Clock } from '../clock/port.ts';
 import type { Budget } from './call-classes.ts';
 
-/** When calls may begin. A call holds its slot while it runs, and none while it sleeps. */
-export interface Turns {
-  /**
-   * Waits for a turn: urgent ones first, else first come, first served. Bulk tasks hold at most all
-   * slots but one. Resolves with what ends the turn, to be called once the task is over. Rejects with
-   * the signal's reason when aborted while waiting.
-   */
-  take(options: TurnOptions): Promise<EndTurn>;
-  /**
-   * Starts nothing for `delayMs`; afterwards one trial task runs alone first, and one more for each
-   * ten seconds that it takes. No bulk task, unless no other waits.
-   */
-  pause(delayMs: number): void;
-  /** Tells those who wait that they would have to for `delayMs`; nothing is remembered. */
-  sendAway(delayMs: number): void;
-  /** Milliseconds until a pause ends; 0 without one. */
-  pausedMs(): number;
-  /** Nobody waits or runs, and a turn would begin at once: nothing is lost with these turns. */
-  isIdle(): boolean;
-  /** Whoever waits is left to its signal. */
-  stop(): void;
-}
-
 export type EndTurn = () => void;
 
 export interface TurnOptions {
@@ -77,7 +54,7 @@ const TRIAL_MS = 10_000;
  * anyway; and bottleneck keeps the distance between *planned* starts by the wall clock, so that a
  * late timer brings two real starts closer together than the budget allows.
  */
-export function createTurns(limits: TurnLimits, deps: TurnDeps): Turns {
+export function createTurns(limits: TurnLimits, deps: TurnDeps) {
   const { clock } = deps;
   const bulkMax = Math.max(1, limits.maxConcurrency - 1);
   const queue: Waiter[] = [];
@@ -167,7 +144,12 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps): Turns {
   };
 
   return {
-    take: ({ signal, urgent = false, bulk = false, onPause }) =>
+    /**
+     * Waits for a turn: urgent ones first, else first come, first served. Bulk tasks hold at most all
+     * slots but one. Resolves with what ends the turn, to be called once the task is over. Rejects with
+     * the signal's reason when aborted while waiting.
+     */
+    take: ({ signal, urgent = false, bulk = false, onPause }: TurnOptions): Promise<EndTurn> =>
       new Promise((resolve, reject) => {
         let isWaiting = true;
         const waiter: Waiter = {
@@ -199,7 +181,11 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps): Turns {
         // Most turns come at once, and a listener costs more than the turn.
         if (isWaiting) signal.addEventListener('abort', leave, { once: true });
       }),
-    pause(delayMs) {
+    /**
+     * Starts nothing for `delayMs`; afterwards one trial task runs alone first, and one more for each
+     * ten seconds that it takes. No bulk task, unless no other waits.
+     */
+    pause(delayMs: number): void {
       const extraMs = delayMs - pausedMs();
       pausedUntilMs = Math.max(pausedUntilMs, clock.monotonic() + delayMs);
       pauses++;
@@ -208,16 +194,22 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps): Turns {
       wakeIn(pausedMs());
       sendAway(pausedMs());
     },
+    /** Tells those who wait that they would have to for `delayMs`; nothing is remembered. */
     sendAway,
+    /** Milliseconds until a pause ends; 0 without one. */
     pausedMs,
-    isIdle: () =>
+    /** Nobody waits or runs, and a turn would begin at once: nothing is lost with these turns. */
+    isIdle: (): boolean =>
       queue.length === 0 && inFlight === 0 && pausedMs() === 0 && distance.waitMs() === 0,
-    stop() {
+    /** Whoever waits is left to its signal. */
+    stop(): void {
       clock.clearTimeout(wakeTimer);
       clock.clearTimeout(trialTimer);
     },
   };
 }
+/** When calls may begin. A call holds its slot while it runs, and none while it sleeps. */
+export type Turns = ReturnType<typeof createTurns>;
 
 /** The distance between starts; counted from real starts, so that a late one puts off the next. */
 function createDistance({ gapMs, restMs = 0 }: TurnLimits, { clock, daemons = () => 1 }: TurnDeps) {
@@ -231,23 +223,6 @@ function createDistance({ gapMs, restMs = 0 }: TurnLimits, { clock, daemons = ()
     take: () => void (startedMs = clock.monotonic()),
     end: () => void (endedMs = clock.monotonic()),
   };
-}
-
-/** Turns for each of many, such as the BMCs of a rack: those of one key know nothing of another's. */
-export interface TurnGroups {
-  /**
-   * Waits for a turn of this key, and then for one of all keys together if these are limited: who waits
-   * for a key that is busy keeps nobody else from starting. As `Turns.take` otherwise.
-   */
-  take(key: string, options: TurnOptions): Promise<EndTurn>;
-  /** As `Turns.pause`, of this key. */
-  pause(key: string, delayMs: number): void;
-  /** Milliseconds until a pause of this key ends; 0 without one. */
-  pausedMs(key: string): number;
-  /** Keys of which anything is remembered: those that wait, run, rest or are paused, and few more. */
-  readonly size: number;
-  /** Whoever waits is left to its signal. */
-  stop(): void;
 }
 
 export interface GroupLimits {
@@ -269,10 +244,7 @@ function firstTwo<T>(map: ReadonlyMap<string, T>): [string, T][] {
  * A key costs memory only while something of it is remembered: each new turn looks at the next two keys,
  * and forgets them if they are idle.
  */
-export function createTurnGroups(
-  limits: GroupLimits,
-  deps: Pick<TurnDeps, 'clock' | 'daemons'>,
-): TurnGroups {
+export function createTurnGroups(limits: GroupLimits, deps: Pick<TurnDeps, 'clock' | 'daemons'>) {
   /** Those that were used or looked at last are at the end. */
   const groups = new Map<string, Turns>();
   const together = limits.together && createTurns(limits.together, deps);
@@ -295,7 +267,11 @@ export function createTurnGroups(
   }
 
   return {
-    async take(key, options) {
+    /**
+     * Waits for a turn of this key, and then for one of all keys together if these are limited: who waits
+     * for a key that is busy keeps nobody else from starting. As `Turns.take` otherwise.
+     */
+    async take(key: string, options: TurnOptions): Promise<EndTurn> {
       const end = await groupOf(key).take(options);
       if (!together) return end;
       try {
@@ -309,14 +285,20 @@ export function createTurnGroups(
         throw error;
       }
     },
-    pause: (key, delayMs) => groupOf(key).pause(delayMs),
-    pausedMs: (key) => groups.get(key)?.pausedMs() ?? 0,
+    /** As `Turns.pause`, of this key. */
+    pause: (key: string, delayMs: number): void => groupOf(key).pause(delayMs),
+    /** Milliseconds until a pause of this key ends; 0 without one. */
+    pausedMs: (key: string): number => groups.get(key)?.pausedMs() ?? 0,
+    /** Keys of which anything is remembered: those that wait, run, rest or are paused, and few more. */
     get size() {
       return groups.size;
     },
-    stop() {
+    /** Whoever waits is left to its signal. */
+    stop(): void {
       for (const group of groups.values()) group.stop();
       together?.stop();
     },
   };
 }
+/** Turns for each of many, such as the BMCs of a rack: those of one key know nothing of another's. */
+export type TurnGroups = ReturnType<typeof createTurnGroups>;

@@ -1,23 +1,20 @@
 import type { z } from 'zod';
-import type { MadeSchema, TokenSchema, TokensSchema } from '../../console/access/tokens-api.ts';
+import type { MadeSchema, TokenSchema, TokensSchema } from '../../console/access/accounts-api.ts';
 import type { SessionsSchema } from '../../console/api/daemons.ts';
 import type { PageSchema as EventsSchema } from '../../console/api/events.ts';
-import type { FleetSchema } from '../../console/api/fleet.ts';
-import type { HistorySchema } from '../../console/api/history.ts';
-import type { ExplanationSchema } from '../../console/api/insight.ts';
-import type { LogLevelsSchema } from '../../console/api/log-level.ts';
+import type { FleetSchema, PoolsSchema } from '../../console/api/fleet-schema.ts';
+import type { HistorySchema } from '../../console/api/insight.ts';
+import type { ExplanationSchema, PlanSchema } from '../../console/api/plan-schema.ts';
+import type { LogLevelsSchema, WhoamiSchema } from '../../console/api/about.ts';
 import type { MachineSchema } from '../../console/api/machine-schema.ts';
 import type { MachinesSchema } from '../../console/api/machines.ts';
-import type { PlanSchema } from '../../console/api/plan.ts';
-import type { PoolsSchema } from '../../console/api/pools.ts';
-import type { ProviderInFullSchema, ProvidersSchema } from '../../console/api/providers.ts';
+import type { ProviderInFullSchema, ProvidersSchema } from '../../console/api/provider-schema.ts';
 import type {
   HardwareReportsSchema,
   RecordsSchema,
   StatisticsSchema,
 } from '../../console/api/records.ts';
 import type { ResolutionSchema } from '../../console/api/resolve.ts';
-import type { WhoamiSchema } from '../../console/api/whoami.ts';
 import type {
   BatchSchema,
   PreviewSchema,

@@ -8,13 +8,11 @@ import { isWithin, PAGE_SECRET, type Grant } from '../../domain/access.ts';
 import { networkOf } from '../../lib/network.ts';
 import { Problem } from '../api/problem.ts';
 import { createGuesses } from '../guesses.ts';
-import { certificateName } from './certificates.ts';
-import { cookieOf, sessionCookie, type CookieRules } from './cookies.ts';
+import { certificateName, cookieOf, sessionCookie, type CookieRules } from './credentials.ts';
 import { createLookups } from './lookups.ts';
 import { ANONYMOUS, type Person } from './port.ts';
 import { createRenewals, type IdentityMeans } from './renewal.ts';
-import { unseal } from './sealed.ts';
-import { digestOf, idOfToken } from './secrets.ts';
+import { unseal, digestOf, idOfToken } from './secrets.ts';
 
 /** A token of the configuration. */
 export interface ConfiguredToken extends Grant {
@@ -38,8 +36,8 @@ export interface AccessOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Told of those who were not let in; null: nobody is. */
-  readonly events: Pick<EventBook, 'append'> | null;
+  /** Told of those who were not let in. */
+  readonly events: Pick<EventBook, 'append'>;
 }
 
 /** How it comes that somebody is not known any more: a session ended, or a token or certificate. */
@@ -284,7 +282,7 @@ function tellingRefused({ clock, log, events }: AccessOptions) {
     const nowMs = clock.monotonic();
     const network = networkOf(address);
     const before = toldAtMs.get(network) ?? Number.NEGATIVE_INFINITY;
-    if (!events || nowMs - before < NOTED_EVERY_MS) return;
+    if (nowMs - before < NOTED_EVERY_MS) return;
     if (nowMs - sinceMs >= NOTED_EVERY_MS) [sinceMs, told] = [nowMs, 0];
     if (told >= REFUSED_TOLD_MAX) {
       untold += 1;

@@ -1,10 +1,12 @@
 import { z } from 'zod';
-import type { FastifyReply } from 'fastify';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { PAGE_SECRET, type Grant } from '../../domain/access.ts';
-import type { Api } from '../api/kit.ts';
+import { act, described, type Api } from '../api/kit.ts';
 import { Problem } from '../api/problem.ts';
 import type { Access } from './access.ts';
-import { sessionCookie, setCookie } from './cookies.ts';
+import { sessionCookie, setCookie } from './credentials.ts';
 import { digestOf, makeSecret } from './secrets.ts';
 
 const LoginSchema = z.union([
@@ -20,6 +22,8 @@ const LoggedInSchema = z.object({
     .string()
     .describe(`Header ${PAGE_SECRET} of what is changed with the cookie; shown this once.`),
 });
+
+const CodeSchema = z.object({ code: z.string().describe('Stands behind `/login#`.') });
 
 /** Who logs in, and with what their role can be asked again. */
 export interface NewLogin extends Grant {
@@ -60,13 +64,12 @@ export function addLogin(api: Api, access: Access): void {
     {
       // Whoever sends it is not known yet, and a long text of brackets would hold up everybody else.
       bodyLimit: BODY_BYTES_MAX,
-      config: { right: 'open' },
-      schema: {
-        tags: ['console'],
-        summary: 'Log in to the page: its session is kept in a cookie',
-        body: LoginSchema,
-        response: { 200: LoggedInSchema },
-      },
+      ...described(
+        'open',
+        ['console', 'Log in to the page: its session is kept in a cookie'],
+        { 200: LoggedInSchema },
+        { body: LoginSchema },
+      ),
     },
     async (request, reply) => {
       access.admitLogin(request);
@@ -86,14 +89,12 @@ export function addLogin(api: Api, access: Access): void {
   };
   api.post(
     '/login-codes',
-    {
-      config: { right: 'see' },
-      schema: {
-        tags: ['console'],
-        summary: 'Make a link that logs in to the page, once and within ten minutes',
-        response: { 201: z.object({ code: z.string().describe('Stands behind `/login#`.') }) },
-      },
-    },
+    described(
+      'see',
+      ['console', 'Make a link that logs in to the page, once and within ten minutes'],
+      { 201: CodeSchema },
+      {},
+    ),
     async ({ person }, reply) => {
       if (person.via === 'none') {
         throw new Problem('not-signed-in', 'Nobody is logged in');
@@ -115,12 +116,8 @@ export function addLogin(api: Api, access: Access): void {
   api.post(
     '/logout',
     {
+      ...act('see', 'console', 'End the session of the page', {}),
       config: { right: 'see', isByCookieAlone: true },
-      schema: {
-        tags: ['console'],
-        summary: 'End the session of the page',
-        response: { 204: z.null() },
-      },
     },
     async (request, reply) => {
       const person = await access.logOut(request);
@@ -130,4 +127,27 @@ export function addLogin(api: Api, access: Access): void {
       return reply.code(204).send(null);
     },
   );
+}
+
+const FILES = [
+  ['/login', 'login.html', 'text/html; charset=utf-8'],
+  ['/login.js', 'login.js', 'text/javascript; charset=utf-8'],
+  ['/login.css', 'login.css', 'text/css; charset=utf-8'],
+] as const;
+
+export interface LoginPageOptions {
+  readonly hasIdentities: boolean;
+  /** Whoever is not logged in may look, too. */
+  readonly isOpen: boolean;
+}
+
+/** Says how people log in: by an organisation, by a one-time link, or with a token. */
+export function addLoginPage(app: FastifyInstance, { hasIdentities, isOpen }: LoginPageOptions) {
+  for (const [path, name, type] of FILES) {
+    const text = readFileSync(join(import.meta.dirname, 'page', name), 'utf8');
+    const body = text
+      .replace('data-identities=""', `data-identities="${hasIdentities}"`)
+      .replace('data-open=""', `data-open="${isOpen}"`);
+    app.get(path, { config: { right: 'open' } }, (_request, reply) => reply.type(type).send(body));
+  }
 }

@@ -1,24 +1,15 @@
-import assert from 'node:assert/strict';
 import { isLoopback } from '../gate.ts';
-import { UsageError, Unreachable } from '../../domain/errors.ts';
+import { UsageError } from '../../domain/errors.ts';
 import type { Grant } from '../../domain/access.ts';
-import type { AccessBook, EventBook } from '../../adapters/bmdb/port.ts';
-import type { Clock, Random } from '../../adapters/clock/port.ts';
+import type { Clock } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
-import { createAccess, type Access, type ConfiguredToken } from './access.ts';
+import { createAccess, type Access, type AccessOptions, type ConfiguredToken } from './access.ts';
 import type { IdentityMeans } from './renewal.ts';
 
 /** Who may come in, and how, as the configuration says. */
 export interface AccessMeans {
-  /** Where tokens and sessions are; absent: nobody can log in. */
-  readonly accounts?:
-    | {
-        readonly book: AccessBook;
-        readonly random: Random;
-        /** Told of those who were not let in. */
-        readonly events?: Pick<EventBook, 'append'>;
-      }
-    | undefined;
+  /** Where tokens and sessions are. */
+  readonly accounts: Pick<AccessOptions, 'book' | 'random' | 'events'>;
   /** `console.token`: shows everything, and lets nobody act. */
   readonly token?: string | undefined;
   readonly tokens?: readonly ConfiguredToken[] | undefined;
@@ -37,12 +28,6 @@ interface Around {
   readonly clock: Clock;
   readonly log: Log;
 }
-
-/** Nothing secret is made where nobody can log in. */
-const NO_CHANCE: Random = {
-  next: () => assert.fail('there is nobody to make a secret for'),
-  uuid: () => assert.fail('there is nobody to make a secret for'),
-};
 
 /** `console.token`, under the name that stands in the log. */
 const VIEWER = { name: 'console.token', role: 'viewer', providers: null } as const;
@@ -63,9 +48,7 @@ export function openAccess(means: AccessMeans, around: Around): Access {
   const isLocal = isLoopback(host) && !isProxied;
   if (!isLoopback(host)) requireSafe(host, { hasTls: hasTls || isProxied, hasLogin });
   return createAccess({
-    book: means.accounts?.book ?? CLOSED_BOOK,
-    random: means.accounts?.random ?? NO_CHANCE,
-    events: means.accounts?.events ?? null,
+    ...means.accounts,
     tokens,
     metricsToken: means.metricsToken ?? null,
     isOpen: isLocal && !hasLogin,
@@ -93,27 +76,3 @@ function requireSafe(
       'ends TLS and nobody else reaches this address, or listen on 127.0.0.1',
   );
 }
-
-const refuse = async () => {
-  throw new Unreachable('there is no database in which anybody could be known');
-};
-
-/** Where there is no database: only tokens of the configuration are known. */
-const CLOSED_BOOK: AccessBook = {
-  tokens: {
-    add: refuse,
-    find: async () => null,
-    used: refuse,
-    list: async () => [],
-    revoke: refuse,
-  },
-  sessions: {
-    open: refuse,
-    find: async () => null,
-    used: refuse,
-    claimRenewal: refuse,
-    list: async () => [],
-    end: refuse,
-  },
-  codes: { add: refuse, redeem: async () => null },
-};

@@ -4,7 +4,7 @@ import type { Journey } from '../../adapters/identities/port.ts';
 import { grantOfGroups } from '../../domain/access.ts';
 import { Denied, explain, Unreachable } from '../../domain/errors.ts';
 import type { Access } from './access.ts';
-import { cookieOf, journeyCookie, setCookie } from './cookies.ts';
+import { cookieOf, journeyCookie, setCookie } from './credentials.ts';
 import { openSession } from './login.ts';
 import { identityName, sealIdentity } from './renewal.ts';
 import { digestOf, makeSecret } from './secrets.ts';

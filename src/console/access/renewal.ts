@@ -6,7 +6,7 @@ import type { Log } from '../../adapters/log/port.ts';
 import { GRANT_MAX_MS, GRANT_MS, grantOfGroups, type Grant } from '../../domain/access.ts';
 import { Denied, explain, Unreachable } from '../../domain/errors.ts';
 import { Problem } from '../api/problem.ts';
-import { seal, unseal } from './sealed.ts';
+import { seal, unseal } from './secrets.ts';
 
 /** Where people of an organisation log in, and what their groups may do. */
 export interface IdentityMeans {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto';
 import type { Random } from '../../adapters/clock/port.ts';
 
 /** SHA-256: what is stored in place of a secret, and what is compared. */
@@ -18,3 +18,34 @@ export function makeToken(random: Random): { readonly id: string; readonly token
 
 /** The id of something that has the form of a token; null: it has not. */
 export const idOfToken = (text: string): string | null => FORM.exec(text)?.[1] ?? null;
+
+const CIPHER = 'aes-256-gcm';
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** Of what a cookie or token holds, which is stored nowhere: only its holder can open what is sealed. */
+const keyOf = (secret: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', secret, '', 'renewal of a session of the console', 32));
+
+/** Encrypts a text for whoever has the secret. */
+export function seal(text: string, secret: string, random: Random): Uint8Array {
+  const iv = digestOf(random.uuid()).subarray(0, IV_BYTES);
+  const cipher = createCipheriv(CIPHER, keyOf(secret), iv);
+  const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+  return Buffer.concat([iv, cipher.getAuthTag(), body]);
+}
+
+/** What was sealed for this secret; null: it was sealed for another, or is damaged. */
+export function unseal(sealed: Uint8Array, secret: string): string | null {
+  const bytes = Buffer.from(sealed);
+  if (bytes.length < IV_BYTES + TAG_BYTES) return null;
+  const [iv, tag] = [bytes.subarray(0, IV_BYTES), bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES)];
+  const decipher = createDecipheriv(CIPHER, keyOf(secret), iv).setAuthTag(tag);
+  const body = decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES));
+  try {
+    return Buffer.concat([body, decipher.final()]).toString('utf8');
+  } catch {
+    // All that it tells is that tag and content do not go together.
+    return null;
+  }
+}

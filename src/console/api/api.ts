@@ -2,64 +2,35 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Access } from '../access/access.ts';
 import { addLogin } from '../access/login.ts';
-import { addLogins } from '../access/logins-api.ts';
-import { addTokens } from '../access/tokens-api.ts';
-import type { EventBook } from '../../adapters/bmdb/port.ts';
+import { addLogins, addTokens } from '../access/accounts-api.ts';
 import type { Inspector } from '../../adapters/inspector/port.ts';
-import { type MachineHistory, NO_HISTORY } from '../history.ts';
-import type { WebhooksView } from '../webhooks.ts';
-import { type MachineInsight, NO_INSIGHT } from '../insight.ts';
-import { addCharts } from './charts.ts';
+import { addStream, type StreamDeps } from '../stream/stream.ts';
+import type { ConsoleViews, WebhooksView } from '../views.ts';
+import { addAbout, type AboutDeps } from './about.ts';
 import { addDaemons } from './daemons.ts';
-import type { DaemonsView } from '../daemons.ts';
 import type { FilingMeans } from './filing/port.ts';
 import { addFiling } from './filing/requests.ts';
 import { addEvents } from './events.ts';
 import { addFleet, type FleetDeps } from './fleet.ts';
-import { addGuard, type GuardDeps } from './guard.ts';
-import { addHistory } from './history.ts';
 import { addInsight } from './insight.ts';
 import { addInspector } from './inspector.ts';
 import { API, prepareApi, type Api } from './kit.ts';
-import { addLogLevel } from './log-level.ts';
-import type { LogControl } from '../log-control.ts';
 import { addMachine } from './machine.ts';
 import { addMachineParts } from './machine-parts.ts';
 import { addMachines, type MachinesDeps } from './machines.ts';
-import { addPlan, type PlanDeps } from './plan.ts';
-import { addOpenApi } from './openapi.ts';
 import { addProviders, type ProvidersDeps } from './providers.ts';
-import { addPools } from './pools.ts';
-import type { SeriesView } from '../series.ts';
-import { addSeries } from './series.ts';
-import { addRecords, type Records } from './records.ts';
+import { addRecords } from './records.ts';
 import { addResolve } from './resolve.ts';
-import { addStream, type StreamDeps } from '../stream/stream.ts';
 import { addWebhooks } from './webhooks.ts';
-import { addWhoami } from './whoami.ts';
 import { PROBLEMS, PROBLEM_CODES, Problem, type ProblemCode } from './problem.ts';
-import { z } from 'zod';
 
 export interface ApiDeps
-  extends MachinesDeps, FleetDeps, StreamDeps, ProvidersDeps, GuardDeps, PlanDeps {
-  readonly insight: MachineInsight;
-  readonly history: MachineHistory;
-  readonly daemons: DaemonsView;
-  readonly series: SeriesView;
+  extends ConsoleViews, MachinesDeps, FleetDeps, StreamDeps, ProvidersDeps, AboutDeps {
   readonly access: Access;
   /** Null: it is off. */
   readonly inspector: Inspector | null;
-  /** Null: nobody tells the log anything. */
-  readonly logControl: LogControl | null;
-  readonly version: string;
-  /** Absent: nothing is told of what happened. */
-  readonly events?: EventBook | undefined;
-  /** Absent: nobody is told over HTTP. */
-  readonly webhooks?: WebhooksView | undefined;
-  /** Absent: nothing is told of what the database has. */
-  readonly records?: Records | undefined;
-  /** Absent: nothing can be asked for, and there are no routes to do so. */
-  readonly filing?: FilingMeans | undefined;
+  readonly webhooks: WebhooksView;
+  readonly filing: FilingMeans;
 }
 
 /** Everything under `/api/v1`, and the pages that its problems name. */
@@ -75,36 +46,25 @@ export async function addApi(app: FastifyInstance, deps: ApiDeps): Promise<void>
 }
 
 function addResources(api: Api, deps: ApiDeps): void {
-  const { fleet, index, insight, history, version, access, filing } = deps;
-  addWhoami(api);
+  const { fleet, index, access } = deps;
   addLogin(api, access);
   addLogins(api, access);
   addTokens(api, access);
-  addVersion(api, version);
-  addLogLevel(api, deps.logControl);
   addFleet(api, deps);
   addMachines(api, deps);
   addMachine(api, fleet);
   addResolve(api, fleet, index);
   addStream(api, deps);
-  addGuard(api, deps);
-  addPlan(api, deps);
-  addSeries(api, deps.series);
   addProviders(api, deps);
-  addPools(api, fleet);
-  addInsight(api, insight);
+  addInsight(api, deps.insight, deps.history);
   addMachineParts(api, deps);
-  addHistory(api, history);
-  if (deps.records) addRecords(api, deps.records);
+  addRecords(api, deps.records);
   addDaemons(api, deps);
-  addCharts(api);
   addInspector(api, deps);
-  if (deps.events) addEvents(api, { events: deps.events });
-  if (deps.events && deps.webhooks) {
-    addWebhooks(api, { events: deps.events, webhooks: deps.webhooks });
-  }
-  if (filing) addFiling(api, { ...filing, fleet });
-  addOpenApi(api);
+  addEvents(api, deps.events);
+  addWebhooks(api, deps);
+  addFiling(api, { ...deps.filing, fleet });
+  addAbout(api, deps);
 }
 
 /** The description of the API as OpenAPI 3.1, made of its schemas, as JSON. */
@@ -115,12 +75,10 @@ export async function describeApi(): Promise<string> {
   const nothing = {
     access,
     clock: {},
-    insight: NO_INSIGHT,
-    history: NO_HISTORY,
     filing: {},
     records: {},
     events: {},
-    webhooks: {},
+    webhooks: { book: {} },
     version: '',
   };
   await addApi(app, nothing as unknown as ApiDeps);
@@ -143,21 +101,3 @@ function addProblemPages(app: FastifyInstance): void {
 
 const isCode = (text: string): text is ProblemCode =>
   (PROBLEM_CODES as readonly string[]).includes(text);
-
-const VersionSchema = z.object({ version: z.string(), api: z.literal('v1') });
-
-/** `version`: of the program that answers. */
-function addVersion(api: Api, version: string): void {
-  api.get(
-    '/version',
-    {
-      config: { right: 'see' },
-      schema: {
-        tags: ['console'],
-        summary: 'The version of the daemon that answers',
-        response: { 200: VersionSchema },
-      },
-    },
-    async () => ({ version, api: 'v1' as const }),
-  );
-}

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import type { EventType, FleetEvent } from '../../domain/events/fleet-event.ts';
 import { slot } from '../../domain/ids.ts';
-import { Milliseconds, named } from './schemas.ts';
+import { Milliseconds, named, text } from './schemas.ts';
 
-const text = z.string();
 const nothing = {};
 
 /** What events of each type tell beside what all of them do. More may come. */
@@ -77,23 +76,7 @@ export const EventSchema = named(
 export type ToldEvent = z.output<typeof EventSchema>;
 
 /** The event as readers of the API are told. */
-export function toldEvent({
-  number,
-  type,
-  atMs,
-  slotId,
-  provider,
-  ...event
-}: FleetEvent): ToldEvent {
-  return {
-    ...{ number, type, atMs: Math.round(atMs) },
-    slot: provider !== null && slotId !== null ? slot(provider, slotId) : null,
-    provider,
-    machineId: event.machineId,
-    actor: event.actor,
-    reason: event.reason,
-    from: event.from,
-    to: event.to,
-    details: { ...event.details },
-  };
+export function toldEvent({ slotId, atMs, provider, ...event }: FleetEvent): ToldEvent {
+  const place = provider !== null && slotId !== null ? slot(provider, slotId) : null;
+  return { ...event, atMs: Math.round(atMs), slot: place, provider };
 }

@@ -5,26 +5,24 @@ import { namesTypes, typesNamed } from '../../domain/events/fleet-event.ts';
 import { isUuid, machineId, providerName } from '../../domain/ids.ts';
 import { EventSchema, toldEvent } from './event-schema.ts';
 import { download, Format, linesOf, NDJSON, type DownloadPage } from './download.ts';
-import { API, type Api } from './kit.ts';
-import { Problem } from './problem.ts';
-import { wholeNumber } from './schemas.ts';
+import { API, described, type Api } from './kit.ts';
+import { malformed } from './problem.ts';
+import { listOf, text, wholeNumber } from './schemas.ts';
 
 const NOW = 'now';
 
 /** Which events, in the URL. */
 export const EventsOf = {
-  after: z
-    .string()
+  after: text
     .regex(/^(now|\d{1,18})$/, 'give `now`, or the number of an event')
     .optional()
     .describe('Only what comes after this number. `now`: only what is yet to come. Absent: all.'),
-  type: z
-    .string()
+  type: text
     .max(1_000)
     .optional()
     .describe('Only these types, with commas between: `guard.frozen,machine.*`.'),
-  provider: z.string().max(64).optional(),
-  machine: z.string().max(36).optional().describe('A machine id.'),
+  provider: text.max(64).optional(),
+  machine: text.max(36).optional().describe('A machine id.'),
 };
 export type EventsOf = z.output<z.ZodObject<typeof EventsOf>>;
 
@@ -44,35 +42,29 @@ const Query = z.strictObject({
 });
 
 export const PageSchema = z.object({
-  events: z.array(EventSchema).readonly(),
-  next: z
-    .string()
-    .describe('Give it as `after` for what comes next, also where no event was told.'),
+  events: listOf(EventSchema),
+  next: text.describe('Give it as `after` for what comes next, also where no event was told.'),
   more: z.boolean().describe('There is more already.'),
 });
 
 /** `events`: what happened, oldest first. */
-export function addEvents(api: Api, { events }: { readonly events: EventBook }): void {
+export function addEvents(api: Api, events: EventBook): void {
   api.get(
     '/events',
-    {
-      config: { right: 'see' },
-      schema: {
-        tags: ['fleet'],
-        summary: 'What happened, oldest first; as lines where `accept` asks for NDJSON',
-        querystring: Query,
-        headers: z.looseObject({ accept: z.string().optional() }),
-        response: {
-          200: {
-            description: 'A page. The header `link` (rel="next") says where it goes on.',
-            content: {
-              'application/json': { schema: PageSchema },
-              [NDJSON]: { schema: z.string().describe('An event in each line.') },
-            },
+    described(
+      'see',
+      ['fleet', 'What happened, oldest first; as lines where `accept` asks for NDJSON'],
+      {
+        200: {
+          description: 'A page. The header `link` (rel="next") says where it goes on.',
+          content: {
+            'application/json': { schema: PageSchema },
+            [NDJSON]: { schema: text.describe('An event in each line.') },
           },
         },
       },
-    },
+      { querystring: Query, headers: z.looseObject({ accept: text.optional() }) },
+    ),
     async (request, reply) => {
       const { limit, format, tail, sinceMs, ...of } = request.query;
       const wanted = eventsWanted(of);
@@ -134,11 +126,6 @@ export const startOf = async (
   events: Pick<EventBook, 'newest'>,
   signal: AbortSignal,
 ): Promise<string> => (after === NOW ? events.newest(signal) : (after ?? BEFORE_ALL));
-
-function malformed(name: string, detail: string): Problem {
-  const errors = [{ pointer: `#/query/${name}`, detail }];
-  return new Problem('malformed', `${name}: ${detail}`, { errors });
-}
 
 const queryOf = (query: Readonly<Record<string, string | number | undefined>>): string =>
   new URLSearchParams(

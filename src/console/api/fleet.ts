@@ -1,116 +1,24 @@
 import { z } from 'zod';
-import {
-  fleetStatus,
-  hasNext,
-  NEED_KINDS,
-  nextOfMachine,
-  type NextEvent,
-} from '../../domain/fleet-status.ts';
-import { SHARE_WORDS, TONES } from '../../domain/headline.ts';
+import type { Clock } from '../../adapters/clock/port.ts';
+import { fleetStatus, hasNext, nextOfMachine, type NextEvent } from '../../domain/fleet-status.ts';
 import { FLEET } from '../../domain/recovery/guard-judgement.ts';
+import { budgetScope } from '../../domain/recovery/permits.ts';
 import { STATES } from '../../domain/states.ts';
 import { TRAIT_NAMES, TRAITS } from '../../domain/traits.ts';
 import type { Cell } from '../index/cells.ts';
-import type { FleetView, GuardSummary } from '../port.ts';
-import { BudgetSchema, GuardSchema } from './guard.ts';
-import type { Api } from './kit.ts';
-import { Milliseconds, named, NeedHuman } from './schemas.ts';
+import type { FleetView, Frame, GuardSummary } from '../port.ts';
+import { sharedLook, read, type Api } from './kit.ts';
+import type { ConsoleViews, Sample, SeriesView } from '../views.ts';
+import { FleetSchema, GuardAnswerSchema, PoolsSchema, SeriesSchema } from './fleet-schema.ts';
+import { PlanSchema } from './plan-schema.ts';
+import { Problem } from './problem.ts';
+import { text } from './schemas.ts';
+import { requireWhole } from './whole.ts';
 
-const ShareSchema = z.object({
-  word: z.enum(SHARE_WORDS),
-  machines: z.int(),
-  tone: z.enum(TONES).describe('`warn` is shown in amber, `bad` in red.'),
-  filter: z.string().describe('Lists exactly these machines.'),
-});
-
-/** How machines are, at a glance. */
-export const HeadlineSchema = named(
-  'Headline',
-  z.object({
-    total: z.int().describe('Slots that are gone from their provider are left out.'),
-    tone: ShareSchema.shape.tone.describe('The gravest of its shares.'),
-    shares: z.array(ShareSchema).readonly(),
-  }),
-);
-
-const StatusSchema = named(
-  'FleetStatus',
-  z.object({
-    needs: z
-      .array(
-        z.object({
-          kind: z.enum(NEED_KINDS),
-          title: z.string(),
-          text: z.string().describe('Why, and what ends it.'),
-          sinceMs: Milliseconds.nullable(),
-          scope: z.string().nullable().describe('`fleet`, or a provider.'),
-        }),
-      )
-      .readonly()
-      .describe('What needs a person, the gravest first.'),
-    doing: z.array(ShareSchema).readonly().describe('What is being done.'),
-    next: z
-      .object({ atMs: Milliseconds, text: z.string() })
-      .nullable()
-      .describe('What happens next at a known time, unless something else comes before.'),
-  }),
-);
-
-export const FrameSchema = named(
-  'Frame',
-  z.object({
-    atMs: Milliseconds,
-    total: z.int(),
-    counts: z.record(z.enum(STATES), z.int()),
-    headline: HeadlineSchema,
-    needHuman: NeedHuman,
-    status: StatusSchema,
-    guard: GuardSchema,
-    budget: z.array(BudgetSchema).readonly(),
-    unlisted: z
-      .array(z.object({ provider: z.string(), sinceMs: Milliseconds, cause: z.string() }))
-      .readonly()
-      .describe('Providers that cannot be listed: what is shown of their slots is as it was then.'),
-  }),
-);
-export type Frame = z.output<typeof FrameSchema>;
-
-export const CellsSchema = named(
-  'Cells',
-  z
-    .array(
-      z.object({
-        provider: z.string(),
-        location: z.string().nullable(),
-        state: z.enum(STATES),
-        word: z
-          .enum(SHARE_WORDS)
-          .nullable()
-          .describe('Under which word the headline has them; null: their slots are gone.'),
-        machines: z.int(),
-      }),
-    )
-    .readonly()
-    .describe(
-      'Machines by provider, location, state and word of the headline; none where there are none.',
-    ),
-);
-
-export const FleetSchema = FrameSchema.extend({
-  cells: CellsSchema,
-  providers: z.array(z.string()).readonly(),
-  mayEraseDisks: z.array(z.string()).readonly(),
-  traits: z
-    .array(z.object({ name: z.string(), label: z.string() }))
-    .readonly()
-    .describe('What each machine has a column for.'),
-  inspectorUrl: z.string().nullable().describe("The relay to Stately's inspector."),
-  inspector: z.boolean().describe('Whether admins can look at actors here.'),
-});
-
-/** What the page shows around everything, apart from machines. */
-export interface FleetDeps {
+/** What is told of the fleet as a whole. */
+export interface FleetDeps extends Pick<ConsoleViews, 'guard' | 'plan' | 'series'> {
   readonly fleet: FleetView;
+  readonly clock: Clock;
   readonly frame: () => Frame;
   readonly cells: () => readonly Cell[];
   readonly mayEraseDisks: readonly string[];
@@ -118,25 +26,41 @@ export interface FleetDeps {
   readonly inspector: object | null;
 }
 
-/** `fleet`: the frame of every page. */
+/** Everything is walked through for it. */
+const PLAN_FRESH_MS = 5_000;
+
+/** `fleet`, the frame of every page; `plan`; `series`; `guard`; `pools`. */
 export function addFleet(api: Api, deps: FleetDeps): void {
-  const { fleet, frame, cells, mayEraseDisks, inspectorUrl, inspector } = deps;
+  const { fleet, frame, cells, clock, mayEraseDisks, inspectorUrl, inspector } = deps;
   const traits = TRAIT_NAMES.map((name) => ({ name, label: TRAITS[name].label }));
+  api.get('/fleet', read('fleet', 'The fleet as a whole', FleetSchema), async () => ({
+    ...frame(),
+    cells: cells(),
+    providers: fleet.providers(),
+    ...{ mayEraseDisks, traits, inspectorUrl, inspector: inspector !== null },
+  }));
+  const plan = sharedLook(clock, PLAN_FRESH_MS, async () => deps.plan());
+  const planned = 'What would be done next, and why; nothing is changed, and nobody asked';
+  api.get('/plan', read('fleet', planned, PlanSchema), () => plan());
+  const hour = 'States, heartbeats and recoveries during the last hour';
+  api.get('/series', read('fleet', hour, SeriesSchema), async () => seriesAnswer(deps.series));
+  addGuard(api, deps);
+  const poolsAnswer = (name?: string) => {
+    requireWhole(fleet);
+    const pools = fleet.pools().filter(({ pool }) => pool === (name ?? pool));
+    return { atMs: fleet.frame().atMs, pools };
+  };
+  api.get('/pools', read('pools', 'Every pool', PoolsSchema), async () => poolsAnswer());
   api.get(
-    '/fleet',
-    {
-      config: { right: 'see' },
-      schema: { tags: ['fleet'], summary: 'The fleet as a whole', response: { 200: FleetSchema } },
-    },
-    async () => ({
-      ...frame(),
-      cells: cells(),
-      providers: fleet.providers(),
-      mayEraseDisks,
-      traits,
-      inspectorUrl,
-      inspector: inspector !== null,
+    '/pools/:pool',
+    read('pools', 'A pool at each of its balancers', PoolsSchema, {
+      params: z.object({ pool: text }),
     }),
+    async ({ params: { pool } }) => {
+      const answer = poolsAnswer(pool);
+      if (answer.pools.length === 0) throw new Problem('not-found', `No pool is named ${pool}`);
+      return answer;
+    },
   );
 }
 
@@ -176,4 +100,58 @@ function* nextOfMachines(fleet: FleetView, guard: GuardSummary): Generator<NextE
     const next = nextOfMachine(told, { nowMs, loss: fleet.loss });
     if (next) yield { ...next, atMs: Math.ceil(next.atMs) };
   }
+}
+
+/** In a storm many wait, and all are put in order for it. */
+const GUARD_FRESH_MS = 1_000;
+
+/** `guard`: whether machines are recovered now, why not, how near that is, and who waits. */
+function addGuard(api: Api, { fleet, guard, mayEraseDisks, clock }: FleetDeps): void {
+  const look = sharedLook(clock, GUARD_FRESH_MS, async () => guard());
+  const summary = 'How the fleet guard stands, how near it is to a freeze, and who waits';
+  api.get('/guard', read('guard', summary, GuardAnswerSchema), async () => {
+    const { scopes, waiting, waitingBy } = await look();
+    const { atMs, guard: shown, needHuman } = fleet.frame();
+    const budget = fleet.budget();
+    const waitingIn = (scope: string) => waitingBy.get(scope) ?? 0;
+    return {
+      atMs,
+      state: shown.state,
+      scopes: shown.scopes.map((each) => {
+        const place = budgetScope(each.scope);
+        const use = budget.find(({ scope }) => scope === place);
+        const {
+          frozen = null,
+          thawsAtMs = null,
+          rules = [],
+        } = scopes.find(({ scope }) => scope === each.scope) ?? {};
+        return {
+          ...{ ...each, frozen, thawsAtMs, rules, waiting: waitingIn(place) },
+          permits: use?.permits ?? null,
+          budget: use?.budget ?? null,
+        };
+      }),
+      needHuman,
+      budget: budget.map((use) => ({ ...use, waiting: waitingIn(use.scope) })),
+      waiting,
+      mayEraseDisks,
+    };
+  });
+}
+
+/** Column by column. */
+function seriesAnswer({ stepMs, samples: taken }: SeriesView) {
+  const samples = taken();
+  const column = (of: (sample: Sample) => number) => samples.map(of);
+  const seen = STATES.filter((state) => samples.some(({ counts }) => counts[state]));
+  return {
+    stepMs,
+    atMs: column(({ atMs }) => atMs),
+    states: Object.fromEntries(
+      seen.map((state) => [state, column(({ counts }) => counts[state] ?? 0)]),
+    ),
+    silent: column(({ silent }) => silent),
+    heartbeats: column(({ heartbeats }) => heartbeats),
+    recoveries: column(({ recoveries }) => recoveries),
+  };
 }

@@ -1,100 +1,126 @@
 import { z } from 'zod';
-import { BLOCK_KINDS, EXPLAINED_WORK } from '../../domain/explanation/types.ts';
-import { slot } from '../../domain/ids.ts';
-import { STATES } from '../../domain/states.ts';
-import type { MachineInsight } from '../insight.ts';
-import type { Api } from './kit.ts';
-import { Problem } from './problem.ts';
-import { Milliseconds, named } from './schemas.ts';
+import { isFailure, type SlotLine } from '../../domain/history/fold.ts';
+import { machineId, slot } from '../../domain/ids.ts';
+import type { MachineHistory, MachineInsight } from '../views.ts';
+import { read, type Api } from './kit.ts';
+import { MachineParams } from './machine.ts';
+import { ExplanationSchema, LiveSchema } from './plan-schema.ts';
+import { malformed, Problem } from './problem.ts';
+import { listOf, Milliseconds, named, text, wholeNumber } from './schemas.ts';
 
-const text = z.string();
-/** Times of the database have fractions of a millisecond. */
-const Times = Milliseconds;
-
-export const ExplanationSchema = named(
-  'Explanation',
+const HistoryLineSchema = named(
+  'HistoryLine',
   z.object({
-    sentence: text.describe('At most 240 characters.'),
-    sinceMs: Times.nullable().describe('In this state since; null: not known.'),
-    by: text.nullable().describe('Who brought it there; null: nobody did.'),
-    blockedBy: z
-      .array(
-        z.object({
-          kind: z.enum(BLOCK_KINDS),
-          text,
-          endsAtMs: Times.nullable().describe('Null: no clock ends it.'),
-          endedBy: text.describe('Who or what ends it.'),
-        }),
-      )
-      .readonly()
-      .describe('What stands in the way of the next work, the latest end first.'),
-    next: z.object({ work: z.enum(EXPLAINED_WORK).nullable(), atMs: Times.nullable(), text }),
-    overdue: z.boolean().describe('It takes far longer than it may, and than with its likes.'),
+    atMs: Milliseconds,
+    of: z.enum(['slot', 'work']).describe('`work`: what a daemon did to the machine.'),
+    machineId: text.nullable().describe('Its tenancy then.'),
+    kind: text.describe('Such as `quarantined`; of work `Started`, `Finished` or `Failed`.'),
+    process: text.nullable().describe('Of work: which.'),
+    actor: text.nullable().describe('A component, or a person.'),
+    reason: text,
+    from: text.nullable(),
+    to: text.nullable(),
+    sessionId: text.nullable(),
+    isFailure: z.boolean(),
   }),
 );
+export const HistorySchema = z.object({
+  lines: listOf(HistoryLineSchema).describe('Newest first.'),
+  next: text.nullable().describe('Where it goes on; null: there is nothing older.'),
+  tenants: listOf(
+    z.object({ machineId: text, firstAtMs: Milliseconds, lastAtMs: Milliseconds }),
+  ).describe('Of a slot: machines that its log tells of, the latest 20, the latest first.'),
+});
 
-const PlaceSchema = z.object({ state: z.enum(STATES), substate: text });
-export const LiveSchema = named(
-  'LiveMachine',
-  z.object({
-    atMs: Times,
-    life: text.describe('State of its chart, such as `Recovering.working`.'),
-    requests: text.nullable(),
-    task: z
-      .object({
-        chart: text,
-        at: text,
-        endsAtMs: Times.nullable().describe('When its step is out of patience.'),
-      })
-      .nullable()
-      .describe('What this daemon does to it.'),
-    shown: PlaceSchema,
-    rows: PlaceSchema,
-    agrees: z.boolean().describe('False: actor and rows disagree.'),
-    last: z
-      .object({ from: PlaceSchema, to: PlaceSchema, atMs: Times, reason: text.nullable() })
-      .nullable(),
-    timer: z.object({ from: PlaceSchema, to: PlaceSchema, atMs: Times }).nullable(),
-  }),
-);
+const limit = wholeNumber(1, 1_000).default(50);
 
-const params = z.object({ provider: text, slot: text });
-
-/** `machines/{provider}/{slot}/explanation` and `…/live`: why it is there, and what its actor does. */
-export function addInsight(api: Api, insight: MachineInsight): void {
+/**
+ * `machines/{provider}/{slot}/explanation`, `…/live`, `…/history`, `history?machine=`: why a machine is
+ * there, what its actor does, and what happened to it.
+ */
+export function addInsight(api: Api, insight: MachineInsight, history: MachineHistory): void {
+  const given = { params: MachineParams };
+  const known = <Found>(
+    { provider, slot: id }: z.output<typeof MachineParams>,
+    found: Found | null,
+  ): Found => {
+    if (found !== null) return found;
+    throw new Problem('not-found', `No slot is named ${provider}/${id}`);
+  };
   api.get(
     '/machines/:provider/:slot/explanation',
-    {
-      config: { right: 'see' },
-      schema: {
-        tags: ['machines'],
-        summary: 'Why a machine is where it is, and what would end it',
-        params,
-        response: { 200: ExplanationSchema },
-      },
-    },
-    async ({ params: named, signal }) =>
-      required(named, await insight.explain(slot(named.provider, named.slot), signal)),
+    read(
+      'machines',
+      'Why a machine is where it is, and what would end it',
+      ExplanationSchema,
+      given,
+    ),
+    async ({ params, signal }) =>
+      known(params, await insight.explain(slot(params.provider, params.slot), signal)),
   );
   api.get(
     '/machines/:provider/:slot/live',
-    {
-      config: { right: 'see' },
-      schema: {
-        tags: ['machines'],
-        summary: "What a machine's actor does at this moment, in the daemon that answers",
-        params,
-        response: { 200: LiveSchema },
+    read(
+      'machines',
+      "What a machine's actor does at this moment, in the daemon that answers",
+      LiveSchema,
+      given,
+    ),
+    async ({ params }) => known(params, insight.live(slot(params.provider, params.slot))),
+  );
+  api.get(
+    '/machines/:provider/:slot/history',
+    read(
+      'machines',
+      'What happened to a slot and the machines that were on it, newest first',
+      HistorySchema,
+      {
+        params: MachineParams,
+        querystring: z.strictObject({
+          limit,
+          next: text.max(100).optional().describe('As the page before told it.'),
+        }),
       },
+    ),
+    async ({ params, query, signal }) => {
+      const place = slot(params.provider, params.slot);
+      const before = query.next === undefined ? null : cutOf(query.next);
+      const found = await history.ofSlot({ slot: place, before, limit: query.limit }, signal);
+      const { next, tenants } = found;
+      return { lines: found.lines.map(told), next: next && `${next.cut}.${next.seq}`, tenants };
     },
-    async ({ params: named }) => required(named, insight.live(slot(named.provider, named.slot))),
+  );
+  api.get(
+    '/history',
+    read(
+      'machines',
+      'What happened to one machine, whether it is there or gone, newest first',
+      HistorySchema,
+      { querystring: z.strictObject({ machine: z.uuid(), limit }) },
+    ),
+    async ({ query: { machine, limit: most }, signal }) => {
+      const query = { machineId: machineId(machine), limit: most };
+      const { events, work } = await history.ofMachine(query, signal);
+      const lines: SlotLine[] = [
+        ...events.map((each): SlotLine => ({ ...each, of: 'slot', ...NO_WORK })),
+        ...work.map((each): SlotLine => ({
+          ...{ atMs: each.atMs, of: 'work', machineId: machine, kind: each.event },
+          ...{ process: each.process, actor: each.component, reason: each.cause ?? '' },
+          ...{ from: null, to: null, sessionId: each.sessionId },
+        })),
+      ];
+      const newest = lines.toSorted((a, b) => a.atMs - b.atMs).toReversed();
+      return { lines: newest.slice(0, most).map(told), next: null, tenants: [] };
+    },
   );
 }
 
-function required<Found>(
-  { provider, slot: id }: { readonly provider: string; readonly slot: string },
-  found: Found | null,
-): Found {
-  if (found !== null) return found;
-  throw new Problem('not-found', `No slot is named ${provider}/${id}`);
+const NO_WORK = { process: null, sessionId: null };
+
+function cutOf(text: string) {
+  const [, cut, seq] = /^(\d{1,20})\.(\d{1,20})$/.exec(text) ?? [];
+  if (cut !== undefined && seq !== undefined) return { cut, seq };
+  throw malformed('next', 'it is not one that a page before told');
 }
+
+const told = (line: SlotLine) => ({ ...line, isFailure: isFailure(line) });

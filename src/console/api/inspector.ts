@@ -3,8 +3,9 @@ import type { Inspector } from '../../adapters/inspector/port.ts';
 import { slot, type Slot } from '../../domain/ids.ts';
 import type { Access } from '../access/access.ts';
 import type { FleetView } from '../port.ts';
-import type { Api } from './kit.ts';
+import { described, eventStream, type Api } from './kit.ts';
 import { Problem } from './problem.ts';
+import { text } from './schemas.ts';
 
 export interface InspectorDeps {
   /** Null: it is off. */
@@ -29,25 +30,22 @@ export function addInspector(api: Api, { inspector, fleet, access }: InspectorDe
     '/inspector/stream',
     {
       exposeHeadRoute: false,
-      config: { right: 'administer' },
-      schema: {
-        tags: ['console'],
-        summary:
+      ...described(
+        'administer',
+        [
+          'console',
           'Server-sent events: messages of `@statelyai/inspect`, and `shepherd.dropped` after a burst',
-        querystring: z.strictObject({
-          slot: z
-            .string()
-            .max(300)
-            .optional()
-            .describe('`<provider>/<slot id>`. Absent: the supervisor and its first machines.'),
-        }),
-        response: {
-          200: {
-            description: 'Goes on until the reader leaves.',
-            content: { 'text/event-stream': { schema: z.string() } },
-          },
+        ],
+        { 200: eventStream('Goes on until the reader leaves.') },
+        {
+          querystring: z.strictObject({
+            slot: text
+              .max(300)
+              .optional()
+              .describe('`<provider>/<slot id>`. Absent: the supervisor and its first machines.'),
+          }),
         },
-      },
+      ),
     },
     async (request, reply) => {
       const { slot: name } = request.query;

@@ -8,6 +8,9 @@ import {
   type ZodTypeProvider,
 } from 'fastify-type-provider-zod';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { z } from 'zod';
+import type { Clock } from '../../adapters/clock/port.ts';
+import type { Right } from '../access/port.ts';
 import { ProblemSchema, SCHEMAS } from './schemas.ts';
 import { PROBLEM_MEDIA_TYPE } from './problem.ts';
 
@@ -28,6 +31,45 @@ const TAGS = ['fleet', 'machines', 'requests', 'providers', 'guard', 'pools', 'c
 const ABOUT =
   `What the console shows and takes in. Times are whole epoch milliseconds of the database's
 clock. Errors are RFC 9457 problems with a \`code\` of a closed list.`.replaceAll('\n', ' ');
+
+type Tag = (typeof TAGS)[number];
+type Parts = Readonly<Partial<Record<'params' | 'querystring' | 'body' | 'headers', z.ZodType>>>;
+type Described<Answers extends Readonly<Record<number, unknown>>, Given extends Parts> = {
+  readonly config: { readonly right: Right | 'open' };
+  readonly schema: Given & { tags: Tag[]; summary: string; response: Answers };
+};
+
+/** What a route demands and answers. @param given what comes with a request. */
+export const described = <
+  const Answers extends Readonly<Record<number, unknown>>,
+  Given extends Parts = object,
+>(
+  right: Right | 'open',
+  [tag, summary]: readonly [tag: Tag, summary: string],
+  response: Answers,
+  given = {} as Given,
+): Described<Answers, Given> => ({
+  config: { right },
+  schema: { ...given, tags: [tag], summary, response },
+});
+
+export const eventStream = (description: string) => ({
+  description,
+  content: { 'text/event-stream': { schema: z.string() } },
+});
+
+/** A route that whoever may look reads. */
+export const read = <Answer extends z.ZodType, Given extends Parts = object>(
+  tag: Tag,
+  summary: string,
+  answer: Answer,
+  given?: Given,
+): Described<{ readonly 200: Answer }, Given> =>
+  described('see', [tag, summary], { 200: answer }, given);
+
+/** A route that only does something. */
+export const act = <Given extends Parts>(right: Right, tag: Tag, summary: string, given: Given) =>
+  described(right, [tag, summary], { 204: z.null() }, given);
 
 /**
  * Prepares a scope of the server for the API: schemas by zod, their description as OpenAPI, and no
@@ -61,14 +103,14 @@ export async function prepareApi(scope: FastifyInstance): Promise<void> {
   });
 }
 
-interface Described {
+interface Document {
   readonly components?: { readonly schemas?: Readonly<Record<string, object>> };
   readonly paths?: object;
 }
 
 /** Each named schema is described as it comes in and as it goes out; only what is referred to stays. */
-function withoutUnused<Document extends object>(document: Document): Document {
-  const { components, paths } = document as Described;
+function withoutUnused<Whole extends object>(document: Whole): Whole {
+  const { components, paths } = document as Document;
   const schemas = components?.schemas ?? {};
   const used: Record<string, object> = {};
   const add = (part: unknown) => {
@@ -80,4 +122,25 @@ function withoutUnused<Document extends object>(document: Document): Document {
   };
   add(paths);
   return { ...document, components: { schemas: used } };
+}
+
+/**
+ * One look for all who ask within `freshMs`, so that readers cost no more for being many. A look
+ * that fails is tried again by whoever asks next. It belongs to no single reader, so none ends it.
+ */
+export function sharedLook<Answer>(
+  { monotonic }: Pick<Clock, 'monotonic'>,
+  freshMs: number,
+  look: (signal: AbortSignal) => Promise<Answer>,
+): () => Promise<Answer> {
+  let last: { readonly atMs: number; readonly answer: Promise<Answer> } | null = null;
+  return () => {
+    if (last !== null && monotonic() - last.atMs < freshMs) return last.answer;
+    const begun = { atMs: monotonic(), answer: look(new AbortController().signal) };
+    last = begun;
+    begun.answer.catch(() => {
+      if (last === begun) last = null;
+    });
+    return begun.answer;
+  };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { slot } from '../../domain/ids.ts';
 import { RUNGS } from '../../domain/recovery/rung-names.ts';
-import type { MachineInsight } from '../insight.ts';
+import type { MachineInsight } from '../views.ts';
 import type { FleetView } from '../port.ts';
 import type { Api } from './kit.ts';
 import { machineDetail } from './machine-detail.ts';

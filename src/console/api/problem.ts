@@ -124,6 +124,12 @@ export class Problem extends FleetError {
   }
 }
 
+/** One part of a query is wrong. */
+export const malformed = (name: string, detail: string): Problem =>
+  new Problem('malformed', `${name}: ${detail}`, {
+    errors: [{ pointer: `#/query/${name}`, detail }],
+  });
+
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
 
 /** The body of the answer. @param instance path that was asked for, without its query. */

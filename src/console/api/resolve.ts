@@ -3,7 +3,8 @@ import type { Slot } from '../../domain/ids.ts';
 import type { MachineIndex } from '../index/machine-index.ts';
 import type { Row, Sort } from '../index/row.ts';
 import type { FleetView } from '../port.ts';
-import type { Api } from './kit.ts';
+import { read, type Api } from './kit.ts';
+import { listOf, text } from './schemas.ts';
 import { requireWhole } from './whole.ts';
 
 /** Shorter beginnings stand for too many machines. */
@@ -12,19 +13,16 @@ export const PREFIX_MIN = 4;
 export const CANDIDATES_MAX = 10;
 
 export const ResolutionSchema = z.object({
-  machines: z
-    .array(
-      z.object({
-        slot: z.string(),
-        machineId: z.string().nullable(),
-        by: z
-          .enum(['slot', 'machine', 'device', 'address', 'hostname'])
-          .describe('What the name is of it.'),
-        whole: z.boolean().describe('The name is the whole one, not its beginning.'),
-      }),
-    )
-    .readonly()
-    .describe('One: that is meant. None: nothing has the name. Several: it is not clear.'),
+  machines: listOf(
+    z.object({
+      slot: text,
+      machineId: text.nullable(),
+      by: z
+        .enum(['slot', 'machine', 'device', 'address', 'hostname'])
+        .describe('What the name is of it.'),
+      whole: z.boolean().describe('The name is the whole one, not its beginning.'),
+    }),
+  ).describe('One: that is meant. None: nothing has the name. Several: it is not clear.'),
   more: z.boolean().describe('Others have it too.'),
 });
 type Found = z.output<typeof ResolutionSchema>['machines'][number];
@@ -33,15 +31,9 @@ type Found = z.output<typeof ResolutionSchema>['machines'][number];
 export function addResolve(api: Api, fleet: FleetView, index: MachineIndex): void {
   api.get(
     '/resolve',
-    {
-      config: { right: 'see' },
-      schema: {
-        tags: ['machines'],
-        summary: 'The machine of a name',
-        querystring: z.strictObject({ name: z.string().min(1).max(300) }),
-        response: { 200: ResolutionSchema },
-      },
-    },
+    read('machines', 'The machine of a name', ResolutionSchema, {
+      querystring: z.strictObject({ name: text.min(1).max(300) }),
+    }),
     async ({ query: { name } }) => {
       const found = await resolve(name, fleet, index);
       return { machines: found.slice(0, CANDIDATES_MAX), more: found.length > CANDIDATES_MAX };

@@ -11,13 +11,18 @@ export const named = <Schema extends z.ZodType>(id: string, schema: Schema): Sch
   return schema;
 };
 
-export const Milliseconds = z.int().describe("Epoch milliseconds of the database's clock.");
+export const text = z.string();
+export const listOf = <Schema extends z.ZodType>(schema: Schema) => z.array(schema).readonly();
+const EPOCH = "Epoch milliseconds of the database's clock.";
+/** Of an answer. Times of the database have fractions of a millisecond, which are not told. */
+export const Milliseconds = z.number().overwrite(Math.round).int().describe(EPOCH);
+/** Of a request. */
+export const GivenMilliseconds = z.int().describe(EPOCH);
 export const NeedHuman = z
   .int()
   .describe(
     'Machines that need a person: nothing is done about them until somebody decides, or they are silent or out of reach for longer than `agent.needsHumanAfter`.',
   );
-const text = z.string();
 
 export const ProblemSchema = named(
   'Problem',

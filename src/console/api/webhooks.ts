@@ -1,11 +1,9 @@
 import { z } from 'zod';
-import type { EventBook, FailedDelivery, WebhookStanding } from '../../adapters/bmdb/port.ts';
-import type { WebhooksView } from '../webhooks.ts';
-import type { Api } from './kit.ts';
+import type { EventBook } from '../../adapters/bmdb/port.ts';
+import type { WebhooksView } from '../views.ts';
+import { act, read, type Api } from './kit.ts';
 import { Problem } from './problem.ts';
-import { Milliseconds, named, wholeNumber } from './schemas.ts';
-
-const text = z.string();
+import { listOf, Milliseconds, named, text, wholeNumber } from './schemas.ts';
 
 export const WebhookSchema = named(
   'Webhook',
@@ -14,7 +12,7 @@ export const WebhookSchema = named(
     host: text
       .nullable()
       .describe('Where it is; null: the configuration of this daemon has it not.'),
-    types: z.array(text).readonly().nullable().describe('Null: all, or not configured.'),
+    types: listOf(text).nullable().describe('Null: all, or not configured.'),
     toldTo: text
       .nullable()
       .describe('Number up to which events were delivered or failed; null: none was yet.'),
@@ -39,7 +37,7 @@ export const DeliverySchema = named(
     cause: text,
   }),
 );
-const Named = z.object({ name: z.string().min(1).max(64) });
+const Named = z.object({ name: text.min(1).max(64) });
 const DELIVERIES_MAX = 1_000;
 const neverAborted = () => new AbortController().signal;
 
@@ -49,71 +47,61 @@ export interface WebhooksDeps {
 }
 
 /** `webhooks`: who is told of events, and what failed. */
-export function addWebhooks(api: Api, deps: WebhooksDeps): void {
-  addReads(api, deps);
-  addActs(api, deps);
-}
-
-function addReads(api: Api, { webhooks }: WebhooksDeps): void {
+export function addWebhooks(api: Api, { webhooks, events }: WebhooksDeps): void {
+  const { book, configured } = webhooks;
   api.get(
     '/webhooks',
-    {
-      config: { right: 'see' },
-      schema: {
-        tags: ['console'],
-        summary: 'Who is told of events, and how deliveries stand',
-        response: { 200: z.object({ webhooks: z.array(WebhookSchema) }) },
-      },
-    },
+    read(
+      'console',
+      'Who is told of events, and how deliveries stand',
+      z.object({ webhooks: z.array(WebhookSchema) }),
+    ),
     async () => {
-      const standings = await webhooks.book.list(neverAborted());
-      const names = [...webhooks.configured, ...standings].map(({ name }) => name);
+      const standings = await book.list(neverAborted());
+      const names = new Set([...configured, ...standings].map(({ name }) => name));
       return {
-        webhooks: [...new Set(names)].toSorted().map((name) => toldOf(webhooks, name, standings)),
+        webhooks: [...names]
+          .toSorted()
+          .map((name) => ({
+            ...{ ...UNTOLD, ...standings.find((each) => each.name === name) },
+            ...{ host: null, types: null, ...configured.find((each) => each.name === name) },
+            name,
+          })),
       };
     },
   );
   api.get(
     '/webhooks/:name/deliveries',
-    {
-      config: { right: 'see' },
-      schema: {
-        tags: ['console'],
-        summary: 'Deliveries that failed, the latest event first',
+    read(
+      'console',
+      'Deliveries that failed, the latest event first',
+      z.object({ deliveries: z.array(DeliverySchema), next: text.nullable() }),
+      {
         params: Named,
         querystring: z.strictObject({
           state: z.enum(['waiting', 'dead']).optional(),
-          before: z
-            .string()
+          before: text
             .regex(/^\d{1,18}$/)
             .optional()
             .describe('Only events before this number.'),
           limit: wholeNumber(1, DELIVERIES_MAX).default(100),
         }),
-        response: { 200: z.object({ deliveries: z.array(DeliverySchema), next: text.nullable() }) },
       },
-    },
+    ),
     async ({ params: { name: webhook }, query }) => {
-      const found = await webhooks.book.deliveries({ webhook, ...query }, neverAborted());
+      const found = await book.deliveries({ webhook, ...query }, neverAborted());
       const next = found.length === query.limit ? found.at(-1)!.number : null;
-      return { deliveries: found.map(toldDelivery), next };
+      return { deliveries: found.map((each) => ({ ...each, id: each.number })), next };
     },
   );
-}
-
-function addActs(api: Api, { webhooks, events }: WebhooksDeps): void {
-  const { book } = webhooks;
   api.post(
     '/webhooks/:name/deliveries/:id/replay',
-    {
-      config: { right: 'administer' },
-      schema: {
-        tags: ['console'],
-        summary: 'Try a delivery again that failed, at once and from the beginning',
-        params: Named.extend({ id: z.string().regex(/^\d{1,18}$/) }),
-        response: { 204: z.null() },
-      },
-    },
+    act(
+      'administer',
+      'console',
+      'Try a delivery again that failed, at once and from the beginning',
+      { params: Named.extend({ id: text.regex(/^\d{1,18}$/) }) },
+    ),
     async ({ params: { name, id } }, reply) => {
       if (!(await book.replay(name, id))) {
         throw new Problem('not-found', `Webhook ${name} has no failed delivery ${id}`);
@@ -123,74 +111,33 @@ function addActs(api: Api, { webhooks, events }: WebhooksDeps): void {
   );
   api.post(
     '/webhooks/:name/test',
-    {
-      config: { right: 'administer' },
-      schema: {
-        tags: ['console'],
-        summary: 'Have an event delivered to this webhook alone',
-        params: Named,
-        response: { 204: z.null() },
-      },
-    },
+    act('administer', 'console', 'Have an event delivered to this webhook alone', {
+      params: Named,
+    }),
     async ({ person, params: { name: webhook } }, reply) => {
-      if (!webhooks.configured.some(({ name }) => name === webhook)) {
+      if (!configured.some(({ name }) => name === webhook)) {
         throw new Problem('not-found', `No webhook ${webhook} is configured`);
       }
       const reason = 'a test of the webhook';
-      await events.append({
-        type: 'webhook.test',
-        actor: person.name,
-        reason,
-        details: { webhook },
-      });
+      const details = { webhook };
+      await events.append({ type: 'webhook.test', actor: person.name, reason, details });
       return reply.code(204).send(null);
     },
   );
   api.post(
     '/webhooks/:name/enable',
-    {
-      config: { right: 'administer' },
-      schema: {
-        tags: ['console'],
-        summary: 'Deliver again where the receiver had said that it is gone',
-        params: Named,
-        response: { 204: z.null() },
-      },
-    },
+    act('administer', 'console', 'Deliver again where the receiver had said that it is gone', {
+      params: Named,
+    }),
     async ({ params: { name } }, reply) => {
-      if (!(await book.enable(name)))
-        throw new Problem('not-found', `Webhook ${name} is not disabled`);
-      return reply.code(204).send(null);
+      if (await book.enable(name)) return reply.code(204).send(null);
+      throw new Problem('not-found', `Webhook ${name} is not disabled`);
     },
   );
 }
 
-function toldOf(
-  { configured }: WebhooksView,
-  name: string,
-  standings: readonly WebhookStanding[],
-): z.output<typeof WebhookSchema> {
-  const known = configured.find((each) => each.name === name);
-  const standing = standings.find((each) => each.name === name);
-  return {
-    ...{ name, host: known?.host ?? null, types: known?.types ?? null },
-    toldTo: standing?.toldTo ?? null,
-    deliveredAtMs: wholeOr(standing?.deliveredAtMs),
-    disabledAtMs: wholeOr(standing?.disabledAtMs),
-    disabledReason: standing?.disabledReason ?? null,
-    waiting: standing?.waiting ?? 0,
-    waitingSinceMs: wholeOr(standing?.waitingSinceMs),
-    dead: standing?.dead ?? 0,
-  };
-}
-
-const toldDelivery = ({ number: id, ...delivery }: FailedDelivery) => ({
-  id,
-  ...delivery,
-  firstAtMs: Math.round(delivery.firstAtMs),
-  lastAtMs: Math.round(delivery.lastAtMs),
-  nextAtMs: wholeOr(delivery.nextAtMs),
-});
-
-const wholeOr = (atMs: number | null | undefined): number | null =>
-  atMs === null || atMs === undefined ? null : Math.round(atMs);
+/** Of a webhook of which nothing is recorded. */
+const UNTOLD = {
+  ...{ toldTo: null, deliveredAtMs: null, disabledAtMs: null, disabledReason: null },
+  ...{ waiting: 0, waitingSinceMs: null, dead: 0 },
+};

@@ -1,38 +1,5 @@
-/** A chart as it is drawn: where its states are, and how its arrows run. All lengths in pixels. */
-export interface ChartLayout {
-  readonly id: string;
-  /** What it shows, for people. */
-  readonly title: string;
-  readonly width: number;
-  readonly height: number;
-  /** Whoever contains others comes before them. */
-  readonly states: readonly ChartState[];
-  readonly arrows: readonly ChartArrow[];
-}
-
-export interface ChartState {
-  /** Names from the outermost state inward, joined by dots: `rebooting.asking`. */
-  readonly id: string;
-  readonly name: string;
-  /** What is true in it; null: its name says all. */
-  readonly description: string | null;
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-  readonly height: number;
-}
-
+/** `leaving`: drawn only while the state is lit that it leaves. */
 export const ARROW_KINDS = ['main', 'leaving', 'failure'] as const;
-export interface ChartArrow {
-  readonly from: string;
-  readonly to: string;
-  /** What leads along it, for people; empty: nothing but what the states say. */
-  readonly label: string;
-  /** `leaving`: drawn only while the state is lit that it leaves. */
-  readonly kind: (typeof ARROW_KINDS)[number];
-  /** At least two: where it begins, bends and ends. */
-  readonly points: readonly (readonly [x: number, y: number])[];
-}
 
 /** Tasks whose charts are drawn while one of them works on a machine, and that of a pool. */
 export const WORK_CHARTS = ['takeover', 'recovery', 'deprovision', 'balancer'] as const;

@@ -5,15 +5,14 @@ import { isTimed } from '../../domain/machine-filter.ts';
 import { ListQuery, readSort, requireFilter, WINDOW_MAX } from '../api/machines.ts';
 import type { Access } from '../access/access.ts';
 import { EventsOf, eventsWanted, startOf } from '../api/events.ts';
-import type { Api } from '../api/kit.ts';
+import { described, eventStream, type Api } from '../api/kit.ts';
 import { Problem } from '../api/problem.ts';
 import { wholeNumber } from '../api/schemas.ts';
 import type { MachineIndex } from '../index/machine-index.ts';
 import type { EventBook } from '../../adapters/bmdb/port.ts';
 import type { ChangeLog } from './change-log.ts';
 import type { EventFollower } from './event-feed.ts';
-import type { Hub, View } from './hub.ts';
-import type { StreamLimits } from './limits.ts';
+import type { Hub, View, StreamLimits } from './hub.ts';
 import { createWindow } from './window.ts';
 
 const Query = z.strictObject({
@@ -32,9 +31,8 @@ export interface StreamDeps {
   readonly changes: ChangeLog;
   readonly epoch: string;
   readonly limits: StreamLimits;
-  readonly events?: EventBook | undefined;
-  /** Null: events are not told. */
-  readonly follower: EventFollower | null;
+  readonly events: EventBook;
+  readonly follower: EventFollower;
 }
 
 /** `stream`: what a page looks at, as server-sent events. All that is wanted stands in the URL. */
@@ -47,19 +45,15 @@ export function addStream(
     '/stream',
     {
       exposeHeadRoute: false,
-      config: { right: 'see' },
-      schema: {
-        tags: ['fleet'],
-        summary: 'Server-sent events: hello, frame, rows, list, machine, event, tick, bye',
-        querystring: Query,
-        headers: z.object({ 'last-event-id': z.string().max(200).optional() }),
-        response: {
-          200: {
-            description: 'Goes on until the reader leaves, or `bye`.',
-            content: { 'text/event-stream': { schema: z.string() } },
-          },
+      ...described(
+        'see',
+        ['fleet', 'Server-sent events: hello, frame, rows, list, machine, event, tick, bye'],
+        { 200: eventStream('Goes on until the reader leaves, or `bye`.') },
+        {
+          querystring: Query,
+          headers: z.object({ 'last-event-id': z.string().max(200).optional() }),
         },
-      },
+      ),
     },
     async (request, reply) => {
       requireRoom(request, deps);
@@ -134,7 +128,6 @@ async function eventsView(
   { events, follower, hub }: StreamDeps,
   lastId: string | null,
 ): Promise<Pick<View, 'feed' | 'isResumed' | 'release'>> {
-  if (!events || !follower) throw new Problem('not-found', 'This console tells no events');
   const isResumed = lastId !== null && /^\d{1,18}$/.test(lastId);
   const signal = new AbortController().signal;
   const after = isResumed ? lastId : await startOf(query, events, signal);

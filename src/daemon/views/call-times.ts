@@ -1,6 +1,6 @@
 import type { Clock } from '../../adapters/clock/port.ts';
 import { heeding, type Metrics } from '../../adapters/metrics/port.ts';
-import type { CallTimes } from '../../console/providers.ts';
+import type { CallTimes } from '../../console/views.ts';
 
 /** Calls of one kind whose times are remembered. */
 const SAMPLES_MAX = 200;

@@ -1,7 +1,7 @@
 import type { BoardEntry } from '../../actors/board.ts';
 import type { Bmdb } from '../../adapters/bmdb/port.ts';
 import { ladderOf, type Config } from '../../config.ts';
-import type { LiveMachine, MachineInsight } from '../../console/insight.ts';
+import type { LiveMachine, MachineInsight } from '../../console/views.ts';
 import { isHeld } from '../../domain/eligibility.ts';
 import { ladderStanding } from '../../domain/explanation/ladder-standing.ts';
 import { explanationOf, ALL_MEANS } from '../../domain/explanation/explanation.ts';

@@ -1,13 +1,11 @@
-import { map, merge, type Observable } from 'rxjs';
-import type { Board, BoardChange, BoardEntry } from '../../actors/board.ts';
+import type { Observable } from 'rxjs';
+import type { Board, BoardChange } from '../../actors/board.ts';
 import type { GuardView } from '../../actors/guard/watch.ts';
 import type {
   BudgetSummary,
-  FleetChange,
-  FleetSnapshot,
   FleetView,
+  Frame,
   GuardSummary,
-  MachineSummary,
   PoolSummary,
   StateCounts,
 } from '../../console/port.ts';
@@ -18,7 +16,6 @@ import { guardEnd } from '../../domain/recovery/guard-ends.ts';
 import type { GuardPolicy } from '../../domain/recovery/guard-judgement.ts';
 import { gravest, UNATTENDED, type GuardMoment } from '../../domain/recovery/standing.ts';
 import { STATES } from '../../domain/states.ts';
-import { traitsOf } from '../../domain/traits.ts';
 import { worksElsewhere } from '../../domain/view.ts';
 
 export interface FleetViewDeps {
@@ -29,14 +26,12 @@ export interface FleetViewDeps {
   /** False: no daemon is alive that would recover anything. */
   readonly isAttended: () => boolean;
   readonly loss: LossPolicy;
-  readonly unlisted: () => FleetSnapshot['unlisted'];
+  readonly unlisted: () => Frame['unlisted'];
   /** Fires when the guard stands differently, or another provider cannot be listed. */
   readonly guardChanges$: Observable<void>;
   readonly budget: () => readonly BudgetSummary[];
   /** How the pools stand at their balancers. */
   readonly pools: () => readonly PoolSummary[];
-  /** Fires when one of them stands differently. */
-  readonly poolChanges$: Observable<void>;
   readonly facts: (slot: Slot) => SlotFacts | undefined;
   readonly isOverdue: FleetView['isOverdue'];
   /** All machines that there are were told to the board. */
@@ -51,64 +46,26 @@ export interface FleetViewDeps {
 
 /** The board and the guard in the words of the console. */
 export function fleetView(deps: FleetViewDeps): FleetView {
-  const { board, facts, self, nowMs, pools, poolChanges$, loss } = deps;
+  const { board, facts, self, nowMs, pools, loss } = deps;
   const counts = (): StateCounts => {
     const found = board.counts();
     return Object.fromEntries(STATES.map((state) => [state, found[state] ?? 0])) as StateCounts;
   };
   const isElsewhere = (slot: Slot) => worksElsewhere(facts(slot)?.row ?? null, self());
-  const summary = ({ view, state, substate, sinceMs }: BoardEntry): MachineSummary => ({
-    slot: view.slot,
-    provider: view.provider,
-    machineId: view.machineId,
-    providerId: view.providerId,
-    reservationId: view.reservationId,
-    address: view.address,
-    ...traitsOf(view),
-    lastHeartbeatAtMs: view.lastHeartbeatAtMs,
-    holds: view.holds,
-    state,
-    substate,
-    reason: view.state === state ? view.reason : null,
-    sinceMs,
-    elsewhere: isElsewhere(view.slot),
-  });
-  const frame = () => ({
-    counts: counts(),
-    headline: board.headline(),
-    needHuman: board.needHuman(),
-  });
   const guardShown = () => {
     const moment = { nowMs: nowMs(), policy: deps.guardPolicy, heartbeatMs: loss.heartbeatMs };
     const view = deps.guard();
     return guardSummary(deps.isAttended() ? view : unattended(view), moment);
   };
-  const fullFrame = () => ({
-    ...frame(),
-    atMs: Math.round(nowMs()),
-    guard: guardShown(),
-    unlisted: deps.unlisted().map((each) => ({ ...each, sinceMs: Math.round(each.sinceMs) })),
-  });
-  const ofMachine = (change: BoardChange): FleetChange => ({
-    ...frame(),
-    upserts: change.type === 'changed' ? [summary(change.entry)] : [],
-    removed: change.type === 'removed' ? [change.slot] : [],
-  });
-  const ofGuard = (): FleetChange => ({
-    ...frame(),
-    upserts: [],
-    removed: [],
-    guard: guardShown(),
-    unlisted: deps.unlisted(),
-  });
-  const ofPools = (): FleetChange => ({ ...frame(), upserts: [], removed: [], pools: pools() });
   return {
-    snapshot: () => ({
-      ...fullFrame(),
-      machines: [...board.entries.values()].map(summary),
-      pools: pools(),
+    frame: () => ({
+      counts: counts(),
+      headline: board.headline(),
+      needHuman: board.needHuman(),
+      atMs: Math.round(nowMs()),
+      guard: guardShown(),
+      unlisted: deps.unlisted().map((each) => ({ ...each, sinceMs: Math.round(each.sinceMs) })),
     }),
-    frame: fullFrame,
     nowMs,
     loss,
     providers: () => deps.providers,
@@ -121,11 +78,6 @@ export function fleetView(deps: FleetViewDeps): FleetView {
     isElsewhere,
     isOverdue: deps.isOverdue,
     budget: deps.budget,
-    changes$: merge(
-      deps.changes$.pipe(map(ofMachine)),
-      deps.guardChanges$.pipe(map(ofGuard)),
-      poolChanges$.pipe(map(ofPools)),
-    ),
   };
 }
 

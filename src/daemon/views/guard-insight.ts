@@ -1,4 +1,4 @@
-import type { GuardInsight, GuardLook, ScopeInsight } from '../../console/guard.ts';
+import type { GuardLook, ScopeInsight } from '../../console/views.ts';
 import { queueInOrder, scopeNames, type Queued } from '../../domain/explanation/queue.ts';
 import { slotOfRow } from '../../domain/filing/named-fleet.ts';
 import type { GuardRow, MachineRow } from '../../domain/machine.ts';
@@ -15,26 +15,22 @@ export interface GuardInsightDeps {
 }
 
 /** The guard in the words of the console, as this daemon last assessed it. */
-export function createGuardInsight({ policy, parts }: GuardInsightDeps): GuardInsight {
+export function guardLook({ policy, parts }: GuardInsightDeps): GuardLook {
   const { mirror, permits, watch } = parts;
+  const { state, rows, counts } = watch.view();
+  const queued = queueInOrder(waitingRows(parts), permits.use());
+  const waitingBy = new Map<string, number>();
+  for (const { row } of queued) {
+    for (const scope of scopeNames(row)) waitingBy.set(scope, (waitingBy.get(scope) ?? 0) + 1);
+  }
   return {
-    look(): GuardLook {
-      const { state, rows, counts } = watch.view();
-      const queued = queueInOrder(waitingRows(parts), permits.use());
-      const waitingBy = new Map<string, number>();
-      for (const { row } of queued) {
-        for (const scope of scopeNames(row)) waitingBy.set(scope, (waitingBy.get(scope) ?? 0) + 1);
-      }
-      return {
-        // What was counted before the database fell silent says nothing of now.
-        scopes:
-          state === 'blind'
-            ? []
-            : counts.map((each) => scopeInsight(each, rows, { policy, nowMs: mirror.nowMs() })),
-        waiting: queued.slice(0, TOLD_MAX).flatMap((each) => told(each, watch)),
-        waitingBy,
-      };
-    },
+    // What was counted before the database fell silent says nothing of now.
+    scopes:
+      state === 'blind'
+        ? []
+        : counts.map((each) => scopeInsight(each, rows, { policy, nowMs: mirror.nowMs() })),
+    waiting: queued.slice(0, TOLD_MAX).flatMap((each) => told(each, watch)),
+    waitingBy,
   };
 }
 
@@ -64,7 +60,6 @@ function scopeInsight(
     scope,
     frozen: frozen && { by: frozen.by, kind: frozen.kind },
     thawsAtMs: isThawing ? Math.ceil(Math.max(nowMs, row!.calmSinceMs! + policy.calmForMs)) : null,
-    counts,
     rules: rulesOf(counts, policy),
   };
 }

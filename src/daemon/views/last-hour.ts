@@ -1,6 +1,6 @@
 import type { Clock } from '../../adapters/clock/port.ts';
 import { heeding, type Metrics } from '../../adapters/metrics/port.ts';
-import type { Sample, SeriesView } from '../../console/series.ts';
+import type { Sample, SeriesView } from '../../console/views.ts';
 import type { Headline } from '../../domain/headline.ts';
 import type { Closer } from '../closer.ts';
 

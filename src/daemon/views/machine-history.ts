@@ -1,5 +1,5 @@
 import type { BmdbInspection } from '../../adapters/bmdb/inspection-port.ts';
-import type { MachineHistory } from '../../console/history.ts';
+import type { MachineHistory } from '../../console/views.ts';
 import { providerOf, slotIdOf, type MachineId, type Slot } from '../../domain/ids.ts';
 
 /** What happened to machines, from the database. @param presentOn machines that are on a slot now. */

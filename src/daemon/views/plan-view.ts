@@ -4,15 +4,9 @@ import type { BoardEntry } from '../../actors/board.ts';
 import { balancerJob } from '../../actors/balancing/deps.ts';
 import { provisionerJob } from '../../actors/leases.ts';
 import { mayEraseDisks, type Config } from '../../config.ts';
-import type {
-  Holder,
-  PlanView,
-  PoolOutlook,
-  ProviderOutlook,
-  WorkOutlook,
-} from '../../console/plan.ts';
+import type { PlanAnswer } from '../../console/api/plan-schema.ts';
 import { otherPlaces } from '../../domain/balancing/members.ts';
-import { poolPlanOf } from '../../domain/balancing/pool-plan.ts';
+import { poolPlanOf, toldPoolPlan } from '../../domain/balancing/pool-plan.ts';
 import { memberAddress } from '../../domain/balancing/wish.ts';
 import { bySeniority, seniorityOf, type Seniority } from '../../domain/eligibility.ts';
 import { queueInOrder, type Queue } from '../../domain/explanation/queue.ts';
@@ -28,7 +22,7 @@ const PROCESS = {
   recovery: 'ShepherdRecovery',
   agentStart: 'ShepherdAgentStart',
   deprovision: 'ShepherdDeprovision',
-} as const satisfies Record<WorkOutlook['work'], Process>;
+} as const satisfies Partial<Record<PlanAnswer['work'][number]['work'], Process>>;
 type Work = keyof typeof PROCESS;
 
 export interface PlanViewDeps {
@@ -50,36 +44,34 @@ export interface PlanViewDeps {
 }
 
 /** What this daemon would do next, or knows that others would, in the words of the console. */
-export function createPlanView(deps: PlanViewDeps): PlanView {
-  const { mirror } = deps.parts;
-  return {
-    plan: () => ({
-      atMs: mirror.nowMs(),
-      providers: providerOutlooks(deps),
-      work: workOutlooks(deps),
-      pools: poolOutlooks(deps),
-    }),
-  };
-}
+export const fleetPlan = (deps: PlanViewDeps): PlanAnswer => ({
+  atMs: deps.parts.mirror.nowMs(),
+  providers: providerOutlooks(deps),
+  work: workOutlooks(deps),
+  pools: poolOutlooks(deps),
+});
 
-function holderOf({ parts: { keeper, mirror } }: PlanViewDeps, job: string): Holder {
+function holderOf({ parts: { keeper, mirror } }: PlanViewDeps, job: string) {
   const lease = mirror.leases().find(({ name, held }) => held && name === job);
   const sessionId = lease?.sessionId ?? null;
   return { sessionId, isHere: sessionId !== null && sessionId === keeper.current()?.sessionId };
 }
 
-function providerOutlooks(deps: PlanViewDeps): readonly ProviderOutlook[] {
+function providerOutlooks(deps: PlanViewDeps): PlanAnswer['providers'] {
   const { config, parts } = deps;
   const { health, planner, providers } = parts;
   const unlisted = new Map(health.unlisted().map(({ provider, cause }) => [provider, cause]));
   return [...providers.values()]
-    .map((each) => ({
-      provider: each.name,
-      ...holderOf(deps, provisionerJob(each.name)),
-      mayEraseDisks: mayEraseDisks(config, each),
-      unlisted: unlisted.get(each.name) ?? null,
-      planned: planner.fresh(each.name),
-    }))
+    .map((each) => {
+      const planned = planner.fresh(each.name);
+      return {
+        provider: each.name,
+        ...holderOf(deps, provisionerJob(each.name)),
+        mayEraseDisks: mayEraseDisks(config, each),
+        unlisted: unlisted.get(each.name) ?? null,
+        plan: planned && { ...planned.foresight, atMs: planned.atMs },
+      };
+    })
     .toSorted((a, b) => (a.provider < b.provider ? -1 : 1));
 }
 
@@ -87,7 +79,7 @@ interface Candidate extends Seniority {
   readonly slot: Slot;
 }
 
-function workOutlooks({ insight, parts }: PlanViewDeps): readonly WorkOutlook[] {
+function workOutlooks({ insight, parts }: PlanViewDeps): PlanAnswer['work'] {
   const { board, mirror } = parts;
   const facts = mirror.facts();
   const found = new Map<Work, { count: number; first: Candidate[] }>(
@@ -110,7 +102,7 @@ function workOutlooks({ insight, parts }: PlanViewDeps): readonly WorkOutlook[] 
       const entry = board.entries.get(slot);
       const explanation = insight.glance(slot, queues.get(slot) ?? null);
       if (!entry || !explanation) return [];
-      return [{ slot, state: entry.state, substate: entry.substate, explanation }];
+      return [{ ...explanation, slot, state: entry.state, substate: entry.substate }];
     }),
   }));
 }
@@ -159,17 +151,17 @@ function queuesOf({ mirror, permits }: PlanViewDeps['parts']): ReadonlyMap<Slot,
   );
 }
 
-function poolOutlooks(deps: PlanViewDeps): readonly PoolOutlook[] {
+function poolOutlooks(deps: PlanViewDeps): PlanAnswer['pools'] {
   const { pools, poolsBoard } = deps.parts;
   const desks = [...poolsBoard.desks()];
   return pools.flatMap(({ pool, balancers }) =>
-    balancers.map((balancer): PoolOutlook => {
+    balancers.map((balancer) => {
       const desk = desks.find(({ name }) => name.pool === pool && name.balancer === balancer);
       const holder = holderOf(deps, balancerJob(balancer));
       return {
         ...{ pool, balancer, ...holder },
         seenAtMs: desk?.seen()?.atMs ?? null,
-        plan: desk ? planOf(desk, deps.parts) : null,
+        plan: desk ? toldPoolPlan(planOf(desk, deps.parts)) : null,
       };
     }),
   );

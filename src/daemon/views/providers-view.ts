@@ -7,7 +7,7 @@ import type { Bmdb } from '../../adapters/bmdb/port.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Capabilities, FleetProvider } from '../../adapters/provider/port.ts';
 import { machinesMaxOf, mayEraseDisks, type Config } from '../../config.ts';
-import type { ProvidersView, ProviderSummary, SlotClass } from '../../console/providers.ts';
+import type { ProvidersView, ProviderSummary, SlotClass } from '../../console/views.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import type { createCallTimes } from './call-times.ts';
 import type { Planner } from '../planning.ts';

@@ -147,3 +147,16 @@ export function actionOf(action: Action) {
   const id = action.act === 'create' ? null : action.object.ref.id;
   return { act: action.act, kind, name, id, why: 'why' in action ? action.why : null };
 }
+
+/** A plan in the words of the API and the command line. */
+export const toldPoolPlan = ({ plan, leftOut, failure, held, moves, panic }: PoolPlan) => ({
+  ...{ failure, held, moves, panic },
+  stage: plan?.stage ?? null,
+  actions: (plan?.actions ?? []).map(actionOf),
+  pending: plan?.pending ?? null,
+  unready: plan?.unready.length ?? 0,
+  dropping: plan?.dropping ?? [],
+  shelved: plan?.shelved ?? [],
+  isComplete: plan?.isComplete ?? false,
+  leftOut: [...leftOut].map(([machineId, why]) => ({ machineId, why })),
+});

@@ -1,10 +1,5 @@
 import { Subject } from 'rxjs';
-import type {
-  EntryChange,
-  FleetChange,
-  FleetView,
-  MachineEntry,
-} from '../../../src/console/port.ts';
+import type { EntryChange, FleetView, MachineEntry } from '../../../src/console/port.ts';
 import { slot, type Slot } from '../../../src/domain/ids.ts';
 import { STATES } from '../../../src/domain/states.ts';
 import { entryOf, machine, WATCHING } from '../../console/scripted-fleet.ts';
@@ -21,7 +16,6 @@ const slotOf = (at: number) => slot('equinix', idOf(at));
 export function largeFleet(size: number) {
   const entries = new Map<Slot, MachineEntry>();
   const entryChanges$ = new Subject<EntryChange>();
-  const changes$ = new Subject<FleetChange>();
   const nowMs = () => Date.now();
   const counts = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<string, number>;
   const made = (at: number, isSilent: boolean) => {
@@ -46,15 +40,7 @@ export function largeFleet(size: number) {
     headline: headlineOf([{ word: 'healthy', machines: size }]),
   });
   const fleet = {
-    ...{ entries, entryChanges$, changes$, nowMs, frame, loss: DEFAULT_LOSS },
-    snapshot: () => ({
-      ...frame(),
-      machines: [...entries.values()].map(({ view, state, substate, sinceMs }) => ({
-        ...view,
-        ...{ state, substate, sinceMs, elsewhere: false },
-      })),
-      pools: [],
-    }),
+    ...{ entries, entryChanges$, nowMs, frame, loss: DEFAULT_LOSS },
     pools: () => [],
     budget: () => [],
     providers: () => ['equinix'],

@@ -1,11 +1,8 @@
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { table } from 'table';
-import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../src/adapters/log/port.ts';
-import { createPromMetrics } from '../../../src/adapters/metrics/prom-metrics.ts';
-import { startConsole } from '../../../src/console/console.ts';
 import { readStream } from '../../console/api/stream-reader.ts';
+import { startScriptedConsole } from '../../console/scripted-console.ts';
 import { largeFleet } from '../console/large-fleet.ts';
 import { measureBringUp } from '../fleet/bring-up.ts';
 import { startServer } from '../fleet/database.ts';
@@ -84,12 +81,7 @@ async function run(options: SuiteOptions): Promise<Report> {
   const readers = Math.max(2, Math.round(READERS * Math.min(1, scale * 10)));
   const { fleet, turn, beat } = largeFleet(machines);
   const heapBefore = heapInUse();
-  const shown = await startConsole({
-    ...{ listen: { host: '127.0.0.1', port: 0 }, fleet, clock: systemClock, log: silentLog },
-    metrics: createPromMetrics({ version: '0.0.0', schema: '1' }),
-    health: () => ({ checks: {} }),
-    version: '0.0.0',
-  });
+  const shown = await startScriptedConsole({ fleet });
   const get = async (path: string) => {
     const answer = await fetch(`${shown.url}api/v1/${path}`);
     if (!answer.ok) throw new Error(`${path}: ${answer.status}`);

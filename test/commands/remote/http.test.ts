@@ -32,7 +32,7 @@ async function console(role: Role) {
   const fleet = scriptedFleet();
   fleet.put(machine('a'));
   const web = await openConsole({
-    ...{ fleet, token: 'only-sees', accounts: { book: bmdb.access, random } },
+    ...{ fleet, token: 'only-sees', accounts: { book: bmdb.access, random, events: bmdb.events } },
     filing: {
       ...{ requests: bmdb.requests, clock: systemClock, loss: {} as never, providers: [] },
       ...{ guard: () => [], pools: () => [], nowMs: fleet.nowMs, givingBack: () => '' },

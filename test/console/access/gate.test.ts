@@ -5,6 +5,7 @@ import { silentLog } from '../../../src/adapters/log/port.ts';
 import { openAccess } from '../../../src/console/access/means.ts';
 import { addFailures } from '../../../src/console/api/failures.ts';
 import { addGate } from '../../../src/console/gate.ts';
+import { EMPTY } from '../scripted-console.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
 const TOKEN = 'a'.repeat(32);
@@ -12,9 +13,10 @@ const TOKEN = 'a'.repeat(32);
 function gated(token: string | null): FastifyInstance {
   const app = Fastify();
   onTestFinished(() => app.close());
-  const access = openAccess(token === null ? {} : { token }, {
-    ...{ host: '127.0.0.1', hasTls: false, log: silentLog, clock: createSimulatedClock() },
-  });
+  const access = openAccess(
+    { ...EMPTY, ...(token !== null && { token }) },
+    { ...{ host: '127.0.0.1', hasTls: false, log: silentLog, clock: createSimulatedClock() } },
+  );
   const letIn = () => undefined;
   addGate(app, {
     ...{ host: '127.0.0.1', allowedHosts: [], origin: null, isSecure: false },

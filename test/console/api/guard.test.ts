@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { GuardAnswer } from '../../../src/console/api/guard.ts';
+import type { GuardAnswer } from '../../../src/console/api/fleet-schema.ts';
 import { AT_MS, scriptedFleet, WATCHING } from '../scripted-fleet.ts';
 import { guardInsight } from '../scripted-guard.ts';
 import { askApi, openConsole } from './console-stand.ts';

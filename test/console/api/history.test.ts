@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { NO_HISTORY, type MachineHistory } from '../../../src/console/history.ts';
+import type { MachineHistory } from '../../../src/console/views.ts';
 import { createMachineHistory } from '../../../src/daemon/views/machine-history.ts';
 import { slot } from '../../../src/domain/ids.ts';
 import { idOf, machineStand, slotName } from '../../commands/machine-stand.ts';
@@ -57,10 +57,4 @@ test('a machine has its own, whether it is there or gone', async () => {
   expect(kinds(own.body).toSorted()).toEqual(ALL.filter((each) => each !== 'slot held').toSorted());
   const other = await askApi<Answer>(console, `history?machine=${idOf(2)}`);
   expect(other.body.lines).toEqual([]);
-});
-
-test('nothing is known where nobody wrote anything down', async () => {
-  const console = await openConsole({ history: NO_HISTORY });
-  const { body } = await askApi<Answer>(console, 'machines/metal/slot-1/history');
-  expect(body).toEqual({ lines: [], next: null, tenants: [] });
 });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { CHART_IDS, type ChartLayout } from '../../../src/console/charts/layout.ts';
-import { NO_INSIGHT, type LiveMachine } from '../../../src/console/insight.ts';
+import { CHART_IDS } from '../../../src/console/charts/layout.ts';
+import type { ChartLayout } from '../../../src/console/api/about.ts';
+import type { LiveMachine, MachineInsight } from '../../../src/console/views.ts';
 import { explanationOf } from '../../../src/domain/explanation/explanation.ts';
 import { explained, moment, silentRow } from '../../domain/explanation/stand.ts';
 import { hold, NOW_MS, SLOT } from '../../support/facts.ts';
@@ -22,10 +23,9 @@ const LIVE: LiveMachine = {
   timer: null,
 };
 const insight = {
-  ...NO_INSIGHT,
   explain: async (slot: string) => (slot === SLOT ? EXPLANATION : null),
   live: (slot: string) => (slot === SLOT ? LIVE : null),
-};
+} as Partial<MachineInsight> as MachineInsight;
 
 test('V13: the API serves the explanation with the words of the domain', async () => {
   const console = await openConsole({ insight });

@@ -38,7 +38,10 @@ async function stand(
     known.set(role, token);
     return token;
   };
-  const web = await openConsole({ logControl, accounts: { book: bmdb.access, random } });
+  const web = await openConsole({
+    logControl,
+    accounts: { book: bmdb.access, random, events: bmdb.events },
+  });
   const run = async (role: Role, ...args: string[]) => {
     const about = { url: web.url, version: '0.0.0', advice: '' };
     const door = openHttpDoor({ ...about, token: await tokenOf(role) });

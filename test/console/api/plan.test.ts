@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { PlanAnswer } from '../../../src/console/api/plan.ts';
+import type { PlanAnswer } from '../../../src/console/api/plan-schema.ts';
 import { AT_MS } from '../scripted-fleet.ts';
 import { PLAN, planView } from '../scripted-plan.ts';
 import { askApi, openConsole } from './console-stand.ts';
@@ -8,7 +8,7 @@ test('the plan is told with its reasons; times are whole; of a balancer of other
   const console = await openConsole({ plan: planView() });
   const { status, body } = await askApi<PlanAnswer>(console, 'plan');
   expect(status).toBe(200);
-  const { foresight } = PLAN.providers[0]!.planned!;
+  const { plan: foresight } = PLAN.providers[0]!;
   expect(body).toMatchObject({
     atMs: AT_MS + 1,
     providers: [
@@ -45,7 +45,7 @@ test('however many look, all is walked through once in five seconds', async () =
     looks += 1;
     return PLAN;
   };
-  const console = await openConsole({ plan: { plan } });
+  const console = await openConsole({ plan });
   await Promise.all([1, 2, 3].map(() => askApi(console, 'plan')));
   expect(looks).toBe(1);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ProvidersView } from '../../../src/console/providers.ts';
+import type { ProvidersView } from '../../../src/console/views.ts';
 import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
 import { providersView, providerSummary, troubled } from '../scripted-providers.ts';
 import { askApi, openConsole } from './console-stand.ts';

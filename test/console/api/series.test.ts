@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { SeriesAnswer } from '../../../src/console/api/series.ts';
+import type { SeriesAnswer } from '../../../src/console/api/fleet-schema.ts';
 import { AT_MS } from '../scripted-fleet.ts';
 import { askApi, openConsole } from './console-stand.ts';
 

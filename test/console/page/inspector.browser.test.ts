@@ -30,7 +30,10 @@ test('V66: without a network a machine is drawn and lit, its events are a sequen
   const { id, token } = makeToken(systemRandom);
   await bmdb.access.tokens.add({ ...ADMIN, id, digest: digestOf(token), forMs: 3_600_000 });
   const shown = await showPage(browser, scriptedFleet(machine('one')), {
-    more: { inspector: inspection, accounts: { book: bmdb.access, random: systemRandom } },
+    more: {
+      inspector: inspection,
+      accounts: { book: bmdb.access, random: systemRandom, events: bmdb.events },
+    },
   });
   const { page, console } = shown;
   try {

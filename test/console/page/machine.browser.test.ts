@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { LiveMachine, MachineInsight, ShownPlace } from '../../../src/console/insight.ts';
-import type { MachineHistory } from '../../../src/console/history.ts';
+import type { LiveMachine, MachineInsight, ShownPlace } from '../../../src/console/views.ts';
+import type { MachineHistory } from '../../../src/console/views.ts';
 import type { SlotLine } from '../../../src/domain/history/fold.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { liveWork, machineRow, slotFacts } from '../../support/facts.ts';

@@ -36,7 +36,7 @@ export function manned(): Manned {
     bmdb,
     more: {
       clock,
-      accounts: { book: bmdb.access, random: systemRandom },
+      accounts: { book: bmdb.access, random: systemRandom, events: bmdb.events },
       filing,
       events: bmdb.events,
       webhooks: {

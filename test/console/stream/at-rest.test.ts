@@ -1,12 +1,10 @@
 import { expect, test } from 'vitest';
-import { silentLog } from '../../../src/adapters/log/port.ts';
 import { ANONYMOUS } from '../../../src/console/access/port.ts';
 import { viewOf } from '../../../src/console/stream/stream.ts';
-import { watchFleet } from '../../../src/console/watch.ts';
 import { slot } from '../../../src/domain/ids.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
-import { createPageModel } from './page-model.ts';
+import { createPageModel, watched } from './page-model.ts';
 
 /** As many as the page follows at once. */
 const ROWS = 200;
@@ -21,7 +19,7 @@ test('a page of machines that only report is sent at most 200 bytes a second, an
   const fleet = scriptedFleet(
     ...Array.from({ length: ROWS }, (_, at) => machine(idOf(at), running)),
   );
-  const server = watchFleet({ fleet, clock, log: silentLog, version: '0' });
+  const server = watched({ fleet, clock });
   const asked = { view: 'list', filter: '', sort: 'slot', offset: 0, limit: ROWS } as const;
   const page = createPageModel();
   const response = page.connect();

@@ -1,17 +1,15 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { silentLog } from '../../../src/adapters/log/port.ts';
 import { ANONYMOUS } from '../../../src/console/access/port.ts';
 import { machineRow } from '../../../src/console/api/machine-row.ts';
 import { requireFilter } from '../../../src/console/api/machines.ts';
 import { readPage } from '../../../src/console/index/walks.ts';
-import { STREAM_LIMITS } from '../../../src/console/stream/limits.ts';
+import { STREAM_LIMITS } from '../../../src/console/stream/hub.ts';
 import { viewOf } from '../../../src/console/stream/stream.ts';
-import { watchFleet } from '../../../src/console/watch.ts';
 import { slot } from '../../../src/domain/ids.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { machine, scriptedFleet } from '../scripted-fleet.ts';
-import { createPageModel } from './page-model.ts';
+import { createPageModel, watched } from './page-model.ts';
 
 const NAMES = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
 const name = fc.constantFrom(...NAMES);
@@ -39,7 +37,7 @@ async function run(
 ) {
   const clock = createSimulatedClock();
   const fleet = scriptedFleet(...NAMES.slice(0, 5).map((id) => machine(id)));
-  const begin = () => watchFleet({ fleet, clock, log: silentLog, version: '0' });
+  const begin = () => watched({ fleet, clock });
   let server = begin();
   const page = createPageModel();
   let connection: ReturnType<typeof page.connect> | null = null;

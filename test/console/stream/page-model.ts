@@ -1,5 +1,15 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { silentLog } from '../../../src/adapters/log/port.ts';
+import { watchFleet, type WatchDeps } from '../../../src/console/watch.ts';
+import { EMPTY } from '../scripted-console.ts';
+
+/** What a console keeps of a fleet. */
+export const watched = (of: Pick<WatchDeps, 'fleet' | 'clock'>) =>
+  watchFleet({
+    ...{ ...of, log: silentLog, version: '0', events: EMPTY.events },
+    onDropped: () => undefined,
+  });
 
 interface Rows {
   readonly upserts: readonly { readonly slot: string }[];

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { LiveMachine } from '../../../src/console/insight.ts';
+import type { LiveMachine } from '../../../src/console/views.ts';
 import type { Explanation } from '../../../src/domain/explanation/types.ts';
 import { slotIdOf, type Slot } from '../../../src/domain/ids.ts';
 import { BEFORE_ALL } from '../../../src/adapters/bmdb/port.ts';

@@ -1,8 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  createGuardInsight,
-  type GuardInsightDeps,
-} from '../../../src/daemon/views/guard-insight.ts';
+import { guardLook, type GuardInsightDeps } from '../../../src/daemon/views/guard-insight.ts';
 import { machineId, slot } from '../../../src/domain/ids.ts';
 import type { GuardRow } from '../../../src/domain/machine.ts';
 import { noCounts } from '../../../src/domain/recovery/guard-counts.ts';
@@ -39,10 +36,7 @@ function insight(
     },
     watch: { view: () => ({ state, rows: [row], counts }), barOf: () => 'it is frozen' },
   };
-  return createGuardInsight({
-    policy: DEFAULT_GUARD,
-    parts: parts as unknown as GuardInsightDeps['parts'],
-  }).look();
+  return guardLook({ policy: DEFAULT_GUARD, parts: parts as unknown as GuardInsightDeps['parts'] });
 }
 const BY_ITSELF = {
   atMs: NOW_MS - 60_000,

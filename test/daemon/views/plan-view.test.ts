@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { NewRequest } from '../../../src/adapters/bmdb/port.ts';
-import { createPlanView } from '../../../src/daemon/views/plan-view.ts';
+import { fleetPlan } from '../../../src/daemon/views/plan-view.ts';
 import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 import { targetOf } from '../../contracts/requests-of.ts';
 import { advance } from '../../doubles/simulated-clock.ts';
@@ -42,7 +42,7 @@ const viewAt = (at: number) =>
   )!;
 const planned = () => {
   const { insight, parts } = daemon.daemon;
-  return createPlanView({ config: world.config, insight, parts }).plan();
+  return fleetPlan({ config: world.config, insight, parts });
 };
 const ask = (what: NewRequest['what']) =>
   world.bmdb.requests.file({ key: `ann-${what.verb}`, by: 'ann', reason: 'test', what });
@@ -50,7 +50,7 @@ const ask = (what: NewRequest['what']) =>
 test('the plan tells what would be done while the pool is paused, and then it is done', async () => {
   const [atRest] = planned().pools;
   expect(atRest).toMatchObject({ isHere: true, plan: { held: null, moves: [], failure: null } });
-  expect(atRest!.plan!.plan).toMatchObject({ stage: 'settled', isComplete: true });
+  expect(atRest!.plan).toMatchObject({ stage: 'settled', isComplete: true });
   await ask({ verb: 'pause-pool', pool: 'api', balancer: null });
   await pass(10 * SECOND);
   await ask({ verb: 'reboot', target: targetOf(rowAt(3)), force: false });
@@ -63,7 +63,7 @@ test('the plan tells what would be done while the pool is paused, and then it is
     { member: viewAt(3).view.slot, from: 'active', to: 'draining' },
   ]);
   expect(provider).toMatchObject({ isHere: true, unlisted: null, mayEraseDisks: false });
-  expect(provider!.planned!.foresight.summary).toMatchObject({ used: MACHINES, free: 0 });
+  expect(provider!.plan!.summary).toMatchObject({ used: MACHINES, free: 0 });
   await ask({ verb: 'resume-pool', pool: 'api', balancer: null });
   await pass(MINUTE);
   expect(memberAt(3)).not.toBe('active');
@@ -76,15 +76,9 @@ test('while the guard is frozen a silent machine stays where it is, and the plan
   await pass(DEFAULT_LOSS.heartbeatMs + 5 * MINUTE);
   const { state, substate, view } = viewAt(2);
   expect([state, substate, memberAt(2)]).toEqual(['Running', 'silent', 'active']);
-  const explanation = {
-    blockedBy: [{ kind: 'freeze' }, { kind: 'turn' }],
-    next: { work: 'recovery' },
-  };
+  const why = { blockedBy: [{ kind: 'freeze' }, { kind: 'turn' }], next: { work: 'recovery' } };
   expect(planned().work).toMatchObject([
-    {
-      ...{ work: 'recovery', count: 1 },
-      machines: [{ slot: view.slot, state, substate, explanation }],
-    },
+    { ...{ work: 'recovery', count: 1 }, machines: [{ slot: view.slot, state, substate, ...why }] },
     { work: 'agentStart', count: 0 },
     { work: 'deprovision', count: 0 },
   ]);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Provider } from '../../../src/adapters/provider/port.ts';
-import type { ProviderSummary } from '../../../src/console/providers.ts';
+import type { ProviderSummary } from '../../../src/console/views.ts';
 import { createProvidersView } from '../../../src/daemon/views/providers-view.ts';
 import type { Slot } from '../../../src/domain/ids.ts';
 import { advance } from '../../doubles/simulated-clock.ts';

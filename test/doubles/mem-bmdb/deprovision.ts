@@ -1,4 +1,4 @@
-import { refusal } from '../../../src/domain/eligibility.ts';
+import { askRefusal } from '../../../src/domain/eligibility.ts';
 import { slotIdOf, slotOf } from '../../../src/domain/ids.ts';
 import type { Provided } from '../../../src/domain/machine.ts';
 import {
@@ -14,9 +14,7 @@ import { circumstances } from './rows.ts';
 /** @throws {NothingToDo} the request was taken back, or a hold preserves the machine now. */
 export function noteDeprovisionAsked({ memory, gate, machine }: Held): void {
   const { deprovision, machineId } = machine.row;
-  // Leaving aside who works and who waits.
-  const row = { ...machine.row, work: [], backoffs: [] };
-  const reason = refusal('ShepherdDeprovision', row, circumstances(memory));
+  const reason = askRefusal('ShepherdDeprovision', machine.row, circumstances(memory));
   if (reason) throw new NothingToDo(`machine ${machineId} was not given back: ${reason}`);
   const attempts = deprovision!.attempts + 1;
   patch(machine, { deprovision: { ...deprovision!, attempts, askedAtMs: memory.now() } });

@@ -1,5 +1,6 @@
 /// <reference types="vite/client" />
-import { INSIDE_CHARTS, type ChartLayout } from '../../../src/console/charts/layout.ts';
+import { INSIDE_CHARTS } from '../../../src/console/charts/layout.ts';
+import type { ChartLayout } from '../../../src/console/api/about.ts';
 import { pathsOf, type ActorThen } from './story.ts';
 
 /** All of them come with the page: a recording is read without a daemon. */

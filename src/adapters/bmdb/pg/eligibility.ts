@@ -1,6 +1,15 @@
-import { BARRING, exclusionGroup, isLadder, PROCESS_FOR } from '../../../domain/eligibility.ts';
+import {
+  BARRING,
+  exclusionGroup,
+  isLadder,
+  LIFTED_BY_ORDER,
+  PROCESS_FOR,
+  RULES,
+  STARTABLE,
+  UNRECOVERABLE,
+} from '../../../domain/eligibility.ts';
 import type { Refusal } from '../../../domain/eligibility.ts';
-import type { HoldKind, Process } from '../../../domain/machine.ts';
+import type { HoldKind, Process, ProviderStatus } from '../../../domain/machine.ts';
 import {
   INSTALLATION_RESULTS,
   PROCESSES,
@@ -14,8 +23,8 @@ import { LIVE } from './sql.ts';
 import { STANDING_RUNGS } from '../../../domain/recovery/rung-names.ts';
 
 /**
- * The predicates of `domain/eligibility.ts` in SQL, for use inside the statement or transaction that
- * acts on them. Both give the same reason for any rows: a property test compares them.
+ * The `RULES` of `domain/eligibility.ts` in SQL, for use inside the statement or transaction that acts
+ * on them. Both give the same reason for any rows: a property test compares them.
  *
  * Every expression speaks of the aliases of `FROM`: m (machines), p (provided), a (agent started),
  * h (heartbeat), r (installation request), o (installation report), t (start attempt), l (ladder),
@@ -24,24 +33,83 @@ import { STANDING_RUNGS } from '../../../domain/recovery/rung-names.ts';
  * of their own.
  */
 
-interface Case {
-  readonly when: string;
-  readonly then: Refusal;
-}
-
 /**
  * An expression over `FROM`: the first reason that applies, or NULL.
+ * @param rule which of the `RULES`.
  * @param busy for whoever reads work and backoffs anyway; looked up when absent.
  */
-export const refusalSql = (process: Process, loss: LossPolicy, busy?: Busy): string =>
-  oneOf([...ineligible(process, loss, busy), ...coolDown(process), ...serving(process, loss)]);
+export function ruleSql(
+  rule: keyof typeof RULES,
+  process: Process,
+  loss: LossPolicy,
+  busy?: Busy,
+): string {
+  const rules = casesOf(rule, process, loss, busy);
+  return rules.length === 0 ? 'NULL::text' : oneOf(rules);
+}
 
-/**
- * An expression over `FROM`: the same but for the ladder's cool-down and the load balancers. See
- * `ineligibility`.
- */
-export const ineligibilitySql = (process: Process, loss: LossPolicy): string =>
-  oneOf(ineligible(process, loss));
+/** A condition over `p`, `q`, `d`, `r` and `o`, of the ladder also `l`: see `barOf`. */
+export const isBarredSql = (process: Process, loss: LossPolicy): string =>
+  `(${casesOf('bar', process, loss)
+    .map(([, when]) => `coalesce(${when}, false)`)
+    .join('\n OR ')})`;
+
+type Case = readonly [then: Refusal, when: string];
+
+function casesOf(
+  rule: keyof typeof RULES,
+  process: Process,
+  loss: LossPolicy,
+  busy = lookedUp(process),
+): Case[] {
+  const applies = conditions(process, loss, busy);
+  const ordered = orderedFor(process);
+  return RULES[rule](process).flatMap((refusal): Case[] => {
+    const when = applies[refusal];
+    if (when === null) return [];
+    const isLifted = LIFTED_BY_ORDER.has(refusal) && ordered !== null;
+    return [[refusal, isLifted ? `NOT ${ordered} AND (${when})` : when]];
+  });
+}
+
+/** When each reason applies to the process; null: it never does. */
+function conditions(
+  process: Process,
+  loss: LossPolicy,
+  busy: Busy,
+): Readonly<Record<Refusal, string | null>> {
+  const { failuresMax, attemptAgeMs } = loss.escalation ?? DEFAULT_ESCALATION;
+  const givenUp = `t.machine_id IS NOT NULL AND (t.count >= ${failuresMax}
+    OR coalesce(now() > t.attempted_at + ${interval(attemptAgeMs)}, false))`;
+  const waits = awaitsDrain(process, loss);
+  const status = "coalesce(p.provider_status::text, '')";
+  return {
+    // A newer program wrote a value that this one does not know, whether or not it matters here.
+    'it cannot be read': `(${unknown('p.provider_status', PROVIDER_STATUSES)}
+      OR ${unknown('o.os_installation_result', INSTALLATION_RESULTS)}
+      OR ${unknown('q.kind', QUARANTINE_KINDS)} OR ${busy.unreadable})`,
+    'it is being worked on': busy.working,
+    'it has no hardware': 'p.machine_id IS NULL',
+    'its agent is started': 'a.machine_id IS NOT NULL',
+    'it was handed over': DONE,
+    'it is quarantined': QUARANTINED_NOW,
+    'it is to be deprovisioned': 'd.machine_id IS NOT NULL',
+    'nobody asked to deprovision it': 'd.machine_id IS NULL',
+    'a hold forbids it': heldBy(BARRING[process] ?? []),
+    'its provider status does not allow it': isLadder(process)
+      ? `${status} IN (${statuses(UNRECOVERABLE)})`
+      : `${status} NOT IN (${statuses(STARTABLE)})`,
+    'a newer program recovers it': unknownRungSql('l'),
+    'it waits after a failure': busy.waiting,
+    'it cools down after an attempt': isLadder(process) ? 'l.next_at > now()' : null,
+    'it is not lost': `a.machine_id IS NOT NULL AND NOT (now() > ${lostAtSql(loss)})`,
+    'its agent start is not given up': `a.machine_id IS NULL AND NOT (${givenUp})`,
+    // Whether anything serves is looked up last.
+    'it still serves': waits === null ? null : `${waits} AND ${servesSql('m.machine_id')}`,
+  };
+}
+
+const statuses = (all: readonly (ProviderStatus | null)[]) => quoted(all.map((each) => each ?? ''));
 
 /** Conditions about a machine's work and backoffs. */
 export interface Busy {
@@ -74,44 +142,19 @@ function lookedUp(process: Process): Busy {
   };
 }
 
-const ineligible = (process: Process, loss: LossPolicy, busy = lookedUp(process)): Case[] => [
-  unreadable(busy),
-  { when: busy.working, then: 'it is being worked on' },
-  ...grounds(process, loss),
-  ...unlessOrdered(process, [{ when: busy.waiting, then: 'it waits after a failure' }]),
-];
-
-/** An expression over `FROM`: why the provider may not be told, or NULL. See `askRefusal`. */
-export const askRefusalSql = (process: Process, loss: LossPolicy): string =>
-  isLadder(process)
-    ? oneOf([unreadable(lookedUp(process)), ...grounds(process, loss)])
-    : 'NULL::text';
-
-/**
- * An expression over `FROM`: why the provider may not be told to take the machine back, or NULL.
- * Leaves aside who works and who waits.
- */
-export const giveBackRefusalSql = (): string =>
-  oneOf([unreadable(lookedUp('ShepherdDeprovision')), ...unreturnable()]);
 /**
  * An expression over `p`, `q` and `d`: why an installation is not handed to the agent, or NULL. See
  * `handOutRefusal`.
  */
 export const handOutRefusalSql = (): string =>
   oneOf([
-    QUARANTINED,
-    LEAVING,
-    heldBy(['preserve']),
-    { when: servesSql('p.machine_id'), then: 'it still serves' },
+    ['it is quarantined', QUARANTINED_NOW],
+    ['it is to be deprovisioned', 'd.machine_id IS NOT NULL'],
+    ['a hold forbids it', heldBy(['preserve'])],
+    ['it still serves', servesSql('p.machine_id')],
   ]);
-/** A condition over `p`, `q`, `d`, `r` and `o`, of the ladder also `l`: see `barOf`. */
-export const isBarredSql = (process: Process): string =>
-  `(${bars(process)
-    .map(({ when }) => `coalesce(${when}, false)`)
-    .join('\n OR ')})`;
-
 const oneOf = (cases: readonly Case[]) =>
-  `CASE ${cases.map(({ when, then }) => `WHEN ${when} THEN '${then}'`).join('\n')} END`;
+  `CASE ${cases.map(([then, when]) => `WHEN ${when} THEN '${then}'`).join('\n')} END`;
 
 const quoted = (texts: readonly string[]) => texts.map((text) => `'${text}'`).join(', ');
 
@@ -166,76 +209,15 @@ const unknown = (column: string, known: readonly string[]) =>
 export const unknownRungSql = (ladder: string): string =>
   `(${unknown(`${ladder}.rung`, STANDING_RUNGS)} OR ${unknown(`${ladder}.asked_rung`, STANDING_RUNGS)})`;
 
-/** A newer program wrote a value that this one does not know, whether or not it matters here. */
-const unreadable = (busy: Busy): Case => ({
-  when: `(${unknown('p.provider_status', PROVIDER_STATUSES)}
-    OR ${unknown('o.os_installation_result', INSTALLATION_RESULTS)}
-    OR ${unknown('q.kind', QUARANTINE_KINDS)} OR ${busy.unreadable})`,
-  then: 'it cannot be read',
-});
-
-function grounds(process: Process, loss: LossPolicy): Case[] {
-  switch (process) {
-    case 'ShepherdAgentStart':
-      return [...bars(process), { when: 'a.machine_id IS NOT NULL', then: 'its agent is started' }];
-    case 'ShepherdRecovery':
-    case 'ShepherdReinstall':
-      return [...bars(process), ...unlessOrdered(process, needless(loss))];
-    case 'ShepherdDeprovision':
-      return unreturnable();
-    default:
-      return [];
-  }
-}
-
-const unreturnable = (): Case[] => [
-  { when: 'd.machine_id IS NULL', then: 'nobody asked to deprovision it' },
-  held('ShepherdDeprovision'),
-];
-
 /** See `isQuarantined`; over `q`. False, too, where there is none. */
 export const QUARANTINED_NOW =
   '(q.machine_id IS NOT NULL AND (q.until IS NULL OR q.until > now()))';
-const QUARANTINED: Case = { when: QUARANTINED_NOW, then: 'it is quarantined' };
-const LEAVING: Case = { when: 'd.machine_id IS NOT NULL', then: 'it is to be deprovisioned' };
 
-const bars = (process: Process): Case[] => [
-  { when: 'p.machine_id IS NULL', then: 'it has no hardware' },
-  { when: DONE, then: 'it was handed over' },
-  QUARANTINED,
-  LEAVING,
-  held(process),
-  {
-    when: isLadder(process)
-      ? `p.provider_status IN ('Missing', 'Provisioning', 'ProvisioningFailedPermanent')`
-      : `p.provider_status IS NOT NULL AND p.provider_status NOT IN ('Unknown', 'Running')`,
-    then: 'its provider status does not allow it',
-  },
-  ...(isLadder(process)
-    ? [{ when: unknownRungSql('l'), then: 'a newer program recovers it' as const }]
-    : []),
-];
-
-const held = (process: Process): Case => heldBy(BARRING[process] ?? []);
-
-const heldBy = (kinds: readonly HoldKind[]): Case => ({
-  when: `EXISTS (SELECT 1 FROM slot_holds x WHERE x.provider = p.provider
+const heldBy = (kinds: readonly HoldKind[]) =>
+  `EXISTS (SELECT 1 FROM slot_holds x WHERE x.provider = p.provider
     AND x.slot_id = ${SLOT_ID} AND x.kind IN (${quoted(kinds)})
-    AND (x.until IS NULL OR x.until > now()))`,
-  then: 'a hold forbids it',
-});
+    AND (x.until IS NULL OR x.until > now()))`;
 
-function needless(loss: LossPolicy): Case[] {
-  const { failuresMax, attemptAgeMs } = loss.escalation ?? DEFAULT_ESCALATION;
-  const givenUp = `t.machine_id IS NOT NULL AND (t.count >= ${failuresMax}
-    OR coalesce(now() > t.attempted_at + ${interval(attemptAgeMs)}, false))`;
-  return [
-    { when: `a.machine_id IS NOT NULL AND NOT (${lost(loss)})`, then: 'it is not lost' },
-    { when: `a.machine_id IS NULL AND NOT (${givenUp})`, then: 'its agent start is not given up' },
-  ];
-}
-
-const lost = (loss: LossPolicy) => `now() > ${lostAtSql(loss)}`;
 /** See `lostAtMs`; a timestamp, over `a`, `h`, `r` and `o`. Of no meaning where there is no `a`. */
 export function lostAtSql(loss: LossPolicy): string {
   const silence = `CASE WHEN ${HEARD}
@@ -248,37 +230,17 @@ export function lostAtSql(loss: LossPolicy): string {
 /** See `currentHeartbeat`; over `a` and `h`. NULL, too, where there is none. */
 export const HEARD = 'h.agent_heartbeat_at >= a.agent_started_at';
 
-const coolDown = (process: Process): Case[] =>
-  isLadder(process)
-    ? unlessOrdered(process, [
-        { when: 'l.next_at > now()', then: 'it cools down after an attempt' },
-      ])
-    : [];
-
-/** What keeps the process from nothing that somebody ordered. See `orderFor`. */
-function unlessOrdered(process: Process, cases: readonly Case[]): Case[] {
-  const ordered = orderedFor(process);
-  if (ordered === null) return [...cases];
-  return cases.map(({ when, then }) => ({ when: `NOT ${ordered} AND (${when})`, then }));
-}
-
 /** Over `y`: the process carries out an order; null: it never does. */
 function orderedFor(process: Process): string | null {
   const verbs = ORDER_VERBS.filter((verb) => PROCESS_FOR[verb] === process);
   return verbs.length === 0 ? null : `coalesce(y.verb IN (${quoted(verbs)}), false)`;
 }
 
-/** See `isAwaitingDrain`. Whether anything serves is looked up last. */
-function serving(process: Process, loss: LossPolicy): Case[] {
-  const waits = awaitsDrain(process, loss);
-  if (waits === null) return [];
-  return [{ when: `${waits} AND ${servesSql('m.machine_id')}`, then: 'it still serves' }];
-}
-
 /** A balancer may be sending traffic to the machine. See `mayServe`. @param machine an expression. */
 const servesSql = (machine: string): string => `EXISTS (SELECT 1 FROM pool_members g
   WHERE g.machine_id = ${machine} AND g.state <> 'drained' AND NOT g.waived)`;
 
+/** See `isAwaitingDrain`; null: it waits for none. */
 function awaitsDrain(process: Process, loss: LossPolicy): string | null {
   if (process === 'ShepherdDeprovision') return `d.drain IS DISTINCT FROM 'skip'`;
   if (!isLadder(process)) return null;

@@ -128,6 +128,18 @@ export async function commitFenced<P extends Params, C extends Columns>(
   return fenced(session, what, (options) => session.batches.commit(options, sql, args));
 }
 
+/** The same for one that tells whether the session was alive when it began. @throws {SessionExpired} */
+export async function commitAlive<P extends Params, C extends Columns & { readonly alive: 'bool' }>(
+  session: LiveSession,
+  what: Pick<LiveOptions, 'doing' | 'processor'>,
+  sent: readonly [Statement<P, C>, ArgsOf<P>],
+): Promise<RowOf<C>[]> {
+  const rows = await commitFenced(session, what, sent);
+  if (!rows[0]?.alive) throw declareDead(session, what.doing);
+  requireInTime(session, what.doing);
+  return rows;
+}
+
 async function fenced<What extends LiveOptions, T>(
   session: LiveSession,
   what: What,

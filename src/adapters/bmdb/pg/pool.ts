@@ -21,6 +21,7 @@ import {
   whereOf,
 } from './errors.ts';
 import { createPool } from './hosts.ts';
+import { repeatedOnce } from './repeat.ts';
 import { valuesOf } from './statement.ts';
 import type { ArgsOf, Columns, Params, RowOf, Statement } from './statement.ts';
 
@@ -72,7 +73,13 @@ export interface Database {
    * @throws {Unreachable} the connection broke: whether it was done is not known.
    */
   once<P extends Params, C extends Columns>(
-    options: Pick<TransactionOptions, 'doing' | 'processor'>,
+    options: Pick<TransactionOptions, 'doing' | 'processor' | 'signal'>,
+    statement: Statement<P, C>,
+    args: ArgsOf<P>,
+  ): Promise<RowOf<C>[]>;
+  /** `commit` of what may safely be done twice: once more when the answer to its COMMIT was lost. */
+  write<P extends Params, C extends Columns>(
+    doing: string,
     statement: Statement<P, C>,
     args: ArgsOf<P>,
   ): Promise<RowOf<C>[]>;
@@ -151,7 +158,14 @@ export function createDatabase(deps: DatabaseDeps): Database {
       }
     },
     once: (options, what, args) =>
-      withRetries(deps, options, async () => (await pool.query(queryOf(what, args))).rows),
+      withRetries(deps, options, async () => {
+        throwIfAborted(options.signal, options.doing);
+        return (await pool.query(queryOf(what, args))).rows;
+      }),
+    write: (doing, what, args) =>
+      repeatedOnce(() =>
+        withRetries(deps, { doing }, () => commitOne(pool, { doing }, [what, args])),
+      ),
     commit: (options, what, args) =>
       withRetries(deps, options, () => commitOne(pool, options, [what, args])),
     transact: (options, body) => withRetries(deps, options, () => attempt(pool, options, body)),

@@ -2,7 +2,7 @@ import type { LossPolicy } from '../../../domain/policy.ts';
 import { FLEET } from '../../../domain/recovery/guard-judgement.ts';
 import { statements as changes } from './reading/changes.ts';
 import { cancelOfSessions, cancelOrphaned } from './claims/cancel.ts';
-import { FROM, refusalSql } from './eligibility.ts';
+import { FROM, ruleSql } from './eligibility.ts';
 import type { PgContext } from './live.ts';
 import type { Queries } from './pool.ts';
 import { statements as holds } from './provisioning/provider-holds.ts';
@@ -132,7 +132,7 @@ const needless = (loss: LossPolicy) =>
   `granted_at < now() - interval '1 minute'
      AND machine_id IN (SELECT m.machine_id ${FROM}
        WHERE m.machine_id IN (SELECT machine_id FROM recovery_permits)
-         AND ${refusalSql('ShepherdRecovery', loss)} NOT IN ('it is being worked on',
+         AND ${ruleSql('refusal', 'ShepherdRecovery', loss)} NOT IN ('it is being worked on',
            'it waits after a failure', 'it cools down after an attempt'))`;
 
 export const statementsFor = (loss: LossPolicy) => ({

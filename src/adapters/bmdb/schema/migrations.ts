@@ -1,5 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import type pg from 'pg';
+import { translate, whereOf } from '../pg/errors.ts';
+import { connectClient, createHosts } from '../pg/hosts.ts';
 
 /** The `.sql` files lie beside this module, in the sources and in the published package alike. */
 export const DIRECTORY = fileURLToPath(new URL('./migrations', import.meta.url));
@@ -16,4 +19,43 @@ export async function knownMigrations(): Promise<string[]> {
 /** Name of the newest migration that this program knows: the schema it works with. */
 export async function latestMigration(): Promise<string> {
   return (await knownMigrations()).at(-1) ?? 'none';
+}
+
+/** Table of the migrations that were done. */
+export const TABLE = 'schema_migrations';
+
+/**
+ * One connection for looking after the schema, with the settings of all of ours.
+ * @param doing begins the message of errors: `could not …`.
+ */
+export async function withClient<T>(
+  url: string,
+  doing: string,
+  fn: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  try {
+    const client = await connectClient(
+      createHosts(url),
+      { connectionTimeoutMillis: 10_000 },
+      { timeoutMs: null },
+    );
+    try {
+      return await fn(client);
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  } catch (error) {
+    throw translate(error, doing, whereOf(url));
+  }
+}
+
+/** Migrations that were done, in the order in which they were. */
+export async function appliedMigrations(client: pg.ClientBase): Promise<string[]> {
+  const found = await client.query<{ present: boolean }>(
+    `SELECT to_regclass($1) IS NOT NULL AS present`,
+    [`public.${TABLE}`],
+  );
+  if (!found.rows[0]?.present) return [];
+  const rows = await client.query<{ name: string }>(`SELECT name FROM ${TABLE} ORDER BY id`);
+  return rows.rows.map((row) => row.name);
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { TABLE } from './connection.ts';
+import { TABLE } from './migrations.ts';
 
 /** What the role of a daemon may do with most tables. */
 const EVERYTHING = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] as const;

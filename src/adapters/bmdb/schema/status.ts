@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { whereOf } from '../pg/errors.ts';
-import { withClient } from './connection.ts';
+import { withClient } from './migrations.ts';
 import { complaintsAboutHarm, readCircumstances } from './harm.ts';
 import type { Circumstances } from './harm.ts';
 import { complaintAboutRights, complaintAboutServer, readState } from './migrate.ts';

@@ -10,16 +10,6 @@ export interface Target {
   readonly port: number;
 }
 
-/** Whether somebody listens where a machine's SSH should be. */
-export interface Probes {
-  /** Looks at those that were not looked at lately, and waits a little for the answers. */
-  look(targets: readonly Target[], signal: AbortSignal): Promise<void>;
-  /** Forgets all others. */
-  keep(targets: readonly Target[]): void;
-  /** What is known; null: nothing yet. */
-  answers(target: Target): boolean | null;
-}
-
 export interface ProbeLimits {
   readonly timeoutMs: number;
   /** An answer is believed for this long. */
@@ -39,7 +29,7 @@ interface ProbeDeps {
 }
 
 /** @param lifetime ends all probes. */
-export function createProbes(limits: ProbeLimits, deps: ProbeDeps, lifetime: AbortSignal): Probes {
+export function createProbes(limits: ProbeLimits, deps: ProbeDeps, lifetime: AbortSignal) {
   const { clock } = deps;
   const seen = new Map<string, { answers: boolean | null; atMs: number }>();
   const inTurn = deps.network
@@ -53,7 +43,8 @@ export function createProbes(limits: ProbeLimits, deps: ProbeDeps, lifetime: Abo
   }
 
   return {
-    async look(targets, signal) {
+    /** Looks at those that were not looked at lately, and waits a little for the answers. */
+    async look(targets: readonly Target[], signal: AbortSignal): Promise<void> {
       const due = targets.filter((target) => {
         const { atMs } = seen.get(keyOf(target)) ?? { atMs: -Infinity };
         return clock.monotonic() - atMs >= limits.intervalMs;
@@ -70,13 +61,17 @@ export function createProbes(limits: ProbeLimits, deps: ProbeDeps, lifetime: Abo
       await Promise.race([all, waited]);
       patience.abort();
     },
-    keep(targets) {
+    /** Forgets all others. */
+    keep(targets: readonly Target[]): void {
       const kept = new Set(targets.map(keyOf));
       for (const key of seen.keys()) if (!kept.has(key)) seen.delete(key);
     },
-    answers: (target) => seen.get(keyOf(target))?.answers ?? null,
+    /** What is known; null: nothing yet. */
+    answers: (target: Target): boolean | null => seen.get(keyOf(target))?.answers ?? null,
   };
 }
+/** Whether somebody listens where a machine's SSH should be. */
+export type Probes = ReturnType<typeof createProbes>;
 
 type Pace = (probe: () => Promise<void>) => Promise<void>;
 

@@ -17,21 +17,15 @@ import {
 import type { EquinixConfig } from './settings.ts';
 
 /** The way of every method of the port. */
-export interface Door {
-  /**
-   * Answers with what makes of whatever the client throws one of the port's errors, saying what was
-   * being done; for `catch`.
-   * @throws {ProviderError} `stopped`.
-   */
-  enter(doing: string): (error: unknown) => never;
-  /** Later calls reject with `stopped`. */
-  close(): void;
-}
-
-export function createDoor(): Door {
+export function createDoor() {
   let closed = false;
   return {
-    enter(doing) {
+    /**
+     * Answers with what makes of whatever the client throws one of the port's errors, saying what was
+     * being done; for `catch`.
+     * @throws {ProviderError} `stopped`.
+     */
+    enter(doing: string): (error: unknown) => never {
       if (closed) throw new ProviderError('stopped', `${doing}: the provider was stopped`);
       return (error) => {
         throw isQuota(error)
@@ -39,9 +33,11 @@ export function createDoor(): Door {
           : toProviderError(error, doing);
       };
     },
-    close: () => void (closed = true),
+    /** Later calls reject with `stopped`. */
+    close: (): void => void (closed = true),
   };
 }
+export type Door = ReturnType<typeof createDoor>;
 
 /**
  * The server said that the account may not have more. Nothing documents how it says so; a reservation
@@ -182,17 +178,6 @@ export function createChanges(deps: {
   };
 }
 
-/** How devices go, and what becomes of their reservations. */
-export interface GiveBack {
-  /**
-   * Renames the device and has it deleted; continues what was begun earlier.
-   * @throws {ProviderError} `not-found`: it is gone. `conflict`: it is not ours, or locked.
-   *   `transient`: not yet, it is being installed.
-   */
-  deprovision(id: string, how: CallOptions): Promise<void>;
-  stateOf(reservationId: string, signal: AbortSignal): Promise<ReservationState>;
-}
-
 /**
  * `free`: it can be used. `busy`: its device is going, or it is being cleaned. `taken`: out of our
  * hands, since somebody else's device is on it or it is no longer the project's.
@@ -202,6 +187,7 @@ export type ReservationState = 'free' | 'busy' | 'taken';
 /** The API deletes nothing while it installs. */
 const NOT_YET: ReadonlySet<string> = new Set(['queued', 'provisioning']);
 
+/** How devices go, and what becomes of their reservations. */
 export function createGiveBack(
   config: Pick<EquinixConfig, 'projectId' | 'devicePrefix'>,
   deps: {
@@ -209,7 +195,7 @@ export function createGiveBack(
     readonly view: Pick<DeviceView, 'get' | 'getOurs' | 'confirmGone'>;
     readonly clock: Pick<Clock, 'now'>;
   },
-): GiveBack {
+) {
   const { client, view, clock } = deps;
 
   async function renameAndDelete(device: Device, how: CallOptions): Promise<void> {
@@ -258,10 +244,15 @@ export function createGiveBack(
   }
 
   return {
-    async deprovision(id, how) {
+    /**
+     * Renames the device and has it deleted; continues what was begun earlier.
+     * @throws {ProviderError} `not-found`: it is gone. `conflict`: it is not ours, or locked.
+     *   `transient`: not yet, it is being installed.
+     */
+    async deprovision(id: string, how: CallOptions): Promise<void> {
       await remove(await view.getOurs(id, how), how);
     },
-    async stateOf(reservationId, signal) {
+    async stateOf(reservationId: string, signal: AbortSignal): Promise<ReservationState> {
       const reservation = await unlessGone(client.getReservation(reservationId, signal));
       if (!reservation) return 'taken';
       const projectId = idOf(reservation.project);
@@ -271,6 +262,7 @@ export function createGiveBack(
     },
   };
 }
+export type GiveBack = ReturnType<typeof createGiveBack>;
 
 /** Null in place of what does not exist. */
 const unlessGone = <T>(request: Promise<T>): Promise<T | null> =>

@@ -2,9 +2,8 @@ import { isUuid, type Witness } from '../../../domain/ids.ts';
 import type { Call } from '../../driver-kit/call.ts';
 import { isApiError, asAmbiguous, type ApiError } from '../../driver-kit/errors.ts';
 import { givenOf, idOf, isExpanded, type Reservation, type Device } from './api.ts';
-import type { Routes } from './client.ts';
 import { ownerTag, witnessTag, ownershipOf } from './device-view.ts';
-import type { CreateDeviceBody } from './routes.ts';
+import type { CreateDeviceBody, Routes } from './routes.ts';
 import type { EquinixConfig, EquinixTimings } from './settings.ts';
 
 export interface DeviceOrder {

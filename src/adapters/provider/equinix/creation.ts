@@ -19,18 +19,6 @@ import { isManaged, toApiTags, type DeviceView } from './device-view.ts';
 import type { EquinixConfig } from './settings.ts';
 import type { ReservationCache } from './stock.ts';
 
-/** The one key of ours at the provider, known by its label. */
-export interface OurSshKey {
-  /** Its id. It is looked at again after a day, or when it was forgotten or changed. */
-  id(signal: AbortSignal): Promise<string>;
-  /** Looks whether it is there and stores it if not. */
-  ensure(signal: AbortSignal): Promise<string>;
-  /** Something speaks against it: the next `id` looks for itself. */
-  forget(): void;
-  /** Removes further copies of it, which would make its label ambiguous. */
-  sweep(options: { readonly dryRun: boolean }, signal: AbortSignal): Promise<SweepReport>;
-}
-
 const BELIEVED_MS = 24 * 3_600_000;
 const SWEPT_AGE_MS = 3_600_000;
 
@@ -40,10 +28,11 @@ interface OurSshKeyDeps extends Pick<DriverContext, 'tellEvent'> {
   readonly log: Log;
 }
 
+/** The one key of ours at the provider, known by its label. */
 export function createOurSshKey(
   config: EquinixConfig,
   { client, clock, log, tellEvent = () => undefined }: OurSshKeyDeps,
-): OurSshKey {
+) {
   const { sshKeyLabel: label } = config;
   const locks = createLocks();
   let known: { readonly id: string; readonly key: string; readonly untilMs: number } | null = null;
@@ -78,15 +67,22 @@ export function createOurSshKey(
   }
 
   return {
-    ensure: (signal) => alone(signal, () => store(signal)),
-    id: (signal) =>
+    /** Looks whether it is there and stores it if not. */
+    ensure: (signal: AbortSignal): Promise<string> => alone(signal, () => store(signal)),
+    /** Its id. It is looked at again after a day, or when it was forgotten or changed. */
+    id: (signal: AbortSignal): Promise<string> =>
       alone(signal, async () =>
         known && known.key === config.publicKeyLine && clock.monotonic() < known.untilMs
           ? known.id
           : store(signal),
       ),
-    forget: () => void (known = null),
-    async sweep({ dryRun }, signal) {
+    /** Something speaks against it: the next `id` looks for itself. */
+    forget: (): void => void (known = null),
+    /** Removes further copies of it, which would make its label ambiguous. */
+    async sweep(
+      { dryRun }: { readonly dryRun: boolean },
+      signal: AbortSignal,
+    ): Promise<SweepReport> {
       const keys = await client.listProjectSshKeys(signal);
       const copies = keys.filter(
         (each) => each.label === label && isSameKey(each.key, config.publicKeyLine),
@@ -101,6 +97,7 @@ export function createOurSshKey(
     },
   };
 }
+export type OurSshKey = ReturnType<typeof createOurSshKey>;
 
 const removed = (keys: readonly SshKey[]): SweepReport => ({
   removed: keys.map(({ id }) => ({ kind: 'ssh-key', id })),

@@ -218,31 +218,6 @@ export function classify(reservation: Reservation, nowMs: number): ReservationCl
   return usable && described && !ended ? 'available' : 'notProvisionable';
 }
 
-/** Devices as they are now, read one by one. */
-export interface DeviceView {
-  /**
-   * @throws {ProviderError} `not-found`: it is gone, or hidden and in no list, which on this API
-   *   means withdrawn. `transient`: hidden, and yet in a list.
-   * @throws {ApiError}
-   */
-  get(id: string, signal: AbortSignal): Promise<Device>;
-  /** All that is asked of a device, and what `get` makes of an error, for `catch`. */
-  readonly needed: Expansion;
-  ifHidden(id: string, signal: AbortSignal): (error: unknown) => Promise<never>;
-  /**
-   * A device that is going to be changed.
-   * @throws {ProviderError} see `CallOptions.requireOurs`, and `get`.
-   */
-  getOurs(id: string, options: Pick<CallOptions, 'signal' | 'requireOurs'>): Promise<Device>;
-  /**
-   * The second evidence for a device that the API said it does not know.
-   * @throws {ProviderError} `transient`: lists show it, or something that cannot be read.
-   * @throws {ApiError} such as `PartialListing`: they do not tell.
-   */
-  confirmGone(id: string, signal: AbortSignal): Promise<void>;
-  show(device: Device): DriverMachine;
-}
-
 /** All that is looked at of a device, so that a poll of many costs little. */
 const ONLY_NEEDED: Expansion = {
   include: ['hardware_reservation'],
@@ -257,10 +232,11 @@ const ONLY_NEEDED: Expansion = {
   ],
 };
 
+/** Devices as they are now, read one by one. */
 export function createDeviceView(
   config: EquinixConfig,
   { client, log }: { readonly client: EquinixClient; readonly log: Log },
-): DeviceView {
+) {
   const told = new Set<string>();
   const warnOnce = (key: string, device: Device, message: string) => {
     if (told.has(key)) return;
@@ -297,20 +273,38 @@ export function createDeviceView(
   }
 
   return {
+    /**
+     * @throws {ProviderError} `not-found`: it is gone, or hidden and in no list, which on this API
+     *   means withdrawn. `transient`: hidden, and yet in a list.
+     * @throws {ApiError}
+     */
     get,
     ifHidden,
+    /** All that is asked of a device, and what `get` makes of an error, for `catch`. */
     needed: ONLY_NEEDED,
-    async confirmGone(id, signal) {
+    /**
+     * The second evidence for a device that the API said it does not know.
+     * @throws {ProviderError} `transient`: lists show it, or something that cannot be read.
+     * @throws {ApiError} such as `PartialListing`: they do not tell.
+     */
+    async confirmGone(id: string, signal: AbortSignal): Promise<void> {
       if (!(await listShows(id, signal))) return;
       const message = `device ${id} was said not to exist, and is listed: a proxy may have answered`;
       throw new ProviderError('transient', message);
     },
-    async getOurs(id, { signal, requireOurs }) {
+    /**
+     * A device that is going to be changed.
+     * @throws {ProviderError} see `CallOptions.requireOurs`, and `get`.
+     */
+    async getOurs(
+      id: string,
+      { signal, requireOurs }: Pick<CallOptions, 'signal' | 'requireOurs'>,
+    ): Promise<Device> {
       const device = await get(id, signal);
       requireOurs(toMachine(device, config));
       return device;
     },
-    show(device) {
+    show(device: Device): DriverMachine {
       const { state = 'none' } = device;
       if (statusOf(state) === 'Unknown') warnOnce(state, device, 'device in an unknown state');
       if (chooseAddress(device.ip_addresses)?.fallback) {
@@ -320,3 +314,4 @@ export function createDeviceView(
     },
   };
 }
+export type DeviceView = ReturnType<typeof createDeviceView>;

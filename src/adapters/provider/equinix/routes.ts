@@ -58,18 +58,21 @@ export interface DeviceAction {
   readonly operating_system?: string;
 }
 
+const OLDEST_FIRST = { sort_by: 'created_at', sort_direction: 'asc' };
 const WITH_RESERVATION = { include: 'facility,hardware_reservation' };
 
 /**
- * The routes of devices, one function each: what is sent and what comes back. All belong to a `Call`,
+ * The routes of the API, one function each: what is sent and what comes back. All belong to a `Call`,
  * which bounds and counts them; all throw `ApiError` and nothing else.
  */
-export function createDeviceRoutes(
+export function createRoutes(
   config: Pick<EquinixConfig, 'projectId' | 'pageSize'>,
   api: Pick<Api, 'call'>,
 ) {
   const devicesOf = (call: Call) => `/projects/${checkedId(call, config.projectId)}/devices`;
   const pathOf = (call: Call, id: string) => `/devices/${checkedId(call, id)}`;
+  const keysOf = (call: Call) => `/projects/${checkedId(call, config.projectId)}/ssh-keys`;
+  const keyPathOf = (call: Call, id: string) => `/ssh-keys/${checkedId(call, id)}`;
 
   return {
     async getDevice(
@@ -175,19 +178,6 @@ export function createDeviceRoutes(
       const query = { per_page: '100' };
       return (await call.send({ method: 'GET', path, query, schema: events })).events.items;
     },
-  };
-}
-export type DeviceRoutes = ReturnType<typeof createDeviceRoutes>;
-
-const OLDEST_FIRST = { sort_by: 'created_at', sort_direction: 'asc' };
-
-/** The routes of hardware reservations; see `createDeviceRoutes`. */
-export function createReservationRoutes(
-  config: Pick<EquinixConfig, 'projectId' | 'pageSize'>,
-  api: Pick<Api, 'call'>,
-) {
-  return {
-    /** All reservations of a project: slow and costly. */
     async listReservations(
       within: Within,
       options: ListOptions = {},
@@ -211,23 +201,13 @@ export function createReservationRoutes(
         schema: ofId(reservation, id),
       });
     },
-  };
-}
-export type ReservationRoutes = ReturnType<typeof createReservationRoutes>;
-
-/** Routes of SSH keys; their lists are not paged. See `createDeviceRoutes`. */
-export function createKeyRoutes(config: Pick<EquinixConfig, 'projectId'>, api: Pick<Api, 'call'>) {
-  const keysOf = (call: Call) => `/projects/${checkedId(call, config.projectId)}/ssh-keys`;
-  const pathOf = (call: Call, id: string) => `/ssh-keys/${checkedId(call, id)}`;
-
-  return {
     async listProjectSshKeys(within: Within): Promise<readonly SshKey[]> {
       const call = api.call('listProjectSshKeys', within);
       const request = { method: 'GET', path: keysOf(call), schema: sshKeyList } as const;
       return (await call.send(request)).ssh_keys.items;
     },
     getSshKey: (call: Call, id: string): Promise<SshKey> =>
-      call.send({ method: 'GET', path: pathOf(call, id), schema: ofId(sshKey, id) }),
+      call.send({ method: 'GET', path: keyPathOf(call, id), schema: ofId(sshKey, id) }),
     postSshKey: (
       call: Call,
       body: { readonly label: string; readonly key: string },
@@ -237,9 +217,9 @@ export function createKeyRoutes(config: Pick<EquinixConfig, 'projectId'>, api: P
       { id, ...body }: { readonly id: string; readonly key: string },
       method: 'PATCH' | 'PUT',
     ): Promise<SshKey> =>
-      call.send({ method, path: pathOf(call, id), body, schema: ofId(sshKey, id) }),
+      call.send({ method, path: keyPathOf(call, id), body, schema: ofId(sshKey, id) }),
     deleteSshKey: (call: Call, id: string): Promise<undefined> =>
-      call.send({ method: 'DELETE', path: pathOf(call, id), schema: nothing }),
+      call.send({ method: 'DELETE', path: keyPathOf(call, id), schema: nothing }),
   };
 }
-export type KeyRoutes = ReturnType<typeof createKeyRoutes>;
+export type Routes = ReturnType<typeof createRoutes>;

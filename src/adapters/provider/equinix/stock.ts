@@ -15,20 +15,12 @@ import {
 } from './device-view.ts';
 import type { EquinixConfig } from './settings.ts';
 
+export type ReservationCounts = Readonly<Record<ReservationClass, number>>;
+
 /**
  * The available reservations. Listing them is slow, so the list is kept for a while; whoever uses
  * one, or finds it used, evicts it.
  */
-export interface ReservationCache {
-  /** Rereads when the kept list is too old or was incomplete. */
-  available(signal: AbortSignal): Promise<Walked<Reservation>>;
-  evict(reservationId: string): void;
-  /** Something contradicts the kept list: the next `available` rereads. */
-  expire(): void;
-}
-
-export type ReservationCounts = Readonly<Record<ReservationClass, number>>;
-
 export function createReservationCache(
   options: { readonly timeoutMs: number },
   deps: {
@@ -36,7 +28,7 @@ export function createReservationCache(
     readonly list: (signal: AbortSignal) => Promise<Walked<Reservation>>;
     readonly onRefresh: (counts: ReservationCounts) => void;
   },
-): ReservationCache {
+) {
   const { clock } = deps;
   /** When each one left, so that a listing begun earlier does not bring it back. */
   const evictedAtMs = new Map<string, number>();
@@ -77,26 +69,23 @@ export function createReservationCache(
   });
 
   return {
-    async available(signal) {
+    /** Rereads when the kept list is too old or was incomplete. */
+    async available(signal: AbortSignal): Promise<Walked<Reservation>> {
       if (clock.monotonic() >= freshUntilMs) return refresh(signal);
       return whatIsKept();
     },
-    evict(reservationId) {
+    evict(reservationId: string): void {
       evictedAtMs.set(reservationId, clock.monotonic());
       kept.delete(reservationId);
     },
-    expire() {
+    /** Something contradicts the kept list: the next `available` rereads. */
+    expire(): void {
       expiredAtMs = clock.monotonic();
       freshUntilMs = 0;
     },
   };
 }
-
-/** Everything that there is, and what is remembered of it. */
-export interface Stock {
-  list(signal: AbortSignal): Promise<DriverListing>;
-  readonly reservations: ReservationCache;
-}
+export type ReservationCache = ReturnType<typeof createReservationCache>;
 
 export interface StockDeps {
   readonly client: EquinixClient;
@@ -106,7 +95,8 @@ export interface StockDeps {
   readonly metrics: MetricsOf<'equinix_reservations'>;
 }
 
-export function createStock(config: EquinixConfig, deps: StockDeps): Stock {
+/** Everything that there is, and what is remembered of it. */
+export function createStock(config: EquinixConfig, deps: StockDeps) {
   const { client, view, clock } = deps;
   const tellNews = createNews(deps.log);
   const reservations = createReservationCache(
@@ -127,7 +117,7 @@ export function createStock(config: EquinixConfig, deps: StockDeps): Stock {
   return {
     reservations,
     /** Reservations first: what is created in between is then shown by its device. */
-    async list(signal) {
+    async list(signal: AbortSignal): Promise<DriverListing> {
       const free = await reservations.available(signal);
       const devices = await client.listDevices(signal);
       const taken = new Set(devices.items.map((device) => idOf(device.hardware_reservation)));
@@ -147,3 +137,4 @@ export function createStock(config: EquinixConfig, deps: StockDeps): Stock {
     },
   };
 }
+export type Stock = ReturnType<typeof createStock>;

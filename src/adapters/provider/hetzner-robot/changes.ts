@@ -10,25 +10,17 @@ import type { RescueTrip, Resets } from './rescue.ts';
 import type { Found, Showing } from './view.ts';
 
 /** What goes on after its call: one thing for each server, bounded in time. */
-export interface Background {
-  run(server: number, work: (signal: AbortSignal) => Promise<void>): void;
-  /** A later order about the machine comes in its place. */
-  end(id: string): void;
-  /** Resolves when nothing goes on any more. */
-  ended(): Promise<void>;
-}
-
 export function createBackground(
   { config, clock, log }: Pick<Parts, 'config' | 'clock' | 'log'>,
   lifetime: AbortSignal,
-): Background {
+) {
   const running = new Map<
     number,
     { readonly stopping: AbortController; readonly work: Promise<void> }
   >();
 
   return {
-    run(server, work) {
+    run(server: number, work: (signal: AbortSignal) => Promise<void>): void {
       running.get(server)?.stopping.abort();
       const stopping = new AbortController();
       const timer = clock.setTimeout(() => stopping.abort(), config.installTimeout);
@@ -44,15 +36,18 @@ export function createBackground(
         });
       running.set(server, { stopping, work: done });
     },
-    end(id) {
+    /** A later order about the machine comes in its place. */
+    end(id: string): void {
       const server = serverOfId(id);
       if (server !== null) running.get(server)?.stopping.abort();
     },
-    async ended() {
+    /** Resolves when nothing goes on any more. */
+    async ended(): Promise<void> {
       await Promise.allSettled([...running.values()].map(({ work }) => work));
     },
   };
 }
+export type Background = ReturnType<typeof createBackground>;
 
 type Changes = Required<
   Pick<Provider, 'setTags' | 'rebootMachine' | 'setPower' | 'reinstallMachine'>

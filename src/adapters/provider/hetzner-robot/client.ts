@@ -37,33 +37,6 @@ export interface Sending {
   readonly urgent?: boolean;
 }
 
-/** What we ask of Robot. All reject with a `ProviderError`; a change is never sent twice by itself. */
-export interface RobotClient {
-  listServers(how: Sending): Promise<ServerList>;
-  /** @throws {ProviderError} `not-found`: there is none, or it is not for us to see. */
-  getServer(server: number, how: Sending): Promise<Server>;
-  /** Answers with the server as Robot says that it is now. */
-  rename(server: number, name: string, how: Sending): Promise<Server>;
-  resetOptions(server: number, how: Sending): Promise<ResetOptions>;
-  reset(server: number, type: ResetType, how: Sending): Promise<void>;
-  bootState(server: number, how: Sending): Promise<BootState>;
-  rescue(server: number, how: Sending): Promise<Rescue>;
-  /** @param keys fingerprints. */
-  armRescue(server: number, keys: readonly string[], how: Sending): Promise<Rescue>;
-  disarmRescue(server: number, how: Sending): Promise<void>;
-  /** Of a stock distribution that somebody ordered by hand. */
-  disarmLinux(server: number, how: Sending): Promise<void>;
-  /** Null: there is none. */
-  findKey(md5: string, how: Sending): Promise<AccountKey | null>;
-  /** @throws {ProviderError} `conflict`: it is there already. */
-  storeKey(key: { readonly name: string; readonly line: string }, how: Sending): Promise<void>;
-  listKeys(how: Sending): Promise<readonly AccountKey[]>;
-  deleteKey(md5: string, how: Sending): Promise<void>;
-  /** Counts in what daemons have sent that are gone since. */
-  takeOverCounts(signal: AbortSignal): Promise<void>;
-  stop(): void;
-}
-
 /** What is ever sent. There is one more, which calls a technician: that is an operator's to ask for. */
 export type ResetType = 'sw' | 'hw' | 'power' | 'power_long';
 
@@ -84,7 +57,8 @@ export interface RobotClientDeps extends ApiDeps {
   readonly counts: CallCounts;
 }
 
-export function createRobotClient(access: RobotAccess, deps: RobotClientDeps): RobotClient {
+/** What we ask of Robot. All reject with a `ProviderError`; a change is never sent twice by itself. */
+export function createRobotClient(access: RobotAccess, deps: RobotClientDeps) {
   const { clock, log, counts } = deps;
   const together = createTurns({ maxConcurrency: LOGINS_FORGIVEN, gapMs: 0 }, { clock });
   const api = createRobotApi(access, { ...deps, together });
@@ -197,7 +171,7 @@ export function createRobotClient(access: RobotAccess, deps: RobotClientDeps): R
   const rescuePath = (server: number) => `/boot/${server}/rescue`;
 
   return {
-    async listServers(how) {
+    async listServers(how: Sending): Promise<ServerList> {
       const request = { method: 'GET', path: '/server', schema: serverList } as const;
       try {
         return await send('cannot list the servers', how, request);
@@ -207,26 +181,28 @@ export function createRobotClient(access: RobotAccess, deps: RobotClientDeps): R
         return { servers: [], unreadable: [], nameless: 0 };
       }
     },
-    getServer: (server, how) =>
+    /** @throws {ProviderError} `not-found`: there is none, or it is not for us to see. */
+    getServer: (server: number, how: Sending): Promise<Server> =>
       send(`cannot look at server ${server}`, how, {
         method: 'GET',
         path: serverPath(server),
         schema: serverReply.refine(({ number }) => number === server),
       }),
-    rename: (server, name, how) =>
+    /** Answers with the server as Robot says that it is now. */
+    rename: (server: number, name: string, how: Sending): Promise<Server> =>
       send(`cannot rename server ${server}`, how, {
         method: 'POST',
         path: serverPath(server),
         body: { server_name: name },
         schema: serverReply.refine(({ number }) => number === server),
       }),
-    resetOptions: (server, how) =>
+    resetOptions: (server: number, how: Sending): Promise<ResetOptions> =>
       send(`cannot see how server ${server} can be reset`, how, {
         method: 'GET',
         path: `/reset/${server}`,
         schema: resetReply,
       }),
-    reset: (server, type, how) =>
+    reset: (server: number, type: ResetType, how: Sending): Promise<void> =>
       send(`cannot reset server ${server} (${type})`, how, {
         method: 'POST',
         path: `/reset/${server}`,
@@ -234,38 +210,41 @@ export function createRobotClient(access: RobotAccess, deps: RobotClientDeps): R
         schema: nothing,
         attemptsMax: 1,
       }),
-    bootState: (server, how) =>
+    bootState: (server: number, how: Sending): Promise<BootState> =>
       send(`cannot see what server ${server} boots next`, how, {
         method: 'GET',
         path: `/boot/${server}`,
         schema: bootReply,
       }),
-    rescue: (server, how) =>
+    rescue: (server: number, how: Sending): Promise<Rescue> =>
       send(`cannot see whether the rescue system of server ${server} is armed`, how, {
         method: 'GET',
         path: rescuePath(server),
         schema: rescueReply,
       }),
-    armRescue: (server, keys, how) =>
+    /** @param keys fingerprints. */
+    armRescue: (server: number, keys: readonly string[], how: Sending): Promise<Rescue> =>
       send(`cannot arm the rescue system of server ${server}`, how, {
         method: 'POST',
         path: rescuePath(server),
         body: { os: 'linux', authorized_key: keys },
         schema: rescueReply,
       }),
-    disarmRescue: (server, how) =>
+    disarmRescue: (server: number, how: Sending): Promise<void> =>
       send(`cannot disarm the rescue system of server ${server}`, how, {
         method: 'DELETE',
         path: rescuePath(server),
         schema: nothing,
       }),
-    disarmLinux: (server, how) =>
+    /** Of a stock distribution that somebody ordered by hand. */
+    disarmLinux: (server: number, how: Sending): Promise<void> =>
       send(`cannot disarm the installation of server ${server}`, how, {
         method: 'DELETE',
         path: `/boot/${server}/linux`,
         schema: nothing,
       }),
-    findKey: (md5, how) =>
+    /** Null: there is none. */
+    findKey: (md5: string, how: Sending): Promise<AccountKey | null> =>
       unlessAbsent(
         send('cannot look for our SSH key', how, {
           method: 'GET',
@@ -273,25 +252,31 @@ export function createRobotClient(access: RobotAccess, deps: RobotClientDeps): R
           schema: keyReply,
         }),
       ),
-    async storeKey({ name, line }, how) {
+    /** @throws {ProviderError} `conflict`: it is there already. */
+    async storeKey(
+      { name, line }: { readonly name: string; readonly line: string },
+      how: Sending,
+    ): Promise<void> {
       const request = { method: 'POST', path: '/key', schema: nothing } as const;
       await send('cannot store our SSH key', how, {
         ...request,
         body: { name, data: bareKey(line) },
       });
     },
-    async listKeys(how) {
+    async listKeys(how: Sending): Promise<readonly AccountKey[]> {
       const request = { method: 'GET', path: '/key', schema: keyList } as const;
       return (await unlessAbsent(send('cannot list the SSH keys', how, request))) ?? [];
     },
-    async deleteKey(md5, how) {
+    async deleteKey(md5: string, how: Sending): Promise<void> {
       const request = { method: 'DELETE', path: `/key/${md5}`, schema: nothing } as const;
       await unlessAbsent(send('cannot delete an SSH key', how, request));
     },
-    takeOverCounts: (signal) => counts.takeOver(api, signal),
-    stop: () => api.stop(),
+    /** Counts in what daemons have sent that are gone since. */
+    takeOverCounts: (signal: AbortSignal): Promise<void> => counts.takeOver(api, signal),
+    stop: (): void => api.stop(),
   };
 }
+export type RobotClient = ReturnType<typeof createRobotClient>;
 
 const unlessAbsent = <T>(request: Promise<T>): Promise<T | null> =>
   request.catch((error: unknown) => {

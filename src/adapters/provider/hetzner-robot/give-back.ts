@@ -18,20 +18,13 @@ import { wipeScript } from './scripts.ts';
 import { rescueKeyRule } from './systems.ts';
 import type { Showing } from './view.ts';
 
-/** How machines go, and when their server is free again. Each call does the next step, whosever it is. */
-export interface GiveBack {
-  /** Resolves once the machine is on its way out, or if there is no such machine. */
-  deprovision(id: string, how: Sending): Promise<void>;
-  /** Whether the server is free, or out of our hands. */
-  isReusable(server: number, witness: string, how: Sending): Promise<boolean>;
-}
-
 const HARD_RESETS_MAX = 3;
 
+/** How machines go, and when their server is free again. Each call does the next step, whosever it is. */
 export function createGiveBack(
   parts: Parts,
   { showing, resets }: { readonly showing: Showing; readonly resets: Resets },
-): GiveBack {
+) {
   const { config, servers, claims, systems, clock, log, locks } = parts;
   const alarmed = new Set<number>();
 
@@ -190,7 +183,8 @@ export function createGiveBack(
   }
 
   return {
-    async deprovision(id, given) {
+    /** Resolves once the machine is on its way out, or if there is no such machine. */
+    async deprovision(id: string, given: Sending): Promise<void> {
       const how = { ...given, urgent: true };
       const found = await showing.find(id, how).catch(nullIfGone);
       if (!found) return;
@@ -203,7 +197,8 @@ export function createGiveBack(
         await advanceOrForget(await leave(server, claim, witness, how), how);
       });
     },
-    isReusable: (number, witness, given) => {
+    /** Whether the server is free, or out of our hands. */
+    isReusable: (number: number, witness: string, given: Sending): Promise<boolean> => {
       const how = { ...given, urgent: true };
       return locked(number, how, async () => {
         if (config.servers && !config.servers.includes(number)) return true;
@@ -224,6 +219,7 @@ export function createGiveBack(
     },
   };
 }
+export type GiveBack = ReturnType<typeof createGiveBack>;
 
 const HOUR_MS = 3_600_000;
 

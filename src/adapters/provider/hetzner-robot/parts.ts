@@ -55,17 +55,6 @@ export interface Claims {
   readonly untouchable: ReadonlySet<number>;
 }
 
-export interface ClaimStore {
-  all(options: RecordOptions): Promise<Claims>;
-  /** @throws {ProviderError} `conflict`: the server is somebody's. */
-  of(server: number, options: RecordOptions): Promise<Claim | null>;
-  /** @throws {ProviderError} `race-lost`: somebody was faster. */
-  make(server: number, value: ClaimValue, options: RecordOptions): Promise<Claim>;
-  /** @throws {ProviderError} `transient`, `outcome: 'unknown'`: it was changed since it was read. */
-  change(claim: Claim, change: Partial<ClaimValue>, options: RecordOptions): Promise<Claim>;
-  drop(claim: Claim, options: RecordOptions): Promise<void>;
-}
-
 /** Of a claim whose next reset is the first. */
 export const NO_RESETS = {
   resets: 0,
@@ -81,7 +70,7 @@ export const lastTouchedMs = ({ sinceMs, resetAtMs, startedAtMs }: ClaimValue): 
 
 const SERVER_KEY = /^[1-9]\d*$/;
 
-export function createClaimStore(records: Records, instanceSetId: string): ClaimStore {
+export function createClaimStore(records: Records, instanceSetId: string) {
   async function all(options: RecordOptions): Promise<Claims> {
     const rows = await records.all(options);
     const ours = new Map<number, Claim>();
@@ -99,12 +88,14 @@ export function createClaimStore(records: Records, instanceSetId: string): Claim
 
   return {
     all,
-    async of(server, options) {
+    /** @throws {ProviderError} `conflict`: the server is somebody's. */
+    async of(server: number, options: RecordOptions): Promise<Claim | null> {
       const { ours, untouchable } = await all(options);
       if (!untouchable.has(server)) return ours.get(server) ?? null;
       throw new ProviderError('conflict', `server ${server} is claimed by another instance set`);
     },
-    async make(server, value, options) {
+    /** @throws {ProviderError} `race-lost`: somebody was faster. */
+    async make(server: number, value: ClaimValue, options: RecordOptions): Promise<Claim> {
       try {
         const version = await records.make(String(server), value, options);
         return { ...value, server, version };
@@ -113,15 +104,21 @@ export function createClaimStore(records: Records, instanceSetId: string): Claim
         throw new ProviderError('race-lost', `server ${server} was claimed just now`, { cause });
       }
     },
-    async change({ server, version, ...value }, change, options) {
+    /** @throws {ProviderError} `transient`, `outcome: 'unknown'`: it was changed since it was read. */
+    async change(
+      { server, version, ...value }: Claim,
+      change: Partial<ClaimValue>,
+      options: RecordOptions,
+    ): Promise<Claim> {
       const changed = { ...value, ...change };
       const written = records.replace(String(server), changed, version, options);
       return { ...changed, server, version: await written.catch(overtaken(server)) };
     },
-    drop: ({ server, version }, options) =>
+    drop: ({ server, version }: Claim, options: RecordOptions): Promise<void> =>
       records.drop(String(server), version, options).catch(overtaken(server)),
   };
 }
+export type ClaimStore = ReturnType<typeof createClaimStore>;
 
 /** Another daemon does something about it: whoever asks again finds what that led to. */
 const overtaken =
@@ -137,30 +134,15 @@ const overtaken =
 const isConflict = (error: unknown): boolean =>
   error instanceof ProviderError && error.kind === 'conflict';
 
-/** The servers of the account, asked for as seldom as may be. */
-export interface Servers {
-  list(how: Sending): Promise<ServerList>;
-  /** As it was a minute ago at most. @throws {ProviderError} `not-found`. */
-  get(server: number, how: Sending): Promise<Server>;
-  /** As it was seen last, however long ago: for what hardly ever changes. @throws {ProviderError} `not-found`. */
-  known(server: number, how: Sending): Promise<Server>;
-  /** As it is now. @throws {ProviderError} `not-found`. */
-  read(server: number, how: Sending): Promise<Server>;
-  /**
-   * Renames a server. Answers with it as Robot says that it is now, which may be by another name.
-   * @throws {ProviderError} `transient`, `outcome: 'unknown'`: nobody knows, and it has not the name.
-   */
-  rename(server: number, name: string, how: Sending): Promise<Server>;
-}
-
 /** What we know of a server by a change of our own counts for so long, whatever a listing says. */
 const OWN_WORD_MS = 60_000;
 const ENTRY_MS = 60_000;
 
+/** The servers of the account, asked for as seldom as may be. */
 export function createServers(
   client: Pick<RobotClient, 'listServers' | 'getServer' | 'rename'>,
   deps: { readonly clock: Pick<Clock, 'monotonic'>; readonly freshMs: () => number },
-): Servers {
+) {
   const { clock, freshMs } = deps;
   let listed: { readonly list: ServerList; readonly atMs: number } | null = null;
   const own = new Map<number, { readonly server: Server; readonly atMs: number }>();
@@ -200,16 +182,24 @@ export function createServers(
 
   return {
     list,
+    /** As it is now. @throws {ProviderError} `not-found`. */
     read,
-    known: async (server, how) => seen.get(server) ?? read(server, how),
-    async get(server, how) {
+    /** As it was seen last, however long ago: for what hardly ever changes. @throws {ProviderError} `not-found`. */
+    known: async (server: number, how: Sending): Promise<Server> =>
+      seen.get(server) ?? read(server, how),
+    /** As it was a minute ago at most. @throws {ProviderError} `not-found`. */
+    async get(server: number, how: Sending): Promise<Server> {
       const known = ownWord(server);
       if (known) return known;
       const isFresh = listed && clock.monotonic() - listed.atMs < ENTRY_MS;
       const entry = isFresh ? listed?.list.servers.find(({ number }) => number === server) : null;
       return entry ?? read(server, how);
     },
-    async rename(server, name, how) {
+    /**
+     * Renames a server. Answers with it as Robot says that it is now, which may be by another name.
+     * @throws {ProviderError} `transient`, `outcome: 'unknown'`: nobody knows, and it has not the name.
+     */
+    async rename(server: number, name: string, how: Sending): Promise<Server> {
       try {
         return note(await client.rename(server, name, how));
       } catch (error) {
@@ -224,6 +214,7 @@ export function createServers(
     },
   };
 }
+export type Servers = ReturnType<typeof createServers>;
 
 /** For a read of a server that Robot says not to exist. */
 export function nullIfGone(error: unknown): null {

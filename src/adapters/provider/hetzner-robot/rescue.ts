@@ -14,42 +14,13 @@ import {
 } from './systems.ts';
 
 /** The rescue system that the next boot goes to, and the button. */
-export interface Resets {
-  /**
-   * Arms the rescue system with our key alone; what was armed before, perhaps with an older key, is
-   * disarmed first.
-   */
-  arm(server: number, how: Sending): Promise<Rescue>;
-  /**
-   * A reboot must lead to the system on the disks, unless somebody is about to use the rescue system; it
-   * must begin no installation that was ordered by hand.
-   * @throws {ProviderError} `conflict`: one is armed that cannot be taken back from here.
-   */
-  disarm(server: number, how: Sending): Promise<void>;
-  /**
-   * Presses the button. The claim says so already, so that a later life waits; where Robot surely did not
-   * press it, the claim is put back to how it was.
-   */
-  press(
-    type: ResetType,
-    claim: { readonly before: Claim; readonly noted: Claim },
-    how: Sending,
-  ): Promise<void>;
-  /** The first of these types that the server has. @throws {ProviderError} `not-implemented`. */
-  choose<Type extends ResetType>(
-    server: number,
-    wanted: readonly Type[],
-    how: Sending,
-  ): Promise<Type>;
-}
-
 export function createResets({
   client,
   ourKey,
   claims,
   config,
   log,
-}: Pick<Parts, 'client' | 'ourKey' | 'claims' | 'config' | 'log'>): Resets {
+}: Pick<Parts, 'client' | 'ourKey' | 'claims' | 'config' | 'log'>) {
   async function disarm(server: number, how: Sending): Promise<void> {
     const { isRescueArmed, others } = await client.bootState(server, how);
     const strange = others.filter((kind) => kind !== 'linux');
@@ -65,7 +36,11 @@ export function createResets({
   }
 
   return {
-    async arm(server, how) {
+    /**
+     * Arms the rescue system with our key alone; what was armed before, perhaps with an older key, is
+     * disarmed first.
+     */
+    async arm(server: number, how: Sending): Promise<Rescue> {
       const key = await ourKey.ensure(how);
       await disarm(server, how);
       try {
@@ -83,7 +58,12 @@ export function createResets({
       const what = `the rescue system of server ${server} is not armed, though Robot said so`;
       throw new ProviderError('transient', what);
     },
-    async disarm(server, how) {
+    /**
+     * A reboot must lead to the system on the disks, unless somebody is about to use the rescue system; it
+     * must begin no installation that was ordered by hand.
+     * @throws {ProviderError} `conflict`: one is armed that cannot be taken back from here.
+     */
+    async disarm(server: number, how: Sending): Promise<void> {
       try {
         await disarm(server, how);
       } catch (error) {
@@ -91,7 +71,15 @@ export function createResets({
         if (!isProviderError(error, 'not-implemented')) throw error;
       }
     },
-    async press(type, { before, noted }, how) {
+    /**
+     * Presses the button. The claim says so already, so that a later life waits; where Robot surely did not
+     * press it, the claim is put back to how it was.
+     */
+    async press(
+      type: ResetType,
+      { before, noted }: { readonly before: Claim; readonly noted: Claim },
+      how: Sending,
+    ): Promise<void> {
       try {
         await client.reset(noted.server, type, how);
       } catch (error) {
@@ -107,7 +95,12 @@ export function createResets({
         });
       }
     },
-    async choose(server, wanted, how) {
+    /** The first of these types that the server has. @throws {ProviderError} `not-implemented`. */
+    async choose<Type extends ResetType>(
+      server: number,
+      wanted: readonly Type[],
+      how: Sending,
+    ): Promise<Type> {
       const { types } = await client.resetOptions(server, how);
       const found = wanted.find((type) => types.includes(type));
       if (found !== undefined) return found;
@@ -116,26 +109,7 @@ export function createResets({
     },
   };
 }
-
-/** How a server gets into the rescue system, and how one knows that it is there. */
-export interface RescueTrip {
-  /**
-   * Arms the rescue system and remembers in the claim that it is on its way there; `change` is written
-   * with it.
-   */
-  arm(claim: Claim, change: Partial<ClaimValue>, how: Sending): Promise<Claim>;
-  /**
-   * Sends the server there, for the first time: as gently as it can be. Resolves once that is accepted.
-   * @param secretHash of our system, if one may be there: it proves itself by that, and ends cleanly.
-   */
-  send(claim: Claim, secretHash: string | null, how: Sending): Promise<Claim>;
-  /**
-   * Waits until the rescue system answers, and sends the server there again if that does not help.
-   * @throws {ProviderError} `transient`, `outcome: 'unknown'`: it does not come up. `conflict`: the key
-   *   that it shows is not the one that Robot told.
-   */
-  arrive(claim: Claim, how: Sending): Promise<Arrival>;
-}
+export type Resets = ReturnType<typeof createResets>;
 
 export interface Arrival {
   readonly claim: Claim;
@@ -148,7 +122,8 @@ export interface Arrival {
 const OTHER_SYSTEM_MS = 60_000;
 const HARD_RESETS_MAX = 2;
 
-export function createRescueTrip(parts: Parts, resets: Resets): RescueTrip {
+/** How a server gets into the rescue system, and how one knows that it is there. */
+export function createRescueTrip(parts: Parts, resets: Resets) {
   const { config, client, servers, claims, systems, clock, log } = parts;
   const addressFor = async (claim: Claim, how: Sending) =>
     addressOf(await servers.known(claim.server, how));
@@ -227,8 +202,16 @@ export function createRescueTrip(parts: Parts, resets: Resets): RescueTrip {
   }
 
   return {
+    /**
+     * Arms the rescue system and remembers in the claim that it is on its way there; `change` is written
+     * with it.
+     */
     arm,
-    async send(claim, secretHash, how) {
+    /**
+     * Sends the server there, for the first time: as gently as it can be. Resolves once that is accepted.
+     * @param secretHash of our system, if one may be there: it proves itself by that, and ends cleanly.
+     */
+    async send(claim: Claim, secretHash: string | null, how: Sending): Promise<Claim> {
       const address = await addressFor(claim, how);
       const before = await systems.look(address, claim.witness, ANY_NEW_KEY, how.signal);
       const isProven =
@@ -236,7 +219,12 @@ export function createRescueTrip(parts: Parts, resets: Resets): RescueTrip {
       if (isProven) return rebootBySelf(claim, before, how);
       return reset(claim, await resets.choose(claim.server, ['sw', 'hw'], how), before, how);
     },
-    async arrive(begun, how) {
+    /**
+     * Waits until the rescue system answers, and sends the server there again if that does not help.
+     * @throws {ProviderError} `transient`, `outcome: 'unknown'`: it does not come up. `conflict`: the key
+     *   that it shows is not the one that Robot told.
+     */
+    async arrive(begun: Claim, how: Sending): Promise<Arrival> {
       let claim = begun;
       const address = await addressFor(claim, how);
       for (;;) {
@@ -289,6 +277,7 @@ export function createRescueTrip(parts: Parts, resets: Resets): RescueTrip {
     });
   }
 }
+export type RescueTrip = ReturnType<typeof createRescueTrip>;
 
 /**
  * The rescue system that was booted for this claim, or what was installed from it. What answered before the

@@ -61,26 +61,6 @@ export const isRescueKey = (
     ? claim.rescueKeys.includes(md5Of(hostKey))
     : fingerprint !== claim.systemKey;
 
-export interface Systems {
-  /** Looks who answers at an address; changes nothing. Rejects only when called off. */
-  look(
-    address: string | null,
-    witness: string,
-    rule: HostKeyRule,
-    signal: AbortSignal,
-  ): Promise<Answer>;
-  /**
-   * Runs a script by `sh -s` where a look just was, if the same host key answers.
-   * @throws {ScriptFailed} @throws {ProviderError} `transient`, `outcome: 'unknown'`: it may have run.
-   */
-  run(
-    address: string,
-    answer: Pick<SystemAnswer<'rescue'>, 'fingerprint'>,
-    script: string,
-    signal: AbortSignal,
-  ): Promise<string>;
-}
-
 /** A script ended with another status than 0. Its message holds nothing of what the script wrote. */
 export class ScriptFailed extends Error {
   /** Null: a signal ended it. */
@@ -94,7 +74,7 @@ export class ScriptFailed extends Error {
 }
 
 /** @param port where SSH is on every machine. */
-export function createSystems(shell: DriverShell, port: number): Systems {
+export function createSystems(shell: DriverShell, port: number) {
   async function within<T>(
     address: string,
     hostKey: HostKeyRule,
@@ -122,7 +102,13 @@ export function createSystems(shell: DriverShell, port: number): Systems {
   }
 
   return {
-    async look(address, witness, rule, signal) {
+    /** Looks who answers at an address; changes nothing. Rejects only when called off. */
+    async look(
+      address: string | null,
+      witness: string,
+      rule: HostKeyRule,
+      signal: AbortSignal,
+    ): Promise<Answer> {
       if (address === null) return { kind: 'silent', cause: new Error('it has no address') };
       try {
         return await within(address, rule, signal, async (session) => {
@@ -143,7 +129,16 @@ export function createSystems(shell: DriverShell, port: number): Systems {
         throw cause;
       }
     },
-    async run(address, { fingerprint }, script, signal) {
+    /**
+     * Runs a script by `sh -s` where a look just was, if the same host key answers.
+     * @throws {ScriptFailed} @throws {ProviderError} `transient`, `outcome: 'unknown'`: it may have run.
+     */
+    async run(
+      address: string,
+      { fingerprint }: Pick<SystemAnswer<'rescue'>, 'fingerprint'>,
+      script: string,
+      signal: AbortSignal,
+    ): Promise<string> {
       try {
         return await within(address, { told: [fingerprint] }, signal, (session) =>
           runScript(session, script, signal),
@@ -159,19 +154,10 @@ export function createSystems(shell: DriverShell, port: number): Systems {
     },
   };
 }
+export type Systems = ReturnType<typeof createSystems>;
 
 const calledOff = (cause: unknown): ProviderError =>
   new ProviderError('aborted', 'called off on its way', { cause, outcome: 'unknown' });
-
-/** The one key that rescue systems and new machines let in. */
-export interface OurKey {
-  /** Its fingerprint at Robot, once it is stored there. Asked for once in a process for each key. */
-  ensure(how: Sending): Promise<string>;
-  /** OpenSSH line, as it is now. */
-  line(): string;
-  /** Whether this is the fingerprint of an earlier key of ours. */
-  isPrevious(md5: string): boolean;
-}
 
 interface OurKeyOptions {
   readonly name: string;
@@ -180,16 +166,21 @@ interface OurKeyOptions {
   readonly previousLines: () => readonly string[];
 }
 
+/** The one key that rescue systems and new machines let in. */
 export function createOurKey(
   client: Pick<RobotClient, 'findKey' | 'storeKey'>,
   { name, line, previousLines }: OurKeyOptions,
-): OurKey {
+) {
   /** Fingerprint of the one that is known to be there. */
   let stored: string | null = null;
   return {
+    /** OpenSSH line, as it is now. */
     line,
-    isPrevious: (md5) => previousLines().some((previous) => md5OfLine(previous) === md5),
-    async ensure(how) {
+    /** Whether this is the fingerprint of an earlier key of ours. */
+    isPrevious: (md5: string): boolean =>
+      previousLines().some((previous) => md5OfLine(previous) === md5),
+    /** Its fingerprint at Robot, once it is stored there. Asked for once in a process for each key. */
+    async ensure(how: Sending): Promise<string> {
       const key = line();
       if (bareKey(key).split(' ').length !== 2) {
         throw new ProviderError('invalid', 'our public key is no line of OpenSSH');
@@ -214,3 +205,4 @@ export function createOurKey(
     }
   }
 }
+export type OurKey = ReturnType<typeof createOurKey>;

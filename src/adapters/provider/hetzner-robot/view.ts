@@ -29,21 +29,7 @@ export interface Found {
 }
 
 /** What the fleet is shown. */
-export interface Showing {
-  list(how: Sending): Promise<DriverListing>;
-  /** @throws {ProviderError} `not-found`. */
-  get(id: string, how: Sending): Promise<DriverMachine>;
-  /** @throws {ProviderError} `not-found`. `conflict`: it is another set's. */
-  find(id: string, how: Sending): Promise<Found>;
-  /** As it is after a change of ours. @throws {ProviderError} `permanent`: it is no machine. */
-  show(claim: Claim, how: Sending): Promise<DriverMachine>;
-  /** By the claim and the name, both read anew. @throws {ProviderError} `race-lost`. */
-  byWitness(witness: string, server: number, how: Sending): Promise<DriverMachine | null>;
-}
-
-export function createShowing(
-  parts: Pick<Parts, 'config' | 'servers' | 'claims' | 'log'>,
-): Showing {
+export function createShowing(parts: Pick<Parts, 'config' | 'servers' | 'claims' | 'log'>) {
   const { config, servers, claims, log } = parts;
   const tellNews = createNews(log);
   const tell = (counts: object): void =>
@@ -77,25 +63,28 @@ export function createShowing(
   }
 
   return {
-    async list(how) {
+    async list(how: Sending): Promise<DriverListing> {
       const list = await servers.list(how);
       const all = await claims.all(how);
       tell(countStandings(list, all, config));
       tellNames(list.servers, all);
       return toListing(list, all, config);
     },
-    async get(id, how) {
+    /** @throws {ProviderError} `not-found`. */
+    async get(id: string, how: Sending): Promise<DriverMachine> {
       const { server, all } = await seen(id, how);
       return toMachine(server, all, config)!;
     },
-    async find(id, how) {
+    /** @throws {ProviderError} `not-found`. `conflict`: it is another set's. */
+    async find(id: string, how: Sending): Promise<Found> {
       const { server, claim, all } = await seen(id, how);
       if (!isAnothers(server, all, config)) return { server, claim };
       const { number, name } = server;
       const what = `server ${number}, called "${name}" in Robot, is claimed by another set or was given a name that is none of this set; nothing is done to it`;
       throw new ProviderError('conflict', what);
     },
-    async show(claim, how) {
+    /** As it is after a change of ours. @throws {ProviderError} `permanent`: it is no machine. */
+    async show(claim: Claim, how: Sending): Promise<DriverMachine> {
       const server = await servers.get(claim.server, how);
       const all = { ours: new Map([[claim.server, claim]]), untouchable: new Set<number>() };
       const machine = toMachine(server, all, config);
@@ -104,7 +93,8 @@ export function createShowing(
         outcome: 'unknown',
       });
     },
-    async byWitness(witness, number, how) {
+    /** By the claim and the name, both read anew. @throws {ProviderError} `race-lost`. */
+    async byWitness(witness: string, number: number, how: Sending): Promise<DriverMachine | null> {
       const all = await claims.all(how);
       const server = await servers.read(number, how);
       const claim = all.ours.get(number);
@@ -124,24 +114,15 @@ export function createShowing(
     },
   };
 }
-
-/** Looks from time to time what becomes of installations, whosever daemon began them. */
-export interface Watch {
-  /** From the first call of the provider on; again does nothing. */
-  begin(): void;
-  /** One look at an installation; answers with the claim as it is after that. */
-  look(claim: Claim, signal: AbortSignal): Promise<Claim>;
-  /** One round. Never rejects. */
-  round(signal: AbortSignal): Promise<void>;
-  stop(): void;
-}
+export type Showing = ReturnType<typeof createShowing>;
 
 const GAP_MS = 60_000;
 const AT_ONCE = 8;
 /** Anything that could be a secret in what an installer printed. */
 const SECRET = /[0-9a-f]{32,}/gi;
 
-export function createWatch(parts: Parts, lifetime: AbortSignal): Watch {
+/** Looks from time to time what becomes of installations, whosever daemon began them. */
+export function createWatch(parts: Parts, lifetime: AbortSignal) {
   const { config, client, servers, claims, systems, clock, log, locks } = parts;
   const renamed = new Set<string>();
   let timer: unknown;
@@ -297,13 +278,17 @@ export function createWatch(parts: Parts, lifetime: AbortSignal): Watch {
   }
 
   return {
+    /** One look at an installation; answers with the claim as it is after that. */
     look,
+    /** One round. Never rejects. */
     round,
-    begin() {
+    /** From the first call of the provider on; again does nothing. */
+    begin(): void {
       if (hasBegun || lifetime.aborted) return;
       hasBegun = true;
       next();
     },
-    stop: () => clock.clearTimeout(timer),
+    stop: (): void => clock.clearTimeout(timer),
   };
 }
+export type Watch = ReturnType<typeof createWatch>;

@@ -1,33 +1,21 @@
 import { ProviderError, explain } from '../../../domain/errors.ts';
 import { TAG_PREFIX, WITNESS_TAG, type Tags } from '../../../domain/provisioning/provider-tags.ts';
-import type { Clock } from '../../clock/port.ts';
 import type { Call } from '../../driver-kit/call.ts';
 import { isApiError } from '../../driver-kit/errors.ts';
-import type { Log } from '../../log/port.ts';
 import type { CallOptions, ReinstallRequest } from '../port.ts';
 import { refusedFor, isRefusal, type Server } from './api.ts';
-import type { MarkRecord, Ownership } from './ownership.ts';
-import type { RecordWriter } from './record-writer.ts';
+import type { MarkRecord } from './ownership.ts';
 import { NOTHING_TO_RUN, NO_WITNESS, TAKEN_IN_T, cloudConfigOf, type Mark } from './records.ts';
-import type { Action, Routes, ReinstallOrder } from './routes.ts';
+import type { Action, ReinstallOrder } from './routes.ts';
 import type { LatitudeConfig } from './settings.ts';
-import type { OurSshKey } from './systems.ts';
-import { isPassing, type ServerView, type SeenOurs } from './view.ts';
+import { SCRIPT_KEPT_MS, type Parts } from './stock.ts';
+import { isPassing, type SeenOurs } from './view.ts';
 
-export interface ChangeDeps {
-  readonly routes: Routes;
-  readonly writer: RecordWriter;
-  readonly view: ServerView;
-  readonly clock: Pick<Clock, 'now'>;
-}
-
-/** The script of a first boot stays for so long in the record: it may still have to be run. */
-export const SCRIPT_KEPT_MS = 3_600_000;
 const LOOK_GAP_MS = 10_000;
 const LOOK_MS = 60_000;
 
 /** What is done to servers of ours that stay, without a new system. */
-export function createChanges(config: LatitudeConfig, deps: ChangeDeps) {
+export function createChanges(config: LatitudeConfig, deps: Parts) {
   const { routes, writer, view, clock } = deps;
 
   /** An action, once; what refuses it because of a state that passes may pass. */
@@ -134,23 +122,13 @@ export const notWhile = ({ id, status = 'unknown' }: Server, cause?: unknown): P
     { cause },
   );
 
-export interface ReinstallDeps {
-  readonly routes: Routes;
-  readonly writer: RecordWriter;
-  readonly view: ServerView;
-  readonly ownership: Pick<Ownership, 'forget'>;
-  readonly sshKey: OurSshKey;
-  readonly clock: Pick<Clock, 'now'>;
-  readonly log: Log;
-}
-
 const LOOKS = 6;
 
 /**
  * A new system on a server that stays ours throughout: the new record is there before it is asked for,
  * and which of the two counts is told by the server's own configuration until the old one is removed.
  */
-export function createReinstallation(deps: ReinstallDeps) {
+export function createReinstallation(deps: Parts) {
   const { routes, writer, view, ownership, sshKey, clock, log } = deps;
 
   const markFor = ({ record: { mark } }: SeenOurs, { tags }: ReinstallRequest): Mark => {

@@ -1,32 +1,15 @@
 import { explain, ProviderError } from '../../../domain/errors.ts';
 import { unlessAborted } from '../../../domain/joined.ts';
 import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
-import type { Clock } from '../../clock/port.ts';
 import type { Call } from '../../driver-kit/call.ts';
 import { asAmbiguous, isApiError } from '../../driver-kit/errors.ts';
-import type { Log } from '../../log/port.ts';
 import type { CreateRequest, DriverMachine } from '../port.ts';
 import { isRefusal, namesOurThings, type Server } from './api.ts';
-import type { Routes, ServerOrder } from './routes.ts';
+import type { ServerOrder } from './routes.ts';
 import type { LatitudeConfig, Place } from './settings.ts';
-import type { RecordWriter } from './record-writer.ts';
-import type { MarkRecord, Search } from './ownership.ts';
-import { cloudConfigOf, type Mark, type StoredRecord, type StoredRecords } from './records.ts';
-import type { ServerView } from './view.ts';
-import type { OurSshKey, Systems } from './systems.ts';
-import type { Owned } from './stock.ts';
-
-export interface CreationDeps {
-  readonly routes: Routes;
-  readonly records: StoredRecords;
-  readonly writer: RecordWriter;
-  readonly search: Search;
-  readonly view: Pick<ServerView, 'show'>;
-  readonly systems: Systems;
-  readonly sshKey: OurSshKey;
-  readonly clock: Pick<Clock, 'now'>;
-  readonly log: Log;
-}
+import type { MarkRecord } from './ownership.ts';
+import { cloudConfigOf, type Mark, type StoredRecord } from './records.ts';
+import type { Owned, Parts } from './stock.ts';
 
 /** From a lost answer to the first look for its server, and between two looks. */
 const LOOK_DELAY_MS = 5_000;
@@ -57,7 +40,7 @@ interface Made {
  * Makes servers, each at most once. The record of a server is there before the server is asked for and
  * named in the request, so that whoever finds the server knows whose it is, whatever became of the answer.
  */
-export function createCreation(config: LatitudeConfig, deps: CreationDeps) {
+export function createCreation(config: LatitudeConfig, deps: Parts) {
   const { routes, records, writer, search, view, systems, sshKey, clock, log } = deps;
   const { instanceSetId, settleMs } = config;
 

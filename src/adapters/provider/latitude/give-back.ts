@@ -1,31 +1,16 @@
 import { explain, ProviderError } from '../../../domain/errors.ts';
-import type { Clock } from '../../clock/port.ts';
 import type { Call } from '../../driver-kit/call.ts';
 import { type ApiError, isApiError, isNotFound } from '../../driver-kit/errors.ts';
-import type { Log } from '../../log/port.ts';
 import type { CallOptions } from '../port.ts';
-import type { Routes } from './routes.ts';
 import { hostnameOf, type LatitudeConfig } from './settings.ts';
-import { isLeaving, LEAVING_TAG, toMachine, type SeenOurs, type ServerView } from './view.ts';
-import type { RecordWriter } from './record-writer.ts';
-import type { Search } from './ownership.ts';
-import type { StoredRecords } from './records.ts';
-
-export interface GiveBackDeps {
-  readonly routes: Routes;
-  readonly records: StoredRecords;
-  readonly writer: RecordWriter;
-  readonly search: Search;
-  readonly view: ServerView;
-  readonly clock: Pick<Clock, 'now'>;
-  readonly log: Log;
-}
+import { isLeaving, LEAVING_TAG, toMachine, type SeenOurs } from './view.ts';
+import type { Parts } from './stock.ts';
 
 const LOOKS = 3;
 const LOOK_GAP_MS = 10_000;
 
 /** How servers go, and when their slots are free again. */
-export function createGiveBack(config: LatitudeConfig, deps: GiveBackDeps) {
+export function createGiveBack(config: LatitudeConfig, deps: Parts) {
   const { routes, records, writer, search, view, clock, log } = deps;
 
   /** One that is leaving by our own order still has to be looked at as ours, to be asked for again. */

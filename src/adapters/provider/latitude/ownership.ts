@@ -123,25 +123,11 @@ const createdAtMs = ({ created_at: at = '' }: Server): number => {
 };
 
 /** Looks for servers of one name, which need not be unique. */
-export interface Search {
-  /**
-   * By the API's own filter, of which nobody says what it may leave out: what is found is there, and
-   * that nothing is found is no proof.
-   * @throws {ApiError} PartialListing: nothing was found, and something was left out.
-   */
-  byName(call: Call, hostname: string): Promise<readonly Owned[]>;
-  /**
-   * In the list of all, so that an empty answer is one.
-   * @throws {ApiError} PartialListing.
-   */
-  everywhere(call: Call, hostname: string): Promise<readonly Owned[]>;
-}
-
 export function createSearch(deps: {
   readonly routes: Routes;
   readonly records: StoredRecords;
   readonly ownership: Ownership;
-}): Search {
+}) {
   const { routes, records, ownership } = deps;
 
   async function withOwners(
@@ -180,9 +166,18 @@ export function createSearch(deps: {
   }
 
   return {
-    byName: async (call, hostname) =>
+    /**
+     * By the API's own filter, of which nobody says what it may leave out: what is found is there, and
+     * that nothing is found is no proof.
+     * @throws {ApiError} PartialListing: nothing was found, and something was left out.
+     */
+    byName: async (call: Call, hostname: string): Promise<readonly Owned[]> =>
       withOwners(call, hostname, await routes.findServers(call, hostname)),
-    async everywhere(call, hostname) {
+    /**
+     * In the list of all, so that an empty answer is one.
+     * @throws {ApiError} PartialListing.
+     */
+    async everywhere(call: Call, hostname: string): Promise<readonly Owned[]> {
       const { items, unread, complete } = await routes.listServers(call);
       const found = items.filter((server) => sameName(server.hostname, hostname));
       const isVague =
@@ -195,3 +190,4 @@ export function createSearch(deps: {
     },
   };
 }
+export type Search = ReturnType<typeof createSearch>;

@@ -18,35 +18,6 @@ import {
   type StoredRecords,
 } from './records.ts';
 
-/** Writes the records of machines, so that what is written can be believed. */
-export interface RecordWriter {
-  /**
-   * @returns its id. @throws {ProviderError} `invalid`: the API keeps something else than it was given.
-   */
-  make(call: Call, mark: Mark, body: string): Promise<string>;
-  /** Writes it anew, or another one where it has gone. @returns its id. @throws see `make`. */
-  rewrite(call: Call, id: string, mark: Mark, body: string): Promise<string>;
-  /**
-   * Changes what a record says, as it is now, and leaves its script, or takes it out.
-   * @returns false: there is no such mark any more.
-   */
-  change(
-    call: Call,
-    id: string,
-    changed: (mark: Mark) => Mark,
-    script: 'keep' | 'cut',
-  ): Promise<boolean>;
-  isThere(call: Call, id: string): Promise<boolean>;
-  remove(call: Call, id: string): Promise<void>;
-  /**
-   * For whoever decided a while ago: one that was written since then stays.
-   * @returns false: it stays.
-   */
-  removeIfAsRead(call: Call, read: Pick<StoredRecord, 'id' | 'mark'>): Promise<boolean>;
-  /** Also where the caller's signal has ended it, or its time. */
-  removeAnyway(call: Call, id: string): Promise<void>;
-}
-
 const REPEATS_MAX = 2;
 const REMOVAL_MS = 5_000;
 /** What was read so short a time ago is not read again before it is written. */
@@ -57,12 +28,13 @@ const CHANGES_MAX = 5;
 /** It was written by somebody else while this request waited for its turn. */
 class WrittenMeanwhile extends Error {}
 
+/** Writes the records of machines, so that what is written can be believed. */
 export function createRecordWriter(deps: {
   readonly api: Api;
   readonly routes: Routes;
   readonly records: StoredRecords;
   readonly clock: Pick<Clock, 'setTimeout' | 'clearTimeout'>;
-}): RecordWriter {
+}) {
   const { api, routes, records, clock } = deps;
 
   /** What is there is what was sent; a field that an answer leaves out says nothing. */
@@ -151,12 +123,25 @@ export function createRecordWriter(deps: {
   }
 
   return {
+    /**
+     * @returns its id. @throws {ProviderError} `invalid`: the API keeps something else than it was given.
+     */
     make,
-    async rewrite(call, id, mark, body) {
+    /** Writes it anew, or another one where it has gone. @returns its id. @throws see `make`. */
+    async rewrite(call: Call, id: string, mark: Mark, body: string): Promise<string> {
       records.forget(mark.hostname);
       return (await write(call, id, writeRecord(mark, body))) ?? make(call, mark, body);
     },
-    async change(call, id, changed, script) {
+    /**
+     * Changes what a record says, as it is now, and leaves its script, or takes it out.
+     * @returns false: there is no such mark any more.
+     */
+    async change(
+      call: Call,
+      id: string,
+      changed: (mark: Mark) => Mark,
+      script: 'keep' | 'cut',
+    ): Promise<boolean> {
       for (let changes = 1; ; changes++) {
         try {
           return await changeOnce(call, id, changed, script);
@@ -168,9 +153,17 @@ export function createRecordWriter(deps: {
         }
       }
     },
-    isThere: async (call, id) => (await routes.getUserData(call, id).catch(nullIfGone)) !== null,
-    remove: (call, id) => routes.deleteUserData(call, id),
-    async removeIfAsRead(call, { id, mark }) {
+    isThere: async (call: Call, id: string): Promise<boolean> =>
+      (await routes.getUserData(call, id).catch(nullIfGone)) !== null,
+    remove: (call: Call, id: string): Promise<void> => routes.deleteUserData(call, id),
+    /**
+     * For whoever decided a while ago: one that was written since then stays.
+     * @returns false: it stays.
+     */
+    async removeIfAsRead(
+      call: Call,
+      { id, mark }: Pick<StoredRecord, 'id' | 'mark'>,
+    ): Promise<boolean> {
       const requireAsRead = async (): Promise<void> => {
         const found = await routes.getUserData(call, id).catch(nullIfGone);
         if (found && readRecord(found)?.t !== mark?.t) throw new WrittenMeanwhile();
@@ -183,7 +176,8 @@ export function createRecordWriter(deps: {
         throw error;
       }
     },
-    async removeAnyway(call, id) {
+    /** Also where the caller's signal has ended it, or its time. */
+    async removeAnyway(call: Call, id: string): Promise<void> {
       try {
         return await routes.deleteUserData(call, id);
       } catch (error) {
@@ -195,6 +189,7 @@ export function createRecordWriter(deps: {
     },
   };
 }
+export type RecordWriter = ReturnType<typeof createRecordWriter>;
 
 const nullIfGone = (error: unknown): null => {
   if (isNotFound(error)) return null;

@@ -56,13 +56,6 @@ export interface Mark {
   readonly hasScript: boolean;
 }
 
-/** What is written to the vendor. */
-export interface RecordText {
-  readonly description: string;
-  /** Base64. Holds a secret where there is a script: never logged. */
-  readonly content: string;
-}
-
 const HEAD = '#cloud-config';
 const NOTE = '# shepherd ';
 const DESCRIPTION = /^shepherd ([A-Za-z0-9]{5}-[A-Za-z0-9]{5}-[A-Za-z0-9]{15}) (\S+) (\S+)$/;
@@ -83,14 +76,17 @@ const noted = z.object({
 export function writeRecord(
   { set, hostname, witness, tags, t, slot }: Omit<Mark, 'hasScript'>,
   body: string,
-): RecordText {
+) {
   const json = JSON.stringify({ tags, t, v: 1, slot });
   const note = NOTE + Buffer.from(json).toString('base64url');
   return {
     description: `shepherd ${set} ${hostname} ${witness}`,
+    /** Base64. Holds a secret where there is a script: never logged. */
     content: Buffer.from(`${HEAD}\n${note}\n${body}`).toString('base64'),
   };
 }
+/** What is written to the vendor. */
+export type RecordText = ReturnType<typeof writeRecord>;
 
 /** Whose a record is, by its description alone; null: it is none of Shepherd's. */
 export function claimOf(
@@ -167,22 +163,10 @@ export interface RecordTable {
   readonly complete: boolean;
 }
 
-export interface StoredRecords {
-  /** All of them, read anew. */
-  read(call: Call): Promise<RecordTable>;
-  /**
-   * Those of one name. If the newest reading of all showed exactly one, only that one is read again, for
-   * a project has as many records as machines.
-   */
-  of(call: Call, hostname: string): Promise<RecordTable>;
-  /** It is not what it was when it was read. */
-  forget(hostname: string): void;
-}
-
 export function createStoredRecords(
   routes: Routes,
   { clock }: { readonly clock: Pick<Clock, 'now'> },
-): StoredRecords {
+) {
   let known = new Map<string, readonly string[]>();
   /** Epoch milliseconds, by record and the time that it tells. */
   let firstSeen = new Map<string, number>();
@@ -216,8 +200,13 @@ export function createStoredRecords(
   }
 
   return {
+    /** All of them, read anew. */
     read,
-    async of(call, hostname) {
+    /**
+     * Those of one name. If the newest reading of all showed exactly one, only that one is read again, for
+     * a project has as many records as machines.
+     */
+    async of(call: Call, hostname: string): Promise<RecordTable> {
       const ids = known.get(hostname.toLowerCase()) ?? [];
       if (ids.length !== 1) return read(call);
       const found = await routes.getUserData(call, ids[0]!).catch(nullIfGone);
@@ -225,9 +214,11 @@ export function createStoredRecords(
       if (stored?.hostname !== hostname.toLowerCase()) return read(call);
       return { all: [stored], of: () => [stored], complete: true };
     },
-    forget: (hostname) => void known.delete(hostname.toLowerCase()),
+    /** It is not what it was when it was read. */
+    forget: (hostname: string): void => void known.delete(hostname.toLowerCase()),
   };
 }
+export type StoredRecords = ReturnType<typeof createStoredRecords>;
 
 const nullIfGone = (error: unknown): null => {
   if (isNotFound(error)) return null;

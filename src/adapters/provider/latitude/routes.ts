@@ -35,15 +35,10 @@ export interface Listed<T> {
   readonly schema: z.ZodType<T>;
 }
 
-/** How lists are read; the size of a page is what the API was found to take. */
-export interface Lists {
-  /** All of a list, by walks that are proved to be whole. @throws {ApiError} a page failed. */
-  read<T extends { readonly id: string }>(call: Call, list: Listed<T>): Promise<Walked<T>>;
-}
-
 const PAGES_MAX = 10_000;
 
-export function createLists(pageSize: number): Lists {
+/** How lists are read; the size of a page is what the API was found to take. */
+export function createLists(pageSize: number) {
   let size = pageSize;
 
   async function fetch<T>(call: Call, list: Listed<T>, number: number): Promise<ListPage<T>> {
@@ -112,7 +107,8 @@ export function createLists(pageSize: number): Lists {
   }
 
   return {
-    async read(call, list) {
+    /** All of a list, by walks that are proved to be whole. @throws {ApiError} a page failed. */
+    async read<T extends { readonly id: string }>(call: Call, list: Listed<T>): Promise<Walked<T>> {
       for (;;) {
         try {
           return await walks(call, list);
@@ -124,6 +120,7 @@ export function createLists(pageSize: number): Lists {
     },
   };
 }
+export type Lists = ReturnType<typeof createLists>;
 
 const WALKS_MAX = 3;
 

@@ -6,14 +6,30 @@ import { isApiError } from '../../driver-kit/errors.ts';
 import type { Log } from '../../log/port.ts';
 import type { DriverListing, DriverMachine, SweepReport } from '../port.ts';
 import type { Server } from './api.ts';
-import { SCRIPT_KEPT_MS } from './changes.ts';
-import type { Owner, Ownership, MarkRecord } from './ownership.ts';
+import type { Owner, Ownership, MarkRecord, Search } from './ownership.ts';
 import type { RecordWriter } from './record-writer.ts';
 import type { RecordTable, StoredRecords, StoredRecord } from './records.ts';
 import type { Routes } from './routes.ts';
 import type { LatitudeConfig, Place } from './settings.ts';
-import type { Systems } from './systems.ts';
+import type { OurSshKey, Systems } from './systems.ts';
 import { toFreeCapacity, type ServerView } from './view.ts';
+
+/** What the tasks of this driver work with. */
+export interface Parts {
+  readonly routes: Routes;
+  readonly records: StoredRecords;
+  readonly ownership: Ownership;
+  readonly writer: RecordWriter;
+  readonly search: Search;
+  readonly view: ServerView;
+  readonly systems: Systems;
+  readonly sshKey: OurSshKey;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The script of a first boot stays for so long in the record: it may still have to be run. */
+export const SCRIPT_KEPT_MS = 3_600_000;
 
 /** A server with a name of ours, and whose it is. */
 export interface Owned {
@@ -38,15 +54,7 @@ export interface Stock {
 
 export function createStock(
   config: LatitudeConfig,
-  deps: {
-    readonly routes: Routes;
-    readonly records: StoredRecords;
-    readonly ownership: Ownership;
-    readonly systems: Systems;
-    readonly view: Pick<ServerView, 'isNamed' | 'show' | 'slotOf'>;
-    readonly clock: Pick<Clock, 'now'>;
-    readonly log: Log;
-  },
+  deps: Omit<Parts, 'writer' | 'search' | 'sshKey'>,
 ): Stock {
   const { routes, records, ownership, systems, view, clock, log } = deps;
   let othersTold = -1;
@@ -123,19 +131,15 @@ export function createStock(
   }
 }
 
-export interface SweepingDeps {
-  readonly stock: Pick<Stock, 'take'>;
-  readonly writer: RecordWriter;
-  readonly clock: Pick<Clock, 'now'>;
-  readonly log: Log;
-}
-
 /** Of a listing so many scripts are cut out at most: the next one is soon, and writes are scarce. */
 const CUTS_OF_A_LISTING = 4;
 const LEFTOVER_AGE_MS = 3_600_000;
 
 /** Takes first-boot scripts, which hold a secret, out of records, and removes records that count no more. */
-export function createSweeping(config: LatitudeConfig, deps: SweepingDeps) {
+export function createSweeping(
+  config: LatitudeConfig,
+  deps: Pick<Parts, 'writer' | 'clock' | 'log'> & { readonly stock: Pick<Stock, 'take'> },
+) {
   const { stock, writer, clock, log } = deps;
 
   /** The machine has booted long ago, so nothing needs the script any more. */

@@ -15,22 +15,15 @@ import type { OperatingSystem, SshKey } from './api.ts';
 import type { Routes } from './routes.ts';
 import type { LatitudeConfig } from './settings.ts';
 
-/** The operating systems that the vendor installs. */
-export interface Systems {
-  /** Whom to log in as, by the slug of the system. */
-  users(call: Call): Promise<(slug: string | undefined) => string>;
-  /** As the vendor knows it now; null: it does not. */
-  find(call: Call, slug: string): Promise<OperatingSystem | null>;
-}
-
 const SYSTEMS_BELIEVED_MS = 3_600_000;
 const USER = /^[a-z_][a-z0-9_-]{0,31}$/;
 
+/** The operating systems that the vendor installs. */
 export function createSystems(deps: {
   readonly routes: Routes;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;
-}): Systems {
+}) {
   const { routes, clock, log } = deps;
   let known: { readonly systems: readonly OperatingSystem[]; readonly untilMs: number } | null =
     null;
@@ -55,7 +48,8 @@ export function createSystems(deps: {
   }
 
   return {
-    async users(call) {
+    /** Whom to log in as, by the slug of the system. */
+    async users(call: Call): Promise<(slug: string | undefined) => string> {
       const systems = await current(call);
       const users = new Map(systems.map(({ slug, user }) => [slug, user]));
       return (slug) => {
@@ -63,24 +57,20 @@ export function createSystems(deps: {
         return USER.test(user) ? user : 'root';
       };
     },
-    find: async (call, slug) => (await read(call)).find((system) => system.slug === slug) ?? null,
+    /** As the vendor knows it now; null: it does not. */
+    find: async (call: Call, slug: string): Promise<OperatingSystem | null> =>
+      (await read(call)).find((system) => system.slug === slug) ?? null,
   };
 }
-
-/** Our key in the project. */
-export interface OurSshKey {
-  /** Its id. It is looked at again after a day, or when it was forgotten or changed. */
-  id(call: Call, signal: AbortSignal): Promise<string>;
-  /** Looks whether it is there, and puts it in place if not. */
-  ensure(call: Call, signal: AbortSignal): Promise<string>;
-}
+export type Systems = ReturnType<typeof createSystems>;
 
 const BELIEVED_MS = 24 * 3_600_000;
 
+/** Our key in the project. */
 export function createOurSshKey(
   config: Pick<LatitudeConfig, 'sshKeyName' | 'publicKeyLine' | 'previousKeyLines'>,
   { routes, clock }: { readonly routes: Routes; readonly clock: Pick<Clock, 'monotonic'> },
-): OurSshKey {
+) {
   const locks = createLocks();
   let known: { readonly id: string; readonly key: string; readonly untilMs: number } | null = null;
 
@@ -141,14 +131,17 @@ export function createOurSshKey(
   }
 
   return {
-    ensure: (call, signal) => alone(signal, () => store(call)),
-    id: (call, signal) =>
+    /** Looks whether it is there, and puts it in place if not. */
+    ensure: (call: Call, signal: AbortSignal): Promise<string> => alone(signal, () => store(call)),
+    /** Its id. It is looked at again after a day, or when it was forgotten or changed. */
+    id: (call: Call, signal: AbortSignal): Promise<string> =>
       alone(signal, async () => {
         const isKnown = known?.key === config.publicKeyLine && clock.monotonic() < known.untilMs;
         return isKnown ? known!.id : store(call);
       }),
   };
 }
+export type OurSshKey = ReturnType<typeof createOurSshKey>;
 
 /** Looks whether machines could be made at all, and puts our key in place. Idempotent. */
 export function createPreparation(

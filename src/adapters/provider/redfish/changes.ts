@@ -158,11 +158,6 @@ export interface ChangesDeps extends Pick<DriverContext, 'clock'> {
   readonly allowFullPowerCycle: boolean;
 }
 
-/** Reboots and switches machines. */
-export interface Changes {
-  carryOut(entry: BmcEntry, want: Want, call: CallOptions): Promise<OperationRef>;
-}
-
 /** A change that was sent and has not been seen to happen yet. */
 interface Sent {
   readonly type: string;
@@ -189,7 +184,8 @@ const LOOKS_MS = [0, 2_000, 3_000, 5_000, 10_000, 10_000];
 const LAST_LOOKS_MS = 10_000;
 const IN_MOTION = /^Powering(On|Off)$/;
 
-export function createChanges(deps: ChangesDeps): Changes {
+/** Reboots and switches machines. */
+export function createChanges(deps: ChangesDeps) {
   const { clock, bmcOf, see, allowFullPowerCycle } = deps;
   /** By the entry's id: the next change waits until this one has shown. */
   const underWay = new Map<string, Sent>();
@@ -337,7 +333,7 @@ export function createChanges(deps: ChangesDeps): Changes {
   }
 
   return {
-    async carryOut(entry, want, call) {
+    async carryOut(entry: BmcEntry, want: Want, call: CallOptions): Promise<OperationRef> {
       const tried = new Map<Reason, number>();
       try {
         for (;;) {
@@ -370,6 +366,7 @@ export function createChanges(deps: ChangesDeps): Changes {
     return { operationRef: parts.join(' '), ...(isGraceful && { isGraceful }) };
   }
 }
+export type Changes = ReturnType<typeof createChanges>;
 
 /** Nothing boots where the power goes off; an installation boots what it prepared. */
 const bootsDisk = (want: Want): boolean =>

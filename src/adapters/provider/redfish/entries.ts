@@ -180,15 +180,10 @@ export const setIdIn = (assetTag: string | null): string | null =>
   MARK.exec(assetTag ?? '')?.[1] ?? null;
 
 /** A label against a second fleet on the same rack; never the record of what is ours. */
-export interface OwnerMark {
-  /** Puts the mark on a system whose asset tag is empty, and looks whether it is there. */
-  put(wire: Wire, entry: BmcEntry, system: System): Promise<void>;
-}
-
 export function createOwnerMark(
   where: 'none' | 'assetTag',
   { log, name, instanceSetId }: Pick<DriverContext, 'log' | 'name' | 'instanceSetId'>,
-): OwnerMark {
+) {
   const mark = markOf(instanceSetId);
   /** Ids of machines that go on without. */
   const without = new Set<string>();
@@ -197,7 +192,8 @@ export function createOwnerMark(
     log.warn({ provider: name, machine: id, why }, 'a machine carries no mark of ours');
   }
   return {
-    async put(wire, entry, system) {
+    /** Puts the mark on a system whose asset tag is empty, and looks whether it is there. */
+    async put(wire: Wire, entry: BmcEntry, system: System): Promise<void> {
       const { assetTag, path } = system;
       if (where === 'none' || assetTag === mark || without.has(entry.id)) return;
       if (setIdIn(assetTag) !== null) return goWithout(entry, 'it carries that of another set');
@@ -214,6 +210,7 @@ export function createOwnerMark(
     },
   };
 }
+export type OwnerMark = ReturnType<typeof createOwnerMark>;
 
 /**
  * Takes our mark off a system that carries it.

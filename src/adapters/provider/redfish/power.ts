@@ -104,16 +104,6 @@ export interface PowerPollOptions {
   readonly onRound: (bmc: Bmc) => Promise<void>;
 }
 
-/** Reads power states from time to time, with nobody waiting for them. */
-export interface PowerPoll {
-  /** These machines from now on, by their BMC. */
-  keep(machines: ReadonlyMap<Bmc, readonly BmcEntry[]>): void;
-  /** Something was changed there: it is looked at soon. */
-  hurry(bmc: Bmc): void;
-  /** Resolves when no look is under way any more. */
-  stop(): Promise<void>;
-}
-
 const JITTER = 0.2;
 /** The first looks at a rack are spread over this part of the period. */
 const FIRST = 0.2;
@@ -122,10 +112,11 @@ const GREETING_MS = 5_000;
 /** A change takes so long to show. */
 const SOON_MS = 30_000;
 
+/** Reads power states from time to time, with nobody waiting for them. */
 export function createPowerPoll(
   { periodMs, asideMax, look, onRound }: PowerPollOptions,
   { clock, random, log, name }: DriverContext,
-): PowerPoll {
+) {
   const stopping = new AbortController();
   const timers = new Map<Bmc, unknown>();
   const running = new Set<Promise<void>>();
@@ -212,7 +203,8 @@ export function createPowerPoll(
   }
 
   return {
-    keep(kept) {
+    /** These machines from now on, by their BMC. */
+    keep(kept: ReadonlyMap<Bmc, readonly BmcEntry[]>): void {
       machines = kept;
       for (const [bmc, timer] of timers) {
         if (kept.has(bmc)) continue;
@@ -224,12 +216,14 @@ export function createPowerPoll(
         if (!timers.has(bmc)) schedule(bmc, FIRST * periodMs * random.next());
       }
     },
-    hurry(bmc) {
+    /** Something was changed there: it is looked at soon. */
+    hurry(bmc: Bmc): void {
       if (stopping.signal.aborted || polled.has(bmc) || !machines.has(bmc)) return;
       clock.clearTimeout(timers.get(bmc));
       schedule(bmc, SOON_MS);
     },
-    async stop() {
+    /** Resolves when no look is under way any more. */
+    async stop(): Promise<void> {
       stopping.abort(new Error('the provider was stopped'));
       for (const timer of timers.values()) clock.clearTimeout(timer);
       timers.clear();
@@ -237,6 +231,7 @@ export function createPowerPoll(
     },
   };
 }
+export type PowerPoll = ReturnType<typeof createPowerPoll>;
 
 const failureOf = (work: Promise<unknown>): Promise<unknown> =>
   work.then(

@@ -55,20 +55,11 @@ export interface RackOptions {
   readonly parallelism: number;
 }
 
-/** The BMCs of an inventory, one object for each. */
-export interface Rack {
-  of(entry: BmcEntry): Bmc;
-  all(): readonly Bmc[];
-  /** Those that no entry names any more are logged out and forgotten. */
-  keep(entries: Iterable<BmcEntry>): void;
-  /** Logs out everywhere. */
-  close(): Promise<void>;
-}
-
 const LOGOUT_MS = 5_000;
 const CLOSE_MS = 7_000;
 
-export function createRack(options: RackOptions, context: DriverContext): Rack {
+/** The BMCs of an inventory, one object for each. */
+export function createRack(options: RackOptions, context: DriverContext) {
   const { clock } = context;
   const { limits, gapMs, parallelism, credentials, ca, auth, authPauseMs } = options;
   const turns = createTurnGroups(
@@ -101,14 +92,15 @@ export function createRack(options: RackOptions, context: DriverContext): Rack {
   }
 
   return {
-    of(entry) {
+    of(entry: BmcEntry): Bmc {
       const key = keyOf(entry);
       const bmc = bmcs.get(key) ?? open(entry);
       bmcs.set(key, bmc);
       return bmc;
     },
-    all: () => [...bmcs.values()],
-    keep(entries) {
+    all: (): readonly Bmc[] => [...bmcs.values()],
+    /** Those that no entry names any more are logged out and forgotten. */
+    keep(entries: Iterable<BmcEntry>): void {
       const kept = new Set([...entries].map(keyOf));
       for (const [key, bmc] of bmcs) {
         if (kept.has(key)) continue;
@@ -116,7 +108,8 @@ export function createRack(options: RackOptions, context: DriverContext): Rack {
         void leave(bmc, LOGOUT_MS);
       }
     },
-    async close() {
+    /** Logs out everywhere. */
+    async close(): Promise<void> {
       const isFew = bmcs.size <= parallelism;
       for (const bmc of bmcs.values()) void leave(bmc, isFew ? LOGOUT_MS : CLOSE_MS);
       bmcs.clear();
@@ -125,23 +118,7 @@ export function createRack(options: RackOptions, context: DriverContext): Rack {
     },
   };
 }
-
-/** What becomes of BMCs that hang: it is told, and whoever orders it has them restarted. */
-export interface BmcCare {
-  /** A BMC that may have to be restarted one day tells where, while it still answers. */
-  prepare(bmc: Bmc, wire: Wire, system: System): Promise<void>;
-  /** It answered what it was asked, which is the evidence that it hangs no more. */
-  answered(bmc: Bmc): void;
-  /** A round of looks at a BMC is over. */
-  attend(bmc: Bmc, rack: readonly Bmc[]): Promise<void>;
-  /** Undefined: it is not to be restarted, or nobody knows how. */
-  shown(bmc: Bmc): Controller | undefined;
-  /**
-   * Restarts a BMC that hangs.
-   * @throws {ProviderError} `conflict`: it does not hang, or it is likely the network.
-   */
-  restart(order: Restart, call: CallOptions): Promise<OperationRef>;
-}
+export type Rack = ReturnType<typeof createRack>;
 
 export interface Restart {
   readonly bmc: Bmc;
@@ -162,10 +139,11 @@ const TYPES = ['GracefulRestart', 'ForceRestart'];
 const MANAGER = 'the manager';
 const ID_LENGTH_MAX = 128;
 
+/** What becomes of BMCs that hang: it is told, and whoever orders it has them restarted. */
 export function createBmcCare(
   { mayReset, listens }: BmcCareOptions,
   { clock, log, metrics, name }: DriverContext,
-): BmcCare {
+) {
   /** With when each took connections last, by the monotonic clock. */
   const hanging = new Map<Bmc, number>();
 
@@ -206,25 +184,33 @@ export function createBmcCare(
   }
 
   return {
-    async prepare({ lasting }, wire, { managers: [manager] }) {
+    /** A BMC that may have to be restarted one day tells where, while it still answers. */
+    async prepare({ lasting }: Bmc, wire: Wire, { managers: [manager] }: System): Promise<void> {
       if (!mayReset || manager === undefined || lasting.has(MANAGER)) return;
       const found = await unlessAbsent(wire.get(manager));
       const action = resetOf(found?.json?.['Actions'], '#Manager.Reset');
       if (action) lasting.set(MANAGER, action);
     },
-    answered: (bmc) => note(bmc, false),
-    async attend(bmc, rack) {
+    /** It answered what it was asked, which is the evidence that it hangs no more. */
+    answered: (bmc: Bmc): void => note(bmc, false),
+    /** A round of looks at a BMC is over. */
+    async attend(bmc: Bmc, rack: readonly Bmc[]): Promise<void> {
       for (const other of hanging.keys()) if (!rack.includes(other)) note(other, false);
       const atMs = hanging.get(bmc);
       if (atMs === undefined && !bmc.standing.isSilent()) return;
       if (await listens(bmc.url)) note(bmc, true);
       else if (atMs !== undefined && clock.monotonic() - atMs >= AWAY_MS) note(bmc, false);
     },
-    shown: (bmc) =>
+    /** Undefined: it is not to be restarted, or nobody knows how. */
+    shown: (bmc: Bmc): Controller | undefined =>
       mayReset && managerOf(bmc)
         ? { id: new URL(bmc.url).host.slice(0, ID_LENGTH_MAX), hangs: hanging.has(bmc) }
         : undefined,
-    async restart({ bmc, rack, check }, { signal }) {
+    /**
+     * Restarts a BMC that hangs.
+     * @throws {ProviderError} `conflict`: it does not hang, or it is likely the network.
+     */
+    async restart({ bmc, rack, check }: Restart, { signal }: CallOptions): Promise<OperationRef> {
       const { url } = bmc;
       const action = managerOf(bmc);
       const type = await bmc.inTurn({ signal, urgent: true }, async (wire) => {
@@ -248,3 +234,4 @@ export function createBmcCare(
     },
   };
 }
+export type BmcCare = ReturnType<typeof createBmcCare>;

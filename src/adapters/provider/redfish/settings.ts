@@ -59,23 +59,12 @@ export const installSettings = (around: Surroundings) =>
     });
 export type InstallSettings = z.output<ReturnType<typeof installSettings>>;
 
-/** The part of a call's time in which a BMC may answer; the rest is for the answer without it. */
-export interface Patience {
-  readonly signal: AbortSignal;
-  /** Whether it ended of itself, while the call goes on. */
-  isOver(): boolean;
-  end(): void;
-}
-
 /** What is left for the answer: a tenth of the time, two seconds at most. */
 const REST_SHARE = 0.1;
 const REST_MOST_MS = 2_000;
 
 /** The deadline of a call is put off while it waits for a turn, and patience with it. */
-export function startPatience(
-  call: Pick<CallOptions, 'signal' | 'deadline'>,
-  clock: Clock,
-): Patience {
+export function startPatience(call: Pick<CallOptions, 'signal' | 'deadline'>, clock: Clock) {
   const over = new AbortController();
   const leftMs = () => call.deadline.getTime() - clock.now();
   const restMs = Math.min(REST_MOST_MS, leftMs() * REST_SHARE);
@@ -90,10 +79,13 @@ export function startPatience(
 
   return {
     signal: AbortSignal.any([call.signal, over.signal]),
-    isOver: () => over.signal.aborted,
-    end: () => clock.clearTimeout(timer),
+    /** Whether it ended of itself, while the call goes on. */
+    isOver: (): boolean => over.signal.aborted,
+    end: (): void => clock.clearTimeout(timer),
   };
 }
+/** The part of a call's time in which a BMC may answer; the rest is for the answer without it. */
+export type Patience = ReturnType<typeof startPatience>;
 
 /** What a configuration says of a rack. There is no switch that turns certificate checks off. */
 export function settings(around: Surroundings) {

@@ -6,7 +6,7 @@ import type { Selector } from '../../../domain/filing/selection.ts';
 import type { Wish } from '../../../domain/filing/verbs.ts';
 import { providerName } from '../../../domain/ids.ts';
 import { forTraits } from '../../../domain/traits.ts';
-import { Milliseconds, named } from '../schemas.ts';
+import { GivenMilliseconds, named } from '../schemas.ts';
 
 /** What is sent to ask for something. */
 
@@ -16,7 +16,7 @@ const SLOTS_MAX = 1_000;
 const VALID_FOR_MAX_MS = 90 * 86_400_000;
 
 const name = z.string().min(1).max(NAME_MAX);
-const until = Milliseconds.nullable().default(null).describe('Null: until it is taken away.');
+const until = GivenMilliseconds.nullable().default(null).describe('Null: until it is taken away.');
 const drain = z
   .enum(DRAIN_MODES)
   .nullable()

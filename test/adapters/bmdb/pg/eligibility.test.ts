@@ -2,15 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { BmdbSnapshot } from '../../../../src/adapters/bmdb/port.ts';
 import {
-  askRefusalSql,
   DONE,
   FAILED,
   FROM,
   handOutRefusalSql,
   heartbeatingSql,
-  ineligibilitySql,
   PENDING,
-  refusalSql,
+  ruleSql,
 } from '../../../../src/adapters/bmdb/pg/eligibility.ts';
 import type { Queries } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import { readAllMachines, readSnapshot } from '../../../../src/adapters/bmdb/pg/reading/rows.ts';
@@ -66,9 +64,9 @@ async function compareRefusals(
     name: `compare-${process}`,
     params: {},
     columns: { id: 'uuid', refusal: 'text?', ineligible: 'text?', ask: 'text?' },
-    text: () => `SELECT m.machine_id AS id, ${refusalSql(process, DEFAULT_LOSS)} AS refusal,
-      ${ineligibilitySql(process, DEFAULT_LOSS)} AS ineligible,
-      ${askRefusalSql(process, DEFAULT_LOSS)} AS ask ${FROM}`,
+    text: () => `SELECT m.machine_id AS id, ${ruleSql('refusal', process, DEFAULT_LOSS)} AS refusal,
+      ${ruleSql('ineligibility', process, DEFAULT_LOSS)} AS ineligible,
+      ${ruleSql('ask', process, DEFAULT_LOSS)} AS ask ${FROM}`,
   });
   const inSql = new Map((await q.rows(probe, {})).map((row) => [row.id, row]));
   const now = { ...snapshot, loss: DEFAULT_LOSS };

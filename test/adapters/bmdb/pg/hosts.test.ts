@@ -8,7 +8,7 @@ import { createDatabase, type Database } from '../../../../src/adapters/bmdb/pg/
 import { statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
 import { createWakes } from '../../../../src/adapters/bmdb/pg/wakes.ts';
 import type { Wake } from '../../../../src/adapters/bmdb/port.ts';
-import { withClient } from '../../../../src/adapters/bmdb/schema/connection.ts';
+import { withClient } from '../../../../src/adapters/bmdb/schema/migrations.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { Denied, NotWritable, Unreachable } from '../../../../src/domain/errors.ts';

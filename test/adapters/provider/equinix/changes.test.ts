@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
+import { deletedName } from '../../../../src/adapters/provider/equinix/device-view.ts';
 import {
   IDLE_TAG,
   SECRET_TAG,
   SET_ID_TAG,
 } from '../../../../src/domain/provisioning/provider-tags.ts';
+import { settled, advance } from '../../../doubles/simulated-clock.ts';
 import { callOf, INSTANCE_SET_ID, live } from '../driver-stand.ts';
-import { settled } from '../../../doubles/simulated-clock.ts';
-import { FOREIGN, OURS, type Stand, startStand } from './stand.ts';
+import { FOREIGN, OURS, startStand, reservationId, type Stand } from './stand.ts';
 
 const UPDATE = 'PUT /devices/{id}';
 const ACT = 'POST /devices/{id}/actions';
@@ -151,4 +152,199 @@ test('an action that is refused because of a passing state may be repeated', asy
   stand.fake.setDeviceState(id(), 'inactive');
   const never = stand.driver.rebootMachine(id(), 'graceful', callOf());
   await expect(never).rejects.toMatchObject({ code: 'invalid' });
+});
+
+const RENAME = 'PUT /devices/{id}';
+const DELETE = 'DELETE /devices/{id}';
+const SLOT = reservationId(1);
+const ONE_OF_OURS = {
+  reservations: [{ id: SLOT }],
+  devices: [{ hostname: NAME, tags: OURS, reservation: SLOT }],
+};
+/** Deprovisioning never ends. */
+const SLOW = { emulator: { timings: { deprovisioningMs: 600_000 } } };
+
+const giveBack = (id: string) => stand.provider.deprovisionMachine(id, live);
+
+test('a device is renamed and deleted, and its reservation free again after the cleaning', async () => {
+  stand = await startStand(ONE_OF_OURS, {
+    emulator: { timings: { deprovisioningMs: 50_000, cleaningMs: 50_000 } },
+  });
+  const id = stand.deviceId(NAME);
+  await giveBack(id);
+  expect(stand.changes()).toEqual([RENAME, DELETE]);
+  expect(await stand.provider.getMachine(id, live)).toMatchObject({
+    hostname: `deleted-${NAME}`,
+    status: 'Missing',
+    ownership: 'ours',
+  });
+  expect(await stand.provider.isReusable(SLOT, live)).toBe(false);
+  await advance(stand.deps.clock, 100_000);
+  await expect(stand.provider.getMachine(id, live)).rejects.toMatchObject({ code: 'not-found' });
+  expect(await stand.provider.isReusable(SLOT, live)).toBe(true);
+  const { machines } = await stand.provider.listMachines(live);
+  expect(machines).toMatchObject([{ reservationId: SLOT, availability: 'KnownUnused' }]);
+});
+
+test('what was renamed and not deleted is deleted later, under the name it has', async () => {
+  stand = await startStand({ devices: [{ hostname: `deleted-${NAME}`, tags: OURS }] }, SLOW);
+  expect(await stand.listed(`deleted-${NAME}`)).toMatchObject({ status: 'Missing' });
+  await giveBack(stand.deviceId(`deleted-${NAME}`));
+  expect(stand.changes()).toEqual([DELETE]);
+});
+
+test('once accepted it is not asked again', async () => {
+  stand = await startStand(ONE_OF_OURS, SLOW);
+  const id = stand.deviceId(NAME);
+  await giveBack(id);
+  await giveBack(id);
+  expect(stand.changes()).toEqual([RENAME, DELETE]);
+});
+
+test.each([
+  ['nobody’s', 'shepherd-ci-orphan', []],
+  ['another owner’s', 'shepherd-ci-foreign', FOREIGN],
+  ['disputed', 'shepherd-ci-disputed', [...OURS, ...FOREIGN]],
+  ['not named by us', 'stranger', OURS],
+  ['renamed and not named by us', 'deleted-stranger', OURS],
+  ['renamed and another owner’s', `deleted-${NAME}`, FOREIGN],
+])('a device that is %s stays as it is', async (_, hostname, tags) => {
+  stand = await startStand({ devices: [{ hostname, tags }] });
+  const id = stand.deviceId(hostname);
+  await expect(giveBack(id)).rejects.toMatchObject({ code: 'conflict', outcome: 'not-done' });
+  expect(stand.changes()).toEqual([]);
+  expect(stand.fake.devices()).toMatchObject([{ hostname, tags }]);
+});
+
+/** Nothing is shown of the device by itself. */
+const hide = () =>
+  stand.fake.addFault({
+    match: { method: 'GET', deviceId: stand.deviceId(NAME) },
+    effect: { type: 'status', code: 403 },
+  });
+
+test('a device that is only hidden has not, while a list or its reservation shows it', async () => {
+  stand = await startStand(ONE_OF_OURS);
+  const id = stand.deviceId(NAME);
+  hide();
+  const hidden = { code: 'transient', outcome: 'not-done' };
+  await expect(giveBack(id)).rejects.toMatchObject(hidden);
+  stand.fake.addFault({
+    match: { method: 'GET', route: '/projects/{id}/devices' },
+    effect: { type: 'status', code: 200, body: NO_DEVICES },
+  });
+  await expect(giveBack(id)).rejects.toMatchObject(hidden);
+  expect(stand.changes()).toEqual([]);
+  stand.fake.clearFaults();
+  await giveBack(id);
+  expect(stand.changes()).toEqual([RENAME, DELETE]);
+});
+const NO_DEVICES = { devices: [], meta: { total: 0, current_page: 1, last_page: 1 } };
+
+test('a device that is hidden, as the withdrawn are, and shown nowhere has been given back', async () => {
+  stand = await startStand({ reservations: [{ id: SLOT }] });
+  const id = '00000000-0000-4000-8000-00000000dead';
+  stand.fake.addFault({
+    match: { method: 'GET', route: '/devices/{id}' },
+    effect: { type: 'status', code: 403 },
+  });
+  await giveBack(id);
+  expect(stand.changes()).toEqual([]);
+});
+
+test('vector 36: it is refused while the device is provisioned, which passes', async () => {
+  stand = await startStand(
+    { reservations: [{ id: SLOT }] },
+    { emulator: { timings: { queuedMs: 5, provisioningMs: 600_000, cleaningMs: 20 } } },
+  );
+  await stand.provider.prepare(live);
+  const [unused] = (await stand.provider.listMachines(live)).machines;
+  const witness = '0b6e1111-1111-4111-8111-111111111111' as never;
+  const order = { unused: unused!, witness, hostname: stand.provider.hostnameFor(SLOT) };
+  const { id } = await stand.provider.createMachine(order, live);
+  const early = giveBack(id!);
+  await expect(early).rejects.toMatchObject({ code: 'transient', outcome: 'not-done' });
+  stand.fake.setDeviceState(id!, 'active');
+  await giveBack(id!);
+  await advance(stand.deps.clock, 60_000);
+  expect(await stand.provider.isReusable(SLOT, live)).toBe(true);
+});
+
+test('vector 36: nor is it refused for good when the device is active by the time it is looked at', async () => {
+  stand = await startStand(ONE_OF_OURS, SLOW);
+  const id = stand.deviceId(NAME);
+  stand.fake.setDeviceState(id, 'provisioning');
+  stand.fake.addFault({
+    match: { method: 'DELETE' },
+    times: 1,
+    effect: { type: 'status', code: 422, body: { errors: ['still provisioning'] } },
+  });
+  const beforeSending = async () => {
+    if (stand.count(RENAME) > 0) stand.fake.setDeviceState(id, 'active');
+  };
+  const early = stand.provider.deprovisionMachine(id, { ...live, beforeSending });
+  await expect(early).rejects.toMatchObject({ code: 'transient', outcome: 'not-done' });
+  await giveBack(id);
+  expect(stand.fake.devices()).toMatchObject([{ state: 'deprovisioning' }]);
+});
+
+test('a locked device keeps its name', async () => {
+  stand = await startStand({ devices: [{ hostname: NAME, tags: OURS, locked: true }] });
+  await expect(giveBack(stand.deviceId(NAME))).rejects.toMatchObject({ code: 'conflict' });
+  expect(stand.changes()).toEqual([]);
+});
+
+test.each(['before', 'after'] as const)(
+  'vector 26: replies lost %s execution are settled by looking',
+  async (phase) => {
+    stand = await startStand(ONE_OF_OURS, SLOW);
+    for (const method of ['PUT', 'DELETE']) {
+      stand.fake.addFault({ match: { method }, times: 1, effect: { type: 'drop', phase } });
+    }
+    await giveBack(stand.deviceId(NAME));
+    expect(stand.fake.devices()).toMatchObject([
+      { hostname: `deleted-${NAME}`, state: 'deprovisioning' },
+    ]);
+    const once = phase === 'after' ? 1 : 2;
+    expect([stand.count(RENAME), stand.count(DELETE)]).toEqual([once, once]);
+  },
+);
+
+test('a reservation with somebody else’s device, of another project or unknown is out of our hands', async () => {
+  stand = await startStand({
+    projects: [{ name: 'fleet' }, { name: 'elsewhere' }],
+    reservations: [{ id: SLOT }, { id: reservationId(2), project: 'elsewhere' }],
+  });
+  stand.fake.snatch(SLOT);
+  for (const id of [SLOT, reservationId(2), reservationId(9)]) {
+    expect(await stand.provider.isReusable(id, live)).toBe(true);
+  }
+});
+
+test('a reservation that still shows the device that left it is not free yet', async () => {
+  stand = await startStand(ONE_OF_OURS, {
+    emulator: { timings: { deprovisioningMs: 20, cleaningMs: 600_000 } },
+  });
+  const id = stand.deviceId(NAME);
+  await giveBack(id);
+  await advance(stand.deps.clock, 20);
+  expect(stand.fake.devices()).toEqual([]);
+  stand.fake.addFault({
+    effect: { type: 'stale', resource: 'reservation', view: 'both', lagMs: 60_000 },
+  });
+  expect(await stand.provider.isReusable(SLOT, live)).toBe(false);
+});
+
+test.each(['spare', 'needOfService'])('a reservation that is %s is not reusable', async (flag) => {
+  stand = await startStand({ reservations: [{ id: SLOT, [flag]: true }] });
+  expect(await stand.provider.isReusable(SLOT, live)).toBe(false);
+});
+
+test('the name of a device that goes is a host name, and told from all others', async () => {
+  stand = await startStand({});
+  expect(deletedName('shepherd-ci-x')).toBe('deleted-shepherd-ci-x');
+  expect(deletedName('deleted-shepherd-ci-x')).toBe('deleted-shepherd-ci-x');
+  const longest = `${'a'.repeat(44)}-${'4f0c2d9a-7b1e-4c55'}`;
+  expect(deletedName(longest)).toMatch(/^deleted-a{44}-[a-f0-9-]*[a-f0-9]$/);
+  expect(deletedName(longest).length).toBeLessThanOrEqual(63);
 });

@@ -1,7 +1,14 @@
 import { expect, test } from 'vitest';
+import { createHoldKeeper } from '../../../../src/actors/providers/holds.ts';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
-import { INSTANCE_SET_ID, live as call } from '../driver-stand.ts';
-import { answer, type Script, type ScriptedApi, scriptedFleet } from './setup.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
+import { DEFAULT_GUARD } from '../../../../src/domain/recovery/guard-judgement.ts';
+import { createMemBmdb } from '../../../doubles/mem-bmdb/mem-bmdb.ts';
+import { recordingLog } from '../../../doubles/recording-log.ts';
+import { advance, createSeededRandom } from '../../../doubles/simulated-clock.ts';
+import { INSTANCE_SET_ID, live as call, live } from '../driver-stand.ts';
+import { answer, scriptedFleet, PROJECT_ID, type Script, type ScriptedApi } from './setup.ts';
+import { OURS, startStand, type Stand } from './stand.ts';
 
 const ID = '11110000-0000-4000-8000-000000000001';
 const RESERVATION = '33330000-0000-4000-8000-000000000003';
@@ -140,4 +147,140 @@ test('A2: that there is nothing to delete is believed of what the list shows on 
 test('A2: a reservation that only a proxy does not know is not out of our hands', async () => {
   await behind((_, res) => answer(res, 404, 'no backend', { 'Content-Type': 'text/plain' }));
   await expect(provider.isReusable(RESERVATION, call)).rejects.toMatchObject({ code: 'transient' });
+});
+
+let stand: Stand;
+
+test('A3: a long pause is in the BMDB alone, and clearing it there ends it in all daemons', async () => {
+  stand = await startStand({ devices: [{ hostname: 'shepherd-ci-x', tags: OURS }] });
+  const { fake, deps, provider } = stand;
+  const { clock } = deps;
+  const bmdb = createMemBmdb({
+    clock,
+    random: createSeededRandom(1),
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
+    guard: DEFAULT_GUARD,
+  });
+  const daemon = (of: typeof provider) => {
+    const holds = createHoldKeeper({
+      book: bmdb.providerHolds,
+      nowMs: clock.now,
+      clock,
+      log: recordingLog(),
+      rows: () => [...bmdb.tables.providerHolds.values()],
+    });
+    const id = fake.devices()[0]!.id;
+    return { holds, get: () => holds.guard(of.name, 'get', () => of.getMachine(id, live)) };
+  };
+  const [one, other] = [daemon(provider), daemon(stand.another())];
+  const headers = { 'Retry-After': '999999' };
+  fake.addFault({ times: 1, effect: { type: 'status', code: 429, headers } });
+
+  await expect(one.get()).rejects.toMatchObject({ code: 'transient' });
+  const [row] = bmdb.tables.providerHolds.values();
+  expect(row).toMatchObject({ kind: 'throttle', key: 'get' });
+  expect(row!.untilMs - clock.now()).toBeLessThanOrEqual(15 * 60_000);
+  await expect(other.get()).rejects.toThrow('throttled');
+  expect(fake.requests()).toHaveLength(1);
+
+  // As `shepherd provider clear --hold throttle` does.
+  await bmdb.providerHolds.lift(provider.name, 'throttle');
+  // What a daemon itself knows of it counts for ten seconds.
+  await advance(clock, 10_001);
+  await one.get();
+  await other.get();
+  expect(fake.requests()).toHaveLength(3);
+});
+
+const STRANGER = '22220000-0000-4000-8000-000000000002';
+
+const device = (id: string, change: object = {}) => ({
+  id,
+  hostname: 'shepherd-ci-33330000-0000-4000',
+  state: 'active',
+  tags: [`shepherd-owner-${INSTANCE_SET_ID}`],
+  ip_addresses: [{ address: '192.0.2.1', address_family: 4, public: true, management: true }],
+  hardware_reservation: { href: `/hardware-reservations/${RESERVATION}` },
+  ...change,
+});
+const stranger = (change: object) => device(STRANGER, { hostname: 'theirs', tags: [], ...change });
+const BRACKETS = 200_000;
+const nested = '['.repeat(BRACKETS) + ']'.repeat(BRACKETS);
+
+/** @param devices as they stand in the reply, each a JSON text. */
+async function listed(devices: readonly string[], reservations: readonly string[] = []) {
+  const serve: Script = ({ path }, res) => {
+    const [name, list] = path.endsWith('/devices')
+      ? ['devices', devices]
+      : ['hardware_reservations', reservations];
+    answer(res, 200, `{"${name}":[${list.join()}],"meta":${JSON.stringify(meta(list.length))}}`);
+  };
+  return (await scriptedFleet(serve)).provider.listMachines(live);
+}
+const json = (value: unknown) => JSON.stringify(value);
+
+test.each<[string, string, string | null]>([
+  ['is no object', '7', null],
+  ['has no id', json({ hostname: 'theirs' }), null],
+  ['has a text that is none', json(stranger({ hostname: 7 })), STRANGER],
+  ['has an address without a family', json(stranger({ ip_addresses: [{}] })), STRANGER],
+  ['is 200 000 brackets', nested, null],
+  ['has 200 000 brackets in a field', `{"id":"${STRANGER}","plan":${nested}}`, STRANGER],
+])('A5: a device that %s spoils no other one', async (_, entry, id) => {
+  const { machines, complete, unreadable = [] } = await listed([entry, json(device(ID))]);
+  expect(machines.map((machine) => [machine.id, machine.ownership])).toEqual([[ID, 'ours']]);
+  expect(unreadable.map((each) => each.id)).toEqual(id === null ? [] : [id]);
+  // What does not even tell its name may be anything.
+  expect(complete).toBe(id !== null);
+});
+
+test.each(['constructor', '__proto__'])(
+  'A5: the state %s is one that nobody has heard of',
+  async (state) => {
+    const { machines, complete } = await listed([json(device(ID, { state }))]);
+    expect(machines).toMatchObject([{ id: ID, status: 'Unknown', power: 'unknown' }]);
+    expect(complete).toBe(true);
+  },
+);
+
+test('A5: an address that means something on one host only is none', async () => {
+  const local = { address: 'fe80::1%eth0', address_family: 6, public: true, management: true };
+  const { machines, complete } = await listed([json(device(ID, { ip_addresses: [local] }))]);
+  expect(machines).toMatchObject([{ id: ID, address: null }]);
+  expect(complete).toBe(true);
+});
+
+test('A5: what lies too deep in the customdata of a device is left out', async () => {
+  const text = json(device(ID)).replace(/\}$/, `,"customdata":{"ssh_port":22,"x":${nested}}}`);
+  expect((await listed([text])).machines).toMatchObject([{ id: ID, status: 'Running' }]);
+});
+
+test('A5: our own machine that cannot be read is there, and its slot is not offered', async () => {
+  const free = { id: RESERVATION, provisionable: true, plan: { slug: 'c3' }, facility: {} };
+  const { machines, complete, unreadable } = await listed(
+    [json(device(ID, { locked: 'yes' }))],
+    [json(free)],
+  );
+  expect({ machines, complete }).toEqual({ machines: [], complete: true });
+  expect(unreadable).toMatchObject([{ id: ID, reservationId: RESERVATION }]);
+  expect(unreadable![0]!.fault).toContain('$.locked');
+});
+
+test('A5: a reservation that cannot be read is not offered, the others are', async () => {
+  const free = (n: number, change: object = {}) => ({
+    id: RESERVATION.slice(0, -1) + n,
+    provisionable: true,
+    plan: { slug: 'c3' },
+    facility: {},
+    project: { id: PROJECT_ID },
+    ...change,
+  });
+  const { machines, complete, unreadable } = await listed(
+    [],
+    [json(free(4)), json(free(5, { spare: 'perhaps' })), json(free(6))],
+  );
+  expect(machines.map(({ reservationId }) => reservationId!.slice(-1))).toEqual(['4', '6']);
+  expect(unreadable).toMatchObject([{ id: null, reservationId: free(5).id }]);
+  expect(complete).toBe(true);
 });

@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest';
 import { toProviderMachine } from '../../../../src/adapters/driver-kit/entries.ts';
+import type { Walked } from '../../../../src/adapters/driver-kit/pages.ts';
+import {
+  device as deviceSchema,
+  reservation as reservationSchema,
+  reservation,
+  type IpAddress,
+  type Reservation,
+} from '../../../../src/adapters/provider/equinix/api.ts';
 import {
   chooseAddress,
   classify,
@@ -11,12 +19,10 @@ import {
   toPortTags,
   witnessTag,
 } from '../../../../src/adapters/provider/equinix/device-view.ts';
-import {
-  device as deviceSchema,
-  type IpAddress,
-  reservation as reservationSchema,
-} from '../../../../src/adapters/provider/equinix/api.ts';
+import { createReservationCache } from '../../../../src/adapters/provider/equinix/stock.ts';
 import { SET_ID_TAG, WITNESS_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
+import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
+import { reservationId } from './stand.ts';
 
 const ID = 'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701';
 const RESERVATION_ID = '4f0c2d9a-7b1e-4c55-9a02-5d1f0c6be111';
@@ -185,4 +191,76 @@ test('free capacity as the port shows it', () => {
     ownership: 'ours',
     location: 'fr2',
   });
+});
+
+const { signal } = new AbortController();
+const [X, Y] = [reservationId(1), reservationId(2)];
+const free = (id: string): Reservation =>
+  reservation.parse({ id, provisionable: true, plan: { slug: 'm3' }, facility: { code: 'fr2' } });
+
+/** A cache whose listings end when the test says so. */
+function start() {
+  const clock = createSimulatedClock();
+  const lists: PromiseWithResolvers<Walked<Reservation>>[] = [];
+  const list = () => {
+    const one = Promise.withResolvers<Walked<Reservation>>();
+    lists.push(one);
+    return one.promise;
+  };
+  const deps = { clock, list, onRefresh: () => undefined };
+  const cache = createReservationCache({ timeoutMs: 900_000 }, deps);
+  const end = (n: number, ids: readonly string[], complete = true) =>
+    lists[n]!.resolve({ items: ids.map(free), complete, unread: [] });
+  const available = async () => (await cache.available(signal)).items.map(({ id }) => id);
+  return { clock, cache, end, available, listings: () => lists.length };
+}
+
+test('what leaves while a listing is read does not come back with it', async () => {
+  const { clock, cache, end, available } = start();
+  const reading = available();
+  clock.increment(5);
+  cache.evict(X);
+  end(0, [X, Y]);
+  expect(await reading).toEqual([Y]);
+  expect(await available()).toEqual([Y]);
+});
+
+test('what left comes back with a listing begun later', async () => {
+  const { clock, cache, end, available } = start();
+  cache.evict(X);
+  clock.increment(1);
+  const reading = available();
+  end(0, [X, Y]);
+  expect(await reading).toEqual([X, Y]);
+});
+
+test('a listing that ends after a younger one changes nothing', async () => {
+  const { clock, cache, end, available, listings } = start();
+  const old = available();
+  clock.increment(5);
+  cache.evict(X);
+  clock.increment(5);
+  const young = available();
+  clock.increment(2);
+  end(1, [Y]);
+  expect(await young).toEqual([Y]);
+  clock.increment(8);
+  end(0, [X, Y]);
+  expect(await old).toEqual([Y]);
+  expect(await available()).toEqual([Y]);
+  expect(listings()).toBe(2);
+});
+
+test('something that contradicts the list while it is read has it read again', async () => {
+  const { clock, cache, end, available, listings } = start();
+  const reading = available();
+  clock.increment(5);
+  cache.expire();
+  end(0, [X]);
+  expect(await reading).toEqual([X]);
+  clock.increment(1);
+  const again = available();
+  end(1, []);
+  expect(await again).toEqual([]);
+  expect(listings()).toBe(2);
 });

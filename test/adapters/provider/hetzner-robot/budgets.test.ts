@@ -1,6 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import {
+  classifyName,
+  freeName,
+  leavingName,
+  machineIdOf,
+  ourName,
+  serverOfId,
+  serverOfSlot,
+  witnessOfText,
+  witnessText,
+} from '../../../../src/adapters/provider/hetzner-robot/mapping.ts';
+import { providerSchema } from '../../../../src/config/provider-schema.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import { failureOf, how, OK, urgently, useClientStand } from './client-stand.ts';
+import { callOf, createStand, orderOf, type Stand } from './setup.ts';
 
 const stand = useClientStand();
 
@@ -115,4 +132,128 @@ test('vector 25: also one that cannot write yet, as it has no session, knows wha
   expect(await failureOf(next.reset(321, 'hw', urgently))).toMatchObject({ kind: 'transient' });
   const rows = (await stand.records.all(how)).filter(({ key }) => key.startsWith('calls/'));
   expect(rows).toHaveLength(1);
+});
+
+/** Requests by method and path, without those of the listing that each minute costs anyway. */
+function costOf({ world }: Stand): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const what of world.asked.splice(0)) {
+    const [, method, path] = /^(GET|POST|DELETE) (\/[a-z]+)\/?/.exec(what) ?? [];
+    if (method === undefined || /^GET \/server$|\/key/.test(what)) continue;
+    counts[`${method} ${path}`] = (counts[`${method} ${path}`] ?? 0) + 1;
+  }
+  return counts;
+}
+
+test('what each order costs is what the documents say', async () => {
+  const stand = createStand();
+  const { provider, run, pass, world } = stand;
+  const { id } = await run(stand.create());
+  await pass(400_000);
+  expect(costOf(stand)).toEqual({
+    'GET /server': 2,
+    'POST /server': 1,
+    'GET /boot': 1,
+    'POST /boot': 1,
+    'GET /reset': 1,
+    'POST /reset': 1,
+  });
+  await run(provider.rebootMachine(id!, 'graceful', callOf()));
+  expect(costOf(stand)).toEqual({ 'GET /reset': 1, 'GET /boot': 1, 'POST /reset': 1 });
+  await pass(100_000);
+  world.machine(321).disk = { ...world.machine(321).disk!, isClosed: true };
+  await run(provider.reinstallMachine(id!, orderOf('s9'), callOf()));
+  await pass(900_000);
+  expect(costOf(stand)).toEqual({
+    'GET /server': 1,
+    'GET /boot': 1,
+    'POST /boot': 1,
+    'GET /reset': 1,
+    'POST /reset': 1,
+  });
+  await run(provider.deprovisionMachine(id!, callOf()));
+  const isFree = () => run(provider.isReusable!('321', callOf()));
+  while (!(await isFree())) await pass(10_000);
+  expect(costOf(stand)).toEqual({
+    'GET /server': 2,
+    'POST /server': 2,
+    'GET /boot': 1,
+    'POST /boot': 1,
+    'GET /reset': 1,
+    'POST /reset': 1,
+  });
+});
+
+const WITNESS = '0b6e0000-1234-4abc-8def-0123456789ab';
+const PREFIXES = { namePrefix: 'shep-prod-', freePrefix: 'free-' };
+
+test('a witness is 26 digits of base32, and comes back', () => {
+  expect(witnessText(WITNESS)).toMatch(/^[a-z2-7]{26}$/);
+  fc.assert(
+    fc.property(fc.uuid(), (uuid) => {
+      expect(witnessOfText(witnessText(uuid))).toBe(uuid);
+    }),
+  );
+});
+
+test('its text is that of RFC 4648, in small letters', () => {
+  expect(witnessText('00000000-0000-0000-0000-000000000000')).toBe('a'.repeat(26));
+  expect(witnessText('ffffffff-ffff-ffff-ffff-ffffffffffff')).toBe(`${'7'.repeat(25)}4`);
+  expect(witnessText('666f6f62-6172-6162-6364-656667686970')).toBe('mzxw6ytbojqwey3emvtgo2djoa');
+});
+
+test('what is no witness is none', () => {
+  for (const text of ['', 'a'.repeat(25), 'a'.repeat(27), `${'a'.repeat(25)}b`, 'A'.repeat(26)]) {
+    expect(witnessOfText(text)).toBeNull();
+  }
+  expect(() => witnessText('not-a-uuid')).toThrow('no UUID');
+});
+
+test('vector 2: one is free, one is ours, one is neither', () => {
+  const names = ['free-a', ourName(PREFIXES, WITNESS), 'mail1', leavingName(PREFIXES, 321)];
+  expect(names.map((name) => classifyName(name, PREFIXES))).toEqual([
+    { kind: 'free' },
+    { kind: 'ours', witness: WITNESS },
+    { kind: 'other' },
+    { kind: 'leaving' },
+  ]);
+  expect(classifyName('shep-prod-old', PREFIXES)).toEqual({ kind: 'other' });
+});
+
+test('the longest name has 47 characters of [a-z0-9-]', () => {
+  const longest = { namePrefix: `${'p'.repeat(20)}-`, freePrefix: `${'f'.repeat(20)}-` };
+  expect(ourName(longest, WITNESS)).toMatch(/^[a-z0-9-]{47}$/);
+  expect(leavingName(longest, 999_999_999).length).toBeLessThanOrEqual(47);
+  expect(freeName(longest, 321)).toBe(`${longest.freePrefix}321`);
+});
+
+test('an id is the server and the beginning of the witness', () => {
+  const id = machineIdOf(321, WITNESS);
+  expect(id).toBe(`321-${witnessText(WITNESS).slice(0, 8)}`);
+  expect(serverOfId(id)).toBe(321);
+  for (const other of ['321', '0-aaaaaaaa', '321-aaaa', '321-aaaaaaaa-x', 'x']) {
+    expect(serverOfId(other)).toBeNull();
+  }
+  expect([serverOfSlot('321'), serverOfSlot('0321'), serverOfSlot('x')]).toEqual([321, null, null]);
+});
+
+const page = readFileSync(join(import.meta.dirname, '../../../../docs/hetzner-robot.md'), 'utf8');
+
+test('the configuration of the page is complete and valid', () => {
+  const [, text] = /```yaml\n([^]*?)```/.exec(page)!;
+  const { providers } = parse(text!) as { providers: Record<string, unknown> };
+  const around = { env: { ROBOT_PASSWORD: 'x' }, baseDirectory: '/', checkFiles: false };
+  const read = providerSchema(around).parse(providers['robot']);
+  expect(read).toMatchObject({ driver: 'hetzner-robot', servers: [321, 322, 323], wipe: 'quick' });
+});
+
+test('every alarm that the driver raises is on the page', () => {
+  for (const alarm of [
+    'login-refused',
+    'installation-failed',
+    'rescue-host-key',
+    'unwiped-server',
+  ]) {
+    expect(page).toContain(`alarm \`${alarm}\``);
+  }
 });

@@ -1,6 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
-import { faultAt, live, nameOf, slotOf, startStand, startWithMachine, witnessOf } from './stand.ts';
+import {
+  faultAt,
+  live,
+  nameOf,
+  slotOf,
+  startStand,
+  startWithMachine,
+  witnessOf,
+  callOf,
+} from './stand.ts';
 
 const ACT = 'POST /servers/{id}/actions';
 const REINSTALL = 'POST /servers/{id}/reinstall';
@@ -148,4 +157,172 @@ test('nothing is sent when the change is not wanted any more', async () => {
   await stand.fails(provider.reinstallMachine(id, how), notWanted);
   expect(stand.changes(seq).filter((line) => !line.includes('user_data'))).toEqual([]);
   expect(stand.fake.userData()).toHaveLength(1);
+});
+
+const DELETE = 'DELETE /servers/{id}';
+const CONFLICT = { kind: 'conflict', outcome: 'not-done' };
+
+test('vector 26: a machine is deleted once, and its record only when the server is gone', async () => {
+  const { stand, provider, giveBack, isReusable, read, seq } = await startWithMachine();
+  stand.fake.addFault({ effect: { type: 'tombstone', ms: 60_000 } });
+  await giveBack();
+  expect(stand.changes(seq)).toEqual([DELETE]);
+  expect(await isReusable()).toBe(false);
+  expect((await read()).ownership).toBe('ours');
+  await stand.wait(61_000);
+  await giveBack();
+  expect(await isReusable()).toBe(true);
+  expect([stand.count(DELETE), stand.fake.userData()]).toEqual([1, []]);
+  await stand.free(provider);
+});
+
+test('vector 25: a locked server is left alone, and never unlocked', async () => {
+  const { stand, id, giveBack, seq } = await startWithMachine();
+  stand.fake.addFault({ match: { server: id }, effect: { type: 'locked' } });
+  await expect(giveBack()).rejects.toMatchObject(CONFLICT);
+  expect(stand.changes(seq)).toEqual([]);
+});
+
+test.each([422, 403])(
+  'vector 25: a refusal (%i) that speaks of a lock is a conflict',
+  async (code) => {
+    const { stand, giveBack, read } = await startWithMachine();
+    const body = { errors: [{ code: 'server_locked', detail: 'The server is locked' }] };
+    stand.fake.addFault(faultAt(DELETE, { type: 'status', code, body }));
+    await expect(giveBack()).rejects.toMatchObject(CONFLICT);
+    // The answer does not speak of our key, so nothing else waits.
+    expect((await read()).ownership).toBe('ours');
+  },
+);
+
+test.each(['before', 'after'] as const)(
+  'vector 26: an answer that is lost (%s it was done) is settled by looking',
+  async (phase) => {
+    const { stand, giveBack, isReusable } = await startWithMachine();
+    stand.fake.addFault(faultAt(DELETE, { type: 'drop', phase }));
+    await giveBack();
+    expect(stand.count(DELETE)).toBe(phase === 'before' ? 2 : 1);
+    expect(stand.fake.servers()).toEqual([]);
+    expect(await isReusable()).toBe(true);
+  },
+);
+
+test('one that goes at the end of its billing cycle is switched off, and is not ours any more', async () => {
+  const { stand, provider, reboot, read, giveBack, isReusable, seq } = await startWithMachine({
+    onDeprovision: 'schedule',
+  });
+  await giveBack();
+  expect(stand.changes(seq)).toEqual([
+    'PATCH /user_data/{id}',
+    'POST /servers/{id}/actions',
+    'POST /servers/{id}/schedule_deletion',
+  ]);
+  expect(await read()).toMatchObject({
+    ...{ status: 'Missing', ownership: 'foreign' },
+    // It is not asked for again before that.
+    leavesAtMs: expect.closeTo(stand.clock.now() + 3_600_000, -7),
+  });
+  expect(await stand.machines(provider)).toMatchObject([
+    { reservationId: slotOf(1), availability: 'KnownUsed' },
+    { reservationId: slotOf(2), availability: 'KnownUnused' },
+  ]);
+  await stand.fails(reboot(), { kind: 'conflict' });
+  await giveBack();
+  expect(stand.count('POST /servers/{id}/schedule_deletion')).toBe(1);
+  expect(await isReusable()).toBe(false);
+  await stand.wait(3_600_000);
+  expect(await isReusable()).toBe(true);
+  expect([stand.fake.servers(), stand.fake.userData()]).toEqual([[], []]);
+});
+
+test('a search by name that finds nothing does not cost a record', async () => {
+  const { stand, isReusable } = await startWithMachine();
+  const body = { data: [], meta: { stats: { total: { count: 0 } } } };
+  stand.fake.addFault(faultAt('GET /servers', { type: 'status', code: 200, body }));
+  expect(await isReusable()).toBe(false);
+  expect(stand.fake.userData()).toHaveLength(1);
+});
+
+const ORDER = 'POST /servers';
+test('vector 13: a stranger that took the name while our order was lost is not taken for ours', async () => {
+  const stand = await startStand();
+  const provider = stand.fleet();
+  stand.fake.addFault(faultAt(ORDER, { type: 'drop', phase: 'before' }));
+  const onAttempt = async () => void stand.stranger(nameOf(1));
+  const order = await stand.orderFor(provider, { onAttempt });
+  // It may still be ours, and only not tell yet what it was installed with.
+  await stand.fails(provider.createMachine(order, live), { kind: 'transient', outcome: 'unknown' });
+  await stand.wait(120_000);
+  const lost = { kind: 'race-lost' };
+  await stand.fails(provider.createMachine({ ...order, resumed: true }, live), lost);
+  await stand.fails(provider.findByWitness(witnessOf(1), slotOf(1), live), lost);
+  expect(stand.count(ORDER)).toBe(1);
+});
+
+test('vector 13: a stranger beside a machine of ours is not changed by its id', async () => {
+  const { stand, id } = await startWithMachine();
+  const stranger = stand.stranger(nameOf(1));
+  const driver = stand.open();
+  const seq = stand.lastSeq();
+  await stand.fails(driver.deprovisionMachine(stranger, callOf()), { kind: 'auth' });
+  await stand.fails(driver.rebootMachine(stranger, 'force', callOf()), { kind: 'auth' });
+  await stand.fails(driver.setPower!(stranger, 'off', callOf()), { kind: 'auth' });
+  expect(stand.changes(seq)).toEqual([]);
+  await stand.run(driver.deprovisionMachine(id, callOf()));
+  expect(stand.fake.servers()).toMatchObject([{ id: stranger }]);
+});
+
+test.each([
+  ['leaves out', { type: 'pages', does: 'omitted' }, 3, {}],
+  ['does not show yet', { type: 'listLag', ms: 3_600_000 }, 1, { kind: 'race-lost' }],
+] as const)(
+  'a machine that the search by name %s keeps its record, and no second one is ordered',
+  async (_, effect, times, error) => {
+    const stand = await startStand();
+    const provider = stand.fleet();
+    const order = await stand.orderFor(provider, { n: 2 });
+    const { id } = await stand.made(provider);
+    stand.fake.addFault({ match: { method: 'GET', route: '/servers' }, times, effect });
+    const seq = stand.lastSeq();
+    await stand.fails(provider.createMachine(order, live), { outcome: 'not-done', ...error });
+    expect(stand.changes(seq)).toEqual([]);
+    expect((await stand.run(provider.getMachine(id!, live))).ownership).toBe('ours');
+  },
+);
+
+test('one of two servers of a name that is just going spoils no listing', async () => {
+  const { stand, provider, id } = await startWithMachine();
+  const stranger = stand.stranger(nameOf(1));
+  stand.fake.addFault({
+    match: { route: '/servers/{id}/deploy_config', server: stranger },
+    effect: { type: 'status', code: 404 },
+  });
+  const machines = await stand.machines(provider);
+  expect(machines.find((each) => each.id === id)).toMatchObject({ ownership: 'ours' });
+  expect(machines.find((each) => each.id === stranger)).toMatchObject({ ownership: 'foreign' });
+});
+
+test('where the API does not tell what a server was installed with, nothing is done to it', async () => {
+  const { stand, id } = await startWithMachine();
+  const body = { data: { id, type: 'deploy_config', attributes: {} } };
+  stand.fake.addFault({
+    match: { route: '/servers/{id}/deploy_config' },
+    effect: { type: 'status', code: 200, body },
+  });
+  const other = stand.fleet();
+  const seq = stand.lastSeq();
+  const refused = {
+    ...{ kind: 'auth', outcome: 'not-done' },
+    message: expect.stringContaining('take the server in'),
+  };
+  await stand.fails(other.deprovisionMachine(id, live), refused);
+  await stand.fails(other.rebootMachine(id, 'force', live), refused);
+  await stand.fails(other.reinstallMachine(id, live), refused);
+  expect(stand.changes(seq)).toEqual([]);
+  // It is shown as ours all the same, and its slot is not free for a second one.
+  expect(await stand.machines(other)).toMatchObject([
+    { reservationId: slotOf(1), ownership: 'ours' },
+    { reservationId: slotOf(2), ownership: 'ours' },
+  ]);
+  await stand.fails(other.findByWitness(witnessOf(1), slotOf(1), live), { kind: 'race-lost' });
 });

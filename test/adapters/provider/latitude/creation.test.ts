@@ -1,16 +1,20 @@
 import { expect, test } from 'vitest';
+import type { FaultRule } from '../../../../emulators/latitude/api.ts';
+import { NOTHING_TO_RUN, writeRecord } from '../../../../src/adapters/provider/latitude/records.ts';
 import type { FleetCreateRequest } from '../../../../src/adapters/provider/port.ts';
 import { explain } from '../../../../src/domain/errors.ts';
-import type { FaultRule } from '../../../../emulators/latitude/api.ts';
 import {
   faultAt,
   live,
   nameOf,
   OTHER_SET,
   slotOf,
-  type Stand,
   startStand,
   witnessOf,
+  SET,
+  PREFIX,
+  startWithMachine,
+  type Stand,
 } from './stand.ts';
 
 const ORDER = 'POST /servers';
@@ -249,4 +253,98 @@ test('a record of another set stays, whatever its age', async () => {
   const { made } = await creating(stand);
   await made;
   expect(stand.fake.userData().map(({ id }) => id)).toContain(theirs);
+});
+
+test.each([
+  { seed: 1, isSmaller: true },
+  { seed: 2, isSmaller: false },
+])(
+  'withdraws before a rival that does not see us; its id is the smaller one: $isSmaller',
+  async (of) => {
+    const stand = await startStand({ seed: of.seed });
+    const provider = stand.fleet();
+    const order = await stand.orderFor(provider);
+    stand.fake.addFault(faultAt('POST /user_data', { type: 'latency', ms: 1_000 }));
+    const made = provider.createMachine(order, live).catch((error: unknown) => error);
+    // Between its first look at the records and its second.
+    while (!stand.sent().includes('POST /user_data')) await stand.wait(10);
+    const theirs = await stand.claim(SET, nameOf(1));
+    expect(await stand.run(made)).toMatchObject({ kind: 'race-lost', outcome: 'not-done' });
+    expect(stand.fake.userData().map(({ id }) => id)).toEqual([theirs]);
+    expect(stand.count(ORDER)).toBe(0);
+    const removed = stand.fake.requests().find(({ method }) => method === 'DELETE')!.path;
+    expect(`/user_data/${theirs}` < removed).toBe(of.isSmaller);
+  },
+);
+
+test('F4: of two daemons that want the same slots one makes each machine, and the other has lost', async () => {
+  const stand = await startStand();
+  const daemons = [stand.fleet({ daemons: 2 }), stand.fleet({ daemons: 2 })];
+  const wanted = daemons.flatMap((daemon, d) => [1, 2].map((slot) => ({ daemon, d, slot })));
+  const orders = await Promise.all(
+    wanted.map(({ daemon, d, slot }) => stand.orderFor(daemon, { slot, n: 10 * d + slot })),
+  );
+  const making = wanted.map(({ daemon }, n) => daemon.createMachine(orders[n]!, live));
+  const ends = await stand.run(Promise.allSettled(making));
+  const lost = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []));
+  const raceLost = { kind: 'race-lost', outcome: 'not-done' };
+  expect(lost).toMatchObject([raceLost, raceLost]);
+  const names = stand.fake.servers().map(({ hostname }) => hostname);
+  expect(names.toSorted()).toEqual([nameOf(1), nameOf(2)].toSorted());
+  expect(stand.fake.userData()).toHaveLength(2);
+});
+
+test('a record that a creation takes up again while others are swept stays', async () => {
+  const stand = await startStand();
+  const provider = stand.fleet();
+  const order = await stand.orderFor(provider);
+  for (const n of [1, 2, 3]) {
+    const hostname = `${PREFIX}ash-aaaaaaa${n}`;
+    const tags = { 'shepherd-InstanceSetID': SET };
+    const mark = { set: SET, hostname, witness: '-', tags, t: stand.clock.now(), slot: '' };
+    await stand.write(writeRecord(mark, NOTHING_TO_RUN));
+  }
+  stand.fake.addFault(faultAt('POST /servers', { type: 'drop', phase: 'before' }));
+  await stand.fails(provider.createMachine(order, live), { outcome: 'unknown' });
+  await stand.wait(3_700_000);
+  const sweeper = stand.fleet({ settings: { writesPerMinute: 1 } });
+  const sweeping = sweeper.sweep({ ...live, dryRun: false });
+  const making = provider.createMachine({ ...order, resumed: true }, live);
+  const [machine] = await stand.run(Promise.all([making, sweeping]));
+  expect(stand.fake.userData()).toHaveLength(1);
+  const seen = await stand.run(provider.getMachine(machine.id!, live));
+  expect(seen.ownership).toBe('ours');
+});
+
+test('a record goes also when there is no request left for the moment', async () => {
+  const stand = await startStand({}, { writesPerMinute: 3 });
+  const provider = stand.fleet();
+  await stand.run(provider.prepare(live));
+  const order = await stand.orderFor(provider);
+  stand.fake.addFault(faultAt('POST /servers', { type: 'stockOut' }));
+  await stand.fails(provider.createMachine(order, live), { capacity: { scope: 'plan' } });
+  expect(stand.fake.userData()).toEqual([]);
+});
+
+test('a server that is to go at the cycle’s end is scheduled also where it takes no action', async () => {
+  const { stand, giveBack } = await startWithMachine({ onDeprovision: 'schedule' });
+  stand.fake.addFault(faultAt('POST /servers/{id}/actions', { type: 'status', code: 422 }));
+  await giveBack().catch(() => null);
+  expect(stand.count('POST /servers/{id}/schedule_deletion')).toBe(1);
+});
+
+test('a script that is cut out late takes no tags with it that were written meanwhile', async () => {
+  const stand = await startStand();
+  const other = stand.fleet();
+  const first = await stand.made(other, 1);
+  const second = await stand.made(other, 2);
+  await stand.wait(3_600_000);
+  const slow = stand.fleet({ settings: { writesPerMinute: 1 } });
+  await stand.run(slow.setTags(second.id!, { 'shepherd-IdleBehavior': 'hold' }, live));
+  await stand.run(slow.listMachines(live));
+  await stand.wait(5_000);
+  await stand.run(other.setTags(first.id!, { 'shepherd-IdleBehavior': 'hold' }, live));
+  await stand.wait(180_000);
+  const { tags } = await stand.run(other.getMachine(first.id!, live));
+  expect(tags['shepherd-IdleBehavior']).toBe('hold');
 });

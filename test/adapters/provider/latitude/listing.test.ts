@@ -1,4 +1,10 @@
 import { expect, test } from 'vitest';
+import type { Call } from '../../../../src/adapters/driver-kit/call.ts';
+import { server, userData, type Server } from '../../../../src/adapters/provider/latitude/api.ts';
+import type { Owner } from '../../../../src/adapters/provider/latitude/ownership.ts';
+import { createLists } from '../../../../src/adapters/provider/latitude/routes.ts';
+import { LEAVING_TAG, toMachine } from '../../../../src/adapters/provider/latitude/view.ts';
+import { SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import {
   callOf,
   live,
@@ -155,4 +161,150 @@ test('vector 20: two daemons send 27 reads in a minute each', async () => {
   const atMs = stand.fake.requests().map((request) => request.atMs);
   const within = atMs.filter((each) => each < atMs[0]! + 60_000);
   expect([within.length, atMs.length]).toEqual([27, 30]);
+});
+
+/** Reads a whole list whose pages are these. */
+async function readAll(
+  pageOf: (number: number, size: number) => { data: object[]; total?: number },
+  schema: typeof server | typeof userData = server,
+) {
+  let reads = 0;
+  const send = async ({ query, ...asked }: Parameters<Call['send']>[0]): Promise<unknown> => {
+    reads += 1;
+    const { data, total } = pageOf(Number(query!['page[number]']), Number(query!['page[size]']));
+    const meta = total === undefined ? undefined : { stats: { total: { count: total } } };
+    return asked.schema.parseAsync({ data, meta });
+  };
+  const call = { send, observer: { walk: () => undefined } } as unknown as Call;
+  const list = { endpoint: 'List', path: '/list', query: {}, schema };
+  const read = await createLists(100).read<{ readonly id: string }>(call, list);
+  return { ...read, reads, ids: read.items.map(({ id }) => id) };
+}
+
+test.each([
+  [250, 100, 3],
+  [200, 100, 2],
+  [201, 100, 3],
+  [0, 100, 1],
+  // A short page is not the last one.
+  [5, 2, 3],
+])(
+  'vector 19: %i entries in pages of %i are %i reads, each entry once',
+  async (total, most, expected) => {
+    for (const schema of [server, userData]) {
+      const all = Array.from({ length: total }, (_, n) => ({ id: `sv_${n}`, attributes: {} }));
+      const { ids, complete, reads } = await readAll((number, size) => {
+        const shown = Math.min(size, most);
+        return { data: all.slice((number - 1) * shown, number * shown), total };
+      }, schema);
+      expect([complete, reads, new Set(ids).size]).toEqual([true, expected, total]);
+    }
+  },
+);
+
+test('an entry that cannot be read spoils no other', async () => {
+  const data = [
+    { id: 'sv_1', attributes: { hostname: 'one', status: 'on' } },
+    { id: 'sv_2', attributes: { hostname: 'two', status: 7 } },
+    { id: 'sv_3' },
+  ];
+  const { ids, unread } = await readAll(() => ({ data, total: 3 }));
+  expect(ids).toEqual(['sv_1', 'sv_3']);
+  expect(unread).toEqual([
+    { id: 'sv_2', reservationId: 'two', fault: expect.stringContaining('status') },
+  ]);
+});
+
+test('without a total one walk is no whole listing: a second one has to see the same', async () => {
+  let walks = 0;
+  const { ids, complete } = await readAll((number) => {
+    if (number > 1) return { data: [] };
+    walks += 1;
+    // The first walk ends where it finds no total.
+    return { data: [{ id: 'sv_1' }, ...(walks <= 2 ? [] : [{ id: 'sv_2' }])] };
+  });
+  expect([ids, complete, walks]).toEqual([['sv_1', 'sv_2'], true, 4]);
+});
+
+const NOW_MS = 1_700_000_000_000;
+const MINUTE_MS = 60_000;
+const SLOT = 'c3-small-x86/ASH/1';
+const SET = 'shep0-ci000-000000000000000';
+
+function ours(ageMs: number, tags: Record<string, string> = {}): Owner {
+  const claim = { set: SET, hostname: 'shep-ash-a', witness: 'w' };
+  const t = NOW_MS - ageMs;
+  const mark = { ...claim, tags: { [SET_ID_TAG]: SET, ...tags }, t, slot: SLOT, hasScript: true };
+  return { kind: 'ours', record: { ...claim, id: 'ud_1', mark, writtenAtMs: t } };
+}
+const shown = (server: Partial<Server>, owner: Owner = ours(10 * MINUTE_MS)) =>
+  toMachine(
+    { id: 'sv_1', hostname: 'shep-ash-a', ...server },
+    { slot: SLOT, owner, remoteUser: 'root', nowMs: NOW_MS, staleOnMs: 3 * MINUTE_MS },
+  );
+
+test.each([
+  ['starting_deploy', 'Provisioning', false, 'unknown'],
+  ['deploying', 'Provisioning', false, 'unknown'],
+  ['disk_erasing', 'Provisioning', false, 'unknown'],
+  ['on', 'Running', false, 'on'],
+  ['ready', 'Running', false, 'on'],
+  ['off', 'Stopped', false, 'off'],
+  ['failed_deployment', 'ProvisioningFailedPermanent', true, 'unknown'],
+  ['failed_disk_erasing', 'ProvisioningFailedPermanent', true, 'unknown'],
+  ['rescue_mode', 'Unknown', false, 'on'],
+  ['unknown', 'Unknown', false, 'unknown'],
+  ['never_heard_of', 'Unknown', false, 'unknown'],
+  ['constructor', 'Unknown', false, 'unknown'],
+])('vector 15: the state %s', (status, expected, failed, power) => {
+  expect(shown({ status })).toMatchObject({ status: expected, failed, power });
+});
+
+test('vector 15: a server that is only starting to be deployed has no address yet', () => {
+  const address = { primary_ipv4: '198.51.100.7' };
+  expect(shown({ status: 'starting_deploy', ...address }).address).toBeNull();
+  expect(shown({ status: 'deploying', ...address }).address).toBe('198.51.100.7');
+});
+
+test('vector 16: on is power; for three minutes after an installation was asked for it is no more', () => {
+  const at = (ageMs: number) => shown({ status: 'on' }, ours(ageMs));
+  expect(at(3 * MINUTE_MS - 1)).toMatchObject({ status: 'Provisioning', power: 'on' });
+  expect(at(3 * MINUTE_MS)).toMatchObject({ status: 'Running', power: 'on' });
+});
+
+test.each([
+  [{ primary_ipv4: '198.51.100.7', primary_ipv6: '2001:db8::1' }, '198.51.100.7'],
+  [{ primary_ipv6: '2001:db8::1' }, '[2001:db8::1]'],
+  [{ primary_ipv6: '2001:db8::1/64' }, '[2001:db8::1]'],
+  [{ primary_ipv4: 'soon', primary_ipv6: 'later' }, null],
+  [{ primary_ipv4: '198.51.100.7:2222' }, null],
+  [{}, null],
+])('the address of %j', (server, address) => {
+  expect(shown({ status: 'on', ...server }).address).toBe(address);
+});
+
+test('a server is shown on its slot, with what is known of it', () => {
+  const server = { status: 'on', hostname: 'SHEP-ASH-A', plan: { slug: 'c3-small-x86' } };
+  expect(shown({ ...server, region: { site: { slug: 'ASH' } } })).toMatchObject({
+    id: 'sv_1',
+    reservationId: SLOT,
+    hostname: 'shep-ash-a',
+    plan: 'c3-small-x86',
+    location: 'ASH',
+    availability: 'KnownUsed',
+    tags: { [SET_ID_TAG]: SET },
+  });
+  expect(shown({ ...server, site: 'NYC' }).location).toBe('NYC');
+  expect(shown({ status: 'on' })).toMatchObject({ plan: 'c3-small-x86', location: 'ASH' });
+});
+
+test('vector 14: what is not ours shows that, and nothing of the record', () => {
+  expect(shown({ status: 'on' }, { kind: 'untagged' }).tags).toEqual({});
+  expect(shown({ status: 'on' }, { kind: 'disputed' }).tags).toEqual({ [SET_ID_TAG]: 'disputed' });
+});
+
+test('one that is to go at the end of its billing cycle is not ours any more', () => {
+  const machine = shown({ status: 'off' }, ours(0, { [LEAVING_TAG]: 'since then' }));
+  expect(machine).toMatchObject({ status: 'Missing', reservationId: SLOT });
+  expect(machine.tags).toEqual({ [SET_ID_TAG]: 'disputed', [LEAVING_TAG]: 'since then' });
 });

@@ -1,5 +1,6 @@
-import { parse } from 'yaml';
+import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { secretsIn } from '../../../../src/adapters/provider/latitude/api.ts';
 import {
   cloudConfigOf,
@@ -7,8 +8,19 @@ import {
   claimOf,
   readRecord,
   writeRecord,
+  bodyIn,
   type Mark,
 } from '../../../../src/adapters/provider/latitude/records.ts';
+import type { FleetCreateRequest, FleetProvider } from '../../../../src/adapters/provider/port.ts';
+import {
+  HOUR_MS,
+  live,
+  nameOf,
+  OTHER_SET,
+  startStand,
+  startWithMachine,
+  type Stand,
+} from './stand.ts';
 
 const SET = 'shep0-ci000-000000000000000';
 const WITNESS = '0b6e1111-1111-4111-8111-000000000001';
@@ -94,3 +106,134 @@ test('what is secret in a body: the script in every form in which it is sent', (
   expect(secretsIn({ data: { attributes: {} } })).toEqual([]);
   expect(secretsIn(undefined)).toEqual([]);
 });
+
+/** What the first record makes a machine run. */
+async function scriptIn(stand: Stand): Promise<string | null> {
+  const [record] = stand.fake.userData();
+  const [shown] = await stand.api('GET', `/user_data/${record!.id}`);
+  return bodyIn(shown!.attributes['content']);
+}
+
+test('vector 27: after two hours the script goes, and the tags stay; a dry run changes nothing', async () => {
+  const { stand, provider, read } = await startWithMachine();
+  const { tags } = await read();
+  expect(await scriptIn(stand)).toContain('runcmd');
+  expect(await stand.sweep(provider)).toEqual([]);
+  await stand.wait(2 * HOUR_MS);
+  const [record] = stand.fake.userData();
+  const found = [{ kind: 'first-boot-script', id: record!.id }];
+  expect(await stand.sweep(provider, true)).toEqual(found);
+  expect(await scriptIn(stand)).toContain('runcmd');
+  expect(await stand.sweep(provider)).toEqual(found);
+  expect(await scriptIn(stand)).toBe('{}\n');
+  expect((await read()).tags).toEqual(tags);
+  expect(await stand.sweep(provider)).toEqual([]);
+});
+
+test('vector 27: nobody has to ask: listings take the script out, and so do tags that are written', async () => {
+  const { stand, provider, reinstall, id } = await startWithMachine();
+  await stand.machines(provider);
+  await stand.wait(1_000);
+  expect(await scriptIn(stand)).toContain('runcmd');
+  await stand.wait(HOUR_MS);
+  await stand.machines(provider);
+  await stand.wait(1_000);
+  expect(await scriptIn(stand)).toBe('{}\n');
+
+  await stand.run(reinstall());
+  await stand.run(provider.setTags(id, { 'shepherd-IdleBehavior': 'run' }, live));
+  expect(await scriptIn(stand)).toContain('runcmd');
+  await stand.wait(2 * HOUR_MS);
+  await stand.run(provider.setTags(id, { 'shepherd-IdleBehavior': 'hold' }, live));
+  expect(await scriptIn(stand)).toBe('{}\n');
+});
+
+test('a machine that has not come up keeps its script', async () => {
+  const stand = await startStand();
+  stand.fake.addFault({ effect: { type: 'deployFails' } });
+  const provider = stand.fleet();
+  await stand.made(provider);
+  await stand.wait(2 * HOUR_MS);
+  expect(await stand.sweep(provider)).toEqual([]);
+});
+
+test('records of ours without a server go after an hour; those of another set stay', async () => {
+  const { stand, provider, giveBack } = await startWithMachine();
+  await stand.claim(OTHER_SET, nameOf(2));
+  await stand.write({ description: 'my own', content: 'eA==' });
+  await stand.wait(HOUR_MS);
+  await giveBack();
+  const [ours] = stand.fake.userData();
+  const removed = [{ kind: 'user-data', id: ours!.id }];
+  expect(await stand.sweep(provider, true)).toEqual(removed);
+  expect(stand.fake.userData()).toHaveLength(3);
+  expect(await stand.sweep(provider)).toEqual(removed);
+  expect(stand.fake.userData().map(({ description }) => description)).toEqual([
+    expect.stringContaining(OTHER_SET),
+    'my own',
+  ]);
+});
+
+test('nothing is swept by a listing that has gaps', async () => {
+  const { stand, provider, giveBack } = await startWithMachine();
+  await stand.wait(HOUR_MS);
+  await giveBack();
+  stand.fake.addFault({
+    match: { method: 'GET', route: '/servers' },
+    effect: { type: 'pages', does: 'drifting' },
+  });
+  expect(await stand.sweep(provider)).toEqual([]);
+  expect(stand.fake.userData()).toHaveLength(1);
+});
+
+const SITE_SECRET = 'a-secret-line-of-the-site-4711';
+const COMMENT = 'somebody@a-private-place';
+
+/** What must be seen nowhere. */
+async function secretsOf(stand: Stand): Promise<string[]> {
+  const scripts = (await stand.api('GET', '/user_data')).flatMap(({ attributes }) => {
+    const content = attributes['content']!;
+    const text = Buffer.from(content, 'base64').toString();
+    const script = /content: (\S+)/.exec(text)?.[1] ?? '';
+    const plain = Buffer.from(script, 'base64').toString();
+    return [content, script, /printf %s (\w+)/.exec(plain)?.[1] ?? ''];
+  });
+  return [stand.fake.token, SITE_SECRET, COMMENT, ...scripts].filter((text) => text !== '');
+}
+
+test.each<
+  [string, (provider: FleetProvider, id: string, order: FleetCreateRequest) => Promise<unknown>]
+>([
+  [
+    'PATCH /user_data/{id}',
+    (provider, id) => provider.setTags(id, { 'shepherd-IdleBehavior': 'hold' }, live),
+  ],
+  ['POST /user_data', (provider, id) => provider.reinstallMachine(id, live)],
+  ['POST /servers/{id}/reinstall', (provider, id) => provider.reinstallMachine(id, live)],
+  ['DELETE /servers/{id}', (provider, id) => provider.deprovisionMachine(id, live)],
+  ['POST /servers', (provider, _, order) => provider.createMachine(order, live)],
+])(
+  'vector 32: when %s fails with all of it in its answer, neither errors nor the log show a secret',
+  async (line, act) => {
+    const stand = await startStand();
+    const provider = stand.fleet({ fleet: { initCommand: `echo ${SITE_SECRET}` } });
+    const { id } = await stand.made(provider);
+    const order = await stand.orderFor(provider, { slot: 2 });
+    const secrets = await secretsOf(stand);
+    expect(secrets.length).toBeGreaterThanOrEqual(6);
+    // A reply that repeats all that was sent, and more.
+    const sent = secrets.filter((secret) => secret !== COMMENT).join(' and ');
+    const body = {
+      errors: [{ code: 'INVALID', detail: `Bearer ${stand.fake.token} sent ${sent}` }],
+    };
+    const [method = '', route = ''] = line.split(' ');
+    stand.fake.addFault({ match: { method, route }, effect: { type: 'status', code: 422, body } });
+    const failed: unknown = await stand
+      .run(act(provider, id!, order))
+      .catch((error: unknown) => error);
+    expect(failed).toBeInstanceOf(Error);
+    const shown = `${inspect(failed, { depth: 20 })} ${inspect(stand.log.lines, { depth: 20 })}`;
+    for (const secret of secrets) expect(shown.includes(secret), secret).toBe(false);
+    expect(stand.log.lines.length).toBeGreaterThan(5);
+  },
+);

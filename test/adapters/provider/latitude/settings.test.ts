@@ -2,12 +2,34 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
+import type { Call } from '../../../../src/adapters/driver-kit/call.ts';
+import { bareKey } from '../../../../src/adapters/driver-kit/our-key.ts';
+import type { Server } from '../../../../src/adapters/provider/latitude/api.ts';
 import { latitudeDriver } from '../../../../src/adapters/provider/latitude/driver.ts';
+import { createOwnership } from '../../../../src/adapters/provider/latitude/ownership.ts';
+import {
+  createStoredRecords,
+  writeRecord,
+} from '../../../../src/adapters/provider/latitude/records.ts';
+import type { Routes } from '../../../../src/adapters/provider/latitude/routes.ts';
 import {
   hostnameOf,
   placesOf,
   type LatitudeSettings,
 } from '../../../../src/adapters/provider/latitude/settings.ts';
+import { SET_ID_TAG, WITNESS_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
+import { publicKeyLine } from '../driver-stand.ts';
+import {
+  faultAt,
+  KEY,
+  live,
+  startStand,
+  nameOf,
+  SET,
+  slotOf,
+  witnessOf,
+  type Stand,
+} from './stand.ts';
 
 const schema = latitudeDriver.settings({
   env: { TOKEN: 'a-token', SAME: 'a-token', OTHER: 'another-token' },
@@ -97,4 +119,140 @@ test('the configuration of the document is complete, and is taken as it stands',
   expect(instanceSetId).toMatch(/^[a-z0-9]{5}-[a-z0-9]{5}-[a-z0-9]{15}$/);
   expect(schema.safeParse({ ...own, token: '${TOKEN}' }).error?.issues).toBeUndefined();
   expect(own['token']).toBe('${LATITUDE_TOKEN}');
+});
+
+const keysOf = async (stand: Stand) =>
+  (await stand.api('GET', '/ssh_keys')).map(({ attributes }) => attributes);
+const storeKey = ({ api, fake: { project } }: Stand, name: string, public_key: string) =>
+  api('POST', '/ssh_keys', { name, public_key, project }, 'ssh_keys');
+
+test('our key is put in place once, without its comment, also if the answer is lost', async () => {
+  const stand = await startStand();
+  stand.fake.addFault(faultAt('POST /ssh_keys', { type: 'drop', phase: 'after' }));
+  for (let n = 0; n < 2; n++) await stand.run(stand.fleet().prepare(live));
+  expect(await keysOf(stand)).toMatchObject([{ name: 'shepherd', public_key: bareKey(KEY) }]);
+  expect(stand.count('POST /ssh_keys')).toBe(1);
+});
+
+test('vector 29: a key of our name that is another one is a conflict, and nothing is written', async () => {
+  const stand = await startStand();
+  await storeKey(stand, 'shepherd', publicKeyLine(2));
+  const seq = stand.lastSeq();
+  const message = expect.stringMatching(/ssh\.previousKeyPaths.*another sshKeyName/);
+  await stand.fails(stand.fleet().prepare(live), { kind: 'conflict', message });
+  expect(stand.changes(seq)).toEqual([]);
+});
+
+test('stores the current key beside an earlier one of ours, which stays as it is', async () => {
+  const stand = await startStand();
+  const earlier = publicKeyLine(2);
+  await storeKey(stand, 'shepherd', earlier);
+  const provider = stand.fleet({ previousKeys: [earlier] });
+  await stand.run(provider.prepare(live));
+  await stand.run(provider.prepare(live));
+  const stored = (await keysOf(stand)).map((key) => bareKey(key['public_key']!));
+  expect(stored).toEqual([bareKey(earlier), bareKey(KEY)]);
+  expect(stand.count('POST /ssh_keys')).toBe(2);
+});
+
+test('our key under another name is used as it is', async () => {
+  const stand = await startStand();
+  await storeKey(stand, 'from-before', KEY);
+  await stand.run(stand.fleet().prepare(live));
+  expect(await keysOf(stand)).toHaveLength(1);
+});
+
+test('vector 3: hourly in a reserved project is refused, and yearly in one on demand', async () => {
+  const stand = await startStand();
+  const { reservedProject: project } = stand.fake;
+  const prepare = (settings: object) => stand.fleet({ settings }).prepare(live);
+  await stand.fails(prepare({ project }), { kind: 'invalid' });
+  await stand.fails(prepare({ billing: 'yearly' }), { kind: 'invalid' });
+  await stand.run(prepare({ billing: 'monthly' }));
+  await stand.run(prepare({ project, billing: 'yearly' }));
+  expect(stand.log.lines.map(({ message }) => message)).toContainEqual(
+    expect.stringContaining('paid monthly in advance'),
+  );
+});
+
+test('a system that there is not, and a project that the key does not show, are named', async () => {
+  const stand = await startStand();
+  for (const [setting, name] of Object.entries({ os: 'plan9_4', project: 'proj_NotThere' })) {
+    const provider = stand.fleet({ settings: { [setting]: name } });
+    const message = expect.stringContaining(name);
+    await stand.fails(provider.prepare(live), { message });
+  }
+});
+
+test.each([401, 403] as const)(
+  'a key that is refused (%i) is not shown again for a minute',
+  async (code) => {
+    const stand = await startStand();
+    const provider = stand.fleet();
+    stand.fake.addFault({ effect: { type: 'status', code } });
+    await stand.fails(provider.listMachines(live), { kind: 'auth' });
+    stand.fake.clearFaults();
+    const seq = stand.lastSeq();
+    await stand.fails(provider.listMachines(live), { kind: 'auth' });
+    expect(stand.sent(seq)).toEqual([]);
+    await stand.wait(61_000);
+    expect(await stand.machines(provider)).toHaveLength(2);
+  },
+);
+
+const TAGS = { [SET_ID_TAG]: SET, [WITNESS_TAG]: witnessOf(9) };
+const NOW_MS = 1_700_000_000_000;
+const YEARS_MS = 100 * 365 * 86_400_000;
+
+const description = `shepherd ${SET} ${nameOf(1)} ${witnessOf(9)}`;
+const dated = (t: number) =>
+  writeRecord(
+    { set: SET, hostname: nameOf(1), witness: witnessOf(9), tags: TAGS, t, slot: slotOf(1) },
+    '{}\n',
+  );
+
+test('a record from the future grows old, too, and is young when it is written anew', async () => {
+  let nowMs = NOW_MS;
+  let data = { id: 'ud_1', ...dated(NOW_MS + YEARS_MS) };
+  const listUserData = async () => ({ items: [data], unread: [], complete: true });
+  const routes = { listUserData, getUserData: async () => data } as unknown as Routes;
+  const stored = createStoredRecords(routes, { clock: { now: () => nowMs } });
+  const ageMs = async () => nowMs - (await stored.read({} as Call)).all[0]!.writtenAtMs;
+  expect(await ageMs()).toBe(0);
+  nowMs += 300_000;
+  expect(await ageMs()).toBe(300_000);
+  const alone = await stored.of({} as Call, nameOf(1));
+  expect(alone.all[0]!.writtenAtMs).toBe(NOW_MS);
+  data = { id: 'ud_1', ...dated(nowMs) };
+  expect(await ageMs()).toBe(0);
+  nowMs += 60_000;
+  data = { id: 'ud_1', ...dated(nowMs - 3_600_000) };
+  expect(await ageMs()).toBe(3_600_000);
+});
+
+test.each([
+  ['written for a server that does not show up', (nowMs: number) => dated(nowMs)],
+  ['unreadable and without a date', () => ({ description, content: 'bm9uc2Vuc2U=' })],
+  ['dated in the future', () => dated(Date.UTC(2999, 0, 1))],
+])('a record that is %s holds its slot for a while, and then no more', async (_what, given) => {
+  const stand = await startStand();
+  const provider = stand.fleet();
+  await stand.write(given(stand.clock.now()));
+  const slots = async () => (await stand.machines(provider)).map((each) => each.reservationId);
+  expect(await slots()).toEqual([slotOf(2)]);
+  expect(await stand.run(provider.isReusable(slotOf(1), live))).toBe(false);
+  await stand.wait(180_000);
+  expect(await slots()).toEqual([slotOf(1), slotOf(2)]);
+  expect(await stand.run(provider.isReusable(slotOf(1), live))).toBe(true);
+  expect(stand.fake.userData()).toEqual([]);
+});
+
+test('an installation from the future proves itself, or not, like any other after a while', async () => {
+  const routes = { getDeployConfig: async () => ({ userData: null }) } as unknown as Routes;
+  const clock = { now: () => NOW_MS, monotonic: () => 0 };
+  const ownership = createOwnership({ instanceSetId: SET, settleMs: 120_000 }, { routes, clock });
+  const mark = { t: NOW_MS + YEARS_MS };
+  const record = { id: 'ud_1', mark, writtenAtMs: clock.now() - 120_000 } as never;
+  const server = { id: 'sv_1' } as Server;
+  expect(await ownership.isInstalledWith({} as Call, server, record)).toBe(false);
 });

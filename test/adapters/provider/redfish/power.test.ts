@@ -1,7 +1,14 @@
 import { expect, test } from 'vitest';
+import { leadsElsewhere } from '../../../../src/adapters/provider/redfish/changes.ts';
+import type { System } from '../../../../src/adapters/provider/redfish/client/system.ts';
+import type { BmcEntry } from '../../../../src/adapters/provider/redfish/entries.ts';
 import { patienceOf } from '../../../../src/adapters/provider/redfish/power.ts';
+import { checkIdentity } from '../../../../src/adapters/provider/redfish/rack.ts';
+import { advance } from '../../../doubles/simulated-clock.ts';
+import { PROVIDER } from '../../../support/facts.ts';
+import { createProvisionStand } from '../../../support/provision-stand.ts';
 import { testRows } from '../../../support/rows.ts';
-import { failureOf, refusing, startRack } from './stand.ts';
+import { failureOf, refusing, startRack, fleetOf, type Rack } from './stand.ts';
 
 const RESETS = { match: { route: '/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset' } };
 const CONFLICT = refusing(409, 'ActionParameterValueConflict');
@@ -98,4 +105,184 @@ test('vector 33: on its way off is not off', async () => {
     expect(await rack.get()).toMatchObject({ power: 'unknown', status: 'Stopped' });
     await rack.after(10_000);
   }
+});
+
+const MINUTE = 60_000;
+
+test.each([
+  ['answer nothing', { type: 'hang', phase: 'before' }],
+  ['take 25 s for each request', { type: 'latency', ms: 25_000 }],
+] as const)(
+  'D9: of 171 BMCs 150 %s: the other 21 machines are taken in within two minutes',
+  async (_, effect) => {
+    const stand = createProvisionStand();
+    const systems = Array.from({ length: 171 }, (_none, n) => `system-${n + 1}`);
+    const good = systems.filter((_name, n) => n % 8 === 7);
+    expect(good).toHaveLength(21);
+    const rack = await startRack({
+      ...{ virtual: stand.clock, systems: systems.length, context: { name: PROVIDER } },
+      settings: { powerPoll: '5m' },
+    });
+    for (const system of systems) {
+      if (!good.includes(system)) await rack.fault(effect, { match: { system } });
+    }
+    const life = await stand.life({ provider: fleetOf(rack), limits: { chunkSize: 20 } });
+    const chart = life.chart();
+    await advance(stand.clock, 2 * MINUTE);
+    const taken = stand.machines().map(({ provided }) => provided?.providerId);
+    expect(taken).toEqual(expect.arrayContaining(good));
+    chart.stop();
+  },
+);
+
+const BMC_RESET = '/redfish/v1/Managers/{manager}/Actions/Manager.Reset';
+const restarts = (rack: Rack) =>
+  rack.sent('POST').filter(({ route, executed }) => route === BMC_RESET && executed);
+const controllerOf = async (rack: Rack) => (await rack.get()).controller;
+const restart = (rack: Rack, how = rack.call()) =>
+  rack.inTime(rack.provider.resetController!('system-1', how));
+const counts = (rack: Rack) =>
+  rack.metrics.calls
+    .filter(({ name }) => name === 'redfish_bmc_unresponsive')
+    .map(({ value }) => value);
+
+/** Readings end in 500; what is posted gets through. */
+async function hang(rack: Rack, bmc: string) {
+  const match = { bmc, method: 'GET', route: '/redfish/v1/Systems/{system}' };
+  return rack.fault({ type: 'status', code: 500 }, { match });
+}
+
+test('a BMC that takes connections and answers nothing is told of, and left as it is where no more is allowed', async () => {
+  const rack = await startRack({ systems: 2 });
+  await rack.prepare();
+  await rack.after(2 * MINUTE);
+  await hang(rack, 'bmc-1');
+  await rack.after(60 * MINUTE);
+  expect(counts(rack)).toEqual([1]);
+  expect(rack.log.count('a BMC takes connections and answers nothing')).toBe(1);
+  expect(restarts(rack)).toEqual([]);
+  expect(await controllerOf(rack)).toBeUndefined();
+  expect(rack.provider.capabilities.resetController).toBe(false);
+  expect(rack.provider.resetController).toBeUndefined();
+  rack.fake.clearFaults();
+  await rack.after(10 * MINUTE);
+  expect(counts(rack)).toEqual([1, 0]);
+});
+
+test('one that refuses connections does not hang', async () => {
+  const rack = await startRack({ settings: { bmcReset: true } });
+  await rack.prepare();
+  await rack.after(2 * MINUTE);
+  await rack.fault({ type: 'refuse' });
+  await rack.after(60 * MINUTE);
+  expect(counts(rack)).toEqual([]);
+});
+
+const MAY = { settings: { bmcReset: true } };
+/** Nothing can be read of the first BMC, for so long that it is known. */
+async function hung(options: Parameters<typeof startRack>[0] = MAY): Promise<Rack> {
+  const rack = await startRack(options);
+  await rack.prepare();
+  await rack.after(2 * MINUTE);
+  await rack.fault({ type: 'bmcHangs' }, { match: { bmc: 'bmc-1' } });
+  await rack.after(60 * MINUTE);
+  return rack;
+}
+
+test('one that hangs is shown so, restarted when that is ordered, and shown well once it answers', async () => {
+  const rack = await hung();
+  const { id } = (await controllerOf(rack))!;
+  expect(id).toBe(new URL(rack.fake.bmcs()[0]!.url).host);
+  expect(await rack.get()).toMatchObject({ power: 'unknown', controller: { id, hangs: true } });
+  expect((await rack.list()).machines).toMatchObject([{ controller: { id, hangs: true } }]);
+  expect(restarts(rack), 'by itself').toEqual([]);
+  const { operationRef } = await restart(rack);
+  expect(operationRef).toMatch(/^GracefulRestart https:/);
+  expect(rack.asked).toEqual(['ours system-1', 'before']);
+  expect(restarts(rack)).toMatchObject([{ body: { ResetType: 'GracefulRestart' } }]);
+  expect(await controllerOf(rack), 'an accepted request is no evidence').toMatchObject({
+    hangs: true,
+  });
+  await rack.after(MINUTE / 2);
+  expect(await controllerOf(rack), 'nor is one that is not there').toMatchObject({ hangs: true });
+  await rack.after(10 * MINUTE);
+  expect(await rack.get()).toMatchObject({ power: 'off', controller: { id, hangs: false } });
+  expect(counts(rack)).toEqual([1, 0]);
+  expect(await failureOf(restart(rack)), 'it answers').toMatchObject({ kind: 'conflict' });
+});
+
+test('nothing is sent if the machine is not ours, or it is not wanted any more', async () => {
+  const rack = await hung();
+  const no = () => Promise.reject(new Error('no'));
+  const foreign = () => {
+    throw new Error('foreign');
+  };
+  await expect(restart(rack, rack.call({ beforeSending: no }))).rejects.toThrow('no');
+  await expect(restart(rack, rack.call({ requireOurs: foreign }))).rejects.toThrow('foreign');
+  expect(restarts(rack)).toEqual([]);
+});
+
+test('where others begin to answer nothing it is the network, and none is restarted', async () => {
+  const rack = await hung({ systems: 3, ...MAY });
+  await hang(rack, 'bmc-2');
+  await rack.after(10 * MINUTE);
+  expect(counts(rack)).toEqual([1]);
+  expect(await failureOf(restart(rack))).toMatchObject({ kind: 'conflict', outcome: 'not-done' });
+  expect(restarts(rack)).toEqual([]);
+  rack.fake.clearFaults();
+  await rack.after(10 * MINUTE);
+  await restart(rack);
+  expect(restarts(rack)).toHaveLength(1);
+});
+
+test('one that hung and takes no connections any more is away', async () => {
+  const rack = await hung();
+  await rack.fault({ type: 'refuse' });
+  await rack.after(30 * MINUTE);
+  expect(await controllerOf(rack)).toMatchObject({ hangs: false });
+  expect(counts(rack)).toEqual([1, 0]);
+});
+
+const STAYS = ['None', 'Hdd', 'BiosSetup'];
+const TARGETS = {
+  /** The values of BootSource in the schema of ComputerSystem. */
+  'the standard':
+    'None Pxe Floppy Cd Usb Hdd BiosSetup Utilities Diags UefiShell UefiTarget SDCard UefiHttp RemoteDrive UefiBootNext Recovery',
+  /** As the BMC of an X10 lists them. */
+  Supermicro:
+    'None Pxe Hdd Diags CD/DVD BiosSetup FloppyRemovableMedia UsbKey UsbHdd UsbFloppy UsbCd UefiUsbKey UefiCd UefiHdd UefiUsbHdd UefiUsbCd',
+};
+
+test.each(Object.entries(TARGETS))(
+  'D5: every target of %s leads elsewhere, but none, the disk and BIOS setup',
+  (_whose, told) => {
+    const targets = told.split(' ');
+    const boot = { mode: null, httpBootUri: null, targets };
+    const elsewhere = (enabled: string) =>
+      targets.filter((target) => leadsElsewhere({ ...boot, enabled, target }));
+    for (const enabled of ['Once', 'Continuous']) {
+      expect(elsewhere(enabled)).toEqual(targets.filter((target) => !STAYS.includes(target)));
+    }
+    expect(elsewhere('Disabled')).toEqual([]);
+  },
+);
+
+const look = (serial: string, system: Partial<System>) => () =>
+  checkIdentity(
+    { id: 'a', bmc: 'https://bmc', serial, uuid: null } as BmcEntry,
+    { serial: null, sku: null, uuid: null, manufacturer: null, ...system } as System,
+  );
+
+test('a Dell is known by its service tag, as well as by the serial number of its board', () => {
+  const dell = { manufacturer: 'Dell Inc.', serial: 'CNFCP0079500EV', sku: '5N5CKX2' };
+  expect(look('5N5CKX2', dell)()).toBe('same');
+  expect(look('CNFCP0079500EV', dell)()).toBe('same');
+  expect(look('5N5CKX3', dell)).toThrow('serial number');
+});
+
+test('the product number of others is no identity, since all of a model have it', () => {
+  const hpe = { manufacturer: 'HPE', serial: 'MXQ0000001', sku: '868703-B21' };
+  expect(look('MXQ0000001', hpe)()).toBe('same');
+  expect(look('868703-B21', hpe)).toThrow('serial number');
+  expect(look('868703-B21', { ...hpe, serial: null })()).toBe('unproved');
 });

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import type { Wire } from '../../../../src/adapters/provider/redfish/client/bmc.ts';
 import {
   errorOf,
@@ -7,8 +10,15 @@ import {
   readReply,
 } from '../../../../src/adapters/provider/redfish/client/errors.ts';
 import { patch } from '../../../../src/adapters/provider/redfish/client/system.ts';
+import { redfishDriver } from '../../../../src/adapters/provider/redfish/driver.ts';
+import { parseInventory } from '../../../../src/adapters/provider/redfish/entries.ts';
+import type { Settings } from '../../../../src/adapters/provider/redfish/settings.ts';
+import { providerSchema } from '../../../../src/config/provider-schema.ts';
+import { UsageError } from '../../../../src/domain/errors.ts';
+import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
 import { testRows } from '../../../support/rows.ts';
-import { failureOf, startRack } from './stand.ts';
+import { driverContext } from '../driver-stand.ts';
+import { failureOf, startRack, refusing } from './stand.ts';
 
 const SYSTEM = '/redfish/v1/Systems/{system}';
 const PXE = { BootSourceOverrideEnabled: 'Continuous', BootSourceOverrideTarget: 'Pxe' };
@@ -146,4 +156,234 @@ testRows([
   await rack.fault({ type: 'status', code: 200, body }, { match: { route: '/redfish/v1' } });
   const failure = await failureOf(rack.power('on'));
   expect(failure.text).toMatch(why);
+});
+
+const MINUTE = 60_000;
+const LOGIN = { method: 'POST', route: '/redfish/v1/SessionService/Sessions' };
+const FULL = refusing(503, 'RAC0218');
+
+testRows([
+  ['is not the one of the inventory', {}, { type: 'certificate' }],
+  ['nobody vouches for', { entry: () => ({ CertSha256: undefined }) }, null],
+] as const)(
+  'vector 3: a certificate that %s: its hash is told, and nothing is sent',
+  async (_, options, fault) => {
+    const rack = await startRack({ wire: systemClock, ...options });
+    if (fault) await rack.fault(fault);
+    const failure = await failureOf(rack.reboot());
+    expect(failure).toMatchObject({ kind: 'auth', outcome: 'not-done' });
+    expect(failure.text).toContain(rack.fake.bmcs()[0]!.certSha256);
+    expect(rack.fake.requests()).toEqual([]);
+  },
+);
+
+test('vector 4: a session that the BMC forgot is replaced by one, and the request repeated once', async () => {
+  const rack = await startRack();
+  await rack.boot();
+  await rack.get();
+  await rack.after(11 * MINUTE);
+  await rack.fault({ type: 'sessionsForgotten' });
+  const seq = rack.fake.requests().at(-1)!.seq;
+  expect(await rack.get()).toMatchObject({ power: 'on' });
+  const later = rack.fake.requests(seq).map(({ method, status }) => `${method} ${status}`);
+  expect(later.filter((one) => one === 'POST 201')).toHaveLength(1);
+  expect(later.filter((one) => one.startsWith('GET 401'))).toHaveLength(1);
+  expect(rack.fake.bmcs()[0]).toMatchObject({ sessions: 1, sessionsMost: 1 });
+});
+
+test('vector 5: a refused login is not tried again before its pause is over, or the secret is another', async () => {
+  const rack = await startRack({ secret: 'wrong-password' });
+  expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'auth' });
+  const { length } = rack.fake.requests();
+  expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'auth' });
+  await rack.after(9 * MINUTE);
+  expect(await failureOf(rack.power('off'))).toMatchObject({ kind: 'auth' });
+  expect(rack.fake.requests()).toHaveLength(length);
+  await rack.after(2 * MINUTE);
+  expect(await failureOf(rack.power('off'))).toMatchObject({ kind: 'auth' });
+  expect(rack.fake.requests().length).toBeGreaterThan(length);
+  rack.env['BMC_PASSWORD'] = rack.fake.credentials.password;
+  await rack.power('off');
+});
+
+test('vector 6: where all sessions are taken, auto goes on by Basic for a while', async () => {
+  const rack = await startRack({});
+  await rack.fault(FULL, { match: LOGIN, times: 1 });
+  await rack.power('on');
+  expect(rack.sent('GET').at(-1)).toMatchObject({ auth: 'basic', status: 200 });
+  await rack.after(6 * MINUTE);
+  await rack.power('off');
+  expect(rack.sent('POST').at(-1)).toMatchObject({ auth: 'session' });
+});
+
+test('vector 6: where all sessions are taken, session waits for five minutes', async () => {
+  const rack = await startRack({ settings: { auth: 'session' } });
+  await rack.fault(FULL, { match: LOGIN });
+  const failure = await failureOf(rack.reboot());
+  expect(failure).toMatchObject({ kind: 'transient', outcome: 'not-done' });
+  const inMs = failure.rateLimit!.retryAt.getTime() - rack.clock.now();
+  expect(Math.round(inMs / MINUTE)).toBe(5);
+});
+
+test('vector 7: a login without a token: Basic, or an end to it', async () => {
+  const rack = await startRack();
+  await rack.fault({ type: 'noToken' });
+  await rack.power('on');
+  expect(rack.sent('POST').at(-1)).toMatchObject({ auth: 'basic', status: 204 });
+  expect(rack.fake.bmcs()[0]).toMatchObject({ sessions: 0, sessionsMost: 1 });
+
+  const strict = await startRack({ settings: { auth: 'session' } });
+  await strict.fault({ type: 'noToken' });
+  expect(await failureOf(strict.power('on'))).toMatchObject({ kind: 'permanent' });
+  expect(strict.fake.bmcs()[0]!.sessions).toBe(0);
+});
+
+test('vector 35: stop ends three sessions by three requests', async () => {
+  const rack = await startRack({ systems: 3 });
+  for (const id of ['system-1', 'system-2', 'system-3']) await rack.get(id);
+  expect(rack.fake.bmcs().map(({ sessions }) => sessions)).toEqual([1, 1, 1]);
+  const startMs = rack.clock.monotonic();
+  await rack.inTime(rack.provider.stop());
+  expect(rack.sent('DELETE')).toHaveLength(3);
+  expect(rack.fake.bmcs().map(({ sessions }) => sessions)).toEqual([0, 0, 0]);
+  expect(rack.clock.monotonic() - startMs).toBeLessThanOrEqual(10_000);
+  expect(await failureOf(rack.get())).toMatchObject({ kind: 'stopped' });
+});
+
+test('vector 35: a BMC that does not answer holds nobody up at the stop', async () => {
+  const rack = await startRack();
+  await rack.get();
+  await rack.fault({ type: 'hang', phase: 'before' });
+  const startMs = rack.clock.monotonic();
+  await rack.inTime(rack.provider.stop());
+  expect(rack.clock.monotonic() - startMs).toBeLessThanOrEqual(10_000);
+});
+
+const OWN = '/redfish/v1/SessionService/Sessions/1';
+
+test.each([`https://ilo.rack.example${OWN}`, OWN, 'https://elsewhere.example/else'])(
+  'a session is ended at its own BMC, however that names it: %s',
+  async (location) => {
+    const rack = await startRack();
+    await rack.fault({ type: 'headers', headers: { location } }, { match: LOGIN });
+    await rack.get();
+    await rack.inTime(rack.provider.stop());
+    expect(rack.sent('DELETE').map(({ path, status }) => [path, status])).toEqual([[OWN, 204]]);
+  },
+);
+
+test('a wrong password that a BMC answers with 400 is not tried again before the pause is over', async () => {
+  const rack = await startRack();
+  await rack.fault(refusing(400, 'UnauthorizedLoginAttempt'), { match: LOGIN });
+  await failureOf(rack.reboot());
+  expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'auth' });
+  expect(rack.sent('POST')).toHaveLength(1);
+});
+
+test('a login whose caller leaves leaves no session that nobody ends', async () => {
+  const rack = await startRack({ settings: { powerPoll: '2h' } });
+  await rack.fault({ type: 'latency', ms: 1_000 }, { match: LOGIN });
+  const leaving = new AbortController();
+  rack.clock.setTimeout(() => leaving.abort(new Error('left')), 500);
+  const how = rack.call({ signal: leaving.signal });
+  expect(await failureOf(rack.power('on', how))).toMatchObject({ kind: 'aborted' });
+  await rack.after(5_000);
+  await rack.power('on');
+  await rack.inTime(rack.provider.stop());
+  expect(rack.fake.bmcs()[0]).toMatchObject({ sessions: 0, sessionsMost: 1 });
+});
+
+test('two daemons on one rack: one request at a time and one session of each, however much is asked', async () => {
+  const rack = await startRack({ systems: 4, bmcs: 2, settings: { powerPoll: '1m' } });
+  await rack.fault({ type: 'latency', ms: 50 });
+  const ids = Array.from({ length: 4 }, (_, n) => `system-${n + 1}`);
+  const ask = (provider: typeof rack.provider) =>
+    Promise.all([
+      provider.prepare!(rack.call()),
+      ...ids.map((id) => provider.getMachine(id, rack.call())),
+      ...ids.map((id) => provider.setPower!(id, 'on', rack.call())),
+    ]);
+  const most = () => rack.fake.bmcs().map((bmc) => [bmc.requestsMost, bmc.sessionsMost]);
+  await rack.inTime(ask(rack.provider));
+  expect(most()).toEqual([
+    [1, 1],
+    [1, 1],
+  ]);
+  await rack.after(5_000);
+  const other = rack.open();
+  await rack.inTime(Promise.all([ask(rack.provider), ask(other)]));
+  for (const counts of most()) expect(Math.max(...counts)).toBeLessThanOrEqual(2);
+  expect(rack.resets()).toEqual(['On', 'On', 'On', 'On']);
+});
+
+const env = {
+  ...{ BMC_PASSWORD: 'x', OLD_BMC_PASSWORD: 'y', WEAK: 'calvin', SEED_KEY: 's'.repeat(43) },
+};
+const around = { env, baseDirectory: '/', checkFiles: false };
+const blocksOf = (name: string, language: string) => {
+  const page = readFileSync(`docs/${name}.md`, 'utf8');
+  return [...page.matchAll(new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``, 'g'))].map(
+    ([, text]) => text!,
+  );
+};
+type Section = Readonly<Record<string, unknown>>;
+const sectionsOf = (name: string) =>
+  blocksOf(name, 'yaml').flatMap((text) =>
+    Object.values((parse(text) as { providers: Record<string, Section> }).providers),
+  );
+
+test.each(['redfish', 'redfish-installing'])(
+  'the configurations of %s.md are complete and valid',
+  (name) => {
+    const sections = sectionsOf(name);
+    expect(sections.length).toBeGreaterThan(0);
+    for (const section of sections) {
+      expect(providerSchema(around).parse(section)).toMatchObject({ driver: 'redfish' });
+    }
+  },
+);
+
+test('the inventory of the page is one', () => {
+  const [text] = blocksOf('redfish', 'json');
+  const named = { credentials: new Set(['default', 'old']), passwords: new Set<string>() };
+  expect(parseInventory(text!, named).map(({ id }) => id)).toEqual(['srv-1', 'blade-3']);
+  expect(() => parseInventory(text!, { ...named, credentials: new Set(['default']) })).toThrow(
+    UsageError,
+  );
+});
+
+/** Of the page, with its installation changed. */
+function installing(change: Section = {}) {
+  const [{ driver: _, instanceSetId: _id, ...own } = {}] = sectionsOf('redfish-installing');
+  return { ...own, install: { ...(own['install'] as object), ...change } };
+}
+
+test.each([
+  [{ iso: undefined }, /^install\.iso is missing; vmedia needs it/],
+  [{ method: 'uefihttp' }, /^install\.bootUri is missing; uefihttp needs it/],
+  [{ iso: 'http://images.test/a.iso?token={token}' }, /^install\.iso .*without credentials/],
+  [{ seedKey: undefined }, /^install\.seedKey is missing/],
+  [{ seedKey: '${WEAK}' }, /^install\.seedKey is shorter than 32.*openssl rand/],
+  [{ method: 'floppy' }, /^install\.method .*vmedia, uefihttp, pxe/],
+])('%j is refused, and said where', (change, complaint) => {
+  const { error } = redfishDriver.settings(around).safeParse(installing(change));
+  const told = error?.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
+  expect(told).toEqual([expect.stringMatching(complaint)]);
+});
+
+test('a driver that is only opened, as for a check of the configuration, waits for nothing', async () => {
+  const clock = createSimulatedClock();
+  const settings = redfishDriver.settings(around).parse(installing()) as Settings;
+  const provider = redfishDriver.open(settings, driverContext('rack', { clock }));
+  expect(clock.pending).toBe(0);
+  await provider.stop();
+});
+
+test('an inventory without serial numbers installs nothing', () => {
+  const list = JSON.stringify([{ ID: 'a1', Bmc: 'https://bmc.test', Addr: '192.0.2.1' }]);
+  const named = { credentials: new Set(['default']), passwords: new Set<string>() };
+  expect(() => parseInventory(list, { ...named, install: { needsMac: true } })).toThrow(
+    /"a1": Serial or Uuid is missing.*"a1": Mac is missing/,
+  );
+  expect(parseInventory(list, named)).toHaveLength(1);
 });

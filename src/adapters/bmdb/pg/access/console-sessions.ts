@@ -1,7 +1,6 @@
 import { GRANT_MS, GRANT_RETRY_MS, roleNamed } from '../../../../domain/access.ts';
 import type { ConsoleSession, ConsoleSessionBook } from '../../access-port.ts';
 import type { Database } from '../pool.ts';
-import { repeatedOnce } from '../repeat.ts';
 import { ms } from '../sql.ts';
 import { statement, type RowOf } from '../statement.ts';
 import { after, endOf, SESSION_LASTS, SESSION_ORIGINS } from './lineage.ts';
@@ -96,13 +95,11 @@ export const createConsoleSessionBook = (db: Database): ConsoleSessionBook => ({
   open: async (session) => {
     const args = { pageDigest: null, ...session };
     const doing = 'open a session of the console';
-    await repeatedOnce(() => db.commit({ doing }, statements.open, args));
+    await db.write(doing, statements.open, args);
   },
   find: async (digest, signal) => {
     const doing = 'look up a session of the console';
-    const [row] = await db.transact({ doing, isolation: 'READ COMMITTED', signal }, (q) =>
-      q.rows(statements.find, { digest }),
-    );
+    const [row] = await db.once({ doing, signal }, statements.find, { digest });
     return row ? sessionOf(row) : null;
   },
   used: async (digest, grant) => {
@@ -112,20 +109,17 @@ export const createConsoleSessionBook = (db: Database): ConsoleSessionBook => ({
   },
   claimRenewal: async (digest) => {
     const doing = 'claim the renewal of a session of the console';
-    const claim = () => db.commit({ doing }, statements.claimRenewal, { digest });
-    const [row] = await repeatedOnce(claim);
+    const [row] = await db.write(doing, statements.claimRenewal, { digest });
     return row ? sessionOf(row) : null;
   },
   list: async (signal) => {
     const doing = 'list sessions of the console';
-    const rows = await db.transact({ doing, isolation: 'READ COMMITTED', signal }, (q) =>
-      q.rows(statements.list, {}),
-    );
+    const rows = await db.once({ doing, signal }, statements.list, {});
     return rows.map(sessionOf);
   },
   end: async (id) => {
     const doing = 'end a session of the console';
-    const [row] = await repeatedOnce(() => db.commit({ doing }, statements.end, { id }));
+    const [row] = await db.write(doing, statements.end, { id });
     return row?.name ?? null;
   },
 });

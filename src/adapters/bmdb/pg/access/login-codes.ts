@@ -1,7 +1,6 @@
 import { LOGIN_CODE_MS, roleNamed } from '../../../../domain/access.ts';
 import type { AccessBook, LoginCodeBook } from '../../access-port.ts';
 import type { Database } from '../pool.ts';
-import { repeatedOnce } from '../repeat.ts';
 import { statement } from '../statement.ts';
 import { createConsoleSessionBook } from './console-sessions.ts';
 import { createTokenBook } from './tokens.ts';
@@ -39,7 +38,7 @@ export const statements = {
 const createLoginCodeBook = (db: Database): LoginCodeBook => ({
   add: async ({ digest, name, identity, role, providers, tokenId }) => {
     const args = { digest, name, identity, role, providers, tokenId, forMs: LOGIN_CODE_MS };
-    await repeatedOnce(() => db.commit({ doing: 'add a login code' }, statements.add, args));
+    await db.write('add a login code', statements.add, args);
   },
   redeem: async (digest) => {
     const doing = 'redeem a login code';

@@ -1,7 +1,6 @@
 import { roleNamed } from '../../../../domain/access.ts';
 import type { ApiToken, TokenBook } from '../../access-port.ts';
 import type { Database } from '../pool.ts';
-import { repeatedOnce } from '../repeat.ts';
 import { ms } from '../sql.ts';
 import { statement, type RowOf } from '../statement.ts';
 import { endOfMaker, TOKEN_LASTS, TOKEN_ORIGINS } from './lineage.ts';
@@ -89,14 +88,12 @@ export const createTokenBook = (db: Database): TokenBook => ({
     const without = { ownerIdentity: null, parentTokenId: null, parentSessionId: null };
     const args = { ...without, loginSeal: null, ...token };
     const doing = `add token ${token.name}`;
-    const [row] = await repeatedOnce(() => db.commit({ doing }, statements.add, args));
+    const [row] = await db.write(doing, statements.add, args);
     return row?.expires_ms ?? null;
   },
   find: async (id, digest, signal) => {
     const doing = 'look up a token';
-    const [row] = await db.transact({ doing, isolation: 'READ COMMITTED', signal }, (q) =>
-      q.rows(statements.find, { id, digest }),
-    );
+    const [row] = await db.once({ doing, signal }, statements.find, { id, digest });
     return row ? tokenOf(row) : null;
   },
   used: async (id) => {
@@ -104,15 +101,12 @@ export const createTokenBook = (db: Database): TokenBook => ({
   },
   list: async (signal) => {
     const doing = 'list tokens';
-    const rows = await db.transact({ doing, isolation: 'READ COMMITTED', signal }, (q) =>
-      q.rows(statements.list, {}),
-    );
+    const rows = await db.once({ doing, signal }, statements.list, {});
     return rows.map(tokenOf);
   },
   revoke: async (id, by) => {
     const doing = `revoke token ${id}`;
-    const run = () => db.commit({ doing }, statements.revoke, { id, by });
-    return (await repeatedOnce(run)).length > 0;
+    return (await db.write(doing, statements.revoke, { id, by })).length > 0;
   },
 });
 

@@ -1,34 +1,27 @@
 import type { PoolName } from '../../../../domain/balancing/pool-row.ts';
 import { exclusionGroup } from '../../../../domain/eligibility.ts';
-import { LeaseLost } from '../../../../domain/errors.ts';
 import { machineId } from '../../../../domain/ids.ts';
 import {
   type BalancingBook,
   forgottenText,
   type MemberChange,
   type MemberVerdict,
-  type PoolForgetter,
   type PoolPatch,
 } from '../../balancing-port.ts';
 import type { Lease } from '../../port.ts';
 import { requireChanges } from '../../preconditions.ts';
 import { cancelDead } from '../claims/cancel.ts';
-import { commitFenced, declareDead, liveSession, requireInTime, transactLive } from '../live.ts';
+import { transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
+import { commitAsHolder, FENCE, FENCE_TOLD, FENCED, fenceSql } from '../fence.ts';
 import { repeatedOnce } from '../repeat.ts';
 import { statement } from '../statement.ts';
 import type { RowOf } from '../statement.ts';
-import { toMember } from './member-rows.ts';
-import type { FlatMember } from './member-rows.ts';
-import { leasedJob, statements as members } from './member-writes.ts';
+import { toMember } from './pool-rows.ts';
+import type { FlatMember } from './pool-rows.ts';
+import { statements as members } from './member-writes.ts';
 
-const FENCE = { session: 'uuid', lease: 'text', epoch: 'int8' } as const;
 const NAME = { pool: 'text', balancer: 'text' } as const;
-const FENCED = { alive: 'bool', leased: 'bool' } as const;
-const fence = (of: Readonly<Record<keyof typeof FENCE, string>>) =>
-  `me AS MATERIALIZED (${liveSession(of.session)}),
-   lease AS MATERIALIZED (${leasedJob(of.lease, of.epoch)})`;
-const TELL = `SELECT EXISTS (SELECT 1 FROM me) AS alive, EXISTS (SELECT 1 FROM lease) AS leased`;
 
 /** Each of these columns is told whether it is to be written, for null is a value of it, too. */
 const given = (flag: string, value: string, before: string) =>
@@ -57,7 +50,7 @@ export const statements = {
     },
     columns: FENCED,
     text: (of) => `
-      WITH ${fence(of)}, noted AS (
+      WITH ${fenceSql(of)}, noted AS (
         INSERT INTO pools AS o (pool, balancer, state, made_as, generation, failures, retry_at, reason,
           settled_at, observed_at, frozen_at, frozen_reason, frozen_snapshot)
         SELECT ${of.pool}, ${of.balancer}, coalesce(${of.state}, 'retrieving'), ${of.madeAs},
@@ -90,14 +83,14 @@ export const statements = {
             OR excluded.frozen_snapshot IS NOT DISTINCT FROM o.frozen_snapshot
             THEN o.accepted_by END
       )
-      ${TELL}`,
+      SELECT ${FENCE_TOLD}`,
   }),
   forget: statement({
     name: 'pools-forget',
     params: { ...FENCE, ...NAME, actor: 'text', reason: 'text' },
     columns: FENCED,
     text: (of) => `
-      WITH ${fence(of)}, members AS (
+      WITH ${fenceSql(of)}, members AS (
         DELETE FROM pool_members g WHERE g.pool = ${of.pool} AND g.balancer = ${of.balancer}
           AND EXISTS (SELECT 1 FROM lease)
         RETURNING g.machine_id
@@ -110,15 +103,19 @@ export const statements = {
         DELETE FROM pools o WHERE o.pool = ${of.pool} AND o.balancer = ${of.balancer}
           AND EXISTS (SELECT 1 FROM lease)
       )
-      ${TELL}`,
+      SELECT ${FENCE_TOLD}`,
   }),
 };
 
 /** See `BalancingBook`. Each call is one statement, and doing it twice is doing it once. */
 export const createBalancingBook = (session: LiveSession): BalancingBook => ({
   write: (lease, pool, changes) => repeatedOnce(() => write(session, lease, pool, changes)),
-  note: (lease, pool, patch) => repeatedOnce(() => note(session, lease, pool, patch)),
-  forget: (lease, pool, who) => repeatedOnce(() => forget(session, lease, pool, who)),
+  note: (lease, pool, patch) => note(session, lease, pool, patch),
+  forget: async (lease, pool, who) => {
+    const doing = `forget pool ${pool.pool} at ${pool.balancer}`;
+    const told = { ...nameOf(pool), actor: who.by, reason: forgottenText(pool, who) };
+    await commitAsHolder(session, lease, doing, [statements.forget, told]);
+  },
 });
 
 async function write(
@@ -165,7 +162,6 @@ async function writeOnce(
 ): Promise<WrittenRow[]> {
   const doing = doingTo(pool);
   const args = {
-    ...fenceOf(session, lease),
     ...nameOf(pool),
     machines: changes.map((each) => each.machineId),
     states: changes.map((each) => each.to ?? null),
@@ -179,9 +175,7 @@ async function writeOnce(
     counted: changes.map((each) => each.sessions !== undefined),
     sessions: changes.map((each) => each.sessions ?? null),
   };
-  const rows = await commitFenced(session, { doing }, [members.write, args]);
-  requireFenced(session, lease, doing, rows[0]!);
-  return rows;
+  return commitAsHolder(session, lease, doing, [members.write, args]);
 }
 
 async function note(
@@ -193,7 +187,6 @@ async function note(
   const doing = `note how pool ${pool.pool} stands at ${pool.balancer}`;
   const { state = null, madeAs = null, generation = null, failures = null, frozen } = patch;
   const args = {
-    ...fenceOf(session, lease),
     ...nameOf(pool),
     ...{ state, madeAs, generation, failures },
     retrying: patch.retryInMs !== undefined,
@@ -206,36 +199,7 @@ async function note(
     frozenReason: frozen?.reason ?? null,
     snapshot: frozen?.snapshot ?? null,
   };
-  const [row] = await commitFenced(session, { doing }, [statements.note, args]);
-  requireFenced(session, lease, doing, row!);
+  await commitAsHolder(session, lease, doing, [statements.note, args]);
 }
 
-async function forget(
-  session: LiveSession,
-  lease: Lease,
-  pool: PoolName,
-  who: PoolForgetter,
-): Promise<void> {
-  const doing = `forget pool ${pool.pool} at ${pool.balancer}`;
-  const told = { actor: who.by, reason: forgottenText(pool, who) };
-  const args = { ...fenceOf(session, lease), ...nameOf(pool), ...told };
-  const [row] = await commitFenced(session, { doing }, [statements.forget, args]);
-  requireFenced(session, lease, doing, row!);
-}
-
-const fenceOf = ({ sessionId: session }: LiveSession, { name: lease, epoch }: Lease) => ({
-  ...{ session, lease, epoch },
-});
 const nameOf = ({ pool, balancer }: PoolName) => ({ pool, balancer });
-
-/** @throws {SessionExpired} @throws {LeaseLost} nothing was written. */
-function requireFenced(
-  session: LiveSession,
-  { name, epoch }: Lease,
-  doing: string,
-  { alive, leased }: RowOf<typeof FENCED>,
-): void {
-  if (!alive) throw declareDead(session, doing);
-  requireInTime(session, doing);
-  if (!leased) throw new LeaseLost(`did not ${doing}: ${name} (lease ${epoch}) is no longer ours`);
-}

@@ -1,20 +1,15 @@
 import { SUCCESSORS } from '../../../../domain/balancing/members.ts';
 import { exclusionGroup } from '../../../../domain/eligibility.ts';
 import { PENDING } from '../eligibility.ts';
-import { liveSession } from '../live.ts';
+import { FENCE, FENCE_TOLD, FENCED, fenceSql } from '../fence.ts';
 import { LIVE } from '../sql.ts';
 import { statement } from '../statement.ts';
-import { MEMBER } from './member-rows.ts';
+import { MEMBER } from './pool-rows.ts';
 
 const GROUP = `'${exclusionGroup('ShepherdRecovery')}'`;
 const SUCCESSIONS = Object.entries(SUCCESSORS)
   .flatMap(([from, all]) => all.map((to) => `('${from}', '${to}')`))
   .join(', ');
-
-/** Of the job, if it is this session's; nobody takes it before the transaction has ended. */
-export const leasedJob = (lease: string, epoch: string): string =>
-  `SELECT l.name FROM me JOIN leases l ON l.session_id = me.session_id
-   WHERE l.name = ${lease} AND l.epoch = ${epoch} FOR SHARE OF l`;
 
 /** Over what a row was, called `was`: it serves nobody, or there was none. */
 const IDLE = `(was IS NULL OR was = 'drained' OR was_waived)`;
@@ -35,9 +30,7 @@ export const statements = {
   write: statement({
     name: 'members-write',
     params: {
-      session: 'uuid',
-      lease: 'text',
-      epoch: 'int8',
+      ...FENCE,
       pool: 'text',
       balancer: 'text',
       machines: 'uuid[]',
@@ -53,17 +46,9 @@ export const statements = {
       sessions: 'int8?[]',
     },
     /** `dead`: the lease of the machine is held by a session that is dead. */
-    columns: {
-      alive: 'bool',
-      leased: 'bool',
-      machine_id: 'uuid',
-      result: 'text',
-      dead: 'bool',
-      member: 'jsonb?',
-    },
+    columns: { ...FENCED, machine_id: 'uuid', result: 'text', dead: 'bool', member: 'jsonb?' },
     text: (of) => `
-    WITH me AS MATERIALIZED (${liveSession(of.session)}),
-    lease AS MATERIALIZED (${leasedJob(of.lease, of.epoch)}),
+    WITH ${fenceSql(of)},
     before AS MATERIALIZED (
       SELECT g.machine_id, g.state, g.since, g.deadline, g.how, g.waived, g.refused, g.note,
         g.sessions, ${MEMBER} AS member
@@ -149,8 +134,7 @@ export const statements = {
       WHERE g.pool = ${of.pool} AND g.balancer = ${of.balancer} AND passed.state = 'gone'
         AND g.machine_id = passed.machine_id
     )
-    SELECT EXISTS (SELECT 1 FROM me) AS alive, EXISTS (SELECT 1 FROM lease) AS leased,
-      j.machine_id,
+    SELECT ${FENCE_TOLD}, j.machine_id,
       CASE WHEN NOT j.there THEN 'lost' WHEN NOT j.allowed THEN 'stale'
         WHEN p.machine_id IS NULL THEN 'busy' ELSE 'written' END AS result,
       EXISTS (SELECT 1 FROM work w WHERE w.machine_id = j.machine_id

@@ -6,7 +6,7 @@ import { PROCESSES } from '../../../../domain/machine.ts';
 import type { MachineRow, Process } from '../../../../domain/machine.ts';
 import type { LossPolicy } from '../../../../domain/policy.ts';
 import type { FailureEffects, FinishChange } from '../../port.ts';
-import { askRefusalSql, FROM } from '../eligibility.ts';
+import { ruleSql, FROM } from '../eligibility.ts';
 import type { LiveSession } from '../live.ts';
 import { madeOnce, statement } from '../statement.ts';
 
@@ -19,7 +19,7 @@ const mayAsk = (process: Process, loss: LossPolicy) =>
       `WITH permit AS MATERIALIZED (
          SELECT 1 FROM recovery_permits WHERE machine_id = ${machine} FOR KEY SHARE
        )
-       SELECT ${askRefusalSql(process, loss)} AS refusal,
+       SELECT ${ruleSql('ask', process, loss)} AS refusal,
          ${isLadder(process) ? 'EXISTS (SELECT 1 FROM permit)' : 'true'} AS permitted
        ${FROM} WHERE m.machine_id = ${machine}`,
   });

@@ -1,29 +1,19 @@
-import { LeaseLost } from '../../../../domain/errors.ts';
 import type { DueDelivery, WebhookDesk } from '../../events-port.ts';
-import type { Lease } from '../../port.ts';
-import { commitFenced, declareDead, liveSession, requireInTime } from '../live.ts';
+import { commitFenced } from '../live.ts';
 import type { LiveSession } from '../live.ts';
-import { repeatedOnce } from '../repeat.ts';
+import { commitAsHolder, FENCE, FENCE_TOLD, FENCED, fenceSql } from '../fence.ts';
 import { statement } from '../statement.ts';
-import type { RowOf } from '../statement.ts';
 import { EVENT_COLUMNS, eventOf, eventSql } from './read.ts';
 
-const FENCE = { session: 'uuid', lease: 'text', epoch: 'int8', webhook: 'text' } as const;
-const FENCED = { alive: 'bool', leased: 'bool' } as const;
-const fence = (of: Readonly<Record<keyof typeof FENCE, string>>) =>
-  `me AS MATERIALIZED (${liveSession(of.session)}),
-   lease AS MATERIALIZED (
-     SELECT l.name FROM me JOIN leases l ON l.session_id = me.session_id
-     WHERE l.name = ${of.lease} AND l.epoch = ${of.epoch} FOR SHARE OF l)`;
-const TELL = `EXISTS (SELECT 1 FROM me) AS alive, EXISTS (SELECT 1 FROM lease) AS leased`;
+const PARAMS = { ...FENCE, webhook: 'text' } as const;
 
 export const statements = {
   begin: statement({
     name: 'webhook-begin',
-    params: { ...FENCE, from: 'int8' },
+    params: { ...PARAMS, from: 'int8' },
     columns: { ...FENCED, told_to: 'int8?', disabled: 'bool?' },
     text: (of) => `
-      WITH ${fence(of)}, first AS (
+      WITH ${fenceSql(of)}, first AS (
         INSERT INTO webhooks (name, told_to) SELECT ${of.webhook}, ${of.from} FROM lease
         ON CONFLICT DO NOTHING RETURNING told_to, false AS disabled
       ), known AS (
@@ -31,7 +21,7 @@ export const statements = {
         UNION ALL
         SELECT w.told_to, w.disabled_at IS NOT NULL FROM webhooks w WHERE w.name = ${of.webhook}
       )
-      SELECT ${TELL}, k.told_to, k.disabled
+      SELECT ${FENCE_TOLD}, k.told_to, k.disabled
       FROM (SELECT) AS always LEFT JOIN known k ON true`,
   }),
   due: statement({
@@ -59,13 +49,13 @@ export const statements = {
   record: statement({
     name: 'webhook-record',
     params: {
-      ...{ ...FENCE, toldTo: 'int8', delivered: 'bool', gone: 'int8[]', disabled: 'text?' },
+      ...{ ...PARAMS, toldTo: 'int8', delivered: 'bool', gone: 'int8[]', disabled: 'text?' },
       ...{ numbers: 'int8[]', types: 'text[]', attempts: 'int8[]', pauses: 'float8?[]' },
       ...{ statuses: 'int8?[]', causes: 'text[]' },
     },
     columns: FENCED,
     text: (of) => `
-      WITH ${fence(of)}, found AS MATERIALIZED (
+      WITH ${fenceSql(of)}, found AS MATERIALIZED (
         SELECT w.name, w.disabled_at FROM webhooks w
         WHERE w.name = ${of.webhook} AND EXISTS (SELECT 1 FROM lease) FOR UPDATE
       ), told AS (
@@ -93,7 +83,7 @@ export const statements = {
           jsonb_build_object('webhook', ${of.webhook})
         FROM found WHERE ${of.disabled} IS NOT NULL AND found.disabled_at IS NULL
       )
-      SELECT ${TELL}`,
+      SELECT ${FENCE_TOLD}`,
   }),
 };
 
@@ -101,11 +91,8 @@ export const statements = {
 export const createWebhookDesk = (session: LiveSession): WebhookDesk => ({
   begin: async (lease, webhook, from) => {
     const doing = `begin to deliver to webhook ${webhook}`;
-    const args = { ...fenceOf(session, lease, webhook), from };
-    const [row] = await repeatedOnce(() =>
-      commitFenced(session, { doing }, [statements.begin, args]),
-    );
-    requireFenced(session, lease, doing, row!);
+    const begin = [statements.begin, { webhook, from }] as const;
+    const [row] = await commitAsHolder(session, lease, doing, begin);
     return { toldTo: row!.told_to!, isDisabled: row!.disabled! };
   },
   due: async (webhook, but, limit) => {
@@ -121,7 +108,7 @@ export const createWebhookDesk = (session: LiveSession): WebhookDesk => ({
     const { toldTo, hasDelivered: delivered, delivered: gone, failed, disabled } = results;
     const doing = `write down deliveries to webhook ${webhook}`;
     const args = {
-      ...{ ...fenceOf(session, lease, webhook), toldTo, delivered, gone, disabled },
+      ...{ webhook, toldTo, delivered, gone, disabled },
       numbers: failed.map(({ number }) => number),
       types: failed.map(({ type }) => type),
       attempts: failed.map(({ attempts }) => attempts),
@@ -129,27 +116,6 @@ export const createWebhookDesk = (session: LiveSession): WebhookDesk => ({
       statuses: failed.map(({ status }) => status),
       causes: failed.map(({ cause }) => cause),
     };
-    const [row] = await repeatedOnce(() =>
-      commitFenced(session, { doing }, [statements.record, args]),
-    );
-    requireFenced(session, lease, doing, row!);
+    await commitAsHolder(session, lease, doing, [statements.record, args]);
   },
 });
-
-const fenceOf = (
-  { sessionId: session }: LiveSession,
-  { name: lease, epoch }: Lease,
-  webhook: string,
-) => ({ session, lease, epoch, webhook });
-
-/** @throws {SessionExpired} @throws {LeaseLost} nothing was written. */
-function requireFenced(
-  session: LiveSession,
-  { name, epoch }: Lease,
-  doing: string,
-  { alive, leased }: RowOf<typeof FENCED>,
-): void {
-  if (!alive) throw declareDead(session, doing);
-  requireInTime(session, doing);
-  if (!leased) throw new LeaseLost(`did not ${doing}: ${name} (lease ${epoch}) is no longer ours`);
-}

@@ -1,6 +1,5 @@
 import type { WebhookBook } from '../../events-port.ts';
 import type { Database } from '../pool.ts';
-import { repeatedOnce } from '../repeat.ts';
 import { ms } from '../sql.ts';
 import { statement } from '../statement.ts';
 
@@ -81,15 +80,11 @@ export const statements = {
   }),
 };
 
-const READING = { isolation: 'READ COMMITTED' } as const;
-
 /** See `WebhookBook`. */
 export const createWebhookBook = (db: Database): WebhookBook => ({
   list: async (signal) => {
     const doing = 'list webhooks';
-    const rows = await db.transact({ doing, ...READING, signal }, (q) =>
-      q.rows(statements.list, {}),
-    );
+    const rows = await db.once({ doing, signal }, statements.list, {});
     return rows.map((row) => ({
       name: row.name,
       toldTo: row.told_to,
@@ -105,9 +100,12 @@ export const createWebhookBook = (db: Database): WebhookBook => ({
     const dead = state === undefined ? null : state === 'dead';
     const limit = Math.max(1, Math.min(LISTED_MAX, Math.floor(query.limit)));
     const doing = `list deliveries to webhook ${webhook}`;
-    const rows = await db.transact({ doing, ...READING, signal }, (q) =>
-      q.rows(statements.deliveries, { webhook, dead, before, limit }),
-    );
+    const rows = await db.once({ doing, signal }, statements.deliveries, {
+      webhook,
+      dead,
+      before,
+      limit,
+    });
     return rows.map((row) => ({
       number: row.seq,
       type: row.type,
@@ -121,13 +119,10 @@ export const createWebhookBook = (db: Database): WebhookBook => ({
   },
   replay: async (webhook, number) => {
     const doing = `replay a delivery to webhook ${webhook}`;
-    const run = () => db.commit({ doing }, statements.replay, { webhook, seq: number });
-    return (await repeatedOnce(run)).length > 0;
+    return (await db.write(doing, statements.replay, { webhook, seq: number })).length > 0;
   },
   enable: async (webhook) => {
     const doing = `enable webhook ${webhook}`;
-    return (
-      (await repeatedOnce(() => db.commit({ doing }, statements.enable, { webhook }))).length > 0
-    );
+    return (await db.write(doing, statements.enable, { webhook })).length > 0;
   },
 });

@@ -38,7 +38,7 @@ const judged = ({ loss, policy, from, up, lost }: Counting) => `
   ), seen AS (
     SELECT p.provider, a.agent_started_at, h.unbroken_since,
       CASE WHEN b.machine_id IS NOT NULL AND a.machine_id IS NULL
-          AND NOT ${isBarredSql('ShepherdAgentStart')}
+          AND NOT ${isBarredSql('ShepherdAgentStart', loss)}
         THEN b.unreachable_since END AS unreachable_since,
       a.machine_id IS NOT NULL AND now() > ${lostAtSql(loss)} AS lost, ${lostAtSql(loss)} AS lost_at,
       h.agent_heartbeat_at >= a.agent_started_at

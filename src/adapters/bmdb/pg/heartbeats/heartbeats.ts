@@ -6,16 +6,17 @@ import type {
   HeartbeatRefusal,
   HeartbeatStore,
 } from '../../../../domain/heartbeat.ts';
-import { isUuid } from '../../../../domain/ids.ts';
+import { isUuid, machineId } from '../../../../domain/ids.ts';
+import type { MachineId } from '../../../../domain/ids.ts';
 import type { LossPolicy } from '../../../../domain/policy.ts';
 import { handOutRequests, mayReboot, writeHardware, writeInstallations } from './agent-reports.ts';
 import type { HandedOut, Installations } from './agent-reports.ts';
-import { admit, beatArgs, statements, toBeats } from './beats.ts';
+import { admit, beatArgs, statements as beating, toBeats } from './beats.ts';
 import type { Beat, Beats, Manner, Round } from './beats.ts';
 import { endEpisodes } from './episodes.ts';
-import { readHardwareGaps } from './hardware-gaps.ts';
 import type { PgContext } from '../live.ts';
 import type { Database, Queries } from '../pool.ts';
+import { statement } from '../statement.ts';
 import { lockReports } from './report-locks.ts';
 
 type Outcomes = Map<HeartbeatRecord, HeartbeatOutcome | HeartbeatRefusal>;
@@ -104,7 +105,7 @@ async function recordRound(
   const { db, loss, refused } = context;
   const asked = byMachine(records);
   const doing = doingOf(records);
-  const rows = await db.once({ ...PROCESSOR, doing }, statements.beat, beatArgs(asked, loss));
+  const rows = await db.once({ ...PROCESSOR, doing }, beating.beat, beatArgs(asked, loss));
   const beats = toBeats(rows, asked);
   const others: HeartbeatRecord[] = [];
   for (const record of records) {
@@ -191,7 +192,7 @@ async function beatOthers(
 ): Promise<{ readonly beats: Beats; readonly held: readonly HeartbeatRecord[] }> {
   const { known, held } = await admit(q, rest.records, manner);
   const fresh = byMachine(known.filter((record) => !rest.beats.has(record)));
-  const rows = fresh.size > 0 ? await q.rows(statements.beat, beatArgs(fresh, loss)) : [];
+  const rows = fresh.size > 0 ? await q.rows(beating.beat, beatArgs(fresh, loss)) : [];
   const taken = new Map([...rest.beats, ...toBeats(rows, fresh)]);
   return { beats: new Map(known.map((record) => [record, taken.get(record)!])), held };
 }
@@ -220,4 +221,33 @@ async function complete(q: Queries, beats: Beats, loss: LossPolicy): Promise<Com
     );
   }
   return { told: outcomes, ended };
+}
+
+/** Enough to ask for at once; the rest comes with the next look. */
+const MACHINES_MAX = 10_000;
+
+export const statements = {
+  /** An agent sends its report with its second heartbeat, so it has time for that first. */
+  hardwareGaps: statement({
+    name: 'hardware-gaps',
+    params: { most: 'int4' },
+    columns: { machine_id: 'uuid' },
+    text: ({ most }) =>
+      `SELECT s.machine_id FROM machine_agent_started s
+       JOIN machine_agent_heartbeat h ON h.machine_id = s.machine_id
+       WHERE s.agent_started_at < now() - interval '2 minutes'
+         AND h.agent_heartbeat_at > now() - interval '10 minutes'
+         AND NOT EXISTS (
+           SELECT FROM machine_hardware_report r WHERE r.machine_id = s.machine_id)
+       ORDER BY s.machine_id LIMIT ${most}`,
+  }),
+};
+
+/** See `HeartbeatStore.withoutHardware`. */
+export async function readHardwareGaps(db: Database): Promise<MachineId[]> {
+  const doing = 'read whose hardware report is missing';
+  const rows = await db.once({ processor: 'bmsrv', doing }, statements.hardwareGaps, {
+    most: MACHINES_MAX,
+  });
+  return rows.map((row) => machineId(row.machine_id));
 }

@@ -7,7 +7,7 @@ import { forTraits, TRAIT_NAMES, TRAITS } from '../../../../domain/traits.ts';
 import { createPatientBatches } from '../batches.ts';
 import { SLOT_ID } from '../eligibility.ts';
 import { isUniqueViolation } from '../errors.ts';
-import { commitFenced, declareDead, liveSession, requireInTime, transactLive } from '../live.ts';
+import { commitAlive, liveSession, transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import { repeatedOnce } from '../repeat.ts';
 import { LIVE, ms } from '../sql.ts';
@@ -323,10 +323,8 @@ function stepsOf<
         ...valuesOfAll(named, items),
       } as unknown as ArgsOf<P>;
       const rows = await repeatedOnce(() =>
-        commitFenced(session, { doing, processor: PROCESSOR }, [step, args]),
+        commitAlive(session, { doing, processor: PROCESSOR }, [step, args]),
       );
-      if (!rows[0]?.alive) throw declareDead(session, doing);
-      requireInTime(session, doing);
       const told = new Map<unknown, RowOf<C>>(rows.map((row) => [row.witness, row]));
       return items.map(({ witness }) => ({ ok: told.get(witness) }));
     },

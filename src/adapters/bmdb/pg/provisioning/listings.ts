@@ -1,7 +1,6 @@
 import { providerName, sessionId as sessionIdOf } from '../../../../domain/ids.ts';
 import type { ListingBook } from '../../port.ts';
 import type { Database } from '../pool.ts';
-import { repeatedOnce } from '../repeat.ts';
 import { LIVE, ms } from '../sql.ts';
 import { statement } from '../statement.ts';
 
@@ -44,36 +43,23 @@ export const statements = {
 };
 
 /** See `ListingBook`. All may safely be done twice, so a lost COMMIT is no trouble. */
-export const createListingBook = (db: Database): ListingBook => {
-  const isolation = 'READ COMMITTED';
-  return {
-    failed: async ({ provider, sessionId: session, cause }) => {
-      const doing = `note that provider ${provider} cannot be listed`;
-      await repeatedOnce(() =>
-        db.transact({ doing, isolation }, (q) =>
-          q.run(statements.failed, { provider, session, cause }),
-        ),
-      );
-    },
-    succeeded: async (provider, session) => {
-      const doing = `note that provider ${provider} can be listed`;
-      await repeatedOnce(() =>
-        db.transact({ doing, isolation }, (q) =>
-          q.run(statements.succeeded, { provider, session }),
-        ),
-      );
-    },
-    unlisted: async (signal) => {
-      const rows = await db.transact(
-        { doing: 'read which providers cannot be listed', isolation, signal },
-        (q) => q.rows(statements.unlisted, {}),
-      );
-      return rows.map(({ provider, session_id: session, since: sinceMs, cause }) => ({
-        provider: providerName(provider),
-        sessionId: sessionIdOf(session),
-        sinceMs,
-        cause,
-      }));
-    },
-  };
-};
+export const createListingBook = (db: Database): ListingBook => ({
+  failed: async ({ provider, sessionId: session, cause }) => {
+    const doing = `note that provider ${provider} cannot be listed`;
+    await db.write(doing, statements.failed, { provider, session, cause });
+  },
+  succeeded: async (provider, session) => {
+    const doing = `note that provider ${provider} can be listed`;
+    await db.write(doing, statements.succeeded, { provider, session });
+  },
+  unlisted: async (signal) => {
+    const doing = 'read which providers cannot be listed';
+    const rows = await db.once({ doing, signal }, statements.unlisted, {});
+    return rows.map(({ provider, session_id: session, since: sinceMs, cause }) => ({
+      provider: providerName(provider),
+      sessionId: sessionIdOf(session),
+      sinceMs,
+      cause,
+    }));
+  },
+});

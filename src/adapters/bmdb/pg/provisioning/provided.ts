@@ -5,7 +5,7 @@ import { CLEARABLE, type Clearable } from '../../../../domain/provisioning/updat
 import { plainTextOr } from '../../../../lib/texts.ts';
 import { forTraits, TRAITS } from '../../../../domain/traits.ts';
 import { createPatientBatches } from '../batches.ts';
-import { commitFenced, declareDead, liveSession, requireInTime } from '../live.ts';
+import { commitAlive, liveSession } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import { statement } from '../statement.ts';
 import type { BmdbSession, ProvidedPatch } from '../../port.ts';
@@ -99,7 +99,7 @@ async function update(session: LiveSession, updates: readonly Update[]): Promise
     Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, plainTextOr(text)])),
   );
   const call = { doing, processor: 'shepherd-updater' } as const;
-  const [answer] = await commitFenced(session, call, [
+  const [answer] = await commitAlive(session, call, [
     statements.update,
     {
       session: session.sessionId,
@@ -109,8 +109,6 @@ async function update(session: LiveSession, updates: readonly Update[]): Promise
       absent: updates.map(({ patch }) => patch.absent ?? null),
     },
   ]);
-  if (!answer!.alive) throw declareDead(session, doing);
-  requireInTime(session, doing);
   const found = new Set<string>(answer!.found);
   return updates.map(({ machine }) =>
     found.has(machine)

@@ -1,6 +1,5 @@
 import { holdForMs } from '../../preconditions.ts';
 import type { Database } from '../pool.ts';
-import { repeatedOnce } from '../repeat.ts';
 import { statement } from '../statement.ts';
 import type { ProviderHoldBook } from '../../port.ts';
 
@@ -56,11 +55,11 @@ export const createProviderHolds = (db: Database): ProviderHoldBook => ({
     const { provider, kind, key, level, amount = null, cause } = hold;
     const args = { provider, kind, key, level, amount, cause, forMs: holdForMs(hold) };
     const doing = `hold ${kind} ${key} of provider ${provider}`;
-    await repeatedOnce(() => db.commit({ doing }, statements.impose, args));
+    await db.write(doing, statements.impose, args);
   },
   lift: async (provider, kind, key, seenUntilMs) => {
     const doing = `lift ${kind} ${key ?? ''} of provider ${provider}`;
     const args = { provider, kind, key: key ?? null, seenUntil: seenUntilMs ?? null };
-    return (await repeatedOnce(() => db.commit({ doing }, statements.lift, args))).length;
+    return (await db.write(doing, statements.lift, args)).length;
   },
 });

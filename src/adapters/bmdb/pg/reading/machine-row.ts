@@ -16,8 +16,8 @@ import type {
   MachineRow,
   PartName,
 } from '../../../../domain/machine.ts';
-import { MEMBER_LIST, toMember } from '../balancing/member-rows.ts';
-import type { FlatMember } from '../balancing/member-rows.ts';
+import { MEMBER_LIST, toMember } from '../balancing/pool-rows.ts';
+import type { FlatMember } from '../balancing/pool-rows.ts';
 import { ORDER } from '../eligibility.ts';
 import { LIVE, ms } from '../sql.ts';
 import type { ColumnType, RowOf } from '../statement.ts';

@@ -10,10 +10,9 @@ import {
   FAILED,
   FROM,
   heartbeatingSql,
-  ineligibilitySql,
+  ruleSql,
   lastAttemptSql,
   PENDING,
-  refusalSql,
 } from '../eligibility.ts';
 import type { Queries } from '../pool.ts';
 import { LIVE, ms } from '../sql.ts';
@@ -54,7 +53,7 @@ const conditions = (loss: LossPolicy) =>
       ${FROM} GROUP BY p.provider`,
   });
 const pending = (process: Process, loss: LossPolicy) =>
-  `(${ineligibilitySql(process, loss)}) IS NULL`;
+  `(${ruleSql('ineligibility', process, loss)}) IS NULL`;
 
 const PER_PROCESS = { provider: 'text?', process: 'process', count: 'int4' } as const;
 
@@ -66,7 +65,7 @@ const candidates = (process: Process, loss: LossPolicy) =>
     text: ({ provider, limit }) => `
       SELECT m.machine_id ${FROM}
       WHERE (${provider} IS NULL OR p.provider = ${provider})
-        AND (${refusalSql(process, loss)}) IS NULL
+        AND (${ruleSql('refusal', process, loss)}) IS NULL
       ORDER BY ${ms(lastAttemptSql(process))} NULLS FIRST, m.machine_id LIMIT ${limit}`,
   });
 type CandidateStatement = ReturnType<typeof candidates>;

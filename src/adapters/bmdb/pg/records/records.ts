@@ -10,7 +10,7 @@ import {
   requireRecordKey,
 } from '../../../../domain/provisioning/records.ts';
 import type { RecordBook, RecordShelf } from '../../port.ts';
-import { commitFenced, declareDead, liveSession, requireInTime } from '../live.ts';
+import { commitAlive, liveSession } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import type { Database } from '../pool.ts';
 import { repeatedOnce } from '../repeat.ts';
@@ -89,25 +89,18 @@ export const statements = {
 };
 
 /** See `RecordShelf`. */
-export const createRecordShelf = (db: Database): RecordShelf => {
-  const isolation = 'READ COMMITTED';
-  return {
-    async all(provider, signal) {
-      const doing = `read the records of provider ${provider}`;
-      const rows = await db.transact({ doing, isolation, signal }, (q) =>
-        q.rows(statements.read, { provider }),
-      );
-      return rows.map(({ value, ...rest }) => ({ ...rest, value: value as Json }));
-    },
-    async counts(signal) {
-      const doing = 'count the records of providers';
-      const rows = await db.transact({ doing, isolation, signal }, (q) =>
-        q.rows(statements.count, {}),
-      );
-      return new Map(rows.map(({ provider, records }) => [providerName(provider), records]));
-    },
-  };
-};
+export const createRecordShelf = (db: Database): RecordShelf => ({
+  async all(provider, signal) {
+    const doing = `read the records of provider ${provider}`;
+    const rows = await db.once({ doing, signal }, statements.read, { provider });
+    return rows.map(({ value, ...rest }) => ({ ...rest, value: value as Json }));
+  },
+  async counts(signal) {
+    const doing = 'count the records of providers';
+    const rows = await db.once({ doing, signal }, statements.count, {});
+    return new Map(rows.map(({ provider, records }) => [providerName(provider), records]));
+  },
+});
 
 /** See `RecordBook`. */
 export const createRecordBook = (session: LiveSession): RecordBook => ({
@@ -117,8 +110,8 @@ export const createRecordBook = (session: LiveSession): RecordBook => ({
     const doing = doingTo('make', name);
     const { done, there, room } = await repeatedOnce(async () => {
       const args = { ...of(session, name), value: text, version };
-      const [found] = await commitFenced(session, { doing }, [statements.make, args]);
-      return requireAlive(session, doing, found!);
+      const [found] = await commitAlive(session, { doing }, [statements.make, args]);
+      return found!;
     });
     if (done) return version;
     throw room || there ? recordIsThere(name) : recordsAreFull(name);
@@ -129,8 +122,8 @@ export const createRecordBook = (session: LiveSession): RecordBook => ({
     const doing = doingTo('replace', name);
     const { done, there } = await repeatedOnce(async () => {
       const args = { ...of(session, name), value: text, before, version };
-      const [found] = await commitFenced(session, { doing }, [statements.replace, args]);
-      return requireAlive(session, doing, found!);
+      const [found] = await commitAlive(session, { doing }, [statements.replace, args]);
+      return found!;
     });
     if (done) return version;
     throw recordDiffers(name, there);
@@ -142,8 +135,8 @@ export const createRecordBook = (session: LiveSession): RecordBook => ({
     const { done, there } = await repeatedOnce(async () => {
       attempts += 1;
       const args = { ...of(session, name), before };
-      const [found] = await commitFenced(session, { doing }, [statements.drop, args]);
-      return requireAlive(session, doing, found!);
+      const [found] = await commitAlive(session, { doing }, [statements.drop, args]);
+      return found!;
     });
     // It went with the first attempt, of which the answer was lost; or somebody else dropped it since.
     if (done || (attempts > 1 && !there)) return;
@@ -157,14 +150,3 @@ const doingTo = (what: string, { provider, key }: RecordName) =>
 const of = ({ sessionId }: LiveSession, { provider, key }: RecordName) => ({
   ...{ session: sessionId, provider, key },
 });
-
-/** @throws {SessionExpired} nothing was written. */
-function requireAlive<Found extends { readonly alive: boolean }>(
-  session: LiveSession,
-  doing: string,
-  found: Found,
-): Found {
-  if (!found.alive) throw declareDead(session, doing);
-  requireInTime(session, doing);
-  return found;
-}

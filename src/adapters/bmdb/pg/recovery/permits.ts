@@ -7,7 +7,7 @@ import { fleetBudget, groupBudget, ORDERS_KEPT, PAIR_FROM } from '../../../../do
 import type { LossPolicy, RecoveryBudget } from '../../../../domain/policy.ts';
 import { FLEET as ALL, suspicionRefusal } from '../../../../domain/recovery/guard-judgement.ts';
 import { cancelDead } from '../claims/cancel.ts';
-import { refusalSql } from '../eligibility.ts';
+import { ruleSql } from '../eligibility.ts';
 import { countQuiet } from '../guard/guard-counts.ts';
 import { readGate } from '../guard/guard-book.ts';
 import { refusalError } from '../claims/held-claim.ts';
@@ -46,7 +46,7 @@ const candidates = (process: Process, loss: LossPolicy) =>
          SELECT x.machine_id FROM recovery_permits x WHERE x.machine_id = ANY (${machines})
          ORDER BY x.machine_id FOR KEY SHARE
        )
-       SELECT m.machine_id, ${refusalSql(process, loss)} AS refusal,
+       SELECT m.machine_id, ${ruleSql('refusal', process, loss)} AS refusal,
          EXISTS (SELECT 1 FROM work w WHERE w.machine_id = m.machine_id
            AND w.exclusion_group = '${exclusionGroup(process)}'
            AND w.session_id IS NOT NULL) AS held,

@@ -10,7 +10,7 @@ import { createBatches, oneForEach, onceMore } from '../batches.ts';
 import { cancelDead } from '../claims/cancel.ts';
 import { describeMachines, refusalError } from '../claims/held-claim.ts';
 import type { TakenClaim } from '../claims/held-claim.ts';
-import { busyRows, refusalSql } from '../eligibility.ts';
+import { busyRows, ruleSql } from '../eligibility.ts';
 import type { Busy } from '../eligibility.ts';
 import { isReferenceViolation } from '../errors.ts';
 import {
@@ -71,7 +71,7 @@ const claimStatement = (process: Process, loss: LossPolicy) =>
         WITH me AS MATERIALIZED (${liveSession(session)}),
         seen AS MATERIALIZED (
           SELECT ${machineSql({ work: 'works.list', backoffs: 'waits.list' })},
-            ${refusalSql(process, loss, BUSY)} AS refusal,
+            ${ruleSql('refusal', process, loss, BUSY)} AS refusal,
             works.epoch, works.held
           FROM ${MACHINE_TABLES}
             CROSS JOIN LATERAL (${worksSql(process)}) works

@@ -3,7 +3,6 @@ import { processorOf } from '../../../../domain/processor.ts';
 import { interrupts } from '../../../../domain/recovery/rungs.ts';
 import type { Outcome } from '../../../../lib/batcher.ts';
 import { createPatientBatches, patiently } from '../batches.ts';
-import { FROM, giveBackRefusalSql } from '../eligibility.ts';
 import { describeMachines, statementsFor, workLost } from '../claims/held-claim.ts';
 import type { HeldClaim } from '../claims/held-claim.ts';
 import { refuseGuarded } from '../guard/guard-book.ts';
@@ -172,13 +171,6 @@ export const statements = {
       `UPDATE machine_deprovision_request SET attempts = attempts + 1, asked_at = now()
        WHERE machine_id = ${machine} RETURNING attempts`,
   }),
-  mayGiveBack: statement({
-    name: 'deprovision-may-ask',
-    params: { machine: 'uuid' },
-    columns: { refusal: 'text?' },
-    text: ({ machine }) =>
-      `SELECT ${giveBackRefusalSql()} AS refusal ${FROM} WHERE m.machine_id = ${machine}`,
-  }),
 };
 
 type Simple = Extract<WorkNote, { readonly kind: keyof typeof simple }>;
@@ -337,9 +329,9 @@ async function noteControllerReset(q: Queries, held: HeldClaim, controller: stri
  * @throws {NothingToDo} the request was taken back, or a hold preserves the machine now.
  */
 async function noteDeprovisionAsked(q: Queries, held: HeldClaim): Promise<void> {
-  const { machineId: machine, session } = held;
+  const { machineId: machine, process, session } = held;
   const [asked] = await q.rows(statements.deprovisionAsked, { machine });
-  const [found] = await q.rows(statements.mayGiveBack, { machine });
+  const [found] = await q.rows(statementsFor(session.loss)[process], { machine });
   if (!asked || found?.refusal) {
     const why = found?.refusal ?? 'nobody asked to deprovision it';
     throw new NothingToDo(`machine ${machine} was not given back: ${why}`);

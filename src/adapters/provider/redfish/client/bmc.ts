@@ -25,7 +25,6 @@ import {
   type LoginOptions,
   type Plain,
   type Shown,
-  type Standing,
 } from './session.ts';
 
 export interface BmcOptions extends LoginOptions {
@@ -74,25 +73,6 @@ export interface TurnHow {
   readonly beside?: boolean;
 }
 
-/** One BMC: one request at a time, and at most one session. */
-export interface Bmc {
-  readonly url: string;
-  /** Does something with nobody in between. */
-  inTurn<T>(how: TurnHow, work: (wire: Wire) => Promise<T>): Promise<T>;
-  /** What it turned out not to be able to do, by names that callers choose; until it restarts. */
-  readonly cannot: Set<string>;
-  /** What was read of it and does not change, by paths; until it restarts. */
-  readonly remembered: Map<string, unknown>;
-  /** What was read of it and stays true when it restarts, by names that callers choose. */
-  readonly lasting: Map<string, unknown>;
-  /** How often in a row a system was not there, and since when; by names that callers choose. */
-  readonly sightings: Map<string, { readonly looks: number; readonly sinceMs: number }>;
-  readonly standing: Standing;
-  hasSession(): boolean;
-  /** Ends the session, best effort. */
-  logout(signal: AbortSignal): Promise<void>;
-}
-
 /** An answer may be this long; more is no answer of a BMC. */
 const REPLY_BYTES_MAX = 512 * 1024;
 const SESSIONS = 'where sessions are';
@@ -102,7 +82,8 @@ const LOGIN_GRACE_MS = 2_000;
 const LOGOUT_MS = 3_000;
 const HEADERS = { 'OData-Version': '4.0', Accept: 'application/json' };
 
-export function createBmc(options: BmcOptions, deps: BmcDeps): Bmc {
+/** One BMC: one request at a time, and at most one session. */
+export function createBmc(options: BmcOptions, deps: BmcDeps) {
   const { url, trust, limits, gapMs } = options;
   const { clock, log, name, turns, userAgent, waitsForTurn } = deps;
   const http = createHttp(
@@ -311,14 +292,20 @@ export function createBmc(options: BmcOptions, deps: BmcDeps): Bmc {
 
   return {
     url,
+    /** Does something with nobody in between. */
     inTurn,
+    /** What it turned out not to be able to do, by names that callers choose; until it restarts. */
     cannot,
+    /** What was read of it and does not change, by paths; until it restarts. */
     remembered,
+    /** What was read of it and stays true when it restarts, by names that callers choose. */
     lasting,
+    /** How often in a row a system was not there, and since when; by names that callers choose. */
     sightings: new Map(),
     standing,
     hasSession: login.hasSession,
-    async logout(signal) {
+    /** Ends the session, best effort. */
+    async logout(signal: AbortSignal): Promise<void> {
       if (!login.hasSession()) return http.close();
       const send: Plain['send'] = async (method, path, headers, body) => {
         const asked = { method, path, headers, body, timeoutMs: LOGOUT_MS };
@@ -342,6 +329,7 @@ export function createBmc(options: BmcOptions, deps: BmcDeps): Bmc {
     },
   };
 }
+export type Bmc = ReturnType<typeof createBmc>;
 
 /** Aborts a while after `signal` does. */
 function createGrace(signal: AbortSignal, clock: Clock) {

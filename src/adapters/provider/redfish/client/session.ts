@@ -15,28 +15,14 @@ import {
   type Json,
 } from './errors.ts';
 
-/** How a BMC has answered lately. */
-export interface Standing {
-  replied(status: number): void;
-  /** `silent`: it may have taken the connection, and said nothing of use. */
-  failed(failure: { readonly silent: boolean }): void;
-  /** It asked to be left alone until then, epoch milliseconds. */
-  busyUntil(atMs: number): void;
-  /** Milliseconds until it is worth a reading; 0: it may be asked now. Changes are tried whenever. */
-  restMs(): number;
-  /** It has not answered one request for long, and is not known to refuse connections. */
-  isSilent(): boolean;
-  /** It is on its way there. */
-  isTroubled(): boolean;
-}
-
 const REST_FIRST_MS = 5_000;
 const REST_MOST_MS = 5 * 60_000;
 const TROUBLE_FAILURES = 3;
 const HANG_FAILURES = 10;
 const HANG_MS = 15 * 60_000;
 
-export function createStanding(clock: Clock): Standing {
+/** How a BMC has answered lately. */
+export function createStanding(clock: Clock) {
   let failures = 0;
   let restUntilMs = -Infinity;
   let silence: { readonly sinceMs: number; count: number } | null = null;
@@ -52,25 +38,31 @@ export function createStanding(clock: Clock): Standing {
   }
 
   return {
-    replied(status) {
+    replied(status: number): void {
       if (status >= 500 && status !== 501) return note(true);
       failures = 0;
       restUntilMs = -Infinity;
       silence = null;
       return undefined;
     },
-    failed: ({ silent }) => note(silent),
-    busyUntil(atMs) {
+    /** `silent`: it may have taken the connection, and said nothing of use. */
+    failed: ({ silent }: { readonly silent: boolean }): void => note(silent),
+    /** It asked to be left alone until then, epoch milliseconds. */
+    busyUntil(atMs: number): void {
       restUntilMs = Math.max(restUntilMs, clock.monotonic() + atMs - clock.now());
     },
-    restMs: () => Math.max(0, restUntilMs - clock.monotonic()),
-    isTroubled: () => silence !== null && silence.count >= TROUBLE_FAILURES,
-    isSilent: () =>
+    /** Milliseconds until it is worth a reading; 0: it may be asked now. Changes are tried whenever. */
+    restMs: (): number => Math.max(0, restUntilMs - clock.monotonic()),
+    /** It is on its way there. */
+    isTroubled: (): boolean => silence !== null && silence.count >= TROUBLE_FAILURES,
+    /** It has not answered one request for long, and is not known to refuse connections. */
+    isSilent: (): boolean =>
       silence !== null &&
       silence.count >= HANG_FAILURES &&
       clock.monotonic() - silence.sinceMs >= HANG_MS,
   };
 }
+export type Standing = ReturnType<typeof createStanding>;
 
 /** Where the task of an accepted change is; null: it is done already. */
 export const taskOf = ({ status, headers }: Reply, url: string): string | null =>
@@ -165,21 +157,6 @@ export interface Plain {
   ): Promise<Reply>;
 }
 
-/** The login at one BMC: at most one session at any time. */
-export interface Login {
-  /** @throws {ProviderError} `auth`: it was refused, now or not long ago. */
-  show(plain: Plain): Promise<Shown>;
-  /** The BMC did not take what was shown. Answers whether it is worth showing something new. */
-  refused(shown: Shown, plain: Plain): Promise<boolean>;
-  /** What no message may show. */
-  secrets(): readonly string[];
-  hasSession(): boolean;
-  /** Ends the session, best effort. */
-  end(plain: Plain): Promise<void>;
-  /** The BMC restarted: what it could not before, it may be able to now. */
-  forget(): void;
-}
-
 interface Session {
   readonly token: string;
   readonly path: string | null;
@@ -191,7 +168,8 @@ export interface LoginOptions {
   readonly authPauseMs: number;
 }
 
-export function createLogin(options: LoginOptions, clock: Clock): Login {
+/** The login at one BMC: at most one session at any time. */
+export function createLogin(options: LoginOptions, clock: Clock) {
   const { auth, credentials, authPauseMs } = options;
   const refusal = createRefusal(authPauseMs, { clock, onPaused: () => undefined });
   let session: Session | null = null;
@@ -263,7 +241,8 @@ export function createLogin(options: LoginOptions, clock: Clock): Login {
   }
 
   return {
-    async show(plain) {
+    /** @throws {ProviderError} `auth`: it was refused, now or not long ago. */
+    async show(plain: Plain): Promise<Shown> {
       if (session) return { scheme: 'session', headers: headersOf(session) };
       const own = known();
       const goesWithout = auth === 'basic' || lacksSessions || clock.monotonic() < basicUntilMs;
@@ -271,7 +250,8 @@ export function createLogin(options: LoginOptions, clock: Clock): Login {
       session = await open(plain, own);
       return session ? { scheme: 'session', headers: headersOf(session) } : basicOf(own);
     },
-    async refused({ scheme }, plain) {
+    /** The BMC did not take what was shown. Answers whether it is worth showing something new. */
+    async refused({ scheme }: Shown, plain: Plain): Promise<boolean> {
       if (scheme === 'basic') {
         note();
         return false;
@@ -279,15 +259,19 @@ export function createLogin(options: LoginOptions, clock: Clock): Login {
       await drop(plain);
       return true;
     },
-    secrets: () => [...shownSecrets, ...(session ? [session.token] : [])],
-    hasSession: () => session !== null,
+    /** What no message may show. */
+    secrets: (): readonly string[] => [...shownSecrets, ...(session ? [session.token] : [])],
+    hasSession: (): boolean => session !== null,
+    /** Ends the session, best effort. */
     end: drop,
-    forget() {
+    /** The BMC restarted: what it could not before, it may be able to now. */
+    forget(): void {
       lacksSessions = false;
       basicUntilMs = -Infinity;
     },
   };
 }
+export type Login = ReturnType<typeof createLogin>;
 
 /** Some answer 400 to a wrong password, and count it. */
 const isDenied = ({ status, ids }: Refusal): boolean =>

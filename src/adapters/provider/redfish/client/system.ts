@@ -80,47 +80,6 @@ function attemptsWith(etag: string | null): readonly (string | null)[] {
   return etag.startsWith('W/') ? [etag, etag.slice('W/'.length), null] : [etag, null];
 }
 
-/** A ComputerSystem as its BMC showed it. What it does not tell is null. */
-export interface System {
-  /** Where it was read, to be written there. */
-  readonly path: string;
-  readonly etag: string | null;
-  readonly id: string;
-  readonly serial: string | null;
-  /** The service tag of a Dell, a product number of others, which all of a model have. */
-  readonly sku: string | null;
-  readonly uuid: string | null;
-  readonly manufacturer: string | null;
-  readonly model: string | null;
-  readonly assetTag: string | null;
-  /** Whether the resource has the field at all. */
-  readonly hasAssetTag: boolean;
-  /** As the BMC says it: `On`, `Off`, `PoweringOn`, `PoweringOff`, `Paused` or something else. */
-  readonly power: string | null;
-  /** When it was reset, and how far its boot came since when: epoch milliseconds of the BMC's clock. */
-  readonly lastResetMs: number | null;
-  readonly progress: { readonly state: string; readonly sinceMs: number | null } | null;
-  readonly boot: BootOverride;
-  readonly reset: ResetAction | null;
-  readonly managers: readonly string[];
-  /** The resource to which changes go that are not taken at once; null: there is none. */
-  readonly settingsPath: string | null;
-  /** When it was read, by the BMC's clock. */
-  readonly readAtMs: number | null;
-  /** The whole of it. */
-  readonly json: Json;
-}
-
-export interface BootOverride {
-  /** `Disabled`, `Once` or `Continuous`. */
-  readonly enabled: string | null;
-  readonly target: string | null;
-  readonly mode: string | null;
-  readonly httpBootUri: string | null;
-  /** Null: it does not tell which targets there are. */
-  readonly targets: readonly string[] | null;
-}
-
 export interface ResetAction {
   readonly target: string;
   /** Null: it does not tell here. */
@@ -166,19 +125,22 @@ const ShownBoot = z
   .catch(null);
 
 /** The boot override of a resource that has one. */
-export function bootOf({ Boot: shown }: Json): BootOverride {
+export function bootOf({ Boot: shown }: Json) {
   const boot = ShownBoot.parse(shown);
   return {
+    /** `Disabled`, `Once` or `Continuous`. */
     enabled: orNull(boot?.BootSourceOverrideEnabled),
     target: orNull(boot?.BootSourceOverrideTarget),
     mode: orNull(boot?.BootSourceOverrideMode),
     httpBootUri: orNull(boot?.HttpBootUri),
+    /** Null: it does not tell which targets there are. */
     targets: boot?.[TARGETS] ?? null,
   };
 }
+export type BootOverride = ReturnType<typeof bootOf>;
 
 /** @throws {ProviderError} `permanent`: it has not the form of a system. */
-export function systemOf(reply: Reply): System {
+export function systemOf(reply: Reply) {
   const { json = {}, headers, path } = reply;
   const shown = Shown.safeParse(json);
   if (!shown.success) throw new ProviderError('permanent', `${path} is no system: it has no Id`);
@@ -188,17 +150,22 @@ export function systemOf(reply: Reply): System {
   const settings = isObject(json['@Redfish.Settings']) ? json['@Redfish.Settings'] : {};
   const readAtMs = Date.parse(headers.date ?? '');
   return {
+    /** Where it was read, to be written there. */
     path,
     etag: etagOf(reply),
     id: data.Id,
     serial: orNull(data.SerialNumber),
+    /** The service tag of a Dell, a product number of others, which all of a model have. */
     sku: orNull(data.SKU),
     uuid: orNull(data.UUID),
     manufacturer: orNull(data.Manufacturer),
     model: orNull(data.Model),
     assetTag: orNull(data.AssetTag),
+    /** Whether the resource has the field at all. */
     hasAssetTag: 'AssetTag' in json,
+    /** As the BMC says it: `On`, `Off`, `PoweringOn`, `PoweringOff`, `Paused` or something else. */
     power: orNull(data.PowerState),
+    /** When it was reset, and how far its boot came since when: epoch milliseconds of the BMC's clock. */
     lastResetMs: data.LastResetTime ?? null,
     progress: progress?.LastState
       ? { state: progress.LastState, sinceMs: progress.LastStateTime ?? null }
@@ -206,11 +173,16 @@ export function systemOf(reply: Reply): System {
     boot: bootOf(json),
     reset: resetOf(json['Actions']),
     managers: linksOf(links['ManagedBy']),
+    /** The resource to which changes go that are not taken at once; null: there is none. */
     settingsPath: linkOf(settings['SettingsObject']),
+    /** When it was read, by the BMC's clock. */
     readAtMs: Number.isNaN(readAtMs) ? null : readAtMs,
+    /** The whole of it. */
     json,
   };
 }
+/** A ComputerSystem as its BMC showed it. What it does not tell is null. */
+export type System = ReturnType<typeof systemOf>;
 
 const orNull = (value: string | null | undefined): string | null =>
   value === undefined || value === null || value === '' ? null : value;

@@ -109,37 +109,10 @@ export interface Claimed {
   readonly unreadable: ReadonlySet<string>;
 }
 
-/** The claims of a rack, in the records of its provider. All reject as `Records` does. */
-export interface Claims {
-  /** As it was read or written last by this process. */
-  known(): Claimed;
-  read(signal: AbortSignal): Promise<Claimed>;
-  /** @throws {ProviderError} `conflict`: it cannot be read. */
-  of(entryId: string, signal: AbortSignal): Promise<Claim | null>;
-  /** Null: somebody was faster. */
-  make(entryId: string, value: ClaimValue, signal: AbortSignal): Promise<Claim | null>;
-  /** @throws {ProviderError} `conflict`: it was changed since it was read, or is gone. */
-  replace(claim: Claim, change: Partial<ClaimValue>, signal: AbortSignal): Promise<Claim>;
-  /**
-   * Changes it as it is now; reads it again when somebody else was faster.
-   * @param change null: nothing is to be changed any more.
-   */
-  update(
-    entryId: string,
-    change: (claim: Claim) => Partial<ClaimValue> | null,
-    signal: AbortSignal,
-  ): Promise<Claim | null>;
-  drop(claim: Claim, signal: AbortSignal): Promise<void>;
-  /** @throws {ProviderError} `conflict`: one of these machines is being installed, or perhaps. */
-  requireNoneUnderWay(
-    entries: readonly { readonly id: string }[],
-    signal: AbortSignal,
-  ): Promise<void>;
-}
-
 const ATTEMPTS = 8;
 
-export function createClaims(records: Records): Claims {
+/** The claims of a rack, in the records of its provider. All reject as `Records` does. */
+export function createClaims(records: Records) {
   let known: Claimed = { claims: new Map(), unreadable: new Set() };
   /** Counts readings and writings; a reading may end when what was written meanwhile is newer. */
   let moment = 0;
@@ -192,11 +165,15 @@ export function createClaims(records: Records): Claims {
   }
 
   return {
-    known: () => known,
+    /** As it was read or written last by this process. */
+    known: (): Claimed => known,
     read,
+    /** @throws {ProviderError} `conflict`: it cannot be read. */
     of,
+    /** @throws {ProviderError} `conflict`: it was changed since it was read, or is gone. */
     replace,
-    async make(entryId, value, signal) {
+    /** Null: somebody was faster. */
+    async make(entryId: string, value: ClaimValue, signal: AbortSignal): Promise<Claim | null> {
       try {
         const version = await records.make(entryId, value, { signal });
         const claim = { ...value, entryId, version };
@@ -207,7 +184,15 @@ export function createClaims(records: Records): Claims {
         throw error;
       }
     },
-    async update(entryId, change, signal) {
+    /**
+     * Changes it as it is now; reads it again when somebody else was faster.
+     * @param change null: nothing is to be changed any more.
+     */
+    async update(
+      entryId: string,
+      change: (claim: Claim) => Partial<ClaimValue> | null,
+      signal: AbortSignal,
+    ): Promise<Claim | null> {
       for (let attempt = 1; ; attempt++) {
         const claim = await of(entryId, signal);
         const next = claim && change(claim);
@@ -219,17 +204,22 @@ export function createClaims(records: Records): Claims {
         }
       }
     },
-    async drop({ entryId, version }, signal) {
+    async drop({ entryId, version }: Claim, signal: AbortSignal): Promise<void> {
       await records.drop(entryId, version, { signal });
       note(entryId, null);
     },
-    async requireNoneUnderWay(entries, signal) {
+    /** @throws {ProviderError} `conflict`: one of these machines is being installed, or perhaps. */
+    async requireNoneUnderWay(
+      entries: readonly { readonly id: string }[],
+      signal: AbortSignal,
+    ): Promise<void> {
       const { claims, unreadable } = await read(signal);
       const busy = entries.find(({ id }) => unreadable.has(id) || claims.get(id)?.result === null);
       if (busy) throw new ProviderError('conflict', `${busy.id} is being installed`);
     },
   };
 }
+export type Claims = ReturnType<typeof createClaims>;
 
 function claimOf({ key, value, version }: ProviderRecord): Claim | null {
   const parsed = Value.safeParse(value);

@@ -76,24 +76,15 @@ export interface EndingsDeps {
   readonly takeMarkOff: TakeMarkOff;
 }
 
-/** How installations end, and what is tidied up after them, by whichever daemon comes first. */
-export interface Endings {
-  /** Writes down what an installer said, and tidies up in the background. */
-  ended(entry: BmcEntry, tokenSha256: string, end: 'done' | 'failed'): Promise<void>;
-  /** What was read just now may have something to do in it. From the first time on it looks by itself. */
-  look(): void;
-  /** Resolves when nothing is under way any more. */
-  stop(): Promise<void>;
-}
-
 const PERIOD_MS = 30_000;
 const JITTER = 0.2;
 const TIDY_MS = 5 * 60_000;
 
+/** How installations end, and what is tidied up after them, by whichever daemon comes first. */
 export function createEndings(
   { claims, installation, locks, entries, bmcOf, takeMarkOff }: EndingsDeps,
   { clock, random, log, name, instanceSetId }: DriverContext,
-): Endings {
+) {
   const stopping = new AbortController();
   const { signal } = stopping;
   const running = new Map<string, Promise<void>>();
@@ -209,7 +200,8 @@ export function createEndings(
   }
 
   return {
-    async ended(entry, tokenSha256, how) {
+    /** Writes down what an installer said, and tidies up in the background. */
+    async ended(entry: BmcEntry, tokenSha256: string, how: 'done' | 'failed'): Promise<void> {
       await claims.update(
         entry.id,
         (claim) =>
@@ -220,11 +212,14 @@ export function createEndings(
       );
       run(entry.id, () => finish(entry.id));
     },
+    /** What was read just now may have something to do in it. From the first time on it looks by itself. */
     look,
-    async stop() {
+    /** Resolves when nothing is under way any more. */
+    async stop(): Promise<void> {
       stopping.abort(new Error('the provider was stopped'));
       clock.clearTimeout(timer);
       await Promise.allSettled(running.values());
     },
   };
 }
+export type Endings = ReturnType<typeof createEndings>;

@@ -8,18 +8,6 @@ import type { InstallSettings } from '../settings.ts';
 import { hashOfToken, withToken, type Claimed, type Claims, type Claim } from './claims.ts';
 import { isNear, type Document, type SeedDesk } from './seed-server.ts';
 
-/**
- * Keeps what only our daemons may read in records that others may read: a seed holds the secret of a
- * new machine. The key comes from a secret of its own and not from a BMC's password, which somebody
- * who has the record could guess.
- */
-export interface Sealing {
-  /** @param about whose it is: under another name it cannot be opened. */
-  seal(text: string, about: string): string;
-  /** Null: it was sealed with another key, or about somebody else. */
-  open(sealed: string, about: string): string | null;
-}
-
 const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -28,16 +16,18 @@ const KEY_BYTES = 32;
  * @param secret looked up each time, so that a change of it needs no restart.
  * @param salt of the provider, not secret.
  */
-export function createSealing(secret: () => string, salt: string): Sealing {
+export function createSealing(secret: () => string, salt: string) {
   const key = () => Buffer.from(hkdfSync('sha256', secret(), salt, 'seed', KEY_BYTES));
   return {
-    seal(text, about) {
+    /** @param about whose it is: under another name it cannot be opened. */
+    seal(text: string, about: string): string {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv(CIPHER, key(), nonce).setAAD(Buffer.from(about));
       const hidden = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
       return Buffer.concat([nonce, cipher.getAuthTag(), hidden]).toString('base64');
     },
-    open(sealed, about) {
+    /** Null: it was sealed with another key, or about somebody else. */
+    open(sealed: string, about: string): string | null {
       const bytes = Buffer.from(sealed, 'base64');
       const hidden = bytes.subarray(NONCE_BYTES + TAG_BYTES);
       const opening = key();
@@ -52,6 +42,12 @@ export function createSealing(secret: () => string, salt: string): Sealing {
     },
   };
 }
+/**
+ * Keeps what only our daemons may read in records that others may read: a seed holds the secret of a
+ * new machine. The key comes from a secret of its own and not from a BMC's password, which somebody
+ * who has the record could guess.
+ */
+export type Sealing = ReturnType<typeof createSealing>;
 
 export interface SeedIndexDeps {
   readonly claims: Pick<Claims, 'known' | 'read'>;
@@ -59,26 +55,19 @@ export interface SeedIndexDeps {
   readonly lifetime: AbortSignal;
 }
 
-/**
- * Finds the entries of installations by what installers know. Anybody may ask, so what is not known
- * from the last reading of the records is looked for in the next one, which all who ask share.
- */
-export interface SeedIndex {
-  /** @throws {ProviderError} `transient`: so many ask for what there is not that no more may wait. */
-  byToken(tokenSha256: string): Promise<string | null>;
-  /** @param isWanted whether what is known of this entry answers the question. */
-  byMac(mac: string, isWanted: (entryId: string) => boolean): Promise<string | null>;
-}
-
 /** Readings take at most this part of the time, however many ask, and there is time between them. */
 const TIME_SHARE = 0.1;
 const GAP_MS = 1_000;
 const WAITING_MAX = 256;
 
+/**
+ * Finds the entries of installations by what installers know. Anybody may ask, so what is not known
+ * from the last reading of the records is looked for in the next one, which all who ask share.
+ */
 export function createSeedIndex(
   { claims, entries, lifetime }: SeedIndexDeps,
   { clock }: Pick<DriverContext, 'clock'>,
-): SeedIndex {
+) {
   let macs: ReadonlyMap<string, string> = new Map();
   let tokens: { readonly of: Claimed; readonly ids: ReadonlyMap<string, string> } | null = null;
   /** Has not begun yet. */
@@ -130,14 +119,17 @@ export function createSeedIndex(
   }
 
   return {
-    byToken: (tokenSha256) => find(() => idOf(tokenSha256)),
-    byMac: (mac, isWanted) =>
+    /** @throws {ProviderError} `transient`: so many ask for what there is not that no more may wait. */
+    byToken: (tokenSha256: string): Promise<string | null> => find(() => idOf(tokenSha256)),
+    /** @param isWanted whether what is known of this entry answers the question. */
+    byMac: (mac: string, isWanted: (entryId: string) => boolean): Promise<string | null> =>
       find(() => {
         const id = macs.get(mac);
         return id !== undefined && isWanted(id) ? id : undefined;
       }),
   };
 }
+export type SeedIndex = ReturnType<typeof createSeedIndex>;
 
 /** What is sealed in a claim. */
 export interface Sealed {

@@ -18,12 +18,6 @@ export interface SeedDesk {
   ended(token: string, end: 'done' | 'failed', from: string): Promise<boolean>;
 }
 
-export interface SeedServer {
-  /** Where it listens, without a slash at its end; from the first call on. @throws {Error} it does not. */
-  url(): Promise<string>;
-  close(): Promise<void>;
-}
-
 export interface SeedServerOptions {
   readonly at: { readonly host: string; readonly port: number };
   readonly desk: SeedDesk;
@@ -45,7 +39,7 @@ const MAC = /^\/m\/((?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2})\/ipxe$/i;
  * Serves seeds over plain HTTP, on the provisioning network, once it was asked where. Another daemon of this computer may have
  * the port: then that one serves, and this one takes it when it becomes free.
  */
-export function createSeedServer(options: SeedServerOptions): SeedServer {
+export function createSeedServer(options: SeedServerOptions) {
   const { at, desk, name, clock, log, network } = options;
   const server = createServer({ requestTimeout: REQUEST_MS }, (request, response) => {
     void serve(request)
@@ -93,11 +87,12 @@ export function createSeedServer(options: SeedServerOptions): SeedServer {
   }
 
   return {
-    async url() {
+    /** Where it listens, without a slash at its end; from the first call on. @throws {Error} it does not. */
+    async url(): Promise<string> {
       const { host, port } = await (listening ??= listen());
       return `http://${host}:${port}`;
     },
-    async close() {
+    async close(): Promise<void> {
       isClosed = true;
       clock.clearTimeout(timer);
       const open = await listening?.catch(() => null);
@@ -105,6 +100,7 @@ export function createSeedServer(options: SeedServerOptions): SeedServer {
     },
   };
 }
+export type SeedServer = ReturnType<typeof createSeedServer>;
 
 const NOT_FOUND = { status: 404, text: 'not found\n' };
 

@@ -2,22 +2,23 @@ import { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
+import { isNotFound } from '../../../../../src/adapters/driver-kit/errors.ts';
+import { endpointName } from '../../../../../src/adapters/provider/equinix/api.ts';
 import {
   createEquinixClient,
   type EquinixClient,
 } from '../../../../../src/adapters/provider/equinix/client.ts';
-import { isNotFound } from '../../../../../src/adapters/driver-kit/errors.ts';
-import { failureOf, live } from './stand.ts';
 import {
   answer,
   clientOf,
   configFor,
-  type Recorded,
   recordingDeps,
-  type ScriptedApi,
   scriptedClient,
   TOKEN,
+  type Recorded,
+  type ScriptedApi,
 } from '../setup.ts';
+import { failureOf, live } from './stand.ts';
 
 const ID = 'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701';
 const DEVICE = { id: ID, hostname: 'shepherd-ci-4f0c2d9a', state: 'active', tags: [] };
@@ -185,4 +186,30 @@ test('the same key stored twice, by daemons that started together, will do', asy
   await start((_, res) => answer(res, 200, { ssh_keys: ids.map((id) => ({ id, ...key })) }));
   expect(await client.ensureSshKey(key, live)).toBe(ID);
   expect(api.seen.map(({ method }) => method)).toEqual(['GET']);
+});
+
+test.each([
+  ['GET', '/devices/x', 'GetDevice'],
+  ['GET', '/projects/x/devices', 'ListDevices'],
+  ['GET', '/organizations/x/devices', 'ListDevices'],
+  ['POST', '/projects/x/devices', 'CreateDevice'],
+  ['PUT', '/devices/x', 'UpdateDevice'],
+  ['PATCH', '/devices/x', 'UpdateDevice'],
+  ['DELETE', '/devices/x', 'DeleteDevice'],
+  ['POST', '/devices/x/actions', 'PerformDeviceAction'],
+  ['GET', '/devices/x/events', 'ListDeviceEvents'],
+  ['GET', '/projects/x/hardware-reservations', 'ListReservations'],
+  ['GET', '/organizations/x/hardware-reservations', 'ListOrganizationReservations'],
+  ['GET', '/hardware-reservations/x', 'GetReservation'],
+  ['POST', '/hardware-reservations/x/move', 'MoveReservation'],
+  ['GET', '/projects/x/ssh-keys', 'ListProjectSSHKeys'],
+  ['POST', '/projects/x/ssh-keys', 'CreateSSHKey'],
+  ['POST', '/ssh-keys', 'CreateSSHKey'],
+  ['GET', '/ssh-keys/x', 'GetSSHKey'],
+  ['PATCH', '/ssh-keys/x', 'UpdateSSHKey'],
+  ['PUT', '/ssh-keys/x', 'UpdateSSHKey'],
+  ['DELETE', '/ssh-keys/x', 'DeleteSSHKey'],
+  ['GET', '/plans', null],
+])('%s %s is %s', (method, path, name) => {
+  expect(endpointName(method, path)).toBe(name);
 });

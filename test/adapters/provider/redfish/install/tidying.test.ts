@@ -1,11 +1,18 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { createMemoryRecords } from '../../../../../src/adapters/driver-kit/stand-ins.ts';
 import { leadsElsewhere } from '../../../../../src/adapters/provider/redfish/changes.ts';
-import type { ClaimValue } from '../../../../../src/adapters/provider/redfish/install/claims.ts';
 import { redfishDriver } from '../../../../../src/adapters/provider/redfish/driver.ts';
+import {
+  createClaims,
+  type ClaimValue,
+} from '../../../../../src/adapters/provider/redfish/install/claims.ts';
+import { createSealing } from '../../../../../src/adapters/provider/redfish/install/seed-desk.ts';
 import type { Settings } from '../../../../../src/adapters/provider/redfish/settings.ts';
+import { providerName } from '../../../../../src/domain/ids.ts';
+import { createSeededRandom } from '../../../../doubles/simulated-clock.ts';
 import { INSTANCE_SET_ID, driverContext } from '../../driver-stand.ts';
 import { failureOf } from '../stand.ts';
-import { type Installs, OTHER, startInstalls, WITNESS } from './stand.ts';
+import { OTHER, startInstalls, WITNESS, type Installs } from './stand.ts';
 
 /** Has the record say something else, as another daemon's writing would. */
 async function rewrite(rack: Installs, change: (claim: ClaimValue) => object): Promise<void> {
@@ -156,4 +163,171 @@ test('one that somebody takes up while it is being given up stays as it is', asy
   expect(rack.media()[0]!.image).toBe(image);
   expect(rack.system().boot.enabled).toBe('Once');
   expect(await rack.record()).not.toBe(undefined);
+});
+
+const FOREIGN = 'shep:othe1-othe1-othe1othe1othe1';
+
+test('a mark of another fleet that nobody had read yet keeps a machine from being installed', async () => {
+  const rack = await startInstalls({ settings: { powerPoll: '2h' } });
+  const request = await rack.request();
+  await rack.inTime(rack.raw.ask('PATCH', rack.path, { body: { AssetTag: FOREIGN } }));
+  const call = rack.call({ operationId: WITNESS });
+  const made = rack.inTime(rack.provider.createMachine(request, call));
+  expect(await failureOf(made)).toMatchObject({ kind: 'race-lost', outcome: 'not-done' });
+  expect(rack.resets()).toEqual([]);
+  expect(rack.sent('PATCH')).toHaveLength(1);
+  expect(await rack.claim()).toBeUndefined();
+});
+
+test('a BMC that hangs does not keep a rack without records from being prepared', async () => {
+  const rack = await startInstalls({ systems: 2 });
+  await rack.fault({ type: 'hang', phase: 'before' }, { match: { bmc: 'bmc-2' } });
+  const limit = new AbortController();
+  const timer = rack.clock.setTimeout(() => limit.abort(new Error('its time is over')), 30_000);
+  await rack.inTime(rack.provider.prepare!(rack.call({ signal: limit.signal })));
+  rack.clock.clearTimeout(timer);
+  expect(rack.log.count('not all machines told whether they carry a mark')).toBe(1);
+});
+
+test('a reading of the records that began before a claim was made does not hide it', async () => {
+  const rack = await startInstalls();
+  await rack.create();
+  const claim = (await rack.record())!.value as unknown as ClaimValue;
+  const table = createMemoryRecords(createSeededRandom(7))(providerName('rack'));
+  const signal = new AbortController().signal;
+  const slow = Promise.withResolvers<void>();
+  const claims = createClaims({
+    ...table,
+    async all(options) {
+      const all = await table.all(options);
+      await slow.promise;
+      return all;
+    },
+  });
+  const reading = claims.read(signal);
+  await claims.make('system-1', claim, signal);
+  slow.resolve();
+  await reading;
+  expect(claims.known().claims.get('system-1')).toMatchObject({ witness: WITNESS });
+  const { claims: later } = await claims.read(signal);
+  await claims.drop(later.get('system-1')!, signal);
+  expect((await claims.read(signal)).claims.size).toBe(0);
+});
+
+test('a rack that was opened listens nowhere until somebody uses it', async () => {
+  const rack = await startInstalls();
+  const look = () => rack.ask('/m/02:00:00:00:00:01/ipxe').then(({ status }) => status);
+  await expect(look()).rejects.toThrow('ECONNREFUSED');
+  await rack.free();
+  expect(await look()).toBe(404);
+});
+
+test('a BMC that hangs is not restarted while a machine behind it is being installed', async () => {
+  const rack = await startInstalls({ install: { window: '4h' }, settings: { bmcReset: true } });
+  await rack.prepare();
+  await rack.after(120_000);
+  await rack.create();
+  await rack.fault({ type: 'bmcHangs' });
+  await rack.after(3_600_000);
+  const id = 'system-1.11112222';
+  expect((await rack.get(id)).controller).toMatchObject({ hangs: true });
+  const restarted = rack.inTime(rack.provider.resetController!(id, rack.call()));
+  expect(await failureOf(restarted)).toMatchObject({
+    kind: 'conflict',
+    text: expect.stringContaining('is being installed') as string,
+  });
+  expect(rack.sent('POST').filter(({ route }) => route.endsWith('Manager.Reset'))).toEqual([]);
+});
+
+test('a claimed machine whose entry has left is shown, not changed, and let go when it is given back', async () => {
+  const rack = await startInstalls({ systems: 2, settings: { refresh: '1m' } });
+  const { provider, inTime, call } = rack;
+  const { id } = await rack.create();
+  await rack.ask(`/s/${rack.token()}/done`, 'POST');
+  await rack.until(async () => (await rack.claim())?.result?.isTidy === true);
+  const entries = JSON.parse(rack.page.text) as object[];
+  rack.page.text = JSON.stringify(entries.slice(1));
+  await rack.after(61_000);
+
+  const { machines, complete, unreadable } = await rack.list();
+  expect([complete, unreadable]).toEqual([true, []]);
+  const away = machines.find((machine) => machine.id === id);
+  expect(away).toMatchObject({
+    reservationId: 'system-1',
+    availability: 'KnownUsed',
+    plan: 'redfish',
+    power: 'unknown',
+    status: 'Unknown',
+    tags: rack.tagsOf('11112222-0000-4000-8000-000000000001'),
+  });
+  expect(await rack.get(id!)).toEqual(away);
+  await rack.list();
+  expect(rack.log.count('a claimed machine is not in the inventory any more')).toBe(1);
+
+  const sent = rack.fake.requests().length;
+  const refused = await failureOf(inTime(provider.rebootMachine(id!, 'force', call())));
+  expect(refused).toMatchObject({ kind: 'conflict', outcome: 'not-done' });
+  expect(refused.text).toContain('put it back');
+  expect(await inTime(provider.isReusable!('system-1', call()))).toBe(false);
+  await inTime(provider.deprovisionMachine(id!, call()));
+  expect(await rack.claim()).toBeUndefined();
+  expect(rack.fake.requests()).toHaveLength(sent);
+  expect((await rack.list()).machines).toHaveLength(1);
+});
+
+const STRANGER = `/s/${'b'.repeat(52)}`;
+
+test('strangers who ask for seeds share few readings of the records, and hold nobody up', async () => {
+  const rack = await startInstalls();
+  await rack.create();
+  const { mac } = rack.system();
+  const readings = vi.spyOn(rack.records, 'all');
+  const asked = Array.from({ length: 40 }, (_, n) => {
+    if (n % 4 === 0) return rack.ask(`/m/${mac.replace(/..$/, 'ff')}/ipxe`);
+    return rack.ask(`${STRANGER}/${n % 2 ? 'user-data' : 'done'}`, n % 2 ? 'GET' : 'POST');
+  });
+  const answers = await Promise.all(asked);
+  expect(answers.every(({ status }) => status === 404)).toBe(true);
+  expect(readings.mock.calls.length).toBeLessThanOrEqual(4);
+  const startMs = rack.clock.monotonic();
+  expect((await rack.ask(`/s/${rack.token()}/user-data`)).status).toBe(200);
+  expect(rack.clock.monotonic() - startMs).toBeLessThan(1_000);
+});
+
+test('a claim that another daemon made just now is found', async () => {
+  const rack = await startInstalls();
+  await rack.free();
+  await rack.ask(`${STRANGER}/user-data`);
+  const second = rack.open();
+  await rack.create({}, undefined, second);
+  expect((await rack.ask(`/s/${rack.token()}/user-data`)).status).toBe(200);
+});
+
+test('a seed is opened with the secret of the configuration alone, and for its own machine', () => {
+  const sealing = createSealing(() => 'k'.repeat(43), 'rack');
+  const sealed = sealing.seal('the seed', 'srv-1');
+  expect(sealed).not.toContain('seed');
+  expect(sealing.open(sealed, 'srv-1')).toBe('the seed');
+  expect(sealing.open(sealed, 'srv-2')).toBe(null);
+  expect(createSealing(() => 'x'.repeat(43), 'rack').open(sealed, 'srv-1')).toBe(null);
+  expect(createSealing(() => 'k'.repeat(43), 'other').open(sealed, 'srv-1')).toBe(null);
+});
+
+test('a password of a BMC that is changed meanwhile spoils no installation', async () => {
+  const rack = await startInstalls();
+  await rack.create();
+  rack.env['BMC_PASSWORD'] = 'another one';
+  expect((await rack.ask(`/s/${rack.token()}/user-data`)).status).toBe(200);
+});
+
+test('that somebody far from the machine asks for its seed is said once', async () => {
+  const rack = await startInstalls({ entry: () => ({ Addr: '192.0.2.7' }) });
+  const far = () =>
+    rack.log.count('a seed is asked for from another network than that of its machine');
+  await rack.create();
+  const path = `/s/${rack.token()}`;
+  for (const which of ['meta-data', 'user-data', 'user-data']) {
+    expect((await rack.ask(`${path}/${which}`)).status).toBe(200);
+  }
+  expect(far()).toBe(1);
 });

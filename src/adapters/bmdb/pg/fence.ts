@@ -1,0 +1,35 @@
+import { LeaseLost } from '../../../domain/errors.ts';
+import { commitAlive, liveSession } from './live.ts';
+import type { LiveSession } from './live.ts';
+import { repeatedOnce } from './repeat.ts';
+import type { ArgsOf, Columns, Params, RowOf, Statement } from './statement.ts';
+import type { Lease } from '../port.ts';
+
+/** What a statement is given that only the holder of a job may run; see `fenceSql`. */
+export const FENCE = { session: 'uuid', lease: 'text', epoch: 'int8' } as const;
+/** What such a statement tells, by `FENCE_TOLD`. */
+export const FENCED = { alive: 'bool', leased: 'bool' } as const;
+/** CTEs: `me`, the session, and `lease`, its job, which nobody takes before the transaction has ended. */
+export const fenceSql = (of: Readonly<Record<keyof typeof FENCE, string>>): string =>
+  `me AS MATERIALIZED (${liveSession(of.session)}),
+   lease AS MATERIALIZED (
+     SELECT l.name FROM me JOIN leases l ON l.session_id = me.session_id
+     WHERE l.name = ${of.lease} AND l.epoch = ${of.epoch} FOR SHARE OF l)`;
+export const FENCE_TOLD = `EXISTS (SELECT 1 FROM me) AS alive, EXISTS (SELECT 1 FROM lease) AS leased`;
+
+/**
+ * Runs such a statement, once more when the answer was lost.
+ * @throws {SessionExpired} @throws {LeaseLost} nothing was written.
+ */
+export async function commitAsHolder<P extends Params, C extends Columns & typeof FENCED>(
+  session: LiveSession,
+  { name, epoch }: Lease,
+  doing: string,
+  [what, args]: readonly [Statement<P, C>, Omit<ArgsOf<P>, keyof typeof FENCE>],
+): Promise<RowOf<C>[]> {
+  const given = { ...args, session: session.sessionId, lease: name, epoch } as unknown as ArgsOf<P>;
+  const rows = await repeatedOnce(() => commitAlive(session, { doing }, [what, given]));
+  if (!rows[0]!.leased)
+    throw new LeaseLost(`did not ${doing}: ${name} (lease ${epoch}) is no longer ours`);
+  return rows;
+}

@@ -1,0 +1,174 @@
+import { z } from 'zod';
+import { isAtLeast, ROLES, TOKEN_MAX_MS, TOKEN_NAME } from '../../domain/access.ts';
+import { act, described, read, type Api } from '../api/kit.ts';
+import { Problem } from '../api/problem.ts';
+import { listOf, Milliseconds, text } from '../api/schemas.ts';
+import { identityOf, type Access } from './access.ts';
+import type { Person } from './port.ts';
+import { mayTouch } from './rights.ts';
+import { digestOf, makeToken, seal } from './secrets.ts';
+
+export const TokenSchema = z.object({
+  id: text,
+  name: text,
+  owner: text,
+  role: z.enum(ROLES),
+  providers: listOf(text).nullable().describe('Null: every provider.'),
+  createdAtMs: z.number().int(),
+  expiresAtMs: z.number().int(),
+  hasEnded: z
+    .boolean()
+    .describe('Expired, revoked, or ended with the token or login that made it.'),
+  lastUsedAtMs: z.number().int().nullable(),
+  revokedAtMs: z.number().int().nullable(),
+  revokedBy: text.nullable(),
+});
+
+export const NewTokenSchema = z.strictObject({
+  name: text.regex(TOKEN_NAME, 'give 1 to 64 letters, digits, dots, dashes'),
+  role: z.enum(ROLES),
+  providers: z.array(text.min(1).max(64)).min(1).max(100).nullable().default(null),
+  forMs: z.number().int().min(60_000).max(TOKEN_MAX_MS).default(TOKEN_MAX_MS),
+});
+
+export const TokensSchema = z.object({ tokens: z.array(TokenSchema) });
+export const MadeSchema = z.object({
+  id: text,
+  token: text.describe('Shown this once.'),
+  expiresAtMs: z.number().int().describe('Never later than the end of what made it.'),
+});
+
+export const LoginSchema = z.object({
+  id: text,
+  name: text.describe('Who logged in, as in the audit.'),
+  proven: z.boolean().describe('False: the name is a claim.'),
+  role: z.enum(ROLES),
+  providers: listOf(text).nullable().describe('Null: every provider.'),
+  openedAtMs: Milliseconds,
+  lastUsedAtMs: Milliseconds.describe('To the minute.'),
+  endsAtMs: Milliseconds.describe('In any case.'),
+  isThis: z.boolean().describe('By which this was asked.'),
+});
+
+const neverAborted = () => new AbortController().signal;
+
+/** `tokens`: of programs. An operator has to do with their own only, an admin with all. */
+export function addTokens(api: Api, access: Access): void {
+  const { book, log, random } = access.options;
+  api.get(
+    '/tokens',
+    described('operate', ['console', 'Tokens of programs; those of others only for an admin'], {
+      200: TokensSchema,
+    }),
+    async ({ person }) => {
+      const all = await book.tokens.list(neverAborted());
+      return { tokens: all.filter(({ ownerIdentity }) => mayTouch(person, ownerIdentity)) };
+    },
+  );
+  api.post(
+    '/tokens',
+    described(
+      'operate',
+      ['console', 'Make a token; it may do no more than who makes it, and ends with it'],
+      { 201: MadeSchema },
+      { body: NewTokenSchema },
+    ),
+    async (request, reply) => {
+      const { person, body } = request;
+      requireWithin(person, body);
+      const { id, token } = makeToken(random);
+      const secret = await access.loginSecret(request);
+      const expiresAtMs = await book.tokens.add({
+        ...body,
+        ...{ id, digest: digestOf(token) },
+        ...{ owner: person.name, ownerIdentity: person.identity },
+        parentTokenId: person.tokenId ?? null,
+        parentSessionId: person.sessionId ?? null,
+        loginSeal: secret === null ? null : seal(secret, token, random),
+      });
+      if (expiresAtMs === null)
+        throw new Problem('refused', `A token ${body.name} is there: revoke it first`);
+      log.info({ person: person.name, token: id, role: body.role }, 'a token was made');
+      return reply.code(201).send({ id, token, expiresAtMs });
+    },
+  );
+  api.delete(
+    '/tokens/:id',
+    act('operate', 'console', 'Revoke a token: it is refused within seconds', {
+      params: z.object({ id: text.max(40) }),
+    }),
+    async ({ person, params: { id } }, reply) => {
+      // The list ends somewhere, and more tokens are soon made: an admin needs it for none.
+      const isRevoked = mayTouch(person, null) && (await book.tokens.revoke(id, person.name));
+      if (!isRevoked) {
+        const all = await book.tokens.list(neverAborted());
+        const found = all.find((each) => each.id === id && mayTouch(person, each.ownerIdentity));
+        if (!found) throw new Problem('not-found', 'You have no such token');
+        await book.tokens.revoke(id, person.name);
+      }
+      log.info({ person: person.name, token: id }, 'a token was revoked');
+      return reply.code(204).send(null);
+    },
+  );
+}
+
+/** `logins`: sessions of people in the page. Everybody has to do with their own, an admin with all. */
+export function addLogins(api: Api, access: Access): void {
+  const { book, log } = access.options;
+  api.get(
+    '/logins',
+    read(
+      'console',
+      'Sessions in the page; those of others only for an admin',
+      z.object({ logins: z.array(LoginSchema) }),
+    ),
+    async (request) => {
+      const own = await access.session(request);
+      const all = await book.sessions.list(neverAborted());
+      const shown = all.filter((each) => mayTouch(request.person, identityOf(each)));
+      return { logins: shown.map((each) => ({ ...each, isThis: each.id === own?.id })) };
+    },
+  );
+  api.delete(
+    '/logins/:id',
+    act(
+      'see',
+      'console',
+      'End a session: its cookie is refused, and its streams end, within seconds',
+      { params: z.object({ id: z.uuid() }) },
+    ),
+    async ({ person, params: { id } }, reply) => {
+      // The list ends somewhere: an admin needs it for none.
+      const isOwn = async () =>
+        (await book.sessions.list(neverAborted())).some(
+          (each) => each.id === id && mayTouch(person, identityOf(each)),
+        );
+      const login = mayTouch(person, null) || (await isOwn()) ? await book.sessions.end(id) : null;
+      if (login === null) throw new Problem('not-found', 'You have no such session');
+      log.info({ person: person.name, login }, 'a session was ended');
+      return reply.code(204).send(null);
+    },
+  );
+}
+
+/** Each use of a token looks at all that it comes from, so that is bounded. */
+const GENERATIONS_MAX = 16;
+
+/** @throws {Problem} the token could do more than who makes it, or comes from too many. */
+function requireWithin(
+  person: Person,
+  { role, providers }: Pick<z.infer<typeof NewTokenSchema>, 'role' | 'providers'>,
+): void {
+  if ((person.generation ?? 0) >= GENERATIONS_MAX) {
+    throw new Problem(
+      'refused',
+      `${person.name} comes from ${GENERATIONS_MAX} tokens, each made by the one before: use an earlier one`,
+    );
+  }
+  if (!isAtLeast(person.role, role)) {
+    throw new Problem('not-allowed', `${person.name} is ${person.role}, and may not give ${role}`);
+  }
+  const own = person.providers;
+  if (own === null || providers?.every((name) => own.includes(name))) return;
+  throw new Problem('not-allowed', `${person.name} may give rights for ${own.join(', ')} only`);
+}

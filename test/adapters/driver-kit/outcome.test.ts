@@ -1,0 +1,378 @@
+import fc from 'fast-check';
+import { expect, test, describe } from 'vitest';
+import { z } from 'zod';
+import { HttpFailure, createJsonLimits } from '../../../src/adapters/driver-kit/exchange.ts';
+import { judgeFailure, judgeReply, waitAsked } from '../../../src/adapters/driver-kit/outcome.ts';
+import {
+  entriesOf,
+  PageOrderError,
+  walkPages,
+  type Page,
+} from '../../../src/adapters/driver-kit/pages.ts';
+import { createRedact } from '../../../src/adapters/driver-kit/redaction.ts';
+import { ANSWERS } from '../../../src/adapters/provider/equinix/api.ts';
+import { testRows } from '../../support/rows.ts';
+
+const NOW_MS = Date.parse('2026-08-01T10:00:00Z');
+const OWN = '{"errors":["no"]}';
+const judge = async (
+  status: number,
+  {
+    mutates = false,
+    endpoint = 'GetDevice',
+    text = status >= 400 ? OWN : '',
+    type = 'application/json; charset=utf-8',
+  } = {},
+) => {
+  const redact = (line: string) => line;
+  const attempted = { form: ANSWERS, endpoint, mutates, schema: z.unknown(), redact };
+  const verdict = await judgeReply(
+    attempted,
+    { status, headers: { 'content-type': type }, text },
+    NOW_MS,
+  );
+  return verdict.type === 'ok' ? 'ok' : `${verdict.type} ${verdict.failure.kind}`;
+};
+
+testRows([
+  [200, 'ok', 'ok'],
+  [201, 'ok', 'ok'],
+  [202, 'ok', 'ok'],
+  [204, 'ok', 'ok'],
+  [301, 'fail Protocol', 'ambiguous Protocol'],
+  [302, 'fail Protocol', 'ambiguous Protocol'],
+  [307, 'fail Protocol', 'ambiguous Protocol'],
+  [400, 'fail Rejected', 'fail Rejected'],
+  [401, 'fail Unauthorized', 'fail Unauthorized'],
+  [403, 'fail Forbidden', 'fail Forbidden'],
+  [404, 'fail NotFound', 'fail NotFound'],
+  [405, 'fail Rejected', 'fail Rejected'],
+  [406, 'fail Rejected', 'fail Rejected'],
+  [408, 'retry Network', 'ambiguous OutcomeUnknown'],
+  [409, 'fail Rejected', 'fail Rejected'],
+  [410, 'fail Rejected', 'fail Rejected'],
+  [413, 'fail Rejected', 'fail Rejected'],
+  [415, 'fail Rejected', 'fail Rejected'],
+  [422, 'fail Rejected', 'fail Rejected'],
+  [425, 'retry Network', 'retry Network'],
+  [429, 'retry RateLimited', 'retry RateLimited'],
+  [500, 'retry Network', 'ambiguous OutcomeUnknown'],
+  [502, 'retry Network', 'ambiguous OutcomeUnknown'],
+  [503, 'retry Network', 'ambiguous OutcomeUnknown'],
+  [504, 'retry Network', 'ambiguous OutcomeUnknown'],
+])('status %i: a read is %s, a change is %s', async (status, read, change) => {
+  expect(await judge(status)).toBe(read);
+  expect(await judge(status, { mutates: true })).toBe(change);
+});
+
+testRows([
+  [403, 'retry Network', 'fail Forbidden'],
+  [404, 'retry Network', 'ambiguous OutcomeUnknown'],
+  [410, 'retry Network', 'ambiguous OutcomeUnknown'],
+  [422, 'fail Rejected', 'fail Rejected'],
+])(
+  "A2: status %i that is not the API's own: a read is %s, a change is %s",
+  async (status, read, change) => {
+    const foreign = { text: 'default backend - 404', type: 'text/plain' };
+    expect(await judge(status, foreign)).toBe(read);
+    expect(await judge(status, { ...foreign, mutates: true })).toBe(change);
+    expect(await judge(status, { text: OWN, type: 'text/html' })).toBe(read);
+    expect(await judge(status, { text: '', type: '' })).toBe(read);
+  },
+);
+
+test('A2: both forms of the API are its own', async () => {
+  for (const text of ['{"errors":[]}', '{"error":"no"}', OWN]) {
+    for (const type of [
+      'application/json',
+      'application/json;charset=utf-8',
+      'application/problem+json',
+    ]) {
+      expect(await judge(404, { text, type })).toBe('fail NotFound');
+    }
+  }
+});
+
+testRows([
+  'There are no available hardware reservations for this plan',
+  'The facility has no provisionable m3.large.x86 servers matching your criteria',
+  'Not enough capacity',
+])('503 on a creation that says "%s" is Capacity; elsewhere it is not', async (message) => {
+  const text = JSON.stringify({ errors: [message] });
+  const creation = { mutates: true, endpoint: 'CreateDevice', text };
+  expect(await judge(503, creation)).toBe('fail Capacity');
+  expect(await judge(503, { ...creation, endpoint: 'UpdateDevice' })).toMatch(/^ambiguous/);
+  expect(await judge(503, { ...creation, text: '' })).toMatch(/^ambiguous/);
+  expect(await judge(500, creation)).toMatch(/^ambiguous/);
+});
+
+test('a success that cannot be read: a read is tried again, a change is ambiguous', async () => {
+  expect(await judge(200, { text: '{' })).toBe('retry Protocol');
+  expect(await judge(201, { text: '{', mutates: true })).toBe('ambiguous Protocol');
+});
+
+testRows([
+  ['transport', false, 'retry Network', 'retry Network'],
+  ['transport', true, 'retry Network', 'ambiguous OutcomeUnknown'],
+  ['timeout', false, 'retry Network', 'retry Network'],
+  ['timeout', true, 'retry Network', 'ambiguous OutcomeUnknown'],
+  ['oversize', true, 'fail Protocol', 'ambiguous OutcomeUnknown'],
+  ['certificate', false, 'fail Network', 'fail Network'],
+  ['unsendable', false, 'fail InvalidArgument', 'fail InvalidArgument'],
+] as const)('%s, sent %s: a read is %s, a change is %s', (reason, sent, read, change) => {
+  const failed = (mutates: boolean) => {
+    const verdict = judgeFailure({ mutates }, new HttpFailure(reason, sent, 'failed'));
+    return verdict.type === 'ok' ? 'ok' : `${verdict.type} ${verdict.failure.kind}`;
+  };
+  expect(failed(false)).toBe(read);
+  expect(failed(true)).toBe(change);
+});
+
+testRows([
+  [{ 'retry-after': '7' }, 7_000],
+  [{ 'retry-after': '0' }, 0],
+  [{ 'retry-after': 'Sat, 01 Aug 2026 10:00:20 GMT' }, 20_000],
+  [{ 'retry-after': 'Sat, 01 Aug 2026 09:00:00 GMT' }, 0],
+  [
+    { 'retry-after': 'Sat, 01 Aug 2026 10:00:20 GMT', date: 'Sat, 01 Aug 2026 10:00:15 GMT' },
+    5_000,
+  ],
+  [{ 'retry-after': 'soon' }, 20_000],
+  [{ 'retry-after': '-5' }, 20_000],
+  [{ 'retry-after': '+60' }, 20_000],
+  [{ 'retry-after': '1.5' }, 20_000],
+  [{ 'retry-after': '0x10' }, 20_000],
+  [{ 'retry-after': '2026-08-01' }, 20_000],
+  [{ 'retry-after': '' }, 20_000],
+  [{ 'retry-after': ' 7 ' }, 7_000],
+  [{ 'retry-after': '86400' }, 3_600_000],
+  [{ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1785578430' }, 30_000],
+  [{ 'x-ratelimit-remaining': '1', 'x-ratelimit-reset': '1785578430' }, 0],
+  [{ 'x-ratelimit-remaining': '0' }, 0],
+  [
+    { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1785578430', 'retry-after': '40' },
+    40_000,
+  ],
+  [{}, 0],
+])('%o asks for %i ms', (headers, waitMs) => {
+  expect(waitAsked({ headers }, NOW_MS)).toBe(waitMs);
+});
+
+test('what a server says is freed of secrets before it is shortened', async () => {
+  const secret = 'a1b2c3d4e5f6a7b8c9d0';
+  const text = JSON.stringify({ errors: [`${'-'.repeat(294)}${secret}`] });
+  const redact = createRedact([secret]);
+  const sent = { endpoint: 'CreateDevice', mutates: true, schema: z.unknown(), redact };
+  const attempted = { ...sent, form: ANSWERS };
+  const verdict = await judgeReply(attempted, { status: 422, headers: {}, text }, NOW_MS);
+  expect(JSON.stringify(verdict)).not.toContain('a1b2');
+});
+
+type Item = { id: string };
+const page = (number: number, ids: readonly string[], total: number, last: number): Page<Item> => ({
+  items: ids.map((id) => ({ id })),
+  unread: [],
+  total,
+  number,
+  isLast: number >= last,
+});
+
+/** Answers scripted pages, one after another, whatever number is asked. */
+const scripted = (pages: readonly Page<Item>[]) => {
+  let asked = 0;
+  const fetch = async () => pages[asked++]!;
+  return { fetch, asked: () => asked };
+};
+
+test('one consistent walk is complete', async () => {
+  const { fetch, asked } = scripted([page(1, ['a', 'b'], 3, 2), page(2, ['c'], 3, 2)]);
+  const walked = await walkPages(fetch);
+  expect(walked).toEqual({
+    items: [{ id: 'a' }, { id: 'b' }, { id: 'c' }],
+    unread: [],
+    complete: true,
+  });
+  expect(asked()).toBe(2);
+});
+
+test('an empty list is complete', async () => {
+  const { fetch } = scripted([page(1, [], 0, 1)]);
+  expect(await walkPages(fetch)).toEqual({ items: [], unread: [], complete: true });
+});
+
+test('A5: what cannot be read counts as there; without an id it may be anything', async () => {
+  const one = (id: string | null) => ({ id, reservationId: null, fault: 'x' });
+  const with_ = (...ids: (string | null)[]) => ({ ...page(1, ['a'], 2, 1), unread: ids.map(one) });
+  expect(await walkPages(scripted([with_('b')]).fetch)).toEqual({
+    items: [{ id: 'a' }],
+    unread: [one('b')],
+    complete: true,
+  });
+  const nameless = scripted([with_(null)]);
+  expect(await walkPages(nameless.fetch)).toMatchObject({ unread: [], complete: false });
+  expect(nameless.asked()).toBe(1);
+  // Read in one walk, it is read.
+  const twice = scripted([with_('b', 'b'), { ...page(1, ['a', 'b'], 2, 1), unread: [one('a')] }]);
+  expect(await walkPages(twice.fetch)).toEqual({
+    items: [{ id: 'a' }, { id: 'b' }],
+    unread: [],
+    complete: true,
+  });
+});
+
+test('a duplicate makes a second walk; the union counts when two walks agree on its size', async () => {
+  const { fetch } = scripted([
+    page(1, ['a', 'b'], 3, 2),
+    page(2, ['b'], 3, 2),
+    page(1, ['a', 'c'], 3, 2),
+    page(2, ['a'], 3, 2),
+  ]);
+  const { items, complete } = await walkPages(fetch);
+  expect(items.map(({ id }) => id).toSorted()).toEqual(['a', 'b', 'c']);
+  expect(complete).toBe(true);
+});
+
+test('vector 24: what is always left out is never complete', async () => {
+  let walks = 0;
+  const { items, complete } = await walkPages(async () => {
+    walks++;
+    return page(1, ['a', 'b'], 3, 1);
+  });
+  expect(walks).toBe(3);
+  expect({ size: items.length, complete }).toEqual({ size: 2, complete: false });
+});
+
+test('a drifting total is never complete by the union alone', async () => {
+  let total = 2;
+  const { complete } = await walkPages(async () => page(1, ['a', 'b', 'c'], ++total + 1, 1));
+  expect(complete).toBe(false);
+});
+
+test('a union of the size that only the last walk tells of is not complete', async () => {
+  const { fetch } = scripted([
+    page(1, ['a', 'a'], 2, 1),
+    page(1, ['a', 'b', 'b'], 3, 1),
+    page(1, ['a', 'b', 'b'], 2, 1),
+  ]);
+  expect((await walkPages(fetch)).complete).toBe(false);
+});
+
+test('a page number that does not advance is refused', async () => {
+  await expect(walkPages(async () => page(1, ['a'], 9, 5))).rejects.toBeInstanceOf(PageOrderError);
+});
+
+test('pages without end are refused', async () => {
+  const endless = async (number: number) => page(number, [], 9, 1_000_000);
+  await expect(walkPages(endless)).rejects.toBeInstanceOf(PageOrderError);
+});
+
+test('vector 23: whatever the shuffling, no id comes twice and complete means all', async () => {
+  const sizes = fc.record({
+    total: fc.integer({ min: 0, max: 40 }),
+    seed: fc.infiniteStream(fc.nat()),
+  });
+  await fc.assert(
+    fc.asyncProperty(sizes, async ({ total, seed }) => {
+      const all = Array.from({ length: total }, (_, index) => `id-${index}`);
+      const last = Math.max(1, Math.ceil(total / 10));
+      let requests = 0;
+      const { items, complete } = await walkPages(async (number) => {
+        requests++;
+        const keyed = all.map((id) => [seed.next().value % 1_000, id] as const);
+        const shuffled = keyed.toSorted(([a], [b]) => a - b).map(([, id]) => id);
+        return page(number, shuffled.slice((number - 1) * 10, number * 10), total, last);
+      });
+      const unique = new Set(items.map(({ id }) => id));
+      expect(unique.size).toBe(items.length);
+      if (complete) expect(unique.size).toBe(total);
+      expect(requests).toBeLessThanOrEqual(3 * last);
+    }),
+  );
+});
+
+test('A5: an entry without an id makes up for no number of the total', async () => {
+  const entry = { id: null, reservationId: null, fault: 'no id' };
+  const place = { total: 2, number: 1, isLast: true };
+  const twice = [{ id: 'a' }, { id: 'a' }];
+  const walked = await walkPages(async () => ({ items: twice, unread: [entry], ...place }));
+  expect(walked).toEqual({ items: [{ id: 'a' }], unread: [], complete: false });
+});
+
+test('E2: 20 000 odd entries of one page are read while others have their turns', async () => {
+  const schema = entriesOf(z.object({ id: z.string() }), () => ({ id: null, reservationId: null }));
+  let turns = 0;
+  let waiting = setImmediate(function next() {
+    turns += 1;
+    waiting = setImmediate(next);
+  });
+  const { items, unread } = await schema.parseAsync([
+    ...Array(20_000).fill({ id: 5 }),
+    { id: 'a' },
+  ]);
+  clearImmediate(waiting);
+  expect([items, unread.length]).toEqual([[{ id: 'a' }], 20_000]);
+  expect(turns).toBeGreaterThan(3);
+});
+
+test('a page of more entries than any listing has is refused', async () => {
+  const schema = entriesOf(z.unknown(), () => ({ id: null, reservationId: null }));
+  expect((await schema.safeParseAsync(Array(50_001).fill(1))).success).toBe(false);
+});
+
+/** What is left of a text that comes in pieces of `size` bytes, or what is wrong with it. */
+function limited(text: string, size = 65_536): string {
+  const limits = createJsonLimits();
+  const bytes = Buffer.from(text);
+  const all: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += size) {
+    const { kept, wrong } = limits(bytes.subarray(at, at + size));
+    if (wrong !== null) return wrong;
+    all.push(...kept);
+  }
+  return Buffer.concat(all).toString();
+}
+
+const nested = (levels: number, inner = '') => '['.repeat(levels) + inner + ']'.repeat(levels);
+
+describe('a JSON text that arrives', () => {
+  test('E2: keeps 100 levels, and null in place of what lies deeper', () => {
+    expect(limited(nested(100))).toBe(nested(100));
+    expect(limited(nested(101))).toBe(nested(100, 'null'));
+    const deep = `[1,{"a":${nested(200_000, '"]"')}},2]`;
+    expect(limited(deep)).toBe(`[1,{"a":${nested(98, 'null')}},2]`);
+  });
+
+  test('keeps no more than its first levels of any number of brackets that never end', () => {
+    expect(limited('['.repeat(4_000_000))).toBe(`${'['.repeat(100)}null`);
+    expect(limited('{"a":'.repeat(200_000))).toBe(`${'{"a":'.repeat(100)}null`);
+  });
+
+  test('may have many values on one level, but not any number', () => {
+    const many = `[${'[],'.repeat(200_000)}[]]`;
+    expect(limited(many)).toBe(many);
+    expect(limited(`[${'0,'.repeat(500_000)}0]`)).toBe('the reply has more than 500000 values');
+  });
+
+  test('keeps the brackets within its strings', () => {
+    const text = JSON.stringify([`"\\${'['.repeat(200)}\\"`, { '{{"': '}'.repeat(200) }]);
+    for (const size of [1, 2, 3, 65_536]) expect(limited(text, size)).toBe(text);
+  });
+
+  test('passes as it is where it is no JSON object or array', () => {
+    for (const text of [`<html>${'['.repeat(200)}`, `"${'['.repeat(200)}"`, '']) {
+      expect(limited(text)).toBe(text);
+    }
+  });
+
+  test('means the same as before, whatever its pieces are', () => {
+    const sizes = fc.integer({ min: 1, max: 9 });
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 8 }), sizes, (text, size) => {
+        expect(limited(text, size)).toBe(text);
+        const left = /^[[{]/.test(text) ? 'null' : text;
+        expect(limited(nested(100, text), size)).toBe(nested(100, left));
+        expect(limited(`[${nested(99, text)},1]`, size)).toBe(`[${nested(99, left)},1]`);
+      }),
+    );
+  });
+});
