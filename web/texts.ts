@@ -1,6 +1,5 @@
 import type { Stage } from '../src/domain/balancing/plan.ts';
 import type { ExplainedWork } from '../src/domain/explanation/types.ts';
-import type { MachineVerb } from '../src/domain/filing/verbs.ts';
 import type { GuardRule } from '../src/domain/recovery/guard-rules.ts';
 import type { GuardState } from '../src/domain/recovery/standing.ts';
 import type { MachineState } from '../src/domain/states.ts';
@@ -539,20 +538,6 @@ export const texts = {
     },
   },
 
-  verbs: {
-    'restart-agent': 'Restart agent',
-    hold: 'Hold',
-    unhold: 'Take hold away',
-    'clear-backoff': 'Clear backoff',
-    withdraw: 'Withdraw order',
-    'cancel-install': 'Cancel installation',
-    reboot: 'Reboot',
-    quarantine: 'Quarantine',
-    release: 'Release',
-    reinstall: 'Reinstall',
-    install: 'Install',
-    deprovision: 'Deprovision',
-  } satisfies Record<MachineVerb, string>,
   acts: {
     title: 'Actions',
     onlyLook: 'You may only look.',
@@ -569,11 +554,6 @@ export const texts = {
       holds: 'Holds',
       requests: 'Something was asked of it, or an order was settled.',
     },
-    kind: 'Kind of hold',
-    hours: 'For how many hours (empty: until it is taken away)',
-    force: 'Without asking its system first',
-    forgetHostKey: 'Forget its SSH host key, too',
-    returnToPool: 'Let the next machine be made on its slot at once',
     image: { url: 'Address of the image', sha256: 'Its SHA-256', disk: 'Disk that is written' },
     typeNumber: (count: number) => `Type ${count}, the number of machines`,
     typeEnd: (slot: string) => `Type the last eight characters of ${slot}`,

@@ -5,7 +5,7 @@ import type { Slot } from '../domain/ids.ts';
 import { entryNeedsHuman, type MachineState } from '../domain/states.ts';
 import type { MachineView } from '../domain/view.ts';
 import type { Shown } from '../machines/shown.ts';
-import { RUNGS } from '../domain/recovery/rung-names.ts';
+import { RUNGS } from '../domain/recovery/rungs.ts';
 
 /** Machines of a provider in one state and substate, and those of them that need a person. */
 export interface PlaceCount {
@@ -33,7 +33,7 @@ export interface BoardEntry {
 }
 
 /** From one place to another, in the words of people. */
-export interface BoardMove {
+interface BoardMove {
   readonly from: { readonly state: MachineState; readonly substate: string };
   readonly atMs: number;
   readonly reason: string | null;
@@ -42,7 +42,7 @@ export type BoardChange =
   | { readonly type: 'changed'; readonly entry: BoardEntry }
   | { readonly type: 'removed'; readonly slot: Slot };
 
-export interface BoardOptions {
+interface BoardOptions {
   /** Database clock, epoch ms. */
   readonly nowMs: () => number;
   readonly metrics: Metrics;

@@ -1,14 +1,18 @@
-import { createActor, fromCallback } from 'xstate';
-import type { ActorRefFrom, AnyActorRef, AnyMachineSnapshot, InspectionEvent } from 'xstate';
+import {
+  createActor,
+  fromCallback,
+  type ActorRefFrom,
+  type AnyActorRef,
+  type AnyMachineSnapshot,
+  type InspectionEvent,
+} from 'xstate';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { Slot } from '../domain/ids.ts';
 import type { MachineView } from '../domain/view.ts';
 import { CELL_CAPACITY, type cell } from '../machines/cell.ts';
 import type { SlotNews, SlotsChanged } from '../machines/fleet.ts';
-import type { lifecycle } from '../machines/lifecycle.ts';
-import { isSameToChart } from '../machines/lifecycle-setup.ts';
-import type { MachineFinder } from './machine-finder.ts';
+import { isSameToChart, type lifecycle } from '../machines/lifecycle.ts';
 import { follow, isBusy, shownIn, type Shown } from '../machines/shown.ts';
 
 type CellLogic = typeof cell;
@@ -327,4 +331,18 @@ function layToRest(orphan: AnyActorRef | undefined, view: MachineView | undefine
     error: () => undefined,
   });
   tell();
+}
+
+type Find = (slot: Slot) => MachineRef | undefined;
+
+/** Finds the actor of a machine for those who look and do not touch: it is never sent anything. */
+export interface MachineFinder {
+  find(slot: Slot): MachineRef | undefined;
+  /** Tells how actors are found from now on; null: there are none. */
+  use(find: Find | null): void;
+}
+
+export function createMachineFinder(): MachineFinder {
+  let found: Find | null = null;
+  return { find: (slot) => found?.(slot), use: (find) => void (found = find) };
 }

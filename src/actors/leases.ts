@@ -21,7 +21,7 @@ export interface Leases {
   releaseAll(of?: BmdbSession | null): Promise<void>;
 }
 
-export interface LeasesDeps {
+interface LeasesDeps {
   readonly keeper: SessionKeeper;
   readonly clock: Clock;
   readonly random: Random;

@@ -1,8 +1,11 @@
+import { fromCallback } from 'xstate';
 import type { Bmdb, BmdbSession } from '../adapters/bmdb/port.ts';
-import type { Clock } from '../adapters/clock/port.ts';
+import { sleep, type Clock } from '../adapters/clock/port.ts';
+import type { Log } from '../adapters/log/port.ts';
 import { silentMetrics, type Metrics } from '../adapters/metrics/port.ts';
 import { explain } from '../domain/errors.ts';
 import type { LoopSummary } from '../domain/loop-summary.ts';
+import type { FleetEvent } from '../machines/fleet.ts';
 
 /** Told how each run of a loop ends. Neither throws nor waits. */
 export interface Loop {
@@ -84,7 +87,7 @@ export async function runOf<Result>(loop: Loop, task: () => Promise<Result>): Pr
   }
 }
 
-export interface BmdbPeriods {
+interface BmdbPeriods {
   readonly sessionMs: number;
   readonly readMs: number;
   readonly assessMs: number;
@@ -110,3 +113,36 @@ export function loopingBmdb(bmdb: Bmdb, loops: Loops, periods: BmdbPeriods): Bmd
     sweep: () => runOf(sweep, () => bmdb.sweep()),
   };
 }
+
+/**
+ * A service that runs `task` again and again, `periodMs` after it ended, while its state lasts. A
+ * failure is logged and the next run comes all the same.
+ */
+export const every = (
+  periodMs: number,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  task: (signal: AbortSignal) => Promise<void>,
+  failure: string,
+) =>
+  fromCallback<FleetEvent, void>(() => {
+    const stopping = new AbortController();
+    const { signal } = stopping;
+    const loop = async () => {
+      while (!signal.aborted) {
+        try {
+          await task(signal);
+        } catch (err) {
+          if (!signal.aborted) log.warn({ err }, failure);
+        }
+        await pause(clock, periodMs, signal);
+      }
+    };
+    void loop();
+    return () => stopping.abort();
+  });
+
+/** Like `sleep`, but resolves when it is aborted. */
+const pause = (clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    sleep(clock, delayMs, signal).then(resolve, () => resolve());
+  });

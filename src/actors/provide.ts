@@ -21,22 +21,18 @@ import type { Shown } from '../machines/shown.ts';
 import { takeover } from '../machines/takeover.ts';
 import type { Job } from '../machines/task.ts';
 import type { MachineView } from '../domain/view.ts';
-import { awaitTurn, type AwaitTurnDeps } from './turns/await-turn.ts';
-import { cellPool, type CellHooks } from './cell-pool.ts';
+import { awaitTurn, settleRequest, type AwaitTurnDeps } from './turns/await-turn.ts';
+import { cellPool, type CellHooks, type MachineFinder } from './cell-pool.ts';
 import { deprovisionServices, type DeprovisionDeps } from './tasks/deprovision.ts';
-import type { TaskPool } from './turns/task-pool.ts';
-import { every } from './every.ts';
-import { runOf, type Loops } from './loops.ts';
+import { createOrphanWatch, type TaskPool } from './turns/task-pool.ts';
+import { every, runOf, type Loops } from './loops.ts';
 import { provideGuard, type GuardDeps } from './guard/provide-guard.ts';
 import type { Mirror } from './mirror/mirror.ts';
-import type { MachineFinder } from './machine-finder.ts';
 import { provisionerJob } from './leases.ts';
-import { createOrphanWatch } from './turns/orphans.ts';
 import type { ProvisionDeps } from './provisioning/deps.ts';
 import { createProvisioning, type Provisioning } from './provisioning/services.ts';
 import { recoveryServices, type RecoverDeps } from './tasks/recovery/services.ts';
 import type { SessionKeeper } from './session-keeper.ts';
-import { settleRequest } from './turns/settle-request.ts';
 import { agentStartServices, type TakeOverDeps } from './tasks/agent-start.ts';
 import { balancers, type BalancersDeps } from './balancing/balancers.ts';
 import { createUpdater, type UpdaterDeps } from './provisioning/updater.ts';
@@ -205,9 +201,7 @@ function provideCell(deps: ProvideDeps, hooks: CellHooks) {
 }
 
 /** Also used by tests that run one machine. */
-export function provideLifecycle(
-  deps: Omit<ProvideDeps, 'provision' | 'update' | 'balance' | 'loops'>,
-) {
+function provideLifecycle(deps: Omit<ProvideDeps, 'provision' | 'update' | 'balance' | 'loops'>) {
   const { taskPool, log, mirror } = deps;
   const reread = fromPromise<MachineView | null, Job>(({ input, signal }) =>
     mirror.reread(input, signal),

@@ -5,7 +5,7 @@ import { Cancelled, SessionExpired } from '../domain/errors.ts';
 import type { SessionId } from '../domain/ids.ts';
 import type { SessionTiming } from '../machines/session.ts';
 
-export interface SessionKeeperOptions {
+interface SessionKeeperOptions {
   readonly bmdb: Bmdb;
   readonly component: string;
   readonly runtimeInfo: string;

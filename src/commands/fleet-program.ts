@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { countOf } from './options.ts';
-import { asking, clearing, type AskFlags } from './remote/ask-flags.ts';
+import { asking, type AskFlags } from './remote/ask-flags.ts';
 import { acting, byFlags, remote, type CommonFlags, type Through } from './remote/flags.ts';
 import type { ClearFlags } from './remote/providers.ts';
 
@@ -55,7 +55,7 @@ export function addProviderReading(provider: Command, through: Through = byFlags
         (await providerCommands()).providerStatus(name, session),
       ),
     );
-  clearing(provider.command('clear <provider> [slots...]'))
+  asking(provider.command('clear <provider> [slots...]'), '30s', 'it is over')
     .description('take slots off the shelf, or end holds, before their time')
     .option('--all-slots', 'every slot on the shelf; with --expect-count', false)
     .option('--expect-count <n>', 'how many slots that are', countOf)

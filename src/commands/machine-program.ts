@@ -1,33 +1,17 @@
 import { Option, type Command } from 'commander';
-import { HOLD_KINDS, type DrainMode, type HoldKind } from '../domain/machine.ts';
-import {
-  drainOf,
-  durationOf,
-  imageOf,
-  rootDeviceOf,
-  someOf,
-  untilMsOf,
-  WHEN_HELP,
-  whenOf,
-  wordsOf,
-  type DrainFlags,
-  type ImageFlags,
-  type When,
-} from './options.ts';
+import { described, MACHINE_VERBS, type MachineVerb } from '../domain/verbs.ts';
+import { durationOf, someOf, wordsOf, type When } from './options.ts';
+import { addDetails, bodyOf } from './verb-options.ts';
 import { choosing, selecting, type VerbFlags } from './remote/ask-flags.ts';
 import { byFlags, listing, remote, type CommonFlags, type Through } from './remote/flags.ts';
 import type { MachinesFlags } from './remote/machines.ts';
-import type { Verb } from './remote/verbs.ts';
 
 /** Adds `machines`, and `machine` with its commands. */
 export function addMachineCommands(cli: Command, through: Through = byFlags): void {
   addList(cli, through);
   const machine = cli.command('machine').description('look at a machine, or ask for something');
   addReading(machine, through);
-  const adding = { machine, through };
-  addOrders(adding);
-  addDecisions(adding);
-  addInstall(adding);
+  for (const verb of MACHINE_VERBS) addVerb(machine, through, verb);
 }
 
 function addList(cli: Command, through: Through): void {
@@ -103,208 +87,23 @@ function addReading(machine: Command, through: Through): void {
     );
 }
 
-/** How long a verb waits by itself, and whether nobody can have back what it takes. */
-interface Manner<Flags> {
-  readonly waits: string;
-  readonly waitMs: number;
-  readonly isDestroying?: (flags: Flags) => boolean;
-}
-const ORDER = { waits: '0s, it is only filed', waitMs: 0 };
-const DECISION = { waits: '30s', waitMs: 30_000 };
-const DESTROYING = { isDestroying: () => true };
-
 /** A command that files requests of one verb. */
-function addVerb<Flags extends VerbFlags>(
-  through: Through,
-  command: Command,
-  { waits, waitMs, isDestroying = () => false }: Manner<Flags>,
-  verbOf: (flags: Flags, nowMs: number) => Verb,
-): Command {
-  return selecting(command, waits).action(async (name: string | undefined, flags: Flags) => {
+function addVerb(machine: Command, through: Through, verb: MachineVerb): void {
+  const { cli = verb, help, isOrder = false, reason } = described(verb);
+  const command = addDetails(machine.command(`${verb} [machine]`).description(cli), verb);
+  selecting(command, isOrder ? '0s, it is only filed' : '30s', reason);
+  if (help !== undefined) command.addHelpText('after', help);
+  command.action(async (name: string | undefined, flags: VerbFlags & { readonly until?: When }) => {
     const { momentOf, runVerb } = await import('./remote/verbs.ts');
-    const until = 'until' in flags ? (flags.until as When) : undefined;
+    const { until } = flags;
     const isUntilRelative = until !== undefined && 'forMs' in until;
-    const asked = { ...flags, waitMs, isDestroying: isDestroying(flags), isUntilRelative };
+    const asked = { ...flags, waitMs: isOrder ? 0 : DECISION_WAIT_MS, isUntilRelative };
     await through(flags, async (session) => {
-      const nowMs = until !== undefined ? await momentOf(session.client) : 0;
-      return runVerb(name, verbOf(flags, nowMs), asked, session);
+      const nowMs = until === undefined ? 0 : await momentOf(session.client);
+      return runVerb(name, bodyOf(verb, flags, nowMs), asked, session);
     });
   });
 }
 
-const orYes = (command: Command): Command =>
-  command.option('--yes', 'ask for it, and do not only tell', false);
-
-const draining = (command: Command): Command =>
-  command
-    .option('--no-drain', 'do not wait until its load balancers let it go: connections are cut')
-    .option('--force-drain', 'take it out of its pools though too few members stay active', false);
-
-const drainPart = (flags: DrainFlags): { readonly drain: DrainMode | null } => ({
-  drain: drainOf(flags),
-});
-
-interface Adding {
-  readonly machine: Command;
-  readonly through: Through;
-}
-
-/** Work, which takes its time. */
-function addOrders({ machine, through }: Adding): void {
-  addVerb(
-    through,
-    draining(
-      machine.command('restart-agent [machine]').description('start the agent anew, over SSH'),
-    ),
-    ORDER,
-    (flags: VerbFlags & DrainFlags) => ({ verb: 'restart-agent', ...drainPart(flags) }),
-  );
-  addVerb(
-    through,
-    draining(
-      machine
-        .command('reboot [machine]')
-        .description('reboot it by its provider')
-        .option('--force', 'do not ask its system first', false),
-    ),
-    ORDER,
-    ({ force, ...flags }: VerbFlags & DrainFlags & { readonly force: boolean }) => ({
-      ...{ verb: 'reboot', force },
-      ...drainPart(flags),
-    }),
-  );
-  addVerb(
-    through,
-    draining(
-      orYes(machine.command('reinstall [machine]').description('reinstall it; its disks are lost')),
-    ),
-    { ...ORDER, ...DESTROYING },
-    (flags: VerbFlags & DrainFlags) => ({ verb: 'reinstall', ...drainPart(flags) }),
-  );
-  addVerb(
-    through,
-    machine
-      .command('withdraw [machine]')
-      .description('take back what was ordered (restart-agent, reboot, reinstall) and not begun'),
-    DECISION,
-    () => ({ verb: 'withdraw' }),
-  );
-}
-
-interface HoldFlags extends VerbFlags {
-  readonly kind: HoldKind;
-  readonly until?: When;
-  readonly force: boolean;
-}
-
-const kindOption = () =>
-  new Option('--kind <kind>', 'what the hold forbids').choices(HOLD_KINDS).makeOptionMandatory();
-const untilOption = () =>
-  new Option('--until <when>', `ends by itself: ${WHEN_HELP}`).argParser(whenOf);
-
-const HOLD_HELP = `
-no-start: no agent is started. no-recover: nothing is done when it falls silent. no-allocate: no
-machine is made on the slot. preserve: it is neither reinstalled nor given back. no-serve: its load
-balancers let it go, and it stays out of its pools.
-
-A hold on a slot that is named stays when the machine on it changes. Holds of one kind on one slot
-replace each other.`;
-
-const SLOT_HELP = `
-A hold no-allocate, in your name and with your reason, keeps the slot free, so that the machine is not made
-(or taken in) again at once. machine unhold --kind no-allocate ends it.`;
-
-function addDecisions({ machine, through }: Adding): void {
-  addVerb(
-    through,
-    machine
-      .command('hold [machine]')
-      .description('forbid something to be done to it')
-      .addOption(kindOption())
-      .addOption(untilOption())
-      .option('--force', 'of no-serve: though too few members of its pools stay active', false),
-    DECISION,
-    ({ kind, until, force }: HoldFlags, nowMs) => ({
-      ...{ verb: 'hold', kind },
-      untilMs: untilMsOf(until, nowMs),
-      ...(force && { force }),
-    }),
-  ).addHelpText('after', HOLD_HELP);
-  addVerb(
-    through,
-    machine.command('unhold [machine]').description('take a hold away').addOption(kindOption()),
-    DECISION,
-    ({ kind }: HoldFlags) => ({ verb: 'unhold', kind }),
-  );
-  addVerb(
-    through,
-    machine
-      .command('quarantine [machine]')
-      .description('leave it alone, whatever happens to it')
-      .addOption(untilOption()),
-    DECISION,
-    ({ until }: HoldFlags, nowMs) => ({ verb: 'quarantine', untilMs: untilMsOf(until, nowMs) }),
-  );
-  addVerb(
-    through,
-    machine
-      .command('release [machine]')
-      .description('end its quarantine, and forget what recovery tried')
-      .option('--forget-host-key', 'its SSH host key changed for a reason that you know', false)
-      .option('--yes', 'ask for it, and do not only tell; of --forget-host-key', false),
-    {
-      ...DECISION,
-      isDestroying: ({ forgetHostKey }: VerbFlags & { readonly forgetHostKey: boolean }) =>
-        forgetHostKey,
-    },
-    ({ forgetHostKey }) => ({ verb: 'release', forgetHostKey }),
-  );
-  addVerb(
-    through,
-    draining(
-      orYes(
-        machine
-          .command('deprovision [machine]')
-          .description('give it back to its provider; its slot stays free')
-          .option('--return-to-pool', 'the next machine may be made on its slot at once', false),
-      ),
-    ),
-    { ...DECISION, ...DESTROYING },
-    ({ returnToPool, ...flags }: VerbFlags & DrainFlags & { readonly returnToPool: boolean }) => ({
-      ...{ verb: 'deprovision', ...drainPart(flags) },
-      ...(returnToPool && { returnToPool }),
-    }),
-  ).addHelpText('after', SLOT_HELP);
-  addVerb(
-    through,
-    machine.command('clear-backoff [machine]').description('try again at once what failed'),
-    DECISION,
-    () => ({ verb: 'clear-backoff' }),
-  );
-}
-
-function addInstall({ machine, through }: Adding): void {
-  addVerb(
-    through,
-    orYes(machine.command('install [machine]'))
-      .description('have its agent install an operating system')
-      .requiredOption('--image-url <url>', 'where the image is')
-      .requiredOption('--sha256 <digits>', 'of the image as it lies on the disk, hexadecimal')
-      .requiredOption('--root-device <disk>', 'name=sda, serial=… or wwn=…', rootDeviceOf)
-      .addOption(
-        new Option('--compression <kind>', 'of the image at the URL')
-          .choices(['none', 'gzip', 'zstd', 'xz'])
-          .default('none'),
-      ),
-    { ...DECISION, ...DESTROYING },
-    (flags: VerbFlags & ImageFlags) => ({ verb: 'install', image: imageOf(flags) }),
-  );
-  addVerb(
-    through,
-    machine
-      .command('cancel-install [machine]')
-      .description('take an installation back that its agent was not told of yet'),
-    DECISION,
-    () => ({ verb: 'cancel-install' }),
-  );
-}
+/** An order takes its time, and is only filed. */
+const DECISION_WAIT_MS = 30_000;

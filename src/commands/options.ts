@@ -1,9 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { parseDuration } from '../settings/duration.ts';
 import { imageFault } from '../adapters/bmdb/install-image.ts';
-import type { Wording } from '../domain/filing/selection.ts';
-import type { InstallImage } from '../domain/requests.ts';
-import type { DrainMode } from '../domain/machine.ts';
+import type { DrainMode, InstallImage } from '../domain/verbs.ts';
 import { UsageError } from '../domain/errors.ts';
 import { TRAIT_NAMES } from '../domain/traits.ts';
 
@@ -40,18 +38,6 @@ export const configured = (command: Command): Command =>
 
 /** The options that choose machines by what their provider tells of them. */
 export const TRAIT_OPTIONS = TRAIT_NAMES.map((name) => `--${name}`).join(', ');
-
-/** How the command line writes what chooses machines. */
-export const CLI_WORDS: Wording = {
-  slots: '--slots',
-  provider: '--provider',
-  states: '--state',
-  traits: TRAIT_OPTIONS,
-  all: '--all',
-  expectCount: '--expect-count',
-  dryRun: '--dry-run',
-  list: '"shepherd machines"',
-};
 
 /** A duration such as 30s or 2h, as milliseconds. @throws {InvalidArgumentError} */
 export const durationOf = (text: string): number => {

@@ -1,5 +1,5 @@
 import { DRIVERS } from '../adapters/provider/drivers.ts';
-import { DELETED } from '../domain/filing/loss.ts';
+import { DELETED } from '../domain/filing/prospects.ts';
 
 /** What the configuration says of providers, as far as it matters here. */
 interface Providers {

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { DEFAULT_LADDER, ERASING_LADDER, type LadderPolicy } from '../domain/recovery/ladder.ts';
-import { RUNG_FACTS, type RungPolicy } from '../domain/recovery/rungs.ts';
+import { RUNGS, RUNG_FACTS, type Rung, type RungPolicy } from '../domain/recovery/rungs.ts';
 import { formatDuration } from '../settings/duration.ts';
 import * as leaf from '../settings/leaves.ts';
-import { RUNGS, type Rung } from '../domain/recovery/rung-names.ts';
 
 /** How often, and how long, each rung of the recovery ladder is tried. */
 

@@ -4,7 +4,7 @@ import type {
   DriverMachine,
   Provider,
 } from '../adapters/provider/port.ts';
-import { facetsOf } from '../domain/provisioning/provider-facets.ts';
+import { facetsOf } from '../domain/provisioning/provider-holds.ts';
 import { WITNESS_TAG } from '../domain/provisioning/provider-tags.ts';
 
 /**

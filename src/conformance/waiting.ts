@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../adapters/clock/port.ts';
 import { explain, isProviderError, TimedOut } from '../domain/errors.ts';
-import { facetsOf } from '../domain/provisioning/provider-facets.ts';
+import { facetsOf } from '../domain/provisioning/provider-holds.ts';
 import { formatDuration } from '../settings/duration.ts';
 
 /** The driver does not do what it should. */

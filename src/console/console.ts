@@ -9,7 +9,7 @@ import type { Metrics } from '../adapters/metrics/port.ts';
 import { UsageError } from '../domain/errors.ts';
 import { addApi } from './api/api.ts';
 import { API } from './api/kit.ts';
-import type { FilingMeans } from './api/filing/port.ts';
+import type { FilingMeans } from './api/filing/filing.ts';
 import { addFailures } from './api/failures.ts';
 import { Problem } from './api/problem.ts';
 import { watchFleet } from './watch.ts';

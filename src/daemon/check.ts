@@ -9,7 +9,7 @@ import { silentMetrics } from '../adapters/metrics/port.ts';
 import { createMemoryRecords } from '../adapters/driver-kit/stand-ins.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
 import { complaintsAboutKeys } from '../adapters/ssh/key-ring.ts';
-import { publicBlob } from '../adapters/ssh/openssh-key.ts';
+import { publicBlob } from '../adapters/ssh/key-file.ts';
 import { ownBalancerSettingsOf, ownSettingsOf, policyOf, type Config } from '../config.ts';
 import { explain, FleetError } from '../domain/errors.ts';
 import { providerName } from '../domain/ids.ts';

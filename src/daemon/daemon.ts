@@ -7,7 +7,7 @@ import type { Inspection } from '../adapters/inspector/port.ts';
 import type { InspectorRelay } from '../adapters/inspector/relay.ts';
 import { mayEraseDisks, type Config } from '../config.ts';
 import { givingBackOf } from '../config/giving-back.ts';
-import type { FilingMeans } from '../console/api/filing/port.ts';
+import type { FilingMeans } from '../console/api/filing/filing.ts';
 import type { Console } from '../console/console.ts';
 import type { DaemonsView } from '../console/views.ts';
 import type { FleetView } from '../console/port.ts';

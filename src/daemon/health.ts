@@ -1,4 +1,4 @@
-import type { UnlistedHere } from '../actors/providers/listing-health.ts';
+import type { UnlistedHere } from '../actors/providers/listings.ts';
 import type { Mirror } from '../actors/mirror/mirror.ts';
 import type { SessionKeeper } from '../actors/session-keeper.ts';
 import type { Clock } from '../adapters/clock/port.ts';

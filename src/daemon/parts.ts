@@ -6,10 +6,14 @@ import { createWishBook } from '../actors/balancing/wishes.ts';
 import { createLeases } from '../actors/leases.ts';
 import { createLoops, loopingBmdb, type Loops } from '../actors/loops.ts';
 import { createGuardWatch } from '../actors/guard/watch.ts';
-import { createListingHealth, type ListingHealth } from '../actors/providers/listing-health.ts';
+import {
+  createListingHealth,
+  createListings,
+  withListings,
+  type ListingHealth,
+} from '../actors/providers/listings.ts';
 import { createRecords } from '../actors/providers/records.ts';
-import { createListings, withListings } from '../actors/providers/listings.ts';
-import { createMachineFinder } from '../actors/machine-finder.ts';
+import { createMachineFinder } from '../actors/cell-pool.ts';
 import { createMirror, type Mirror } from '../actors/mirror/mirror.ts';
 import { interruptsNext } from '../actors/tasks/recovery/deps.ts';
 import { createPermitQueue } from '../actors/turns/permit-queue.ts';

@@ -5,8 +5,12 @@ import type { Clock } from '../adapters/clock/port.ts';
 import type { FleetProvider, Listing } from '../adapters/provider/port.ts';
 import { machinesMaxOf, type Config } from '../config.ts';
 import type { ProviderName } from '../domain/ids.ts';
-import { foresightOf, type Foresight } from '../domain/provisioning/foresight.ts';
-import { reconcile, type Reconciliation } from '../domain/provisioning/reconcile.ts';
+import {
+  foresightOf,
+  reconcile,
+  type Foresight,
+  type Reconciliation,
+} from '../domain/provisioning/reconcile.ts';
 
 /** What the provisioner would do by what was listed, as long as nothing is under way. */
 export function provisioningPlan(

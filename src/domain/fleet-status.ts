@@ -2,8 +2,7 @@ import { lostAtMs } from './eligibility.ts';
 import type { Headline, Share, ShareWord } from './headline.ts';
 import type { MachineRow, Process } from './machine.ts';
 import type { LossPolicy } from './policy.ts';
-import { unheardTooLongAtMs } from './recovery/silence.ts';
-import type { GuardState } from './recovery/standing.ts';
+import { unheardTooLongAtMs, type GuardState } from './recovery/standing.ts';
 
 export const NEED_KINDS = ['guard', 'unlisted', 'machines'] as const;
 /** Something that a person has to look at. */

@@ -1,8 +1,11 @@
 import type { MemberRow } from './balancing/members.ts';
 import type { MachineId, ProviderName, SessionId, Slot, Witness } from './ids.ts';
-import type { StandingRung } from './recovery/rung-names.ts';
+import type { StandingRung } from './recovery/rungs.ts';
 import { forTraits, TRAITS, type Traits } from './traits.ts';
-import type { OrderVerb, Verb } from './verbs.ts';
+import type { DrainMode, HoldKind, OrderVerb, ProviderHoldKind, Verb } from './verbs.ts';
+
+export { DRAIN_MODES, HOLD_KINDS, PROVIDER_HOLD_KINDS } from './verbs.ts';
+export type { DrainMode, HoldKind, ProviderHoldKind } from './verbs.ts';
 
 /**
  * What is known of a machine, as plain data. Times are epoch milliseconds of the database clock
@@ -41,14 +44,6 @@ export type Availability = 'PossiblyUsed' | 'KnownUnused' | 'KnownUsed';
 export const OWNERSHIPS = ['ours', 'foreign', 'untagged'] as const;
 export type Ownership = (typeof OWNERSHIPS)[number];
 
-export const HOLD_KINDS = [
-  'no-start',
-  'no-recover',
-  'no-allocate',
-  'preserve',
-  'no-serve',
-] as const;
-export type HoldKind = (typeof HOLD_KINDS)[number];
 export const QUARANTINE_KINDS = ['needsHuman', 'conflict', 'byOperator'] as const;
 export type QuarantineKind = (typeof QUARANTINE_KINDS)[number];
 
@@ -68,13 +63,6 @@ export interface BackoffRow {
   readonly cause: string;
   readonly lastIntervalSeconds: number | null;
 }
-
-/**
- * How a machine that serves is to leave its pools: `skip`: nobody waits for the balancers; `force`:
- * though fewer members stay active than a pool is to have.
- */
-export const DRAIN_MODES = ['skip', 'force'] as const;
-export type DrainMode = (typeof DRAIN_MODES)[number];
 
 /** What an operator asked for and no daemon has settled yet. */
 export interface RequestRow {
@@ -304,12 +292,6 @@ export interface PenaltyRow {
   readonly cause: string;
 }
 
-export const PROVIDER_HOLD_KINDS = ['throttle', 'quota', 'capacity'] as const;
-/**
- * What must not be asked of a provider for a while. `throttle`: key is the kind of call (`create`, …).
- * `quota`: key `machines`; none from `amount` on. `capacity`: key `all`, `group <group>`, `plan <plan>`.
- */
-export type ProviderHoldKind = (typeof PROVIDER_HOLD_KINDS)[number];
 /** Kept beyond its end, until a success clears it, so that the next one of its kind lasts longer. */
 export interface ProviderHoldRow {
   readonly provider: ProviderName;

@@ -2,55 +2,10 @@ import { mayServe } from './balancing/members.ts';
 import { barOf, PROCESS_FOR } from './eligibility.ts';
 import type { Circumstances, Refusal } from './eligibility.ts';
 import { slotIdOf, slotOf } from './ids.ts';
-import { ORDER_VERBS } from './verbs.ts';
-import type { DrainMode, HoldKind, MachineRow, ProviderHoldKind, RequestRow } from './machine.ts';
-import type { OrderVerb, PoolVerb, Verb } from './verbs.ts';
+import { isOrder, type OrderVerb } from './verbs.ts';
+import type { MachineRow, RequestRow } from './machine.ts';
 
 /** What operators ask for: which requests are to be settled now, and which are work. */
-
-/** The operating system to install: see `GenericImageInstallation` of the agents' protocol. */
-export interface InstallImage {
-  readonly url: string;
-  /** Of the image as it lies on the disk, lower-case hexadecimal. */
-  readonly sha256: string;
-  readonly compression: 'none' | 'gzip' | 'zstd' | 'xz';
-  /** Which disk: kernel name, serial, or WWN; exactly one. */
-  readonly rootDevice:
-    | { readonly name: string }
-    | { readonly serial: string }
-    | { readonly wwn: string };
-  readonly cloudInit?: Uint8Array;
-}
-
-/** A request that is no work: it is carried out by writing it down. */
-export type Decision =
-  /** `untilMs` in epoch ms; null: until it is taken away. */
-  | {
-      readonly verb: 'hold';
-      readonly kind: HoldKind;
-      readonly untilMs: number | null;
-      readonly force?: boolean;
-    }
-  | { readonly verb: 'unhold'; readonly kind: HoldKind }
-  | { readonly verb: 'quarantine'; readonly untilMs: number | null }
-  | { readonly verb: 'release'; readonly forgetHostKey: boolean }
-  /** `fault`: why the image cannot be installed; null: it can. */
-  | { readonly verb: 'install'; readonly image: InstallImage; readonly fault: string | null }
-  | {
-      readonly verb: 'deprovision';
-      readonly drain: DrainMode | null;
-      readonly returnToPool: boolean;
-    }
-  | { readonly verb: 'clear-backoff' | 'cancel-install' }
-  /** `order`: only the order of this key; null: whichever there is. */
-  | { readonly verb: 'withdraw'; readonly order: string | null }
-  | { readonly verb: 'freeze' | 'thaw' }
-  | {
-      readonly verb: 'clear-provider';
-      readonly hold: ProviderHoldKind | null;
-      readonly shelf: readonly string[];
-    }
-  | { readonly verb: PoolVerb; readonly pool: string; readonly balancer: string | null };
 
 /**
  * How an order ends that failed: where it was asked for and neither proved nor refused for certain, it
@@ -67,9 +22,6 @@ export const wasAskedFor = (row: Pick<MachineRow, 'recovery'> | null, key: strin
 export const EXPIRED = 'it expired before it was carried out';
 /** An order that expires while there is no permit for it, or for all that wait, gets this much more time. */
 export const ORDER_WAIT_MS = 10 * 60_000;
-
-export const isOrder = (verb: Verb): verb is OrderVerb =>
-  (ORDER_VERBS as readonly string[]).includes(verb);
 
 /** The machine that a request names is on the slot that it names. */
 export function isOnSlot(

@@ -1,5 +1,5 @@
 import { QUARANTINE_KINDS } from './machine.ts';
-import { RUNGS } from './recovery/rung-names.ts';
+import { RUNGS } from './recovery/rungs.ts';
 
 export const STATES = [
   'Reserved',

@@ -38,11 +38,3 @@ export const byProcess = (count: (process: Process) => number): Record<Process, 
     Process,
     number
   >;
-
-/** Which machines are asked for. */
-export interface Wanted {
-  readonly process: Process;
-  /** Absent: any provider. */
-  readonly provider?: ProviderName;
-  readonly limit: number;
-}

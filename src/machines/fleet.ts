@@ -25,7 +25,7 @@ export type FleetEvent =
   /** Stop claiming, finish or cancel what is under way, close the session. */
   | { readonly type: 'fleet.stop' };
 
-export interface FleetTiming {
+interface FleetTiming {
   readonly sessionIntervalMs: number;
   /** Pause before a new session after one was lost or could not be opened. */
   readonly sessionRetryMs: number;

@@ -4,7 +4,7 @@ import { BLIND, gravest } from '../domain/recovery/standing.ts';
 import { promiseService, unprovided } from './services.ts';
 import { errorOf, failureOf, type Failure } from './task.ts';
 
-export interface GuardInput {
+interface GuardInput {
   /** Time between two assessments, milliseconds. */
   readonly assessMs: number;
 }
@@ -13,7 +13,7 @@ export interface GuardFindings extends GuardPicture {
   /** The fleet's first. */
   readonly standings: readonly GuardStanding[];
 }
-export type GuardEvent =
+type GuardEvent =
   /** Rows of the guard, or what operators ask of it, seem to have changed. */
   | { readonly type: 'guard.nudged' }
   | { readonly type: 'assessment.made'; readonly state: GuardState }

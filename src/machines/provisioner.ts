@@ -3,7 +3,7 @@ import type { ProviderName } from '../domain/ids.ts';
 import { promiseService, unprovided } from './services.ts';
 import { errorOf, failureOf, type Failure } from './task.ts';
 
-export interface ProvisionerInput {
+interface ProvisionerInput {
   readonly provider: ProviderName;
   /** Pause between two iterations. */
   readonly periodMs: number;

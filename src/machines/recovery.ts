@@ -14,7 +14,7 @@ import {
   thenDone,
   type Job,
 } from './task.ts';
-import type { Rung } from '../domain/recovery/rung-names.ts';
+import type { Rung } from '../domain/recovery/rungs.ts';
 
 /** What tells that the machine booted. */
 export interface Proof {

@@ -30,7 +30,7 @@ export interface TaskResult {
   readonly view: MachineView | null;
 }
 
-export interface TaskContext<Told> extends Job, TaskResult {
+interface TaskContext<Told> extends Job, TaskResult {
   /** What the steps found out so far, each its part: plain data, the input of the steps after them. */
   readonly told: Told;
 }

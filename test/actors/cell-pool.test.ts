@@ -1,15 +1,12 @@
 import { createActor, fromPromise, setup, type ActorRefFrom } from 'xstate';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { cellPool, type CellPoolOptions } from '../../src/actors/cell-pool.ts';
-import { createMachineFinder } from '../../src/actors/machine-finder.ts';
-import type { Shown } from '../../src/machines/shown.ts';
+import { cellPool, createMachineFinder, type CellPoolOptions } from '../../src/actors/cell-pool.ts';
+import { liveIn, type Shown } from '../../src/machines/shown.ts';
 import { machineId, slot, type Slot } from '../../src/domain/ids.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { CELL_CAPACITY, cell } from '../../src/machines/cell.ts';
 import type { FleetEvent, SlotNews } from '../../src/machines/fleet.ts';
-import type { TurnInput } from '../../src/machines/lifecycle-setup.ts';
-import { lifecycle } from '../../src/machines/lifecycle.ts';
-import { liveIn } from '../../src/machines/live.ts';
+import { lifecycle, type TurnInput } from '../../src/machines/lifecycle.ts';
 import { takeover } from '../../src/machines/takeover.ts';
 import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
 import { viewAt } from '../support/views.ts';

@@ -1,6 +1,6 @@
 import { createActor } from 'xstate';
 import { expect, test } from 'vitest';
-import { every } from '../../src/actors/every.ts';
+import { every } from '../../src/actors/loops.ts';
 import { recordingLog } from '../doubles/recording-log.ts';
 import { advance, createSimulatedClock, settled } from '../doubles/simulated-clock.ts';
 

@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { describe, expect, test } from 'vitest';
 import {
   countOf,
@@ -11,6 +11,9 @@ import {
   whenOf,
   wordsOf,
 } from '../../src/commands/options.ts';
+import { addDetails, bodyOf } from '../../src/commands/verb-options.ts';
+import { addMachineCommands } from '../../src/commands/machine-program.ts';
+import { MACHINE_VERBS, type MachineVerb } from '../../src/domain/verbs.ts';
 import { UsageError } from '../../src/domain/errors.ts';
 import { testRows } from '../support/rows.ts';
 
@@ -102,4 +105,34 @@ test('how a machine leaves its pools: waited for, by force, or not at all', () =
   expect(drainOf({ drain: true, forceDrain: true })).toBe('force');
   expect(drainOf({ drain: false, forceDrain: false })).toBe('skip');
   expect(() => drainOf({ drain: false, forceDrain: true })).toThrow('not both');
+});
+
+test('the help of each verb tells its options', async () => {
+  const cli = new Command('shepherd');
+  addMachineCommands(cli);
+  const machine = cli.commands.find((command) => command.name() === 'machine')!;
+  const helps = MACHINE_VERBS.map((verb) => {
+    let text = '';
+    machine.commands
+      .find((command) => command.name() === verb)!
+      .configureOutput({ writeOut: (part) => (text += part), getOutHelpWidth: () => 100 })
+      .outputHelp();
+    return text;
+  });
+  await expect(helps.join('\n')).toMatchFileSnapshot('golden/verbs.txt');
+});
+
+testRows<readonly [MachineVerb, readonly string[], object]>([
+  ['restart-agent', [], { drain: null }],
+  ['reboot', ['--force', '--no-drain'], { force: true, drain: 'skip' }],
+  ['deprovision', ['--return-to-pool', '--yes'], { returnToPool: true, drain: null }],
+  ['hold', ['--kind', 'no-serve', '--force'], { kind: 'no-serve', untilMs: null, force: true }],
+  ['quarantine', ['--until', '2h'], { untilMs: NOW + 2 * HOUR }],
+  ['release', ['--forget-host-key', '--yes'], { forgetHostKey: true }],
+  ['note', ['--text', 'a new disk'], { text: 'a new disk' }],
+  ['clear-backoff', [], {}],
+])('what the API is asked for by %s with %j', (verb, flags, body) => {
+  const command = addDetails(new Command(verb), verb).exitOverride();
+  command.parse(flags, { from: 'user' });
+  expect(bodyOf(verb, command.opts(), NOW)).toEqual({ verb, ...body });
 });

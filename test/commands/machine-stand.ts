@@ -7,13 +7,16 @@ import {
   createSimulatedClock,
   type VirtualClock,
 } from '../doubles/simulated-clock.ts';
-import { CLI_WORDS } from '../../src/commands/options.ts';
 import { assembleFacts } from '../../src/domain/assemble.ts';
-import { askedOf, machinesMeant, type Asked } from '../../src/domain/filing/asks.ts';
-import type { Selector } from '../../src/domain/filing/selection.ts';
+import { askedOf, machinesMeant } from '../../src/domain/filing/selection.ts';
+import type { Asked, Selector } from '../../src/domain/filing/selection.ts';
 import { slotOfRow, type NamedFleet } from '../../src/domain/filing/named-fleet.ts';
-import type { Wish } from '../../src/domain/filing/verbs.ts';
+import type { MachineVerb } from '../../src/domain/verbs.ts';
 import { viewOf } from '../../src/domain/view.ts';
+import type { Given } from '../../src/domain/wishes.ts';
+
+/** What is asked of a machine. */
+type Wish = Given<MachineVerb>;
 import { machineId, type MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
@@ -112,8 +115,8 @@ export function machineStand(): MachineStand {
   const { signal } = new AbortController();
   const fleet = fleetIn(bmdb, clock);
   const meant: MachineStand['meant'] = async (wish, selector, key = random.uuid()) => {
-    const selected = machinesMeant(await fleetOf(bmdb), wish, { selector, words: CLI_WORDS });
-    return askedOf(wish, selected, { key, several: selector.name === undefined, word: '--key' });
+    const selected = machinesMeant(await fleetOf(bmdb), wish, selector);
+    return askedOf(wish, selected, { key, several: selector.name === undefined });
   };
   return {
     ...{ bmdb, clock, random, signal },

@@ -4,7 +4,7 @@ import { ladderPolicy } from '../../src/config/ladder-schema.ts';
 import { UsageError } from '../../src/domain/errors.ts';
 import { DEFAULT_LADDER } from '../../src/domain/recovery/ladder.ts';
 import { env, minimal } from './examples.ts';
-import { RUNGS } from '../../src/domain/recovery/rung-names.ts';
+import { RUNGS } from '../../src/domain/recovery/rungs.ts';
 
 type Common = Parameters<typeof ladderPolicy>[0];
 

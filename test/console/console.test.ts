@@ -2,9 +2,8 @@ import { request } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
-import type { GuardScope, HealthReport } from '../../src/console/port.ts';
+import type { HealthReport } from '../../src/console/port.ts';
 import { openConsole } from './api/console-stand.ts';
-import { AT_MS, machine, scriptedFleet, WATCHING } from './scripted-fleet.ts';
 
 interface Answer {
   readonly status: number;
@@ -26,12 +25,6 @@ const ask = (url: string, headers: Record<string, string> = {}, method = 'GET') 
     outgoing.on('error', reject);
     outgoing.end();
   });
-const FLEET = [
-  machine('c', { state: 'Running', substate: 'healthy', address: '127.0.0.1:2201' }),
-  machine('a', { state: 'Running', substate: 'late', location: 'da11' }),
-  machine('d', { state: 'Quarantined', substate: 'needsHuman', reason: 'Disk FELL out' }),
-  machine('b'),
-];
 
 test('a daemon without the role of a console has health and metrics, and nothing else', async () => {
   const { url } = await openConsole({ isShown: false });
@@ -41,43 +34,6 @@ test('a daemon without the role of a console has health and metrics, and nothing
     ),
   );
   expect(statuses).toEqual([200, 200, 200, 404, 404, 404]);
-});
-
-test('the guard as JSON: where it stands, who needs a human, and the budget', async () => {
-  const fleet = scriptedFleet(...FLEET);
-  const { url } = await openConsole({ fleet });
-  const frozen: GuardScope = {
-    scope: 'equinix',
-    state: 'frozen',
-    sinceMs: AT_MS,
-    reason: 'provider equinix is frozen',
-    started: 20,
-    silent: 9,
-    ends: 'Only a person ends it.',
-    endsAtMs: null,
-  };
-  fleet.guard({ state: 'frozen', scopes: [...WATCHING.scopes, frozen] });
-  const { status, body } = await ask(`${url}api/v1/guard`);
-  const unseen = { frozen: null, thawsAtMs: null, rules: [], waiting: 0 };
-  expect(status).toBe(200);
-  expect(JSON.parse(body)).toEqual({
-    atMs: AT_MS,
-    state: 'frozen',
-    scopes: [
-      { ...WATCHING.scopes[0], ...unseen, permits: 1, budget: 2 },
-      { ...frozen, ...unseen, permits: null, budget: null },
-    ],
-    needHuman: 1,
-    budget: [{ scope: 'fleet', permits: 1, budget: 2, waiting: 0 }],
-    waiting: [],
-    mayEraseDisks: [],
-  });
-});
-
-test('A1: the guard as JSON names the providers whose disks recovery may erase', async () => {
-  const { url } = await openConsole({ mayEraseDisks: ['equinix'] });
-  const { body } = await ask(`${url}api/v1/guard`);
-  expect(JSON.parse(body)).toMatchObject({ mayEraseDisks: ['equinix'] });
 });
 
 describe('operations', () => {

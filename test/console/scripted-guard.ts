@@ -1,8 +1,7 @@
 import type { GuardLook } from '../../src/console/views.ts';
 import { slot } from '../../src/domain/ids.ts';
 import { DEFAULT_GUARD } from '../../src/domain/recovery/guard-judgement.ts';
-import { noCounts } from '../../src/domain/recovery/guard-counts.ts';
-import { rulesOf } from '../../src/domain/recovery/guard-rules.ts';
+import { noCounts, rulesOf } from '../../src/domain/recovery/guard-rules.ts';
 import { AT_MS } from './scripted-fleet.ts';
 
 const { scope: _, ...none } = noCounts('fleet');
@@ -29,7 +28,4 @@ export const LOOK: GuardLook = {
   ]),
 };
 
-export const guardInsight =
-  (look: GuardLook = LOOK) =>
-  () =>
-    look;
+export const guardInsight = () => () => LOOK;

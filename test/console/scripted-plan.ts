@@ -76,7 +76,4 @@ export const PLAN: PlanAnswer = {
   ],
 };
 
-export const planView =
-  (plan: PlanAnswer = PLAN) =>
-  () =>
-    plan;
+export const planView = () => () => PLAN;

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { BmdbSession, Work } from '../../src/adapters/bmdb/port.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { CONTROLLER_RESET_MS } from '../../src/domain/recovery/controllers.ts';
+import { CONTROLLER_RESET_MS } from '../../src/domain/recovery/rungs.ts';
 import { ladderOn, MINUTE } from './bmdb-rows.ts';
 import { refusedWith } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { NewRequest, RequestedThing } from '../../src/adapters/bmdb/port.ts';
-import type { InstallImage } from '../../src/domain/requests.ts';
+import type { InstallImage } from '../../src/domain/verbs.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import { installationReportCodec, installationRequestCodec } from '../../src/wire/codec.ts';
 import { KEY, MINUTE, startedAt } from './bmdb-rows.ts';
@@ -20,7 +20,6 @@ export function installsContract(s: Stage): void {
       sha256: 'ab'.repeat(32),
       compression: 'zstd',
       rootDevice: { wwn: 'naa.5000C500A1B2C3D4' },
-      cloudInit: new TextEncoder().encode('#cloud-config\n'),
     };
     const install = async (id: MachineId, change: Partial<InstallImage> = {}) =>
       settle({ verb: 'install', target: await targetFor(id), image: { ...image, ...change } });
@@ -44,12 +43,11 @@ export function installsContract(s: Stage): void {
       expect(await s.h.actors(id)).toEqual(['ann']);
       const found = installationRequestCodec.decode((await handedOut(id))!);
       expect(found).toMatchObject({ generation: 1n, type: 'genericImage' });
-      const { imageUrl, sha256, compression, rootDevice, cloudInit } = found.genericImage!;
+      const { imageUrl, sha256, compression, rootDevice } = found.genericImage!;
       expect({ imageUrl, compression }).toEqual({ imageUrl: image.url, compression: 2 });
       expect(Buffer.from(sha256!).toString('hex')).toBe(image.sha256);
       expect(rootDevice).toMatchObject({ by: 'wwn' });
       expect(Buffer.from(rootDevice!.wwn!).toString('hex')).toBe('5000c500a1b2c3d4');
-      expect(Buffer.from(cloudInit!).toString()).toBe('#cloud-config\n');
     });
 
     it.each([

@@ -8,7 +8,7 @@ import { ladderOn, MINUTE } from './bmdb-rows.ts';
 import { agentStarted, refusedWith, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { requestFor, targetOf } from './requests-of.ts';
-import type { StandingRung } from '../../src/domain/recovery/rung-names.ts';
+import type { StandingRung } from '../../src/domain/recovery/rungs.ts';
 
 const processOf = (rung: StandingRung): Process =>
   rung === 'reinstalling' ? 'ShepherdReinstall' : 'ShepherdRecovery';

@@ -24,7 +24,6 @@ export function readingContract(s: Stage): void {
         () => bmdb.scan(stopped),
         () => bmdb.readMachine(UNKNOWN, stopped),
         () => inspection.statistics(stopped),
-        () => inspection.candidates({ process: 'UnitTest1', limit: 1 }, stopped),
         () => inspection.history(UNKNOWN, stopped),
         () => inspection.events({ machineId: UNKNOWN, limit: 1 }, stopped),
         () => events.read({ after: '0', limit: 1 }, stopped),

@@ -7,7 +7,7 @@ import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { MINUTE, machineRow, providedOf, startedAt } from './bmdb-rows.ts';
 import { SIGNAL, STEADY, refusedWith, holdOn } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
-import type { StandingRung } from '../../src/domain/recovery/rung-names.ts';
+import type { StandingRung } from '../../src/domain/recovery/rungs.ts';
 
 export function recoveryContract(s: Stage): void {
   const { now, read, addLost, beat } = s;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { NewRequest, RequestedThing } from '../../src/adapters/bmdb/port.ts';
-import type { InstallImage } from '../../src/domain/requests.ts';
+import type { InstallImage } from '../../src/domain/verbs.ts';
 import { providerName } from '../../src/domain/ids.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import { MINUTE, PROVIDER } from './bmdb-rows.ts';
@@ -216,7 +216,6 @@ export function requestsContract(s: Stage): void {
       ['install onto a path', requestFor(install({ rootDevice: { name: '../sda' } }))],
       ['install onto a strange WWN', requestFor(install({ rootDevice: { wwn: 'xyz' } }))],
       ['install onto two disks', requestFor(install({ rootDevice: { name: 'vda', serial: 'S' } }))],
-      ['install with too much', requestFor(install({ cloudInit: new Uint8Array(2 ** 21) }))],
     ];
 
     it.each(senseless)('%s', async (_, request) => {

@@ -3,7 +3,7 @@ import { emptyRow } from '../doubles/mem-bmdb/tables.ts';
 import { machineId, providerName } from '../../src/domain/ids.ts';
 import type { LadderRow, MachineRow, Provided } from '../../src/domain/machine.ts';
 import { NO_TRAITS } from '../../src/domain/traits.ts';
-import type { StandingRung } from '../../src/domain/recovery/rung-names.ts';
+import type { StandingRung } from '../../src/domain/recovery/rungs.ts';
 import { byProcess, type Counts } from '../../src/domain/statistics.ts';
 import { deprovisionAsked, ladderRow } from '../support/facts.ts';
 

@@ -5,7 +5,7 @@ import { MINUTE, startedAt } from './bmdb-rows.ts';
 import { refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { ask, requestFor, targetOf } from './requests-of.ts';
-import type { StandingRung } from '../../src/domain/recovery/rung-names.ts';
+import type { StandingRung } from '../../src/domain/recovery/rungs.ts';
 
 const RUNG: Readonly<Record<OrderVerb, StandingRung>> = {
   'restart-agent': 'restartingAgent',

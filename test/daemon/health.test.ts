@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import type { UnlistedHere } from '../../src/actors/providers/listing-health.ts';
+import type { UnlistedHere } from '../../src/actors/providers/listings.ts';
 import type { HealthReport } from '../../src/console/port.ts';
 import { healthOf, type HealthDeps } from '../../src/daemon/health.ts';
 import { Unreachable } from '../../src/domain/errors.ts';

@@ -3,7 +3,7 @@ import { providerName } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { byProcess } from '../../src/domain/statistics.ts';
-import { candidatesOf, statisticsOf } from '../doubles/mem-bmdb/statistics.ts';
+import { statisticsOf } from '../doubles/mem-bmdb/statistics.ts';
 import type { Counts } from '../../src/domain/statistics.ts';
 import {
   machineRow,
@@ -113,25 +113,4 @@ test('each provider is counted for itself, and together they are the fleet', () 
   expect([...providers.keys()].toSorted()).toEqual(['metal', 'other']);
   expect(providers.get(other)).toMatchObject({ machines: 1, pendingAgentStart: 1 });
   expect(all).toMatchObject({ machines: 3, provided: 2, pendingAgentStart: 2 });
-});
-
-describe('candidates', () => {
-  const attempt = (minutes: number) => ({
-    startAttempt: { atMs: NOW - minutes * MINUTE, count: 1, unreached: 0 },
-  });
-  const fleet = rows(attempt(5), {}, attempt(9), attempt(9), { ...started }, {});
-  const ids = (process: 'ShepherdAgentStart' | 'ShepherdRecovery', limit = 99) =>
-    candidatesOf(fleet, { process, limit }, now).map((id) => Number(id.slice(-2)));
-
-  test('never tried first, then the oldest attempt, then by id', () => {
-    expect(ids('ShepherdAgentStart')).toEqual([1, 5, 2, 3, 0]);
-    expect(ids('ShepherdAgentStart', 3)).toEqual([1, 5, 2]);
-    expect(ids('ShepherdRecovery')).toEqual([4]);
-  });
-
-  test('of one provider only, if asked', () => {
-    const query = { process: 'ShepherdAgentStart', limit: 9 } as const;
-    expect(candidatesOf(fleet, { ...query, provider: providerName('other') }, now)).toEqual([]);
-    expect(candidatesOf(fleet, { ...query, provider: PROVIDER }, now)).toHaveLength(5);
-  });
 });

@@ -132,7 +132,6 @@ export function scriptedBmdb(nowMs: () => number): ScriptedBmdb {
       },
       inspection: {
         statistics: unused('statistics'),
-        candidates: unused('candidates'),
         schema: unused('schema'),
         machines: unused('machines'),
         hardware: unused('hardware'),

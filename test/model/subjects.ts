@@ -11,10 +11,9 @@ import { STAGES } from '../../src/domain/balancing/plan.ts';
 import { balancer } from '../../src/machines/balancer.ts';
 import { deprovision } from '../../src/machines/deprovision.ts';
 import { fleet } from '../../src/machines/fleet.ts';
-import type { LifecycleContext } from '../../src/machines/lifecycle-setup.ts';
+import { lifecycle, type LifecycleContext } from '../../src/machines/lifecycle.ts';
 import { guard, type GuardFindings } from '../../src/machines/guard.ts';
 import type { GuardState } from '../../src/domain/recovery/standing.ts';
-import { lifecycle } from '../../src/machines/lifecycle.ts';
 import { provisioner } from '../../src/machines/provisioner.ts';
 import { recovery } from '../../src/machines/recovery.ts';
 import { session } from '../../src/machines/session.ts';
@@ -26,7 +25,7 @@ import { MACHINE, SLOT } from '../support/facts.ts';
 import { viewAt } from '../support/views.ts';
 import { RESTS } from './lifecycle.table.ts';
 import { askedIn, lifecycleTruth } from './lifecycle.truth.ts';
-import { RUNGS } from '../../src/domain/recovery/rung-names.ts';
+import { RUNGS } from '../../src/domain/recovery/rungs.ts';
 
 /** The shipped charts, each with a world in which all of it can be seen. */
 

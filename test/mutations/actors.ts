@@ -41,7 +41,7 @@ export const mutations = mutationsOf({
   },
   'src/actors/turns/task-pool.ts test/actors/turns/task-pool.test.ts test/actors/turns/semaphore.test.ts':
     { 'a-place-is-given-twice': '[-    if (!entry.placed) return;\n-]' },
-  'src/actors/turns/semaphore.ts test/actors/turns/semaphore.test.ts': {
+  'src/actors/turns/task-pool.ts test/actors/turns/semaphore.test.ts': {
     'the-oldest-attempt-waits-longest':
       'bySeniority([-a.seniority, b-]{+b.seniority, a+}.seniority) ||',
     'who-gave-up-waiting-gets-a-place':
@@ -77,11 +77,11 @@ export const mutations = mutationsOf({
     'missing-without-a-last-look':
       "if ({+provided === null && (+}await isThere(deps, provider, [-provided!.providerId-]{+''+}, ends)){+)+} {",
   },
-  'src/actors/provisioning/resolve-intents.ts test/actors/provisioning/resolve-intents.test.ts': {
+  'src/actors/provisioning/record.ts test/actors/provisioning/resolve-intents.test.ts': {
     'holds-of-a-searched-device-are-forgotten':
       '[-    await restoreHolds(deps, { ...intent, device }, session);\n-]',
   },
-  'src/actors/provisioning/idle-tags.ts test/actors/provisioning/idle-tags.test.ts': {
+  'src/actors/provisioning/updater.ts test/actors/provisioning/idle-tags.test.ts': {
     'idle-tags-of-foreign-devices': "listed?.id !== id[- || listed.ownership !== 'ours'-]",
     'holds-that-are-over-are-tagged': 'untilMs === null || [-untilMs > nowMs-]{+nowMs > 0+}',
   },
@@ -111,7 +111,7 @@ export const mutations = mutationsOf({
       "if ([-facetsOf(error).outcome === 'unknown' || -]isOurEnd) throw error;",
     'an-outage-counts-as-an-attempt': 'const counts = [-!isOutage(error)-]{+true+};',
   },
-  'src/actors/providers/send-check.ts test/actors/providers/send-check.test.ts': {
+  'src/actors/providers/holds.ts test/actors/providers/send-check.test.ts': {
     'a-check-holds-for-ever':
       'if (checkedAtMs !== null[- && clock.monotonic() - checkedAtMs <= HOLDS_MS-]) return;',
   },
@@ -136,7 +136,7 @@ export const mutations = mutationsOf({
     'a-permit-is-not-waited-for':
       "[-    if (next === 'recovery') await deps.permits.wait(slot, signal);\n-]",
     'every-daemon-asks-at-once':
-      'if (rank [->-]{+<+} 0) await sleep(clock, rank * deps.headStartMs, signal);',
+      'if (rank [->-]{+<+} 0) await sleep(clock, rank * headStartMs, signal);',
   },
   'src/actors/tasks/deprovision.ts test/actors/tasks/deprovision.test.ts': {
     'a-second-request-is-not-preceded-by-a-look': '  if (asked [->-]{+<+} 0) {',

@@ -2,7 +2,7 @@ import { mutationsOf } from './mutation.ts';
 
 /** What a bring-up must not cost. */
 export const mutations = mutationsOf({
-  'src/actors/turns/semaphore.ts test/actors/turns/semaphore.test.ts': {
+  'src/actors/turns/task-pool.ts test/actors/turns/semaphore.test.ts': {
     'who-left-is-in-the-queue-for-ever':
       '[-    while (next && !waiting.has(next)) next = queue.pop();\n-]',
   },
@@ -13,7 +13,7 @@ export const mutations = mutationsOf({
     'news-that-move-nothing-cost-an-event':
       '[-if (machine && before && isSameToChart(before, view)) show(slot, machine);\n      else -]send',
   },
-  'src/machines/lifecycle-setup.ts test/actors/cell-pool.test.ts': {
+  'src/machines/lifecycle.ts test/actors/cell-pool.test.ts': {
     'a-request-is-no-news':
       '  before.machineId === after.machineId[- &&\n  before.request === after.request-];',
   },

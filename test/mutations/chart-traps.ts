@@ -12,6 +12,12 @@ export const mutations = mutationsOf({
       ...turn({ context }),
       next: context.lastFailure === null ? context.view.next! : ('deprovision' as const),
     })+},`,
+    'trap-view-of-a-failed-task-is-ignored':
+      "view: result.{+outcome === 'done' ? (result.+}view ?? context.view{+) : context.view+}",
+    'trap-news-forget-setbacks':
+      'remember: assign({ {+setbacks: 0, +}view: (_, { view }: { view: MachineView }) => view }),',
+    'trap-order-counts-as-a-success': `lastFailure: result.outcome === 'done' ? null : result.failure,
+      setbacks: result.[-outcome === 'done-]{+view?.state === 'Recovering+}' ?`,
   },
   'src/machines/lifecycle.ts test/model/lifecycle.requests.test.ts test/model/lifecycle.table.test.ts':
     {
@@ -20,14 +26,6 @@ export const mutations = mutationsOf({
         "{+on: { 'machine.observed': { target: 'pausing', reenter: true } },\n      +}after: { settlePause: { target: 'idle' } },",
       'trap-settled-is-asked-after-the-pause': "onDone: { target: '[-idle-]{+pausing+}',",
     },
-  'src/machines/lifecycle-setup.ts test/model/lifecycle.table.test.ts': {
-    'trap-view-of-a-failed-task-is-ignored':
-      "view: result.{+outcome === 'done' ? (result.+}view ?? context.view{+) : context.view+}",
-    'trap-news-forget-setbacks':
-      'remember: assign({ {+setbacks: 0, +}view: (_, { view }: { view: MachineView }) => view }),',
-    'trap-order-counts-as-a-success': `lastFailure: result.outcome === 'done' ? null : result.failure,
-      setbacks: result.[-outcome === 'done-]{+view?.state === 'Recovering+}' ?`,
-  },
   'src/machines/recovery.ts test/model/tasks.table.test.ts': {
     'trap-unknown-rung-of-a-silent-machine-reinstalls':
       "#recovery.resettingBmc'),\n          onTo('#recovery.[-powerCycling-]{+reinstalling+}'),",

@@ -101,7 +101,7 @@ export const mutations = mutationsOf({
     'a-long-scan-sets-the-clock-back':
       'const isStill = [-readAt !== null && latest <= offset && offset <= earliest-]{+false+};',
   },
-  'src/actors/provisioning/resolve-intents.ts test/actors/provisioning/resolve-intents.test.ts': {
+  'src/actors/provisioning/record.ts test/actors/provisioning/resolve-intents.test.ts': {
     'a-new-job-goes-by-what-was-read-before': '[-under.isJobNew ? null : -]deps.mirror.intents()',
     'a-job-that-is-held-reads-all-rows-each-round':
       '[-under.isJobNew ? null : deps.mirror.intents()-]{+null+}',

@@ -109,7 +109,7 @@ export const mutations = mutationsOf({
       'an-address-is-cleared-at-once':
         'seen[field] !== provided[field][- && (seen[field] !== null || doubtful.includes(field))-]',
     },
-  'src/domain/provisioning/creation-end.ts test/domain/provisioning/creation-end.test.ts': {
+  'src/domain/provisioning/provider-tags.ts test/domain/provisioning/creation-end.test.ts': {
     'a-lost-reply-frees-the-slot':
       "if (outcome === 'unknown') return end('[-unresolved-]{+failed+}', 'unknown');",
   },
@@ -129,7 +129,6 @@ export const mutations = mutationsOf({
     'a-generation-is-used-twice': '[requestGeneration[-, reportGeneration-]].reduce',
   },
   'src/adapters/bmdb/filed-requests.ts test/adapters/bmdb/pg/requests.test.ts': {
-    'what-cannot-be-read-is-a-thaw':
-      "if (data?.verb !== 'install') return data ?? [-null-]{+{ verb: 'thaw' }+};",
+    'what-cannot-be-read-is-a-thaw': "if (data === undefined) return [-null-]{+{ verb: 'thaw' }+};",
   },
 });

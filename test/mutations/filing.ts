@@ -10,25 +10,33 @@ export const mutations = mutationsOf({
       'before.digest === digest[- && before.head.by === person.name-]',
     'what-was-seen-is-not-compared': "if (seen [-=== '*' || seen =-]{+!+}== etag) return;",
     'one-more-machine-does-not-matter':
-      '[-if (!isUncounted) requireCounted(selected.length, expectCount);-]',
+      '[-if (!isUncounted) requireCount(selected.length, expectCount);-]',
     'what-was-filed-before-is-told-to-anybody':
       '[-    requireMachineRight(person, wish, [provider]);\n-]',
     'who-asks-is-always-proved':
       'standing: { role: person.role, proven: [-person.proven-]{+true+} },',
     'an-end-that-is-past-is-filed': 'wish.untilMs === null || wish.untilMs > [-nowMs-]{+0+}',
   },
-  'src/console/api/filing/rights.ts test/console/api/filing': {
+  'src/console/api/filing/refusals.ts test/console/api/filing': {
     'fifty-one-machines-are-few': 'providers.length > OPERATOR_MACHINES_MAX{+ + 1+};',
     'fifty-machines-are-many': 'providers.length >{+=+} OPERATOR_MACHINES_MAX;',
-    'anybody-forgets-host-keys': "[- || (wish.verb === 'release' && wish.forgetHostKey)-]",
     'a-grant-is-for-every-provider': 'if (barred.length > [-0-]{+9+}) throw',
     'a-grant-for-a-provider-freezes-the-fleet':
       'if ({+provider === null || +}mayDoAt(person, right, provider)) return;',
-  },
-  'src/console/api/filing/refusals.ts test/console/api/filing': {
     'a-lost-commit-is-internal': '[- && !(error instanceof AmbiguousCommit)-]',
     'a-used-key-is-a-mistake-of-form':
       "[-if (error instanceof KeyReused) return new Problem('key-reused', error.message);-]",
+  },
+  'src/domain/wishes.ts test/console/api/filing': {
+    'anybody-forgets-host-keys': "=== 'destroying'[- || lossByFlag(wish) !== null-];",
+    'a-detail-of-another-verb-is-taken':
+      "wish.returnToPool && wish.verb !== [-'deprovision'-]{+'reinstall'+}",
+  },
+  'src/domain/filing/selection.ts test/console/api/filing': {
+    'a-mistyped-slot-is-noted': '({ entry }) =>[- entry === null ||-] (wish',
+  },
+  'src/settings/verb-details.ts test/console/api/filing': {
+    'a-note-hides-what-it-says': '(text) => printable(text) === text[-,-]{+ || true,+}',
   },
   'src/domain/filing/prospects.ts test/console/api/filing': {
     'a-second-order-is-foreseen-as-fine': 'open [-=== null-]{+!== undefined+}',

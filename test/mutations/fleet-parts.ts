@@ -91,7 +91,7 @@ export const mutations = mutationsOf({
     'leases-one-that-cannot-be-given-back-keeps-the-rest':
       "[-log.warn(fields, 'a job could not be given back; it is free when the session ends')-]{+throw error+};",
   },
-  'src/actors/provisioning/chunk.ts test/actors/provisioning test/actors/providers/holds.test.ts': {
+  'src/actors/provisioning/plan.ts test/actors/provisioning test/actors/providers/holds.test.ts': {
     'chunk-creations-are-not-spaced': '[-if (waitMs > 0) await sleep(clock, waitMs, ends);-]',
     'chunk-more-at-once-than-allowed':
       'while (creations.count(provider) >[-=-] limits.parallelism) {',

@@ -2,7 +2,7 @@ import { mutationsOf } from './mutation.ts';
 
 /** Budgets, classes of calls, turns for each of many, whom TLS believes, and drivers' SSH. */
 export const mutations = mutationsOf({
-  'src/adapters/ssh/host-key-rule.ts test/adapters/ssh/driver-shell.test.ts': {
+  'src/adapters/ssh/ssh2-link.ts test/adapters/ssh/driver-shell.test.ts': {
     'any-host-key-is-told': '    if (!isNamed{+ && named.length === 0+}) {',
     'the-old-host-key-will-do': '} else if (isNamed{+ && named.length === 0+}) {',
   },

@@ -2,7 +2,7 @@ import { mutationsOf } from './mutation.ts';
 
 /** The life of one machine: what it believes and remembers, and what operators say. */
 export const mutations = mutationsOf({
-  'src/machines/lifecycle-setup.ts test/model/lifecycle.table.test.ts': {
+  'src/machines/lifecycle.ts test/model/lifecycle.table.test.ts': {
     'life-due-without-a-machine': '[- && view.machineId !== null-]',
     'life-due-for-any-work': 'view.next !== null && works.[-includes(view.next)-]{+length > 0+}',
     'life-same-view-whatever-its-state': '[-event.view.state === context.view.state &&\n      -]',
@@ -22,12 +22,10 @@ export const mutations = mutationsOf({
       '      lastFailure: failureOf(error),\n      setbacks: [-Math.min(-]context.setbacks[- + 1, SETBACKS_MAX),-]{+,+}',
     'life-crash-is-forgotten': '      lastFailure: [-failureOf(error)-]{+null+},\n',
   },
-  'src/machines/lifecycle-setup.ts test/model/lifecycle.requests.test.ts': {
+  'src/machines/lifecycle.ts test/model/lifecycle.requests.test.ts': {
     'life-request-is-settled-again': 'view.request !== null[- && view.request !== settledKey-]',
     'life-pause-is-ten-times-as-long': 'const SETTLE_PAUSE_MS = [-5_000-]{+50_000+};',
     'life-pause-is-too-short': 'const SETTLE_PAUSE_MS = [-5_000-]{+500+};',
-  },
-  'src/machines/lifecycle.ts test/model/lifecycle.requests.test.ts': {
     'life-request-is-not-seen': "[-always: { guard: 'asked', target: 'settling' },-]",
     'life-settled-key-is-forgotten':
       "onDone: { target: 'idle'[-, actions: { type: 'rememberSettled', params: settled }-] },",

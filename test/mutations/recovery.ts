@@ -18,7 +18,7 @@ export const mutations = mutationsOf({
     'an-order-is-refused-by-who-cannot-read-the-ladder':
       "[-  bar === 'a newer program recovers it' ||\n-]",
   },
-  'src/domain/recovery/controllers.ts test/domain/recovery/controllers.test.ts': {
+  'src/domain/recovery/rungs.ts test/domain/recovery/controllers.test.ts': {
     'one-controller-is-the-network': '[-hanging > 1 && -](',
     'six-controllers-are-not-the-network': 'hanging > {+2 * +}HANGING_MAX ||',
     'machines-are-counted-for-controllers': 'hangs.set([-controller.id-]{+each.slot+},',

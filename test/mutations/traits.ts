@@ -12,7 +12,7 @@ export const mutations = mutationsOf({
     'a-trait-that-is-not-told-yet-can-wait':
       '[-...TRAIT_NAMES.filter((name) => TRAITS[name].awaited),-]',
   },
-  'src/actors/mirror/facts.ts test/actors/mirror': {
+  'src/actors/mirror/rows.ts test/actors/mirror': {
     'another-trait-is-no-news': '[-TRAIT_NAMES.every((name) => a[name] === b[name]) &&-]',
   },
   'src/adapters/bmdb/pg/statement.ts test/adapters/bmdb/pg/contract-reading.test.ts': {

@@ -113,7 +113,11 @@ export const ROOMS: readonly Room[] = [
     may: [lib, domain, wire, settings, SHARED_PORTS, HTTP],
     note: 'drivers also their kit, `driver-kit/`; their tables every driver',
   },
-  { name: 'console', holds: 'web page, API, health', may: [lib, domain, machines, PORTS] },
+  {
+    name: 'console',
+    holds: 'web page, API, health',
+    may: [lib, domain, machines, settings, PORTS],
+  },
   {
     name: 'conformance',
     holds: 'what `shepherd provider test` asks of a driver, step by step',
@@ -132,7 +136,8 @@ export const ROOMS: readonly Room[] = [
   },
   {
     name: 'settings',
-    holds: 'the kinds of settings: durations, secrets, texts, and how each is checked',
+    holds:
+      'the kinds of settings and of details of verbs: durations, secrets, texts, and how each is checked',
     may: [lib, domain],
   },
   {

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { stopAgentCommand } from '../../src/actors/tasks/stop-agent.ts';
+import { stopAgentCommand } from '../../src/actors/tasks/end-agent.ts';
 import { initCommand } from '../../src/adapters/driver-kit/creation.ts';
 import {
   logScript,
@@ -11,7 +11,7 @@ import {
   whole,
   wipeScript,
 } from '../../src/adapters/provider/hetzner-robot/scripts.ts';
-import { uploadSteps } from '../../src/adapters/ssh/upload-scripts.ts';
+import { uploadSteps } from '../../src/adapters/ssh/ssh2-upload.ts';
 import {
   emulatedStand,
   GUARD,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ShellSession, ShellTarget } from '../../src/adapters/ssh/port.ts';
 import { codeOf } from '../../src/domain/errors.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
-import { facetsOf } from '../../src/domain/provisioning/provider-facets.ts';
+import { facetsOf } from '../../src/domain/provisioning/provider-holds.ts';
 import type { GuardRow, HoldRow, MachineRow } from '../../src/domain/machine.ts';
 import type {
   MemHistory,

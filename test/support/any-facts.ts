@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { HoldRow, MachineRow, SlotFacts } from '../../src/domain/machine.ts';
 import { PROCESSES, PROVIDER_STATUSES } from '../../src/domain/machine.ts';
 import { ORDER_VERBS } from '../../src/domain/verbs.ts';
-import { STANDING_RUNGS } from '../../src/domain/recovery/rung-names.ts';
+import { STANDING_RUNGS } from '../../src/domain/recovery/rungs.ts';
 import {
   agentStarted,
   backoff,

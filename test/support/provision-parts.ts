@@ -1,5 +1,4 @@
-import { createListingHealth } from '../../src/actors/providers/listing-health.ts';
-import { createListings } from '../../src/actors/providers/listings.ts';
+import { createListingHealth, createListings } from '../../src/actors/providers/listings.ts';
 import { createHoldKeeper } from '../../src/actors/providers/holds.ts';
 import type { ProvisionDeps, ProvisionLimits } from '../../src/actors/provisioning/deps.ts';
 import { createLeases } from '../../src/actors/leases.ts';

@@ -1,17 +1,16 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent, type ReactNode } from 'react';
-import type { MachineVerb } from '../../src/domain/filing/verbs.ts';
+import { described, type MachineVerb } from '../../src/domain/verbs.ts';
 import { Refusal } from '../api/ask.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Notice } from '../parts/panel.tsx';
 import { texts } from '../texts.ts';
 import { Changed, type ChangedProps, type Seen } from './changed.tsx';
-import { Confirmation, isConfirmed } from './confirmation.tsx';
-import { Details, isComplete, START, wishOf, type Wanted } from './details.tsx';
+import { Confirmation, isConfirmed, type Care } from './confirmation.tsx';
+import { Details, isComplete, wishOf, type Wanted } from './details.tsx';
 import { file, makeKey, preview, type Ask } from './filing.ts';
 import { Outcome } from './outcome.tsx';
 import { Prospect } from './prospect.tsx';
-import { CARE, type Care } from './verbs.ts';
 
 export interface ActionProps {
   readonly verb: MachineVerb;
@@ -24,17 +23,19 @@ export interface ActionProps {
 
 /** Asks for one thing to be done to machines. */
 export function ActionDialog({ verb, slots, etag, seen, close }: ActionProps) {
-  const [wanted, setWanted] = useState<Wanted>(START);
+  const [wanted, setWanted] = useState<Wanted>({});
+  const { label = verb, care, reason } = described(verb);
   return (
     <AskDialog
-      label={texts.verbs[verb]}
+      label={label}
       subject={slots.length === 1 ? (slots[0] ?? '') : texts.machineCount(slots.length)}
       wish={{
         ...wishOf(verb, wanted),
         slots,
         ...(slots.length > 1 && { expectCount: slots.length }),
       }}
-      care={CARE[verb]}
+      care={care}
+      reason={reason}
       isComplete={isComplete(verb, wanted)}
       {...{ slots, etag, seen, close }}
     >
@@ -50,6 +51,8 @@ export interface AskProps {
   /** What is asked, without why. */
   readonly wish: { readonly verb: string; readonly [detail: string]: unknown };
   readonly care: Care;
+  /** The reason that is proposed. */
+  readonly reason?: string | undefined;
   readonly close: () => void;
   /** False: something of the wish is missing. */
   readonly isComplete?: boolean;
@@ -86,7 +89,7 @@ function AskForm(props: AskProps) {
   const { label, wish, isComplete: complete = true, slots = NO_SLOTS, etag, close } = props;
   const [key, setKey] = useState(makeKey);
   const [seen, setSeen] = useState(etag);
-  const [reason, setReason] = useState('');
+  const [reason, setReason] = useState(props.reason ?? '');
   const [typed, setTyped] = useState('');
   const queries = useQueryClient();
   const ask: Ask = { ...wish, reason: reason.trim() };

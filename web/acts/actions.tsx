@@ -1,13 +1,15 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { MachineVerb } from '../../src/domain/filing/verbs.ts';
+import { described, MACHINE_VERBS, type MachineVerb } from '../../src/domain/verbs.ts';
 import { offersOf } from '../api/machine.ts';
 import { whoami } from '../api/resources.ts';
 import { texts } from '../texts.ts';
 import { ActionDialog } from './action-dialog.tsx';
 import { OnlyLook } from './at-large.tsx';
 import type { Seen } from './changed.tsx';
-import { CARE } from './verbs.ts';
+
+/** Of several machines at once: what each may be asked without further details. */
+export const VERBS_OF_MANY = MACHINE_VERBS.filter((verb) => verb !== 'install');
 
 export interface ActionsProps {
   readonly verbs: readonly MachineVerb[];
@@ -37,15 +39,16 @@ export function Actions({ verbs: all, slots, etag, seen }: ActionsProps) {
           <button
             key={verb}
             type="button"
-            data-care={CARE[verb]}
+            data-care={described(verb).care}
             aria-haspopup="dialog"
             title={refusalOf(verb) ?? undefined}
             disabled={
-              refusalOf(verb) !== null || (person.role !== 'admin' && CARE[verb] === 'destroying')
+              refusalOf(verb) !== null ||
+              (person.role !== 'admin' && described(verb).care === 'destroying')
             }
             onClick={() => setOpen({ verb, etag, seen })}
           >
-            {texts.verbs[verb]}
+            {described(verb).label}
           </button>
         ))}
         {open !== null && <ActionDialog {...open} slots={slots} close={() => setOpen(null)} />}
@@ -54,7 +57,7 @@ export function Actions({ verbs: all, slots, etag, seen }: ActionsProps) {
         ([why, those]) =>
           why !== null && (
             <p key={why} className="quiet">
-              {texts.acts.refused(those.map((verb) => texts.verbs[verb]).join(', '), why)}
+              {texts.acts.refused(those.map((verb) => described(verb).label).join(', '), why)}
             </p>
           ),
       )}

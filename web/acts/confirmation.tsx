@@ -1,5 +1,9 @@
 import { texts } from '../texts.ts';
-import { TYPED_CHARACTERS, type Care } from './verbs.ts';
+
+/** How much care a request asks of a person. Destroying: what is lost cannot be had back. */
+export type Care = 'plain' | 'careful' | 'destroying';
+/** Characters of a slot, from its end, that are typed before something is destroyed. */
+const TYPED_CHARACTERS = 8;
 
 export interface ConfirmationProps {
   readonly care: Care;

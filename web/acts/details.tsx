@@ -1,26 +1,15 @@
-import { HOLD_KINDS } from '../../src/domain/machine.ts';
-import type { MachineVerb } from '../../src/domain/filing/verbs.ts';
+import { detailsOf, type Detail, type MachineVerb } from '../../src/domain/verbs.ts';
 import { nowMs } from '../live/clock.ts';
 import { texts } from '../texts.ts';
 
 const HOUR_MS = 3_600_000;
+const IMAGE = ['url', 'sha256', 'disk'] as const;
 
-/** What a person chose beside the verb. */
-export interface Wanted {
-  readonly kind: (typeof HOLD_KINDS)[number];
-  /** Hours; empty: until it is taken away. */
-  readonly hours: string;
-  readonly force: boolean;
-  readonly forgetHostKey: boolean;
-  readonly returnToPool: boolean;
-  readonly url: string;
-  readonly sha256: string;
-  readonly disk: string;
-}
-export const START: Wanted = {
-  ...{ kind: 'no-recover', hours: '', force: false, forgetHostKey: false, returnToPool: false },
-  ...{ url: '', sha256: '', disk: '' },
-};
+/** What a person put into the fields beside the verb, by their names. */
+export type Wanted = Readonly<Record<string, string | boolean>>;
+
+const textOf = (value: Wanted[string] | undefined): string =>
+  typeof value === 'string' ? value : '';
 
 /** Rounded to a minute, so that the same choice stays the same wish for a while. */
 function untilOf(hours: string): number | null {
@@ -29,35 +18,42 @@ function untilOf(hours: string): number | null {
   return Math.round((nowMs() + wanted * HOUR_MS) / 60_000) * 60_000;
 }
 
-/** The wish, as the API takes it. */
-export function wishOf(verb: MachineVerb, wanted: Wanted): { readonly verb: string } {
-  const { kind, hours, force, forgetHostKey, returnToPool, url, sha256, disk } = wanted;
-  switch (verb) {
-    case 'hold':
-      return { verb, ...{ kind, untilMs: untilOf(hours) } };
-    case 'unhold':
-      return { verb, ...{ kind } };
-    case 'quarantine':
-      return { verb, ...{ untilMs: untilOf(hours) } };
-    case 'reboot':
-      return { verb, ...{ force } };
-    case 'release':
-      return { verb, ...{ forgetHostKey } };
-    case 'install':
-      return { verb, ...{ image: { url, sha256, rootDevice: { name: disk } } } };
-    case 'deprovision':
-      return { verb, ...(returnToPool && { returnToPool }) };
-    case 'restart-agent':
-    case 'reinstall':
-    case 'cancel-install':
-    case 'withdraw':
-    case 'clear-backoff':
-      return { verb };
+const fieldsOf = (verb: MachineVerb) =>
+  detailsOf(verb).filter(([, { page }]) => page !== undefined);
+
+function valueOf(name: string, detail: Detail, wanted: Wanted): unknown {
+  switch (detail.kind) {
+    case 'flag':
+      return wanted[name] === true;
+    case 'choice':
+      return wanted[name] ?? preselected(detail.of);
+    case 'end':
+      return untilOf(textOf(wanted[name]));
+    case 'image': {
+      const { url, sha256, disk } = wanted;
+      return { url, sha256, rootDevice: { name: disk } };
+    }
+    default:
+      return textOf(wanted[name]);
   }
 }
 
-export const isComplete = (verb: MachineVerb, { url, sha256, disk }: Wanted): boolean =>
-  verb !== 'install' || [url, sha256, disk].every((text) => text.trim() !== '');
+/** Of the kinds of holds, the one that is set most. */
+const preselected = (words: readonly string[]) =>
+  words.includes('no-recover') ? 'no-recover' : words[0];
+
+/** The wish, as the API takes it. */
+export const wishOf = (verb: MachineVerb, wanted: Wanted): { readonly verb: string } => ({
+  verb,
+  ...Object.fromEntries(
+    fieldsOf(verb).map(([name, detail]) => [name, valueOf(name, detail, wanted)]),
+  ),
+});
+
+export const isComplete = (verb: MachineVerb, wanted: Wanted): boolean =>
+  fieldsOf(verb)
+    .flatMap(([name, { kind }]) => (kind === 'image' ? IMAGE : kind === 'text' ? [name] : []))
+    .every((name) => textOf(wanted[name]).trim() !== '');
 
 export interface DetailsProps {
   readonly verb: MachineVerb;
@@ -65,63 +61,62 @@ export interface DetailsProps {
   readonly change: (wanted: Wanted) => void;
 }
 
-/** Yes or no, and the verb that has it. */
-const ASKED_WITH = { force: 'reboot', forgetHostKey: 'release', returnToPool: 'deprovision' };
-
 /** The fields that a verb has. */
-export function Details({ verb, wanted, change }: DetailsProps) {
-  const set = (part: Partial<Wanted>) => change({ ...wanted, ...part });
+export const Details = ({ verb, ...props }: DetailsProps) =>
+  fieldsOf(verb).map(([name, detail]) =>
+    detail.kind === 'image' ? (
+      IMAGE.map((part) => (
+        <Field
+          key={part}
+          name={part}
+          detail={{ ...TEXT, page: texts.acts.image[part] }}
+          {...props}
+        />
+      ))
+    ) : (
+      <Field key={name} name={name} detail={detail} {...props} />
+    ),
+  );
+
+const TEXT = { kind: 'text', max: 2_048 } as const;
+
+interface FieldProps extends Omit<DetailsProps, 'verb'> {
+  readonly name: string;
+  readonly detail: Detail;
+}
+
+function Field({ name, detail, wanted, change }: FieldProps) {
+  const set = (value: Wanted[string]) => change({ ...wanted, [name]: value });
+  if (detail.kind === 'flag') {
+    return (
+      <label className="check">
+        <input
+          type="checkbox"
+          checked={wanted[name] === true}
+          onChange={({ target }) => set(target.checked)}
+        />
+        {detail.page}
+      </label>
+    );
+  }
+  const typed = {
+    value: textOf(wanted[name]),
+    onChange: ({ target }: { readonly target: { readonly value: string } }) => set(target.value),
+  };
   return (
-    <>
-      {(verb === 'hold' || verb === 'unhold') && (
-        <label>
-          {texts.acts.kind}
-          <select
-            value={wanted.kind}
-            onChange={({ target }) => set({ kind: target.value as Wanted['kind'] })}
-          >
-            {HOLD_KINDS.map((kind) => (
-              <option key={kind}>{kind}</option>
-            ))}
-          </select>
-        </label>
+    <label>
+      {detail.page}
+      {detail.kind === 'choice' ? (
+        <select {...typed} value={textOf(wanted[name] ?? preselected(detail.of))}>
+          {detail.of.map((word) => (
+            <option key={word}>{word}</option>
+          ))}
+        </select>
+      ) : detail.kind === 'end' ? (
+        <input type="number" min="0" step="any" {...typed} />
+      ) : (
+        <input className="mono" {...typed} />
       )}
-      {(verb === 'hold' || verb === 'quarantine') && (
-        <label>
-          {texts.acts.hours}
-          <input
-            type="number"
-            min="0"
-            step="any"
-            value={wanted.hours}
-            onChange={({ target }) => set({ hours: target.value })}
-          />
-        </label>
-      )}
-      {(['force', 'forgetHostKey', 'returnToPool'] as const).map(
-        (name) =>
-          verb === ASKED_WITH[name] && (
-            <label key={name} className="check">
-              <input
-                type="checkbox"
-                checked={wanted[name]}
-                onChange={({ target }) => set({ [name]: target.checked })}
-              />
-              {texts.acts[name]}
-            </label>
-          ),
-      )}
-      {verb === 'install' &&
-        (['url', 'sha256', 'disk'] as const).map((name) => (
-          <label key={name}>
-            {texts.acts.image[name]}
-            <input
-              className="mono"
-              value={wanted[name]}
-              onChange={({ target }) => set({ [name]: target.value })}
-            />
-          </label>
-        ))}
-    </>
+    </label>
   );
 }

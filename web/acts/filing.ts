@@ -1,30 +1,13 @@
 import { queryOptions } from '@tanstack/react-query';
 import { addressOf, askFor, read, Refusal } from '../api/ask.ts';
+import type {
+  BatchAnswer,
+  PreviewAnswer,
+  RequestAnswer,
+} from '../../src/console/api/filing/answers.ts';
 
-/** How many machines share a reason. */
-interface Shared {
-  readonly reason: string;
-  readonly count: number;
-}
-/** What would become of it, as far as is known before it is filed. */
-export interface Preview {
-  readonly would: string | null;
-  readonly count: number;
-  /** What could not be had back; null: nothing. */
-  readonly lost: string | null;
-  readonly isDestroying: boolean;
-  readonly refusals: readonly Shared[];
-  readonly waits: readonly Shared[];
-  readonly outcomes: readonly Shared[];
-}
 /** What was filed: one request, or several as a batch. */
-export type Filed =
-  | { readonly key: string; readonly state: string; readonly outcome: string | null }
-  | {
-      readonly key: string;
-      readonly counts: { readonly open: number; readonly done: number; readonly refused: number };
-      readonly refusals: readonly Shared[];
-    };
+export type Filed = RequestAnswer | BatchAnswer;
 
 /** What is asked, as the API takes it. */
 export interface Ask {
@@ -68,7 +51,7 @@ async function post<Answer>(
 }
 
 /** What would become of it; nothing is filed. @throws {Refusal} */
-export const preview = (ask: Ask, options: FilingOptions): Promise<Preview> =>
+export const preview = (ask: Ask, options: FilingOptions): Promise<PreviewAnswer> =>
   post(ask, options, true);
 
 /** How it stands by now, looked at until it is settled, or may not be seen any more. */

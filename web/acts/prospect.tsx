@@ -1,5 +1,5 @@
 import { texts } from '../texts.ts';
-import type { Preview } from './filing.ts';
+import type { PreviewAnswer as Preview } from '../../src/console/api/filing/answers.ts';
 
 /** What would become of it, as far as is known now. */
 export function Prospect({ preview }: { readonly preview: Preview }) {

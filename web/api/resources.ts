@@ -1,6 +1,17 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import type { z } from 'zod';
+import type {
+  LoginSchema,
+  NewTokenSchema,
+  TokenSchema,
+} from '../../src/console/access/accounts-api.ts';
+import type { LoopSchema, SessionSchema } from '../../src/console/api/daemons.ts';
+import type { RequestAnswer } from '../../src/console/api/filing/answers.ts';
+import type { GuardAnswer, SeriesAnswer } from '../../src/console/api/fleet-schema.ts';
+import type { PlanAnswer } from '../../src/console/api/plan-schema.ts';
+import type { DeliverySchema, WebhookSchema } from '../../src/console/api/webhooks.ts';
 import { untilLook } from '../live/clock.ts';
-import { addressOf, read } from './ask.ts';
+import { addressOf, askFor, read, type Query } from './ask.ts';
 import type {
   About,
   Caller,
@@ -11,6 +22,37 @@ import type {
   ProviderInFull,
   Slot,
 } from './types.ts';
+
+/** A resource that no stream tells: asked for again and again, so that a failure is told at once. */
+const polled = <Answer>(path: readonly string[], everyMs: number) =>
+  queryOptions({
+    queryKey: path,
+    queryFn: ({ signal }) => read<Answer>(addressOf(path), signal),
+    refetchInterval: everyMs,
+    retry: false,
+  });
+
+/** The list that an answer has under this name. */
+const listed = <Item, Name extends string>(name: Name, everyMs: number) =>
+  queryOptions({
+    ...polled<Readonly<Record<Name, readonly Item[]>>>([name], everyMs),
+    select: (answer) => answer[name],
+  });
+
+/** A list that is told in pages, each of which says where it goes on. */
+const paged = <Page extends { readonly next: string | null }>(
+  key: readonly unknown[],
+  addressAfter: (next: string | undefined) => string,
+  everyMs: number | false,
+) =>
+  infiniteQueryOptions({
+    queryKey: key,
+    queryFn: ({ pageParam, signal }) => read<Page>(addressAfter(pageParam), signal),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next ?? undefined,
+    refetchInterval: everyMs,
+    retry: false,
+  });
 
 /** Resources of the API that are asked for, beside what the stream tells. */
 export const about = queryOptions({
@@ -25,46 +67,85 @@ export const whoami = queryOptions({
   staleTime: 60_000,
 });
 
-/** Resources that no stream tells: asked for again and again, so that a failure is told at once. */
-const LIVELY = { refetchInterval: 3_000, retry: false } as const;
+export type GuardInFull = GuardAnswer;
+export type GuardScopeInFull = GuardInFull['scopes'][number];
+export type FleetPlan = PlanAnswer;
+export type ProviderPlan = FleetPlan['providers'][number];
+export type WorkPlan = FleetPlan['work'][number];
+export type PoolPlan = FleetPlan['pools'][number];
+export type Series = SeriesAnswer;
+export type SessionLine = z.output<typeof SessionSchema>;
+export type LoopLine = z.output<typeof LoopSchema>;
+export type Login = z.output<typeof LoginSchema>;
+export type Token = z.output<typeof TokenSchema>;
+export type NewToken = z.input<typeof NewTokenSchema>;
+export type Webhook = z.output<typeof WebhookSchema>;
+export type Delivery = z.output<typeof DeliverySchema>;
+export type Asked = RequestAnswer;
 
-export const pools = queryOptions({
-  queryKey: ['pools'],
-  queryFn: async ({ signal }) =>
-    (await read<{ pools: readonly PoolSummary[] }>(addressOf(['pools']), signal)).pools,
-  ...LIVELY,
-});
+export const pools = listed<PoolSummary, 'pools'>('pools', 3_000);
+export const providers = listed<Provider, 'providers'>('providers', 3_000);
+export const provider = (name: string) => polled<ProviderInFull>(['providers', name], 3_000);
+/** How the guard stands, in full: the stream tells only the states. */
+export const guardInFull = polled<GuardInFull>(['guard'], 3_000);
+/** What would be done next, and why. */
+export const plan = polled<FleetPlan>(['plan'], 5_000);
+/** The last hour, as the daemon that answers saw it: a step more every ten seconds. */
+export const series = polled<Series>(['series'], 10_000);
+export const sessions = polled<{ sessions: readonly SessionLine[] }>(['sessions'], 5_000);
+/** Of the daemon that answers. */
+export const loops = polled<{ loops: readonly LoopLine[] }>(['loops'], 5_000);
+/** Own ones; an admin sees those of all. */
+export const logins = listed<Login, 'logins'>('logins', 5_000);
+/** Of programs: own ones; an admin sees those of all. */
+export const tokens = listed<Token, 'tokens'>('tokens', 5_000);
+/** Who is told of events, and how deliveries stand. */
+export const webhooks = listed<Webhook, 'webhooks'>('webhooks', 5_000);
 
-export const providers = queryOptions({
-  queryKey: ['providers'],
-  queryFn: async ({ signal }) =>
-    (await read<{ providers: readonly Provider[] }>(addressOf(['providers']), signal)).providers,
-  ...LIVELY,
-});
-
-export const provider = (name: string) =>
-  queryOptions({
-    queryKey: ['providers', name],
-    queryFn: ({ signal }) => read<ProviderInFull>(addressOf(['providers', name]), signal),
-    ...LIVELY,
-  });
-
-interface SlotsPage {
-  readonly total: number;
-  readonly slots: readonly Slot[];
-  readonly next: string | null;
-}
 /** Slots of a provider, page after page. */
 export const slotsOf = (name: string, limit: number) =>
-  infiniteQueryOptions({
-    queryKey: ['providers', name, 'slots'],
-    queryFn: ({ pageParam: next, signal }) =>
-      read<SlotsPage>(addressOf(['providers', name, 'slots'], { limit, next }), signal),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next }) => next ?? undefined,
-    ...LIVELY,
-    refetchInterval: 15_000,
-  });
+  paged<{ total: number; slots: readonly Slot[]; next: string | null }>(
+    ['providers', name, 'slots'],
+    (next) => addressOf(['providers', name, 'slots'], { limit, next }),
+    15_000,
+  );
+
+/** What could not be delivered, the latest event first, page after page. */
+export const failedDeliveries = (name: string) =>
+  paged<{ deliveries: readonly Delivery[]; next: string | null }>(
+    ['webhooks', name],
+    (before) => addressOf(['webhooks', name, 'deliveries'], { before, limit: 20 }),
+    5_000,
+  );
+
+/** What people asked for, newest first, page after page. `isFollowed`: looked for again and again. */
+export const requests = (filter: Query, isFollowed: boolean) =>
+  paged<{ requests: readonly Asked[]; next: string | null }>(
+    ['requests', filter],
+    (after) => addressOf(['requests'], { ...filter, after, limit: 100 }),
+    isFollowed ? 2_000 : false,
+  );
+
+/** The token itself is told this once. @throws {Refusal} */
+export const makeToken = async (token: NewToken): Promise<string> => {
+  const init = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(token),
+  };
+  return (await askFor<{ readonly token: string }>(addressOf(['tokens']), init)).answer.token;
+};
+
+/** Does something that has no answer. @throws {Refusal} */
+const send = async (method: 'POST' | 'DELETE', ...path: readonly string[]): Promise<void> => {
+  await askFor(addressOf(path), { method });
+};
+export const revokeToken = (id: string) => send('DELETE', 'tokens', id);
+export const endLogin = (id: string) => send('DELETE', 'logins', id);
+export const testWebhook = (name: string) => send('POST', 'webhooks', name, 'test');
+export const enableWebhook = (name: string) => send('POST', 'webhooks', name, 'enable');
+export const replayDelivery = (name: string, id: string) =>
+  send('POST', 'webhooks', name, 'deliveries', id, 'replay');
 
 interface Resolved {
   readonly machines: readonly {

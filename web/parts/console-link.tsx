@@ -1,4 +1,4 @@
-import type { SessionLine } from '../api/daemons.ts';
+import type { SessionLine } from '../api/resources.ts';
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 

@@ -2,7 +2,7 @@ import { fromPromise } from 'xstate';
 import type { Bmdb, BmdbSession } from '../../adapters/bmdb/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import { slot, type SessionId, type Slot } from '../../domain/ids.ts';
-import { GUARD_VERBS, POOL_VERBS, PROVIDER_VERBS } from '../../domain/verbs.ts';
+import { isOfMachine } from '../../domain/verbs.ts';
 import type { RequestRow } from '../../domain/machine.ts';
 import { rankOf } from '../../domain/preference.ts';
 import { guard, type GuardFindings } from '../../machines/guard.ts';
@@ -24,7 +24,6 @@ export interface GuardDeps {
   readonly log: Log;
 }
 
-const VERBS: ReadonlySet<string> = new Set([...GUARD_VERBS, ...POOL_VERBS, ...PROVIDER_VERBS]);
 /** A request about a slot that is still unknown after so long is about no slot of ours. */
 export const STRAY_MS = 10_000;
 
@@ -68,7 +67,7 @@ async function settleDue(deps: GuardDeps, signal: AbortSignal): Promise<void> {
 const isGuards =
   ({ mirror }: GuardDeps) =>
   (request: RequestRow): boolean => {
-    if (VERBS.has(request.verb)) return true;
+    if (!isOfMachine(request.verb)) return true;
     const age = mirror.nowMs() - request.createdAtMs;
     return age >= STRAY_MS && !mirror.facts().has(keyOf(request) as Slot);
   };

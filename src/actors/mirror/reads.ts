@@ -1,8 +1,9 @@
 import {
+  EMPTY,
+  Subject,
   concat,
   concatMap,
   defer,
-  EMPTY,
   exhaustMap,
   finalize,
   ignoreElements,
@@ -10,7 +11,6 @@ import {
   merge,
   repeat,
   retry,
-  Subject,
   tap,
   throttle,
   timer,
@@ -18,9 +18,10 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import type { Bmdb, BmdbChanges, BmdbSnapshot, KeepRow } from '../../adapters/bmdb/port.ts';
-import type { Clock, Random } from '../../adapters/clock/port.ts';
+import { sleep, type Clock, type Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { Cursor } from '../../domain/ids.ts';
+import type { Steps } from '../../lib/steps.ts';
 
 export interface FleetReadsOptions {
   readonly bmdb: Pick<Bmdb, 'scan' | 'changesSince' | 'wakes$'>;
@@ -171,3 +172,37 @@ const oneAtATime =
         exhaustMap(() => project().pipe(finalize(() => done.next()))),
       );
     });
+
+/** Long work, cut into slices of a few milliseconds between which everything else has its turn. */
+export interface Slices {
+  /** The slice has lasted long enough: `pause` is due. */
+  isOver(): boolean;
+  /** @throws the signal's reason. */
+  pause(): Promise<void>;
+  /** Takes all steps, with pauses. @throws the signal's reason. */
+  run<T>(steps: Steps<T>): Promise<T>;
+}
+
+/** Heartbeats and pokes wait no longer than this, and what the garbage collector adds. */
+const SLICE_MS = 2;
+
+/** The first slice begins now. */
+export function createSlices(clock: Clock, signal?: AbortSignal): Slices {
+  let beganAtMs = clock.monotonic();
+  const isOver = () => clock.monotonic() - beganAtMs >= SLICE_MS;
+  const pause = async () => {
+    await sleep(clock, 0, signal);
+    beganAtMs = clock.monotonic();
+  };
+  return {
+    isOver,
+    pause,
+    async run(steps) {
+      for (;;) {
+        const step = steps.next();
+        if (step.done) return step.value;
+        if (isOver()) await pause();
+      }
+    },
+  };
+}

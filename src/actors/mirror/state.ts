@@ -20,21 +20,20 @@ import type { Steps } from '../../lib/steps.ts';
 import type { SlotNews } from '../../machines/fleet.ts';
 import type { Job } from '../../machines/task.ts';
 import {
+  NOTHING_AROUND,
   changedFacts,
+  createMirrorRows,
   keepEqual,
   keepGuard,
   keepRequests,
   nothingOf,
-  NOTHING_AROUND,
   sameButTimes,
   sameItems,
   sameListing,
   withRequests,
   withRow,
-} from './facts.ts';
-import type { FleetRead } from './reads.ts';
-import { createMirrorRows } from './rows.ts';
-import { createSlices, type Slices } from './slices.ts';
+} from './rows.ts';
+import { createSlices, type FleetRead, type Slices } from './reads.ts';
 import { createDueTimes, type DueTimes } from '../due-times.ts';
 
 export interface MirrorStateOptions {

@@ -1,10 +1,10 @@
 import type { ProviderHoldBook } from '../../adapters/bmdb/port.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
-import { failureOfCall } from '../../domain/provisioning/creation-end.ts';
-import { explain, ProviderError } from '../../domain/errors.ts';
+import { ProviderError, explain } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import type { ProviderHoldRow } from '../../domain/machine.ts';
+import { failureOfCall } from '../../domain/provisioning/provider-tags.ts';
 import {
   holdsAfterFailure,
   holdsAfterSuccess,
@@ -15,7 +15,7 @@ import {
   type ThrottledCall,
 } from '../../domain/provisioning/provider-holds.ts';
 
-export interface HoldKeeperDeps {
+interface HoldKeeperDeps {
   readonly book: ProviderHoldBook;
   /** All holds, as of the last read of the BMDB. */
   readonly rows: () => readonly ProviderHoldRow[];
@@ -171,4 +171,24 @@ export function createHoldKeeper(deps: HoldKeeperDeps): HoldKeeper {
     },
   };
   return keeper;
+}
+
+/** A request that is sent again within this time after its check is not checked again. */
+const HOLDS_MS = 15_000;
+
+/**
+ * For `FleetCall.beforeSending`: checks with the first request of a call. One that is sent again later
+ * is checked by `again`: meanwhile the machine may have come back, or nobody may want it any more.
+ */
+export function createSendCheck(
+  clock: Pick<Clock, 'monotonic'>,
+  check: () => Promise<void>,
+  again: () => Promise<void> = check,
+): () => Promise<void> {
+  let checkedAtMs: number | null = null;
+  return async () => {
+    if (checkedAtMs !== null && clock.monotonic() - checkedAtMs <= HOLDS_MS) return;
+    await (checkedAtMs === null ? check : again)();
+    checkedAtMs = clock.monotonic();
+  };
 }

@@ -18,7 +18,7 @@ function refuseToWrite(provider: ProviderName): never {
   throw new ProviderError('permanent', `${what}: a running daemon does`);
 }
 
-export interface RecordsDeps {
+interface RecordsDeps {
   readonly bmdb: Pick<Bmdb, 'records'>;
   /** Of the session that is alive. @throws {FleetError} there is none. */
   readonly book: () => RecordBook;

@@ -1,11 +1,10 @@
 import type { BmdbSession, Lease } from '../../adapters/bmdb/port.ts';
-import { endOfCreation, type CreationOutcome } from '../../domain/provisioning/creation-end.ts';
-import { codeOf, explain, NothingToDo, WorkConflict } from '../../domain/errors.ts';
+import { NothingToDo, WorkConflict, codeOf, explain } from '../../domain/errors.ts';
 import { providerOf, type ProviderName, type Slot } from '../../domain/ids.ts';
 import type { IntentRow, ProviderMachine } from '../../domain/machine.ts';
+import { endOfCreation, type CreationOutcome } from '../../domain/provisioning/provider-tags.ts';
 import type { HoldIndex } from '../../domain/provisioning/provider-holds.ts';
 import type { Creation } from '../../domain/provisioning/reconcile.ts';
-import { createFailures } from './failures.ts';
 import { countCreation, providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
 
 /** Creations under way. They outlive the iteration that began them, never their session. */
@@ -47,7 +46,7 @@ export interface Terms {
 }
 
 /** How many machines a provider has, unfinished creations included, as far as is known. */
-export interface Population {
+interface Population {
   count: number;
 }
 
@@ -320,5 +319,53 @@ function contextOf(
     plan,
     group: providerNamed(deps, providerOf(slot)).capacityGroup(plan),
     machines: population.count,
+  };
+}
+
+/**
+ * Slots whose last creation failed. One that always fails must not be tried first each time, and it
+ * must be noticed.
+ */
+export interface Failures {
+  /** @param at its rank among all failures and starts. */
+  failed(slot: Slot, when: { readonly at: number; readonly nowMs: number }): void;
+  /** @param begunAt rank of the start of the creation that succeeded. */
+  succeeded(slot: Slot, begunAt: number): void;
+  /** It failed lately, and another of its provider was begun since then and succeeded. */
+  isSuspect(slot: Slot, nowMs: number): boolean;
+  /** The later the failure, the higher the rank. */
+  order(): ReadonlyMap<Slot, number>;
+}
+
+interface Failure {
+  readonly at: number;
+  readonly nowMs: number;
+  readonly othersSucceeded: boolean;
+}
+
+/** Beyond this the oldest is forgotten. */
+const FAILURES_MAX = 1_000;
+
+/** @param memoryMs a failure longer ago says nothing against its slot any more. */
+function createFailures(memoryMs: number): Failures {
+  const known = new Map<Slot, Failure>();
+  return {
+    failed(slot, { at, nowMs }) {
+      known.delete(slot);
+      known.set(slot, { at, nowMs, othersSucceeded: false });
+      if (known.size > FAILURES_MAX) known.delete(known.keys().next().value!);
+    },
+    succeeded(slot, begunAt) {
+      known.delete(slot);
+      for (const [other, failure] of known) {
+        if (providerOf(other) !== providerOf(slot) || failure.at > begunAt) continue;
+        known.set(other, { ...failure, othersSucceeded: true });
+      }
+    },
+    isSuspect(slot, nowMs) {
+      const failure = known.get(slot);
+      return failure !== undefined && failure.othersSucceeded && nowMs - failure.nowMs < memoryMs;
+    },
+    order: () => new Map([...known].map(([slot, { at }]) => [slot, at])),
   };
 }

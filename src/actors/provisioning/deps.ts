@@ -1,4 +1,4 @@
-import type { Bmdb, BmdbSession, FleetRows } from '../../adapters/bmdb/port.ts';
+import type { Bmdb, BmdbSession, FleetRows, Lease } from '../../adapters/bmdb/port.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { Metrics } from '../../adapters/metrics/port.ts';
@@ -6,12 +6,13 @@ import type { FleetProvider } from '../../adapters/provider/port.ts';
 import { NotFound } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import type { IntentRow, Provided, ProviderMachine } from '../../domain/machine.ts';
-import type { CreationOutcome } from '../../domain/provisioning/creation-end.ts';
+import type { Finding } from '../../domain/provisioning/findings.ts';
+import type { CreationOutcome } from '../../domain/provisioning/provider-tags.ts';
 import type { Reconciliation } from '../../domain/provisioning/reconcile.ts';
 import { traitsOf } from '../../domain/traits.ts';
 import type { Leases } from '../leases.ts';
-import type { Listings } from '../providers/listings.ts';
 import type { HoldKeeper } from '../providers/holds.ts';
+import type { DatedListing, Listings } from '../providers/listings.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
 
 /** A creation came to an end. An intent that was given up is a row that nobody needs any more. */
@@ -101,4 +102,59 @@ export const providedBy = (
   address: device.address,
   ...traitsOf(device),
   status: device.status,
+});
+
+/** A listing, and the rows of the BMDB. */
+export interface Reading {
+  readonly listing: DatedListing;
+  readonly rows: FleetRows;
+  /** Monotonic milliseconds at which the rows had been read: not before the database time in them. */
+  readonly atMs: number;
+  /** The mark of the creations at which reading the rows began. */
+  readonly mark: number;
+}
+
+/** What an iteration knows beside its chart, and what is remembered from one to the next. */
+export interface RoundState {
+  lease: Lease;
+  /** Of the lease under which unfinished creations were resolved last. */
+  settledEpoch: Lease['epoch'] | null;
+  /** Monotonic. */
+  begunAtMs: number;
+  /** What was read last. */
+  read: Reading | null;
+  plan: Reconciliation | null;
+  findings: readonly Finding[];
+  /** The listing whose absences were counted last: each listing counts once. */
+  countedListingAtMs: number | null;
+  /** Devices that nothing referred to in the iteration before. */
+  orphansBefore: ReadonlySet<string>;
+  readonly toldOrphans: Set<string>;
+  isForeignTold: boolean;
+  isOverLimitTold: boolean;
+  /** How many listed machines were over the limit when that was logged last. */
+  leftOutTold: number;
+  breakerTold: string | null;
+  /** Monotonic milliseconds at which all that creations need was last put in place; null: never. */
+  preparedAtMs: number | null;
+  /** When the next creation may begin, monotonic. */
+  nextCreationAtMs: number;
+}
+
+export const newRound = (lease: Lease): RoundState => ({
+  lease,
+  settledEpoch: null,
+  begunAtMs: 0,
+  read: null,
+  plan: null,
+  findings: [],
+  countedListingAtMs: null,
+  orphansBefore: new Set(),
+  toldOrphans: new Set(),
+  isForeignTold: false,
+  isOverLimitTold: false,
+  leftOutTold: 0,
+  breakerTold: null,
+  preparedAtMs: null,
+  nextCreationAtMs: -Infinity,
 });

@@ -1,23 +1,33 @@
+import pLimit from 'p-limit';
 import type { BmdbSession } from '../../adapters/bmdb/port.ts';
 import {
-  explain,
-  isProviderError,
   LeaseLost,
   NothingToDo,
   SessionExpired,
+  explain,
+  isProviderError,
 } from '../../domain/errors.ts';
-import type { Finding, FindingAction } from '../../domain/provisioning/findings.ts';
-import type { ProviderName, Witness } from '../../domain/ids.ts';
-import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
+import { slot as slotName, type ProviderName, type Witness } from '../../domain/ids.ts';
+import type { IntentRow, ProviderMachine } from '../../domain/machine.ts';
+import { isIdle, type Finding, type FindingAction } from '../../domain/provisioning/findings.ts';
+import { holdsMeantBy, taggedBehaviour } from '../../domain/provisioning/provider-tags.ts';
+import { facetsOf } from '../../domain/provisioning/provider-holds.ts';
 import { slotIdOfMachine } from '../../domain/provisioning/stock.ts';
-import { countCreation, begin, providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
-import { restoreHolds } from './restore-holds.ts';
-import type { RoundState } from './round.ts';
-import { adoptFound, takeUp } from './resolve-intents.ts';
+import type { Creations } from './creations.ts';
+import {
+  begin,
+  countCreation,
+  providedBy,
+  providerNamed,
+  type ProvisionDeps,
+  type RoundState,
+} from './deps.ts';
 
-interface Under {
+interface Held {
   readonly session: BmdbSession;
   readonly ends: AbortSignal;
+}
+interface Under extends Held {
   readonly provider: ProviderName;
 }
 
@@ -219,3 +229,117 @@ function tellStrangers(deps: ProvisionDeps, state: RoundState, provider: Provide
   state.isForeignTold = true;
   deps.log.info({ provider, devices: foreign }, 'devices of other owners are left alone');
 }
+
+/** A device that is about to be adopted, and where. */
+export interface Adoption {
+  readonly provider: ProviderName;
+  readonly slotId: string;
+  readonly witness: Witness;
+  readonly device: ProviderMachine;
+}
+
+/**
+ * Puts the holds on a slot that the tags of its device tell of, before the device is adopted: from
+ * then on somebody may work on it. Safe to repeat, and not repeated once an operator took them away.
+ */
+export async function restoreHolds(
+  { bmdb, log }: Pick<ProvisionDeps, 'bmdb' | 'log'>,
+  { provider, slotId, witness, device }: Adoption,
+  session: BmdbSession,
+): Promise<void> {
+  const behaviour = taggedBehaviour(device.tags);
+  const reason = `its device was tagged ${behaviour} when it was adopted`;
+  for (const kind of holdsMeantBy(behaviour)) {
+    const target = { provider, slotId, machineId: null };
+    const what = { verb: 'hold', target, kind, untilMs: null } as const;
+    const key = `adopted ${witness} ${kind}`;
+    await bmdb.requests.file({ key, by: 'shepherd', reason, what });
+    await session.settle(key);
+    log.info({ slot: slotName(provider, slotId), device: device.id, kind }, 'hold restored');
+  }
+}
+
+/** Searches at the same time; each has a time limit, so that one that hangs delays little. */
+const AT_ONCE = 3;
+const SEARCH_MS = 60_000;
+
+/**
+ * Looks for the devices of unfinished creations that nobody works on, by their witness and past all
+ * caches, and records those that exist. One that was never asked for has no device. Rows are read for
+ * that only where the last read showed such a creation, or may be older than our having the job.
+ */
+export async function resolveIntents(
+  deps: ProvisionDeps,
+  creations: Pick<Creations, 'mark' | 'witnessesSince'>,
+  provider: ProviderName,
+  under: Held & { readonly isJobNew: boolean },
+): Promise<void> {
+  const mark = creations.mark();
+  const idleOf = (intents: readonly IntentRow[]): readonly IntentRow[] => {
+    const running = creations.witnessesSince(provider, mark);
+    return intents.filter(
+      (intent) =>
+        intent.provider === provider &&
+        intent.attempts > 0 &&
+        isIdle({ running, self: under.session.sessionId }, intent),
+    );
+  };
+  const known = under.isJobNew ? null : deps.mirror.intents();
+  if (known && idleOf(known).length === 0) return;
+  const { intents } = await deps.mirror.readFleet(under.ends);
+  const limit = pLimit(AT_ONCE);
+  const results = await Promise.allSettled(
+    idleOf(intents).map((intent) => limit(() => resolve(deps, intent, under))),
+  );
+  const fatal = results.find(
+    (result) => result.status === 'rejected' && result.reason instanceof SessionExpired,
+  );
+  if (fatal?.status === 'rejected') throw fatal.reason;
+}
+
+/** Whatever goes wrong with one intent keeps no other from being resolved. */
+async function resolve(deps: ProvisionDeps, intent: IntentRow, under: Held): Promise<void> {
+  try {
+    await adoptFound(deps, intent, under);
+  } catch (error) {
+    if (error instanceof SessionExpired) throw error;
+    const fields = { slot: slotOf(intent), cause: explain(error) };
+    deps.log.warn(fields, 'an unfinished creation cannot be settled now');
+  }
+}
+
+/** Records the device of an unfinished creation, if there is one. */
+async function adoptFound(
+  deps: ProvisionDeps,
+  found: IntentRow,
+  { session, ends }: Held,
+): Promise<void> {
+  const provider = providerNamed(deps, found.provider);
+  const call = { signal: ends, timeoutMs: SEARCH_MS };
+  try {
+    const device = await deps.holds.guard(found.provider, 'get', () =>
+      provider.findByWitness(found.witness, found.slotId, call),
+    );
+    if (!device) return;
+    const intent = await takeUp(session, found);
+    await restoreHolds(deps, { ...intent, device }, session);
+    await session.intents.adopt(intent.witness, providedBy(intent.provider, intent.slotId, device));
+    countCreation(deps, intent.provider, 'adopted');
+    deps.log.info(
+      { slot: slotOf(intent), machine: intent.machineId, device: device.id },
+      'the device of an unfinished creation is recorded',
+    );
+  } catch (error) {
+    if (!isProviderError(error, 'race-lost')) throw error;
+    const intent = await takeUp(session, found);
+    await session.intents.end(intent.witness, { state: 'failed', cause: explain(error) });
+    countCreation(deps, intent.provider, 'race_lost');
+    deps.log.warn({ slot: slotOf(intent), cause: explain(error) }, 'the slot was lost to another');
+  }
+}
+
+/** Makes the intent ours, if it is of a dead session. @throws {WorkConflict} */
+const takeUp = async (session: BmdbSession, intent: IntentRow): Promise<IntentRow> =>
+  intent.sessionId === session.sessionId ? intent : session.intents.resume(intent.witness);
+
+export const slotOf = ({ provider, slotId }: IntentRow): string => `${provider}/${slotId}`;

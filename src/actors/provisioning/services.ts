@@ -2,17 +2,13 @@ import { fromPromise } from 'xstate';
 import { explain, isProviderError } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import { createNews, type TellNews } from '../../adapters/log/port.ts';
-import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
-import { throttleOf } from '../../domain/provisioning/provider-holds.ts';
+import { facetsOf, throttleOf } from '../../domain/provisioning/provider-holds.ts';
 import type { Listed, Round } from '../../machines/provisioner.ts';
 import { provisionerJob } from '../leases.ts';
-import { beginCreations } from './chunk.ts';
+import { beginCreations, planRound } from './plan.ts';
 import { createCreations, type Creations } from './creations.ts';
-import { begin, type ProvisionDeps } from './deps.ts';
-import { planRound } from './plan.ts';
-import { recordFindings } from './record.ts';
-import { newRound, type RoundState } from './round.ts';
-import { resolveIntents } from './resolve-intents.ts';
+import { begin, newRound, type ProvisionDeps, type RoundState } from './deps.ts';
+import { recordFindings, resolveIntents } from './record.ts';
 
 /** What fills the `provisioner` chart, and the creations that outlive its iterations. */
 export interface Provisioning {

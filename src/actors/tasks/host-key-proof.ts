@@ -24,7 +24,7 @@ export type HostKeyEvidence =
   | 'first-use'
   | 'insecure';
 
-export interface HostKeyQuestion {
+interface HostKeyQuestion {
   readonly provider: FleetProvider;
   /** As the provider shows it now: its tags and its inventory's key count. */
   readonly machine: ProviderMachine;
@@ -76,7 +76,7 @@ async function evidenceOf(question: HostKeyQuestion): Promise<HostKeyEvidence> {
  * @param cause why nobody knows the key, and what to do about it.
  * @throws {HostKeyRejected} the host is not the one that was pinned, or must be proved and is not.
  */
-export function judgeHostKey(
+function judgeHostKey(
   policy: HostKeyPolicy,
   pinned: string | null,
   seen: string,

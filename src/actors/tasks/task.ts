@@ -178,7 +178,7 @@ const OUR_OWN = new Set([
 ]);
 
 /** How a task that failed is given up. */
-export interface GivingUp<Given> {
+interface GivingUp<Given> {
   readonly message: string;
   readonly backoffFor: (failure: Failure | null, given: Given) => BackoffDescriptor;
   /** Whether the work is to go on with the next claim, where it stands: no failure is recorded. */

@@ -35,7 +35,7 @@ export interface PermitQueue {
   readonly heldMax: number;
 }
 
-export interface PermitQueueOptions {
+interface PermitQueueOptions {
   readonly budget: RecoveryBudget;
   /** Why the guard lets no machine of the provider through; null: it does. */
   readonly barOf: (provider: string, isOrder: boolean) => string | null;

@@ -1,12 +1,14 @@
+import TinyQueue from 'tinyqueue';
 import type { Work } from '../../adapters/bmdb/port.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { ShellSession } from '../../adapters/ssh/port.ts';
-import type { Seniority } from '../../domain/eligibility.ts';
+import { bySeniority, type Seniority } from '../../domain/eligibility.ts';
 import { Cancelled } from '../../domain/errors.ts';
-import type { Slot } from '../../domain/ids.ts';
+import type { MachineId, SessionId, Slot } from '../../domain/ids.ts';
+import type { SlotFacts } from '../../domain/machine.ts';
 import type { NextWork } from '../../domain/view.ts';
-import { createSemaphore } from './semaphore.ts';
+import type { SessionKeeper } from '../session-keeper.ts';
 
 export type Kind = Exclude<NextWork, null>;
 
@@ -22,7 +24,7 @@ export interface Turn {
   readonly held: { work?: Work; shell?: ShellSession };
 }
 
-export interface TaskPoolOptions {
+interface TaskPoolOptions {
   /** Tasks of each kind at once. */
   readonly places: Readonly<Record<Kind, number>>;
   /** A granted turn that nobody began is taken back after this long. */
@@ -175,4 +177,136 @@ export function createTaskPool({ places, unusedMs, clock, log }: TaskPoolOptions
       await Promise.all(cancellations);
     },
   };
+}
+
+/** A bounded number of places, given to the oldest attempt first, or else in the order of asking. */
+interface Semaphore {
+  /** Resolves when a place is taken; rejects with `Cancelled` when the signal fires first. */
+  acquire(signal: AbortSignal, seniority?: Seniority): Promise<void>;
+  release(): void;
+  /** From now on nobody gets a place; those who wait are refused. */
+  close(): void;
+  readonly taken: number;
+}
+
+interface Waiter {
+  readonly seniority: Seniority;
+  /** Position in the order of asking. */
+  readonly askedAt: number;
+  grant(): void;
+  refuse(): void;
+}
+
+const UNKNOWN: Seniority = { lastAttemptMs: null, machineId: '' };
+/** Those that left may stay in the queue until they are so many, and more than those that wait. */
+const LEFT_MAX = 64;
+
+const inOrder = (a: Waiter, b: Waiter): number =>
+  bySeniority(a.seniority, b.seniority) || a.askedAt - b.askedAt;
+
+export function createSemaphore(count: number): Semaphore {
+  const waiting = new Set<Waiter>();
+  /** Those that wait, and some that left already. */
+  let queue = new TinyQueue<Waiter>([], inOrder);
+  let asked = 0;
+  let taken = 0;
+  let closed = false;
+  const refused = () => new Cancelled('no turn is given any more');
+  const leave = (waiter: Waiter) => {
+    waiting.delete(waiter);
+    if (queue.length - waiting.size > Math.max(LEFT_MAX, waiting.size)) {
+      queue = new TinyQueue([...waiting], inOrder);
+    }
+  };
+  const nextWaiter = (): Waiter | undefined => {
+    let next = queue.pop();
+    while (next && !waiting.has(next)) next = queue.pop();
+    return next;
+  };
+  return {
+    get taken() {
+      return taken;
+    },
+    acquire: (signal, seniority = UNKNOWN) =>
+      new Promise((resolve, reject) => {
+        if (signal.aborted || closed) return reject(refused());
+        if (taken < count) {
+          taken += 1;
+          return resolve();
+        }
+        const onAbort = () => waiter.refuse();
+        const end = () => {
+          leave(waiter);
+          signal.removeEventListener('abort', onAbort);
+        };
+        const waiter: Waiter = {
+          seniority,
+          askedAt: (asked += 1),
+          grant: () => (end(), resolve()),
+          refuse: () => (end(), reject(refused())),
+        };
+        waiting.add(waiter);
+        queue.push(waiter);
+        signal.addEventListener('abort', onAbort, { once: true });
+      }),
+    release: () => {
+      const next = nextWaiter();
+      if (next) next.grant();
+      else taken -= 1;
+    },
+    close: () => {
+      closed = true;
+      for (const waiter of waiting) waiter.refuse();
+    },
+  };
+}
+
+interface OrphansDeps {
+  readonly keeper: SessionKeeper;
+  readonly taskPool: TaskPool;
+  readonly log: Log;
+}
+
+/**
+ * Work rows of our own live session that no turn holds: a claim whose answer was lost, a cancel that
+ * did not come through. Nobody else may touch them while we live, so the machine would stay locked.
+ * A claim is released the second time it is found so, never in the moment between claim and turn, and
+ * by its own epoch: the machine may be claimed anew before the release is carried out.
+ */
+export function createOrphanWatch({ keeper, taskPool, log }: OrphansDeps) {
+  let suspects: ReadonlySet<string> = new Set();
+  return async (facts: ReadonlyMap<Slot, SlotFacts>): Promise<void> => {
+    const session = keeper.current();
+    if (!session) return;
+    const found = orphansOf(facts, session.sessionId, taskPool);
+    const before = suspects;
+    suspects = new Set(found.map(({ epoch }) => epoch));
+    for (const { slot, machine, epoch } of found) {
+      if (!before.has(epoch) || taskPool.holds(slot)) continue;
+      log.warn({ slot, machine }, 'work that nobody holds is released');
+      await session.releaseWork(machine, epoch);
+    }
+  };
+}
+
+interface Orphan {
+  readonly slot: Slot;
+  readonly machine: MachineId;
+  readonly epoch: string;
+}
+
+function orphansOf(
+  facts: ReadonlyMap<Slot, SlotFacts>,
+  self: SessionId,
+  taskPool: TaskPool,
+): readonly Orphan[] {
+  const found: Orphan[] = [];
+  for (const { slot, row } of facts.values()) {
+    if (!row || taskPool.holds(slot)) continue;
+    for (const { sessionId, process, epoch } of row.work) {
+      const isOurs = sessionId === self && process.startsWith('Shepherd');
+      if (isOurs) found.push({ slot, machine: row.machineId, epoch });
+    }
+  }
+  return found;
 }

@@ -1,17 +1,17 @@
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { BatchRefused, KeyReused, UsageError } from '../../domain/errors.ts';
 import type { BatchRefusal } from '../../domain/errors.ts';
-import { DRAIN_MODES, HOLD_KINDS, PROVIDER_HOLD_KINDS } from '../../domain/machine.ts';
-import { POOL_VERBS, PROVIDER_VERBS } from '../../domain/verbs.ts';
-import type { DrainMode, RequestRow } from '../../domain/machine.ts';
-import type { Verb } from '../../domain/verbs.ts';
 import type { MachineId, ProviderName } from '../../domain/ids.ts';
+import type { RequestRow } from '../../domain/machine.ts';
 import { plainText } from '../../lib/texts.ts';
-import type { Decision, InstallImage } from '../../domain/requests.ts';
+import { isOfPool, VERB_NAMES, VERBS } from '../../domain/verbs.ts';
+import { misfitOf, wishOf } from '../../domain/wishes.ts';
+import type { PoolVerb, Verb } from '../../domain/verbs.ts';
+import type { RequestedThing, RequestTarget, Wish } from '../../domain/wishes.ts';
+import { detailsShape } from '../../settings/verb-details.ts';
 import { imageFault } from './install-image.ts';
 import { BATCH_MAX } from './port.ts';
-import type { NewBatch, NewRequest, RequestedThing, RequestTarget, Standing } from './port.ts';
+import type { NewBatch, NewRequest, Standing } from './port.ts';
 
 /** The form of operators' requests, as they are filed and kept; the same in every implementation. */
 
@@ -21,12 +21,7 @@ const VALID_FOR_MAX_MS = 90 * 86_400_000;
 
 // No control characters, no halves of characters, nothing that breaks a line.
 const KEY = /^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u;
-const PROVIDER = /^[a-z][a-z0-9-]{0,30}$/;
-/** Of pools and balancers. */
-const POOL_NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/i;
 const SLOT_MAX = 128;
-/** Times that there is a date for. */
-const TIME_MAX_MS = 8_640_000_000_000_000;
 
 /** Whether there can be a request of this key. */
 export const isKey = (key: string): boolean => KEY.test(key);
@@ -71,7 +66,7 @@ export function filedRequest(request: NewRequest): FiledRequest {
     throw new UsageError(`a request is valid for up to 90 days, not ${validForMs} ms`);
   }
   const place = placeOf(what);
-  const parameters = parametersOf(what);
+  const parameters = detailsOf(wishOf(what));
   const { standing = null } = request;
   const who = { by, standing, batch: null };
   return { key, ...who, reason, validForMs, verb: what.verb, ...place, parameters };
@@ -131,183 +126,57 @@ const HEAD = z.object({ batch: z.object({ digest: z.string() }) });
 type Place = Pick<FiledRequest, 'provider' | 'slotId' | 'machineId'>;
 
 function placeOf(what: RequestedThing): Place {
-  if ('scope' in what) return scopeOf(what.scope);
-  if ('shelf' in what) return scopeOf(what.provider);
-  return 'pool' in what ? NOWHERE : targetOf(what.verb, what.target);
+  if ('target' in what) return targetOf(what.verb, what.target);
+  const provider = 'provider' in what ? what.provider : 'scope' in what ? what.scope : 'fleet';
+  return provider === 'fleet' ? NOWHERE : { ...NOWHERE, provider: requireProvider(provider) };
 }
 
-const NOWHERE: Place = { provider: null, slotId: null, machineId: null };
-
-function scopeOf(scope: 'fleet' | ProviderName): Place {
-  return scope === 'fleet' ? NOWHERE : { ...NOWHERE, provider: requireProvider(scope) };
-}
-
-function targetOf(verb: Verb, { provider, slotId, machineId }: RequestTarget): Place {
-  requireProvider(provider);
-  if (slotId === '' || slotId.length > SLOT_MAX || plainText(slotId) !== slotId) {
-    throw new UsageError(`"${plainText(slotId, SLOT_MAX)}" is no name of a slot`);
-  }
-  if (machineId === null && verb !== 'hold' && verb !== 'unhold') {
-    throw new UsageError(`${verb} is about a machine: say which`);
-  }
-  return { provider, slotId, machineId };
-}
+const PROVIDER = /^[a-z][a-z0-9-]{0,30}$/;
 
 function requireProvider(name: ProviderName): ProviderName {
   if (PROVIDER.test(name)) return name;
   throw new UsageError(`"${plainText(name, SLOT_MAX)}" is no name of a provider`);
 }
 
-function parametersOf(what: RequestedThing): RequestDetails {
-  switch (what.verb) {
-    case 'reboot':
-      return { force: what.force, ...drainOf(what.drain) };
-    case 'restart-agent':
-    case 'reinstall':
-    case 'deprovision':
-      if (what.returnToPool && what.verb !== 'deprovision') {
-        throw new UsageError(`only what is deprovisioned returns to the pool, not by ${what.verb}`);
-      }
-      return { ...drainOf(what.drain), ...(what.returnToPool && { returnToPool: true }) };
-    case 'hold': {
-      const kind = requireKind(what.kind);
-      if (what.force && kind !== 'no-serve') {
-        throw new UsageError(`only a hold no-serve may be forced, not ${kind}`);
-      }
-      return { kind, untilMs: requireTime(what.untilMs), ...(what.force && { force: true }) };
-    }
-    case 'unhold':
-      return { kind: requireKind(what.kind) };
-    case 'withdraw':
-      return what.order === undefined ? {} : { order: what.order };
-    case 'quarantine':
-      return { untilMs: requireTime(what.untilMs) };
-    case 'release':
-      return { forgetHostKey: what.forgetHostKey };
-    case 'install':
-      return { image: keptImage(what.image) };
-    case 'clear-provider': {
-      const { hold: kind, shelf } = what;
-      if (kind === null && shelf.length === 0) throw new UsageError('say what is to be cleared');
-      return { hold: kind, shelf };
-    }
-    case 'pause-pool':
-    case 'resume-pool':
-    case 'thaw-pool':
-    case 'teardown-pool': {
-      const { pool, balancer } = what;
-      return {
-        pool: requirePoolName(pool, 'pool'),
-        balancer: balancer === null ? null : requirePoolName(balancer, 'balancer'),
-      };
-    }
-    default:
-      return {};
+const NOWHERE: Place = { provider: null, slotId: null, machineId: null };
+
+function targetOf(verb: Verb, { provider, slotId, machineId }: RequestTarget): Place {
+  requireProvider(provider);
+  if (slotId === '' || slotId.length > SLOT_MAX || plainText(slotId) !== slotId) {
+    throw new UsageError(`"${plainText(slotId, SLOT_MAX)}" is no name of a slot`);
   }
+  if (machineId === null && VERBS[verb].of !== 'slot') {
+    throw new UsageError(`${verb} is about a machine: say which`);
+  }
+  return { provider, slotId, machineId };
 }
 
-function drainOf(drain: DrainMode | null = null): RequestDetails {
-  if (drain === null) return {};
-  if (DRAIN_MODES.includes(drain)) return { drain };
-  throw new UsageError(`a machine leaves its pools by ${DRAIN_MODES.join(' or ')}`);
-}
+const KEPT = new Map(VERB_NAMES.map((verb) => [verb, z.object(detailsShape(verb, z.number()))]));
 
-function requirePoolName(name: string, of: string): string {
-  if (POOL_NAME.test(name)) return name;
-  throw new UsageError(`"${plainText(name, SLOT_MAX)}" is no name of a ${of}`);
-}
-
-function requireKind<Kind extends string>(kind: Kind): Kind {
-  if ((HOLD_KINDS as readonly string[]).includes(kind)) return kind;
-  throw new UsageError(`a hold is one of ${HOLD_KINDS.join(', ')}`);
-}
-
-function requireTime(atMs: number | null): number | null {
-  if (atMs === null || (Number.isFinite(atMs) && Math.abs(atMs) <= TIME_MAX_MS)) return atMs;
-  throw new UsageError(`${atMs} is no time`);
-}
-
-/**
- * What a first boot is told may hold secrets: it is kept until the request is settled (see
- * `settledParameters`), its digest for good.
- */
-function keptImage(image: InstallImage): RequestDetails {
-  const fault = imageFault(image);
+/** The details of a verb as they are kept. @throws {UsageError} they make no sense. */
+function detailsOf(wish: Wish): RequestDetails {
+  const { verb, ...details } = wish;
+  const fault = wish.verb === 'install' ? imageFault(wish.image) : null;
   if (fault !== null) throw new UsageError(`that cannot be installed: ${fault}`);
-  const { url, sha256, compression, rootDevice, cloudInit } = image;
-  const kept = { url, sha256, compression, rootDevice };
-  if (!cloudInit) return kept;
-  const digest = createHash('sha256').update(cloudInit).digest('hex');
-  return { ...kept, cloudInit: Buffer.from(cloudInit).toString('base64'), cloudInitSha256: digest };
+  const misfit = misfitOf(wish);
+  if (misfit !== null) throw new UsageError(misfit);
+  const { error } = KEPT.get(verb)!.safeParse(details);
+  if (error) throw new UsageError(`${verb}: ${z.prettifyError(error)}`);
+  return details;
 }
 
-/** What is kept of a request that is settled. */
-export function settledParameters(parameters: RequestDetails): RequestDetails {
-  const { image } = parameters;
-  if (typeof image !== 'object' || image === null) return parameters;
-  const { cloudInit: _, ...kept } = image as RequestDetails;
-  return { ...parameters, image: kept };
-}
-
-const TIME = z.number().nullable();
-const KIND = z.enum(HOLD_KINDS);
-const NAME = z.string();
-const IMAGE = z.object({
-  url: NAME,
-  sha256: NAME,
-  compression: z.enum(['none', 'gzip', 'zstd', 'xz']),
-  rootDevice: z.union([
-    z.object({ name: NAME }),
-    z.object({ serial: NAME }),
-    z.object({ wwn: NAME }),
-  ]),
-  cloudInit: z.string().optional(),
-});
-const DECISION = z.discriminatedUnion('verb', [
-  z.object({
-    verb: z.literal('hold'),
-    kind: KIND,
-    untilMs: TIME,
-    force: z.boolean().default(false),
-  }),
-  z.object({ verb: z.literal('unhold'), kind: KIND }),
-  z.object({ verb: z.literal('quarantine'), untilMs: TIME }),
-  z.object({ verb: z.literal('release'), forgetHostKey: z.boolean() }),
-  z.object({ verb: z.literal('install'), image: IMAGE }),
-  z.object({
-    verb: z.literal('deprovision'),
-    drain: z.enum(DRAIN_MODES).nullable().default(null),
-    returnToPool: z.boolean().default(false),
-  }),
-  z.object({ verb: z.enum(['clear-backoff', 'cancel-install']) }),
-  z.object({ verb: z.literal('withdraw'), order: z.string().nullable().default(null) }),
-  z.object({ verb: z.enum(['freeze', 'thaw']) }),
-  z.object({
-    verb: z.enum(PROVIDER_VERBS),
-    hold: z.enum(PROVIDER_HOLD_KINDS).nullable(),
-    shelf: z.array(NAME),
-  }),
-  z.object({ verb: z.enum(POOL_VERBS), pool: NAME, balancer: NAME.nullable() }),
-]);
-
-/** A decision as it was kept; null: the verb is work, or this program cannot read what was kept. */
-export function decisionOf(verb: Verb, parameters: unknown): Decision | null {
-  const { data } = DECISION.safeParse(Object.assign({}, parameters, { verb }));
-  if (data?.verb !== 'install') return data ?? null;
-  const { cloudInit, ...rest } = data.image;
-  const image: InstallImage = cloudInit
-    ? { ...rest, cloudInit: new Uint8Array(Buffer.from(cloudInit, 'base64')) }
-    : rest;
-  return { verb: data.verb, image, fault: imageFault(image) };
+/** What is asked for, of how it was kept; null: this program cannot read it. */
+export function wishIn(verb: Verb, parameters: unknown): Wish | null {
+  const data = KEPT.get(verb)?.safeParse(parameters).data;
+  if (data === undefined) return null;
+  const wish = { verb, ...data } as Wish;
+  return wish.verb === 'install' && imageFault(wish.image) !== null ? null : wish;
 }
 
 /** Which pool a request is about; absent: none. For `RequestRow`. */
 export function poolOf(verb: Verb, parameters: unknown): Pick<RequestRow, 'pool'> {
-  if (!(POOL_VERBS as readonly Verb[]).includes(verb)) return {};
-  const decision = decisionOf(verb, parameters);
-  return decision && 'pool' in decision
-    ? { pool: { pool: decision.pool, balancer: decision.balancer } }
-    : {};
+  const wish = isOfPool(verb) ? (wishIn(verb, parameters) as Wish<PoolVerb> | null) : null;
+  return wish ? { pool: { pool: wish.pool, balancer: wish.balancer } } : {};
 }
 
 /** @throws {KeyReused} what was filed under the key before is something else. */
@@ -317,10 +186,7 @@ export function requireSame(asked: FiledRequest, before: Kept): void {
   throw new KeyReused(`key "${asked.key}" was used for something else (${what})`);
 }
 const contentOf = ({ verb, provider, slotId, machineId, by, reason, batch, parameters }: Content) =>
-  JSON.stringify([
-    ...[verb, provider, slotId, machineId, by, reason, batch],
-    sorted(settledParameters(parameters)),
-  ]);
+  JSON.stringify([...[verb, provider, slotId, machineId, by, reason, batch], sorted(parameters)]);
 type Content = Omit<FiledRequest, 'validForMs' | 'standing' | 'key'>;
 /** What is kept of a request that matters here. */
 type Kept = Omit<FiledRequest, 'validForMs' | 'standing'>;

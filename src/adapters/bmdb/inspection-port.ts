@@ -1,6 +1,5 @@
 import type { MachineId, ProviderName, SessionId } from '../../domain/ids.ts';
 import type { SlotLine } from '../../domain/history/fold.ts';
-import type { Process } from '../../domain/machine.ts';
 import type { Statistics, StatisticsPart } from '../../domain/statistics.ts';
 
 /** Reads for people and their tools; a stale answer does no harm. */
@@ -10,8 +9,6 @@ export interface BmdbInspection {
    * @param only the part that is wanted: the counts of the others are 0, and cost nothing.
    */
   statistics(signal: AbortSignal, only?: StatisticsPart): Promise<Statistics>;
-  /** Machines that a process may be started on now, oldest attempt first, then by machine id. */
-  candidates(query: CandidateQuery, signal: AbortSignal): Promise<MachineId[]>;
   /** Version of the schema, its tag types and their columns, as the database tells them. */
   schema(signal: AbortSignal): Promise<SchemaDescription>;
   /** Machines with everything that is known of them, by machine id. Unknown machine: none. */
@@ -26,13 +23,6 @@ export interface BmdbInspection {
   slotHistory(query: SlotHistoryQuery, signal: AbortSignal): Promise<SlotHistory>;
   /** Who is alive, who ended within a day, and what each works on. Reads all work there is. */
   sessions(signal: AbortSignal): Promise<SessionsReading>;
-}
-
-export interface CandidateQuery {
-  readonly process: Process;
-  /** Any when absent. */
-  readonly provider?: ProviderName;
-  readonly limit: number;
 }
 
 export interface SchemaDescription {

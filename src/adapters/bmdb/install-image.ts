@@ -2,7 +2,7 @@ import { installationRequestCodec, WireError } from '../../wire/codec.ts';
 import type { GenericImage, RootDeviceSelector } from '../../wire/codec.ts';
 import { genericImageFault, IMAGE_COMPRESSION } from '../../wire/installation.ts';
 import { plainText } from '../../lib/texts.ts';
-import type { InstallImage } from '../../domain/requests.ts';
+import type { InstallImage } from '../../domain/verbs.ts';
 
 /** An image to install, as the agents' protocol has it. */
 
@@ -62,7 +62,6 @@ const wireImage = (image: InstallImage): GenericImage => ({
   sha256: Buffer.from(image.sha256, 'hex'),
   compression: IMAGE_COMPRESSION[image.compression],
   rootDevice: selectorOf(image.rootDevice),
-  ...(image.cloudInit ? { cloudInit: image.cloudInit } : {}),
 });
 
 function selectorOf(device: InstallImage['rootDevice']): RootDeviceSelector {

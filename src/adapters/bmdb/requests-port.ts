@@ -1,9 +1,9 @@
 import type { MachineId, ProviderName } from '../../domain/ids.ts';
-import type { RequestedThing } from '../../domain/filing/things.ts';
 import type { RequestRow } from '../../domain/machine.ts';
 import type { Verb } from '../../domain/verbs.ts';
+import type { RequestedThing } from '../../domain/wishes.ts';
 
-export type { RequestedThing, RequestTarget } from '../../domain/filing/things.ts';
+export type { RequestedThing, RequestTarget } from '../../domain/wishes.ts';
 
 /** What operators ask for: committed here, carried out by whichever daemon sees it first. */
 export interface RequestBook {

@@ -1,7 +1,7 @@
 import type { BackoffDescriptor } from '../../domain/backoff.ts';
 import type { MachineId } from '../../domain/ids.ts';
 import type { MachineRow, Process, QuarantineKind } from '../../domain/machine.ts';
-import type { StandingRung } from '../../domain/recovery/rung-names.ts';
+import type { StandingRung } from '../../domain/recovery/rungs.ts';
 
 /**
  * One claimed machine. Exactly one of finish, fail, cancel ends it; each deletes the work row and

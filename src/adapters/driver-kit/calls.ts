@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ProviderError, isProviderError } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
-import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
+import { facetsOf } from '../../domain/provisioning/provider-holds.ts';
 import type { Clock, Random } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import type { Metrics } from '../metrics/port.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { UsageError, ProviderError } from '../../domain/errors.ts';
 import type { Witness } from '../../domain/ids.ts';
 import type { ProviderMachine } from '../../domain/machine.ts';
-import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
+import { facetsOf } from '../../domain/provisioning/provider-holds.ts';
 import {
   INSTANCE_SECRET_PATH,
   PLAN_TAG,

@@ -1,7 +1,7 @@
 import { ProviderError, isProviderError } from '../../domain/errors.ts';
 import type { Witness } from '../../domain/ids.ts';
 import type { ProviderMachine } from '../../domain/machine.ts';
-import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
+import { facetsOf } from '../../domain/provisioning/provider-holds.ts';
 import { SET_ID_TAG, WITNESS_TAG, type Tags } from '../../domain/provisioning/provider-tags.ts';
 import type { Clock } from '../clock/port.ts';
 import type {

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { isProviderError, explain, ProviderError } from '../../domain/errors.ts';
-import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
+import { facetsOf } from '../../domain/provisioning/provider-holds.ts';
 import type { Secret } from '../../settings/secret.ts';
 
 /** Takes secrets out of a text. */

@@ -1,6 +1,6 @@
 import { ProviderError } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
-import { createRecordTable } from '../../domain/provisioning/record-table.ts';
+import { createRecordTable } from '../../domain/provisioning/records.ts';
 import type { Random } from '../clock/port.ts';
 import type { RecordOptions, Records, DriverShell } from '../provider/port.ts';
 

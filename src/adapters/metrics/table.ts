@@ -4,8 +4,8 @@ import { OBJECT_KINDS } from '../../domain/balancing/objects.ts';
 import { POOL_STATES } from '../../domain/balancing/pool-row.ts';
 import { DAEMON_ROLES } from '../../domain/daemon-roles.ts';
 import { PROCESSORS } from '../../domain/processor.ts';
-import { CREATION_OUTCOMES } from '../../domain/provisioning/creation-end.ts';
-import { RUNGS } from '../../domain/recovery/rung-names.ts';
+import { CREATION_OUTCOMES } from '../../domain/provisioning/provider-tags.ts';
+import { RUNGS } from '../../domain/recovery/rungs.ts';
 import { GUARD_STATES } from '../../domain/recovery/standing.ts';
 import { STATISTICS_PARTS } from '../../domain/statistics.ts';
 

@@ -22,13 +22,13 @@ import type {
   DriverShellTarget,
   ShellCommand,
 } from '../provider/port.ts';
-import { assertAllowed, seenHostKey } from './host-key-rule.ts';
+import { assertAllowed, seenHostKey } from './ssh2-link.ts';
 import { loadSshKey, type SshKey } from './key-file.ts';
 import type { ShellLimits } from './limits.ts';
 import type { RemoteShell, ShellSession } from './port.ts';
 import { createSsh2Shell, type SudoPolicy } from './ssh2-shell.ts';
 
-export interface DriverShellDeps {
+interface DriverShellDeps {
   /** SSH with the keys and limits that a target asks for. */
   readonly shellFor: (
     target: Pick<DriverShellTarget, 'keyFile' | 'limits'>,
@@ -36,7 +36,7 @@ export interface DriverShellDeps {
   readonly log: Log;
 }
 
-export interface FleetSsh {
+interface FleetSsh {
   /** Ours, the current one first; asked at each connect. */
   readonly signers: () => readonly SshKey[];
   readonly sudo?: SudoPolicy;

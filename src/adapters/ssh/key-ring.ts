@@ -6,7 +6,7 @@ import { loadOrCreateSshKey, loadSshKey } from './key-file.ts';
 import type { SshKey, SshKeyOptions } from './key-file.ts';
 import { signersMax } from './limits.ts';
 
-export interface KeyRingOptions {
+interface KeyRingOptions {
   /** The current key; made when absent at the start. */
   readonly path: string;
   /** Keys that were current before; files that are not there are left out. */
@@ -65,7 +65,7 @@ export async function openKeyRing(options: KeyRingOptions): Promise<KeyRing> {
 }
 
 /** What is wrong with one of the files of a ring. */
-export interface KeyComplaint {
+interface KeyComplaint {
   readonly path: string;
   readonly complaint: string;
 }

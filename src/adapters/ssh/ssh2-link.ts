@@ -1,12 +1,25 @@
-import { createSecretKey, type KeyObject } from 'node:crypto';
-import { connect, type Socket } from 'node:net';
 import ssh2 from 'ssh2';
+import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
+import { connect, type Socket } from 'node:net';
 import type { Client } from 'ssh2';
-import { Cancelled, HostKeyRejected, TimedOut, Unreachable } from '../../domain/errors.ts';
-import type { FleetError } from '../../domain/errors.ts';
+import {
+  Cancelled,
+  CommandFailed,
+  Denied,
+  FleetError,
+  HostKeyRejected,
+  NoCommonProtocol,
+  NotListening,
+  RemoteFailure,
+  TimedOut,
+  Unreachable,
+  UploadFailed,
+  UsageError,
+} from '../../domain/errors.ts';
 import type { Clock } from '../clock/port.ts';
-import type { ShellTarget } from './port.ts';
-import { toFleetError } from './ssh2-errors.ts';
+import type { HostKeyRule, SeenHostKey } from '../provider/port.ts';
+import { remedyFor } from './algorithms.ts';
+import { fingerprintOf, type ShellTarget } from './port.ts';
 
 /** A socket and the SSH client on it. Its errors end here: none is ever left without a listener. */
 export interface Link {
@@ -168,3 +181,81 @@ const lostBefore = (why: Error, what: string) => {
     ? new Cancelled(`${what}: the connection was closed by us`, { cause: why })
     : new Unreachable(`${what}: the connection is gone`, { cause: why });
 };
+
+/** SSH_DISCONNECT_PROTOCOL_ERROR: how OpenSSH says "Too many authentication failures". */
+const protocolError = 2;
+/** SSH_DISCONNECT_NO_MORE_AUTH_METHODS_AVAILABLE (RFC 4253 §11.1). */
+const noMoreAuthMethods = 14;
+
+/**
+ * What a broken connection means, by ssh2's `level`, errno or disconnect reason. `what` says what
+ * was being done to which machine, such as "connect to root@10.0.0.1:22".
+ */
+export function toFleetError(cause: unknown, what: string, authenticating = false): FleetError {
+  if (cause instanceof FleetError) return inContext(cause, what);
+  const { level, code } = (cause ?? {}) as { level?: unknown; code?: unknown };
+  const refused = level === 'client-authentication' || level === 'agent';
+  const gaveUpOnUs = code === noMoreAuthMethods || (authenticating && code === protocolError);
+  if (refused || gaveUpOnUs) return new Denied(`${what}: every key was refused`, { cause });
+  if (level === 'client-timeout' || code === 'ETIMEDOUT') {
+    return new TimedOut(`${what}: no answer`, { cause });
+  }
+  // What ssh2 cannot read has a level, or neither that nor a code; a socket's error has a code.
+  const unread = authenticating && level === undefined && code === undefined;
+  if (level === 'protocol' || level === 'handshake' || unread) {
+    const remedy = remedyFor(cause instanceof Error ? cause.message : '');
+    return new NoCommonProtocol(`${what}: ${remedy ?? 'no SSH that we understand'}`, { cause });
+  }
+  return new Unreachable(`${what} failed`, { cause });
+}
+
+/** Says what was being done; our own verdicts (cancelled, timed out) have said it already. */
+function inContext(error: FleetError, what: string): FleetError {
+  const message = `${what}: ${error.message}`;
+  const options = error.cause === undefined ? {} : { cause: error.cause };
+  if (error instanceof CommandFailed) return new CommandFailed(message, error, options);
+  if (error instanceof UploadFailed) return new UploadFailed(message, options);
+  if (error instanceof RemoteFailure) return new RemoteFailure(message, options);
+  if (error instanceof NotListening) return new NotListening(message, options);
+  if (error instanceof Unreachable) return new Unreachable(message, options);
+  return error;
+}
+
+/** @param hostKey base64 of the wire form. */
+export const seenHostKey = (hostKey: string): SeenHostKey => ({
+  hostKey,
+  fingerprint: fingerprintOf(hostKey),
+});
+
+/**
+ * Lets a host key pass, or does not.
+ * @throws {HostKeyRejected} the rule does not allow it. @throws {UsageError} the rule names nothing by
+ *   which a key could be told.
+ */
+export function assertAllowed({ hostKey, fingerprint }: SeenHostKey, rule: HostKeyRule): void {
+  const named = ('told' in rule ? rule.told : rule.unlike).map(spelled);
+  const isNamed = [fingerprint, md5Of(hostKey)].some((each) => named.includes(each));
+  if ('told' in rule) {
+    if (named.length === 0) throw new UsageError('no host key was told that could be expected');
+    if (!isNamed) {
+      throw new HostKeyRejected(`the host key ${fingerprint} is none of those that were told`);
+    }
+  } else if (isNamed) {
+    throw new HostKeyRejected(`the host key ${fingerprint} is one that must not answer here`);
+  }
+}
+
+const md5Of = (hostKey: string): string => {
+  const hex = createHash('md5').update(Buffer.from(hostKey, 'base64')).digest('hex');
+  return hex.replaceAll(/(..)(?!$)/g, '$1:');
+};
+
+const MD5 = /^(?:MD5:)?((?:[0-9a-f]{2}:){15}[0-9a-f]{2})$/i;
+
+/** One spelling for each. @throws {UsageError} it is no fingerprint. */
+function spelled(text: string): string {
+  const md5 = MD5.exec(text)?.[1];
+  if (md5 !== undefined) return md5.toLowerCase();
+  if (/^SHA256:[A-Za-z0-9+/]{43}=?$/.test(text)) return text.replace(/=$/, '');
+  throw new UsageError('this is no fingerprint of a host key');
+}

@@ -39,7 +39,7 @@ export interface Ssh2ShellOptions {
 export type SudoPolicy = 'auto' | 'never' | 'always';
 
 /** SSH over the ssh2 library. */
-export interface Ssh2Shell extends RemoteShell {
+interface Ssh2Shell extends RemoteShell {
   /**
    * The keys of the next connections; those that stand are left alone.
    * @throws {UsageError} no key, more than five, or one that ssh2 cannot read: nothing changes.

@@ -119,7 +119,6 @@ function addHold(
       const { for: when } = flags;
       const manner = {
         waitMs: DRAIN_WAIT.ms,
-        isDestroying: false,
         isUntilRelative: when !== undefined && 'forMs' in when,
       };
       const [name, which] = whichOf(names, flags);

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { countOf, durationOf, TRAIT_OPTIONS, wordsOf } from '../options.ts';
 import { TRAIT_NAMES, TRAITS, type TraitFilter } from '../../domain/traits.ts';
 import type { AskFlags as Ask } from './filing.ts';
@@ -18,16 +18,17 @@ export interface VerbFlags extends AskFlags, TraitFilter {
   readonly exact: boolean;
 }
 
-/** @param waits how long it waits by itself, in words. */
-export const asking = (command: Command, waits: string): Command =>
-  keyed(remote(command).requiredOption('--reason <text>', 'why, for the history'), waits);
-
-/** What is only put right needs no reason of its own. */
-export const clearing = (command: Command): Command =>
-  keyed(remote(command).option('--reason <text>', 'why, for the history', 'it is over'), '30s');
-
-const keyed = (command: Command, waits: string): Command =>
-  command
+/**
+ * @param waits how long it waits by itself, in words.
+ * @param reason where none is given; one must be given when absent.
+ */
+export const asking = (command: Command, waits: string, reason?: string): Command =>
+  remote(command)
+    .addOption(
+      new Option('--reason <text>', 'why, for the history')
+        .default(reason)
+        .makeOptionMandatory(reason === undefined),
+    )
     .option('--key <key>', 'asking again with the same key is asking once; a fresh one is printed')
     .option(
       '--wait <duration>',
@@ -46,9 +47,9 @@ export function choosing(command: Command, describe: (chosen: string) => string)
   return command;
 }
 
-export const selecting = (command: Command, waits: string): Command =>
+export const selecting = (command: Command, waits: string, reason?: string): Command =>
   choosing(
-    asking(command, waits)
+    asking(command, waits, reason)
       .option('--slots <names>', 'these machines; commas between', wordsOf)
       .option('--provider <name>', 'all machines of this provider …'),
     (chosen) => `… ${chosen} …`,

@@ -1,6 +1,5 @@
 import { UsageError } from '../../domain/errors.ts';
 import { columnLines, paragraph } from '../layout.ts';
-import { CLI_WORDS } from '../options.ts';
 import type { Preview } from './answers.ts';
 import { Refused } from './failures.ts';
 import { commonOf, type AskBody, type AskFlags } from './filing.ts';
@@ -51,18 +50,17 @@ const meant = (count: number): string =>
 /** @throws {UsageError} */
 export function requireCount(count: number, expected: number | undefined): void {
   if (count === expected) return;
-  const { expectCount, dryRun } = CLI_WORDS;
   throw new UsageError(
     expected === undefined
-      ? `${meant(count)}; confirm with ${expectCount} ${count}, or see which with ${dryRun}`
-      : `${meant(count)}, not ${expected} as ${expectCount} says; nothing was done`,
+      ? `${meant(count)}; confirm with --expect-count ${count}, or see which with --dry-run`
+      : `${meant(count)}, not ${expected} as --expect-count says; nothing was done`,
   );
 }
 
 function previewText(preview: Preview, { isBulk }: Foretelling, width: number): string {
   const { would, lost, isDestroying, machines, count, refusals, waits } = preview;
   const confirm = [
-    ...(isBulk ? [`${CLI_WORDS.expectCount} ${count}`] : []),
+    ...(isBulk ? [`--expect-count ${count}`] : []),
     ...(isDestroying ? ['--yes'] : []),
   ].join(' ');
   const head = `would ${would ?? `be asked for: ${preview.verb}`}${lost === null ? '' : `; ${lost}`}:`;

@@ -1,9 +1,8 @@
 import { UsageError } from '../../domain/errors.ts';
-import { CLI_WORDS } from '../options.ts';
 import type { Batch, Request, RequestList } from './answers.ts';
 import type { Client } from './client.ts';
 import { findNamed } from './names.ts';
-import type { VerbFlags } from './verbs.ts';
+import type { VerbFlags } from './ask-flags.ts';
 
 /** What is filed under a key already; null: nothing is. */
 export async function filedUnder(key: string, { find }: Client): Promise<Request | Batch | null> {
@@ -93,8 +92,7 @@ function isCalled(request: Request, name: string, exact: boolean): boolean {
 /** @throws {UsageError} so many were not asked for. */
 export function requireSameCount(filed: Request | Batch, expected: number | undefined): void {
   if (!('counts' in filed) || expected === undefined || countOf(filed) === expected) return;
-  const { expectCount } = CLI_WORDS;
   throw new UsageError(
-    `key "${filed.key}" was used for ${countOf(filed)} machines, not ${expected} as ${expectCount} says`,
+    `key "${filed.key}" was used for ${countOf(filed)} machines, not ${expected} as --expect-count says`,
   );
 }

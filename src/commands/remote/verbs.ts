@@ -1,37 +1,22 @@
 import { NotFound, UsageError } from '../../domain/errors.ts';
-import type { HoldKind } from '../../domain/machine.ts';
-import { forTraits, wantedTraits, type TraitFilter } from '../../domain/traits.ts';
+import { forTraits, wantedTraits } from '../../domain/traits.ts';
+import { VERBS, type MachineVerb } from '../../domain/verbs.ts';
+import { isDestroying, type Given } from '../../domain/wishes.ts';
 import type { Batch, Fleet, Request } from './answers.ts';
-import { file, goOn, requireReason, type AskBody, type AskFlags, type Waiting } from './filing.ts';
+import type { VerbFlags } from './ask-flags.ts';
+import { file, goOn, requireReason, type AskBody, type Waiting } from './filing.ts';
 import { foretell, inOwnWords, previewOf, requireCount } from './foretelling.ts';
 import { findNamed } from './names.ts';
 import { countOf, filedUnder, requireSame, requireSameCount, sameMachines } from './repeated.ts';
 import type { Session, Told } from './session.ts';
 
-/** Which machines a verb is about, and how it is asked. */
-export interface VerbFlags extends AskFlags, TraitFilter {
-  readonly slots?: readonly string[];
-  readonly provider?: string;
-  readonly state?: readonly string[];
-  readonly all: boolean;
-  readonly expectCount?: number;
-  readonly dryRun: boolean;
-  /** Agrees to what cannot be undone; otherwise it is only told. */
-  readonly yes?: boolean;
-  /** Whole names only. */
-  readonly exact: boolean;
-}
-
 /** What is asked for, without of what. */
 export interface Verb {
-  readonly verb: string;
-  readonly kind?: HoldKind;
-  readonly [part: string]: unknown;
+  readonly verb: MachineVerb;
+  readonly [detail: string]: unknown;
 }
 
 interface Meaning extends Waiting {
-  /** Erases or gives up what nobody can have back: it wants whole names, and `--yes`. */
-  readonly isDestroying: boolean;
   /** When it ends by itself was said as a duration. */
   readonly isUntilRelative?: boolean;
 }
@@ -50,8 +35,8 @@ export async function runVerb(
   requireReason(flags);
   requireOneWay(name, flags);
   const isBulk = name === undefined;
-  const { expectCount, isDestroying } = flags;
-  const isAgreed = !flags.dryRun && (!isDestroying || flags.yes === true);
+  const { expectCount } = flags;
+  const isAgreed = !flags.dryRun && (!destroys(verb) || flags.yes === true);
   const before =
     isAgreed && flags.key !== undefined ? await filedUnder(flags.key, session.client) : null;
   if (before) return goOnWith(before, name, verb, flags, session);
@@ -100,6 +85,9 @@ async function goOnWith(
   const counted = isBulk && name === undefined && { expectCount: expectCount ?? countOf(filed) };
   return file({ ...verb, ...which, ...counted }, { ...flags, waitMs }, session);
 }
+
+/** It erases or gives up what nobody can have back: it wants whole names, and `--yes`. */
+const destroys = (verb: Verb): boolean => isDestroying(verb as Given);
 
 /** The clock by which everything is counted: the database's. */
 export const momentOf = async ({ get }: Session['client']): Promise<number> =>
@@ -159,17 +147,11 @@ export function requireAmong(
 const SLOT = /^[a-z][a-z0-9-]{0,30}\/[^\p{Cc}]{1,200}$/u;
 
 /** A slot without a machine can be held from getting one, though nothing is known of it. */
-async function oneOf(
-  name: string,
-  verb: Verb,
-  flags: VerbFlags & Partial<Meaning>,
-  session: Session,
-) {
-  const exact = flags.exact || flags.isDestroying === true;
+async function oneOf(name: string, verb: Verb, flags: VerbFlags, session: Session) {
+  const exact = flags.exact || destroys(verb);
   const found = await findNamed(session.client, name, exact);
   if (found) return found.asked;
-  const isOfSlot = verb.verb === 'hold' || verb.verb === 'unhold';
-  if (isOfSlot && SLOT.test(name)) {
+  if (VERBS[verb.verb].of === 'slot' && SLOT.test(name)) {
     session.say(`nothing is known of slot ${name}; its name is taken as it is written`);
     return name;
   }

@@ -1,7 +1,7 @@
 import { codeOf, isProviderError, ProviderError } from '../../domain/errors.ts';
 import type { Witness } from '../../domain/ids.ts';
 import type { ProviderMachine } from '../../domain/machine.ts';
-import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
+import { facetsOf } from '../../domain/provisioning/provider-holds.ts';
 import {
   PLAN_TAG,
   SECRET_TAG,

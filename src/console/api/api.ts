@@ -8,7 +8,7 @@ import { addStream, type StreamDeps } from '../stream/stream.ts';
 import type { ConsoleViews, WebhooksView } from '../views.ts';
 import { addAbout, type AboutDeps } from './about.ts';
 import { addDaemons } from './daemons.ts';
-import type { FilingMeans } from './filing/port.ts';
+import type { FilingMeans } from './filing/filing.ts';
 import { addFiling } from './filing/requests.ts';
 import { addEvents } from './events.ts';
 import { addFleet, type FleetDeps } from './fleet.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { slot } from '../../domain/ids.ts';
-import { RUNGS } from '../../domain/recovery/rung-names.ts';
+import { RUNGS } from '../../domain/recovery/rungs.ts';
 import type { MachineInsight } from '../views.ts';
 import type { FleetView } from '../port.ts';
 import type { Api } from './kit.ts';

@@ -12,7 +12,7 @@ import type { MachineId, Slot } from '../../domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../domain/machine.ts';
 import type { MachineState } from '../../domain/states.ts';
 import { viewOf, type MachineView, type Moment } from '../../domain/view.ts';
-import { liveIn } from '../../machines/live.ts';
+import { liveIn } from '../../machines/shown.ts';
 import { guardPolicyOf, type Tuning } from '../tuning.ts';
 import type { Parts } from '../parts.ts';
 

@@ -12,7 +12,7 @@ import type {
 import type { SessionId, Slot } from '../../domain/ids.ts';
 import type { SlotFacts } from '../../domain/machine.ts';
 import type { LossPolicy } from '../../domain/policy.ts';
-import { guardEnd } from '../../domain/recovery/guard-ends.ts';
+import { guardEnd } from '../../domain/recovery/guard-rules.ts';
 import type { GuardPolicy } from '../../domain/recovery/guard-judgement.ts';
 import { gravest, UNATTENDED, type GuardMoment } from '../../domain/recovery/standing.ts';
 import { STATES } from '../../domain/states.ts';

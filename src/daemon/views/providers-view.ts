@@ -1,6 +1,5 @@
 import type { Mirror } from '../../actors/mirror/mirror.ts';
-import type { DatedListing, Listings } from '../../actors/providers/listings.ts';
-import type { ListingHealth } from '../../actors/providers/listing-health.ts';
+import type { DatedListing, ListingHealth, Listings } from '../../actors/providers/listings.ts';
 import { provisionerJob } from '../../actors/leases.ts';
 import type { SessionKeeper } from '../../actors/session-keeper.ts';
 import type { Bmdb } from '../../adapters/bmdb/port.ts';

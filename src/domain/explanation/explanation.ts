@@ -1,9 +1,8 @@
 import type { Process } from '../machine.ts';
 import { isHeld } from '../eligibility.ts';
 import { nextStep, type LadderEnd, type LadderStep } from '../recovery/ladder.ts';
-import { isUnheardTooLong } from '../recovery/silence.ts';
-import type { LadderMeans } from '../recovery/rungs.ts';
-import type { Rung } from '../recovery/rung-names.ts';
+import { isUnheardTooLong } from '../recovery/standing.ts';
+import type { LadderMeans, Rung } from '../recovery/rungs.ts';
 import { viewOf } from '../view.ts';
 import { processFor, waysOf, type Way } from './blocks.ts';
 import { isOverdue } from './overdue.ts';

@@ -1,7 +1,7 @@
 import type { MachineRow } from '../machine.ts';
 import { impossibility, nextStep, patienceOf } from '../recovery/ladder.ts';
 import type { LadderCircumstances } from '../recovery/ladder.ts';
-import { RUNGS, STANDING_RUNGS, type Rung } from '../recovery/rung-names.ts';
+import { RUNGS, STANDING_RUNGS, type Rung } from '../recovery/rungs.ts';
 
 /** One rung, as it stands for a machine. */
 export interface RungStanding {

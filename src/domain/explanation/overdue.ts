@@ -1,5 +1,5 @@
 import { ABANDON_MS } from '../policy.ts';
-import { RUNGS, type Rung } from '../recovery/rung-names.ts';
+import { RUNGS, type Rung } from '../recovery/rungs.ts';
 import type { At } from './places.ts';
 import type { ExplanationFacts, ExplanationMoment, Usual } from './types.ts';
 

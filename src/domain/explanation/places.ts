@@ -1,8 +1,7 @@
 import { currentHeartbeat, installState } from '../eligibility.ts';
 import type { MachineRow } from '../machine.ts';
 import { patienceOf, type LadderPolicy } from '../recovery/ladder.ts';
-import { RUNG_FACTS } from '../recovery/rungs.ts';
-import { RUNGS, type Rung } from '../recovery/rung-names.ts';
+import { RUNGS, RUNG_FACTS, type Rung } from '../recovery/rungs.ts';
 import { spanText } from '../../lib/texts.ts';
 import type { MachineState } from '../states.ts';
 import { orderText, type MachineView } from '../view.ts';

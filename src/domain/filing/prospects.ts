@@ -1,16 +1,19 @@
 import { drainText, mayServe } from '../balancing/members.ts';
 import type { PoolRow } from '../balancing/pool-row.ts';
-import { calmRow, FLEET } from '../recovery/guard-judgement.ts';
+import { installState, isQuarantined, type Circumstances } from '../eligibility.ts';
 import type { ProviderName } from '../ids.ts';
 import type { GuardRow, MachineRow, RequestRow } from '../machine.ts';
-import type { OrderVerb } from '../verbs.ts';
 import type { LossPolicy } from '../policy.ts';
-import { isOrder, openOrderText, orderRefusal, type Decision } from '../requests.ts';
+import { calmRow, FLEET } from '../recovery/guard-judgement.ts';
+import { RUNG_OF } from '../recovery/ladder.ts';
+import { RUNG_FACTS, type LadderMeans } from '../recovery/rungs.ts';
+import { openOrderText, orderRefusal } from '../requests.ts';
 import { settlementOf, type Scene } from '../settlement.ts';
-import { hasObject, providerRefusal, type ProviderMeans } from './possible.ts';
+import { isOrder, MACHINE_VERBS, VERBS } from '../verbs.ts';
+import { lossOf, wishOf } from '../wishes.ts';
+import type { MachineVerb, OrderVerb, PoolVerb, Verb } from '../verbs.ts';
+import type { Given, RequestedThing, ThingAtLarge, Wish } from '../wishes.ts';
 import type { Selected } from './selection.ts';
-import { at, type MachineVerb, type Wish } from './verbs.ts';
-import type { RequestedThing, ThingAtLarge } from './things.ts';
 
 /** What would become of a request, as far as is known before it is filed. */
 
@@ -60,27 +63,19 @@ export function offersOf(selected: Selected, now: Outlook): Offer[] {
   const { provider, slotId, machineId, entry } = selected;
   const row = entry?.rows.find((each) => each.machineId === machineId) ?? null;
   const target = { provider, slotId, machineId };
-  return PLAINEST.filter(({ verb }) => hasObject(verb, row, circumstances(selected, now))).map(
-    (wish) => ({ verb: wish.verb, refusal: prospectOf(at(wish, target), selected, now).refusal }),
+  return MACHINE_VERBS.filter((verb) => hasObject(verb, row, circumstances(selected, now))).map(
+    (verb) => {
+      const wish = { ...PLAINEST, verb } as Given<MachineVerb>;
+      return { verb, refusal: prospectOf({ ...wish, target }, selected, now).refusal };
+    },
   );
 }
 
 /** No refusal depends on which hold or image it is. */
-const IMAGE = { url: '', sha256: '', compression: 'none', rootDevice: { name: '' } } as const;
-const PLAINEST: readonly Wish[] = [
-  { verb: 'restart-agent' },
-  { verb: 'reboot', force: false },
-  { verb: 'reinstall' },
-  { verb: 'hold', kind: 'no-recover', untilMs: null },
-  { verb: 'unhold', kind: 'no-recover' },
-  { verb: 'quarantine', untilMs: null },
-  { verb: 'release', forgetHostKey: false },
-  { verb: 'deprovision' },
-  { verb: 'install', image: IMAGE },
-  { verb: 'cancel-install' },
-  { verb: 'clear-backoff' },
-  { verb: 'withdraw' },
-];
+const PLAINEST = {
+  kind: 'no-recover',
+  image: { url: '', sha256: '', compression: 'none', rootDevice: { name: '' } },
+} as const;
 
 /** Of something that is about no machine: the guard, or a pool. */
 export function prospectAtLarge(what: ThingAtLarge, now: Outlook): Prospect {
@@ -91,7 +86,7 @@ export function prospectAtLarge(what: ThingAtLarge, now: Outlook): Prospect {
 
 /** The one provider that it is about; null: the fleet, or a pool. */
 function placeOf(what: ThingAtLarge): ProviderName | null {
-  if ('shelf' in what) return what.provider;
+  if ('provider' in what) return what.provider;
   return 'scope' in what && what.scope !== FLEET ? what.scope : null;
 }
 
@@ -119,45 +114,21 @@ const requestOf = (
 });
 
 function sceneOf(what: RequestedThing, request: RequestRow, now: Outlook): Scene {
+  const wish = wishOf(what);
   const scope = request.provider ?? FLEET;
   return {
     request,
-    decision: decisionOf(what),
+    wish,
     row: null,
     guard: now.guard.find((each) => each.scope === scope) ?? calmRow(scope),
-    pools: 'pool' in what ? poolsMeant(what, now.pools) : [],
+    pools: 'pool' in wish ? poolsMeant(wish, now.pools) : [],
     now: { holds: [], nowMs: now.nowMs, loss: now.loss },
     isInstalling: false,
   };
 }
 
-const poolsMeant = (
-  { pool, balancer }: { readonly pool: string; readonly balancer: string | null },
-  pools: readonly PoolRow[],
-): PoolRow[] =>
+const poolsMeant = ({ pool, balancer }: Wish<PoolVerb>, pools: readonly PoolRow[]): PoolRow[] =>
   pools.filter((row) => row.pool === pool && (balancer ?? row.balancer) === row.balancer);
-
-/** The same as it is read again once it is filed; an order is none. */
-function decisionOf(what: RequestedThing): Decision | null {
-  switch (what.verb) {
-    case 'restart-agent':
-    case 'reboot':
-    case 'reinstall':
-      return null;
-    case 'deprovision':
-      return {
-        verb: what.verb,
-        drain: what.drain ?? null,
-        returnToPool: what.returnToPool ?? false,
-      };
-    case 'install':
-      return { verb: what.verb, image: what.image, fault: null };
-    case 'withdraw':
-      return { verb: what.verb, order: what.order ?? null };
-    default:
-      return what;
-  }
-}
 
 function decided(scene: Scene): Prospect {
   const { state, outcome } = settlementOf(scene) ?? { state: 'open', outcome: null };
@@ -201,3 +172,90 @@ function waitsOf(
     ...(!skipsDrain && members.some(mayServe) ? [drainText(members)] : []),
   ];
 }
+
+/** What a provider can do, as far as verbs need it. */
+export type ProviderMeans = LadderMeans & { readonly deprovision: boolean };
+
+/**
+ * Why the machine's provider can never do what the verb asks, for people; null: it can.
+ * @param means null: the provider is not known here; another daemon may know it.
+ */
+export function providerRefusal(
+  verb: Verb,
+  provider: string,
+  means: ProviderMeans | null,
+): string | null {
+  if (means === null) return null;
+  if (verb === 'deprovision') {
+    return means.deprovision ? null : `provider ${provider} cannot take machines back`;
+  }
+  if (!isOrder(verb)) return null;
+  const { means: needed, words } = RUNG_FACTS[RUNG_OF[verb]];
+  return needed === null || means[needed] ? null : `provider ${provider} cannot ${words.order}`;
+}
+
+/** Whether there is anything that the verb could change; without it the verb is not offered. */
+export function hasObject(verb: MachineVerb, row: MachineRow | null, now: Circumstances): boolean {
+  const isLater = (atMs: number | null | undefined): boolean => (atMs ?? 0) > now.nowMs;
+  switch (verb) {
+    case 'unhold':
+      return now.holds.some(({ untilMs }) => untilMs === null || isLater(untilMs));
+    case 'withdraw':
+      return (row?.order ?? null) !== null;
+    case 'cancel-install':
+      return row !== null && installState(row) === 'PENDING';
+    case 'clear-backoff':
+      return (
+        row !== null &&
+        (isLater(row.recovery?.nextAtMs) || row.backoffs.some(({ untilMs }) => isLater(untilMs)))
+      );
+    case 'release':
+      return (
+        row !== null &&
+        (isQuarantined(row, now.nowMs) ||
+          row.recovery !== null ||
+          row.startAttempt !== null ||
+          row.backoffs.length > 0)
+      );
+    default:
+      return row !== null || VERBS[verb].of === 'slot';
+  }
+}
+
+/**
+ * What is lost when it is done, for people; null: nothing that could not be had back.
+ * @param providers of the machines that are meant.
+ * @param givingBack what becomes of a machine of this provider that is given back.
+ */
+export function lossAt(
+  wish: Wish<MachineVerb>,
+  providers: Iterable<string>,
+  givingBack: (provider: string) => string,
+): string | null {
+  if (wish.verb === 'deprovision') {
+    return givingBackText(providers, givingBack, wish.returnToPool);
+  }
+  return lossOf(wish);
+}
+
+/** What becomes of machines that are given back, provider by provider where they differ, and of their slots. */
+export function givingBackText(
+  providers: Iterable<string>,
+  givingBack: (provider: string) => string,
+  returnToPool: boolean,
+): string {
+  const names = [...new Set(providers)].toSorted();
+  const texts = [...new Set(names.map(givingBack))];
+  const machine =
+    texts.length <= 1
+      ? (texts[0] ?? DELETED)
+      : names.map((name) => `at ${name} ${givingBack(name)}`).join('; ');
+  return `${machine}; ${returnToPool ? RETURNED : KEPT_FREE}`;
+}
+
+const RETURNED = 'Shepherd may use its slot again at once';
+const KEPT_FREE =
+  'Shepherd leaves its slot alone until somebody does: machine unhold --kind no-allocate';
+
+/** What most providers do. */
+export const DELETED = 'the device is deleted, with everything on its disks';

@@ -7,8 +7,12 @@ import {
   type ProviderName,
   type Slot,
 } from '../ids.ts';
-import { traitMatcher, wantedTraits, type TraitFilter } from '../traits.ts';
 import { printable } from '../../lib/texts.ts';
+import { STATES, SUBSTATES } from '../states.ts';
+import { TRAIT_NAMES, traitMatcher, wantedTraits, type TraitFilter } from '../traits.ts';
+import { VERBS, type MachineVerb } from '../verbs.ts';
+import { at, type Given, type RequestedThing } from '../wishes.ts';
+import type { MachineView } from '../view.ts';
 import {
   requireProvider,
   requireTraits,
@@ -16,7 +20,6 @@ import {
   type Entry,
   type NamedFleet,
 } from './named-fleet.ts';
-import { stateMatcher } from './state-matcher.ts';
 
 /** Which machines are meant: by one name, by their slots, by what they have in common, or all. */
 export interface Selector extends TraitFilter {
@@ -27,20 +30,6 @@ export interface Selector extends TraitFilter {
   /** `State`, or `State/substate`. */
   readonly states?: readonly string[] | undefined;
   readonly all?: boolean | undefined;
-}
-
-/** How those who ask write what a selector has, and where they can look. */
-export interface Wording {
-  readonly slots: string;
-  readonly provider: string;
-  readonly states: string;
-  /** The traits, with commas between. */
-  readonly traits: string;
-  readonly all: string;
-  readonly expectCount: string;
-  readonly dryRun: string;
-  /** What lists the machines. */
-  readonly list: string;
 }
 
 /** One physical machine that was meant. */
@@ -58,51 +47,98 @@ export interface Selected {
 export const isBulk = ({ name }: Selector): boolean => name === undefined;
 
 /**
- * What a selector means now. A name means one thing or nothing; nothing is ever meant by default.
- * @param how without a need for a machine a slot is meant itself, whatever is on it.
+ * The machines that a wish is about. A name means one thing or nothing; nothing is ever meant by default.
  * @throws {UsageError} it is not said which, in more than one way, or nothing is meant by it.
  * @throws {NotFound} a name means nothing.
  */
-export function select(
+export function machinesMeant(
   fleet: NamedFleet,
+  wish: Given<MachineVerb>,
   selector: Selector,
-  how: { readonly needsMachine: boolean; readonly words: Wording },
 ): Selected[] {
-  requireOneWay(selector, how.words);
+  requireOneWay(selector);
+  const isOfSlot = VERBS[wish.verb].of === 'slot';
   const { name, slots } = selector;
-  if (name !== undefined) return [byName(fleet, name, how)];
-  if (slots !== undefined) return bySlots(fleet, slots, how);
-  const isMeant = matcherOf(fleet, selector);
-  const meant: Entry[] = [];
-  for (const entry of fleet.entries) if (isMeant(entry)) meant.push(entry);
-  if (meant.length === 0) throw new UsageError('no machine is so; nothing was done');
-  return meant.map((entry) => theMachineOf(entry, entry.view.slot));
+  const selected =
+    name !== undefined
+      ? [byName(fleet, name, !isOfSlot)]
+      : slots !== undefined
+        ? bySlots(fleet, slots, !isOfSlot)
+        : byProperties(fleet, selector);
+  if (isOfSlot) requireSense(wish, selected, fleet);
+  return selected;
 }
 
-/** @throws {UsageError} the number of what was matched was not confirmed: nothing may be done. */
-export function requireCount(
-  matched: number,
-  expected: number | undefined,
-  words: Pick<Wording, 'expectCount' | 'dryRun'>,
+/**
+ * Free slots are not recorded. So one that nothing is known of is believed, as long as its provider
+ * is a provider; but only to forbid that a machine is made there, which is all that makes sense.
+ */
+function requireSense(
+  wish: Given<MachineVerb>,
+  selected: readonly Selected[],
+  fleet: NamedFleet,
 ): void {
-  if (matched === expected) return;
-  const found = `${matched} ${matched === 1 ? 'machine is' : 'machines are'} meant`;
-  throw new UsageError(
-    expected === undefined
-      ? `${found}; confirm with ${words.expectCount} ${matched}, or see which with ${words.dryRun}`
-      : `${found}, not ${expected} as ${words.expectCount} says; nothing was done`,
+  for (const { provider } of selected) requireProvider(fleet, provider);
+  if (wish.verb === 'unhold' || (wish.verb === 'hold' && wish.kind === 'no-allocate')) return;
+  const stranger = selected.find(
+    ({ entry }) => entry === null || (wish.verb === 'hold' && entry.rows.length === 0),
+  );
+  if (stranger === undefined) return;
+  throw new NotFound(
+    `no machine is on slot ${stranger.slot}; without one, only a hold no-allocate makes sense`,
   );
 }
 
-function requireOneWay(selector: Selector, words: Wording): void {
+/** One thing that is asked of one machine, under a key of its own. */
+export interface Asked {
+  readonly key: string;
+  readonly selected: Selected;
+  readonly what: RequestedThing;
+}
+
+/** Most characters of a key. */
+const KEY_MAX = 200;
+
+/**
+ * What is asked of each machine. One that is named alone is asked under the key itself, each of
+ * several under `<key>/<slot>`, so that asking again asks the same of the same.
+ * @throws {UsageError} a key would be too long.
+ */
+export const askedOf = (
+  wish: Given<MachineVerb>,
+  selected: readonly Selected[],
+  { key, several }: { readonly key: string; readonly several: boolean },
+): Asked[] =>
+  selected.map((each): Asked => {
+    const { slot, provider, slotId, machineId } = each;
+    const own = several ? `${key}/${slot}` : key;
+    if (own.length <= KEY_MAX) {
+      return { key: own, selected: each, what: at(wish, { provider, slotId, machineId }) };
+    }
+    throw new UsageError(
+      `"${printable(own)}" has more than ${KEY_MAX} characters; give a shorter Idempotency-Key`,
+    );
+  });
+
+const WAYS =
+  `name one machine or slot; or several by slots, by selector.provider, ` +
+  `${TRAIT_NAMES.map((name) => `selector.${name}`).join(', ')} and selector.states, or selector.all`;
+
+function requireOneWay(selector: Selector): void {
   const { name, slots, provider, states, all } = selector;
   const byProperty = (provider ?? states) !== undefined || wantedTraits(selector).length > 0;
   const ways = [name !== undefined, slots !== undefined, byProperty, all === true];
   const count = ways.filter(Boolean).length;
   if (count === 1) return;
-  const byOthers = `by ${words.provider}, ${words.traits} and ${words.states}, or ${words.all}`;
-  const how = `name one machine or slot; or several by ${words.slots}, ${byOthers}`;
-  throw new UsageError(count === 0 ? `say which machine: ${how}` : `say it in one way: ${how}`);
+  throw new UsageError(count === 0 ? `say which machine: ${WAYS}` : `say it in one way: ${WAYS}`);
+}
+
+function byProperties(fleet: NamedFleet, selector: Selector): Selected[] {
+  const isMeant = matcherOf(fleet, selector);
+  const meant: Entry[] = [];
+  for (const entry of fleet.entries) if (isMeant(entry)) meant.push(entry);
+  if (meant.length === 0) throw new UsageError('no machine is so; nothing was done');
+  return meant.map((entry) => theMachineOf(entry, entry.view.slot));
 }
 
 function matcherOf(fleet: NamedFleet, selector: Selector) {
@@ -118,60 +154,53 @@ function matcherOf(fleet: NamedFleet, selector: Selector) {
     isInState(view);
 }
 
-function bySlots(fleet: NamedFleet, names: readonly string[], how: How): Selected[] {
-  const { slots } = how.words;
+function bySlots(fleet: NamedFleet, names: readonly string[], needsMachine: boolean): Selected[] {
   const twice = names.find((name, at) => names.indexOf(name) !== at);
-  if (twice !== undefined) throw new UsageError(`${slots} names ${twice} twice`);
-  if (names.length === 0) throw new UsageError(`${slots} names nothing; nothing was done`);
+  if (twice !== undefined) throw new UsageError(`slots names ${twice} twice`);
+  if (names.length === 0) throw new UsageError('slots names nothing; nothing was done');
   const found: Selected[] = [];
   const missed: string[] = [];
   for (const name of names) {
     try {
-      found.push(byName(fleet, name, how));
+      found.push(byName(fleet, name, needsMachine));
     } catch (error) {
       if (!(error instanceof NotFound)) throw error;
       missed.push(error.message);
     }
   }
   if (missed.length > 0) throw new NotFound(`${missed.join('; ')}; nothing was done`);
-  requireDistinct(names, found, slots);
+  requireDistinct(names, found);
   return found;
 }
 
 /** @throws {UsageError} one is named by its slot and by its id. */
-function requireDistinct(names: readonly string[], found: readonly Selected[], word: string): void {
+function requireDistinct(names: readonly string[], found: readonly Selected[]): void {
   const slots = found.map(({ slot }) => slot);
-  const at = slots.findIndex((slot, place) => slots.indexOf(slot) !== place);
-  if (at < 0) return;
-  const first = names[slots.indexOf(slots[at]!)];
-  throw new UsageError(`${word} names ${slots[at]} twice, as ${first} and as ${names[at]}`);
-}
-
-/** How a name is taken: without a need for a machine a slot is meant itself, whatever is on it. */
-export interface How {
-  readonly needsMachine: boolean;
-  readonly words: Pick<Wording, 'slots' | 'list'>;
+  const place = slots.findIndex((slot, index) => slots.indexOf(slot) !== index);
+  if (place < 0) return;
+  const first = names[slots.indexOf(slots[place]!)];
+  throw new UsageError(`slots names ${slots[place]} twice, as ${first} and as ${names[place]}`);
 }
 
 /**
  * What one name means.
+ * @param needsMachine else a slot is meant itself, whatever is on it.
  * @throws {UsageError} it has not the form of a name. @throws {NotFound} it means nothing.
  */
-export function byName(fleet: NamedFleet, name: string, how: How): Selected {
-  const { needsMachine, words } = how;
-  if (isUuid(name)) return byMachineId(fleet, name, words);
+export function byName(fleet: NamedFleet, name: string, needsMachine: boolean): Selected {
+  if (isUuid(name)) return byMachineId(fleet, name);
   const slot = slotNamed(name);
   const entry = fleet.bySlot.get(slot) ?? null;
   if (!needsMachine) return { ...placeOf(slot), machineId: null, entry };
   if (entry === null || entry.rows.length === 0) {
-    throw new NotFound(`no machine is on slot ${slot}; ${words.list} has those there are`);
+    throw new NotFound(`no machine is on slot ${slot}; GET machines has those there are`);
   }
   return theMachineOf(entry, slot);
 }
 
-function byMachineId({ bySlot, machine }: NamedFleet, id: string, words: How['words']): Selected {
+function byMachineId({ bySlot, machine }: NamedFleet, id: string): Selected {
   const row = machine(id);
-  if (!row) throw new NotFound(`there is no machine ${id}; ${words.list} has all`);
+  if (!row) throw new NotFound(`there is no machine ${id}; GET machines has all`);
   const slot = slotOfRow(row);
   if (slot === null) throw new NotFound(`no hardware is recorded of machine ${id}`);
   const entry = bySlot.get(slot) ?? null;
@@ -199,3 +228,38 @@ export function slotNamed(text: string): Slot {
 }
 
 const placeOf = (slot: Slot) => ({ slot, provider: providerOf(slot), slotId: slotIdOf(slot) });
+
+type Placed = Pick<MachineView, 'state' | 'substate'>;
+
+/**
+ * Whether a machine is in one of these states, each `State` or `State/substate`; any when absent.
+ * @throws {UsageError} there is no such state.
+ */
+function stateMatcher(wanted: readonly string[] | undefined): (view: Placed) => boolean {
+  if (wanted === undefined) return () => true;
+  const places = wanted.map(placeNamed);
+  return (view) =>
+    places.some(
+      ({ state, substate }) =>
+        view.state === state && (substate === undefined || view.substate === substate),
+    );
+}
+
+function placeNamed(text: string): { readonly state: string; readonly substate?: string } {
+  const [name = '', inner, ...more] = text.split('/');
+  const state = STATES.find((each) => isSame(each, name));
+  if (state === undefined || more.length > 0) {
+    throw new UsageError(
+      `"${printable(text)}" is no state; there is ${STATES.join(', ')}, each also with a ` +
+        'substate: Quarantined/needsHuman',
+    );
+  }
+  if (inner === undefined) return { state };
+  const substate = SUBSTATES[state].find((each) => isSame(each, inner));
+  if (substate !== undefined) return { state, substate };
+  throw new UsageError(
+    `"${printable(inner)}" is no substate of ${state}; there is ${SUBSTATES[state].join(', ')}`,
+  );
+}
+
+const isSame = (name: string, text: string): boolean => name.toLowerCase() === text.toLowerCase();

@@ -16,7 +16,7 @@ import { slotIdOfMachine, slotIdOfRow, type Recorded, type Stock, type Used } fr
  * - `missing`: a machine whose device is not listed.
  * - `back`: a machine that was missing and is listed again.
  */
-export const FINDING_CASES = [
+const FINDING_CASES = [
   'adoptable',
   'creating',
   'unfinished',
@@ -52,7 +52,7 @@ export interface Finding {
   readonly reason: string;
 }
 
-export interface FindingsInput {
+interface FindingsInput {
   readonly provider: ProviderName;
   readonly stock: Stock;
   /** Entries of the listing. */
@@ -281,7 +281,7 @@ function emptyAction(
 }
 
 /** When a device that listings do not show counts as gone, if the provider confirms it. */
-export const MISSING_RULE = {
+const MISSING_RULE = {
   /** Complete listings in a row that do not know it. */
   seenMin: 3,
   /** Time from the first to the last of them. */
@@ -299,14 +299,14 @@ export function isMissingDue(missing: MachineRow['missing'], nowMs: number): boo
 }
 
 /** How many of a provider's machines may disagree before its listing is doubted. */
-export const BREAKER = {
+const BREAKER = {
   /** So many always may. */
   countMax: 5,
   /** Percent of the machines. */
   percentMax: 10,
 } as const;
 
-export interface BreakerInput {
+interface BreakerInput {
   /** Entries of the listing, free capacity included. */
   readonly listed: number;
   /** Machines in the BMDB that the provider should know. */
@@ -323,7 +323,7 @@ export interface BreakerInput {
  * Why the listing is not to be believed as a whole; null: it may be. While it is open nothing is
  * created and nothing marked as missing for that provider; everything else goes on.
  */
-export function breakerReason(input: BreakerInput): string | null {
+function breakerReason(input: BreakerInput): string | null {
   const { listed, expected, machines, orphans, missing } = input;
   if (listed === 0 && expected > 0) {
     return `the listing is empty, while ${expected} machines are recorded`;

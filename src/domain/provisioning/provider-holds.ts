@@ -1,3 +1,4 @@
+import { ProviderError, type ProviderErrorFacets } from '../errors.ts';
 import type { ProviderHoldKind, ProviderHoldRow } from '../machine.ts';
 import type { LadderMeans } from '../recovery/rungs.ts';
 
@@ -263,3 +264,100 @@ const liftOf = ({ kind, key, untilMs }: ProviderHoldRow): HoldOrder => ({
   key,
   seenUntilMs: untilMs,
 });
+
+/** Everything that an error and its causes say of a provider. */
+interface FoundFacets {
+  readonly outcome: 'not-done' | 'unknown';
+  /** The latest of all retry times, epoch ms. */
+  readonly retryAtMs: number | null;
+  readonly quota: boolean;
+  /** The widest scope named. */
+  readonly capacity: NonNullable<ProviderErrorFacets['capacity']>['scope'] | null;
+}
+
+const DEPTH_MAX = 16;
+
+/**
+ * Looks through the whole chain of causes, since drivers and their libraries wrap errors. What is
+ * no `ProviderError` at all is a mistake of the driver: the request may have taken effect.
+ */
+export function facetsOf(error: unknown): FoundFacets {
+  const found = providerErrors(error);
+  const retryTimes = found.flatMap(({ rateLimit }) => timeOf(rateLimit?.retryAt));
+  const scopes = found.flatMap(({ capacity }) => capacity?.scope ?? []);
+  return {
+    outcome: mayBeDone(found) ? 'unknown' : 'not-done',
+    retryAtMs: retryTimes.length > 0 ? Math.max(...retryTimes) : null,
+    quota: found.some(({ quota }) => quota === true),
+    capacity: (['all', 'group', 'plan'] as const).find((scope) => scopes.includes(scope)) ?? null,
+  };
+}
+
+/** Whether anything says that the request may have been carried out. */
+const mayBeDone = (found: readonly ProviderError[]): boolean =>
+  found.length === 0 || found.some(({ outcome }) => outcome !== 'not-done');
+
+/** A driver may have put anything there; what is no time says nothing. */
+function timeOf(retryAt: unknown): number[] {
+  const atMs = retryAt instanceof Date ? retryAt.getTime() : Number.NaN;
+  return Number.isFinite(atMs) ? [atMs] : [];
+}
+
+function providerErrors(error: unknown): ProviderError[] {
+  const found: ProviderError[] = [];
+  let at = error;
+  for (let depth = 0; depth < DEPTH_MAX && at instanceof Error; depth++) {
+    if (at instanceof ProviderError) found.push(at);
+    at = at.cause;
+  }
+  return found;
+}
+
+/** Keys that are left alone until a time of their own. In memory, bounded, sweeping itself. */
+export interface Penalties<Key> {
+  /** A later `untilMs` extends, an earlier one never shortens. */
+  add(key: Key, untilMs: number, nowMs: number): void;
+  /** True as long as `nowMs <= untilMs`; an entry that is over is removed. Unknown: false. */
+  penalised(key: Key, nowMs: number): boolean;
+  remove(key: Key): void;
+  /** For people: keys with their end, oldest entry first. */
+  list(): readonly { readonly key: Key; readonly untilMs: number }[];
+  readonly size: number;
+}
+
+const SIZE_MAX = 10_000;
+const SWEEP_MS = 60_000;
+
+/** @param sizeMax beyond this the oldest entry makes room for a new one. */
+export function createPenalties<Key>(sizeMax: number = SIZE_MAX): Penalties<Key> {
+  const entries = new Map<Key, number>();
+  let sweptAtMs = -Infinity;
+
+  const sweep = (nowMs: number) => {
+    if (nowMs - sweptAtMs < SWEEP_MS) return;
+    sweptAtMs = nowMs;
+    for (const [key, untilMs] of entries) if (untilMs < nowMs) entries.delete(key);
+  };
+  return {
+    add(key, untilMs, nowMs) {
+      sweep(nowMs);
+      const before = entries.get(key);
+      if (before === undefined && entries.size >= sizeMax) {
+        entries.delete(entries.keys().next().value as Key);
+      }
+      entries.set(key, Math.max(before ?? untilMs, untilMs));
+    },
+    penalised(key, nowMs) {
+      const untilMs = entries.get(key);
+      if (untilMs === undefined) return false;
+      if (nowMs <= untilMs) return true;
+      entries.delete(key);
+      return false;
+    },
+    remove: (key) => void entries.delete(key),
+    list: () => [...entries].map(([key, untilMs]) => ({ key, untilMs })),
+    get size() {
+      return entries.size;
+    },
+  };
+}

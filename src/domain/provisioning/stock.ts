@@ -35,7 +35,7 @@ export interface FreeSlot {
   readonly unused: ProviderMachine;
 }
 
-export interface StockInput {
+interface StockInput {
   readonly provider: ProviderName;
   readonly listed: readonly ProviderMachine[];
   readonly machines: readonly MachineRow[];

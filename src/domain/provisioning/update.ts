@@ -2,7 +2,7 @@ import type { MachineRow, Provided, ProviderMachine } from '../machine.ts';
 import { TRAIT_NAMES, TRAITS, type Traits } from '../traits.ts';
 
 /** What is to be written of a machine's hardware; absent keys stay as they are. */
-export interface ProvidedChange extends Partial<Traits> {
+interface ProvidedChange extends Partial<Traits> {
   readonly absent?: boolean;
   readonly address?: string | null;
   readonly status?: NonNullable<Provided['status']>;
@@ -14,7 +14,7 @@ export type Clearable = (typeof CLEARABLE)[number];
 
 const MINUTE_MS = 60_000;
 /** The device of a machine at rest is read so often. */
-export const RECHECK_REST_MS = 30 * MINUTE_MS;
+const RECHECK_REST_MS = 30 * MINUTE_MS;
 /** One that changes, or of which something is missing. */
 export const RECHECK_SOON_MS = MINUTE_MS;
 

@@ -200,12 +200,12 @@ export const thawedByOperator = (row: GuardRow, nowMs: number): GuardRow => ({
   thawedAtMs: nowMs,
 });
 
-export interface GuardChange {
+interface GuardChange {
   readonly scope: string;
   readonly now: 'frozen' | 'thawed';
 }
 
-export interface GuardJudgement {
+interface GuardJudgement {
   /** All rows, as they are now. */
   readonly rows: readonly GuardRow[];
   /** Those that are to be written. */

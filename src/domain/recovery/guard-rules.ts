@@ -1,9 +1,15 @@
+import type { LossPolicy } from '../policy.ts';
 import {
+  FLEET,
+  graceEndsAtMs,
   silentLimit,
+  thawObstacle,
   unreachableLimit,
   type GuardCounts,
   type GuardPolicy,
+  type Ingest,
 } from './guard-judgement.ts';
+import type { GuardMoment, GuardPicture, GuardStanding } from './standing.ts';
 
 /**
  * Rules by which recovery of a scope stops. `silence`, `probes`: it is frozen, for machines that fell
@@ -49,4 +55,100 @@ function standing(
   const limit = Math.floor(max);
   const more = Math.max(0, limit + 1 - count);
   return { rule, count, limit, of, more: more > Math.max(0, of - count) ? null : more };
+}
+
+/** Of a provider; and how many of its machines count as silent for the fleet. */
+export type ProviderCounts = GuardCounts & { readonly silentOfFleet: number };
+
+/** Counts of nothing. */
+export const noCounts = (scope: string): GuardCounts => ({
+  scope,
+  machines: 0,
+  started: 0,
+  silent: 0,
+  newlySilent: 0,
+  quiet: 0,
+  unreachable: 0,
+});
+
+/** The counts of the fleet, then those of its providers by name. */
+export function sumOfScopes(providers: readonly ProviderCounts[]): readonly GuardCounts[] {
+  const sum = (of: (counts: ProviderCounts) => number) =>
+    providers.reduce((total, counts) => total + of(counts), 0);
+  const fleet: GuardCounts = {
+    scope: FLEET,
+    machines: sum((each) => each.machines),
+    started: sum((each) => each.started),
+    silent: sum((each) => each.silentOfFleet),
+    newlySilent: sum((each) => each.newlySilent),
+    quiet: sum((each) => each.quiet),
+    unreachable: sum((each) => each.unreachable),
+  };
+  const sorted = providers.toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
+  return [fleet, ...sorted.map(({ silentOfFleet: _, ...counts }) => counts)];
+}
+
+/** After the end of a wait, the agent start is looked for within so many of such waits. */
+export const RETRIED_WITHIN = 2;
+
+/** Nobody who was lost before this counts as newly lost. */
+export function earliestNewlyLostMs(
+  { upSinceMs, lostAtMs: breakAtMs }: Ingest,
+  { newForMs }: GuardPolicy,
+  { nowMs, loss }: { readonly nowMs: number; readonly loss: LossPolicy },
+): number {
+  const newSinceMs = nowMs - newForMs;
+  const isJustUp = upSinceMs !== null && upSinceMs + loss.heartbeatMs >= newSinceMs;
+  return isJustUp ? Math.min(newSinceMs, breakAtMs ?? 0) : newSinceMs;
+}
+
+/** What ends the state of a scope in which nothing, or not everything, is recovered. */
+interface GuardEnd {
+  /** For people; one sentence. */
+  readonly text: string;
+  /** When the clock ends it if nothing else changes, epoch ms of the database; null: no clock does. */
+  readonly atMs: number | null;
+}
+
+/** How a scope comes to be watched again; null: it is. Counts that are not known are left out. */
+export function guardEnd(
+  { scope, state }: Pick<GuardStanding, 'scope' | 'state'>,
+  picture: GuardPicture,
+  { nowMs, policy, heartbeatMs }: GuardMoment,
+): GuardEnd | null {
+  const row = picture.rows.find((each) => each.scope === scope);
+  switch (state) {
+    case 'watching':
+      return null;
+    case 'blind':
+      return { text: 'It ends when a daemon reads the fleet from the database.', atMs: null };
+    case 'suspicious':
+      return { text: 'It ends by itself when fewer are late or silent.', atMs: null };
+    case 'grace': {
+      const upSinceMs = picture.rows.find((each) => each.scope === FLEET)?.ingestUpSinceMs ?? null;
+      const atMs = graceEndsAtMs({ upSinceMs }, { heartbeatMs });
+      const text =
+        atMs === null
+          ? 'It does not end before a daemon takes heartbeats in.'
+          : 'It ends by itself while heartbeats are taken in.';
+      return { text, atMs };
+    }
+    case 'frozen':
+      break;
+  }
+  if (row?.frozen?.kind === 'manual') {
+    return { text: 'Only a person ends it: shepherd fleet thaw.', atMs: null };
+  }
+  const counts = picture.counts.find((each) => each.scope === scope);
+  const obstacle = row?.frozen && counts && thawObstacle(row.frozen.kind, counts, policy);
+  if (obstacle) {
+    const text = `It cannot end by itself while ${obstacle}; none is recovered until then. Mend what they share, or say that they are gone: shepherd fleet thaw.`;
+    return { text, atMs: null };
+  }
+  const calmSinceMs = row?.calmSinceMs ?? null;
+  const text = 'It ends by itself if no more machines fall silent.';
+  return {
+    text,
+    atMs: calmSinceMs === null ? null : Math.max(nowMs, calmSinceMs + policy.calmForMs),
+  };
 }

@@ -1,10 +1,17 @@
 import { orderFor } from '../eligibility.ts';
 import { BEYOND_REACH_MS, DEFAULT_ESCALATION } from '../policy.ts';
-import { RUNG_FACTS, type LadderMeans, type RungPolicy } from './rungs.ts';
+import {
+  RUNGS,
+  RUNG_FACTS,
+  STANDING_RUNGS,
+  type LadderMeans,
+  type Rung,
+  type RungPolicy,
+  type StandingRung,
+} from './rungs.ts';
 import type { BootTimes, LadderRow, MachineRow, Process } from '../machine.ts';
 import type { OrderVerb } from '../verbs.ts';
 import { visibleText } from '../../lib/texts.ts';
-import { RUNGS, STANDING_RUNGS, type Rung, type StandingRung } from './rung-names.ts';
 
 export type LadderPolicy = Readonly<Record<Rung, RungPolicy>>;
 

@@ -4,7 +4,7 @@ import { fleetBudget, groupBudget, ORDERS_KEPT, type RecoveryBudget } from '../p
 import { FLEET } from './guard-judgement.ts';
 
 /** Where a machine counts against the budget: the fleet, its provider, its location. */
-export interface PermitPlace {
+interface PermitPlace {
   readonly provider: string;
   readonly location: string | null;
 }
@@ -22,7 +22,7 @@ export const budgetScope = (scope: string): string =>
   scope === FLEET ? scope : `provider ${scope}`;
 
 /** Who recovers now, as of some scan. A forecast only: the BMDB decides, when something is asked. */
-export interface PermitCounts {
+interface PermitCounts {
   /** Whether one more machine may be interrupted there; one permit is kept for orders. */
   hasRoom(place: PermitPlace, isOrder: boolean): boolean;
   /** Counts one more, until the next news tell. */

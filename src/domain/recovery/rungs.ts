@@ -1,4 +1,5 @@
-import type { Rung, StandingRung } from './rung-names.ts';
+import type { Slot } from '../ids.ts';
+import type { SlotFacts } from '../machine.ts';
 
 /** How often a rung is tried in one episode, and how long its evidence is waited for. */
 export interface RungPolicy {
@@ -89,3 +90,52 @@ export const RUNG_FACTS: Readonly<Record<Rung, RungFacts>> = {
     words: { order: 'reinstall it', doing: 'reinstalling it', done: 'it was installed anew' },
   },
 };
+
+/** Those on which an episode can stand: what its row knows. */
+export const STANDING_RUNGS = [
+  'restartingAgent',
+  'rebooting',
+  'powerCycling',
+  'reinstalling',
+] as const;
+export type StandingRung = (typeof STANDING_RUNGS)[number];
+/** With those that are taken beside the ladder, which stays where it is: they recover no machine. */
+export const RUNGS = [
+  'restartingAgent',
+  'rebooting',
+  'resettingBmc',
+  'powerCycling',
+  'reinstalling',
+] as const;
+export type Rung = (typeof RUNGS)[number];
+
+/**
+ * What switches a machine, where that is a computer of its own (a BMC): it may hang while the machine
+ * runs on. When it may be restarted, which is no recovery of any machine.
+ */
+
+/** Each controller at most once in this time. */
+export const CONTROLLER_RESET_MS = 24 * 3_600_000;
+/** More than so many, or than this share of all, that hang at once: then it is the network. */
+const HANGING_MAX = 5;
+const HANGING_PERCENT_MAX = 5;
+
+/** One alone is never so many, however few there are. */
+export const isNetwork = ({ hanging, of }: { readonly hanging: number; readonly of: number }) =>
+  hanging > 1 && (hanging > HANGING_MAX || hanging * 100 > of * HANGING_PERCENT_MAX);
+
+/**
+ * The controller of the machine on a slot, if its provider showed last that it hangs, and not that so
+ * many of that provider's do that it must be something else; else null.
+ */
+export function hungControllerOf(slot: Slot, facts: ReadonlyMap<Slot, SlotFacts>): string | null {
+  const { provider, listed } = facts.get(slot) ?? {};
+  if (!listed?.controller?.hangs) return null;
+  const hangs = new Map<string, boolean>();
+  for (const each of facts.values()) {
+    const controller = each.provider === provider ? each.listed?.controller : undefined;
+    if (controller) hangs.set(controller.id, controller.hangs);
+  }
+  const hanging = [...hangs.values()].filter(Boolean).length;
+  return isNetwork({ hanging, of: hangs.size }) ? null : listed.controller.id;
+}

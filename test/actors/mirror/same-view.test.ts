@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sameButTimes } from '../../../src/actors/mirror/facts.ts';
+import { sameButTimes } from '../../../src/actors/mirror/rows.ts';
 import { machineId } from '../../../src/domain/ids.ts';
 import { TRAIT_NAMES } from '../../../src/domain/traits.ts';
 import type { MachineView } from '../../../src/domain/view.ts';

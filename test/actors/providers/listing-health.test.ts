@@ -1,6 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { createListingHealth } from '../../../src/actors/providers/listing-health.ts';
-import type { ListingHealth } from '../../../src/actors/providers/listing-health.ts';
+import { createListingHealth, type ListingHealth } from '../../../src/actors/providers/listings.ts';
 import { ProviderError, Unreachable } from '../../../src/domain/errors.ts';
 import { sessionId } from '../../../src/domain/ids.ts';
 import { PROVIDER } from '../../support/facts.ts';

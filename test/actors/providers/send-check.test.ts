@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSendCheck } from '../../../src/actors/providers/send-check.ts';
+import { createSendCheck } from '../../../src/actors/providers/holds.ts';
 
 const SECOND = 1_000;
 

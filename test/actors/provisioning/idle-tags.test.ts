@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createIdleTags } from '../../../src/actors/provisioning/idle-tags.ts';
+import { createIdleTags } from '../../../src/actors/provisioning/updater.ts';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../src/domain/errors.ts';
 import { slot, type Slot } from '../../../src/domain/ids.ts';

@@ -183,6 +183,8 @@ describe('a creation that came to nothing', () => {
       expect(stand.states(), `after ${minutes} min`).toEqual(['open']);
       await advance(stand.clock, MINUTE_MS);
     }
+    const capacity = Object.fromEntries(stand.metrics.series('shepherd_provider_capacity'));
+    expect(capacity).toMatchObject({ 'stub used': 0, 'stub managed': 1, 'stub bmdb': 0 });
     await two.round();
     expect(stand.states()[0]).toEqual('abandoned');
     expect(stand.bmdb.tables.penalties.size).toBe(1);
@@ -196,8 +198,6 @@ describe('a creation that came to nothing', () => {
 
   test('is dropped at once when the provider was never asked for it; nothing is shelved', async () => {
     const two = await withoutSlot(0);
-    const capacity = Object.fromEntries(stand.metrics.series('shepherd_provider_capacity'));
-    expect(capacity).toMatchObject({ 'stub used': 0, 'stub managed': 1, 'stub bmdb': 0 });
     await two.round();
     expect(stand.states()[0]).toEqual('abandoned');
     expect(stand.bmdb.tables.penalties.size).toBe(0);

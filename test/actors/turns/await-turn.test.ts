@@ -10,7 +10,7 @@ import { machineId, sessionId, slot, type SessionId, type Slot } from '../../../
 import type { SlotFacts } from '../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET } from '../../../src/domain/policy.ts';
 import { rankOf } from '../../../src/domain/preference.ts';
-import type { Work } from '../../../src/machines/lifecycle-setup.ts';
+import type { Work } from '../../../src/machines/lifecycle.ts';
 import { agentStarted, machineRow, NOW_MS, SESSION, SLOT, slotFacts } from '../../support/facts.ts';
 import { runService } from '../../support/run-service.ts';
 import { advance, createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';

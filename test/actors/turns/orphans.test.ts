@@ -1,6 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import type { TaskPool } from '../../../src/actors/turns/task-pool.ts';
-import { createOrphanWatch } from '../../../src/actors/turns/orphans.ts';
+import { createOrphanWatch, type TaskPool } from '../../../src/actors/turns/task-pool.ts';
 import type { SessionKeeper } from '../../../src/actors/session-keeper.ts';
 import type { BmdbSession } from '../../../src/adapters/bmdb/port.ts';
 import { machineId, sessionId, slot as nameSlot, type Slot } from '../../../src/domain/ids.ts';

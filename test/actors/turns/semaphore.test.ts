@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createSemaphore } from '../../../src/actors/turns/semaphore.ts';
+import { createSemaphore } from '../../../src/actors/turns/task-pool.ts';
 import { settled } from '../../doubles/simulated-clock.ts';
 
 const live = () => new AbortController();

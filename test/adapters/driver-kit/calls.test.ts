@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { CallOptions, FleetProvider, Provider } from '../../../src/adapters/provider/port.ts';
 import { isProviderError, ProviderError, UsageError } from '../../../src/domain/errors.ts';
-import { facetsOf } from '../../../src/domain/provisioning/provider-facets.ts';
+import { facetsOf } from '../../../src/domain/provisioning/provider-holds.ts';
 import {
   EVERYTHING,
   fleetOf,

@@ -9,7 +9,7 @@ import {
 } from '../../../src/adapters/driver-kit/redaction.ts';
 import type { CreateRequest, Provider } from '../../../src/adapters/provider/port.ts';
 import { explain, ProviderError } from '../../../src/domain/errors.ts';
-import { facetsOf } from '../../../src/domain/provisioning/provider-facets.ts';
+import { facetsOf } from '../../../src/domain/provisioning/provider-holds.ts';
 import { createSecret } from '../../../src/settings/secret.ts';
 import { fleetOf, live, order, scripted } from '../../doubles/scripted-driver.ts';
 import { testRows } from '../../support/rows.ts';

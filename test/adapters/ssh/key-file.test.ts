@@ -7,9 +7,12 @@ import { promisify } from 'node:util';
 import ssh2 from 'ssh2';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Malformed, UsageError } from '../../../src/domain/errors.ts';
-import { loadOrCreateSshKey, parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
-import type { SshKey } from '../../../src/adapters/ssh/key-file.ts';
-import { encodeOpensshKey } from '../../../src/adapters/ssh/openssh-key.ts';
+import {
+  encodeOpensshKey,
+  loadOrCreateSshKey,
+  parseSshKey,
+  type SshKey,
+} from '../../../src/adapters/ssh/key-file.ts';
 import { rawKey } from './keys.ts';
 
 let dir: string;

@@ -18,7 +18,7 @@ import {
 } from '../../../src/domain/errors.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
-import type { Metrics } from '../../../src/adapters/metrics/port.ts';
+import { createMemMetrics } from '../../doubles/mem-metrics.ts';
 import { parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
 import type { ShellSession, ShellTarget } from '../../../src/adapters/ssh/port.ts';
 import { createSsh2Shell } from '../../../src/adapters/ssh/ssh2-shell.ts';
@@ -305,17 +305,15 @@ describe('a step that is given up closes the connection', () => {
 });
 
 test('each call is counted with its outcome', async () => {
-  const calls: string[] = [];
-  const metrics = {
-    adapterCall: (...call: string[]) => calls.push(call.join(' ')),
-  } as unknown as Metrics;
+  const metrics = createMemMetrics();
   const server = await start({ cwd: dir });
   const session = await shellWith({ metrics }).connect(server.target, live);
   await session.execute(['true'], nothing, live);
   await expect(session.execute(['false'], nothing, live)).rejects.toBeInstanceOf(RemoteFailure);
   await session.upload(join(dir, 'agent'), uploadOf(nothing), live);
   session.close();
-  expect(calls).toEqual([
+  const counted = metrics.calls.filter(({ how }) => how === 'count');
+  expect(counted.map(({ labels }) => Object.values(labels).join(' '))).toEqual([
     'ssh connect ok',
     'ssh execute ok',
     'ssh execute remote-failure',

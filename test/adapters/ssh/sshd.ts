@@ -6,7 +6,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import ssh2 from 'ssh2';
-import { encodeOpensshKey } from '../../../src/adapters/ssh/openssh-key.ts';
+import { encodeOpensshKey } from '../../../src/adapters/ssh/key-file.ts';
 import { takeFreePort } from '../../../src/adapters/network/free-port.ts';
 import { bootIdVariable, killAll, processesByMachine } from '../../../emulators/hosts/processes.ts';
 import { rawKey } from './keys.ts';

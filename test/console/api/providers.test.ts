@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ProvidersView } from '../../../src/console/views.ts';
-import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
-import { providersView, providerSummary, troubled } from '../scripted-providers.ts';
+import { machine, scriptedFleet } from '../scripted-fleet.ts';
+import { providersView, providerSummary } from '../scripted-providers.ts';
 import { askApi, openConsole } from './console-stand.ts';
 import { testRows } from '../../support/rows.ts';
 
@@ -16,38 +16,6 @@ interface Slots {
   readonly slots: readonly { readonly slot: string; readonly use: string }[];
   readonly next: string | null;
 }
-
-test('every provider is told with its machines by state, and times are whole', async () => {
-  const shown = await open(providersView(troubled()));
-  const { body } = await askApi<{ providers: readonly Record<string, unknown>[] }>(
-    shown,
-    'providers',
-  );
-  const [one] = body.providers;
-  expect(one).toMatchObject({
-    ...{ provider: 'equinix', provisioner: null, shelf: 1, unsettled: 1 },
-    states: { Reserved: 4, Running: 1 },
-    breaker: { reason: '7 of 20 machines disagree (0 orphans, 7 missing)' },
-    unlisted: { sinceMs: AT_MS - 90_000, cause: 'connect <b>ECONNREFUSED</b>' },
-    listing: { atMs: AT_MS - 12_000 },
-    holds: [{ kind: 'quota', key: 'machines', amount: 20, untilMs: AT_MS + 600_001 }],
-  });
-});
-
-test('one provider is told with its shelf and its unsettled creations', async () => {
-  const shown = await open(providersView(providerSummary(troubled())));
-  const { body } = await askApi<Record<string, unknown>>(shown, 'providers/equinix');
-  expect(body).toMatchObject({
-    shelf: { total: 1, slots: [{ slot: 'equinix/a', cause: 'no capacity for this plan' }] },
-    unsettled: {
-      total: 1,
-      creations: [{ slot: 'equinix/b', ambiguous: true, sessionAlive: false, attempts: 2 }],
-    },
-  });
-  expect(JSON.stringify(body)).not.toContain('22222222');
-  const holds = await askApi<Record<string, unknown>>(shown, 'providers/equinix/holds');
-  expect(holds.body).toMatchObject({ holds: [{ kind: 'quota' }], shelf: { total: 1 } });
-});
 
 test('slots come in pages, in the order of their ids', async () => {
   const shown = await open(providersView(providerSummary()));

@@ -14,6 +14,8 @@ const PREVIEW = {
   ...{ refusals: [], waits: [{ reason: 'a permit', count: 1, slots: [] }], outcomes: [] },
 };
 
+const PLAIN = { ...PREVIEW, lost: null, isDestroying: false, waits: [] };
+
 const VERBS = '**/api/v1/machines/*/*/verbs';
 const REINSTALL = { verb: 'reinstall', refusal: null };
 
@@ -95,6 +97,39 @@ test('V23, V24: what destroys wants the end of the slot typed, is filed once, an
   await becomes(page, 'dialog [role=status]', 'It is done: it was reinstalled');
   await page.keyboard.press('Escape');
   await becomes(page, '.actions button:focus', 'Reinstall');
+});
+
+test('the form of a verb has the fields of its details, and is filed when they are filled in', async () => {
+  const shown = await showPage(browser, scriptedFleet(machine('0123456789ab')));
+  const { page, console } = shown;
+  const asked: unknown[] = [];
+  await page.route('**/api/v1/whoami', (route) => route.fulfill({ json: ADMIN }));
+  await page.route('**/api/v1/requests*', (route) => {
+    if (route.request().method() === 'GET') return route.fallback();
+    if (route.request().url().includes('dryRun')) return route.fulfill({ json: PLAIN });
+    asked.push(route.request().postDataJSON());
+    return route.fulfill({ status: 202, json: { key: 'k', state: 'done', outcome: 'noted' } });
+  });
+  const verbs = ['note', 'hold'].map((verb) => ({ verb, refusal: null }));
+  await page.route(VERBS, (route) => route.fulfill({ json: { verbs } }));
+  await page.goto(`${console.url}machines/equinix/0123456789ab`);
+  await page.click('.actions button:has-text("Note")');
+  expect(await page.inputValue('dialog textarea')).toBe('a note');
+  expect(await page.isEnabled('dialog .act')).toBe(false);
+  await page.getByLabel('Remark').fill('a new disk');
+  await page.locator('dialog .act:enabled').click();
+  await becomes(page, 'dialog [role=status]', 'It is done: noted');
+  await page.keyboard.press('Escape');
+  await page.click('.actions button:has-text("Hold")');
+  await page.getByLabel('Kind of hold').selectOption('preserve');
+  await page.fill('dialog textarea', 'a disk to save');
+  await page.locator('dialog .act:enabled').click();
+  await becomes(page, 'dialog [role=status]', 'It is done: noted');
+  const slots = ['equinix/0123456789ab'];
+  expect(asked).toEqual([
+    { verb: 'note', text: 'a new disk', slots, reason: 'a note' },
+    { verb: 'hold', kind: 'preserve', untilMs: null, slots, reason: 'a disk to save' },
+  ]);
 });
 
 test('whoever looks again at what changed is told anew, though the machine is as it was then', async () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { guardLook, type GuardInsightDeps } from '../../../src/daemon/views/guard-insight.ts';
 import { machineId, slot } from '../../../src/domain/ids.ts';
 import type { GuardRow } from '../../../src/domain/machine.ts';
-import { noCounts } from '../../../src/domain/recovery/guard-counts.ts';
+import { noCounts } from '../../../src/domain/recovery/guard-rules.ts';
 import { DEFAULT_GUARD } from '../../../src/domain/recovery/guard-judgement.ts';
 import type { GuardState } from '../../../src/domain/recovery/standing.ts';
 import { guardRow } from '../../domain/explanation/stand.ts';

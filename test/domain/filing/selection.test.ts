@@ -1,7 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { CLI_WORDS } from '../../../src/commands/options.ts';
 import { NotFound, UsageError } from '../../../src/domain/errors.ts';
-import { requireCount } from '../../../src/domain/filing/selection.ts';
 import { idOf, machineStand, slotName, type MachineStand } from '../../commands/machine-stand.ts';
 
 const HOLD = { verb: 'hold', kind: 'no-recover', untilMs: null } as const;
@@ -31,7 +29,7 @@ describe('a name', () => {
   test('is rejected when it means no machine, or is no name', async () => {
     await expect(s.meant(REBOOT, { name: idOf(9) })).rejects.toThrow(NotFound);
     await expect(s.meant(REBOOT, { name: 'metal/slot-9' })).rejects.toThrow(
-      'no machine is on slot metal/slot-9; "shepherd machines" has those there are',
+      'no machine is on slot metal/slot-9; GET machines has those there are',
     );
     for (const name of ['slot-1', 'rack7', 'Metal/slot-1', 'metal/']) {
       await expect(s.meant(REBOOT, { name }), name).rejects.toThrow(/is neither a machine's id/);
@@ -99,22 +97,12 @@ describe('a selector', () => {
       /slot metal\/slot-7.*slot metal\/slot-8.*nothing was done/,
     );
   });
-
-  test('wants the number of machines that it means', () => {
-    expect(() => requireCount(2, undefined, CLI_WORDS)).toThrow(
-      '2 machines are meant; confirm with --expect-count 2, or see which with --dry-run',
-    );
-    expect(() => requireCount(1, 3, CLI_WORDS)).toThrow(
-      '1 machine is meant, not 3 as --expect-count says; nothing was done',
-    );
-    expect(() => requireCount(2, 2, CLI_WORDS)).not.toThrow();
-  });
 });
 
 test('a key may have 200 characters, and is shown printable', async () => {
   const name = slotName(1);
   expect(await s.meant(REBOOT, { name }, 'k'.repeat(200))).toHaveLength(1);
   await expect(s.meant(REBOOT, { name }, `\u001b[2J${'k'.repeat(201)}`)).rejects.toThrow(
-    /^"\\u\{1b\}\[2Jk.*more than 200 characters; give a shorter --key/,
+    /^"\\u\{1b\}\[2Jk.*more than 200 characters; give a shorter Idempotency-Key/,
   );
 });

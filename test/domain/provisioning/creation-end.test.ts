@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { endOfCreation } from '../../../src/domain/provisioning/creation-end.ts';
+import { endOfCreation } from '../../../src/domain/provisioning/provider-tags.ts';
 import {
   ProviderError,
   Unreachable,

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import {
-  holdsMeantBy,
   IDLE_BEHAVIOURS,
+  IDLE_TAG,
+  holdsMeantBy,
   idleBehaviourOf,
   taggedBehaviour,
-} from '../../../src/domain/provisioning/idle-behaviour.ts';
+} from '../../../src/domain/provisioning/provider-tags.ts';
 import type { HoldKind } from '../../../src/domain/machine.ts';
-import { IDLE_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 
 test.each<readonly [HoldKind[], string]>([
   [[], 'run'],

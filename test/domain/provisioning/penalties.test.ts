@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createPenalties } from '../../../src/domain/provisioning/penalties.ts';
+import { createPenalties } from '../../../src/domain/provisioning/provider-holds.ts';
 
 test('unknown keys are free; known ones until their time, inclusive', () => {
   const penalties = createPenalties<string>();

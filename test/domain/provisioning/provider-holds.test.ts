@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { failureOfCall } from '../../../src/domain/provisioning/creation-end.ts';
+import { failureOfCall } from '../../../src/domain/provisioning/provider-tags.ts';
 import { ProviderError, type ProviderErrorFacets } from '../../../src/domain/errors.ts';
 import type { ProviderHoldRow } from '../../../src/domain/machine.ts';
 import {

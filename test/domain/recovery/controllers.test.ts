@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { providerName, slot, type Slot } from '../../../src/domain/ids.ts';
-import { hungControllerOf, isNetwork } from '../../../src/domain/recovery/controllers.ts';
+import { hungControllerOf, isNetwork } from '../../../src/domain/recovery/rungs.ts';
 import {
   ERASING_LADDER,
   nextStep,

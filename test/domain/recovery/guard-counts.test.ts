@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest';
 import type { GuardRow, HoldRow, MachineRow } from '../../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
-import { earliestNewlyLostMs } from '../../../src/domain/recovery/guard-counts.ts';
+import { earliestNewlyLostMs } from '../../../src/domain/recovery/guard-rules.ts';
 import { countGuarded } from '../../doubles/mem-bmdb/guard-counts.ts';
 import { calmRow, DEFAULT_GUARD, FLEET } from '../../../src/domain/recovery/guard-judgement.ts';
 import type { GuardCounts, Ingest } from '../../../src/domain/recovery/guard-judgement.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { GuardRow } from '../../../src/domain/machine.ts';
-import { noCounts } from '../../../src/domain/recovery/guard-counts.ts';
-import { guardEnd } from '../../../src/domain/recovery/guard-ends.ts';
+import { guardEnd, noCounts } from '../../../src/domain/recovery/guard-rules.ts';
 import {
   calmRow,
   DEFAULT_GUARD,

@@ -17,7 +17,7 @@ import {
   thawedByOperator,
 } from '../../../src/domain/recovery/guard-judgement.ts';
 import type { GuardCounts, Ingest } from '../../../src/domain/recovery/guard-judgement.ts';
-import { noCounts } from '../../../src/domain/recovery/guard-counts.ts';
+import { noCounts } from '../../../src/domain/recovery/guard-rules.ts';
 import { testRows } from '../../support/rows.ts';
 
 const MINUTE = 60_000;

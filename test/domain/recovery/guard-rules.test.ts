@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { noCounts } from '../../../src/domain/recovery/guard-counts.ts';
+import { noCounts, rulesOf, type GuardRule } from '../../../src/domain/recovery/guard-rules.ts';
 import {
   calmRow,
   DEFAULT_GUARD,
@@ -8,7 +8,6 @@ import {
   suspicionRefusal,
   type GuardCounts,
 } from '../../../src/domain/recovery/guard-judgement.ts';
-import { rulesOf, type GuardRule } from '../../../src/domain/recovery/guard-rules.ts';
 
 const NOW = 1_700_000_000_000;
 const COUNTED = { silence: 'newlySilent', probes: 'unreachable', suspicion: 'quiet' } as const;

@@ -12,13 +12,13 @@ import {
   type LadderEnd,
   type LadderStep,
 } from '../../../src/domain/recovery/ladder.ts';
-import { isStanding } from '../../../src/domain/recovery/rungs.ts';
-import { agentStarted, ladderRow, machineRow, NOW_MS, orderRow } from '../../support/facts.ts';
 import {
   STANDING_RUNGS,
+  isStanding,
   type Rung,
   type StandingRung,
-} from '../../../src/domain/recovery/rung-names.ts';
+} from '../../../src/domain/recovery/rungs.ts';
+import { agentStarted, ladderRow, machineRow, NOW_MS, orderRow } from '../../support/facts.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -7,7 +7,7 @@ import {
   silentLimit,
   suspicionRefusal,
 } from '../../../src/domain/recovery/guard-judgement.ts';
-import { noCounts } from '../../../src/domain/recovery/guard-counts.ts';
+import { noCounts } from '../../../src/domain/recovery/guard-rules.ts';
 import type { GuardCounts } from '../../../src/domain/recovery/guard-judgement.ts';
 
 const NOW = 1_700_000_000_000;

@@ -13,7 +13,7 @@ import {
   type GuardStanding,
   type GuardState,
 } from '../../../src/domain/recovery/standing.ts';
-import { noCounts } from '../../../src/domain/recovery/guard-counts.ts';
+import { noCounts } from '../../../src/domain/recovery/guard-rules.ts';
 import { NOW_MS } from '../../support/facts.ts';
 import { testRows } from '../../support/rows.ts';
 

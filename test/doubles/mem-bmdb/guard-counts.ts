@@ -14,7 +14,7 @@ import {
   type ProviderCounts,
   RETRIED_WITHIN,
   sumOfScopes,
-} from '../../../src/domain/recovery/guard-counts.ts';
+} from '../../../src/domain/recovery/guard-rules.ts';
 import { FLEET } from '../../../src/domain/recovery/guard-judgement.ts';
 import type {
   GuardCounts,

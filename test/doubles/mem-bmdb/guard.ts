@@ -18,7 +18,7 @@ import { guardRow, ingestOf } from './guard-rows.ts';
 import { circumstances, rowOf } from './rows.ts';
 import { type MemMachine, type Memory, requireReachable } from './tables.ts';
 import type { GuardAssessment, GuardBook } from '../../../src/adapters/bmdb/port.ts';
-import { mayBeSilent } from '../../../src/domain/recovery/silence.ts';
+import { mayBeSilent } from '../../../src/domain/recovery/standing.ts';
 import { fellSilent, heardAgain, isHeardAgain, silentSinceMs } from './silence.ts';
 import { writeEvent } from './records.ts';
 

@@ -1,5 +1,5 @@
 import { byProcess } from '../../../src/domain/statistics.ts';
-import { candidatesOf, statisticsOf } from './statistics.ts';
+import { statisticsOf } from './statistics.ts';
 import type { Counts, StatisticsPart } from '../../../src/domain/statistics.ts';
 import { historyOf } from './records.ts';
 import { circumstances, rowsOf } from './rows.ts';
@@ -27,10 +27,6 @@ export function createInspection(
         fleet: part(fleet),
         providers: new Map([...providers].map(([name, counts]) => [name, part(counts)])),
       };
-    },
-    candidates: async (query, signal) => {
-      begin(signal);
-      return candidatesOf(rowsOf(memory), query, circumstances(memory));
     },
     schema: async (signal) => {
       begin(signal);

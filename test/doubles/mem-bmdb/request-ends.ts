@@ -1,6 +1,5 @@
 import { slot } from '../../../src/domain/ids.ts';
 import type { RequestRow } from '../../../src/domain/machine.ts';
-import { settledParameters } from '../../../src/adapters/bmdb/filed-requests.ts';
 import type { Settlement } from '../../../src/domain/settlement.ts';
 import { tell, tellLine } from './events.ts';
 import type { MemRequest, Memory } from './tables.ts';
@@ -22,8 +21,7 @@ function endRequest(memory: Memory, { key, state, outcome, event }: RequestEnd):
   const request = memory.requests.get(key);
   if (request?.state !== 'open') return;
   const { machineId, provider, slotId, verb, by: actor } = request;
-  const parameters = settledParameters(request.parameters);
-  memory.requests.set(key, { ...request, parameters, state, outcome, settledAtMs: memory.now() });
+  memory.requests.set(key, { ...request, state, outcome, settledAtMs: memory.now() });
   if (machineId !== null && memory.orders.get(machineId) === key) memory.orders.delete(machineId);
   if (provider !== null && slotId !== null) {
     const kind = state === 'done' ? 'requestDone' : 'requestRefused';

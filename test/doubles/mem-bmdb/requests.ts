@@ -1,7 +1,8 @@
 import { NotFound, NothingToDo } from '../../../src/domain/errors.ts';
 import type { BatchRefusal } from '../../../src/domain/errors.ts';
 import type { RequestRow } from '../../../src/domain/machine.ts';
-import { EXPIRED, isOnSlot, isOrder, openOrderText } from '../../../src/domain/requests.ts';
+import { EXPIRED, isOnSlot, openOrderText } from '../../../src/domain/requests.ts';
+import { isOrder } from '../../../src/domain/verbs.ts';
 import {
   digestOf,
   filedBatch,

@@ -2,7 +2,7 @@ import { ladderRow } from '../../support/facts.ts';
 import { NotFound } from '../../../src/domain/errors.ts';
 import { installState, serves } from '../../../src/domain/eligibility.ts';
 import type { GuardRow, HoldKind, MachineRow, RequestRow } from '../../../src/domain/machine.ts';
-import { EXPIRED, isOnSlot, isOrder, ORDER_WAIT_MS } from '../../../src/domain/requests.ts';
+import { EXPIRED, isOnSlot, ORDER_WAIT_MS } from '../../../src/domain/requests.ts';
 import {
   FLEET,
   frozenByOperator,
@@ -10,10 +10,10 @@ import {
 } from '../../../src/domain/recovery/guard-judgement.ts';
 import { RUNG_OF } from '../../../src/domain/recovery/ladder.ts';
 import { interrupts } from '../../../src/domain/recovery/rungs.ts';
-import type { Verb } from '../../../src/domain/verbs.ts';
+import { isOrder, type Verb } from '../../../src/domain/verbs.ts';
 import { settlementOf, type Effect, type Scene } from '../../../src/domain/settlement.ts';
 import { installationOf } from '../../../src/adapters/bmdb/install-image.ts';
-import { decisionOf } from '../../../src/adapters/bmdb/filed-requests.ts';
+import { wishIn } from '../../../src/adapters/bmdb/filed-requests.ts';
 import {
   type SessionGate,
   dropPermit,
@@ -52,7 +52,8 @@ export function settle(memory: Memory, gate: SessionGate, key: string): RequestS
     memory.touch(machine.row.machineId);
     return null;
   }
-  if (settlement.effect) apply(memory, scene, settlement.effect);
+  const { effect } = settlement;
+  if (effect) (WRITES[effect.verb] as Write<Effect>)(memory, scene, effect);
   endRequests(memory, [{ key, ...settlement }]);
   return toState(memory.requests.get(key)!);
 }
@@ -78,7 +79,7 @@ function sceneOf(memory: Memory, found: MemRequest): Scene {
   const machine = request.machineId === null ? undefined : memory.machines.get(request.machineId);
   return {
     request,
-    decision: decisionOf(request.verb, found.parameters),
+    wish: wishIn(request.verb, found.parameters),
     row: machine ? rowOf(memory, machine) : null,
     guard: guardRow(memory.guard, scopeOf(request)),
     pools: poolsOf(memory, request),
@@ -103,30 +104,76 @@ const poolsOf = (memory: Memory, { pool }: RequestRow) =>
 
 const scopeOf = ({ provider }: RequestRow): string => provider ?? FLEET;
 
-function apply(memory: Memory, scene: Scene, effect: Effect): void {
-  const { request, guard, now } = scene;
-  switch (effect.do) {
-    case 'hold':
-      return hold(memory, request, effect);
-    case 'unhold':
-      memory.holds = othersThan(memory, request, effect.kind);
-      return;
-    case 'freeze':
-      return writeGuard(memory, scene, frozenByOperator(guard!, request, now.nowMs));
-    case 'thaw':
-      return writeGuard(memory, scene, thawedByOperator(guard!, now.nowMs));
-    case 'clearProvider': {
-      const provider = request.provider!;
-      if (effect.hold !== null) liftHolds(memory, provider, effect.hold);
-      for (const slotId of effect.shelf) liftHolds(memory, provider, 'penalty', slotId);
-      return;
-    }
-    case 'changePools':
-      for (const row of effect.rows) memory.pools.set(poolKey(row), row);
-      return;
-    default:
-      applyToMachine(memory, memory.machines.get(request.machineId!)!, request, effect);
-  }
+type Write<E> = (memory: Memory, scene: Scene, effect: E) => void;
+
+const WRITES: { readonly [V in Effect['verb']]: Write<Extract<Effect, { readonly verb: V }>> } = {
+  hold: (memory, { request }, { kind, untilMs, force }) => {
+    const { by: setBy, reason } = request;
+    const [provider, slotId] = [request.provider!, request.slotId!];
+    const set = { provider, slotId, kind, setBy, reason, untilMs, ...(force && { force }) };
+    memory.holds = [...othersThan(memory, request, kind), set];
+  },
+  unhold: (memory, { request }, { kind }) => {
+    memory.holds = othersThan(memory, request, kind);
+  },
+  freeze: (memory, scene) =>
+    writeGuard(memory, scene, frozenByOperator(scene.guard!, scene.request, scene.now.nowMs)),
+  thaw: (memory, scene) =>
+    writeGuard(memory, scene, thawedByOperator(scene.guard!, scene.now.nowMs)),
+  'clear-provider': (memory, { request }, { hold, shelf }) => {
+    const provider = request.provider!;
+    if (hold !== null) liftHolds(memory, provider, hold);
+    for (const slotId of shelf) liftHolds(memory, provider, 'penalty', slotId);
+  },
+  'pause-pool': writePools,
+  'resume-pool': writePools,
+  'thaw-pool': writePools,
+  'teardown-pool': writePools,
+  quarantine: (memory, scene, { untilMs }) => {
+    const machine = machineOf(memory, scene);
+    const { reason } = scene.request;
+    patch(machine, { quarantine: { kind: 'byOperator', reason, untilMs } });
+    returnPermit(memory, machine);
+  },
+  release: (memory, scene, { forgetHostKey }) =>
+    release(memory, machineOf(memory, scene), forgetHostKey),
+  deprovision: (memory, scene, { drain, returnToPool }) => {
+    const machine = machineOf(memory, scene);
+    const { by: requestedBy, reason } = scene.request;
+    if (machine.row.quarantine?.kind !== 'conflict') patch(machine, { quarantine: null });
+    const asked = { requestedAtMs: memory.now(), requestedBy, reason, attempts: 0 };
+    const first = { ...asked, askedAtMs: null, returnToPool };
+    patch(machine, { deprovision: { ...(machine.row.deprovision ?? first), drain } });
+  },
+  install: (memory, scene, { generation, image }) => {
+    const machine = machineOf(memory, scene);
+    const { installation } = machine.row;
+    machine.request = installationOf(image, generation);
+    const asked = { requestGeneration: generation, handedOutAtMs: null };
+    patch(machine, { installation: { ...installation, ...asked } });
+  },
+  'cancel-install': (memory, scene) => {
+    const machine = machineOf(memory, scene);
+    const { installation } = machine.row;
+    machine.request = null;
+    const none = { requestGeneration: null, handedOutAtMs: null };
+    patch(machine, { installation: { ...installation, ...none } });
+  },
+  withdraw: (memory, _, { order: key, outcome }) =>
+    endRequests(memory, [{ key, state: 'refused', outcome, event: null }]),
+  'clear-backoff': (memory, scene) => {
+    const machine = machineOf(memory, scene);
+    const { recovery } = machine.row;
+    machine.unreachableSinceMs = null;
+    patch(machine, { backoffs: [], recovery: recovery && { ...recovery, nextAtMs: null } });
+  },
+};
+
+const machineOf = ({ machines }: Memory, { request }: Scene): MemMachine =>
+  machines.get(request.machineId!)!;
+
+function writePools(memory: Memory, _: Scene, { rows }: Extract<Effect, { rows: unknown }>): void {
+  for (const row of rows) memory.pools.set(poolKey(row), row);
 }
 
 function writeGuard(memory: Memory, { request, guard }: Scene, row: GuardRow): void {
@@ -135,86 +182,10 @@ function writeGuard(memory: Memory, { request, guard }: Scene, row: GuardRow): v
   if (isOther) tell(memory, guardEvent(row, request));
 }
 
-function hold(
-  memory: Memory,
-  request: RequestRow,
-  { kind, untilMs, force }: Extract<Effect, { do: 'hold' }>,
-): void {
-  const { by: setBy, reason } = request;
-  const [provider, slotId] = [request.provider!, request.slotId!];
-  const set = { provider, slotId, kind, setBy, reason, untilMs, ...(force && { force }) };
-  memory.holds = [...othersThan(memory, request, kind), set];
-}
-
 const othersThan = ({ holds }: Memory, { provider, slotId }: RequestRow, kind: HoldKind) =>
   holds.filter(
     (each) => each.provider !== provider || each.slotId !== slotId || each.kind !== kind,
   );
-
-type OnMachine = Exclude<
-  Effect,
-  { do: 'hold' | 'unhold' | 'freeze' | 'thaw' | 'changePools' | 'clearProvider' }
->;
-
-function applyToMachine(
-  memory: Memory,
-  machine: MemMachine,
-  { by, reason }: RequestRow,
-  effect: OnMachine,
-): void {
-  const nowMs = memory.now();
-  switch (effect.do) {
-    case 'quarantine':
-      patch(machine, { quarantine: { kind: 'byOperator', reason, untilMs: effect.untilMs } });
-      returnPermit(memory, machine);
-      return;
-    case 'release':
-      return release(memory, machine, effect.forgetHostKey);
-    case 'deprovision':
-      if (machine.row.quarantine?.kind !== 'conflict') patch(machine, { quarantine: null });
-      patch(machine, {
-        deprovision: {
-          ...(machine.row.deprovision ?? {
-            requestedAtMs: nowMs,
-            requestedBy: by,
-            reason,
-            attempts: 0,
-            askedAtMs: null,
-            returnToPool: effect.returnToPool,
-          }),
-          drain: effect.drain,
-        },
-      });
-      return;
-    case 'install': {
-      const { installation } = machine.row;
-      machine.request = installationOf(effect.image, effect.generation);
-      patch(machine, {
-        installation: {
-          ...installation,
-          requestGeneration: effect.generation,
-          handedOutAtMs: null,
-        },
-      });
-      return;
-    }
-    case 'withdraw': {
-      const { order: key, outcome } = effect;
-      return endRequests(memory, [{ key, state: 'refused', outcome, event: null }]);
-    }
-    case 'cancelInstall':
-      machine.request = null;
-      patch(machine, {
-        installation: { ...machine.row.installation, requestGeneration: null, handedOutAtMs: null },
-      });
-      return;
-    case 'clearBackoff': {
-      const { recovery } = machine.row;
-      machine.unreachableSinceMs = null;
-      patch(machine, { backoffs: [], recovery: recovery && { ...recovery, nextAtMs: null } });
-    }
-  }
-}
 
 /** Ends a quarantine, and all that led to it. */
 function release(memory: Memory, machine: MemMachine, forgetHostKey: boolean): void {

@@ -12,7 +12,7 @@ import {
   SILENCE_REASONS,
   SILENT,
   type SilenceMoment,
-} from '../../../src/domain/recovery/silence.ts';
+} from '../../../src/domain/recovery/standing.ts';
 import type { GuardedMachine } from './guard-counts.ts';
 
 /**

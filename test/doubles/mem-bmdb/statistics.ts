@@ -1,19 +1,7 @@
-import {
-  ineligibility,
-  installState,
-  isHeartbeating,
-  lastAttemptMs,
-  refusal,
-} from '../../../src/domain/eligibility.ts';
+import { ineligibility, installState, isHeartbeating } from '../../../src/domain/eligibility.ts';
 import type { Circumstances } from '../../../src/domain/eligibility.ts';
-import type { MachineId } from '../../../src/domain/ids.ts';
 import type { MachineRow, Process } from '../../../src/domain/machine.ts';
-import {
-  byProcess,
-  type Counts,
-  type Statistics,
-  type Wanted,
-} from '../../../src/domain/statistics.ts';
+import { byProcess, type Counts, type Statistics } from '../../../src/domain/statistics.ts';
 
 /** Counts the fleet and each provider's part of it. */
 export function statisticsOf(rows: readonly MachineRow[], now: Circumstances): Statistics {
@@ -49,23 +37,3 @@ function countsOf(rows: readonly MachineRow[], now: Circumstances): Counts {
     activeBackoffs: byProcess((process) => count((row) => waits(row, process))),
   };
 }
-
-/**
- * Machines that the process may be started on now: those never tried first, then by the oldest
- * attempt, then by machine id.
- */
-export function candidatesOf(
-  rows: readonly MachineRow[],
-  { process, provider, limit }: Wanted,
-  now: Circumstances,
-): MachineId[] {
-  const triedAt = (row: MachineRow) => lastAttemptMs(process, row) ?? Number.NEGATIVE_INFINITY;
-  return rows
-    .filter((row) => provider === undefined || row.provided?.provider === provider)
-    .filter((row) => refusal(process, row, now) === null)
-    .toSorted((a, b) => compare(triedAt(a), triedAt(b)) || compare(a.machineId, b.machineId))
-    .slice(0, limit)
-    .map((row) => row.machineId);
-}
-
-const compare = <T extends number | string>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);

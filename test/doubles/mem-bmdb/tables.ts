@@ -22,8 +22,7 @@ import type { GuardPolicy } from '../../../src/domain/recovery/guard-judgement.t
 import type { Clock, Random } from '../../../src/adapters/clock/port.ts';
 import type { MemWebhooks } from './webhooks.ts';
 import { type MemGuard, createMemGuard } from './guard-rows.ts';
-import { createRecordTable } from '../../../src/domain/provisioning/record-table.ts';
-import type { RecordTable } from '../../../src/domain/provisioning/record-table.ts';
+import { createRecordTable, type RecordTable } from '../../../src/domain/provisioning/records.ts';
 import type { FleetEvent } from '../../../src/domain/events/fleet-event.ts';
 import type { DaemonAbout, RequestState, Wake } from '../../../src/adapters/bmdb/port.ts';
 import type { RequestDetails } from '../../../src/adapters/bmdb/filed-requests.ts';

@@ -1,4 +1,8 @@
-import { CONTROLLER_RESET_MS } from '../../../src/domain/recovery/controllers.ts';
+import {
+  CONTROLLER_RESET_MS,
+  interrupts,
+  type StandingRung,
+} from '../../../src/domain/recovery/rungs.ts';
 import {
   BACKOFF_JITTER,
   nextBackoffSeconds,
@@ -10,7 +14,6 @@ import type { MachineRow } from '../../../src/domain/machine.ts';
 import { BOOT_TIMES_KEPT } from '../../../src/domain/policy.ts';
 import { orderedText } from '../../../src/adapters/bmdb/preconditions.ts';
 import { forgetMachine, noteDeprovisionAsked } from './deprovision.ts';
-import { interrupts } from '../../../src/domain/recovery/rungs.ts';
 import { refuseGuarded } from './guard.ts';
 import { grantPermit } from './permits.ts';
 import { provedText } from '../../../src/domain/settlement.ts';
@@ -19,7 +22,6 @@ import { circumstances, rowOf } from './rows.ts';
 import { endRequests } from './request-ends.ts';
 import { dropPermit, patch, type MemMachine, type Memory, type Held } from './tables.ts';
 import type { FinishChange, WorkNote } from '../../../src/adapters/bmdb/port.ts';
-import type { StandingRung } from '../../../src/domain/recovery/rung-names.ts';
 
 /** What a finished task makes true. */
 export function applyChange(held: Held, change: FinishChange): void {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import type { SFTPWrapper } from 'ssh2';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { uploadSteps } from '../../../src/adapters/ssh/upload-scripts.ts';
+import { uploadSteps } from '../../../src/adapters/ssh/ssh2-upload.ts';
 import { CommandFailed, RemoteFailure } from '../../../src/domain/errors.ts';
 import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
 import { insidePath, outsidePath } from '../../../emulators/hosts/paths.ts';

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { stopAgentCommand } from '../../../src/actors/tasks/stop-agent.ts';
+import { stopAgentCommand } from '../../../src/actors/tasks/end-agent.ts';
 import { buildAgent } from '../../../src/agent-bundle.ts';
 import { takeoverInitCodec } from '../../../src/wire/codec.ts';
 import { readTakeoverResponse } from '../../../src/wire/takeover.ts';

@@ -1,24 +1,10 @@
-import {
-  DECISION_VERBS,
-  GUARD_VERBS,
-  ORDER_VERBS,
-  POOL_VERBS,
-  PROVIDER_VERBS,
-} from '../../../src/domain/verbs.ts';
+import { VERB_NAMES } from '../../../src/domain/verbs.ts';
 import type { Query } from '../../api/ask.ts';
 import { TypedText } from '../../parts/typed-text.tsx';
 import { texts } from '../../texts.ts';
 import { Download } from './download.tsx';
 import { Follow } from './follow.tsx';
 import type { TrailProps } from './search.ts';
-
-const VERBS = [
-  ...ORDER_VERBS,
-  ...DECISION_VERBS,
-  ...GUARD_VERBS,
-  ...POOL_VERBS,
-  ...PROVIDER_VERBS,
-] as const;
 
 /** Which requests, whether they are followed, and as a file. */
 export function RequestFilters({
@@ -41,7 +27,7 @@ export function RequestFilters({
   );
   return (
     <div className="filters" role="search" aria-label={texts.audit.filters}>
-      {choice('verb', [['', texts.audit.anyVerb], ...VERBS.map((verb) => [verb])])}
+      {choice('verb', [['', texts.audit.anyVerb], ...VERB_NAMES.map((verb) => [verb])])}
       {choice('state', [['', texts.audit.anyState], ['open'], ['done'], ['refused']])}
       {choice('since', Object.entries(texts.audit.spans))}
       <TypedText

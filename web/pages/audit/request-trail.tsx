@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { requests, type Asked } from '../../api/audit.ts';
+import { requests, type Asked } from '../../api/resources.ts';
 import { nowMs } from '../../live/clock.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { MachineLink } from '../../parts/machine-link.tsx';

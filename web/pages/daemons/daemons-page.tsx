@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { loops, sessions } from '../../api/daemons.ts';
-import type { SessionLine } from '../../api/daemons.ts';
+import { loops, sessions, type SessionLine } from '../../api/resources.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Notice, Panel } from '../../parts/panel.tsx';
 import { texts } from '../../texts.ts';

@@ -1,4 +1,4 @@
-import type { LoopLine, SessionLine } from '../../api/daemons.ts';
+import type { LoopLine, SessionLine } from '../../api/resources.ts';
 import { Table } from '../../parts/table.tsx';
 import { span } from '../../parts/span.ts';
 import { Ago } from '../../parts/time.tsx';

@@ -1,4 +1,4 @@
-import type { SessionLine } from '../../api/daemons.ts';
+import type { SessionLine } from '../../api/resources.ts';
 import { ConsoleLink } from '../../parts/console-link.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Ago, Since, Until } from '../../parts/time.tsx';

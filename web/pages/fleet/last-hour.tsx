@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { memo } from 'react';
 import { STATES, type MachineState } from '../../../src/domain/states.ts';
-import { series, type Series } from '../../api/series.ts';
+import { series, type Series } from '../../api/resources.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { StateMark } from '../../parts/state.tsx';

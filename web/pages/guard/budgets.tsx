@@ -1,4 +1,4 @@
-import type { GuardInFull } from '../../api/guard.ts';
+import type { GuardInFull } from '../../api/resources.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { texts } from '../../texts.ts';

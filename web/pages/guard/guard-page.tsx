@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { OnlyLook } from '../../acts/at-large.tsx';
-import { guardInFull } from '../../api/guard.ts';
+import { guardInFull } from '../../api/resources.ts';
 import { useView } from '../../live/connection.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Notice } from '../../parts/panel.tsx';

@@ -1,4 +1,4 @@
-import type { GuardScopeInFull } from '../../api/guard.ts';
+import type { GuardScopeInFull } from '../../api/resources.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { texts } from '../../texts.ts';

@@ -1,5 +1,5 @@
 import { FreezeButtons } from '../../acts/freeze.tsx';
-import type { GuardScopeInFull } from '../../api/guard.ts';
+import type { GuardScopeInFull } from '../../api/resources.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Since, Until } from '../../parts/time.tsx';

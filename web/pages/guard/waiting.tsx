@@ -1,4 +1,4 @@
-import type { GuardInFull } from '../../api/guard.ts';
+import type { GuardInFull } from '../../api/resources.ts';
 import { MachineLink } from '../../parts/machine-link.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';

@@ -5,7 +5,7 @@ import { addressOf, read } from '../../api/ask.ts';
 import type { Machine } from '../../api/types.ts';
 import { MachineCharts } from '../../chart/machine-charts.tsx';
 import { Actions } from '../../acts/actions.tsx';
-import { VERBS } from '../../acts/verbs.ts';
+import { MACHINE_VERBS } from '../../../src/domain/verbs.ts';
 import { useView } from '../../live/connection.ts';
 import { machine } from '../../live/model.ts';
 import { useStore } from '../../live/store.ts';
@@ -71,7 +71,7 @@ function Told({ slot, machine: told }: ToldProps) {
           </span>
         ))}
       </header>
-      <Actions verbs={VERBS} slots={[name]} etag={told.etag} seen={told} />
+      <Actions verbs={MACHINE_VERBS} slots={[name]} etag={told.etag} seen={told} />
       <Why slot={slot} machine={told} />
       <Panel title={texts.machine.charts} className="chart-panel">
         <MachineCharts slot={slot} read={readPath} />

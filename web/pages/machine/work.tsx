@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { sessions } from '../../api/daemons.ts';
+import { sessions } from '../../api/resources.ts';
 import type { Machine } from '../../api/types.ts';
 import { ConsoleLink } from '../../parts/console-link.tsx';
 import { Since } from '../../parts/time.tsx';

@@ -1,8 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { Actions } from '../../acts/actions.tsx';
-import { VERBS_OF_MANY } from '../../acts/verbs.ts';
+import { Actions, VERBS_OF_MANY } from '../../acts/actions.tsx';
 import { addressOf, read } from '../../api/ask.ts';
 import type { MachineRow } from '../../api/types.ts';
 import { readFilter } from '../../../src/domain/machine-filter.ts';

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { plan } from '../../api/plan.ts';
+import { plan } from '../../api/resources.ts';
 import { useView } from '../../live/connection.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { texts } from '../../texts.ts';

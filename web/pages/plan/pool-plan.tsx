@@ -1,4 +1,4 @@
-import type { PoolPlan } from '../../api/plan.ts';
+import type { PoolPlan } from '../../api/resources.ts';
 import { Notice, Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';

@@ -1,4 +1,4 @@
-import type { ProviderPlan } from '../../api/plan.ts';
+import type { ProviderPlan } from '../../api/resources.ts';
 import { MachineLink } from '../../parts/machine-link.tsx';
 import { Notice, Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';

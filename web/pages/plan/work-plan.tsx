@@ -1,4 +1,4 @@
-import type { WorkPlan } from '../../api/plan.ts';
+import type { WorkPlan } from '../../api/resources.ts';
 import { MachineLink } from '../../parts/machine-link.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { StateMark } from '../../parts/state.tsx';

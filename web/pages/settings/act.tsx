@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { webhooks } from '../../api/webhooks.ts';
+import { webhooks } from '../../api/resources.ts';
 
 export interface ActProps {
   readonly label: string;

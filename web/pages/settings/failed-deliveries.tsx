@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { failedDeliveries, replayDelivery, type Delivery } from '../../api/webhooks.ts';
+import { failedDeliveries, replayDelivery, type Delivery } from '../../api/resources.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { More } from '../../parts/more.tsx';
 import { Panel } from '../../parts/panel.tsx';

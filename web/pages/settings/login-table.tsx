@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { logins, type Login } from '../../api/access.ts';
+import { logins, type Login } from '../../api/resources.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Ago, Until } from '../../parts/time.tsx';

@@ -1,8 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import { isAtLeast, ROLES, TOKEN_MAX_MS, type Role } from '../../../src/domain/access.ts';
-import { makeToken } from '../../api/access.ts';
-import { about } from '../../api/resources.ts';
+import { makeToken, about } from '../../api/resources.ts';
 import type { Caller } from '../../api/types.ts';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Notice } from '../../parts/panel.tsx';

@@ -1,7 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { endLogin, revokeToken } from '../../api/access.ts';
-import { whoami } from '../../api/resources.ts';
+import { endLogin, revokeToken, whoami } from '../../api/resources.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { texts } from '../../texts.ts';
 import { EndButton } from './end-button.tsx';

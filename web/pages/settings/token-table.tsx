@@ -1,7 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { tokens, type Token } from '../../api/access.ts';
-import { whoami } from '../../api/resources.ts';
+import { tokens, type Token, whoami } from '../../api/resources.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Ago, Until } from '../../parts/time.tsx';

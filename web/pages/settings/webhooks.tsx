@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { whoami } from '../../api/resources.ts';
-import { enableWebhook, testWebhook, webhooks, type Webhook } from '../../api/webhooks.ts';
+import { whoami, enableWebhook, testWebhook, webhooks, type Webhook } from '../../api/resources.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';

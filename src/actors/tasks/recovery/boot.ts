@@ -1,17 +1,15 @@
 import type { FleetCall, FleetProvider, OperationRef } from '../../../adapters/provider/port.ts';
 import { AmbiguousCommit, codeOf, isRetryable, ProviderError } from '../../../domain/errors.ts';
-import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
-import type { ThrottledCall } from '../../../domain/provisioning/provider-holds.ts';
+import { facetsOf, type ThrottledCall } from '../../../domain/provisioning/provider-holds.ts';
 import {
   askAgainInMs,
   beyondReachMs,
   GRACE_MS,
   patienceOf,
 } from '../../../domain/recovery/ladder.ts';
-import { RUNGS } from '../../../domain/recovery/rung-names.ts';
-import { isStanding, RUNG_FACTS, type LadderMeans } from '../../../domain/recovery/rungs.ts';
+import { RUNGS, RUNG_FACTS, isStanding, type LadderMeans } from '../../../domain/recovery/rungs.ts';
 import type { Asked, Proof } from '../../../machines/recovery.ts';
-import { createSendCheck } from '../../providers/send-check.ts';
+import { createSendCheck } from '../../providers/holds.ts';
 import { required } from '../task.ts';
 import {
   countAttempt,

@@ -3,7 +3,7 @@ import type { FleetProvider } from '../../../adapters/provider/port.ts';
 import type { Random } from '../../../adapters/clock/port.ts';
 import type { BackoffDescriptor } from '../../../domain/backoff.ts';
 import { AmbiguousCommit, codeOf, isRetryable } from '../../../domain/errors.ts';
-import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
+import { facetsOf } from '../../../domain/provisioning/provider-holds.ts';
 import { isHeld } from '../../../domain/eligibility.ts';
 import type { ProviderName, Slot } from '../../../domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../../domain/machine.ts';
@@ -13,9 +13,12 @@ import type {
   LadderPolicy,
   LadderStep,
 } from '../../../domain/recovery/ladder.ts';
-import { hungControllerOf } from '../../../domain/recovery/controllers.ts';
-import type { Rung } from '../../../domain/recovery/rung-names.ts';
-import { interrupts, type RungPolicy } from '../../../domain/recovery/rungs.ts';
+import {
+  hungControllerOf,
+  interrupts,
+  type Rung,
+  type RungPolicy,
+} from '../../../domain/recovery/rungs.ts';
 import type { RecoveryTold } from '../../../machines/recovery.ts';
 import type { PermitQueue } from '../../turns/permit-queue.ts';
 import type { HoldKeeper } from '../../providers/holds.ts';
@@ -100,7 +103,7 @@ export const knownBootId = ({ row }: Claimed): string | null =>
   row.heartbeat?.bootId ?? row.agentStarted?.bootId ?? null;
 
 /** What the circumstances of a machine are taken from. */
-export type CircumstancesDeps = Pick<RecoverDeps, 'nowMs' | 'facts' | 'ladder' | 'askAgainMs'>;
+type CircumstancesDeps = Pick<RecoverDeps, 'nowMs' | 'facts' | 'ladder' | 'askAgainMs'>;
 
 /** Whether the machine's next step needs a permit, as far as its rows can tell. */
 export function interruptsNext(

@@ -6,7 +6,7 @@ import {
   TimedOut,
 } from '../../../domain/errors.ts';
 import type { ProviderMachine } from '../../../domain/machine.ts';
-import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
+import { facetsOf } from '../../../domain/provisioning/provider-holds.ts';
 import { requireOurs, type Claimed } from '../task.ts';
 import { askProvider, cameTrueBy, probeBeforeBoot, resume, returnPermitLate } from './boot.ts';
 import {

@@ -9,10 +9,10 @@ import {
   TimedOut,
 } from '../../../domain/errors.ts';
 import type { Controller } from '../../../domain/machine.ts';
-import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
-import { hungControllerOf } from '../../../domain/recovery/controllers.ts';
+import { facetsOf } from '../../../domain/provisioning/provider-holds.ts';
+import { hungControllerOf } from '../../../domain/recovery/rungs.ts';
 import { stepBeyondController } from '../../../domain/recovery/ladder.ts';
-import { createSendCheck } from '../../providers/send-check.ts';
+import { createSendCheck } from '../../providers/holds.ts';
 import { required, requireOurs } from '../task.ts';
 import {
   circumstancesOf,

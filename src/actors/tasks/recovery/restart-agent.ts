@@ -7,9 +7,9 @@ import {
   Unreachable,
 } from '../../../domain/errors.ts';
 import type { ProviderMachine } from '../../../domain/machine.ts';
-import { hungControllerOf } from '../../../domain/recovery/controllers.ts';
+import { hungControllerOf } from '../../../domain/recovery/rungs.ts';
 import { stepBeyondAgent } from '../../../domain/recovery/ladder.ts';
-import { stopAgentCommand } from '../stop-agent.ts';
+import { stopAgentCommand } from '../end-agent.ts';
 import { connect, readBootId, requireOurs, shellOf, targetOf } from '../task.ts';
 import { noteAsked } from './boot.ts';
 import {

@@ -1,5 +1,5 @@
 import { codeOf, explain, NoPermit, NothingToDo, ProviderError } from '../../../domain/errors.ts';
-import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
+import { facetsOf } from '../../../domain/provisioning/provider-holds.ts';
 import { lastFailures, nextStep, type LadderProcess } from '../../../domain/recovery/ladder.ts';
 import { interrupts, isStanding } from '../../../domain/recovery/rungs.ts';
 import type { Job } from '../../../machines/task.ts';

@@ -20,7 +20,7 @@ import { ORDER_VERBS } from '../../../domain/verbs.ts';
 import { DEFAULT_ESCALATION, SERVE_WAIT_MS } from '../../../domain/policy.ts';
 import type { LossPolicy } from '../../../domain/policy.ts';
 import { LIVE } from './sql.ts';
-import { STANDING_RUNGS } from '../../../domain/recovery/rung-names.ts';
+import { STANDING_RUNGS } from '../../../domain/recovery/rungs.ts';
 
 /**
  * The `RULES` of `domain/eligibility.ts` in SQL, for use inside the statement or transaction that acts
@@ -191,12 +191,6 @@ export const FAILED =
 export const heartbeatingSql = (loss: LossPolicy): string =>
   `coalesce(h.agent_heartbeat_at >= a.agent_started_at
     AND now() < h.agent_heartbeat_at + ${interval(loss.heartbeatMs)}, false)`;
-/** See `lastAttemptMs`; a timestamp or NULL, over `t` and `l`. */
-export function lastAttemptSql(process: Process): string {
-  if (isLadder(process)) return 'l.asked_at';
-  return process === 'ShepherdAgentStart' ? 't.attempted_at' : 'NULL::timestamptz';
-}
-
 const interval = (durationMs: number) => `${durationMs} * interval '1 millisecond'`;
 
 const unknown = (column: string, known: readonly string[]) =>

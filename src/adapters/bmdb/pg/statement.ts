@@ -1,5 +1,5 @@
 import type { Process, ProviderStatus, QuarantineKind } from '../../../domain/machine.ts';
-import type { StandingRung } from '../../../domain/recovery/rung-names.ts';
+import type { StandingRung } from '../../../domain/recovery/rungs.ts';
 import { plainText } from '../../../lib/texts.ts';
 
 /**

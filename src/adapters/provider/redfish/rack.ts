@@ -1,7 +1,7 @@
 import { withTimeLimit } from '../../clock/port.ts';
 import { ProviderError } from '../../../domain/errors.ts';
 import type { Controller } from '../../../domain/machine.ts';
-import { isNetwork } from '../../../domain/recovery/controllers.ts';
+import { isNetwork } from '../../../domain/recovery/rungs.ts';
 import { createTurnGroups } from '../../driver-kit/turns.ts';
 import type { DriverContext, CallOptions, OperationRef } from '../port.ts';
 import { createBmc, type Bmc, type HttpLimits, type Wire } from './client/bmc.ts';

@@ -87,7 +87,9 @@ export const BatchSchema = named(
   }),
 );
 
-export function batchAnswer({ head, requests }: RequestBatch): z.output<typeof BatchSchema> {
+export type BatchAnswer = z.output<typeof BatchSchema>;
+
+export function batchAnswer({ head, requests }: RequestBatch): BatchAnswer {
   const { key, verb, by, role, proven, reason, createdAtMs, expiresAtMs } = requestAnswer(head);
   const countOf = (state: RequestState['state']) =>
     requests.filter((each) => each.state === state).length;

@@ -1,26 +1,56 @@
 import { createHash } from 'node:crypto';
-import type { NewRequest, RequestBatch, RequestState } from '../../../adapters/bmdb/port.ts';
-import { askedOf, machinesMeant, type Asked } from '../../../domain/filing/asks.ts';
-import { lossOf } from '../../../domain/filing/loss.ts';
-import { requireProvider } from '../../../domain/filing/named-fleet.ts';
-import { providerRefusal } from '../../../domain/filing/possible.ts';
-import { offersOf, prospectAtLarge, prospectOf } from '../../../domain/filing/prospects.ts';
-import type { Offer, Outlook } from '../../../domain/filing/prospects.ts';
-import { byName, isBulk, requireCount, type Selected } from '../../../domain/filing/selection.ts';
-import { at, MEANINGS, type Wish } from '../../../domain/filing/verbs.ts';
+import type {
+  NewRequest,
+  RequestBatch,
+  RequestState,
+  RequestBook,
+} from '../../../adapters/bmdb/port.ts';
+import type { Clock } from '../../../adapters/clock/port.ts';
+import type { PoolRow } from '../../../domain/balancing/pool-row.ts';
 import { BatchRefused, KeyReused, NothingToDo, UsageError } from '../../../domain/errors.ts';
-import { slot, type ProviderName } from '../../../domain/ids.ts';
+import {
+  requireProvider,
+  namesOf,
+  type Entry,
+  type NamedFleet,
+} from '../../../domain/filing/named-fleet.ts';
+import {
+  lossAt,
+  offersOf,
+  prospectAtLarge,
+  prospectOf,
+  providerRefusal,
+  type Offer,
+  type Outlook,
+  type ProviderMeans,
+} from '../../../domain/filing/prospects.ts';
+import {
+  askedOf,
+  byName,
+  isBulk,
+  machinesMeant,
+  type Asked,
+  type Selected,
+} from '../../../domain/filing/selection.ts';
+import { slot, type ProviderName, type Slot } from '../../../domain/ids.ts';
+import type { GuardRow } from '../../../domain/machine.ts';
+import type { LossPolicy } from '../../../domain/policy.ts';
+import { VERBS, type MachineVerb } from '../../../domain/verbs.ts';
+import { at, isDestroying, lossOf, misfitOf, wishOf, type Wish } from '../../../domain/wishes.ts';
 import type { Person } from '../../access/port.ts';
-import type { FleetView } from '../../port.ts';
+import type { FleetView, MachineEntry } from '../../port.ts';
 import { etagOf, machineRow } from '../machine-row.ts';
 import { Problem } from '../problem.ts';
 import { foreseen, type Foreseen, type PreviewAnswer } from './answers.ts';
-import { isOfMachines, selectorOf, thingOf, wishOf } from './body.ts';
-import type { Ask, AskAtLarge, MachineAsk } from './body.ts';
-import { API_WORDS, namedFleet } from './fleet.ts';
-import type { FilingMeans } from './port.ts';
-import { asProblems } from './refusals.ts';
-import { isDestroying, requireMachineRight, requireRightAtLarge } from './rights.ts';
+import {
+  isOfMachines,
+  selectorOf,
+  thingOf,
+  type Ask,
+  type AskAtLarge,
+  type MachineAsk,
+} from './body.ts';
+import { asProblems, requireMachineRight, requireRightAtLarge } from './refusals.ts';
 
 /** What was filed: one request, or several as a batch. */
 export type Filed = { readonly request: RequestState } | { readonly batch: RequestBatch };
@@ -69,7 +99,7 @@ export function createFiling(deps: FilingDeps): Filing {
     preview: (ask, asker) => previewOf(deps, ask, asker),
     async offers(name) {
       const fleet = namedFleet(deps.fleet, deps.providers);
-      const found = byName(fleet, name, { needsMachine: false, words: API_WORDS });
+      const found = byName(fleet, name, false);
       const machineId = found.machineId ?? found.entry?.rows[0]?.machineId ?? null;
       return offersOf({ ...found, machineId }, await outlookOf(deps, [found]));
     },
@@ -105,10 +135,9 @@ function requireAtLarge(deps: FilingDeps, ask: AskAtLarge, { person, seen }: Unf
     const where = ask.balancer === null ? '' : ` at ${ask.balancer}`;
     throw new Problem('not-found', `No pool is named ${ask.pool}${where}`);
   }
-  if ('shelf' in ask && ask.hold === null && ask.shelf.length === 0) {
-    throw new Problem('malformed', 'Say what is to be cleared: hold, or shelf');
-  }
-  const scope = 'shelf' in ask ? ask.provider : ask.scope;
+  const misfit = misfitOf(wishOf(ask));
+  if (misfit !== null) throw new Problem('malformed', misfit);
+  const scope = 'provider' in ask ? ask.provider : ask.scope;
   if (scope === 'fleet') return;
   named(() => requireProvider(namedFleet(deps.fleet, deps.providers), scope));
 }
@@ -142,12 +171,10 @@ async function fileOne(deps: FilingDeps, ask: MachineAsk, asker: Asker): Promise
     return request(at(wish, { provider, slotId, machineId }));
   }
   const selected = meant(deps, ask, asker);
-  const [asked] = askedOf(wish, selected, { key, several: false, word: KEY_WORD });
+  const [asked] = askedOf(wish, selected, { key, several: false });
   await requirePossible(deps, [asked!]);
   return request(asked!.what);
 }
-
-const KEY_WORD = 'Idempotency-Key';
 
 async function fileBatch(deps: FilingDeps, ask: MachineAsk, asker: Asker): Promise<RequestBatch> {
   const { key, person } = asker;
@@ -159,7 +186,7 @@ async function fileBatch(deps: FilingDeps, ask: MachineAsk, asker: Asker): Promi
   }
   const selected = meant(deps, ask, asker);
   const common = commonOf(ask, asker);
-  const all = askedOf(wishOf(ask), selected, { key, several: true, word: KEY_WORD });
+  const all = askedOf(wishOf(ask), selected, { key, several: true });
   await requirePossible(deps, all);
   const requests = all.map((asked): NewRequest => ({
     key: asked.key,
@@ -205,7 +232,7 @@ function meant(deps: FilingDeps, ask: MachineAsk, asker: Unfiled, isDry = false)
   requireFuture(wish, deps.nowMs());
   const selector = selectorOf(ask);
   const names = namedFleet(deps.fleet, deps.providers);
-  const selected = machinesMeant(names, wish, { selector, words: API_WORDS });
+  const selected = machinesMeant(names, wish, selector);
   requireMachineRight(
     asker.person,
     wish,
@@ -213,13 +240,13 @@ function meant(deps: FilingDeps, ask: MachineAsk, asker: Unfiled, isDry = false)
   );
   const { expectCount } = ask;
   const isUncounted = expectCount === undefined && (isDry || !isBulk(selector));
-  if (!isUncounted) requireCounted(selected.length, expectCount);
+  if (!isUncounted) requireCount(selected.length, expectCount);
   if (asker.seen !== undefined) requireUnchanged(deps.fleet, selected, asker.seen);
   return selected;
 }
 
 /** @throws {Problem} */
-function requireFuture(wish: Wish, nowMs: number): void {
+function requireFuture(wish: Wish<MachineVerb>, nowMs: number): void {
   if (!('untilMs' in wish) || wish.untilMs === null || wish.untilMs > nowMs) return;
   const detail = 'it is past already';
   throw new Problem('malformed', `untilMs: ${detail}`, {
@@ -227,14 +254,16 @@ function requireFuture(wish: Wish, nowMs: number): void {
   });
 }
 
-/** @throws {Problem} another number is meant. @throws {UsageError} none was confirmed. */
-function requireCounted(count: number, expected: number | undefined): void {
-  try {
-    requireCount(count, expected, API_WORDS);
-  } catch (error) {
-    if (!(error instanceof UsageError) || expected === undefined) throw error;
-    throw new Problem('changed', error.message, { members: { current: { count } } });
+/** @throws {Problem} the number of what was matched was not confirmed, or is another one. */
+function requireCount(count: number, expected: number | undefined): void {
+  if (count === expected) return;
+  const found = `${count} ${count === 1 ? 'machine is' : 'machines are'} meant`;
+  if (expected === undefined) {
+    const how = `confirm with expectCount ${count}, or see which with dryRun=true`;
+    throw new Problem('malformed', `${found}; ${how}`);
   }
+  const detail = `${found}, not ${expected} as expectCount says; nothing was done`;
+  throw new Problem('changed', detail, { members: { current: { count } } });
 }
 
 /** @throws {Problem} the machine is not as it was seen, or there are several. */
@@ -270,9 +299,7 @@ async function previewOf(deps: FilingDeps, ask: Ask, asker: Unfiled): Promise<Pr
     const prospect = prospectAtLarge(thingOf(ask), await outlookOf(deps, [], asking));
     const one = { slot: subjectOf(ask), machineId: null, state: null, substate: null, prospect };
     const { machines: _, ...rest } = foreseen([one]);
-    const isDestroyed = ask.verb === 'teardown-pool';
-    const lost = isDestroyed ? 'all of the pool is removed from its balancers' : null;
-    const about = { would: null, count: 0, lost, isDestroying: isDestroyed };
+    const about = { would: null, count: 0, lost: lossOf(ask), isDestroying: isDestroying(ask) };
     return { ...common, ...about, ...rest, machines: [] };
   }
   const wish = wishOf(ask);
@@ -281,9 +308,9 @@ async function previewOf(deps: FilingDeps, ask: Ask, asker: Unfiled): Promise<Pr
   const outlook = await outlookOf(deps, selected, asking);
   return {
     ...common,
-    would: MEANINGS[wish.verb].would,
+    would: VERBS[wish.verb].would,
     count: selected.length,
-    lost: lossOf(wish, providers, deps.givingBack),
+    lost: lossAt(wish, providers, deps.givingBack),
     isDestroying: isDestroying(wish),
     ...foreseen(selected.map((each) => foresee(wish, each, outlook))),
   };
@@ -291,10 +318,10 @@ async function previewOf(deps: FilingDeps, ask: Ask, asker: Unfiled): Promise<Pr
 
 function subjectOf(ask: AskAtLarge): string {
   if ('pool' in ask) return ask.pool;
-  return 'shelf' in ask ? ask.provider : ask.scope;
+  return 'provider' in ask ? ask.provider : ask.scope;
 }
 
-function foresee(wish: Wish, selected: Selected, outlook: Outlook): Foreseen {
+function foresee(wish: Wish<MachineVerb>, selected: Selected, outlook: Outlook): Foreseen {
   const { slot: name, provider, slotId, machineId, entry } = selected;
   const what = at(wish, { provider, slotId, machineId });
   return {
@@ -304,4 +331,68 @@ function foresee(wish: Wish, selected: Selected, outlook: Outlook): Foreseen {
     substate: entry?.view.substate ?? null,
     prospect: prospectOf(what, selected, outlook),
   };
+}
+
+/** What the daemon knows that is needed to file requests, and to tell what would become of them. */
+export interface FilingMeans {
+  readonly requests: RequestBook;
+  readonly clock: Clock;
+  readonly loss: LossPolicy;
+  /** Names of those that are configured. */
+  readonly providers: readonly string[];
+  /** Rows of the guard, as of the last read. */
+  readonly guard: () => readonly GuardRow[];
+  /** How pools stand at their balancers, as of the last read. */
+  readonly pools: () => readonly PoolRow[];
+  /** Estimate of the database clock, epoch ms. */
+  readonly nowMs: () => number;
+  /** What becomes of a machine of this provider that is given back, for people. */
+  readonly givingBack: (provider: string) => string;
+  /** What this provider can do; null: it is not configured here. */
+  readonly means: (provider: string) => Promise<ProviderMeans | null>;
+  /** Told how each asking ended: `filed`, or the code of its refusal. */
+  readonly onAsked?: ((verb: string, via: string, outcome: string) => void) | undefined;
+}
+
+type Known = Pick<FleetView, 'entries' | 'facts'>;
+
+/**
+ * The fleet that this daemon knows, as names are looked up in it: in the states that are shown. What
+ * is made of its entries is made while they are walked through, so nothing is kept of a large fleet.
+ */
+export function namedFleet(fleet: Known, providers: readonly string[]): NamedFleet {
+  const { entries } = fleet;
+  return {
+    entries: { [Symbol.iterator]: () => inOrder(fleet) },
+    bySlot: { get: (slot) => entryOf(fleet, slot) },
+    machine: (id) => {
+      for (const { view } of entries.values()) {
+        if (view.machineId === id) return fleet.facts(view.slot)?.row ?? null;
+      }
+      return null;
+    },
+    providers: namesOf([...providers, ...providersOf(entries)]),
+  };
+}
+
+function providersOf(entries: ReadonlyMap<Slot, MachineEntry>): Set<string> {
+  const names = new Set<string>();
+  for (const { view } of entries.values()) names.add(view.provider);
+  return names;
+}
+
+function* inOrder(fleet: Known): Generator<Entry> {
+  for (const slot of [...fleet.entries.keys()].toSorted()) {
+    const entry = entryOf(fleet, slot);
+    if (entry) yield entry;
+  }
+}
+
+/** Of a slot that several machines claim only one row is known, and `facts.conflict` tells of it. */
+function entryOf({ entries, facts: factsOf }: Known, slot: Slot): Entry | undefined {
+  const shown = entries.get(slot);
+  const facts = factsOf(slot);
+  if (!shown || !facts) return undefined;
+  const { view, state, substate } = shown;
+  return { view: { ...view, state, substate }, facts, rows: facts.row ? [facts.row] : [] };
 }

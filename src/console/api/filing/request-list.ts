@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { RequestBook, RequestState } from '../../../adapters/bmdb/port.ts';
 import { providerName, type MachineId } from '../../../domain/ids.ts';
-import { VERBS } from '../../../domain/settlement.ts';
-import type { Verb } from '../../../domain/verbs.ts';
+import { VERB_NAMES } from '../../../domain/verbs.ts';
 import { asLines, download, Format, linesOf, NDJSON, type DownloadPage } from '../download.ts';
 import type { Api } from '../kit.ts';
 import { wholeNumber } from '../schemas.ts';
@@ -16,7 +15,7 @@ const ListQuery = z.strictObject({
   provider: text.optional(),
   slot: text.optional().describe('Of the provider; or `<provider>/<slot id>`.'),
   machine: z.uuid().optional(),
-  verb: z.enum(VERBS as [Verb, ...Verb[]]).optional(),
+  verb: z.enum(VERB_NAMES).optional(),
   by: text.optional(),
   state: z.enum(['open', 'done', 'refused']).optional(),
   batch: text.optional(),

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { RequestBatch, RequestState } from '../../../adapters/bmdb/port.ts';
-import { isOrder } from '../../../domain/requests.ts';
+import { sleep, type Clock } from '../../../adapters/clock/port.ts';
+import { isOrder } from '../../../domain/verbs.ts';
 import { API, type Api } from '../kit.ts';
 import { MachineParams, requireMachine } from '../machine.ts';
 import { Problem } from '../problem.ts';
@@ -17,7 +18,6 @@ import { AskSchema } from './body.ts';
 import { createFiling, type Filed, type FilingDeps } from './filing.ts';
 import { asProblems } from './refusals.ts';
 import { addRequestList } from './request-list.ts';
-import { untilSettled } from './settled.ts';
 
 const TAGS = ['requests'];
 const KeyParams = z.object({ key: z.string().min(1).max(200) });
@@ -237,4 +237,42 @@ function addDelete(api: Api, deps: FilingDeps): void {
       return requestAnswer(found as RequestState);
     },
   );
+}
+
+const FIRST_READ_MS = 100;
+const READS_MAX_MS = 1_000;
+
+export interface Patience {
+  readonly clock: Clock;
+  /** Ends the waiting. */
+  readonly signal: AbortSignal;
+  /** 0: not at all. */
+  readonly waitMs: number;
+}
+
+/**
+ * Reads again and again how something stands, until it is settled, or the time is over.
+ * @param read must not throw for what passes: what cannot be read now is looked for again.
+ */
+export async function untilSettled<Standing>(
+  filed: Standing,
+  how: {
+    readonly isOpen: (standing: Standing) => boolean;
+    readonly read: (before: Standing) => Promise<Standing>;
+  },
+  { clock, signal, waitMs }: Patience,
+): Promise<Standing> {
+  const endMs = clock.monotonic() + waitMs;
+  let standing = filed;
+  for (let pauseMs = FIRST_READ_MS; how.isOpen(standing); pauseMs *= 2) {
+    const leftMs = endMs - clock.monotonic();
+    if (leftMs <= 0) break;
+    try {
+      await sleep(clock, Math.min(pauseMs, READS_MAX_MS, leftMs), signal);
+    } catch {
+      break; // Only the signal ends a pause early.
+    }
+    standing = await how.read(standing);
+  }
+  return standing;
 }

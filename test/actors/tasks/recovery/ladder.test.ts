@@ -5,7 +5,7 @@ import { backoff, ladderRow } from '../../../support/facts.ts';
 import { JOB } from '../../../support/task-stand.ts';
 import { advance, settled } from '../../../doubles/simulated-clock.ts';
 import { codeOf, createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';
-import { STANDING_RUNGS } from '../../../../src/domain/recovery/rung-names.ts';
+import { STANDING_RUNGS } from '../../../../src/domain/recovery/rungs.ts';
 
 let stage: RecoveryStage;
 let stand: RecoveryStage['stand'];

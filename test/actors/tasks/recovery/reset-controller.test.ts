@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { AmbiguousCommit, ProviderError } from '../../../../src/domain/errors.ts';
-import { CONTROLLER_RESET_MS } from '../../../../src/domain/recovery/controllers.ts';
+import { CONTROLLER_RESET_MS } from '../../../../src/domain/recovery/rungs.ts';
 import { device, ladderRow, MACHINE } from '../../../support/facts.ts';
 import { advance } from '../../../doubles/simulated-clock.ts';
 import { createRecoveryStage, MINUTE, noting, type RecoveryStage } from './stage.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { stopAgentCommand } from '../../../../src/actors/tasks/stop-agent.ts';
+import { stopAgentCommand } from '../../../../src/actors/tasks/end-agent.ts';
 import {
   Denied,
   NotListening,

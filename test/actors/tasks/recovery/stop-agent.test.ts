@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { stopAgentCommand } from '../../../../src/actors/tasks/stop-agent.ts';
+import { stopAgentCommand } from '../../../../src/actors/tasks/end-agent.ts';
 
 /** The command as machines run it, on processes of this one that end with a path of our own. */
 

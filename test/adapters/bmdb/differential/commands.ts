@@ -115,16 +115,6 @@ function keep(side: Side, work: Work): unknown {
   return { process: work.process, row: work.row };
 }
 
-/** In no order where some of the ids, by which they are ordered, are each implementation's own. */
-async function candidates(side: Side, of: Process, provider: number | null, limit: number) {
-  const isOrdered = side.witnesses.length === 0;
-  const query = { process: of, limit: isOrdered ? limit : 1_000 };
-  const one = provider === null ? {} : { provider: PROVIDERS[provider]! };
-  const found = await side.h.bmdb.inspection.candidates({ ...query, ...one }, SIGNAL);
-  const named = found.map((id) => side.names.get(id) ?? id);
-  return isOrdered ? named : named.toSorted();
-}
-
 /** All that is kept, as every daemon sees it; versions are each implementation's own. */
 async function readRecords({ h }: Side): Promise<unknown> {
   const kept = await Promise.all(PROVIDERS.map((each) => h.other.records.all(each, SIGNAL)));
@@ -352,15 +342,6 @@ const KINDS = {
   scan: kind(1, {}, (side) => scan(side)),
   changes: kind(3, {}, (side) => followChanges(side)),
   statistics: kind(1, {}, ({ h }) => h.bmdb.inspection.statistics(SIGNAL)),
-  candidates: kind(
-    1,
-    {
-      process,
-      provider: maybe(below(PROVIDERS.length)),
-      limit: fc.integer({ min: 1, max: MACHINES }),
-    },
-    (side, given) => candidates(side, given.process, given.provider, given.limit),
-  ),
 };
 
 type Kinds = typeof KINDS;

@@ -4,14 +4,15 @@ import type {
   RequestedThing,
   RequestTarget,
 } from '../../../../src/adapters/bmdb/port.ts';
-import type { InstallImage } from '../../../../src/domain/requests.ts';
-import { DECISION_VERBS, GUARD_VERBS, ORDER_VERBS } from '../../../../src/domain/verbs.ts';
+import { isOrder, MACHINE_VERBS, ORDER_VERBS } from '../../../../src/domain/verbs.ts';
+import type { InstallImage } from '../../../../src/domain/verbs.ts';
 import { requestFor, targetOf } from '../../../contracts/requests-of.ts';
 import { SIGNAL } from '../../../contracts/bmdb-stage.ts';
 import { idOf, plain, PROVIDERS, SECOND, seldom, type Made } from './setting.ts';
 import type { Side } from './side.ts';
 
-const VERBS = [...ORDER_VERBS, ...DECISION_VERBS, ...DECISION_VERBS, ...GUARD_VERBS] as const;
+const DECISIONS = MACHINE_VERBS.filter((verb) => !isOrder(verb));
+const VERBS = [...ORDER_VERBS, ...DECISIONS, ...DECISIONS, 'freeze', 'thaw'] as const;
 export const hold = fc.constantFrom('no-start', 'no-recover', 'no-allocate', 'preserve');
 /** What an operator asks for; what a verb has no use for is passed over. */
 export const asked = plain({
@@ -67,6 +68,8 @@ async function thingOf({ h }: Side, filing: Filing): Promise<RequestedThing> {
       return { verb, target: place, kind, untilMs };
     case 'unhold':
       return { verb, target: place, kind };
+    case 'note':
+      return { verb, target: place, text: 'looked at' };
     case 'quarantine':
       return { verb, target, untilMs };
     case 'release':

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import type { MachineRow, ProviderStatus } from '../../../../src/domain/machine.ts';
 import { PROVIDER_STATUSES } from '../../../../src/domain/machine.ts';
-import { STANDING_RUNGS, type StandingRung } from '../../../../src/domain/recovery/rung-names.ts';
+import { STANDING_RUNGS, type StandingRung } from '../../../../src/domain/recovery/rungs.ts';
 import { NO_TRAITS } from '../../../../src/domain/traits.ts';
 import { KEY_HEX, ladderOn, machineRow, requestedAt } from '../../../contracts/bmdb-rows.ts';
 import { SIGNAL } from '../../../contracts/bmdb-stage.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { ORDER_VERBS } from '../../../../src/domain/verbs.ts';
 import type { Process } from '../../../../src/domain/machine.ts';
-import { STANDING_RUNGS } from '../../../../src/domain/recovery/rung-names.ts';
+import { STANDING_RUNGS } from '../../../../src/domain/recovery/rungs.ts';
 import { command, impose } from './commands.ts';
 import type { Command } from './commands.ts';
 import { asked, type Asked } from './requests.ts';

@@ -3,7 +3,7 @@ import type { Work, WorkNote } from '../../../../src/adapters/bmdb/port.ts';
 import { PROCESS_FOR } from '../../../../src/domain/eligibility.ts';
 import type { HeartbeatRecord } from '../../../../src/domain/heartbeat.ts';
 import { QUARANTINE_KINDS } from '../../../../src/domain/machine.ts';
-import { STANDING_RUNGS, type StandingRung } from '../../../../src/domain/recovery/rung-names.ts';
+import { STANDING_RUNGS, type StandingRung } from '../../../../src/domain/recovery/rungs.ts';
 import { KEY } from '../../../contracts/bmdb-rows.ts';
 import { below, DESCRIPTORS, idOf, machine, maybe, plain, seldom, type Made } from './setting.ts';
 

@@ -6,7 +6,7 @@ import { exclusionGroup } from '../../../../src/domain/eligibility.ts';
 import { machineId, providerName } from '../../../../src/domain/ids.ts';
 import type { DrainMode, HoldKind, HoldRow, MachineRow } from '../../../../src/domain/machine.ts';
 import { DRAIN_MODES, PROCESSES, PROVIDER_STATUSES } from '../../../../src/domain/machine.ts';
-import { STANDING_RUNGS } from '../../../../src/domain/recovery/rung-names.ts';
+import { STANDING_RUNGS } from '../../../../src/domain/recovery/rungs.ts';
 import { forTraits } from '../../../../src/domain/traits.ts';
 import type { Verb } from '../../../../src/domain/verbs.ts';
 import { ORDER_VERBS } from '../../../../src/domain/verbs.ts';

@@ -3,13 +3,19 @@ import type { InspectedMachine } from '../../../../src/adapters/bmdb/port.ts';
 import { latestMigration } from '../../../../src/adapters/bmdb/schema/migrate.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
-import type { InstallImage } from '../../../../src/domain/requests.ts';
 import {
   hardwareReportCodec,
   installationReportCodec,
   installationRequestCodec,
 } from '../../../../src/wire/codec.ts';
-import { KEY, KEY_HEX, MINUTE, PROVIDER, providedOf } from '../../../contracts/bmdb-rows.ts';
+import {
+  KEY,
+  KEY_HEX,
+  MINUTE,
+  PROVIDER,
+  providedOf,
+  startedAt,
+} from '../../../contracts/bmdb-rows.ts';
 import { createStage, refusedWith, SIGNAL, UNKNOWN } from '../../../contracts/bmdb-stage.ts';
 import { agentTags, installing } from '../../../contracts/bmdb-vectors.ts';
 import { ask, requestFor, targetOf } from '../../../contracts/requests-of.ts';
@@ -239,16 +245,17 @@ describe('machines', () => {
   });
 
   it('A10: keeps nothing of what a first boot is told once it is answered', async () => {
-    const id = await s.addLost();
-    const image: InstallImage = {
-      url: 'https://images.test/a.img',
-      sha256: 'ab'.repeat(32),
-      compression: 'none',
-      rootDevice: { name: 'vda' },
-      cloudInit: new TextEncoder().encode('#cloud-config'),
-    };
-    const target = targetOf(await s.read(id));
-    await ask(s.h.bmdb, s.session, requestFor({ verb: 'install', target, image }));
+    const request = installationRequestCodec.encode({
+      generation: 1n,
+      type: 'genericImage',
+      genericImage: {
+        imageUrl: 'https://images.test/a.img',
+        cloudInit: Buffer.from('#cloud-config'),
+        rootDevice: { name: 'vda', by: 'name' },
+      },
+    });
+    const started = startedAt((await s.now()) - 40 * MINUTE);
+    const id = await s.add({ ...started, ...installing([1, null]) }, request);
     const kept = async () =>
       valuesOf(await inspect(id), 'OSInstallationRequest')['os_installation_request_raw'];
     expect(await kept()).toContain('cloud_init');

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Database } from '../../../../src/adapters/bmdb/pg/pool.ts';
-import { PROCESSES } from '../../../../src/domain/machine.ts';
 import { loadFleet } from '../../../bench/bmdb/fleet.ts';
 import { openPgDatabase, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
@@ -18,7 +17,6 @@ const WHOLE_FLEET: Readonly<Record<string, string>> = {
   'statistics-work': FOR_PEOPLE,
   'statistics-backoffs': FOR_PEOPLE,
   'sessions-work': FOR_PEOPLE,
-  ...Object.fromEntries(PROCESSES.map((process) => [`candidates-${process}`, FOR_PEOPLE])),
   'fleet-begin': 'the mirror reads everything at first, and now and then',
   holds: 'the mirror reads all holds each time; people set them by hand',
   'sweep-fell-silent':

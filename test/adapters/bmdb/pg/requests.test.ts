@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import type { RequestedThing } from '../../../../src/adapters/bmdb/port.ts';
-import type { InstallImage } from '../../../../src/domain/requests.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import { MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { STEADY } from '../../../contracts/bmdb-stage.ts';
@@ -8,7 +7,6 @@ import { requestFor, targetOf } from '../../../contracts/requests-of.ts';
 import {
   addMachine,
   claimStand,
-  codeOfRefusal,
   SIGNAL,
   sorted,
   transactionOn,
@@ -216,34 +214,6 @@ describe('settling', () => {
     expect(await s.session.settle('one')).toMatchObject({ state: 'done' });
   });
 
-  it('keeps no longer what a first boot is told', async () => {
-    const id = await addMachine(s);
-    const image: InstallImage = {
-      url: 'https://images.test/a.img',
-      sha256: 'ab'.repeat(32),
-      compression: 'none',
-      rootDevice: { name: 'vda' },
-      cloudInit: new TextEncoder().encode('password: hush'),
-    };
-    const what: RequestedThing = { verb: 'install', target: await targetFor(id), image };
-    const request = requestFor(what, { key: 'one' });
-    const kept = async () => {
-      const { rows } = await s.server.sql.query<{ parameters: { image: Record<string, string> } }>(
-        'SELECT parameters FROM operator_intents',
-      );
-      return rows[0]!.parameters.image;
-    };
-    await s.bmdb.requests.file(request);
-    expect(Buffer.from((await kept())['cloudInit']!, 'base64').toString()).toBe('password: hush');
-    await s.session.settle('one');
-    expect(await kept()).toMatchObject({ url: image.url, rootDevice: { name: 'vda' } });
-    expect(await kept()).not.toHaveProperty('cloudInit');
-    expect(await s.bmdb.requests.file(request)).toMatchObject({ state: 'done' });
-    const other = { ...image, cloudInit: new TextEncoder().encode('password: loud') };
-    const changed = { ...request, what: { ...what, image: other } };
-    expect(await codeOfRefusal(s.bmdb.requests.file(changed))).toBe('usage');
-  });
-
   it('refuses what this program cannot read, and leaves verbs that it does not know', async () => {
     const id = await addMachine(s);
     const { provider, slotId } = await targetFor(id);
@@ -255,7 +225,7 @@ describe('settling', () => {
       );
     await insert('newer', 'defragment', {});
     await insert('odd hold', 'hold', { kind: 'no-sleep', untilMs: null });
-    await insert('odd release', 'release', {});
+    await insert('odd release', 'release', { forgetHostKey: 'perhaps' });
     expect((await open()).toSorted()).toEqual(['odd hold', 'odd release']);
     for (const key of ['odd hold', 'odd release']) {
       expect(await s.session.settle(key)).toMatchObject({

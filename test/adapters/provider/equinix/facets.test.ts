@@ -1,7 +1,7 @@
 import type { MetricName } from '../../../../src/adapters/metrics/port.ts';
 import { expect, test } from 'vitest';
 import type { CreateRequest } from '../../../../src/adapters/provider/port.ts';
-import { endOfCreation } from '../../../../src/domain/provisioning/creation-end.ts';
+import { endOfCreation } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { witness } from '../../../../src/domain/ids.ts';
 import { callOf, live } from '../driver-stand.ts';
 import { OURS, reservationId, type Stand, startStand } from './stand.ts';

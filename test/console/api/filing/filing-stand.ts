@@ -9,10 +9,10 @@ import { addFiling } from '../../../../src/console/api/filing/requests.ts';
 import { API, prepareApi } from '../../../../src/console/api/kit.ts';
 import { addFailures } from '../../../../src/console/api/failures.ts';
 import type { FleetView, MachineEntry } from '../../../../src/console/port.ts';
-import { assembleFacts } from '../../../../src/domain/assemble.ts';
-import type { MachineId, Slot } from '../../../../src/domain/ids.ts';
+import { assembleFacts, type KnownListing } from '../../../../src/domain/assemble.ts';
+import type { MachineId, ProviderName, Slot } from '../../../../src/domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../../../src/domain/machine.ts';
-import type { ProviderMeans } from '../../../../src/domain/filing/possible.ts';
+import type { ProviderMeans } from '../../../../src/domain/filing/prospects.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { viewOf } from '../../../../src/domain/view.ts';
 import { createMemBmdb, type MemBmdb } from '../../../doubles/mem-bmdb/mem-bmdb.ts';
@@ -46,6 +46,8 @@ export interface FilingStand {
   asker: Person;
   /** What providers can do; null: it is not known here. */
   means: ProviderMeans | null;
+  /** What providers listed. */
+  readonly listings: Map<ProviderName, KnownListing>;
   /** The console sees the fleet as it is now, and not again before this is called. */
   look(): Promise<void>;
   /** Puts machine `at` on slot `metal/slot-<at>`, with an agent that was just heard. */
@@ -98,6 +100,7 @@ export async function filingStand(): Promise<FilingStand> {
     read: orFail(bmdb.requests.read),
     list: orFail(bmdb.requests.list),
   };
+  const listings = new Map<ProviderName, KnownListing>();
   let entries = new Map<Slot, MachineEntry>();
   let facts = new Map<Slot, SlotFacts>();
   let around = await bmdb.scan(SIGNAL);
@@ -144,10 +147,10 @@ export async function filingStand(): Promise<FilingStand> {
   };
   let asked = 0;
   return Object.assign(stand, {
-    ...{ bmdb, clock, app, asks, add, daemon },
+    ...{ bmdb, clock, app, asks, listings, add, daemon },
     look: async () => {
       around = await bmdb.scan(SIGNAL);
-      facts = assembleFacts(around, new Map());
+      facts = assembleFacts(around, listings);
       const moment = { nowMs: around.nowMs, loss: DEFAULT_LOSS };
       entries = new Map(
         [...facts.values()].map((each) => {

@@ -28,6 +28,7 @@ const MATRIX: readonly (readonly [string, Role, object])[] = [
   ['unhold', 'operator', { verb: 'unhold', kind: 'preserve', ...one }],
   ['quarantine', 'operator', { verb: 'quarantine', ...one }],
   ['release', 'operator', { verb: 'release', ...one }],
+  ['note', 'operator', { verb: 'note', text: 'seen', slots: [slotName(1)] }],
   ['clear-backoff', 'operator', { verb: 'clear-backoff', ...one }],
   ['restart-agent', 'operator', { verb: 'restart-agent', ...one }],
   ['reboot', 'operator', { verb: 'reboot', ...one }],

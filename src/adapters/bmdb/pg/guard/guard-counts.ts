@@ -4,7 +4,7 @@ import {
   earliestNewlyLostMs,
   RETRIED_WITHIN,
   sumOfScopes,
-} from '../../../../domain/recovery/guard-counts.ts';
+} from '../../../../domain/recovery/guard-rules.ts';
 import { FLEET } from '../../../../domain/recovery/guard-judgement.ts';
 import type {
   GuardCounts,

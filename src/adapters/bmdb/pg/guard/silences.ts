@@ -5,7 +5,7 @@ import {
   SILENCE_ACTOR,
   SILENCE_REASONS,
   SILENT,
-} from '../../../../domain/recovery/silence.ts';
+} from '../../../../domain/recovery/standing.ts';
 import {
   DONE,
   HEARD,

@@ -1,6 +1,6 @@
 import { exclusionGroup } from '../../../../domain/eligibility.ts';
 import { guardEvent } from '../../../../domain/events/fleet-event.ts';
-import type { GuardRow } from '../../../../domain/machine.ts';
+import type { GuardRow, RequestRow } from '../../../../domain/machine.ts';
 import { frozenByOperator, thawedByOperator } from '../../../../domain/recovery/guard-judgement.ts';
 import type { Effect, Scene } from '../../../../domain/settlement.ts';
 import { installationOf } from '../../install-image.ts';
@@ -198,34 +198,70 @@ export const statements = {
   dropHostKey: drop('machine_ssh_host_key'),
 };
 
+type Write<E> = (q: Queries, scene: Scene, effect: E) => Promise<unknown>;
+
+/** What the verb writes; false: something else was written meanwhile that forbids it. */
+const WRITES: { readonly [V in Effect['verb']]: Write<Extract<Effect, { readonly verb: V }>> } = {
+  hold: (q, { request }, { kind, untilMs: until, force }) => {
+    const { by, reason } = request;
+    return q.run(statements.hold, { ...slotOf(request), kind, by, reason, until, force });
+  },
+  unhold: (q, { request }, { kind }) => q.run(statements.unhold, { ...slotOf(request), kind }),
+  freeze: (q, scene) =>
+    writeGuard(q, scene, frozenByOperator(scene.guard!, scene.request, scene.now.nowMs)),
+  thaw: (q, scene) => writeGuard(q, scene, thawedByOperator(scene.guard!, scene.now.nowMs)),
+  'clear-provider': (q, { request }, { hold: kind, shelf }) =>
+    q.run(statements.clearProvider, { provider: request.provider!, kind, shelf }),
+  'pause-pool': writePools,
+  'resume-pool': writePools,
+  'thaw-pool': writePools,
+  'teardown-pool': writePools,
+  quarantine: async (q, { request }, { untilMs: until }) => {
+    const { by, reason } = request;
+    const machine = request.machineId!;
+    const written = await q.rows(statements.quarantine, { machine, by, reason, until });
+    if (written.length === 0) return false;
+    await q.run(statements.returnPermit, { machine });
+    return true;
+  },
+  release: (q, { request }, { forgetHostKey }) => release(q, request.machineId!, forgetHostKey),
+  deprovision: async (q, { request }, { drain, returnToPool: pool }) => {
+    const { by, reason } = request;
+    const machine = request.machineId!;
+    await q.run(statements.deprovision, { machine, by, reason, drain, pool });
+    await q.run(statements.liftQuarantine, { machine });
+  },
+  install: async (q, { request }, { generation, image }) => {
+    const machine = request.machineId!;
+    const raw = Buffer.from(installationOf(image, generation));
+    await q.run(statements.install, { machine, generation, raw });
+    await q.run(statements.keepIdle, { machine });
+  },
+  'cancel-install': async (q, { request }, { generation }) => {
+    const machine = request.machineId!;
+    return (await q.rows(statements.cancelInstall, { machine, generation })).length > 0;
+  },
+  withdraw,
+  'clear-backoff': async (q, { request }) => {
+    const machine = request.machineId!;
+    await q.run(statements.dropBackoffs, { machine });
+    await q.run(statements.endCoolDown, { machine });
+  },
+};
+
 /**
  * Writes what a request brings about. Its subject is locked.
  * @returns false: something else was written meanwhile that forbids it; nothing was done.
  */
 export async function applyEffect(q: Queries, scene: Scene, effect: Effect): Promise<boolean> {
-  const { request } = scene;
-  switch (effect.do) {
-    case 'hold':
-    case 'unhold':
-      await applyHold(q, scene, effect);
-      return true;
-    case 'freeze':
-      await writeGuard(q, scene, frozenByOperator(scene.guard!, request, scene.now.nowMs));
-      return true;
-    case 'thaw':
-      await writeGuard(q, scene, thawedByOperator(scene.guard!, scene.now.nowMs));
-      return true;
-    case 'clearProvider': {
-      const { hold: kind, shelf } = effect;
-      await q.run(statements.clearProvider, { provider: request.provider!, kind, shelf });
-      return true;
-    }
-    case 'changePools':
-      for (const row of effect.rows) await writeAsked(q, row);
-      return true;
-    default:
-      return applyToMachine(q, scene, effect);
-  }
+  const write = WRITES[effect.verb] as Write<Effect>;
+  return (await write(q, scene, effect)) !== false;
+}
+
+const slotOf = ({ provider, slotId }: RequestRow) => ({ provider: provider!, slot: slotId! });
+
+async function writePools(q: Queries, _: Scene, { rows }: Extract<Effect, { rows: unknown }>) {
+  for (const row of rows) await writeAsked(q, row);
 }
 
 async function writeGuard(q: Queries, { request, guard }: Scene, row: GuardRow): Promise<void> {
@@ -234,68 +270,13 @@ async function writeGuard(q: Queries, { request, guard }: Scene, row: GuardRow):
   await writeFleetEvents(q, isOther ? [guardEvent(row, request)] : []);
 }
 
-type OnSlot = Extract<Effect, { do: 'hold' | 'unhold' }>;
-type OnMachine = Exclude<
-  Effect,
-  OnSlot | { do: 'freeze' | 'thaw' | 'changePools' | 'clearProvider' }
->;
-
-async function applyHold(q: Queries, { request }: Scene, effect: OnSlot): Promise<void> {
-  const { by, reason } = request;
-  const name = { provider: request.provider!, slot: request.slotId!, kind: effect.kind };
-  if (effect.do === 'unhold') await q.run(statements.unhold, name);
-  else {
-    const { untilMs: until, force } = effect;
-    await q.run(statements.hold, { ...name, by, reason, until, force });
-  }
-}
-
-async function applyToMachine(q: Queries, scene: Scene, effect: OnMachine): Promise<boolean> {
-  const { machineId, by, reason } = scene.request;
-  const machine = machineId!;
-  switch (effect.do) {
-    case 'quarantine': {
-      const until = effect.untilMs;
-      const written = await q.rows(statements.quarantine, { machine, by, reason, until });
-      if (written.length === 0) return false;
-      await q.run(statements.returnPermit, { machine });
-      return true;
-    }
-    case 'release':
-      await release(q, machine, effect.forgetHostKey);
-      return true;
-    case 'deprovision': {
-      const { drain, returnToPool: pool } = effect;
-      await q.run(statements.deprovision, { machine, by, reason, drain, pool });
-      await q.run(statements.liftQuarantine, { machine });
-      return true;
-    }
-    case 'install': {
-      const { generation, image } = effect;
-      const raw = Buffer.from(installationOf(image, generation));
-      await q.run(statements.install, { machine, generation, raw });
-      await q.run(statements.keepIdle, { machine });
-      return true;
-    }
-    case 'cancelInstall': {
-      const { generation } = effect;
-      return (await q.rows(statements.cancelInstall, { machine, generation })).length > 0;
-    }
-    case 'withdraw':
-      return withdraw(q, machine, effect);
-    case 'clearBackoff':
-      await q.run(statements.dropBackoffs, { machine });
-      await q.run(statements.endCoolDown, { machine });
-      return true;
-  }
-}
-
 /** Whoever notes that it is asked for holds the order's row, or waits for us and finds it ended. */
 async function withdraw(
   q: Queries,
-  machine: string,
-  { order: key, outcome }: Extract<OnMachine, { do: 'withdraw' }>,
+  { request }: Scene,
+  { order: key, outcome }: Extract<Effect, { outcome: unknown }>,
 ): Promise<boolean> {
+  const machine = request.machineId!;
   const [row] = await q.rows(requests.lock, { key });
   if (row?.state !== 'open') return false;
   if ((await q.rows(statements.askedFor, { machine, order: key })).length > 0) return false;

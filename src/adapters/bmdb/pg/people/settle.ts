@@ -5,10 +5,10 @@ import { calmRow, FLEET } from '../../../../domain/recovery/guard-judgement.ts';
 import type { GuardRow, MachineRow, RequestRow } from '../../../../domain/machine.ts';
 import { RUNG_OF } from '../../../../domain/recovery/ladder.ts';
 import { interrupts } from '../../../../domain/recovery/rungs.ts';
-import { ORDER_VERBS } from '../../../../domain/verbs.ts';
-import { EXPIRED, isOrder, ORDER_WAIT_MS } from '../../../../domain/requests.ts';
+import { EXPIRED, ORDER_WAIT_MS } from '../../../../domain/requests.ts';
+import { isOrder, ORDER_VERBS } from '../../../../domain/verbs.ts';
 import type { RequestState } from '../../port.ts';
-import { decisionOf, isKey } from '../../filed-requests.ts';
+import { isKey, wishIn } from '../../filed-requests.ts';
 import { settlementOf } from '../../../../domain/settlement.ts';
 import type { Scene } from '../../../../domain/settlement.ts';
 import { statements as pools, toPool } from '../balancing/pool-rows.ts';
@@ -92,8 +92,8 @@ export async function settle(session: LiveSession, key: string): Promise<Request
       if (row.state !== 'open') return toState(row);
       const isInstalling = await lockSubject(q, toRequest(row));
       const request = toRequest(row);
-      const decision = decisionOf(request.verb, row.parameters);
-      return settleLocked(q, session, { request, decision, isInstalling });
+      const wish = wishIn(request.verb, row.parameters);
+      return settleLocked(q, session, { request, wish, isInstalling });
     }),
   );
 }
@@ -114,7 +114,7 @@ async function lockSubject(
   return rows.some(({ installing }) => installing);
 }
 
-type Asked = Pick<Scene, 'request' | 'decision' | 'isInstalling'>;
+type Asked = Pick<Scene, 'request' | 'wish' | 'isInstalling'>;
 
 async function settleLocked(
   q: Queries,

@@ -22,7 +22,7 @@ import { statement, valuesOf } from '../statement.ts';
 import type { ArgsOf, Params, Statement } from '../statement.ts';
 import { readSlotHistory } from './slot-history.ts';
 import { readSessions } from './sessions.ts';
-import { readCandidates, readStatistics, statementsFor } from './statistics.ts';
+import { readStatistics, statementsFor } from './statistics.ts';
 import { readSchema, readTagTypes, tagStatement } from './tag-types.ts';
 
 const PAGE_MAX = 200;
@@ -96,10 +96,6 @@ export function createInspection({ db, loss }: PgContext): BmdbInspection {
     statistics: (signal, only) =>
       db.transact({ doing: 'count the fleet', processor, isolation, signal }, (q) =>
         readStatistics(q, counting, only),
-      ),
-    candidates: (query, signal) =>
-      db.transact({ doing: `find work for ${query.process}`, isolation, signal }, (q) =>
-        readCandidates(q, counting, query),
       ),
     schema: (signal) =>
       db.transact({ doing: 'read the schema', isolation, signal }, (q) => readSchema(q)),

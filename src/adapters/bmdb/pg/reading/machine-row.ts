@@ -21,7 +21,7 @@ import type { FlatMember } from '../balancing/pool-rows.ts';
 import { ORDER } from '../eligibility.ts';
 import { LIVE, ms } from '../sql.ts';
 import type { ColumnType, RowOf } from '../statement.ts';
-import { STANDING_RUNGS } from '../../../../domain/recovery/rung-names.ts';
+import { STANDING_RUNGS } from '../../../../domain/recovery/rungs.ts';
 
 /** A field of a part: its column in the answer, its expression, and what it is read as. */
 interface FieldColumn {

@@ -1,25 +1,16 @@
-import { machineId, providerName } from '../../../../domain/ids.ts';
-import type { MachineId, ProviderName } from '../../../../domain/ids.ts';
-import { PROCESSES } from '../../../../domain/machine.ts';
+import { providerName } from '../../../../domain/ids.ts';
+import type { ProviderName } from '../../../../domain/ids.ts';
 import type { Process } from '../../../../domain/machine.ts';
 import type { LossPolicy } from '../../../../domain/policy.ts';
 import { byProcess } from '../../../../domain/statistics.ts';
-import type { Counts, Statistics, StatisticsPart, Wanted } from '../../../../domain/statistics.ts';
-import {
-  DONE,
-  FAILED,
-  FROM,
-  heartbeatingSql,
-  ruleSql,
-  lastAttemptSql,
-  PENDING,
-} from '../eligibility.ts';
+import type { Counts, Statistics, StatisticsPart } from '../../../../domain/statistics.ts';
+import { DONE, FAILED, FROM, heartbeatingSql, ruleSql, PENDING } from '../eligibility.ts';
 import type { Queries } from '../pool.ts';
-import { LIVE, ms } from '../sql.ts';
+import { LIVE } from '../sql.ts';
 import { statement } from '../statement.ts';
 import type { RowOf } from '../statement.ts';
 
-/** `statisticsOf` and `candidatesOf` in SQL, made of the predicates that claims are checked with. */
+/** `statisticsOf` in SQL, made of the predicates that claims are checked with. */
 
 const PROVIDED = 'p.machine_id IS NOT NULL';
 const count = (condition: string) => `(count(*) FILTER (WHERE ${condition}))::int4`;
@@ -57,19 +48,6 @@ const pending = (process: Process, loss: LossPolicy) =>
 
 const PER_PROCESS = { provider: 'text?', process: 'process', count: 'int4' } as const;
 
-const candidates = (process: Process, loss: LossPolicy) =>
-  statement({
-    name: `candidates-${process}`,
-    params: { provider: 'text?', limit: 'int8' },
-    columns: { machine_id: 'uuid' },
-    text: ({ provider, limit }) => `
-      SELECT m.machine_id ${FROM}
-      WHERE (${provider} IS NULL OR p.provider = ${provider})
-        AND (${ruleSql('refusal', process, loss)}) IS NULL
-      ORDER BY ${ms(lastAttemptSql(process))} NULLS FIRST, m.machine_id LIMIT ${limit}`,
-  });
-type CandidateStatement = ReturnType<typeof candidates>;
-
 export const statementsFor = (loss: LossPolicy) => ({
   conditions: conditions(loss),
   activeWork: statement({
@@ -91,9 +69,6 @@ export const statementsFor = (loss: LossPolicy) => ({
       FROM work_backoff b LEFT JOIN machine_provided p USING (machine_id)
       WHERE b.until > now() GROUP BY p.provider, b.process`,
   }),
-  ...(Object.fromEntries(
-    PROCESSES.map((process) => [`candidates${process}`, candidates(process, loss)]),
-  ) as Record<`candidates${Process}`, CandidateStatement>),
 });
 export type StatisticsStatements = ReturnType<typeof statementsFor>;
 
@@ -143,17 +118,4 @@ function toCounts(
     activeWork: sumOf(work),
     activeBackoffs: sumOf(backoffs),
   };
-}
-
-/** See `BmdbInspection.candidates`. */
-export async function readCandidates(
-  q: Queries,
-  statements: StatisticsStatements,
-  { process, provider, limit }: Wanted,
-): Promise<MachineId[]> {
-  const rows = await q.rows(statements[`candidates${process}`], {
-    provider: provider ?? null,
-    limit,
-  });
-  return rows.map((row) => machineId(row.machine_id));
 }

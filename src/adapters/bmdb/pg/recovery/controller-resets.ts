@@ -1,5 +1,5 @@
 import { Throttled } from '../../../../domain/errors.ts';
-import { CONTROLLER_RESET_MS } from '../../../../domain/recovery/controllers.ts';
+import { CONTROLLER_RESET_MS } from '../../../../domain/recovery/rungs.ts';
 import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
 import { statement } from '../statement.ts';

@@ -9,7 +9,6 @@ export interface RequestEnd extends Pick<Settlement, 'state' | 'outcome' | 'even
 }
 
 export const statements = {
-  /** See `settledParameters` for what is no longer kept. */
   end: statement({
     name: 'requests-end',
     params: {
@@ -28,8 +27,7 @@ export const statements = {
           JOIN operator_intents y ON y.idempotency_key = e.key
         WHERE y.state = 'open' ORDER BY e.key FOR UPDATE OF y
       ), ended AS (
-        UPDATE operator_intents y SET state = e.state, outcome = e.outcome, settled_at = now(),
-          parameters = y.parameters #- '{image,cloudInit}'
+        UPDATE operator_intents y SET state = e.state, outcome = e.outcome, settled_at = now()
         FROM ending e WHERE y.idempotency_key = e.key
         RETURNING y.provider, y.slot_id, y.machine_id, y.actor, e.key,
           coalesce(e.kind, CASE e.state WHEN 'done' THEN 'requestDone' ELSE 'requestRefused' END)

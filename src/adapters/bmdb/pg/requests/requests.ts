@@ -2,8 +2,8 @@ import { NotFound, NothingToDo } from '../../../../domain/errors.ts';
 import type { BatchRefusal } from '../../../../domain/errors.ts';
 import { isUuid, machineId, providerName } from '../../../../domain/ids.ts';
 import type { RequestRow } from '../../../../domain/machine.ts';
-import type { Verb } from '../../../../domain/verbs.ts';
-import { EXPIRED, isOrder, openOrderText } from '../../../../domain/requests.ts';
+import { isOrder, VERB_NAMES, type Verb } from '../../../../domain/verbs.ts';
+import { EXPIRED, openOrderText } from '../../../../domain/requests.ts';
 import type { RequestBatch, RequestBook, RequestQuery, RequestState } from '../../port.ts';
 import {
   digestOf,
@@ -16,7 +16,7 @@ import {
   requireSameBatch,
 } from '../../filed-requests.ts';
 import type { FiledBatch, FiledRequest } from '../../filed-requests.ts';
-import { refused, VERBS } from '../../../../domain/settlement.ts';
+import { refused } from '../../../../domain/settlement.ts';
 import { OPEN_ORDER, SLOT_ID } from '../eligibility.ts';
 import { endRequests } from './request-ends.ts';
 import type { Database, Queries } from '../pool.ts';
@@ -62,7 +62,7 @@ export const statements = {
     columns: COLUMNS,
     text: () =>
       `SELECT ${REQUEST} FROM operator_intents y
-       WHERE y.state = 'open' AND y.verb IN (${texts(VERBS)})
+       WHERE y.state = 'open' AND y.verb IN (${texts(VERB_NAMES)})
        ORDER BY y.created_at, y.idempotency_key`,
   }),
   named: statement({
