@@ -5,7 +5,7 @@ import type { Fault } from './config/faults.ts';
 import { configSchema, DRIVER_TABLES } from './config/schema.ts';
 import { ladderPolicy } from './config/ladder-schema.ts';
 import { hostKeyPolicyOf } from './config/provider-schema.ts';
-import type { BalancerSettings } from './config/balancer-schema.ts';
+import type { BalancerSettings } from './config/sections.ts';
 import type { ProviderSettings } from './config/provider-schema.ts';
 import type { Surroundings } from './settings/secret.ts';
 import { noSource, readSource, readYaml, withFlags } from './config/source.ts';
@@ -15,15 +15,13 @@ import type { HostKeyPolicy, LossPolicy } from './domain/policy.ts';
 import { DEFAULT_LOSS } from './domain/policy.ts';
 import type { LadderPolicy } from './domain/recovery/ladder.ts';
 
-export { configTable, describeConfig } from './config/describe.ts';
-export type { ConfigRow } from './config/describe.ts';
 export { formatDuration, parseDuration } from './settings/duration.ts';
 export type { Milliseconds } from './settings/duration.ts';
 export type { ListenAddress } from './settings/leaves.ts';
 export type { Secret } from './settings/secret.ts';
 export type { Flags } from './config/source.ts';
 export { configSchema };
-export { ownBalancerSettingsOf } from './config/balancer-schema.ts';
+export { ownBalancerSettingsOf } from './config/sections.ts';
 export { poolsOf } from './config/pool-schema.ts';
 export { hostKeyPolicyOf, ownSettingsOf } from './config/provider-schema.ts';
 

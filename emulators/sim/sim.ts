@@ -3,7 +3,7 @@ import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import type { ConfigInput } from '../../src/config.ts';
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
 import { realPorts } from '../../src/daemon/real-ports.ts';
-import { withTimeLimit } from '../../src/daemon/time-limit.ts';
+import { withTimeLimit } from '../../src/adapters/clock/port.ts';
 import { RemoteFailure, UsageError } from '../../src/domain/errors.ts';
 import { headlineText } from '../../src/domain/headline.ts';
 import { providerName } from '../../src/domain/ids.ts';
@@ -262,7 +262,7 @@ export async function leakedIn(
   const records = await recordsIn(provider, bmdb);
   const made = [...provider.devices(records), ...provider.claims(records)];
   // Read after them: whatever was made until then was recorded before that.
-  const rows = await withTimeLimit(systemClock, SCAN_MS, bmdb.scan);
+  const rows = await withTimeLimit(systemClock, { ms: SCAN_MS }, bmdb.scan);
   const known = new Set(rows.machines.map((row) => row.provided?.providerId));
   const witnesses = rows.intents.map((intent) => intent.witness as string);
   const leaked = made.filter(({ id, isOf }) => !known.has(id) && !witnesses.some(isOf));
@@ -270,7 +270,9 @@ export async function leakedIn(
 }
 
 const recordsIn = ({ name }: SimWorld['provider'], bmdb: Daemon['bmdb']) =>
-  withTimeLimit(systemClock, SCAN_MS, (signal) => bmdb.records.all(providerName(name), signal));
+  withTimeLimit(systemClock, { ms: SCAN_MS }, (signal) =>
+    bmdb.records.all(providerName(name), signal),
+  );
 
 async function reportOf(scene: Scene): Promise<SimReport> {
   const { daemon, world } = scene;

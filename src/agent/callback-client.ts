@@ -1,15 +1,16 @@
 import { X509Certificate } from 'node:crypto';
-import { connect as connectHttp2 } from 'node:http2';
-import type { ClientHttp2Session } from 'node:http2';
+import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
 import { isIP } from 'node:net';
-import { connect as connectTls } from 'node:tls';
-import type { TLSSocket } from 'node:tls';
-import { heartbeatRequestCodec, heartbeatResponseCodec } from '../wire/codec.ts';
-import type { HeartbeatRequest, HeartbeatResponse } from '../wire/codec.ts';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import {
+  heartbeatRequestCodec,
+  heartbeatResponseCodec,
+  type HeartbeatRequest,
+  type HeartbeatResponse,
+} from '../wire/codec.ts';
 import { GrpcError, GrpcStatus, callUnary } from '../wire/grpc.ts';
 import { HEARTBEAT_PATH } from '../wire/heartbeat.ts';
-import type { ClientIdentity } from './client-certificate.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { ClientIdentity } from './keys.ts';
 
 /** The agent's way to the callback service. */
 export interface CallbackClient {
@@ -136,4 +137,22 @@ function openSocket({ endpoint, identity, trust }: CallbackClientOptions): TLSSo
   });
   socket.setNoDelay(true);
   return socket;
+}
+
+export interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
+/**
+ * Reads `host:port`; an IPv6 address is in brackets.
+ * @throws {Error} anything else.
+ */
+export function parseEndpoint(text: string): Endpoint {
+  const match = /^(?:\[([^\]]+)\]|([^:[\]\s/]+)):(\d{1,5})$/.exec(text);
+  const host = match?.[1] ?? match?.[2];
+  const port = Number(match?.[3]);
+  const bad = !host || port < 1 || port > 65_535 || (match?.[1] && isIP(match[1]) !== 6);
+  if (bad) throw new Error(`endpoint is not host:port: ${JSON.stringify(text)}`);
+  return { host, port };
 }

@@ -1,6 +1,5 @@
 import { runAgent } from './detached.ts';
-import { log } from './log.ts';
-import { thisProgram } from './program.ts';
+import { log, thisProgram } from './program.ts';
 import { DETACHED_FLAG, takeOver } from './takeover.ts';
 
 /**

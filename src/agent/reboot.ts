@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { log } from './log.ts';
+import { log } from './program.ts';
 
 /** What a reboot does to the system. */
 export interface RebootSteps {

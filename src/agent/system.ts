@@ -2,7 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { createHostPrograms, noPrograms } from './host-programs.ts';
 import type { HostPrograms } from './host-programs.ts';
-import { log } from './log.ts';
+import { log } from './program.ts';
 import { rebootForReal, runToEnd } from './reboot.ts';
 
 /** The machine as the agent meets it: the real one, or a directory that plays one. */

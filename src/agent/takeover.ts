@@ -6,11 +6,10 @@ import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { agentInitCodec, takeoverInitCodec, takeoverResponseCodec } from '../wire/codec.ts';
 import type { TakeoverInit } from '../wire/codec.ts';
-import { parseEndpoint } from './endpoint.ts';
+import { parseEndpoint } from './callback-client.ts';
 import { generateRawKeyPair, joinKeyPair } from './keys.ts';
-import { lastWords } from './last-words.ts';
+import { lastWords, type Program } from './program.ts';
 import { recordAgent, stopPredecessor } from './pid-file.ts';
-import type { Program } from './program.ts';
 
 /** Set for the copy of the program that is the agent. */
 export const DETACHED_FLAG = 'TAKEOVER_DETACHED_LAUNCH';

@@ -1,4 +1,4 @@
-import { canonicalAddress, familyOf } from '../domain/balancing/addresses.ts';
+import { canonicalAddress, familyOf } from '../domain/balancing/pools.ts';
 import { uidOf } from './pool-schema.ts';
 
 /** What is wrong between pools, and between them and the rest; the other place stands in the message. */

@@ -1,15 +1,15 @@
 import { z } from 'zod';
-import { canonicalAddress } from '../domain/balancing/addresses.ts';
-import { CHECK_PATH, type HealthCheck } from '../domain/balancing/objects.ts';
 import {
+  canonicalAddress,
   DRAIN_POLICIES,
   LONGEST_GRACE_MS,
   SERVING_STATES,
   type Pool,
 } from '../domain/balancing/pools.ts';
+import { CHECK_PATH, type HealthCheck } from '../domain/balancing/objects.ts';
 import { formatDuration } from '../settings/duration.ts';
 import * as leaf from '../settings/leaves.ts';
-import { nameOf } from './balancer-schema.ts';
+import { nameOf } from './sections.ts';
 
 const notASection = { error: () => 'is not a section; give key: value lines' };
 const PORT_MAX = 65_535;

@@ -9,12 +9,10 @@ import { formatDuration } from '../settings/duration.ts';
 import * as leaf from '../settings/leaves.ts';
 import { ladderSchema, unwantedErasures, type LadderOfProvider } from './ladder-schema.ts';
 import { consoleSettings, hasAddress, hasWayIn, isEncrypted } from './console-schema.ts';
-import { balancersSchema } from './balancer-schema.ts';
+import { balancersSchema, complaintAboutRoles, rolesSchema, webhooksSchema } from './sections.ts';
 import { poolFaults } from './pool-faults.ts';
 import { fleetSchema, poolsSchema } from './pool-schema.ts';
 import { providersSchema } from './provider-schema.ts';
-import { complaintAboutRoles, rolesSchema } from './roles-schema.ts';
-import { webhooksSchema } from './webhook-schema.ts';
 import type { Surroundings } from '../settings/secret.ts';
 
 /** What may stand in `driver:`. */

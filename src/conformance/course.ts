@@ -1,7 +1,7 @@
 import type { Clock } from '../adapters/clock/port.ts';
 import { explain, UsageError } from '../domain/errors.ts';
 import { plainText } from '../lib/texts.ts';
-import { StepSkipped } from './verdict.ts';
+import { StepSkipped } from './waiting.ts';
 
 /** One thing that a driver is tested for. */
 export interface CourseStep {

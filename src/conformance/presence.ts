@@ -1,8 +1,7 @@
 import { isProviderError } from '../domain/errors.ts';
 import { SET_ID_TAG } from '../domain/provisioning/provider-tags.ts';
 import type { Stage } from './stage.ts';
-import { must } from './verdict.ts';
-import { pending } from './waiting.ts';
+import { must, pending } from './waiting.ts';
 
 export interface Bound {
   readonly timeoutMs: number;

@@ -6,7 +6,7 @@ import { PLAN_TAG, SET_ID_TAG, WITNESS_TAG } from '../domain/provisioning/provid
 import { NO_TRAITS } from '../domain/traits.ts';
 import type { Stage } from './stage.ts';
 import type { Need } from './step.ts';
-import { StepFailed } from './verdict.ts';
+import { StepFailed } from './waiting.ts';
 
 /** Has the form of many drivers' ids, and names nothing. */
 export const UNKNOWN_ID = '00000000-0000-4000-8000-00000000dead';

@@ -12,10 +12,9 @@ import {
 } from './course.ts';
 import { createStage, type Stage } from './stage.ts';
 import { type ConformanceReport, lacks, type LeftBehind, type Need, type Step } from './step.ts';
-import { StepSkipped } from './verdict.ts';
+import { StepSkipped, shown, within } from './waiting.ts';
 import type { ConformanceDeps } from './subject.ts';
 import { assertRefuses } from './requests.ts';
-import { shown, within } from './waiting.ts';
 
 export interface ConformanceRun extends CourseRun<Step> {
   /** Told now and then what a step that takes long waits for. */

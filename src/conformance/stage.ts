@@ -11,9 +11,8 @@ import { type Witness, witness } from '../domain/ids.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
 import { SET_ID_TAG } from '../domain/provisioning/provider-tags.ts';
 import { createLedger, type Ledger } from './ledger.ts';
-import { must } from './verdict.ts';
+import { must, type Pending, until, type WaitOptions, within } from './waiting.ts';
 import type { ConformanceDeps, Opened } from './subject.ts';
-import { type Pending, until, type WaitOptions, within } from './waiting.ts';
 
 /** What the steps of one run found out so far. */
 export interface Findings {

@@ -2,7 +2,16 @@ import { type Clock, sleep } from '../adapters/clock/port.ts';
 import { explain, isProviderError, TimedOut } from '../domain/errors.ts';
 import { facetsOf } from '../domain/provisioning/provider-holds.ts';
 import { formatDuration } from '../settings/duration.ts';
-import { StepFailed } from './verdict.ts';
+
+/** The driver does not do what it should. */
+export class StepFailed extends Error {}
+/** The step makes no sense here. */
+export class StepSkipped extends Error {}
+
+/** @throws {StepFailed} unless `condition`. */
+export function must(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new StepFailed(message);
+}
 
 /** It did not come in time. */
 export class NotInTime extends StepFailed {}

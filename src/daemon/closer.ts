@@ -1,5 +1,6 @@
 import type { Log } from '../adapters/log/port.ts';
 import { explain } from '../domain/errors.ts';
+import type { Clock } from '../adapters/clock/port.ts';
 
 /** What was opened, to be closed in reverse. */
 export interface Closer {
@@ -23,4 +24,24 @@ export function createCloser(log: Log): Closer {
       }
     },
   };
+}
+
+const DAY_MS = 86_400_000;
+
+/** Says once a day how the fleet is: a log that says nothing else has come from a daemon that lives. */
+export function tellDaily(
+  summary: () => Readonly<Record<string, unknown>>,
+  { clock, log, closer }: { readonly clock: Clock; readonly log: Log; readonly closer: Closer },
+): void {
+  const beganAtMs = clock.monotonic();
+  let timer: unknown;
+  const wait = () => {
+    timer = clock.setTimeout(() => {
+      const days = Math.round((clock.monotonic() - beganAtMs) / DAY_MS);
+      log.info({ days, ...summary() }, 'the fleet, once a day');
+      wait();
+    }, DAY_MS);
+  };
+  wait();
+  closer.add('daily summary', () => clock.clearTimeout(timer));
 }

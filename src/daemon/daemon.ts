@@ -16,26 +16,23 @@ import { explain } from '../domain/errors.ts';
 import { headlineText } from '../domain/headline.ts';
 import type { ProviderName } from '../domain/ids.ts';
 import type { BudgetUse } from '../domain/recovery/permits.ts';
-import { accessMeans } from './access-means.ts';
-import { createCloser } from './closer.ts';
+import { accessMeans, createLogControl } from './console-means.ts';
+import { createCloser, tellDaily } from './closer.ts';
 import { countFleet, STATISTICS_JOB } from '../actors/statistics.ts';
-import { tellDaily } from './daily.ts';
 import { createExplainer, type Explainer } from './views/explaining.ts';
 import { fleetDeps } from './fleet-deps.ts';
 import { fleetView } from './views/fleet-view.ts';
 import { guardLook } from './views/guard-insight.ts';
-import { guardPolicyOf } from './guard-policy.ts';
+import { guardPolicyOf, TUNING, type Tuning } from './tuning.ts';
 import { healthOf } from './health.ts';
-import { createLogControl } from './log-control.ts';
 import { createMachineHistory } from './views/machine-history.ts';
 import { openParts, type Parts } from './parts.ts';
 import type { Means, Ports } from './ports.ts';
 import { fleetPlan } from './views/plan-view.ts';
 import { createProvidersView } from './views/providers-view.ts';
 import { createStanding } from './views/standing.ts';
-import { withTimeLimit } from './time-limit.ts';
+import { withTimeLimit } from '../adapters/clock/port.ts';
 import { startWebhooks, webhooksView } from './webhooks.ts';
-import { TUNING, type Tuning } from './tuning.ts';
 
 export interface DaemonOptions {
   readonly config: Config;
@@ -190,7 +187,7 @@ async function reload(parts: Parts, { clock, log }: Means): Promise<void> {
   const looks = [...providers.values()].map(async (provider) => {
     const fields = { provider: provider.name };
     try {
-      await withTimeLimit(clock, RELOAD_MS, (signal) => provider.prepare({ signal }));
+      await withTimeLimit(clock, { ms: RELOAD_MS }, (signal) => provider.prepare({ signal }));
       log.info(fields, 'the provider was read again');
     } catch (error) {
       log.error({ ...fields, cause: explain(error) }, 'the provider could not be read again');

@@ -26,7 +26,7 @@ import { Denied, explain, isProviderError } from '../domain/errors.ts';
 import { componentOf, type DaemonRoles } from '../domain/daemons.ts';
 import { createStays } from '../domain/explanation/overdue.ts';
 import type { ProviderName } from '../domain/ids.ts';
-import { guardPolicyOf } from './guard-policy.ts';
+import { guardPolicyOf } from './tuning.ts';
 import { createCallTimes } from './views/call-times.ts';
 import { openBalancers } from './balancers.ts';
 import type { Means, OpenedAgentServer, Ports } from './ports.ts';
@@ -35,7 +35,7 @@ import { createPlanner } from './planning.ts';
 import { createPoolsView, watchStrangePools } from './views/pool-summaries.ts';
 import { createSeries } from './views/last-hour.ts';
 import { openProviders } from './providers.ts';
-import { withTimeLimit } from './time-limit.ts';
+import { withTimeLimit } from '../adapters/clock/port.ts';
 
 /** A listing answers for the moment if it is not older. */
 const LISTING_AGE_MAX_MS = 30_000;
@@ -345,7 +345,7 @@ const prepareProviders = (
   { clock, log }: Means,
   works: boolean,
 ): Promise<void> =>
-  withTimeLimit(clock, PREPARE_MS, async (signal) => {
+  withTimeLimit(clock, { ms: PREPARE_MS }, async (signal) => {
     for (const [name, provider] of providers) {
       try {
         await provider.prepare({ signal });

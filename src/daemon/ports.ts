@@ -9,7 +9,7 @@ import type { OidcOptions } from '../adapters/identities/oidc.ts';
 import type { Identities } from '../adapters/identities/port.ts';
 import type { Inspection } from '../adapters/inspector/port.ts';
 import type { InspectorRelay, InspectorRelayOptions } from '../adapters/inspector/relay.ts';
-import type { Levels } from '../adapters/log/levels.ts';
+import type { Levels } from '../adapters/log/quiet-log.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { Metrics } from '../adapters/metrics/port.ts';
 import type { Driver, DriverShell } from '../adapters/provider/port.ts';

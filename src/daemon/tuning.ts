@@ -1,6 +1,7 @@
 import type { BatchOptions } from '../adapters/agents/intake.ts';
 import { DEFAULT_ESCALATION, DEFAULT_LOSS, type EscalationPolicy } from '../domain/policy.ts';
-import { DEFAULT_GUARD } from '../domain/recovery/guard-judgement.ts';
+import { DEFAULT_GUARD, type GuardPolicy } from '../domain/recovery/guard-judgement.ts';
+import type { Config } from '../config.ts';
 
 /** Periods and limits that are not configuration: figures of the design, changed only by tests. */
 export interface Tuning {
@@ -69,3 +70,24 @@ export const TUNING: Tuning = {
   // A statement costs the database half a millisecond and the daemon a quarter, whatever is in it.
   heartbeatBatch: { gapMs: 20, enough: 100, max: 500 },
 };
+
+/** Assessments that may be missed before heartbeats count as not taken in. */
+const MISSED_MAX = 4;
+
+/** When recovery freezes and thaws: from the configuration, and figures of the design. */
+export function guardPolicyOf(
+  { guard, agent }: Pick<Config, 'guard' | 'agent'>,
+  { assessMs, ingestGapMs }: Pick<Tuning, 'assessMs' | 'ingestGapMs'>,
+): GuardPolicy {
+  const { silentMin, silentPercent, newFor, calmPercent, calmFor, unreachablePercent } = guard;
+  return {
+    silentMin,
+    silentPercent,
+    calmPercent,
+    unreachablePercent,
+    assessMs,
+    newForMs: newFor,
+    calmForMs: calmFor,
+    ingestGapMs: ingestGapMs ?? Math.max(2 * agent.heartbeatPeriod, MISSED_MAX * assessMs),
+  };
+}

@@ -1,5 +1,4 @@
-import type { PoolRow } from './balancing/pool-row.ts';
-import { poolVerdict } from './balancing/pool-verbs.ts';
+import { poolVerdict, type PoolRow } from './balancing/pool-row.ts';
 import { installState, isHeld, isQuarantined } from './eligibility.ts';
 import type { Circumstances } from './eligibility.ts';
 import { changedLabels, LABELS_MAX, labelsOf, readLabelChange } from './labels.ts';

@@ -1,5 +1,4 @@
-import { drainText, ladderWaitText } from './balancing/drain-text.ts';
-import { membershipsOf, type Membership } from './balancing/members.ts';
+import { drainText, ladderWaitText, membershipsOf, type Membership } from './balancing/members.ts';
 import {
   agentStartRefusal,
   backoffUntilMs,

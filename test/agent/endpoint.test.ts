@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { parseEndpoint } from '../../src/agent/endpoint.ts';
+import { parseEndpoint } from '../../src/agent/callback-client.ts';
 import { testRows } from '../support/rows.ts';
 
 describe('endpoint', () => {

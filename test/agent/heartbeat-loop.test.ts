@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { failureDelayMs } from '../../src/agent/backoff.ts';
+import { failureDelayMs } from '../../src/agent/heartbeat-loop.ts';
 import { GrpcStatus } from '../../src/wire/grpc.ts';
 import { createBench, fail, MINUTE_MS } from './heartbeat-bench.ts';
 

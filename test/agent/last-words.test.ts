@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { lastWords } from '../../src/agent/last-words.ts';
+import { lastWords } from '../../src/agent/program.ts';
 
 let dir: string;
 let path: string;

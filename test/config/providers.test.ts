@@ -1,3 +1,4 @@
+import { configTable } from './describe.ts';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,13 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { BALANCER_DRIVERS } from '../../src/adapters/balancer/drivers.ts';
 import type { Driver } from '../../src/adapters/provider/port.ts';
-import {
-  configTable,
-  machinesMaxOf,
-  ownSettingsOf,
-  parseConfig,
-  policyOf,
-} from '../../src/config.ts';
+import { machinesMaxOf, ownSettingsOf, parseConfig, policyOf } from '../../src/config.ts';
 import { settingsOf } from '../../src/config/provider-schema.ts';
 import { UsageError } from '../../src/domain/errors.ts';
 import * as leaf from '../../src/settings/leaves.ts';

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { StepFailed } from '../../src/conformance/verdict.ts';
+import { StepFailed, NotInTime, pending, until, within } from '../../src/conformance/waiting.ts';
 import { argvOf } from '../../src/conformance/steps/contact.ts';
-import { NotInTime, pending, until, within } from '../../src/conformance/waiting.ts';
 import { ProviderError, TimedOut } from '../../src/domain/errors.ts';
 import { advance, createSimulatedClock, type VirtualClock } from '../doubles/simulated-clock.ts';
 

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createOidc } from '../../src/adapters/identities/oidc.ts';
 import { parseConfig } from '../../src/config.ts';
-import { accessMeans } from '../../src/daemon/access-means.ts';
+import { accessMeans } from '../../src/daemon/console-means.ts';
 import { env, minimal } from '../config/examples.ts';
 import { createBrowser } from '../console/access/browser.ts';
 import { CLIENT, openIdentityProvider } from '../console/access/identity-provider.ts';

@@ -1,6 +1,52 @@
 import { expect, test } from 'vitest';
-import { TUNING } from '../../src/daemon/tuning.ts';
+import { TUNING, guardPolicyOf } from '../../src/daemon/tuning.ts';
+import { parseConfig } from '../../src/config.ts';
+import { DEFAULT_GUARD } from '../../src/domain/recovery/guard-judgement.ts';
+import { env, minimal } from '../config/examples.ts';
 
 test('the janitor looks for dead sessions every 10 s', () => {
   expect(TUNING.sweepMs).toBe(10_000);
 });
+
+const config = (change: object = {}) => parseConfig({ ...minimal(), ...change }, { env });
+
+test('a minimal configuration is the policy of the design', () => {
+  expect(guardPolicyOf(config(), TUNING)).toEqual(DEFAULT_GUARD);
+});
+
+test("every figure is the configuration's", () => {
+  const guard = {
+    silentMin: 7,
+    silentPercent: 30,
+    newFor: '5m',
+    calmPercent: 15,
+    calmFor: '20m',
+    unreachablePercent: 40,
+  };
+  expect(guardPolicyOf(config({ guard }), TUNING)).toEqual({
+    silentMin: 7,
+    silentPercent: 30,
+    newForMs: 300_000,
+    calmPercent: 15,
+    calmForMs: 1_200_000,
+    unreachablePercent: 40,
+    assessMs: DEFAULT_GUARD.assessMs,
+    ingestGapMs: DEFAULT_GUARD.ingestGapMs,
+  });
+});
+
+test.each([
+  ['30s', 5_000, null, 60_000],
+  ['1m', 5_000, null, 120_000],
+  ['1s', 5_000, null, 20_000],
+  ['30s', 5_000, 7_000, 7_000],
+])(
+  'agents report every %s, looks are %i ms apart, set: %s; the intake may pause for %i ms',
+  (heartbeatPeriod, assessMs, ingestGapMs, expected) => {
+    const policy = guardPolicyOf(config({ agent: { ...minimal().agent, heartbeatPeriod } }), {
+      assessMs,
+      ingestGapMs,
+    });
+    expect(policy.ingestGapMs).toBe(expected);
+  },
+);

@@ -5,7 +5,7 @@ export const mutations = mutationsOf({
   'src/domain/strangers.ts test/adapters/agents/hostile.test.ts': {
     'connections-come-at-any-rate': '[-      if (!connects.take(network)) return false;\n-]',
   },
-  'src/adapters/agents/connections.ts test/adapters/agents/strangers.test.ts': {
+  'src/adapters/agents/limits.ts test/adapters/agents/strangers.test.ts': {
     'a-heard-agent-keeps-its-refusals': '[-    refusals.delete(session);\n-]',
     'a-heard-agent-stays-a-stranger': '[-    strangers.known(session.socket);\n-]',
     'refused-calls-end-no-connection':

@@ -16,7 +16,7 @@ export const mutations = mutationsOf({
       '[-isWished ? wishDueAtMs(known, now) : null-]{+wishDueAtMs(known, now)+}',
     'wishes-are-told-each-by-itself': '    if ([-timers.has(pool) || -]!callbacks',
   },
-  'src/domain/balancing/wish-due.ts test/actors/balancing/wishes.test.ts': {
+  'src/domain/balancing/wish.ts test/actors/balancing/wishes.test.ts': {
     'wishes-outlive-orders': '[-    row.order?.expiresAtMs,\n-]',
     'wishes-outlive-quarantines': '[-    row.quarantine?.untilMs,\n-]',
     'wishes-outlive-holds': '[-    ...holds.map(({ untilMs }) => untilMs),\n-]',

@@ -23,8 +23,8 @@ export const mutations = mutationsOf({
   'src/actors/provide.ts test/repo/reach.test.ts': {
     'composition-provisioners-in-real-time': 'id: `provisioner-${provider}`,[-\n        clock,-]',
   },
-  'src/daemon/time-limit.ts test/daemon/time-limit.test.ts': {
-    'composition-time-limits-stay': '[-    clock.clearTimeout(timer);\n-]',
+  'src/adapters/clock/port.ts test/adapters/clock/time-limit.test.ts': {
+    'composition-time-limits-stay': '  } finally {\n[-    clock.clearTimeout(timer);\n-]',
   },
   'src/domain/eligibility.ts test/daemon/fleet-in-virtual-time.test.ts': {
     'composition-machines-are-lost-early': '? heartbeat.atMs + loss.heartbeatMs{+ / 2+}',

@@ -34,7 +34,7 @@ export const mutations = mutationsOf({
     'daemon-stop-does-not-wait': "[-await stopped;\n    -]log.info({}, 'stopped');",
     'daemon-console-stays-open': "[-closer.add('console', () => web.close());-]",
     'daemon-reload-reads-no-provider':
-      "[-await withTimeLimit(clock, RELOAD_MS, (signal) => provider.prepare({ signal })-]{+throw new Error('not now'+});",
+      "[-await withTimeLimit(clock, { ms: RELOAD_MS }, (signal) => provider.prepare({ signal })-]{+throw new Error('not now'+});",
     'daemon-erases-disks-in-silence': '[-warnOfErasing(means, parts);\n  -]if',
   },
   'src/daemon/daemon.ts test/daemon/roles.test.ts': {

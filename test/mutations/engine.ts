@@ -2,21 +2,17 @@ import { mutationsOf } from './mutation.ts';
 
 /** The client and driver of the Anexia Engine, and the emulator that judges them. */
 export const mutations = mutationsOf({
-  'src/adapters/balancer/anexia/lists.ts test/adapters/balancer/anexia': {
+  'src/adapters/balancer/anexia/engine.ts test/adapters/balancer/anexia': {
     'engine-pages-end-early': 'page.rows.length [-=== 0-]{+< 5+}',
     'engine-total-unheeded': '[-[...totals].every((total) => total === rows.length)-]{+true+}',
     'engine-page-number-unheeded':
       '[-page.number !== undefined && page.number !== number-]{+false+}',
     'engine-same-page-for-ever': '[-seen.size === sizeBefore-]{+number > 500+}',
-  },
-  'src/adapters/balancer/anexia/tags.ts test/adapters/balancer/anexia': {
     'engine-tags-side-by-side': "LOCKS.take([-'tags'-]{+id+}, signal)",
     'engine-tag-422-an-error': '[-if (isStatus(error, 422)) return true;-]',
     'engine-tag-tried-twice': 'ATTEMPTS_MAX = [-3-]{+2+}',
     'engine-tag-tried-at-once': 'BETWEEN_MS = [-1_000-]{+1+}',
     'engine-upstreams-objects-ours': "[OURS[-, 'anxccm-svc-uid='-]]",
-  },
-  'src/adapters/balancer/anexia/engine.ts test/adapters/balancer/anexia': {
     'engine-no-tag-an-error': 'error.status === [-422-]{+421+}',
     'engine-any-error-as-untagged': ' && [-error.status === 422-]{+true+}',
     'engine-any-page-ends-the-tagged': '[-page > 1 || -]!isEmpty(error)',
@@ -25,6 +21,11 @@ export const mutations = mutationsOf({
     'engine-filters-escaped-once':
       '{ [-filters: new URLSearchParams(filters).toString()-]{+...filters+} }',
     'engine-held-account-asked': 'if (retryAt [-=== null-]{+!== 0+}) return;',
+    'engine-wait-of-a-minute-always': '[- * 2 ** unasked++-]',
+    'engine-wait-without-end': 'Math.[-min(UNASKED_MAX_MS-]{+max(0+}, ',
+    'engine-answers-unheeded': '[-if (heldMs() === 0) unasked = 0;-]',
+    'engine-accounts-apart': '`${baseUrl} ${[-tokenReference-]{+Math.random()+}}`',
+    'engine-accounts-as-one': '[-`${baseUrl} ${tokenReference}`-]{+baseUrl+}',
   },
   'src/adapters/balancer/anexia/forms.ts test/adapters/balancer/anexia': {
     'engine-missing-state-failed': "?? '[-progressing-]{+failed+}';",
@@ -33,14 +34,19 @@ export const mutations = mutationsOf({
     'engine-check-unheeded': "[-isChecked !== 'enabled'-]{+false+}",
     'engine-tls-with-a-bind': 'ssl: [-false-]{+true+}',
     'engine-short-rows-as-full': '[-(object[field] ?? null) !== null-]{+true+}',
+    'engine-recalls-what-it-changed': '    [-read.delete(id);\n    -]serial',
+    'engine-keeps-what-was-being-changed': '[-(deeds.get(id)?.serial ?? 0) > since-]{+false+}',
+    'engine-recalls-what-was-not-ready': "isOld[- || phaseOf(object) !== 'ready'-]",
+    'engine-new-rows-believed-before-they-are-ready':
+      "!deed.isMade[- || phaseOf(object) !== 'ready'-]",
+    'engine-rows-doubted-for-ever':
+      'if (!deed[- || clock.monotonic() - deed.atMs > LAG_MS-]) return false;',
   },
-  'src/adapters/balancer/anexia/observation.ts test/adapters/balancer/anexia': {
+  'src/adapters/balancer/anexia/reader.ts test/adapters/balancer/anexia': {
     'engine-backends-of-any-balancer':
       "claims, [-new Set([loadBalancer])-]{+{ has: (at) => at !== '' } as Set<string>+});",
     'engine-children-without-parents':
       "below, claims, [-parents-]{+{ has: (at) => at !== '' } as Set<string>+});",
-  },
-  'src/adapters/balancer/anexia/reader.ts test/adapters/balancer/anexia': {
     'engine-lagging-creations-unseen': 'memory.fresh([-owner.uid-]{+tag+})',
     'engine-recalls-whenever-it-can':
       '[-mayRecall ? readings.recall(row.identifier) : null-]{+readings.recall(row.identifier)+}',
@@ -52,15 +58,6 @@ export const mutations = mutationsOf({
     'engine-doubtful-rows-believed': '[- && !readings.isDoubtful(row.object)-]',
     'engine-others-adopted': "whose === null [-|| whose === 'another' -]? null",
   },
-  'src/adapters/balancer/anexia/readings.ts test/adapters/balancer/anexia': {
-    'engine-recalls-what-it-changed': '    [-read.delete(id);\n    -]serial',
-    'engine-keeps-what-was-being-changed': '[-(deeds.get(id)?.serial ?? 0) > since-]{+false+}',
-    'engine-recalls-what-was-not-ready': "isOld[- || phaseOf(object) !== 'ready'-]",
-    'engine-new-rows-believed-before-they-are-ready':
-      "!deed.isMade[- || phaseOf(object) !== 'ready'-]",
-    'engine-rows-doubted-for-ever':
-      'if (!deed[- || clock.monotonic() - deed.atMs > LAG_MS-]) return false;',
-  },
   'src/adapters/balancer/anexia/creation.ts test/adapters/balancer/anexia': {
     'engine-lost-reply-forgotten': '[-memory.unanswered(place);-]',
     'engine-unsettled-made-again': 'if ([-memory.isUnsettled(place)-]{+owner.uid === tag+}) {',
@@ -68,14 +65,7 @@ export const mutations = mutationsOf({
     'engine-not-looked-for': 'made[- || memory.mayBeThere(place)-]',
     'engine-never-tagged': 'if (found?.tagged [-!== true-]{+=== false+}) {',
   },
-  'src/adapters/balancer/anexia/throttle.ts test/adapters/balancer/anexia': {
-    'engine-wait-of-a-minute-always': '[- * 2 ** unasked++-]',
-    'engine-wait-without-end': 'Math.[-min(UNASKED_MAX_MS-]{+max(0+}, ',
-    'engine-answers-unheeded': '[-if (heldMs() === 0) unasked = 0;-]',
-    'engine-accounts-apart': '`${baseUrl} ${[-tokenReference-]{+Math.random()+}}`',
-    'engine-accounts-as-one': '[-`${baseUrl} ${tokenReference}`-]{+baseUrl+}',
-  },
-  'src/adapters/balancer/anexia/anexia-balancer.ts test/adapters/balancer/anexia': {
+  'src/adapters/balancer/anexia/driver.ts test/adapters/balancer/anexia': {
     'engine-balancer-not-looked-for': 'if ({+!+}isKnown) return;',
     'engine-update-without-state': "identifier: id[-, state: '0'-]",
     'engine-gone-is-progressing': "object === null ? '[-failed-]{+progressing+}'",

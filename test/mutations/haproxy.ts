@@ -48,7 +48,7 @@ export const mutations = mutationsOf({
     },
   'src/adapters/balancer/haproxy/changes.ts test/adapters/balancer/haproxy/at-once.test.ts test/adapters/balancer/haproxy/run-time.test.ts -t not each is tried':
     { 'haproxy-tries-each-though-all-is-refused': 'if (isWithout{+ && all.length === 0+}) {' },
-  'src/adapters/balancer/haproxy/free-ends.ts test/adapters/balancer/haproxy/left-behind.test.ts -t not taken for a stranger':
+  'src/adapters/balancer/haproxy/tables.ts test/adapters/balancer/haproxy/left-behind.test.ts -t not taken for a stranger':
     {
       'haproxy-takes-its-own-listener-for-a-strangers':
         'pools.[-some(({ owner }) => isOf(owner, name))-]{+length === 0+}',
@@ -60,7 +60,7 @@ export const mutations = mutationsOf({
     },
   'src/adapters/balancer/haproxy/pool-file.ts test/adapters/balancer/haproxy/traffic.test.ts -t a drained server keeps':
     { 'haproxy-drained-servers-come-back-with-a-reload': "drain: 'weight [-0-]{+1+}'" },
-  'src/adapters/balancer/haproxy/haproxy-balancer.ts test/adapters/balancer/haproxy/left-behind.test.ts -t failure of its own changes':
+  'src/adapters/balancer/haproxy/driver.ts test/adapters/balancer/haproxy/left-behind.test.ts -t failure of its own changes':
     {
       'haproxy-fails-all-for-one-unwritable-server':
         "[-requireSpec({ kind: 'server', name, ...server });-]",
@@ -81,7 +81,7 @@ export const mutations = mutationsOf({
         "[-if (answer !== null) tableOf(answer, ',', 'pxname').filter(isServer).forEach(count)-]{+void answer+};",
       'haproxy-leaves-the-connections-of-old-workers': 'for (const pid of [worker[-, ...old-]]) {',
     },
-  'src/adapters/balancer/haproxy/exchange.ts test/adapters/balancer/haproxy/together.test.ts -t fail by another':
+  'src/adapters/balancer/haproxy/master.ts test/adapters/balancer/haproxy/together.test.ts -t fail by another':
     {
       'haproxy-takes-a-reload-for-its-end': '[-if (!(error instanceof Unreachable)) -]throw error;',
     },

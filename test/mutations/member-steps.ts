@@ -8,6 +8,12 @@ export const mutations = mutationsOf({
     'balancing-fears-what-was-ordered': '[- && wish.isOrdered !== true-];',
     'balancing-counts-who-lost-a-port': 'seen?.open [-=== mostOpen-]{+!== 0+}',
     'balancing-decides-blindly': 'const isBlind = [-sights === null-]{+false+};',
+    'balancing-serves-before-it-is-warm':
+      "const isWell = seen?.isWhole === true[- && (!capabilities.health || seen.health === 'up')-];",
+    'balancing-gives-the-address-of-a-member-to-another':
+      'if (holder [-!== undefined-]{+=== machineId+}) leaveOut',
+    'balancing-joins-where-somebody-may-still-drain':
+      'if (sights === null) return [-false-]{+true+};',
   },
   'src/domain/balancing/member-steps.ts test/domain/balancing/out-of-reach.test.ts': {
     'balancing-takes-back-its-word-while-it-is-refused':
@@ -33,13 +39,11 @@ export const mutations = mutationsOf({
   'src/domain/balancing/letting-go.ts test/domain/balancing/out-of-reach.test.ts': {
     'balancing-takes-back-that-it-was-not-waited-for': '[-...(row.waived && { waived: true })-]',
   },
-  'src/domain/balancing/serving.ts test/domain/balancing/member-steps.test.ts': {
-    'balancing-serves-before-it-is-warm':
-      "const isWell = seen?.isWhole === true[- && (!capabilities.health || seen.health === 'up')-];",
-  },
-  'src/domain/balancing/serving.ts test/actors/balancing/members.test.ts': {
+  'src/domain/balancing/member-steps.ts test/actors/balancing/members.test.ts': {
     'balancing-looks-for-ever-for-who-joins':
       '[- && nowMs < row.sinceMs + pool.warmUpMs + JOIN_MS-]) pass.lookSoon();',
+    'balancing-sees-no-address-of-who-drains':
+      'const isKnown = addLeaving(pass, all, [-taken-]{+new Map()+});',
   },
   'src/actors/balancing/step-members.ts test/actors/balancing/members.test.ts': {
     'balancing-repeats-what-is-refused':
@@ -50,16 +54,6 @@ export const mutations = mutationsOf({
     'balancing-knows-nothing-of-other-places':
       'if (row[-?.machineId === machineId-]{+ === null+}) found.set',
     'balancing-forgets-whom-it-gave-back': '  [-rememberGivenBack-]{+void +}(',
-  },
-  'src/domain/balancing/pool-wishes.ts test/domain/balancing/member-steps.test.ts': {
-    'balancing-gives-the-address-of-a-member-to-another':
-      'if (holder [-!== undefined-]{+=== machineId+}) leaveOut',
-    'balancing-joins-where-somebody-may-still-drain':
-      'if (sights === null) return [-false-]{+true+};',
-  },
-  'src/domain/balancing/pool-wishes.ts test/actors/balancing/members.test.ts': {
-    'balancing-sees-no-address-of-who-drains':
-      'const isKnown = addLeaving(pass, all, [-taken-]{+new Map()+});',
   },
   'src/domain/balancing/sights.ts test/domain/balancing/sights.test.ts': {
     'balancing-takes-unknown-for-down':

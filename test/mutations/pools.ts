@@ -13,8 +13,6 @@ export const mutations = mutationsOf({
     'unlisted-machines-are-deselected':
       'listed [-=== null ? null :-]{+!== null &&+} Object.hasOwn(listed.tags, label)',
     'what-is-not-known-selects': '[-answers.includes(null) ? null : -]true',
-  },
-  'src/domain/balancing/merged-addresses.ts test/domain/balancing/merged-addresses.test.ts': {
     'one-balancer-is-enough-for-a-port': 'others.[-every-]{+some+}(',
   },
   'src/actors/balancing/balancers.ts test/actors/balancing/crash.test.ts': {

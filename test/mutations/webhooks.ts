@@ -29,7 +29,7 @@ export const mutations = mutationsOf({
       'webhook-oldest-is-new': '([-standing?.waitingSinceMs ?? -]Infinity, ',
       'webhook-oldest-is-failed': '[-, first?.atMs ?? Infinity-])',
     },
-  'src/domain/events/retries.ts test/domain/events/retries.test.ts': {
+  'src/domain/events/retries.ts test/domain/events/events.test.ts': {
     'webhook-204-is-none': 'status [->= 200 && status < 300-]{+=== 200+}',
     'webhook-300-will-do': 'status >= 200 && status <[- 300-]{+= 302+}',
     'webhook-410-is-tried-again': 'if (status === [-GONE-]{+411+})',
@@ -38,10 +38,10 @@ export const mutations = mutationsOf({
     'webhook-left-alone-for-ever': '[-Math.min(RETRY_AFTER_MAX_MS, askedMs)-]{+askedMs+}',
     'webhook-tried-sooner-when-asked': 'Math.max([-ownMs-]{+0+}, Math.min(',
   },
-  'src/domain/events/cloud-event.ts test/domain/events/retries.test.ts': {
+  'src/domain/events/fleet-event.ts test/domain/events/events.test.ts': {
     'webhook-id-given-again': '[-`${number}-${Math.trunc(atMs)}`-]{+number+}',
   },
-  'src/adapters/webhooks/sign.ts test/adapters/webhooks/sign.test.ts': {
+  'src/adapters/webhooks/http-sender.ts test/adapters/webhooks/sign.test.ts': {
     'webhook-id-not-signed': '`${[-id}.${-]timestamp}.${body}`',
     'webhook-one-secret-signs': 'secrets.{+slice(0, 1).+}map((secret)',
   },

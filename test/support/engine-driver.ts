@@ -1,6 +1,6 @@
 import { silentMetrics } from '../../src/adapters/metrics/port.ts';
-import { createAnexiaBalancer } from '../../src/adapters/balancer/anexia/anexia-balancer.ts';
-import { createThrottle } from '../../src/adapters/balancer/anexia/throttle.ts';
+import { createAnexiaBalancer } from '../../src/adapters/balancer/anexia/driver.ts';
+import { createThrottle } from '../../src/adapters/balancer/anexia/engine.ts';
 import type { BalancerContext, LoadBalancer } from '../../src/adapters/balancer/port.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import type { AnexiaEmulator } from '../../emulators/anexia/emulator.ts';

@@ -6,9 +6,8 @@ import type { DriverContext, Provider } from '../../src/adapters/provider/port.t
 import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
 import { parseConfig, type Config, type ConfigInput } from '../../src/config.ts';
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
-import { guardPolicyOf } from '../../src/daemon/guard-policy.ts';
+import { guardPolicyOf, TUNING } from '../../src/daemon/tuning.ts';
 import type { Ports } from '../../src/daemon/ports.ts';
-import { TUNING } from '../../src/daemon/tuning.ts';
 import { Unreachable } from '../../src/domain/errors.ts';
 import type { HeartbeatOutcome, HeartbeatRecord } from '../../src/domain/heartbeat.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';

@@ -1,10 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createCallbackClient } from '../../../src/agent/callback-client.ts';
-import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
-import { parseEndpoint } from '../../../src/agent/endpoint.ts';
+import { createCallbackClient, parseEndpoint } from '../../../src/agent/callback-client.ts';
+import { createClientIdentity, splitKeyPair } from '../../../src/agent/keys.ts';
 import { runHeartbeatLoop } from '../../../src/agent/heartbeat-loop.ts';
-import { splitKeyPair } from '../../../src/agent/keys.ts';
 import type { AgentInit, HardwareReport } from '../../../src/wire/codec.ts';
 import type { HostsLog, HostsRandom } from '../options.ts';
 import type { Gate } from './gate.ts';

@@ -1,6 +1,6 @@
 import { createActor, fromCallback, type InspectionEvent } from 'xstate';
 import { MEMBER_STATES } from '../../domain/balancing/members.ts';
-import { POOL_STATES } from '../../domain/balancing/pool-states.ts';
+import { POOL_STATES } from '../../domain/balancing/pool-row.ts';
 import type { Pool } from '../../domain/balancing/pools.ts';
 import type { BalancerContext } from '../../machines/balancer-setup.ts';
 import type { FleetEvent } from '../../machines/fleet.ts';

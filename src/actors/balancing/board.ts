@@ -1,4 +1,4 @@
-import type { Addresses } from '../../domain/balancing/merged-addresses.ts';
+import type { Addresses } from '../../domain/balancing/pools.ts';
 import type { Plan } from '../../domain/balancing/plan.ts';
 import type { Sight } from '../../domain/balancing/sights.ts';
 import type { MachineId } from '../../domain/ids.ts';

@@ -9,11 +9,9 @@ import {
   type Observed,
   type Ref,
 } from '../../domain/balancing/objects.ts';
-import type { Alarm } from '../../domain/balancing/panic.ts';
-import type { Plan } from '../../domain/balancing/plan.ts';
-import { newPool, type PoolRow } from '../../domain/balancing/pool-row.ts';
+import { type Alarm, newPool, type PoolRow } from '../../domain/balancing/pool-row.ts';
+import type { Plan, Refusal } from '../../domain/balancing/plan.ts';
 import type { Pool } from '../../domain/balancing/pools.ts';
-import type { Refusal } from '../../domain/balancing/refusals.ts';
 import {
   forgetAll,
   newRemembered,
@@ -22,7 +20,7 @@ import {
   type Sight,
 } from '../../domain/balancing/sights.ts';
 import { RECALL_MS, retryMs } from '../../domain/balancing/waiting.ts';
-import { HEALED_MS, type Trouble } from '../../domain/balancing/troubles.ts';
+import { HEALED_MS, type Trouble } from '../../domain/balancing/matches.ts';
 import { memberAddress } from '../../domain/balancing/wish.ts';
 import { codeOf, explain, LeaseLost } from '../../domain/errors.ts';
 import type { MachineId } from '../../domain/ids.ts';

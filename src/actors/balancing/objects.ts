@@ -1,11 +1,19 @@
 import pLimit from 'p-limit';
 import { machineOf } from '../../domain/balancing/desired.ts';
 import { keyOf, type Observed, type Phase, type Ref } from '../../domain/balancing/objects.ts';
-import { alarmAfter, isAccepted, isBelieved, nextLookMs } from '../../domain/balancing/panic.ts';
-import { planOf, type Action, type PlanInput, type Stage } from '../../domain/balancing/plan.ts';
-import { changeKey, changeText, forgetOld, refusedAgain } from '../../domain/balancing/refusals.ts';
-import { callRefused } from '../../domain/balancing/refused-calls.ts';
-import { NO_TROUBLE, recovered, replaced } from '../../domain/balancing/troubles.ts';
+import { alarmAfter, isAccepted, isBelieved, nextLookMs } from '../../domain/balancing/pool-row.ts';
+import {
+  planOf,
+  type Action,
+  type PlanInput,
+  type Stage,
+  changeKey,
+  changeText,
+  forgetOld,
+  refusedAgain,
+} from '../../domain/balancing/plan.ts';
+import { callRefused } from '../../domain/balancing/sights.ts';
+import { NO_TROUBLE, recovered, replaced } from '../../domain/balancing/matches.ts';
 import { WAIT } from '../../domain/balancing/waiting.ts';
 import { codeOf, explain, RemoteFailure, TimedOut } from '../../domain/errors.ts';
 import type { Checked, Polled } from '../../machines/balancer-setup.ts';

@@ -7,9 +7,13 @@ import {
   type StepInput,
   type Steps,
 } from '../../domain/balancing/member-steps.ts';
-import { alarmAfter, isAccepted, isBelieved, nextLookMs } from '../../domain/balancing/panic.ts';
-import { callAgainMs, callRefused } from '../../domain/balancing/refused-calls.ts';
-import { forgetCalls, rememberGivenBack } from '../../domain/balancing/sights.ts';
+import { alarmAfter, isAccepted, isBelieved, nextLookMs } from '../../domain/balancing/pool-row.ts';
+import {
+  callAgainMs,
+  callRefused,
+  forgetCalls,
+  rememberGivenBack,
+} from '../../domain/balancing/sights.ts';
 import { codeOf, explain } from '../../domain/errors.ts';
 import type { MachineId } from '../../domain/ids.ts';
 import type { Stepped } from '../../machines/balancer-setup.ts';

@@ -1,8 +1,7 @@
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Wish } from '../../domain/balancing/members.ts';
 import type { Pool } from '../../domain/balancing/pools.ts';
-import { wishDueAtMs } from '../../domain/balancing/wish-due.ts';
-import { restsOnGuard, wishOf, type WishMoment } from '../../domain/balancing/wish.ts';
+import { wishDueAtMs, restsOnGuard, wishOf, type WishMoment } from '../../domain/balancing/wish.ts';
 import type { MachineId, Slot } from '../../domain/ids.ts';
 import type { SlotFacts } from '../../domain/machine.ts';
 import { sameData } from '../../lib/data.ts';

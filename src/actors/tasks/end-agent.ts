@@ -1,3 +1,4 @@
+import { withTimeLimit } from '../../adapters/clock/port.ts';
 import { sleep } from '../../adapters/clock/port.ts';
 import {
   Denied,
@@ -10,7 +11,7 @@ import type { ProviderMachine } from '../../domain/machine.ts';
 import { NO_TRAITS } from '../../domain/traits.ts';
 import { plainText } from '../../lib/texts.ts';
 import { proveHostKey } from './host-key-proof.ts';
-import { connect, policyFor, targetOf, withLimit, type Claimed, type TaskDeps } from './task.ts';
+import { connect, policyFor, targetOf, type Claimed, type TaskDeps } from './task.ts';
 
 export interface EndAgentDeps extends TaskDeps {
   /** Time between two tries, milliseconds. */
@@ -46,7 +47,7 @@ export async function endAgent(
   for (let tries = 1; tries <= TRIES; tries += 1) {
     const limit = { ms: TRY_MS, what: `stop the agent of ${slot}`, signal };
     try {
-      await withLimit(deps.clock, limit, (within) => stopOnce(deps, claimed, within));
+      await withTimeLimit(deps.clock, limit, (within) => stopOnce(deps, claimed, within));
       return 'its agent was stopped, and none runs there any more';
     } catch (error) {
       if (signal.aborted || !(error instanceof FleetError)) throw error;

@@ -7,7 +7,7 @@ import type { FleetProvider } from '../../adapters/provider/port.ts';
 import { parseAddress } from '../../adapters/ssh/port.ts';
 import type { RemoteShell, ShellSession, ShellTarget } from '../../adapters/ssh/port.ts';
 import type { BackoffDescriptor } from '../../domain/backoff.ts';
-import { Cancelled, Denied, NothingToDo, TimedOut, Unreachable } from '../../domain/errors.ts';
+import { Cancelled, Denied, NothingToDo, Unreachable } from '../../domain/errors.ts';
 import { providerOf, type Slot } from '../../domain/ids.ts';
 import type { MachineRow, Process, Provided, ProviderMachine } from '../../domain/machine.ts';
 import type { HostKeyPolicy } from '../../domain/policy.ts';
@@ -116,26 +116,6 @@ export async function readBootId(
 export function required<Value>(value: Value | null | undefined, what: string): Value {
   if (value === null || value === undefined) throw new Error(`a claimed machine has no ${what}`);
   return value;
-}
-
-/** Gives a step so much time. @throws {TimedOut} it took longer. */
-export async function withLimit<T>(
-  clock: Clock,
-  limit: { readonly ms: number; readonly what: string; readonly signal: AbortSignal },
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const over = new AbortController();
-  const timer = clock.setTimeout(
-    () => over.abort(new TimedOut(`${limit.what}: no end after ${limit.ms} ms`)),
-    limit.ms,
-  );
-  try {
-    return await work(AbortSignal.any([limit.signal, over.signal]));
-  } catch (error) {
-    throw over.signal.aborted && !limit.signal.aborted ? over.signal.reason : error;
-  } finally {
-    clock.clearTimeout(timer);
-  }
 }
 
 /**

@@ -7,16 +7,16 @@ import type { MachineId } from '../../domain/ids.ts';
 import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import { createCallHandler, type CallHandlerOptions } from './call-handler.ts';
-import { startHardwareWishes } from './hardware-wishes.ts';
-import { watchConnections } from './connections.ts';
+import {
+  startHardwareWishes,
+  watchConnections,
+  defaultLimits,
+  type AgentServerLimits,
+} from './limits.ts';
 import { createHeartbeatService } from './heartbeat-service.ts';
 import { createIntake } from './intake.ts';
 import type { BatchOptions } from './intake.ts';
-import { defaultLimits } from './limits.ts';
-import type { AgentServerLimits } from './limits.ts';
 import type { AgentServer, ServerKeys } from './port.ts';
-import { createHeartbeatSink } from './heartbeat-sink.ts';
-import type { HeartbeatSink } from './heartbeat-sink.ts';
 
 export interface AgentFrontOptions {
   /** Port 0 takes a free one; `fd` is a listening socket that somebody holds for us. */
@@ -46,34 +46,6 @@ export interface AgentFront extends Pick<AgentServer, 'address' | 'present' | 'c
   /** Whether a call that comes now is read. */
   isOpen(): boolean;
 }
-
-export type AgentServerOptions = AgentFrontOptions;
-
-/**
- * The public listener for agents, in this thread: {@link startAgentFront}, and the way into the store.
- * @throws {UsageError} the address cannot be bound, or key and certificate cannot be used.
- */
-export async function startAgentServer(options: AgentServerOptions): Promise<AgentServer> {
-  const { store } = options;
-  const sink = createHeartbeatSink(options);
-  const front = await startAgentFront({ ...options, store: behind(sink, store) });
-  return {
-    address: front.address,
-    heard$: sink.heard$,
-    isTakingIn: () => front.isOpen() && sink.isStoring(),
-    present: front.present,
-    async close(graceMs) {
-      await front.close(graceMs);
-      sink.close();
-    },
-  };
-}
-
-/** The store as the listener sees it. */
-export const behind = (sink: HeartbeatSink, store: HeartbeatStore): HeartbeatStore => ({
-  recordHeartbeats: sink.record,
-  ...(store.withoutHardware ? { withoutHardware: () => store.withoutHardware!() } : {}),
-});
 
 const HANDSHAKE_LIMIT_MS = 10_000;
 const STREAMS_PER_CONNECTION = 8;
@@ -158,7 +130,7 @@ function onKeys<Result>(step: () => Result): Result {
   }
 }
 
-function listen(server: Http2SecureServer, { host, port, fd }: AgentServerOptions['listen']) {
+function listen(server: Http2SecureServer, { host, port, fd }: AgentFrontOptions['listen']) {
   return new Promise<void>((resolve, reject) => {
     const where = fd === undefined ? `${host}:${port}` : `the socket passed as ${fd}`;
     const fail = (cause: Error) =>

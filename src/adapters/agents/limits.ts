@@ -1,6 +1,12 @@
 import { KEYS_MAX, type Rate } from '../../lib/rate-limit.ts';
-import type { StrangerLimits } from '../../domain/strangers.ts';
-import type { Clock } from '../clock/port.ts';
+import { type StrangerLimits, createStrangers } from '../../domain/strangers.ts';
+import { type Clock, sleep } from '../clock/port.ts';
+import type { Http2SecureServer, Http2Session } from 'node:http2';
+import type { Socket } from 'node:net';
+import { explain } from '../../domain/errors.ts';
+import type { HeartbeatStore } from '../../domain/heartbeat.ts';
+import type { MachineId } from '../../domain/ids.ts';
+import type { Log } from '../log/port.ts';
 
 /** What one caller may cost us. */
 export interface AgentServerLimits extends StrangerLimits {
@@ -134,5 +140,144 @@ export function createByteRoom<Caller>({ all, each }: Room): ByteRoom<Caller> {
         leave: () => change(caller, -own),
       };
     },
+  };
+}
+
+/** The connections of a listener: whose they are, and when they have to end. */
+export interface Connections {
+  readonly sessions: ReadonlySet<Http2Session>;
+  /** An agent of ours was heard on this connection. */
+  accepted(session: Http2Session): void;
+  /** A call on it was refused, whose caller is to blame; too many of them end the connection. */
+  refused(session: Http2Session): void;
+  /** Ends them all at once. */
+  destroy(): void;
+}
+
+/**
+ * Refuses connections before they cost a handshake, ends those that speak no HTTP/2, those that
+ * nothing comes on any more, and those of strangers after a while whatever comes on them: they are
+ * not to take the place of agents.
+ */
+export function watchConnections(
+  server: Http2SecureServer,
+  limits: AgentServerLimits,
+  clock: Clock,
+): Connections {
+  const open = new Set<Socket>();
+  const sessions = new Set<Http2Session>();
+  /** When those that no agent was heard on yet have to end. */
+  const ends = new Map<Http2Session, unknown>();
+  const refusals = new WeakMap<Http2Session, number>();
+  const strangers = createStrangers(limits, clock);
+
+  const accepted = (session: Http2Session) => {
+    refusals.delete(session);
+    if (!ends.has(session)) return;
+    clock.clearTimeout(ends.get(session));
+    ends.delete(session);
+    if (session.destroyed) return;
+    strangers.known(session.socket);
+    watchIdle(session, limits, clock);
+  };
+  server.maxConnections = limits.connectionsMax;
+  server.prependListener('connection', (socket: Socket) => {
+    open.add(socket);
+    socket.on('close', () => open.delete(socket));
+    if (!strangers.enter(socket)) socket.destroy();
+  });
+  server.on('unknownProtocol', (socket) => socket.destroy());
+  server.on('session', (session) => {
+    sessions.add(session);
+    ends.set(
+      session,
+      clock.setTimeout(() => session.destroy(), limits.strangerMs),
+    );
+    session.on('close', () => {
+      sessions.delete(session);
+      clock.clearTimeout(ends.get(session));
+      ends.delete(session);
+    });
+  });
+  return {
+    sessions,
+    accepted,
+    refused(session) {
+      const count = (refusals.get(session) ?? 0) + 1;
+      refusals.set(session, count);
+      if (count > limits.refusedCallsMax) session.destroy();
+    },
+    destroy: () => open.forEach((socket) => socket.destroy()),
+  };
+}
+
+/**
+ * Ends a connection on which nothing came for a while. The session's own timeout would be set anew
+ * for each frame, several times a call; here is one look in a while.
+ */
+function watchIdle(
+  session: Http2Session,
+  { idleMs }: Pick<AgentServerLimits, 'idleMs'>,
+  clock: Clock,
+): void {
+  let seenBytes = session.socket.bytesRead;
+  const look = () => {
+    // It is over, and only the peer's end of the socket is still open: the session has none any more.
+    if (session.destroyed) return;
+    const { bytesRead } = session.socket;
+    if (bytesRead === seenBytes) session.destroy();
+    else timer = clock.setTimeout(look, idleMs);
+    seenBytes = bytesRead;
+  };
+  let timer = clock.setTimeout(look, idleMs);
+  session.on('close', () => clock.clearTimeout(timer));
+}
+
+/** Which machines are to send their hardware report, although they think that they did. */
+export interface HardwareWishes {
+  /** Whether to ask now; having answered yes it does not for a while. */
+  take(machine: MachineId): boolean;
+  stop(): void;
+}
+
+export interface HardwareWishesOptions {
+  readonly store: Pick<HeartbeatStore, 'withoutHardware'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly isReady: () => boolean;
+}
+
+/** One statement of the database so often, whatever the number of heartbeats. */
+const READ_MS = 5 * 60_000;
+/** A report that was refused once will be so again. */
+const ASK_AGAIN_MS = 3600_000;
+
+export function startHardwareWishes(options: HardwareWishesOptions): HardwareWishes {
+  const { store, clock, log, isReady } = options;
+  const stopping = new AbortController();
+  const asked = createRecentSet(ASK_AGAIN_MS, clock);
+  let missing: ReadonlySet<MachineId> = new Set();
+  const read = async () => {
+    try {
+      if (isReady()) missing = new Set(await store.withoutHardware?.());
+    } catch (error) {
+      log.debug({ cause: explain(error) }, 'cannot tell whose hardware report is missing');
+    }
+  };
+  const watch = async () => {
+    for (;;) {
+      await sleep(clock, READ_MS, stopping.signal);
+      await read();
+    }
+  };
+  // It ends in no other way than by `stop`.
+  if (store.withoutHardware) watch().catch(() => undefined);
+  return {
+    take(machine) {
+      if (!missing.has(machine) || asked.has(machine)) return false;
+      asked.add(machine);
+      return true;
+    },
+    stop: () => stopping.abort(),
   };
 }

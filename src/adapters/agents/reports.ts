@@ -1,10 +1,16 @@
 import { explain } from '../../domain/errors.ts';
 import type { HeartbeatRecord } from '../../domain/heartbeat.ts';
-import { WireError, installationReportCodec } from '../../wire/codec.ts';
-import { hasAtMostFields } from '../../wire/fields.ts';
-import type { MessageShape } from '../../wire/fields.ts';
+import {
+  WireError,
+  installationReportCodec,
+  hardwareReportCodec,
+  type BlockDevice,
+  type Cpu,
+  type HardwareNode,
+  type NetworkInterface,
+} from '../../wire/codec.ts';
+import { hasAtMostFields, type MessageShape } from '../../wire/fields.ts';
 import type { ReceivedHeartbeat } from '../../wire/heartbeat.ts';
-import { judgeHardwareReport } from './hardware-check.ts';
 
 /** The reports of a heartbeat that may be stored, and why the others may not. */
 export interface Reports {
@@ -66,3 +72,102 @@ function judgeInstallationReport(
     },
   };
 }
+
+/** Through all its parts: a machine of a thousand disks stays below. */
+const FIELDS_MAX = 32_768;
+const ITEMS_MAX = 4096;
+const TEXT_MAX = 1024;
+const CORES_MAX = 1_000_000;
+/** 64 PiB, which is beyond any one disk or machine. */
+const BYTES_MAX = 2n ** 56n;
+
+const NODE_SHAPE: MessageShape = {
+  /** Processors, the architecture inside them, disks, links with their speeds. */
+  10: { 1: {} },
+  11: {},
+  12: { 3: 'packed' },
+};
+const REPORT_SHAPE: MessageShape = { 1: NODE_SHAPE };
+
+/** What of a report may be stored, serialized, or why nothing of it may be. */
+export type HardwareVerdict = { readonly report: Uint8Array } | { readonly fault: string };
+
+/**
+ * Judges a serialized `AgentHardwareReport`. Ratios that are no number are left out: agents divide by
+ * a size that a machine may not tell. The report's size is for the caller to check.
+ * @throws {WireError} it cannot be read.
+ */
+export function judgeHardwareReport(serialized: Uint8Array): HardwareVerdict {
+  if (!hasAtMostFields(serialized, REPORT_SHAPE, FIELDS_MAX)) {
+    return { fault: 'it has too many fields' };
+  }
+  const decoded = hardwareReportCodec.decode(serialized);
+  const { report, warning } = decoded;
+  if (!report) return { fault: 'it has warnings but no report' };
+  if ((warning ?? []).length > ITEMS_MAX) return { fault: 'too many warnings' };
+  const node = withoutNonNumbers(report);
+  const fault = nodeFault(node);
+  if (fault !== null) return { fault };
+  // What is whole is kept as it came, with fields that only a newer program knows.
+  const isWhole = node === report;
+  return {
+    report: isWhole ? serialized : hardwareReportCodec.encode({ ...decoded, report: node }),
+  };
+}
+
+/** The same node where every ratio is a number. */
+function withoutNonNumbers(node: HardwareNode): HardwareNode {
+  const disks = node.blockDevice ?? [];
+  const isWhole = [node, ...disks].every((part) => !Object.values(part).some(isNonNumber));
+  if (isWhole) return node;
+  return { ...numbersOf(node), blockDevice: disks.map(numbersOf) };
+}
+
+const isNonNumber = (value: unknown): boolean =>
+  typeof value === 'number' && !Number.isFinite(value);
+const numbersOf = <Part extends object>(part: Part): Part =>
+  Object.fromEntries(Object.entries(part).filter(([, value]) => !isNonNumber(value))) as Part;
+
+function nodeFault(node: HardwareNode): string | null {
+  const cpus = node.cpu ?? [];
+  const disks = node.blockDevice ?? [];
+  const links = node.networkInterface ?? [];
+  const checks: [name: string, holds: boolean][] = [
+    ['names', areTexts(node.manufacturer, node.product, node.serialNumber)],
+    ['memory', isSize(node.memoryInstalledBytes) && isRatio(node.memoryUsableRatio)],
+    ['number of parts', [cpus, disks, links].every(({ length }) => length <= ITEMS_MAX)],
+    ['cpu', cpus.every(isCpu)],
+    ['block device', disks.every(isDisk)],
+    ['network interface', links.every(isLink)],
+  ];
+  const failed = checks.find(([, holds]) => !holds);
+  return failed ? `${failed[0]} out of range` : null;
+}
+
+const isCpu = ({ cores, hardwareThreads, vendor, model }: Cpu): boolean =>
+  isCount(cores) && isCount(hardwareThreads) && areTexts(vendor, model);
+
+const isDisk = (disk: BlockDevice): boolean =>
+  areTexts(disk.vendor, disk.deviceModel, disk.serialNumber, disk.name, ...(disk.byId ?? [])) &&
+  isSize(disk.capacityBytes) &&
+  (disk.logicalBlockSizeBytes ?? 0) >= 0 &&
+  (disk.physicalBlockSizeBytes ?? 0) >= 0 &&
+  (disk.wwn ?? []).length <= TEXT_MAX &&
+  (disk.mediaErrors ?? 0n) >= 0n &&
+  [disk.availableSpareRatio, disk.usageRatio].every(isRatio);
+
+const isLink = ({ mac, name, driver, ...link }: NetworkInterface): boolean =>
+  [0, 6].includes((mac ?? []).length) &&
+  areTexts(name, driver) &&
+  isSize(link.currentSpeedBytes) &&
+  (link.supportedSpeedBytes ?? []).every(isSize);
+
+const isCount = (count: number | null | undefined): boolean =>
+  (count ?? 0) >= 0 && (count ?? 0) <= CORES_MAX;
+const isSize = (bytes: bigint | null | undefined): boolean =>
+  (bytes ?? 0n) >= 0n && (bytes ?? 0n) <= BYTES_MAX;
+/** Wear may pass 1: vendors count beyond the life they promised. */
+const isRatio = (ratio: number | null | undefined): boolean =>
+  Number.isFinite(ratio ?? 0) && (ratio ?? 0) >= 0 && (ratio ?? 0) <= 100;
+const areTexts = (...texts: (string | null | undefined)[]): boolean =>
+  texts.every((text) => (text ?? '').length <= TEXT_MAX);

@@ -1,3 +1,5 @@
+import { TimedOut } from '../../domain/errors.ts';
+
 /**
  * Time and chance. No room but adapters, simulator and agent may call `Date.now`, `setTimeout` or
  * `Math.random`; they get this instead. Satisfies XState's `Clock`.
@@ -16,6 +18,35 @@ export interface Random {
   next(): number;
   /** UUID v4, lower case; secrets are made of it, so outside tests nobody can guess it. */
   uuid(): string;
+}
+
+export interface TimeLimit {
+  readonly ms: number;
+  /** Ends the work as well. */
+  readonly signal?: AbortSignal;
+  /** The work, for the error. */
+  readonly what?: string;
+}
+
+/**
+ * Works with a signal that aborts with the caller's, or after a time. It waits for the work all the same.
+ * @throws {TimedOut} the work failed once its time was over.
+ */
+export async function withTimeLimit<T>(
+  clock: Pick<Clock, 'setTimeout' | 'clearTimeout'>,
+  { ms, signal, what }: TimeLimit,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const late = new AbortController();
+  const message = what ? `${what}: no end after ${ms} ms` : `no answer within ${ms} ms`;
+  const timer = clock.setTimeout(() => late.abort(new TimedOut(message)), ms);
+  try {
+    return await work(signal ? AbortSignal.any([signal, late.signal]) : late.signal);
+  } catch (error) {
+    throw late.signal.aborted && signal?.aborted !== true ? late.signal.reason : error;
+  } finally {
+    clock.clearTimeout(timer);
+  }
 }
 
 /** Resolves after `delayMs`; rejects with the signal's reason when it is aborted before. */

@@ -3,8 +3,7 @@ import { pino, type DestinationStream, type Logger } from 'pino';
 import pretty from 'pino-pretty';
 import type { Clock } from '../clock/port.ts';
 import { explain, withDiskFull } from '../../domain/errors.ts';
-import type { LogLevel } from './levels.ts';
-import { createQuietLog, type QuietLog } from './quiet-log.ts';
+import { type LogLevel, createQuietLog, type QuietLog } from './quiet-log.ts';
 import { visibleText, TEXT_MAX } from '../../lib/texts.ts';
 
 export interface LogOptions {

@@ -1,7 +1,7 @@
 import { absentGauges, counters, counts, gauges, histograms } from './families.ts';
 import { MEMBER_STATES } from '../../domain/balancing/members.ts';
 import { OBJECT_KINDS } from '../../domain/balancing/objects.ts';
-import { POOL_STATES } from '../../domain/balancing/pool-states.ts';
+import { POOL_STATES } from '../../domain/balancing/pool-row.ts';
 import { DAEMON_ROLES } from '../../domain/daemons.ts';
 import { PROCESSORS } from '../../domain/processor.ts';
 import { CREATION_OUTCOMES } from '../../domain/provisioning/provider-tags.ts';

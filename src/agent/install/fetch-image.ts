@@ -2,8 +2,7 @@ import { get as getHttp } from 'node:http';
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { get as getHttps } from 'node:https';
 import { rootCertificates } from 'node:tls';
-import { failureDelayMs } from '../backoff.ts';
-import type { LoopTime } from '../heartbeat-loop.ts';
+import { failureDelayMs, type LoopTime } from '../heartbeat-loop.ts';
 
 export interface FetchOptions {
   /** Ends everything, waits included. */

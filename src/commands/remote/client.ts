@@ -3,7 +3,7 @@ import { request as secureRequest } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { isLoopbackHost } from '../../adapters/driver-kit/errors.ts';
 import { systemClock } from '../../adapters/clock/system-clock.ts';
-import { withTimeLimit } from '../../daemon/time-limit.ts';
+import { withTimeLimit } from '../../adapters/clock/port.ts';
 import { explain, UsageError, Malformed } from '../../domain/errors.ts';
 import { NoConsole, Refused, type ProblemBody } from './failures.ts';
 
@@ -123,9 +123,8 @@ async function within<T>(
   work: (question: Question) => Promise<T>,
 ): Promise<T> {
   try {
-    return await withTimeLimit(systemClock, limitMs, (limit) =>
-      work({ ...question, signal: AbortSignal.any([question.signal, limit]) }),
-    );
+    const limit = { ms: limitMs, signal: question.signal };
+    return await withTimeLimit(systemClock, limit, (signal) => work({ ...question, signal }));
   } catch (error) {
     if (question.signal.aborted || error instanceof NoConsole) throw error;
     throw noConsole(options, error);

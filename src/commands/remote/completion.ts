@@ -1,6 +1,6 @@
 import type { Command, Option } from 'commander';
 import { systemClock } from '../../adapters/clock/system-clock.ts';
-import { withTimeLimit } from '../../daemon/time-limit.ts';
+import { withTimeLimit } from '../../adapters/clock/port.ts';
 import { FleetError } from '../../domain/errors.ts';
 import { STATES } from '../../domain/states.ts';
 import { programVersion } from '../version.ts';
@@ -173,7 +173,7 @@ async function namesOf(kind: Kind, words: readonly string[], word: string): Prom
     const [url, context] = [flagged('--url'), flagged('--context')];
     const flags = { ...(url !== undefined && { url }), ...(context !== undefined && { context }) };
     const door = openDoor(flags, { version: programVersion(), isSilent: true });
-    return await withTimeLimit(systemClock, PATIENCE_MS, (signal) =>
+    return await withTimeLimit(systemClock, { ms: PATIENCE_MS }, (signal) =>
       ask(
         createClient(door, signal, () => undefined),
         kind,

@@ -1,3 +1,4 @@
+import { withTimeLimit } from '../../adapters/clock/port.ts';
 import { explain } from '../../domain/errors.ts';
 import { type CourseReport, type CourseRun, oneLine, runCourse, skipped } from '../course.ts';
 import { cleanUp } from './clean-up.ts';
@@ -48,14 +49,13 @@ export async function runBalancerConformance(
 /** Whatever became of the steps, nothing of the test's own pool stays. */
 async function removeAll(stage: BalancerStage, isUnsure: boolean, run: BalancerRun) {
   const { clock, balancer } = stage;
-  const late = new AbortController();
-  const timer = clock.setTimeout(() => late.abort(), run.timeoutMs);
   const onLeft = run.onLeft && { onLeft: run.onLeft };
-  const { leftBehind, errors } = await cleanUp(stage, { signal: late.signal, isUnsure, ...onLeft });
+  const { leftBehind, errors } = await withTimeLimit(clock, { ms: run.timeoutMs }, (signal) =>
+    cleanUp(stage, { signal, isUnsure, ...onLeft }),
+  );
   const closing = await balancer.close().then(
     () => [],
     (error: unknown) => [explain(error)],
   );
-  clock.clearTimeout(timer);
   return { leftBehind, errors: [...errors, ...closing] };
 }

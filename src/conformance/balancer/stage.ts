@@ -1,7 +1,7 @@
 import type { LoadBalancer } from '../../adapters/balancer/port.ts';
 import { type Clock, sleep } from '../../adapters/clock/port.ts';
 import type { Desired, Observed, PoolRef, Ref } from '../../domain/balancing/objects.ts';
-import { must } from '../verdict.ts';
+import { must } from '../waiting.ts';
 
 /** What a driver of load balancers is tested with. */
 export interface BalancerSubject {

@@ -7,7 +7,7 @@ import {
 } from '../../domain/balancing/objects.ts';
 import { codeOf } from '../../domain/errors.ts';
 import type { CourseStep } from '../course.ts';
-import { must, StepFailed } from '../verdict.ts';
+import { must, StepFailed } from '../waiting.ts';
 import { type BalancerStage, desiredOf, isSame } from './stage.ts';
 
 /** One thing that a driver of load balancers is tested for. */

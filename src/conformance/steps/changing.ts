@@ -10,8 +10,15 @@ import {
 } from '../../domain/provisioning/provider-tags.ts';
 import type { Stage } from '../stage.ts';
 import type { Step } from '../step.ts';
-import { must, StepFailed, StepSkipped } from '../verdict.ts';
-import { NotInTime, type Pending, pending, shown } from '../waiting.ts';
+import {
+  must,
+  StepFailed,
+  StepSkipped,
+  NotInTime,
+  type Pending,
+  pending,
+  shown,
+} from '../waiting.ts';
 import { bootWait, isEarly, overSsh, tryBootId, tryConnect } from './contact.ts';
 import { assertTags, tagFault } from './creation.ts';
 

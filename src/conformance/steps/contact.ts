@@ -16,8 +16,7 @@ import {
 import { mustReject } from '../requests.ts';
 import { assertOurs, type Stage } from '../stage.ts';
 import type { Step } from '../step.ts';
-import { must, StepFailed, StepSkipped } from '../verdict.ts';
-import { type Pending, pending } from '../waiting.ts';
+import { must, StepFailed, StepSkipped, type Pending, pending } from '../waiting.ts';
 
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 const NOTHING = new Uint8Array(0);

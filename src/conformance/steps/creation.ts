@@ -14,8 +14,7 @@ import { assertNoStrays, lookBefore } from '../presence.ts';
 import { createRaw, hostnameOf, mustReject, requestOf, slotIdOf } from '../requests.ts';
 import { assertOurs, type Stage } from '../stage.ts';
 import type { Step } from '../step.ts';
-import { must, StepFailed } from '../verdict.ts';
-import { pending } from '../waiting.ts';
+import { must, StepFailed, pending } from '../waiting.ts';
 
 /** Its announcement is what a crash is survived by: without it nothing may be made. */
 const unannounced: Step = {

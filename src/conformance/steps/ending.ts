@@ -5,8 +5,7 @@ import { assertNoStrays, destroyUntilGone } from '../presence.ts';
 import { callsOn, createRaw, mustReject, requestOf, slotIdOf } from '../requests.ts';
 import type { Stage } from '../stage.ts';
 import type { Step } from '../step.ts';
-import { must, StepFailed, StepSkipped } from '../verdict.ts';
-import { pending, within } from '../waiting.ts';
+import { must, StepFailed, StepSkipped, pending, within } from '../waiting.ts';
 
 const destroy: Step = {
   id: 'destroy',

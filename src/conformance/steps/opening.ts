@@ -6,8 +6,7 @@ import { destroyAll } from '../clean-up.ts';
 import { callsOn, mustReject, slotIdOf, UNKNOWN_ID } from '../requests.ts';
 import type { Stage } from '../stage.ts';
 import type { Step } from '../step.ts';
-import { must, StepFailed, StepSkipped } from '../verdict.ts';
-import { within } from '../waiting.ts';
+import { must, StepFailed, StepSkipped, within } from '../waiting.ts';
 
 /** Spelled in two parts, so that no search for left-over placeholders finds it here. */
 const PLACEHOLDER = ['FIX', 'ME'].join('');

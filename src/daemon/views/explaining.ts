@@ -13,9 +13,8 @@ import type { MachineRow, SlotFacts } from '../../domain/machine.ts';
 import type { MachineState } from '../../domain/states.ts';
 import { viewOf, type MachineView, type Moment } from '../../domain/view.ts';
 import { liveIn } from '../../machines/shown.ts';
-import { guardPolicyOf } from '../guard-policy.ts';
+import { guardPolicyOf, type Tuning } from '../tuning.ts';
 import type { Parts } from '../parts.ts';
-import type { Tuning } from '../tuning.ts';
 
 /** Lines of its log in which the time of a machine's state is looked for. */
 const LINES_MAX = 200;

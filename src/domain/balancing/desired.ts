@@ -1,7 +1,6 @@
 import type { MachineId } from '../ids.ts';
-import { familyOf } from './addresses.ts';
+import { familyOf, type Pool } from './pools.ts';
 import type { Desired, PoolRef } from './objects.ts';
-import type { Pool } from './pools.ts';
 
 /** A member and where it is reached, in canonical form; null: nobody knows. */
 export interface PlacedMember {

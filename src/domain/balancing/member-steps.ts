@@ -12,13 +12,11 @@ import {
   type Holder,
   type Muster,
 } from './drain-turns.ts';
-import { drain, drop, forget, goOnDraining } from './letting-go.ts';
+import { drain, drop, forget, goOnDraining, whileUnreachable, conclude } from './letting-go.ts';
 import { openPass, UNSAID, type MemberPass, type StepInput, type Steps } from './member-pass.ts';
 import type { MemberRow, Wish } from './members.ts';
-import { whileUnreachable } from './out-of-reach.ts';
 import { isTooMany } from './plan.ts';
-import { poolWishes } from './pool-wishes.ts';
-import { join, serve } from './serving.ts';
+import { oneForEachAddress, sameAddress } from './desired.ts';
 
 export type { ModeCall, StepInput, Steps } from './member-pass.ts';
 
@@ -183,4 +181,135 @@ function goOn(pass: MemberPass, row: MemberRow, wish: Wish, text: string): void 
 function awaitLook(pass: MemberPass, row: MemberRow): void {
   pass.needLook();
   if (row.waived || row.refused) pass.note(row, row.note, UNSAID);
+}
+
+/** A member that the balancer sees down for so long is told of. */
+export const DOWN_MS = 60_000;
+const NOT_WELL = 'the balancer does not see it well';
+
+/** A machine becomes a member, or one again. */
+export function join(pass: MemberPass, row: MemberRow | null, { machineId }: Wish): void {
+  pass.move({ machineId, to: 'joining', note: null, ...(row && UNSAID) });
+}
+
+/** The next step of a member on its way to serve, or that serves already. */
+export function serve(pass: MemberPass, row: MemberRow, wish: Wish): void {
+  const { pool, capabilities, sights, nowMs } = pass;
+  const seen = sights?.get(row.machineId);
+  const isWell = seen?.isWhole === true && (!capabilities.health || seen.health === 'up');
+  const isLate = nowMs >= row.sinceMs + pool.warmUpMs;
+  switch (row.state) {
+    case 'drained':
+      return join(pass, row, wish);
+    case 'joining':
+      if (capabilities.health && nowMs < row.sinceMs + pool.warmUpMs + JOIN_MS) pass.lookSoon();
+      if (sights === null) pass.needLook();
+      else if (isWell) return pass.enter(row, 'active', { note: null });
+      else if (seen?.isWhole) return warm(pass, row);
+      return pass.hold(row);
+    case 'warming':
+      pass.lookSoon();
+      pass.dueAt(row.sinceMs + pool.warmUpMs);
+      if (sights === null) pass.needLook();
+      else if (isWell) return pass.enter(row, 'active', { note: null });
+      else if (isLate && seen) return pass.enter(row, 'active', { note: NOT_WELL });
+      return pass.hold(row);
+    case 'active':
+      pass.hold(row);
+      return pass.note(row, healthNote(pass, row), {
+        ...(row.waived && { waived: false }),
+        ...(row.refused && { refused: false }),
+      });
+    case 'draining':
+      if (sights === null) pass.needLook();
+      else if (seen?.isWhole) pass.enter(row, 'active', { note: null });
+      else conclude(pass, row, wish);
+  }
+}
+
+function warm(pass: MemberPass, row: MemberRow): void {
+  pass.enter(row, 'warming', { note: null });
+  pass.lookSoon();
+}
+
+/** What the balancer thinks of an active member, for people. */
+function healthNote(
+  { sights, memory, nowMs, dueAt }: MemberPass,
+  { machineId, note: before }: MemberRow,
+): string | null {
+  const sinceMs = memory.downSinceMs.get(machineId);
+  if (sinceMs === undefined) return sights === null ? before : null;
+  dueAt(sinceMs + DOWN_MS);
+  return nowMs >= sinceMs + DOWN_MS || before === NOT_WELL ? NOT_WELL : null;
+}
+
+type Serve = Extract<Wish, { want: 'serve' }>;
+
+/** The wishes of all that are or may become members, with what the pool itself has to say. */
+export function poolWishes(pass: MemberPass): ReadonlyMap<MachineId, Wish> {
+  const { wishes, rows, isTornDown } = pass;
+  const all = new Map(wishes);
+  for (const { machineId } of rows.values()) {
+    if (all.has(machineId)) continue;
+    const reason = 'nothing is known of it any more';
+    all.set(machineId, { want: 'drop', slot: '' as Wish['slot'], machineId, reason });
+  }
+  if (isTornDown) {
+    for (const [id, { want, slot, machineId }] of all) {
+      if (want === 'drop') continue;
+      const why = { reason: 'the pool is torn down', force: true, askedAtMs: null } as const;
+      all.set(id, { want: 'drain', slot, machineId, ...why, leaves: true });
+    }
+    return all;
+  }
+  shareAddresses(pass, all);
+  return all;
+}
+
+/** One machine is served at each address: a member first, whatever becomes of it, then the lowest id. */
+function shareAddresses(pass: MemberPass, all: Map<MachineId, Wish>): void {
+  const { rows } = pass;
+  const leaveOut = (machineId: MachineId, reason: string) => {
+    const parked = { force: false, askedAtMs: null, leaves: true, isUnasked: true } as const;
+    all.set(machineId, {
+      want: 'drain',
+      slot: all.get(machineId)!.slot,
+      machineId,
+      reason,
+      ...parked,
+    });
+  };
+  const served = [...all.values()].filter((wish) => wish.want === 'serve');
+  const isMember = ({ machineId }: Serve) =>
+    (rows.get(machineId)?.state ?? 'drained') !== 'drained';
+  const members = oneForEachAddress(served.filter(isMember));
+  for (const [machineId, reason] of members.leftOut) leaveOut(machineId, reason);
+  const comers = served.filter((wish) => !isMember(wish));
+  if (comers.length === 0) return;
+  const taken = new Map([...members.served].map(([machineId, address]) => [address, machineId]));
+  const isKnown = addLeaving(pass, all, taken);
+  const free: Serve[] = [];
+  for (const wish of comers) {
+    const { slot, machineId, address } = wish;
+    const holder = taken.get(address);
+    if (holder !== undefined) leaveOut(machineId, sameAddress(holder, address));
+    else if (isKnown) free.push(wish);
+    else all.set(machineId, { want: 'keep', slot, machineId, reason: 'its address may be taken' });
+  }
+  for (const [machineId, reason] of oneForEachAddress(free).leftOut) leaveOut(machineId, reason);
+  if (!isKnown && !pass.unreachable) pass.needLook();
+}
+
+/** Addresses at which members have servers that are not to serve. @returns false: nobody can tell. */
+function addLeaving(
+  { rows, sights }: MemberPass,
+  all: ReadonlyMap<MachineId, Wish>,
+  taken: Map<string, MachineId>,
+): boolean {
+  for (const { machineId, state } of rows.values()) {
+    if (state === 'drained' || all.get(machineId)?.want === 'serve') continue;
+    if (sights === null) return false;
+    for (const address of sights.get(machineId)?.addresses ?? []) taken.set(address, machineId);
+  }
+  return true;
 }

@@ -1,5 +1,5 @@
 import { machineOf } from './desired.ts';
-import { matchAll, type Match } from './matches.ts';
+import { matchAll, type Match, remedyOf, type Trouble } from './matches.ts';
 import {
   keyOf,
   PARENT_KIND,
@@ -8,10 +8,8 @@ import {
   type Observed,
   type Ref,
 } from './objects.ts';
-import { changeKey, changeText, refusedUntilMs, type Refusal } from './refusals.ts';
-import { placeOf, withoutStandIns } from './stand-ins.ts';
-import { remedyOf, type Trouble } from './troubles.ts';
 import type { MachineId } from '../ids.ts';
+import { retryMs } from './waiting.ts';
 
 /** One thing that is to be done at a balancer. */
 export type Action =
@@ -298,3 +296,83 @@ function suspicious(
 
 /** More than half of those that are there, and not just one. */
 export const isTooMany = (going: number, all: number): boolean => going >= 2 && going * 2 > all;
+
+/** A change that the balancer understood and refused. */
+export interface Refusal {
+  /** How often it was refused in a row. */
+  readonly count: number;
+  /** When it was refused last, epoch ms. */
+  readonly atMs: number;
+  /** Why, in the balancer's words. */
+  readonly why: string;
+}
+
+/** Names a change: one that is refused holds back neither others of its object's name nor another change. */
+export function changeKey(action: Action): string {
+  const { act } = action;
+  if (act === 'create') return `create ${action.desired.spec.kind} ${action.desired.spec.name}`;
+  const { kind, id } = action.object.ref;
+  return `${act} ${kind} ${id}`;
+}
+
+/** The change in words, for people. */
+export function changeText(action: Action): string {
+  const { kind, name } = action.act === 'create' ? action.desired.spec : action.object.spec;
+  return `${action.act} ${kind} ${name}`;
+}
+
+export const refusedAgain = (before: Refusal | undefined, why: string, nowMs: number): Refusal => ({
+  count: (before?.count ?? 0) + 1,
+  atMs: nowMs,
+  why,
+});
+
+/** When it may be asked for again, epoch ms; later each time. */
+export const refusedUntilMs = ({ count, atMs }: Refusal): number => atMs + retryMs(count, null);
+
+/** What was not refused for so long is not asked for any more; longer than the longest pause. */
+const FORGOTTEN_MS = 30 * 60_000;
+export function forgetOld(refusals: Map<string, Refusal>, nowMs: number): void {
+  for (const [key, { atMs }] of refusals) if (nowMs > atMs + FORGOTTEN_MS) refusals.delete(key);
+}
+
+/** Where something is reached; two objects of a kind cannot be at the same place. */
+export const placeOf = ({
+  address,
+  number,
+}: {
+  readonly address: string;
+  readonly number: number;
+}) => `${address} ${number}`;
+
+/**
+ * Leavers but for those that clients still need: a bind stays where another is to be that cannot be
+ * made yet, with what it hangs on, and so do other binds of a frontend until all that it is to have are ready.
+ */
+export function withoutStandIns(
+  leavers: readonly Action[],
+  matches: readonly Match[],
+  places: ReadonlyMap<string, Match>,
+): readonly Action[] {
+  const late = new Set<string>();
+  for (const { desired, object, parent } of matches) {
+    if (desired.spec.kind === 'bind' && object?.phase !== 'ready' && parent) late.add(parent.id);
+  }
+  const stays = new Set<string>();
+  const objects = leavers.flatMap((action) => (action.act === 'destroy' ? [action.object] : []));
+  for (const { ref, spec, parentId } of objects) {
+    if (spec.kind !== 'bind' || (!places.has(placeOf(spec)) && !late.has(parentId ?? ''))) continue;
+    stays.add(keyOf('bind', ref.id)).add(keyOf('frontend', parentId ?? ''));
+  }
+  if (stays.size === 0) return leavers;
+  for (const { ref, parentId } of objects) {
+    const isHeld = ref.kind === 'frontend' && stays.has(keyOf('frontend', ref.id));
+    if (isHeld) stays.add(keyOf('backend', parentId ?? ''));
+  }
+  return leavers.filter((action) => {
+    if (action.act !== 'destroy') return true;
+    const { ref, parentId } = action.object;
+    const key = ref.kind === 'server' ? keyOf('backend', parentId ?? '') : keyOf(ref.kind, ref.id);
+    return !stays.has(key);
+  });
+}

@@ -4,6 +4,7 @@ import {
   isInstallationDue,
   isLost,
   orderFor,
+  lostAtMs,
 } from '../eligibility.ts';
 import { slotIdOf } from '../ids.ts';
 import type { HoldRow, MachineRow, SlotFacts } from '../machine.ts';
@@ -11,10 +12,9 @@ import type { LossPolicy } from '../policy.ts';
 import { FLEET } from '../recovery/guard-judgement.ts';
 import type { GuardStanding } from '../recovery/standing.ts';
 import type { MachineView } from '../view.ts';
-import { canonicalAddress } from './addresses.ts';
+import { canonicalAddress, isSelected, type Pool } from './pools.ts';
 import { NO_ADDRESS } from './desired.ts';
 import type { Wish } from './members.ts';
-import { isSelected, type Pool } from './pools.ts';
 
 /** What a wish follows from besides the machine. */
 export interface WishMoment {
@@ -172,3 +172,27 @@ export const restsOnGuard = ({ state, substate }: MachineView): boolean =>
   substate === 'byOperator' ||
   state === 'Deprovisioning' ||
   state === 'HandedOver';
+
+/**
+ * Just after this moment the clock alone may change what is wished of the machine, though no row does
+ * and its view stays the same, epoch ms; null: never. Every time that `wishOf` compares with the clock
+ * stands here. The guard tells by itself how it stands.
+ */
+export function wishDueAtMs(
+  { row, holds }: Pick<SlotFacts, 'row' | 'holds'>,
+  { nowMs, loss }: Pick<WishMoment, 'nowMs' | 'loss'>,
+): number | null {
+  if (!row) return null;
+  const limits = [
+    row.order?.expiresAtMs,
+    row.quarantine?.untilMs,
+    // Where a system was installed, its agent counts as gone from the same moment on.
+    lostAtMs(row, loss),
+    ...holds.map(({ untilMs }) => untilMs),
+  ];
+  let due: number | null = null;
+  for (const at of limits) {
+    if (typeof at === 'number' && at >= nowMs && (due === null || at < due)) due = at;
+  }
+  return due;
+}

@@ -1,4 +1,6 @@
-import type { MachineId, ProviderName } from '../ids.ts';
+import { type MachineId, type ProviderName, slot, providerName } from '../ids.ts';
+import type { GuardRow } from '../machine.ts';
+import { FLEET } from '../recovery/guard-judgement.ts';
 
 /** Everything that readers of events and webhooks are told of. A type is never given another meaning. */
 export const EVENT_TYPES = [
@@ -76,3 +78,123 @@ export function typesNamed(names: readonly string[] | undefined): readonly Event
 export const namesTypes = (name: string): boolean => typesNamed([name]).length > 0;
 
 const isGroup = (name: string): boolean => name.endsWith('.*');
+
+/** An event as CloudEvents 1.0 has it in JSON. */
+export interface CloudEvent {
+  readonly specversion: '1.0';
+  /**
+   * The same each time it is sent: the event's number and when it happened. A database that was restored
+   * gives numbers again, and no time again.
+   */
+  readonly id: string;
+  readonly source: string;
+  readonly type: string;
+  /** What it is about: a slot, or a provider; absent: the fleet. */
+  readonly subject?: string;
+  /** RFC 3339. */
+  readonly time: string;
+  readonly datacontenttype: 'application/json';
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** @param source names the fleet, as a URI. */
+export function cloudEventOf(event: FleetEvent, source: string): CloudEvent {
+  const { number, type, atMs, provider, slotId, machineId, actor, reason, from, to } = event;
+  const place = provider !== null && slotId !== null ? slot(provider, slotId) : null;
+  const subject = place ?? provider;
+  return {
+    ...{ specversion: '1.0', id: `${number}-${Math.trunc(atMs)}`, source, type },
+    ...(subject !== null && { subject }),
+    time: new Date(atMs).toISOString(),
+    datacontenttype: 'application/json',
+    data: {
+      ...{ number, slot: place, provider, machineId, actor, reason, from, to },
+      details: event.details,
+    },
+  };
+}
+
+/** Who stands for what nobody decided. */
+const GUARD = 'guard';
+
+/** What is told of a scope of the guard that was just frozen or thawed. @param who asked for it. */
+export function guardEvent(
+  { scope, frozen }: GuardRow,
+  who: { readonly by: string; readonly reason: string } = { by: GUARD, reason: 'it is calm again' },
+): NewEvent {
+  const about = { provider: scope === FLEET ? null : providerName(scope) };
+  if (frozen === null) {
+    return {
+      type: 'guard.thawed',
+      ...about,
+      actor: who.by,
+      reason: who.reason,
+      details: { scope },
+    };
+  }
+  const { by: actor, reason, kind } = frozen;
+  return { type: 'guard.frozen', ...about, actor, reason, details: { scope, kind } };
+}
+
+/** What a line in the log of a slot is to readers of events. */
+export interface ToldLine {
+  readonly type: EventType;
+  readonly reason: string;
+  readonly details: EventDetails;
+}
+
+/** Which kinds of lines may be events, and of which types. Other kinds are history of the slot only. */
+const TYPES_OF: Readonly<Record<string, readonly EventType[]>> = {
+  adopted: ['machine.created'],
+  agentStarted: ['machine.agent_started'],
+  fellSilent: ['machine.silent'],
+  heardAgain: ['machine.back'],
+  recovered: ['machine.recovered'],
+  quarantined: ['machine.needs_human', 'machine.quarantined'],
+  released: ['machine.released'],
+  installReported: ['machine.handed_over'],
+  deprovisioned: ['machine.deprovisioned'],
+  held: ['hold.set'],
+  unheld: ['hold.removed'],
+};
+
+/** Kinds of lines among which the events of these types are. */
+export const slotKindsOf = (types: readonly EventType[]): readonly string[] =>
+  Object.entries(TYPES_OF)
+    .filter(([, told]) => told.some((type) => types.includes(type)))
+    .map(([kind]) => kind);
+
+/** As what the line is told; null: it is no event. */
+export function toldLine(kind: string, reason: string): ToldLine | null {
+  const [type] = Object.hasOwn(TYPES_OF, kind) ? TYPES_OF[kind]! : [];
+  if (type === undefined) return null;
+  switch (kind) {
+    case 'quarantined': {
+      const [what, why] = parted(reason);
+      if (what === 'needsHuman') return { type: 'machine.needs_human', reason: why, details: {} };
+      return { type: 'machine.quarantined', reason: why, details: { kind: what } };
+    }
+    case 'installReported': {
+      const [generation, result] = parted(reason);
+      if (result !== 'Success') return null;
+      return {
+        type,
+        reason: 'its system was installed',
+        details: { generation: generation.replace('generation ', '') },
+      };
+    }
+    case 'held':
+    case 'unheld': {
+      const [what, why] = parted(reason);
+      return { type, reason: why, details: { kind: what } };
+    }
+    default:
+      return { type, reason, details: {} };
+  }
+}
+
+/** Such lines begin with what they are about: `no-recover: being looked at`. */
+function parted(reason: string): [string, string] {
+  const at = reason.indexOf(': ');
+  return at < 0 ? [reason, ''] : [reason.slice(0, at), reason.slice(at + 2)];
+}

@@ -1,5 +1,5 @@
 import { BARRING, backoffUntilMs, orderFor, serves, serveWaitEndMs } from '../eligibility.ts';
-import { drainText } from '../balancing/drain-text.ts';
+import { drainText } from '../balancing/members.ts';
 import type { GuardRow, HoldKind, Process, ProviderHoldRow, QuarantineKind } from '../machine.ts';
 import { capacityKeys, QUOTA_KEY } from '../provisioning/provider-holds.ts';
 import { FLEET, graceEndsAtMs } from '../recovery/guard-judgement.ts';

@@ -1,5 +1,4 @@
-import { drainText } from '../balancing/drain-text.ts';
-import { mayServe } from '../balancing/members.ts';
+import { drainText, mayServe } from '../balancing/members.ts';
 import type { PoolRow } from '../balancing/pool-row.ts';
 import { installState, isQuarantined, type Circumstances } from '../eligibility.ts';
 import type { ProviderName } from '../ids.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { mergedAddresses } from '../../../src/domain/balancing/merged-addresses.ts';
+import { mergedAddresses } from '../../../src/domain/balancing/pools.ts';
 import { M1, M2, M3, nameOf } from '../../domain/balancing/pool.ts';
 import { drain, serve } from '../../support/balancing-stand.ts';
 import { MINUTE, UNHARMED, type Vector } from './vector-world.ts';

@@ -1,9 +1,8 @@
+import type { AgentServerOptions } from '../../support/agent-server.ts';
 import { randomUUID } from 'node:crypto';
 import { onTestFinished } from 'vitest';
-import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
 import type { TlsMaterial } from '../../../src/adapters/agents/tls-material.ts';
-import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
-import { generateRawKeyPair } from '../../../src/agent/keys.ts';
+import { createClientIdentity, generateRawKeyPair } from '../../../src/agent/keys.ts';
 import { machineId } from '../../../src/domain/ids.ts';
 import type { HeartbeatRequest } from '../../../src/wire/codec.ts';
 import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';

@@ -1,3 +1,4 @@
+import type { AgentServerOptions } from '../../support/agent-server.ts';
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
@@ -7,11 +8,9 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { connect as connectTls } from 'node:tls';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { watchConnections } from '../../../src/adapters/agents/connections.ts';
+import { watchConnections, defaultLimits } from '../../../src/adapters/agents/limits.ts';
 import { networkOf } from '../../../src/lib/network.ts';
-import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
-import { defaultLimits } from '../../../src/adapters/agents/limits.ts';
 import { heartbeatRequestCodec } from '../../../src/wire/codec.ts';
 import { GrpcStatus, writeFrame } from '../../../src/wire/grpc.ts';
 import { feed } from '../../support/feed.ts';

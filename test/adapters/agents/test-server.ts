@@ -1,16 +1,16 @@
+import { startAgentServer, type AgentServerOptions } from '../../support/agent-server.ts';
 import { X509Certificate } from 'node:crypto';
 import { startAgentServerThread } from '../../../src/adapters/agents/agent-server-thread.ts';
-import { startAgentServer } from '../../../src/adapters/agents/http2-agent-server.ts';
-import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
 import { createDevCertificates } from '../../../src/adapters/agents/tls-material.ts';
 import type { TlsMaterial } from '../../../src/adapters/agents/tls-material.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
-import { createCallbackClient } from '../../../src/agent/callback-client.ts';
-import type { CallbackClient } from '../../../src/agent/callback-client.ts';
-import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
-import { parseEndpoint } from '../../../src/agent/endpoint.ts';
-import type { RawKeyPair } from '../../../src/agent/keys.ts';
+import {
+  createCallbackClient,
+  type CallbackClient,
+  parseEndpoint,
+} from '../../../src/agent/callback-client.ts';
+import { createClientIdentity, type RawKeyPair } from '../../../src/agent/keys.ts';
 
 /** A real server on a free port of the loopback, in a thread of its own if asked for. `trust` is its authority, PEM. */
 export async function startTestServer(

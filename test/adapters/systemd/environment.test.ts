@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { takeSystemdEnvironment } from '../../../src/adapters/systemd/environment.ts';
+import { takeSystemdEnvironment } from '../../../src/adapters/systemd/systemd.ts';
 import { testRows } from '../../support/rows.ts';
 
 const PID = 4711;

@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
-import { signedHeaders } from '../../../src/adapters/webhooks/sign.ts';
-import { signingSecretOf } from '../../../src/domain/events/signing-secret.ts';
+import { signedHeaders } from '../../../src/adapters/webhooks/http-sender.ts';
+import { signingSecretOf } from '../../../src/domain/events/retries.ts';
 
 // Published with the libraries of Standard Webhooks; the second signature is that of the example in
 // the specification itself.

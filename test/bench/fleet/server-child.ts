@@ -1,8 +1,8 @@
+import { startAgentServer } from '../../support/agent-server.ts';
 import { createServer, createSecureServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import grpc from '@grpc/grpc-js';
 import { startAgentServerThread } from '../../../src/adapters/agents/agent-server-thread.ts';
-import { startAgentServer } from '../../../src/adapters/agents/http2-agent-server.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { TUNING } from '../../../src/daemon/tuning.ts';

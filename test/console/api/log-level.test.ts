@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createQuietLog } from '../../../src/adapters/log/quiet-log.ts';
 import { digestOf, makeToken } from '../../../src/console/access/secrets.ts';
-import { createLogControl } from '../../../src/daemon/log-control.ts';
+import { createLogControl } from '../../../src/daemon/console-means.ts';
 import type { Role } from '../../../src/domain/access.ts';
 import { Unreachable } from '../../../src/domain/errors.ts';
 import type { NewEvent } from '../../../src/domain/events/fleet-event.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { newRemembered } from '../../../src/domain/balancing/sights.ts';
-import { DOWN_MS } from '../../../src/domain/balancing/serving.ts';
+import { DOWN_MS } from '../../../src/domain/balancing/member-steps.ts';
 import { DESELECTED } from '../../../src/domain/balancing/wish.ts';
 import { drain, drop, keep, serve } from '../../support/balancing-stand.ts';
 import { M1, M2, M3 } from './pool.ts';

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { WAIVE_MS } from '../../../src/domain/balancing/out-of-reach.ts';
+import { WAIVE_MS } from '../../../src/domain/balancing/letting-go.ts';
 import type { MemberRow } from '../../../src/domain/balancing/members.ts';
 import {
   callAgainMs,
   callRefused,
   type RefusedCall,
-} from '../../../src/domain/balancing/refused-calls.ts';
-import { newRemembered } from '../../../src/domain/balancing/sights.ts';
+  newRemembered,
+} from '../../../src/domain/balancing/sights.ts';
 import { drain, drop, serve } from '../../support/balancing-stand.ts';
 import { M1, M2, M3, pool } from './pool.ts';
 import { draining, firstOf, member, moves, NOW, sight, step } from './step-case.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { planOf, type Action, type PlanInput } from '../../../src/domain/balancing/plan.ts';
 import { keyOf, type Observed } from '../../../src/domain/balancing/objects.ts';
-import { NO_TROUBLE, type Trouble } from '../../../src/domain/balancing/troubles.ts';
+import { NO_TROUBLE, type Trouble } from '../../../src/domain/balancing/matches.ts';
 import { desired, inPhase, M1, M2, M3, nameOf, observedOf, pool } from './pool.ts';
 import { testRows } from '../../support/rows.ts';
 

@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest';
-import { isSelected, type PoolSelector } from '../../../src/domain/balancing/pools.ts';
+import {
+  isSelected,
+  type PoolSelector,
+  mergedAddresses,
+  canonicalAddress,
+  familyOf,
+} from '../../../src/domain/balancing/pools.ts';
 import { providerName } from '../../../src/domain/ids.ts';
+import { testRows } from '../../support/rows.ts';
 
 const anything: PoolSelector = { providers: null, locations: null, plans: null, labels: {} };
 const machine = {
@@ -34,4 +41,56 @@ test.each<
   ],
 ])('a pool asks for %s', (_, select, known, expected) => {
   expect(isSelected({ ...anything, ...select }, { ...machine, ...known })).toBe(expected);
+});
+
+const merged = (...balancers: readonly Record<string, readonly number[]>[]) =>
+  Object.fromEntries(mergedAddresses(balancers.map((each) => new Map(Object.entries(each)))));
+
+test('vector 26: of several balancers only what all of them have counts', () => {
+  const [one, other] = ['192.0.2.10', '2001:db8::10'];
+  expect(merged({ [one]: [80, 443], [other]: [80] })).toEqual({ [one]: [80, 443], [other]: [80] });
+  expect(merged({ [one]: [80, 443], [other]: [80] }, { [one]: [443], [other]: [443] })).toEqual({
+    [one]: [443],
+  });
+  expect(merged({ [one]: [443] }, { [one]: [80, 443], [other]: [80] })).toEqual({ [one]: [443] });
+  expect(merged({ [one]: [80] }, {}), 'one that fails has none').toEqual({});
+  expect(merged()).toEqual({});
+});
+
+testRows([
+  ['192.0.2.10', '192.0.2.10'],
+  ['0.0.0.0', '0.0.0.0'],
+  ['2001:DB8:0::10', '2001:db8::10'],
+  ['2001:db8:0:0:0:0:0:10', '2001:db8::10'],
+  ['::FFFF:192.0.2.10', '192.0.2.10'],
+  ['::ffff:c000:20a', '192.0.2.10'],
+  ['::', '::'],
+])('writes %s as %s', (text, canonical) => {
+  expect(canonicalAddress(text)).toBe(canonical);
+  expect(canonicalAddress(canonical)).toBe(canonical);
+});
+
+testRows([
+  '',
+  'm1',
+  '010.0.0.1',
+  '192.0.2',
+  '192.0.2.256',
+  '3221225994',
+  '0x7f.0.0.1',
+  ' 192.0.2.10',
+  '192.0.2.10:80',
+  '[2001:db8::10]',
+  '[2001:db8::10]:80',
+  'fe80::1%eth0',
+  '2001:db8::10::1',
+  ':::',
+  '1:2:3:4:5:6:7:8:9',
+  '::1]/[::2',
+])('%j is no address', (text) => {
+  expect(canonicalAddress(text)).toBeNull();
+});
+
+test('an address belongs to one family', () => {
+  expect(['192.0.2.10', '2001:db8::10'].map(familyOf)).toEqual(['ipv4', 'ipv6']);
 });

@@ -1,6 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { EVENT_TYPES, namesTypes, typesNamed } from '../../../src/domain/events/fleet-event.ts';
-import { slotKindsOf, toldLine } from '../../../src/domain/events/slot-lines.ts';
+import {
+  EVENT_TYPES,
+  namesTypes,
+  typesNamed,
+  slotKindsOf,
+  toldLine,
+  cloudEventOf,
+} from '../../../src/domain/events/fleet-event.ts';
+import { verdictOn } from '../../../src/domain/events/retries.ts';
+import { machineId, providerName } from '../../../src/domain/ids.ts';
+import { TEXT_MAX } from '../../../src/lib/texts.ts';
 
 describe('lines of a slot’s log as events', () => {
   it.each([
@@ -45,4 +54,59 @@ describe('types that are named', () => {
       expect(namesTypes(name), name).toBe(false);
     }
   });
+});
+
+const answer = (status: number, retryAfterMs: number | null = null) => ({ status, retryAfterMs });
+
+describe('what becomes of a delivery', () => {
+  it('2xx is success, 410 the end, all else is tried again at the written times', () => {
+    for (const status of [200, 204, 299]) {
+      expect(verdictOn(answer(status), 1, 0)).toEqual({ verdict: 'delivered' });
+    }
+    expect(verdictOn(answer(410), 1, 0)).toMatchObject({ verdict: 'disabled' });
+    const minutes = [1 / 12, 5, 30, 120, 300, 600, 840, 1_200, 1_440];
+    for (const [at, minute] of minutes.entries()) {
+      for (const chance of [0, 0.5, 1]) {
+        const inMs = Math.round(minute * 60_000 * (1 + 0.2 * chance));
+        expect(verdictOn(answer(500), at + 1, chance)).toMatchObject({ verdict: 'retry', inMs });
+      }
+    }
+    expect(verdictOn(answer(500), 10, 0)).toMatchObject({ verdict: 'dead', status: 500 });
+    expect(verdictOn({ status: null, cause: 'no answer' }, 1, 0)).toMatchObject({
+      ...{ verdict: 'retry', status: null, cause: 'no answer' },
+    });
+    expect(verdictOn(answer(302), 1, 0)).toMatchObject({
+      cause: expect.stringContaining('redirect'),
+    });
+  });
+
+  it('who asks to be left alone longer is, up to a day; who asks for less is not tried sooner', () => {
+    const inMs = (retryAfterMs: number) =>
+      (verdictOn(answer(429, retryAfterMs), 1, 0) as { inMs: number }).inMs;
+    expect([inMs(60_000), inMs(1_000), inMs(-5), inMs(90_000_000)]).toEqual([
+      ...[60_000, 5_000, 5_000, 86_400_000],
+    ]);
+  });
+});
+
+it('an event as a CloudEvent is small, however long its texts are', () => {
+  const text = 'ü'.repeat(TEXT_MAX);
+  for (const type of EVENT_TYPES) {
+    const event = cloudEventOf(
+      {
+        ...{ number: '9223372036854775807', type, atMs: 1_766_000_000_000.25, actor: text },
+        ...{ provider: providerName('p'.repeat(31)), slotId: 's'.repeat(128), reason: text },
+        machineId: machineId('00000000-0000-4000-8000-000000000001'),
+        ...{ from: 'Running · healthy', to: 'Running · silent', details: { key: 'k'.repeat(200) } },
+      },
+      'urn:shepherd',
+    );
+    expect(event).toMatchObject({
+      ...{ specversion: '1.0', id: '9223372036854775807-1766000000000', source: 'urn:shepherd' },
+      ...{ type, data: { number: '9223372036854775807' } },
+      ...{ subject: `${'p'.repeat(31)}/${'s'.repeat(128)}`, time: '2025-12-17T19:33:20.000Z' },
+      datacontenttype: 'application/json',
+    });
+    expect(Buffer.byteLength(JSON.stringify(event))).toBeLessThan(20_000);
+  }
 });

@@ -1,6 +1,9 @@
-import { EVENT_TYPES } from '../../../src/domain/events/fleet-event.ts';
-import type { FleetEvent, NewEvent } from '../../../src/domain/events/fleet-event.ts';
-import { toldLine } from '../../../src/domain/events/slot-lines.ts';
+import {
+  EVENT_TYPES,
+  type FleetEvent,
+  type NewEvent,
+  toldLine,
+} from '../../../src/domain/events/fleet-event.ts';
 import { providerOf, slotIdOf, type Slot } from '../../../src/domain/ids.ts';
 import { EVENTS_MAX } from '../../../src/adapters/bmdb/port.ts';
 import type { EventBook, EventsPage, LatestQuery } from '../../../src/adapters/bmdb/port.ts';

@@ -12,7 +12,7 @@ import {
   type GuardPolicy,
   type IngestLimits,
 } from '../../../src/domain/recovery/guard-judgement.ts';
-import { guardEvent } from '../../../src/domain/events/guard-events.ts';
+import { guardEvent } from '../../../src/domain/events/fleet-event.ts';
 import { tell } from './events.ts';
 import { guardRow, ingestOf } from './guard-rows.ts';
 import { circumstances, rowOf } from './rows.ts';

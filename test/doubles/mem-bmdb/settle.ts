@@ -22,7 +22,7 @@ import {
   type Memory,
   type MemRequest,
 } from './tables.ts';
-import { guardEvent } from '../../../src/domain/events/guard-events.ts';
+import { guardEvent } from '../../../src/domain/events/fleet-event.ts';
 import { tell } from './events.ts';
 import { poolKey } from './balancing.ts';
 import { guardRow } from './guard-rows.ts';

@@ -1,10 +1,11 @@
+import { withTimeLimit } from '../../../adapters/clock/port.ts';
 import { sleep } from '../../../adapters/clock/port.ts';
 import type { ShellSession } from '../../../adapters/ssh/port.ts';
 import { FleetError, HostKeyRejected, NotListening, TimedOut } from '../../../domain/errors.ts';
 import type { ProviderMachine } from '../../../domain/machine.ts';
 import type { Proof } from '../../../machines/recovery.ts';
 import { type HostKeyEvidence, proveHostKey } from '../host-key-proof.ts';
-import { connect, policyFor, readBootId, requireOurs, targetOf, withLimit } from '../task.ts';
+import { connect, policyFor, readBootId, requireOurs, targetOf } from '../task.ts';
 import type { RecoverDeps, Recovering } from './deps.ts';
 
 /**
@@ -169,7 +170,7 @@ async function probeFor(
   if (ms <= 0) return UNCLEAR;
   const limit = { ms, what: `probe ${given.slot}`, signal };
   try {
-    return await withLimit(deps.clock, limit, (within) => probe(deps, given, within));
+    return await withTimeLimit(deps.clock, limit, (within) => probe(deps, given, within));
   } catch (error) {
     if (error instanceof TimedOut) return UNCLEAR;
     throw error;

@@ -1,3 +1,4 @@
+import { withTimeLimit } from '../../../adapters/clock/port.ts';
 import {
   FleetError,
   HostKeyRejected,
@@ -9,7 +10,7 @@ import type { ProviderMachine } from '../../../domain/machine.ts';
 import { hungControllerOf } from '../../../domain/recovery/rungs.ts';
 import { stepBeyondAgent } from '../../../domain/recovery/ladder.ts';
 import { stopAgentCommand } from '../end-agent.ts';
-import { connect, readBootId, requireOurs, shellOf, targetOf, withLimit } from '../task.ts';
+import { connect, readBootId, requireOurs, shellOf, targetOf } from '../task.ts';
 import { noteAsked } from './boot.ts';
 import {
   countAttempt,
@@ -37,9 +38,9 @@ export async function reachAgent(
 ): Promise<Told<'rung' | 'bootId'>> {
   const { slot, turn, work, row, attempt } = given;
   const limit = { ms: rungPolicy(deps, given).patienceMs, what: `connect to ${slot}`, signal };
-  const found = await withLimit(deps.clock, limit, (within) => reach(deps, given, within)).catch(
-    onlyIf(TimedOut),
-  );
+  const found = await withTimeLimit(deps.clock, limit, (within) =>
+    reach(deps, given, within),
+  ).catch(onlyIf(TimedOut));
   if (!(found instanceof FleetError)) return { rung: attempt.step.rung, bootId: found };
   turn.held.shell?.close();
   if (attempt.step.order !== null) throw found;
@@ -122,7 +123,7 @@ export async function stopAgent(
 }
 
 const stop = (deps: RecoverDeps, given: Recovering, signal: AbortSignal) =>
-  withLimit(
+  withTimeLimit(
     deps.clock,
     { ms: rungPolicy(deps, given).patienceMs, what: `stop the agent of ${given.slot}`, signal },
     (within) => shellOf(given).execute(stopAgentCommand(deps.agentPath), NOTHING, within),

@@ -3,11 +3,11 @@ import { createApi, type Api } from '../../driver-kit/api.ts';
 import type { ApiTimings } from '../../driver-kit/terms.ts';
 import type { AnswerForm } from '../../driver-kit/outcome.ts';
 import type { BalancerContext } from '../port.ts';
-import type { AnexiaSettings } from './settings.ts';
-import type { Throttle } from './throttle.ts';
+import type { Secret } from '../../../settings/secret.ts';
+import type { Throttle } from './engine.ts';
 
 export interface ApiSetup {
-  readonly settings: Pick<AnexiaSettings, 'baseUrl' | 'token'>;
+  readonly settings: { readonly baseUrl: string; readonly token: Secret };
   readonly context: BalancerContext;
   readonly throttle: Throttle;
   readonly timings?: Partial<ApiTimings>;

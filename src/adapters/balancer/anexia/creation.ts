@@ -5,11 +5,9 @@ import {
   type Spec,
 } from '../../../domain/balancing/objects.ts';
 import { isApiError } from '../../driver-kit/errors.ts';
-import type { Engine } from './engine.ts';
-import { bodyOf, parentOf, specOf } from './forms.ts';
+import { type Engine, addTag, ownerIn, tagOf } from './engine.ts';
+import { bodyOf, parentOf, specOf, type Readings } from './forms.ts';
 import type { Memory, Place } from './memory.ts';
-import type { Readings } from './readings.ts';
-import { addTag, ownerIn, tagOf } from './tags.ts';
 
 export interface Creation {
   readonly loadBalancer: string;

@@ -1,9 +1,60 @@
-import { UsageError } from '../../../domain/errors.ts';
-import { baseUrlFault } from '../../driver-kit/errors.ts';
-import type { BalancerDriver } from '../port.ts';
-import { createAnexiaBalancer } from './anexia-balancer.ts';
-import { anexiaSchema, type AnexiaSettings } from './settings.ts';
-import { createThrottles } from './throttle.ts';
+import * as leaf from '../../../settings/leaves.ts';
+import {
+  UsageError,
+  Cancelled,
+  RemoteFailure,
+  Denied,
+  type FleetError,
+  Malformed,
+  Throttled,
+  TimedOut,
+  Unreachable,
+} from '../../../domain/errors.ts';
+import { baseUrlFault, ApiError, type ApiErrorKind } from '../../driver-kit/errors.ts';
+import type { BalancerDriver, BalancerContext, LoadBalancer } from '../port.ts';
+import { createThrottles, createEngine, addTag, ownerIn, tagOf, type Throttle } from './engine.ts';
+import { z } from 'zod';
+import type { Surroundings } from '../../../settings/secret.ts';
+import type { PoolRef, Ref } from '../../../domain/balancing/objects.ts';
+import type { ApiTimings } from '../../driver-kit/terms.ts';
+import { createEngineApi } from './api.ts';
+import { create } from './creation.ts';
+import { bodyOf, phaseOf, createReadings } from './forms.ts';
+import { createMemory } from './memory.ts';
+import { observe } from './reader.ts';
+
+const fields = (around: Surroundings) =>
+  z.strictObject({
+    baseUrl: leaf
+      .url('Where the Engine is, without a slash at the end.')
+      .prefault('https://engine.anexia-it.com')
+      .transform((text) => text.replace(/\/+$/, '')),
+    token: leaf.secret('API token.', around).prefault('${ANEXIA_TOKEN}'),
+    loadBalancer: leaf.text('Id of the load balancer whose objects these are.', {
+      matches: /^[A-Za-z0-9_-]{1,64}$/,
+      type: 'an id of letters, digits, hyphens and underscores',
+    }),
+    pageSize: leaf.count('Entries per page of a listing.', 1, 1000).prefault(100),
+    allowInsecureHttp: leaf
+      .flag('Allow an http:// address beyond loopback; the token travels in clear.')
+      .prefault(false),
+  });
+
+/** The keys of a balancer whose driver is `anexia`, as they stand in the file. */
+export const anexiaSchema = (around: Surroundings) =>
+  fields(around).refine(isSecure, {
+    when: () => true,
+    path: ['baseUrl'],
+    error: 'sends the token in clear; give an https URL, or set allowInsecureHttp: true',
+  });
+
+/** The keys of a balancer whose driver is `anexia`, as the program has them. */
+export type AnexiaSettings = z.output<ReturnType<typeof anexiaSchema>>;
+
+function isSecure(balancer: { baseUrl?: unknown; allowInsecureHttp?: unknown }): boolean {
+  if (typeof balancer?.baseUrl !== 'string' || balancer.allowInsecureHttp === true) return true;
+  return !/^http:/i.test(balancer.baseUrl) || baseUrlFault(balancer.baseUrl, false) === false;
+}
 
 /** Balancers of one account wait together when it was asked too much. */
 const throttles = createThrottles();
@@ -24,3 +75,156 @@ export const anexiaDriver: BalancerDriver<AnexiaSettings> = {
       ? 'loadBalancer'
       : null,
 };
+
+export interface AnexiaDeps {
+  readonly context: BalancerContext;
+  /** Of the account. */
+  readonly throttle: Throttle;
+  /** For tests. */
+  readonly timings?: Partial<ApiTimings>;
+}
+
+/**
+ * One load balancer of the Anexia Engine. The Engine can neither drain nor tell sessions or health: a
+ * server is drained by destroying it. The first call of all asks whether the load balancer exists.
+ */
+export function createAnexiaBalancer(settings: AnexiaSettings, deps: AnexiaDeps): LoadBalancer {
+  const { context, throttle, timings } = deps;
+  const { loadBalancer, pageSize, baseUrl } = settings;
+  const { name, log, clock } = context;
+  const api = createEngineApi({ settings, context, throttle, ...(timings && { timings }) });
+  const engine = createEngine({ api, throttle, pageSize });
+  const memory = createMemory(clock);
+  const readings = createReadings(clock);
+  const scene = { name, loadBalancer, engine, memory, readings, log };
+  let isKnown = false;
+  let isClosed = false;
+
+  async function requireLoadBalancer(signal: AbortSignal): Promise<void> {
+    if (isKnown) return;
+    if (!(await engine.hasLoadBalancer(loadBalancer, signal))) {
+      throw new RemoteFailure(
+        `there is no load balancer ${loadBalancer} at ${baseUrl}, or this token may not see it`,
+      );
+    }
+    isKnown = true;
+  }
+
+  /** The way of every method. */
+  async function enter<T>(doing: string, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
+    const what = `balancer ${name}: ${doing}`;
+    if (isClosed) throw new Cancelled(`${what}: it was closed`);
+    return toFleetErrors(what, async () => {
+      await requireLoadBalancer(signal);
+      return act();
+    });
+  }
+
+  const parentIdOf = (parent: { readonly id: string } | null) => parent?.id ?? null;
+
+  async function adoptOne(id: string, owner: PoolRef, signal: AbortSignal): Promise<void> {
+    const told = await engine.getResource(id, signal);
+    if (!told) throw new RemoteFailure('it is gone');
+    const whose = ownerIn(told.tags ?? [], tagOf(owner));
+    if (whose === 'another') throw new RemoteFailure('another owner has tagged it');
+    if (whose === 'nobody') await addTag(engine, { id, tag: tagOf(owner) }, signal);
+  }
+
+  /** What was read before, or is read meanwhile, is not how the object is after it. */
+  async function changing(ref: Ref, act: () => Promise<void>): Promise<void> {
+    readings.changed(ref);
+    try {
+      await act();
+    } finally {
+      readings.changed(ref);
+    }
+  }
+
+  return {
+    capabilities: CAPABILITIES,
+    observe: (owner, look) =>
+      enter(`cannot read what is of pool ${owner.pool}`, look.signal, () =>
+        observe(scene, owner, look),
+      ),
+    create: ({ spec }, parent, owner, { signal }) =>
+      enter(`cannot create ${spec.kind} ${spec.name}`, signal, () =>
+        create(scene, { spec, parentId: parentIdOf(parent), owner }, signal),
+      ),
+    adopt: ({ kind, id }, owner, { signal }) =>
+      enter(`cannot adopt ${kind} ${id}`, signal, () => adoptOne(id, owner, signal)),
+    update: (ref, { spec }, parent, _owner, { signal }) =>
+      enter(`cannot update ${ref.kind} ${spec.name}`, signal, () => {
+        const { kind, id } = ref;
+        const body = bodyOf(spec, parentIdOf(parent), loadBalancer);
+        return changing(ref, () =>
+          engine.put(kind, id, { ...body, identifier: id, state: '0' }, signal),
+        );
+      }),
+    destroy: (ref, _owner, { signal }) =>
+      enter(`cannot destroy ${ref.kind} ${ref.id}`, signal, async () => {
+        await changing(ref, () => engine.delete(ref.kind, ref.id, signal));
+        memory.forget(ref);
+      }),
+    refresh: (ref, owner, { signal }) =>
+      enter(`cannot look at ${ref.kind} ${ref.id}`, signal, async () => {
+        const since = readings.mark();
+        const object = await engine.get(ref.kind, ref.id, signal);
+        if (object) readings.keep(owner.uid, object, since);
+        return object === null ? 'failed' : phaseOf(object);
+      }),
+    async close() {
+      isClosed = true;
+      api.stop();
+    },
+  };
+}
+
+const CAPABILITIES = {
+  update: true,
+  drain: 'remove',
+  sessions: false,
+  health: false,
+  async: true,
+  adopt: true,
+  atOnce: 1,
+} as const;
+
+type Plain = new (message: string, options?: ErrorOptions) => FleetError;
+
+const ERRORS: Readonly<Partial<Record<ApiErrorKind, Plain>>> = {
+  Unauthorized: Denied,
+  Forbidden: Denied,
+  Network: Unreachable,
+  Deadline: TimedOut,
+  Cancelled,
+  Protocol: Malformed,
+  InvalidArgument: Malformed,
+};
+
+/** The port's error for one of the client's, saying what was being done; passes everything else. */
+function toFleetError(error: unknown, doing: string): unknown {
+  if (!(error instanceof ApiError)) return error;
+  const cause = { cause: error };
+  if (error.retryAt !== undefined) {
+    const until = new Date(error.retryAt).toISOString();
+    return new Throttled(
+      `${doing}: the account is not to be asked before ${until}`,
+      error.retryAt,
+      cause,
+    );
+  }
+  // A change that nobody answered, and nobody refused.
+  const isUnanswered = error.kind === 'OutcomeUnknown' && error.status === undefined;
+  const Kind = isUnanswered ? Unreachable : (ERRORS[error.kind] ?? RemoteFailure);
+  return new Kind(doing, cause);
+}
+
+/** Runs something, and makes whatever the client throws one of the port's errors. */
+async function toFleetErrors<T>(doing: string, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    if (error instanceof RemoteFailure) throw new RemoteFailure(`${doing}: ${error.message}`);
+    throw toFleetError(error, doing);
+  }
+}

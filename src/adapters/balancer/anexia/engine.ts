@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import type { ObjectKind } from '../../../domain/balancing/objects.ts';
+import type { ObjectKind, PoolRef } from '../../../domain/balancing/objects.ts';
 import type { Api } from '../../driver-kit/api.ts';
 import type { Call } from '../../driver-kit/call.ts';
 import type { ApiRequest } from '../../driver-kit/terms.ts';
-import { isNotFound } from '../../driver-kit/errors.ts';
+import { isNotFound, isApiError } from '../../driver-kit/errors.ts';
 import { type EngineObject, engineObject, wholeIn } from './forms.ts';
-import { pageSchema, readAll } from './lists.ts';
-import type { Throttle } from './throttle.ts';
+import { createLocks } from '../../driver-kit/time-limit.ts';
+import type { Clock } from '../../clock/port.ts';
 
 const RESOURCES = '/api/core/v1/resource.json';
 const kindPath = (kind: string) => `/api/LBaaS/v1/${kind}.json`;
@@ -171,3 +171,176 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps): Engine {
 
 const isUnknownTag = (error: unknown): boolean =>
   error instanceof Error && 'status' in error && error.status === 422;
+
+/** One page of a list, in whichever of its three forms. */
+interface Page<T> {
+  readonly rows: readonly T[];
+  readonly number: number | undefined;
+  readonly total: number | undefined;
+}
+
+export function pageSchema<T>(row: z.ZodType<T>): z.ZodType<Page<T>> {
+  const rows = z.array(row);
+  const paged = z
+    .object({
+      data: rows,
+      page: z.coerce.number().optional(),
+      total_items: z.coerce.number().optional(),
+    })
+    .transform(({ data, page, total_items }) => ({ rows: data, number: page, total: total_items }));
+  return z.union([
+    rows.transform((data) => ({ rows: data, number: undefined, total: undefined })),
+    paged,
+    z.object({ data: paged }).transform(({ data }) => data),
+  ]);
+}
+
+const WALKS_MAX = 3;
+const PAGES_MAX = 10_000;
+
+/**
+ * Reads a list until an empty page. A list that says how many there are has to give as many: what is
+ * taken away meanwhile pushes others over the edge of a page, so it is read again, three times at most.
+ * @throws {ApiError} Protocol: it does not hold still, or its pages do not advance; or what a page
+ *   was refused with. What was read until then is worth nothing.
+ */
+export async function readAll<T extends { readonly identifier: string }>(
+  call: Call,
+  fetchPage: (page: number) => Promise<Page<T>>,
+): Promise<readonly T[]> {
+  for (let walks = 1; walks <= WALKS_MAX; walks++) {
+    const { rows, totals } = await walk(call, fetchPage);
+    if ([...totals].every((total) => total === rows.length)) return rows;
+  }
+  throw call.error('Protocol', `the list does not hold still: read ${WALKS_MAX} times`);
+}
+
+async function walk<T extends { readonly identifier: string }>(
+  call: Call,
+  fetchPage: (page: number) => Promise<Page<T>>,
+) {
+  const seen = new Map<string, T>();
+  const totals = new Set<number>();
+  for (let number = 1; number <= PAGES_MAX; number++) {
+    const page = await fetchPage(number);
+    if (page.number !== undefined && page.number !== number) {
+      throw call.error('Protocol', `page ${number} was asked for, and page ${page.number} came`);
+    }
+    if (page.total !== undefined) totals.add(page.total);
+    if (page.rows.length === 0) return { rows: [...seen.values()], totals };
+    const sizeBefore = seen.size;
+    for (const row of page.rows) seen.set(row.identifier, row);
+    if (seen.size === sizeBefore) {
+      throw call.error('Protocol', `page ${number} holds nothing new: the pages do not advance`);
+    }
+  }
+  throw call.error('Protocol', `the list has more than ${PAGES_MAX} pages`);
+}
+
+const OURS = 'shepherd-pool=';
+/** Tags by which programs mark what is theirs; another one of them means another owner. */
+const OWNERS = [OURS, 'anxccm-svc-uid='];
+
+export const tagOf = ({ uid }: PoolRef): string => `${OURS}${uid}`;
+
+/** Whose an object is by its tags. Other tags, such as people put, say nothing of it. */
+export function ownerIn(tags: readonly string[], tag: string): 'us' | 'nobody' | 'another' {
+  if (tags.some((each) => each !== tag && OWNERS.some((owner) => each.startsWith(owner)))) {
+    return 'another';
+  }
+  return tags.includes(tag) ? 'us' : 'nobody';
+}
+
+/** The Engine loses tags that are written at the same time: one by one, in all of this process. */
+const LOCKS = createLocks();
+const ATTEMPTS_MAX = 3;
+const BETWEEN_MS = 1_000;
+
+/**
+ * Tags an object; one that has the tag already is tagged. Waits while another is being tagged.
+ * @throws {ApiError}
+ */
+export async function addTag(
+  engine: Engine,
+  { id, tag }: { readonly id: string; readonly tag: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const call = engine.call('tag', signal);
+  const free = await LOCKS.take('tags', signal).catch(() => {
+    throw call.error('Cancelled', 'aborted');
+  });
+  async function isTagged(attempts: number): Promise<boolean> {
+    try {
+      await engine.postTag(call, id, tag);
+      return true;
+    } catch (error) {
+      if (isStatus(error, 422)) return true;
+      // The same tag twice is the same as once.
+      const isPassing = isStatus(error, 409) || isApiError(error, 'OutcomeUnknown');
+      if (!isPassing || attempts >= ATTEMPTS_MAX) throw error;
+      return false;
+    }
+  }
+
+  try {
+    for (let attempts = 1; !(await isTagged(attempts)); attempts++) await call.wait(BETWEEN_MS);
+  } finally {
+    free();
+  }
+}
+
+const isStatus = (error: unknown, status: number): boolean =>
+  isApiError(error) && error.status === status;
+
+/** Until when an account may not be asked. All balancers of the account share one. */
+export interface Throttle {
+  /** Epoch milliseconds; null: it may be asked now. */
+  heldUntilMs(): number | null;
+  /**
+   * The account asked us to stay away.
+   * @param askedMs 0: it said no time; then 60 s, twice as long each time, at most 30 min.
+   * @returns for how long, milliseconds.
+   */
+  hold(askedMs: number): number;
+  /** The account answered as usual. */
+  answered(): void;
+}
+
+const UNASKED_MS = 60_000;
+const UNASKED_MAX_MS = 30 * 60_000;
+
+export function createThrottle(clock: Pick<Clock, 'now'>): Throttle {
+  let untilMs = 0;
+  let unasked = 0;
+  const heldMs = () => Math.max(0, untilMs - clock.now());
+  return {
+    heldUntilMs: () => (heldMs() > 0 ? untilMs : null),
+    hold(askedMs) {
+      // Answers to calls that were under way together count as one.
+      if (askedMs === 0 && heldMs() > 0) return heldMs();
+      const waitMs = askedMs > 0 ? askedMs : Math.min(UNASKED_MAX_MS, UNASKED_MS * 2 ** unasked++);
+      untilMs = Math.max(untilMs, clock.now() + waitMs);
+      return heldMs();
+    },
+    answered() {
+      if (heldMs() === 0) unasked = 0;
+    },
+  };
+}
+
+/** The throttles of all accounts that this process uses. */
+export interface Throttles {
+  of(baseUrl: string, tokenReference: string, clock: Pick<Clock, 'now'>): Throttle;
+}
+
+export function createThrottles(): Throttles {
+  const accounts = new Map<string, Throttle>();
+  return {
+    of(baseUrl, tokenReference, clock) {
+      const account = `${baseUrl} ${tokenReference}`;
+      const known = accounts.get(account) ?? createThrottle(clock);
+      accounts.set(account, known);
+      return known;
+    },
+  };
+}

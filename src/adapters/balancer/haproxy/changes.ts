@@ -3,7 +3,7 @@ import type { PoolRef } from '../../../domain/balancing/objects.ts';
 import { Cancelled, RemoteFailure } from '../../../domain/errors.ts';
 import { unlessAborted } from '../../../domain/joined.ts';
 import type { Candidate, Files } from './files.ts';
-import { newEnds, requireFree } from './free-ends.ts';
+import { newEnds, requireFree, servedFile, type RunTime, type Servers } from './tables.ts';
 import type { Master } from './master.ts';
 import {
   emptyFile,
@@ -15,8 +15,6 @@ import {
   render,
 } from './pool-file.ts';
 import type { RunTimes, ServerChange } from './run-time.ts';
-import { servedFile } from './served.ts';
-import type { RunTime, Servers } from './tables.ts';
 
 /** Something that is to become of one pool. */
 export interface Change {

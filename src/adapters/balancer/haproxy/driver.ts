@@ -1,8 +1,254 @@
-import { z } from 'zod';
 import * as leaf from '../../../settings/leaves.ts';
+import {
+  type Desired,
+  type PoolRef,
+  type Ref,
+  type ServerSpec,
+  type Spec,
+  isSameSpec,
+} from '../../../domain/balancing/objects.ts';
+import { RemoteFailure } from '../../../domain/errors.ts';
+import type { Clock, Random } from '../../clock/port.ts';
+import type { LoadBalancer, BalancerDriver } from '../port.ts';
+import { type Change, createChanges } from './changes.ts';
+import { createFiles, type FilesDeps } from './files.ts';
+import { createMaster } from './master.ts';
+import {
+  requireOwner,
+  requireSpec,
+  type End,
+  type FileServer,
+  type FileTimes,
+  type PoolFile,
+} from './pool-file.ts';
+import { namesIn, observedOf, refOf, stricter } from './observed.ts';
+import { createRunTimes } from './run-time.ts';
+import { z } from 'zod';
 import type { Surroundings } from '../../../settings/secret.ts';
-import type { BalancerDriver } from '../port.ts';
-import { createHaproxyBalancer } from './haproxy-balancer.ts';
+
+export interface HaproxyDeps extends FilesDeps, FileTimes {
+  readonly masterSocket: string;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** So many servers are in the file, checked and at work within two seconds, on a slow machine too. */
+const AT_ONCE = 500;
+
+/**
+ * A load balancer that is an HAProxy on this machine. One file per pool says what is to be; what is
+ * drained stands there as drained, so that no reload and no restart lets traffic in again. Frontends,
+ * binds and backends change by reload, servers at run time; a new server is drained until `setMember`.
+ *
+ * `observe` only reads: where file and running program disagree, an object's `differs` says how, and
+ * `update` repairs it in both; a mode on which they disagree becomes the stricter one. `destroy` of a
+ * server ends its connections. Ids are names: `<backend>/<server>`, `<frontend>/<bind>`.
+ */
+export function createHaproxyBalancer(deps: HaproxyDeps): LoadBalancer {
+  const { masterSocket, clock, random, idleMs } = deps;
+  const master = createMaster(masterSocket, clock, random);
+  const runTimes = createRunTimes(master, clock);
+  const changes = createChanges({ files: createFiles(deps), master, runTimes, idleMs });
+
+  const observe: LoadBalancer['observe'] = (owner, { signal }) => {
+    requireOwner(owner);
+    const look = async () => {
+      const running = await runTimes.read(signal);
+      return observedOf(await changes.known(owner, running), running);
+    };
+    return changes.alone(look, signal);
+  };
+
+  /** Writes a server to the file, and makes it so at run time. */
+  function have(
+    { parent, name }: ReturnType<typeof namesIn>,
+    { owner, signal }: Call,
+    wanted: (before: FileServer | null, running: FileServer | null) => FileServer,
+  ): Promise<void> {
+    let wasThere = true;
+    const change: Change = {
+      owner,
+      isByRunTime: true,
+      edit(file, running) {
+        const { servers } = backendIn(file, parent);
+        const before = servers.get(name) ?? null;
+        wasThere = before !== null;
+        const server = wanted(before, running.get(parent)?.get(name) ?? null);
+        requireSpec({ kind: 'server', name, ...server });
+        servers.set(name, server);
+        return { backend: parent, name, wanted: server };
+      },
+      undo(file) {
+        if (!wasThere) file.backends.get(parent)?.servers.delete(name);
+      },
+    };
+    return changes.make(change, signal);
+  }
+
+  return {
+    capabilities: {
+      ...{ update: true, drain: 'native', sessions: true, health: true },
+      ...{ async: false, adopt: false, atOnce: AT_ONCE },
+    },
+    observe: async (owner, options) => observe(owner, options),
+
+    async create({ spec }, parent, owner, { signal }) {
+      requireOwner(owner);
+      requireSpec(spec);
+      const ref = refFor(spec, parent);
+      if (spec.kind === 'server') {
+        await have(namesIn(ref), { owner, signal }, (before) => ({
+          ...endIn(spec),
+          mode: before?.mode ?? 'drain',
+        }));
+        return ref;
+      }
+      const edit = (file: PoolFile) => {
+        const there = specIn(file, ref, spec);
+        if (there === null || isSameObject(there, spec, parent)) return set(file, spec, parent);
+        throw new RemoteFailure(`${spec.kind} ${spec.name} is there already, and is another`);
+      };
+      await changes.make({ owner, edit }, signal);
+      return ref;
+    },
+
+    async update(ref, { spec }: Desired, parent, owner, { signal }) {
+      requireOwner(owner);
+      requireSpec(spec);
+      const wanted = refFor(spec, parent);
+      if (wanted.kind !== ref.kind || namesIn(wanted).name !== namesIn(ref).name) {
+        throw new RemoteFailure(`${ref.kind} ${ref.id} cannot become ${spec.kind} ${spec.name}`);
+      }
+      if (spec.kind !== 'server') {
+        const edit = (file: PoolFile) => {
+          if (ref.id !== wanted.id) removeFrom(file, ref);
+          set(file, spec, parent);
+        };
+        return changes.make({ owner, edit }, signal);
+      }
+      // What is at run time may be stricter than the file.
+      await have(namesIn(wanted), { owner, signal }, (before, running) => ({
+        ...endIn(spec),
+        mode: stricter(
+          before?.mode ?? 'active',
+          running?.mode ?? (before === null ? 'drain' : 'active'),
+        ),
+      }));
+      if (ref.id !== wanted.id) await destroyServer(ref, { owner, signal });
+    },
+
+    async destroy(ref, owner, { signal }) {
+      requireOwner(owner);
+      if (ref.kind === 'server') return destroyServer(ref, { owner, signal });
+      await changes.make({ owner, edit: (file) => removeFrom(file, ref) }, signal);
+    },
+
+    async refresh(ref, owner, options) {
+      const all = await observe(owner, options);
+      const found = all.find((each) => each.ref.kind === ref.kind && each.ref.id === ref.id);
+      return found?.phase ?? 'failed';
+    },
+
+    async setMember(ref, mode, owner, { signal }) {
+      requireOwner(owner);
+      await have(namesIn(ref), { owner, signal }, (before, running) => {
+        const there = before ?? running;
+        if (ref.kind !== 'server' || there === null) {
+          throw new RemoteFailure(`there is no server ${ref.id} in pool ${owner.pool}`);
+        }
+        return { ...there, mode };
+      });
+    },
+
+    close: () => changes.close(),
+  };
+
+  async function destroyServer(ref: Ref, { owner, signal }: Call): Promise<void> {
+    const { parent, name } = namesIn(ref);
+    const edit = (file: PoolFile) => {
+      const backend = file.backends.get(parent);
+      if (!backend) return undefined;
+      backend.servers.delete(name);
+      return { backend: parent, name, wanted: null };
+    };
+    await changes.make({ owner, edit }, signal);
+  }
+}
+
+const endIn = ({ address, number }: ServerSpec): End => ({ address, number });
+
+interface Call {
+  readonly owner: PoolRef;
+  readonly signal: AbortSignal;
+}
+
+/** @throws {RemoteFailure} it has no parent of the right kind. */
+function refFor({ kind, name }: Spec, parent: Ref | null): Ref {
+  if (kind === 'backend') return refOf(kind, name);
+  const wanted = kind === 'bind' ? 'frontend' : 'backend';
+  if (parent?.kind !== wanted) throw new RemoteFailure(`${kind} ${name} needs a ${wanted}`);
+  return kind === 'frontend' ? refOf(kind, name) : refOf(kind, name, parent.id);
+}
+
+function backendIn(file: PoolFile, name: string) {
+  const backend = file.backends.get(name);
+  if (backend) return backend;
+  throw new RemoteFailure(`there is no backend ${name} in this pool`);
+}
+
+/** What of this name is in the file, with its parent; null: nothing. */
+function specIn(file: PoolFile, { kind, id }: Ref, { name }: Spec) {
+  if (kind === 'backend') {
+    const backend = file.backends.get(id);
+    return backend ? { spec: { kind, name, check: backend.check }, parent: null } : null;
+  }
+  if (kind === 'frontend') {
+    const frontend = file.frontends.get(id);
+    return frontend ? { spec: { kind, name }, parent: frontend.backend } : null;
+  }
+  const { parent } = namesIn({ kind, id });
+  const bind = file.frontends.get(parent)?.binds.get(name);
+  return bind ? { spec: { kind: 'bind' as const, name, ...bind }, parent } : null;
+}
+
+const isSameObject = (
+  there: { readonly spec: Spec; readonly parent: string | null },
+  spec: Spec,
+  parent: Ref | null,
+): boolean => isSameSpec(there.spec, spec) && there.parent === (parent?.id ?? null);
+
+/** @throws {RemoteFailure} its parent is not there. */
+function set(file: PoolFile, spec: Exclude<Spec, ServerSpec>, parent: Ref | null): void {
+  if (spec.kind === 'backend') {
+    const servers = file.backends.get(spec.name)?.servers ?? new Map();
+    file.backends.set(spec.name, { check: spec.check, servers });
+  } else if (spec.kind === 'frontend') {
+    backendIn(file, parent!.id);
+    const binds = file.frontends.get(spec.name)?.binds ?? new Map();
+    file.frontends.set(spec.name, { backend: parent!.id, binds });
+  } else {
+    const frontend = file.frontends.get(parent!.id);
+    if (!frontend) throw new RemoteFailure(`there is no frontend ${parent!.id} in this pool`);
+    frontend.binds.set(spec.name, { address: spec.address, number: spec.number });
+  }
+}
+
+/** @throws {RemoteFailure} something still hangs on it. */
+function removeFrom(file: PoolFile, ref: Ref): void {
+  const { parent, name } = namesIn(ref);
+  const blocked = (by: string) => new RemoteFailure(`${ref.kind} ${ref.id} still has ${by}`);
+  if (ref.kind === 'bind') file.frontends.get(parent)?.binds.delete(name);
+  if (ref.kind === 'frontend') {
+    if ((file.frontends.get(ref.id)?.binds.size ?? 0) > 0) throw blocked('binds');
+    file.frontends.delete(ref.id);
+  }
+  if (ref.kind === 'backend') {
+    if ((file.backends.get(ref.id)?.servers.size ?? 0) > 0) throw blocked('servers');
+    const isUsed = [...file.frontends.values()].some(({ backend }) => backend === ref.id);
+    if (isUsed) throw blocked('a frontend');
+    file.backends.delete(ref.id);
+  }
+}
 
 const BASE_FILES_MAX = 20;
 

@@ -10,8 +10,7 @@ import {
   Unreachable,
 } from '../../../domain/errors.ts';
 import type { PoolRef } from '../../../domain/balancing/objects.ts';
-import { nameOf } from './names.ts';
-import { MARK, markOf } from './pool-file.ts';
+import { nameOf, MARK, markOf } from './pool-file.ts';
 
 /**
  * The directory of generated files. Each pool has two: the one that HAProxy loads, and beside it what

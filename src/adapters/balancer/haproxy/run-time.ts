@@ -1,10 +1,8 @@
 import type { ServerMode } from '../../../domain/balancing/objects.ts';
 import { RemoteFailure, Unreachable } from '../../../domain/errors.ts';
 import type { Clock } from '../../clock/port.ts';
-import { pause } from './exchange.ts';
-import type { Master } from './master.ts';
-import { endOf, nameOf } from './names.ts';
-import { CHECKED, type End, type FileServer } from './pool-file.ts';
+import { pause, type Master } from './master.ts';
+import { endOf, nameOf, CHECKED, type End, type FileServer } from './pool-file.ts';
 import {
   isServer,
   type Row,

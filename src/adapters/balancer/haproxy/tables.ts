@@ -1,7 +1,8 @@
-import type { ServerMode, ServerReading } from '../../../domain/balancing/objects.ts';
-import { canonicalAddress } from '../../../domain/balancing/addresses.ts';
-import { Malformed } from '../../../domain/errors.ts';
-import { type End, type FileServer, readEnd } from './pool-file.ts';
+import type { ServerMode, ServerReading, PoolRef } from '../../../domain/balancing/objects.ts';
+import { canonicalAddress } from '../../../domain/balancing/pools.ts';
+import { Malformed, RemoteFailure } from '../../../domain/errors.ts';
+import { type End, type FileServer, readEnd, emptyFile, type PoolFile } from './pool-file.ts';
+import { createServer } from 'node:net';
 
 /** What the running program has. */
 export interface RunTime {
@@ -105,4 +106,91 @@ export function sessionsIn(answer: string): Session[] {
     const [, id, backend, server] = /^(0x[0-9a-f]+):.* be=(\S+) srv=(\S+) /.exec(line) ?? [];
     return id === undefined ? [] : [{ id, path: `${backend}/${server}` }];
   });
+}
+
+/**
+ * What the running program serves of a pool, written as the pool's file would have it; null: nothing.
+ * Where the file is lost, its first change then writes all of it, so that no reload drops what is served.
+ * HAProxy does not say how a backend is checked, so each is checked by connecting until it is updated.
+ * @throws {RemoteFailure} HAProxy does not tell enough of it.
+ */
+export function servedFile(owner: PoolRef, running: RunTime): PoolFile | null {
+  const { pool } = owner;
+  const file = emptyFile();
+  for (const [name, servers] of running.backends) {
+    if (!isOf(owner, name)) continue;
+    const listed = [...servers].map(([server, { address, number, mode }]) => {
+      if (canonicalAddress(address) === null) throw untold(pool, `server ${name}/${server}`);
+      return [server, { address, number, mode }] as const;
+    });
+    file.backends.set(name, { check: { by: 'tcp' }, servers: new Map(listed) });
+  }
+  for (const [name, binds] of running.frontends) {
+    if (!isOf(owner, name)) continue;
+    // The frontend and the backend of a port have the same name, and HAProxy does not say which one it has.
+    if (!file.backends.has(name)) throw untold(pool, `frontend ${name}`);
+    const listed = [...binds].map(([bind, end]): [string, End] => {
+      if (end === null) throw untold(pool, `bind ${name}/${bind}`);
+      return [bind, end];
+    });
+    file.frontends.set(name, { backend: name, binds: new Map(listed) });
+  }
+  return file.backends.size > 0 ? file : null;
+}
+
+/** Whether a frontend or a backend of this name is the pool's. */
+export const isOf = ({ suffix }: PoolRef, name: string): boolean =>
+  name.slice(name.indexOf('.') + 1) === suffix;
+
+const untold = (pool: string, what: string): RemoteFailure =>
+  new RemoteFailure(
+    `HAProxy serves pool ${pool}, its files are gone, and of ${what} HAProxy does not tell enough to ` +
+      'write them anew: put the files back; or reload HAProxy without them',
+  );
+
+const endsOf = ({ frontends }: PoolFile): End[] =>
+  [...frontends.values()].flatMap(({ binds }) => [...binds.values()]);
+const ALL = ['0.0.0.0', '::'];
+/** Whoever listens at one hinders who tries the other: one address, or one that stands for all. */
+const meets = (one: End, other: End): boolean =>
+  one.number === other.number &&
+  (one.address === other.address || [one, other].some(({ address }) => ALL.includes(address)));
+
+/**
+ * Where HAProxy is to listen and does not by now. What it does is asked of the running program, whoever
+ * had it loaded: a trial would take its own listener for a stranger's, and refuse the pool for ever.
+ */
+export function newEnds(
+  pools: readonly { readonly owner: PoolRef; readonly file: PoolFile }[],
+  running: RunTime,
+): End[] {
+  const known = [...running.frontends].flatMap(([name, binds]) =>
+    pools.some(({ owner }) => isOf(owner, name))
+      ? [...binds.values()].filter((end) => end !== null)
+      : [],
+  );
+  return pools
+    .flatMap(({ file }) => endsOf(file))
+    .filter((end) => !known.some((each) => meets(each, end)));
+}
+
+/**
+ * HAProxy finds out in the midst of a reload that it cannot listen, and takes nobody in meanwhile. So
+ * it is tried before, here: HAProxy runs on the same machine. A port that we may not use is left to it.
+ */
+export async function requireFree(ends: readonly End[]): Promise<void> {
+  for (const { address, number } of ends) {
+    await new Promise<void>((resolve, reject) => {
+      const server = createServer();
+      server.once('error', (cause: NodeJS.ErrnoException) => {
+        const isTaken = cause.code === 'EADDRINUSE' || cause.code === 'EADDRNOTAVAIL';
+        const why = `HAProxy cannot listen at ${address} port ${number} (${cause.code})`;
+        if (isTaken) reject(new RemoteFailure(why, { cause }));
+        else resolve();
+      });
+      server.listen({ host: address, port: number, exclusive: true }, () =>
+        server.close(() => resolve()),
+      );
+    });
+  }
 }

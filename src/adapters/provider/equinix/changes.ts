@@ -1,4 +1,5 @@
 import { ProviderError, explain, isProviderError } from '../../../domain/errors.ts';
+import { withTimeLimit } from '../../clock/port.ts';
 import type { Clock } from '../../clock/port.ts';
 import { isApiError, toProviderError, isNotFound } from '../../driver-kit/errors.ts';
 import type { Log } from '../../log/port.ts';
@@ -103,15 +104,11 @@ export function createChanges(deps: {
 
   /** Also where the caller's signal ended it. A failure is told; the first error is what is thrown. */
   async function putBack({ id, tags }: Device): Promise<void> {
-    const own = new AbortController();
-    const timer = clock.setTimeout(() => own.abort(), PUT_BACK_MS);
-    try {
-      await client.updateDevice(id, { tags }, own.signal);
-    } catch (error) {
-      log.warn({ device: id, cause: explain(error) }, 'the tags of a device were not put back');
-    } finally {
-      clock.clearTimeout(timer);
-    }
+    await withTimeLimit(clock, { ms: PUT_BACK_MS }, (own) =>
+      client.updateDevice(id, { tags }, own),
+    ).catch((error: unknown) =>
+      log.warn({ device: id, cause: explain(error) }, 'the tags of a device were not put back'),
+    );
   }
 
   /** The new first-boot script and tags are in place before the installation is asked for. */

@@ -1,4 +1,5 @@
 import { ProviderError } from '../../../domain/errors.ts';
+import { withTimeLimit } from '../../clock/port.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { Api } from '../../driver-kit/api.ts';
 import type { Call } from '../../driver-kit/call.ts';
@@ -182,13 +183,9 @@ export function createRecordWriter(deps: {
       } catch (error) {
         if (!isApiError(error, 'Cancelled', 'Deadline')) throw error;
       }
-      const own = new AbortController();
-      const timer = clock.setTimeout(() => own.abort(), REMOVAL_MS);
-      try {
-        await routes.deleteUserData(api.call('dropRecord', own.signal), id);
-      } finally {
-        clock.clearTimeout(timer);
-      }
+      await withTimeLimit(clock, { ms: REMOVAL_MS }, (own) =>
+        routes.deleteUserData(api.call('dropRecord', own), id),
+      );
     },
   };
 }

@@ -1,3 +1,4 @@
+import { withTimeLimit } from '../../clock/port.ts';
 import { ProviderError } from '../../../domain/errors.ts';
 import type { Controller } from '../../../domain/machine.ts';
 import { isNetwork } from '../../../domain/recovery/rungs.ts';
@@ -83,12 +84,9 @@ export function createRack(options: RackOptions, context: DriverContext) {
 
   /** Ends its session, whatever comes of it. */
   function leave(bmc: Bmc, limitMs: number): Promise<void> {
-    const late = new AbortController();
-    const timer = clock.setTimeout(() => late.abort(new Error('no time left')), limitMs);
-    const left = bmc.logout(late.signal).finally(() => {
-      clock.clearTimeout(timer);
-      leaving.delete(left);
-    });
+    const left = withTimeLimit(clock, { ms: limitMs }, bmc.logout).finally(() =>
+      leaving.delete(left),
+    );
     leaving.add(left);
     return left;
   }

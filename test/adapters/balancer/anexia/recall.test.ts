@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { engineObject } from '../../../../src/adapters/balancer/anexia/forms.ts';
-import { createReadings } from '../../../../src/adapters/balancer/anexia/readings.ts';
+import { engineObject, createReadings } from '../../../../src/adapters/balancer/anexia/forms.ts';
 import type { Observed, Ref } from '../../../../src/domain/balancing/objects.ts';
 import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
 import { createStand, desiredOf, live, OWNER, type Stand } from './stand.ts';

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createFiles } from '../../../../src/adapters/balancer/haproxy/files.ts';
-import { nameOf } from '../../../../src/adapters/balancer/haproxy/names.ts';
-import { markOf } from '../../../../src/adapters/balancer/haproxy/pool-file.ts';
+import { nameOf, markOf } from '../../../../src/adapters/balancer/haproxy/pool-file.ts';
 import type { PoolRef } from '../../../../src/domain/balancing/objects.ts';
 
 const owner: PoolRef = { pool: 'api', uid: 'uid-1', suffix: 'api' };

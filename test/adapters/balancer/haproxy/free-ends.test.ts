@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { newEnds } from '../../../../src/adapters/balancer/haproxy/free-ends.ts';
+import { newEnds } from '../../../../src/adapters/balancer/haproxy/tables.ts';
 import { parse } from '../../../../src/adapters/balancer/haproxy/pool-file.ts';
 import { OWNER } from './stand.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Clock } from '../../../../src/adapters/clock/port.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
-import { createHaproxyBalancer } from '../../../../src/adapters/balancer/haproxy/haproxy-balancer.ts';
+import { createHaproxyBalancer } from '../../../../src/adapters/balancer/haproxy/driver.ts';
 import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
 import type { Desired, Observed, PoolRef, Ref } from '../../../../src/domain/balancing/objects.ts';
 import { ask, type Haproxy } from '../../../../emulators/haproxy/haproxy-process.ts';

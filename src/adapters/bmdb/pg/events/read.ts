@@ -1,6 +1,11 @@
-import { isEventType, EVENT_TYPES } from '../../../../domain/events/fleet-event.ts';
-import type { EventDetails, FleetEvent } from '../../../../domain/events/fleet-event.ts';
-import { slotKindsOf, toldLine } from '../../../../domain/events/slot-lines.ts';
+import {
+  isEventType,
+  EVENT_TYPES,
+  type EventDetails,
+  type FleetEvent,
+  slotKindsOf,
+  toldLine,
+} from '../../../../domain/events/fleet-event.ts';
 import { machineId, providerName } from '../../../../domain/ids.ts';
 import { EVENTS_MAX } from '../../events-port.ts';
 import type { EventBook, EventsPage, EventsQuery, LatestQuery } from '../../events-port.ts';

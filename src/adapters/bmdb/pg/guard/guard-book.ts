@@ -16,7 +16,7 @@ import type {
 } from '../../../../domain/recovery/guard-judgement.ts';
 import type { GuardRow } from '../../../../domain/machine.ts';
 import type { LossPolicy } from '../../../../domain/policy.ts';
-import { guardEvent } from '../../../../domain/events/guard-events.ts';
+import { guardEvent } from '../../../../domain/events/fleet-event.ts';
 import { writeFleetEvents } from '../events/write.ts';
 import { countGuard } from './guard-counts.ts';
 import type { LastAssessment } from './guard-counts.ts';

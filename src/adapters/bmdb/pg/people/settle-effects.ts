@@ -1,5 +1,5 @@
 import { exclusionGroup } from '../../../../domain/eligibility.ts';
-import { guardEvent } from '../../../../domain/events/guard-events.ts';
+import { guardEvent } from '../../../../domain/events/fleet-event.ts';
 import { labelsOf } from '../../../../domain/labels.ts';
 import type { GuardRow, RequestRow } from '../../../../domain/machine.ts';
 import { frozenByOperator, thawedByOperator } from '../../../../domain/recovery/guard-judgement.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import { configSchema } from './schema.ts';
-import { childrenOf, unwrap, variantsOf } from './walk.ts';
+import { configSchema } from '../../src/config/schema.ts';
+import { childrenOf, unwrap, variantsOf } from '../../src/config/walk.ts';
 
 /** One key of the configuration, as documentation shows it. */
 export interface ConfigRow {

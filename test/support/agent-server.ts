@@ -1,0 +1,31 @@
+import { createHeartbeatSink } from '../../src/adapters/agents/heartbeat-sink.ts';
+import {
+  startAgentFront,
+  type AgentFrontOptions,
+} from '../../src/adapters/agents/http2-agent-server.ts';
+import type { AgentServer } from '../../src/adapters/agents/port.ts';
+
+export type AgentServerOptions = AgentFrontOptions;
+
+/** The public listener for agents in this thread, without the messages of the daemon's thread. */
+export async function startAgentServer(options: AgentServerOptions): Promise<AgentServer> {
+  const { store } = options;
+  const sink = createHeartbeatSink(options);
+  const front = await startAgentFront({
+    ...options,
+    store: {
+      recordHeartbeats: sink.record,
+      ...(store.withoutHardware ? { withoutHardware: () => store.withoutHardware!() } : {}),
+    },
+  });
+  return {
+    address: front.address,
+    heard$: sink.heard$,
+    isTakingIn: () => front.isOpen() && sink.isStoring(),
+    present: front.present,
+    async close(graceMs) {
+      await front.close(graceMs);
+      sink.close();
+    },
+  };
+}
