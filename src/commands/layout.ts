@@ -52,6 +52,14 @@ export function factLines(facts: readonly (readonly [string, string])[], width: 
   );
 }
 
+/** Columns below a line; none is no line. */
+export const indented = (lines: readonly (readonly string[])[], indent = '  '): string[] =>
+  lines.length === 0
+    ? []
+    : toTable(lines)
+        .split('\n')
+        .map((line) => indent + line);
+
 /** A text of so many columns. */
 export const paragraph = (text: string, width: number): string =>
   isOneLine(text, width) ? plainCell(text).trimEnd() : wrapped([[text]], [width]);

@@ -3,8 +3,16 @@ import { described, MACHINE_VERBS, type MachineVerb } from '../domain/verbs.ts';
 import { durationOf, someOf, wordsOf, type When } from './options.ts';
 import { addDetails, bodyOf } from './verb-options.ts';
 import { choosing, selecting, type VerbFlags } from './remote/ask-flags.ts';
-import { byFlags, listing, remote, type CommonFlags, type Through } from './remote/flags.ts';
+import {
+  acting,
+  byFlags,
+  listing,
+  remote,
+  type CommonFlags,
+  type Through,
+} from './remote/flags.ts';
 import type { MachinesFlags } from './remote/machines.ts';
+import type { WaitFlags } from './remote/wait.ts';
 
 /** Adds `machines`, and `machine` with its commands. */
 export function addMachineCommands(cli: Command, through: Through = byFlags): void {
@@ -24,18 +32,13 @@ function addList(cli: Command, through: Through): void {
     .option('--held', 'only those under a hold', false)
     .option('--filter <text>', 'as on the page: "state:silent since>2h rack7"')
     .option('--watch', 'go on with every change, until Ctrl-C', false)
-    .action(async (flags: MachinesFlags & { readonly watch: boolean }) => {
-      if (flags.watch) {
-        const { watchMachines } = await import('./remote/watch.ts');
-        await through(flags, async (session) => {
-          await watchMachines(flags, session);
-          return { text: '', exitCode: 0 };
-        });
-        return;
-      }
-      const { listMachines } = await import('./remote/machines.ts');
-      await through(flags, (session) => listMachines(flags, session));
-    });
+    .action(
+      acting(through)(async (session, flags: MachinesFlags & { readonly watch: boolean }) =>
+        flags.watch
+          ? (await import('./remote/watch.ts')).watchMachines(flags, session)
+          : (await import('./remote/machines.ts')).listMachines(flags, session),
+      ),
+    );
 }
 
 const HISTORY_LINES = 50;
@@ -48,25 +51,30 @@ const naming = (command: Command): Command =>
   remote(command).option('--exact', 'the whole name only, no beginning', false);
 
 function addReading(machine: Command, through: Through): void {
+  const act = acting(through);
+  const machineCommands = () => import('./remote/machine.ts');
   naming(machine.command('show <machine>'))
     .description('everything about one machine, or about a slot')
-    .action(async (name: string, flags: NameFlags) => {
-      const { showMachine } = await import('./remote/machine.ts');
-      await through(flags, (session) => showMachine(name, flags, session));
-    });
+    .action(
+      act(async (session, flags: NameFlags, name: string) =>
+        (await machineCommands()).showMachine(name, flags, session),
+      ),
+    );
   naming(machine.command('explain <machine>'))
     .description('why it is where it is, what stands in the way, and what would end it')
-    .action(async (name: string, flags: NameFlags) => {
-      const { explainMachine } = await import('./remote/machine.ts');
-      await through(flags, (session) => explainMachine(name, flags, session));
-    });
+    .action(
+      act(async (session, flags: NameFlags, name: string) =>
+        (await machineCommands()).explainMachine(name, flags, session),
+      ),
+    );
   naming(machine.command('history <machine>'))
     .description('what happened to a machine; of a slot, to all machines that were on it')
     .option('--limit <n>', 'at most so many lines, the latest ones', someOf, HISTORY_LINES)
-    .action(async (name: string, flags: NameFlags & { readonly limit: number }) => {
-      const { showHistory } = await import('./remote/machine.ts');
-      await through(flags, (session) => showHistory(name, flags, session));
-    });
+    .action(
+      act(async (session, flags: NameFlags & { readonly limit: number }, name: string) =>
+        (await machineCommands()).showHistory(name, flags, session),
+      ),
+    );
   naming(machine.command('wait <machine>'))
     .description('wait until a machine is so: exit 0 it is, 1 it cannot come to it, 3 it is late')
     .requiredOption('--for <what>', 'state=Running, state=Running/healthy, hold=<kind>, no-request')
@@ -76,14 +84,9 @@ function addReading(machine: Command, through: Through): void {
         .default(600_000, '10m'),
     )
     .action(
-      async (
-        name: string,
-        { timeout, ...flags }: NameFlags & { readonly for: string; readonly timeout: number },
-      ) => {
-        const { waitForMachine } = await import('./remote/wait.ts');
-        const wait = { ...flags, timeoutMs: timeout };
-        await through(flags, (session) => waitForMachine(name, wait, session));
-      },
+      act(async (session, flags: NameFlags & WaitFlags, name: string) =>
+        (await import('./remote/wait.ts')).waitForMachine(name, flags, session),
+      ),
     );
 }
 

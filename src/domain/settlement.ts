@@ -2,6 +2,7 @@ import { poolVerdict, type PoolRow } from './balancing/pool-row.ts';
 import { installState, isHeld, isQuarantined } from './eligibility.ts';
 import type { Circumstances } from './eligibility.ts';
 import type { DrainMode, GuardRow, HoldKind, MachineRow, RequestRow } from './machine.ts';
+import { RUNG_FACTS, RUNGS, type Rung } from './recovery/rungs.ts';
 import {
   EXPIRED,
   goneText,
@@ -14,7 +15,6 @@ import {
 import { isOrder, isVerb, VERBS } from './verbs.ts';
 import type { OrderVerb, PoolVerb, Verb } from './verbs.ts';
 import type { Wish } from './wishes.ts';
-import { RUNGS, RUNG_FACTS, type Rung } from './recovery/rungs.ts';
 
 /** What becomes of a request when it is settled. */
 

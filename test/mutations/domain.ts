@@ -109,7 +109,7 @@ export const mutations = mutationsOf({
       'an-address-is-cleared-at-once':
         'seen[field] !== provided[field][- && (seen[field] !== null || doubtful.includes(field))-]',
     },
-  'src/domain/provisioning/provider-tags.ts test/domain/provisioning/creation-end.test.ts': {
+  'src/domain/provisioning/provider-tags.ts test/domain/provisioning/provider-tags.test.ts': {
     'a-lost-reply-frees-the-slot':
       "if (outcome === 'unknown') return end('[-unresolved-]{+failed+}', 'unknown');",
   },

@@ -73,45 +73,24 @@ export async function poolStatus(name: string | undefined, session: Session): Pr
   if (format === 'name') return ok([...byName.keys()].join('\n'));
   if (pools.length === 0) return ok('no pool is configured, or recorded');
   const blocks = [...byName.values()].map((places) =>
-    places.map((each) => poolText(each, { amiss: [] }, atMs, width)).join('\n'),
+    places.map((each) => poolText(each, atMs, width)).join('\n'),
   );
   return ok(paint(blocks.join('\n\n')));
 }
 
-/** An object at a balancer that is not as it should be. */
-export interface Amiss {
-  readonly kind: string;
-  readonly name: string;
-  /** For people. */
-  readonly what: string;
-}
-
-/** What a look at the balancer itself found. */
-export interface SeenAt {
-  /** Why it cannot be read. */
-  readonly failure?: string | undefined;
-  readonly amiss: readonly Amiss[];
-}
-
 /** A pool at one of its balancers, with its members. */
-export function poolText(
-  pool: Pool,
-  { failure, amiss }: SeenAt,
-  nowMs: number,
-  width: number,
-): string {
+function poolText(pool: Pool, nowMs: number, width: number): string {
   const { balancer, driver, state, isConfigured, isTended, settledAtMs, members, minActive } = pool;
   const settled = settledAtMs === null ? 'never yet' : whenText(settledAtMs, nowMs);
   const kind = isConfigured ? driver : 'not configured here';
   const active = members.filter((each) => each.state === 'active').length;
   return [
     paragraph(`${pool.pool} at ${balancer} (${kind}): ${state ?? 'nothing was done yet'}`, width),
-    ...troublesOf(pool, failure, nowMs).map((text) => noteLines(text, width)),
+    ...troublesOf(pool, nowMs).map((text) => noteLines(text, width)),
     ...(isConfigured ? [] : [noteLines(strangeText(pool), width)]),
     noteLines(`settled: ${settled}${isTended ? '' : `; no daemon tends ${balancer} now`}`, width),
     noteLines(`${active} active of ${members.length} members; at least ${minActive}`, width),
     ...memberLines(members, nowMs, width),
-    ...amiss.map(({ kind, name, what }) => noteLines(`${kind} ${name} ${what}`, width)),
   ].join('\n');
 }
 
@@ -129,10 +108,9 @@ const strangeText = ({ isTended, members }: Pool): string => {
   return members.some(mayServe) ? STRANGE : STRANGE_AND_GONE;
 };
 
-function troublesOf(pool: Pool, failure: string | undefined, nowMs: number): string[] {
+function troublesOf(pool: Pool, nowMs: number): string[] {
   const { reason, frozen, paused, tornDown, retryAtMs } = pool;
   return [
-    ...(failure === undefined ? [] : [`CANNOT BE READ: ${failure}`]),
     ...(reason === null ? [] : [reason]),
     ...(retryAtMs !== null && retryAtMs > nowMs
       ? [`tried again ${whenText(retryAtMs, nowMs)}`]

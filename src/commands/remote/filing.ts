@@ -1,6 +1,8 @@
 import { UsageError } from '../../domain/errors.ts';
 import { answersText, exitCodeOf, type Answer } from '../machine/answers-text.ts';
-import type { Batch, Fleet, Request } from './answers.ts';
+import { mayServe } from '../../domain/balancing/members.ts';
+import { spanText } from '../../lib/texts.ts';
+import type { Batch, Fleet, Pools, Request } from './answers.ts';
 import { EXIT_FAILED, EXIT_NOT_SETTLED, interruptOf, isAway, Refused } from './failures.ts';
 import { guardTexts } from './fleet.ts';
 import { documentText, isData } from './output.ts';
@@ -172,7 +174,7 @@ async function toldOf(
     return { text: await documentText({ ...filed, ...followed?.json }, format), exitCode };
   }
   if (format === 'name') return { text: answers.map(({ of }) => of).join('\n'), exitCode };
-  const why = isOpen(filed) && waits && !signal.aborted ? await whyOpen(session) : [];
+  const why = isOpen(filed) && waits && !signal.aborted ? await whyOpen(requests, session) : [];
   const notes = [...(isBatch(filed) ? leftOut(filed) : []), ...why, ...(followed?.lines ?? [])];
   const text = answersText({ verb, key, answers, why: notes, width });
   return { text: session.paint(text), exitCode };
@@ -197,16 +199,36 @@ const poolIn = ({ pool, balancer }: Request): string | null =>
 
 const WAITS = 'not settled yet; it is carried out as soon as it can be, while it is valid';
 
-/** What keeps it from being carried out, as far as the fleet as a whole tells. */
-async function whyOpen({ client, signal }: Session): Promise<string[]> {
+/** What keeps it from being carried out, as far as the fleet as a whole and its pools tell. */
+async function whyOpen(
+  requests: readonly Request[],
+  { client, signal }: Session,
+): Promise<string[]> {
   try {
     const fleet = await client.get<Fleet>('/fleet');
     const spent = fleet.budget
       .filter(({ permits, budget }) => permits >= budget)
       .map(({ scope, permits }) => `${scope}: ${permits} being recovered, and no more may be now`);
-    return [WAITS, ...guardTexts(fleet).filter((line) => !line.endsWith('not frozen')), ...spent];
+    const guard = guardTexts(fleet).filter((line) => !line.endsWith('not frozen'));
+    return [WAITS, ...guard, ...spent, ...untended(requests, await client.get<Pools>('/pools'))];
   } catch (error) {
     if (error instanceof Refused || isAway(error) || signal.aborted) return [WAITS];
     throw error;
   }
 }
+
+/** Pools that have to let a machine go first, and that no daemon tends. */
+const untended = (requests: readonly Request[], { atMs, pools }: Pools): string[] =>
+  pools
+    .filter(({ isTended, paused, members }) => {
+      const waits = members.filter(mayServe).map(({ slot }) => slot);
+      return (
+        !isTended &&
+        paused === null &&
+        requests.some(({ slot }) => slot !== null && waits.includes(slot))
+      );
+    })
+    .map(({ pool, balancer, settledAtMs: at }) => {
+      const settled = at === null ? 'never settled' : `settled ${spanText(atMs - at)} ago`;
+      return `pool ${pool} at ${balancer} ${settled}, and no daemon tends it: "shepherd lb status ${pool}" tells more`;
+    });

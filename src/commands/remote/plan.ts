@@ -1,5 +1,5 @@
 import { NotFound } from '../../domain/errors.ts';
-import { paragraph, whenText, toTable, columnLines, noteLines } from '../layout.ts';
+import { paragraph, whenText, indented, columnLines, noteLines } from '../layout.ts';
 import { placesOf } from '../lb/status.ts';
 import type { Plan, Plan as PlanAnswer } from './answers.ts';
 import { EXIT_FAILED } from './failures.ts';
@@ -83,13 +83,6 @@ export async function showPoolPlan(name: string | undefined, session: Session): 
   if (pools.length === 0) return told('no pool is configured');
   return told(paint(pools.map((each) => poolPlanText(each, width)).join('\n\n')));
 }
-
-const indented = (lines: readonly (readonly string[])[]): string[] =>
-  lines.length === 0
-    ? []
-    : toTable(lines)
-        .split('\n')
-        .map((line) => `  ${line}`);
 
 type PoolOutlook = PlanAnswer['pools'][number];
 type PoolPlan = NonNullable<PoolOutlook['plan']>;

@@ -1,6 +1,6 @@
 import { headlineText } from '../../domain/headline.ts';
 import { NotFound, UsageError } from '../../domain/errors.ts';
-import { whenText, toTable } from '../layout.ts';
+import { whenText, indented } from '../layout.ts';
 import type { Provider, Providers } from './answers.ts';
 import { file, requireReason, type AskFlags } from './filing.ts';
 import { documentText, isData } from './output.ts';
@@ -93,12 +93,7 @@ const listingText = (listing: NonNullable<Provider['listing']>, atMs: number): s
 const more = (count: number): string[] => (count > 0 ? [`    and ${count} more`] : []);
 
 const section = (title: string, lines: readonly (readonly string[])[]): string[] =>
-  lines.length === 0 ? [] : [`  ${title}:`, ...indented(lines).map((line) => `  ${line}`)];
-
-const indented = (lines: readonly (readonly string[])[]): string[] =>
-  toTable(lines)
-    .split('\n')
-    .map((line) => `  ${line}`);
+  lines.length === 0 ? [] : [`  ${title}:`, ...indented(lines, '    ')];
 
 export interface ClearFlags extends AskFlags {
   /** All slots of the provider that are on the shelf; only with `expectCount`. */

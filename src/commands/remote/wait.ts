@@ -75,7 +75,8 @@ function barred({ state, substate, reason }: Machine, wanted: string): string | 
 export interface WaitFlags {
   readonly exact: boolean;
   readonly for: string;
-  readonly timeoutMs: number;
+  /** Milliseconds. */
+  readonly timeout: number;
 }
 
 const LOOK_MS = 500;
@@ -93,7 +94,7 @@ export async function waitForMachine(
 ): Promise<Told> {
   const wanted = wantedOf(flags.for);
   const { client, format, monotonic, sleep, signal } = session;
-  const endMs = monotonic() + flags.timeoutMs;
+  const endMs = monotonic() + flags.timeout;
   const look = lookerFor(name, flags.exact, client, monotonic);
   let last: Machine | null = null;
   for (;;) {

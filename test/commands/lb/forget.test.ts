@@ -116,3 +116,14 @@ test('it is shown as not configured here, and who tends it elsewhere keeps it', 
     { pool: 'web', isConfigured: false },
   ]);
 });
+
+test('an order that waits for a pool that nobody tends says so', async () => {
+  const { session } = await left();
+  await session.lease('pool/edge/api');
+  const reboot = ['machine', 'reboot', 'metal/slot-1', '--reason', 'because', '--wait', '1s'];
+  const { code, stdout } = await s.run(reboot);
+  const words = stdout.replaceAll(/\s+/g, ' ');
+  expect(code).toBe(3);
+  expect(words).toContain('pool web at edge never settled, and no daemon tends it: "shepherd lb');
+  expect(words).not.toContain('pool api at edge');
+});

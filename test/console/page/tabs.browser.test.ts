@@ -19,7 +19,12 @@ let shown: Console;
 let counted = 0;
 beforeAll(async () => {
   browser = await openBrowser();
-  const meters = { ...silentMetrics, streams: (count: number) => void (counted = count) };
+  const meters: typeof silentMetrics = {
+    ...silentMetrics,
+    set(name, _labels, value) {
+      if (name === 'shepherd_streams') counted = value;
+    },
+  };
   shown = await startScriptedConsole({ fleet: scriptedFleet(machine('a')), meters });
 });
 afterAll(async () => {

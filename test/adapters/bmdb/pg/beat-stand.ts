@@ -1,6 +1,6 @@
 import { beforeEach } from 'vitest';
 import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
-import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
+import { silentMetrics, type Metrics } from '../../../../src/adapters/metrics/port.ts';
 import type { HeartbeatRecord, HeartbeatStore } from '../../../../src/domain/heartbeat.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
@@ -33,12 +33,13 @@ interface StoredBeat {
 export function beatStand(lockTimeoutMs?: number, start?: () => Promise<PgServer>): BeatStand {
   const transactions: string[] = [];
   const installations: string[] = [];
-  const metrics = {
+  const metrics: Metrics = {
     ...silentMetrics,
-    transaction: (outcome: string, processor: string) => {
-      if (processor === 'bmsrv') transactions.push(outcome);
+    count: (name, labels: Readonly<Record<string, string>>) => {
+      const [, outcome] = /^bmdb_transaction_(\w+)$/.exec(name) ?? [];
+      if (outcome !== undefined && labels['processor'] === 'bmsrv') transactions.push(outcome);
+      if (name === 'shepherd_installations_total') installations.push(labels['result']!);
     },
-    installation: (result: string) => void installations.push(result),
   };
   const stand = claimStand(lockTimeoutMs, { metrics, ...(start && { start }) });
   beforeEach(() => {

@@ -1,11 +1,19 @@
 import { expect, test } from 'vitest';
-import { endOfCreation } from '../../../src/domain/provisioning/provider-tags.ts';
+import {
+  endOfCreation,
+  IDLE_BEHAVIOURS,
+  IDLE_TAG,
+  holdsMeantBy,
+  idleBehaviourOf,
+  taggedBehaviour,
+} from '../../../src/domain/provisioning/provider-tags.ts';
 import {
   ProviderError,
   Unreachable,
   type ProviderErrorFacets,
+  type ProviderErrorKind,
 } from '../../../src/domain/errors.ts';
-import type { ProviderErrorKind } from '../../../src/domain/errors.ts';
+import type { HoldKind } from '../../../src/domain/machine.ts';
 
 const error = (kind: ProviderErrorKind, facets: ProviderErrorFacets = {}) =>
   new ProviderError(kind, 'scripted', facets);
@@ -58,4 +66,29 @@ test('once a request was made, an outage is no definite refusal; the others are'
     expect(endOfCreation(error(kind), attempted)).toMatchObject({ intent: 'failed' });
   }
   expect(endOfCreation(error('transient', soon), attempted)).toMatchObject({ intent: 'failed' });
+});
+
+test.each<readonly [HoldKind[], string]>([
+  [[], 'run'],
+  [['no-allocate'], 'run'],
+  [['no-start'], 'drain'],
+  [['no-recover'], 'hold'],
+  [['preserve'], 'hold'],
+  [['no-start', 'no-recover'], 'hold'],
+  [['no-start', 'preserve', 'no-allocate'], 'hold'],
+])('holds %j: %s', (holds, behaviour) => {
+  expect(idleBehaviourOf(holds)).toBe(behaviour);
+});
+
+test.each<readonly [string | undefined, string]>([
+  ...IDLE_BEHAVIOURS.map((each) => [each, each] as const),
+  [undefined, 'run'],
+  ['HOLD', 'run'],
+  ['', 'run'],
+])('tagged %j: %s', (tag, behaviour) => {
+  expect(taggedBehaviour(tag === undefined ? {} : { [IDLE_TAG]: tag })).toBe(behaviour);
+});
+
+test('the holds that a behaviour means mean that behaviour', () => {
+  for (const each of IDLE_BEHAVIOURS) expect(idleBehaviourOf(holdsMeantBy(each))).toBe(each);
 });
