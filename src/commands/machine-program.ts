@@ -1,8 +1,8 @@
 import { Option, type Command } from 'commander';
 import { described, MACHINE_VERBS, type MachineVerb } from '../domain/verbs.ts';
-import { durationOf, someOf, wordsOf, type When } from './options.ts';
-import { addDetails, bodyOf } from './verb-options.ts';
-import { choosing, selecting, type VerbFlags } from './remote/ask-flags.ts';
+import { durationOf, someOf, wordsOf } from './options.ts';
+import { addDetails, bodyOf, targetAndFlags } from './verb-options.ts';
+import { choosing, selecting } from './remote/ask-flags.ts';
 import {
   acting,
   byFlags,
@@ -96,8 +96,9 @@ function addVerb(machine: Command, through: Through, verb: MachineVerb): void {
   const command = addDetails(machine.command(`${verb} [machine]`).description(cli), verb);
   selecting(command, isOrder ? '0s, it is only filed' : '30s', reason);
   if (help !== undefined) command.addHelpText('after', help);
-  command.action(async (name: string | undefined, flags: VerbFlags & { readonly until?: When }) => {
+  command.action(async (...given: readonly unknown[]) => {
     const { momentOf, runVerb } = await import('./remote/verbs.ts');
+    const { name, ...flags } = targetAndFlags(verb, given);
     const { until } = flags;
     const isUntilRelative = until !== undefined && 'forMs' in until;
     const asked = { ...flags, waitMs: isOrder ? 0 : DECISION_WAIT_MS, isUntilRelative };

@@ -1,4 +1,5 @@
 import { Option, type Command } from 'commander';
+import { UsageError } from '../domain/errors.ts';
 import { described, detailsOf, type Detail, type MachineVerb } from '../domain/verbs.ts';
 import {
   drainOf,
@@ -11,6 +12,7 @@ import {
   type ImageFlags,
   type When,
 } from './options.ts';
+import { choosesByOptions, type VerbFlags } from './remote/ask-flags.ts';
 
 /** The details of verbs as options of commands, by their kinds. */
 
@@ -27,6 +29,14 @@ export function addDetails(command: Command, verb: MachineVerb): Command {
     command.option('--yes', `${isAgreed}; of --${optionName(name)}`, false);
   }
   return command;
+}
+
+/** The detail that is said in words after the machine; undefined: the verb has none. */
+function textOf(verb: MachineVerb) {
+  for (const [name, detail] of detailsOf(verb)) {
+    if (detail.kind === 'text') return { name, words: detail.words };
+  }
+  return undefined;
 }
 
 function addDetail(command: Command, name: string, detail: Detail): void {
@@ -50,6 +60,9 @@ function addDetail(command: Command, name: string, detail: Detail): void {
         new Option(`--${name} <${name}>`, cli).choices(detail.of).makeOptionMandatory(),
       );
       break;
+    case 'text':
+      command.argument(`[${detail.words.name}...]`, cli);
+      break;
     case 'end':
       command.option('--until <when>', `${cli}: ${WHEN_HELP}`, whenOf);
       break;
@@ -67,6 +80,24 @@ function addDetail(command: Command, name: string, detail: Detail): void {
     default:
       command.requiredOption(`--${name} <${name}>`, cli);
   }
+}
+
+type Flags = VerbFlags & { readonly until?: When };
+
+/**
+ * What an action of a verb's command gets: the machine that is named, and the flags with the words.
+ * Where options choose the machines, the first word is not the name of one.
+ * @throws {UsageError} the verb needs words, and there are none.
+ */
+export function targetAndFlags(verb: MachineVerb, given: readonly unknown[]) {
+  const [name, ...rest] = given as [string | undefined, ...unknown[]];
+  const text = textOf(verb);
+  if (text === undefined) return { name, ...(rest[0] as Flags) };
+  const [words, flags] = rest as [readonly string[], Flags];
+  const isChosen = choosesByOptions(flags);
+  const said = isChosen && name !== undefined ? [name, ...words] : words;
+  if (said.length === 0) throw new UsageError(`say what: ${text.words.name}`);
+  return { name: isChosen ? undefined : name, ...flags, [text.name]: said.join(text.words.joint) };
 }
 
 /** The flags of a verb, as the API takes them. @throws {UsageError} they make no sense. */

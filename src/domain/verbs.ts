@@ -65,8 +65,12 @@ export type Detail = {
   | { readonly kind: 'drain' }
   /** Epoch ms; null: until it is taken away. */
   | { readonly kind: 'end' }
-  /** One line of printable text. */
-  | { readonly kind: 'text'; readonly max: number }
+  /** One line of printable text: on the command line the words after the machine, joined. */
+  | {
+      readonly kind: 'text';
+      readonly max: number;
+      readonly words: { readonly name: string; readonly joint: ' ' | ',' };
+    }
   /** With `none`, also null. */
   | { readonly kind: 'name'; readonly none?: true }
   | { readonly kind: 'names' }
@@ -215,6 +219,7 @@ export const VERBS = {
       text: {
         kind: 'text',
         max: 500,
+        words: { name: 'text', joint: ' ' },
         api: 'The remark: one line of printable text.',
         cli: 'the remark: one line of printable text',
         page: 'Remark',
@@ -232,8 +237,9 @@ export const VERBS = {
       set: {
         kind: 'text',
         max: 2_000,
+        words: { name: 'key=value', joint: ',' },
         api: 'Changes with commas between: `rack=b4` sets a label, `team-` removes one.',
-        cli: 'changes with commas between: rack=b4 sets a label, team- removes one',
+        cli: 'rack=b4 sets a label, team- removes one',
         page: 'Labels, such as rack=b4,team-',
       },
     },

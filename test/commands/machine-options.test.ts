@@ -11,7 +11,8 @@ import {
   whenOf,
   wordsOf,
 } from '../../src/commands/options.ts';
-import { addDetails, bodyOf } from '../../src/commands/verb-options.ts';
+import { addDetails, bodyOf, targetAndFlags } from '../../src/commands/verb-options.ts';
+import { selecting } from '../../src/commands/remote/ask-flags.ts';
 import { addMachineCommands } from '../../src/commands/machine-program.ts';
 import { MACHINE_VERBS, type MachineVerb } from '../../src/domain/verbs.ts';
 import { UsageError } from '../../src/domain/errors.ts';
@@ -129,11 +130,29 @@ testRows<readonly [MachineVerb, readonly string[], object]>([
   ['hold', ['--kind', 'no-serve', '--force'], { kind: 'no-serve', untilMs: null, force: true }],
   ['quarantine', ['--until', '2h'], { untilMs: NOW + 2 * HOUR }],
   ['release', ['--forget-host-key', '--yes'], { forgetHostKey: true }],
-  ['note', ['--text', 'a new disk'], { text: 'a new disk' }],
-  ['label', ['--set', 'rack=b4,team-'], { set: 'rack=b4,team-' }],
+  ['note', ['a', 'new disk'], { text: 'a new disk' }],
+  ['label', ['rack=b4', 'team-'], { set: 'rack=b4,team-' }],
   ['clear-backoff', [], {}],
 ])('what the API is asked for by %s with %j', (verb, flags, body) => {
-  const command = addDetails(new Command(verb), verb).exitOverride();
-  command.parse(flags, { from: 'user' });
-  expect(bodyOf(verb, command.opts(), NOW)).toEqual({ verb, ...body });
+  const { name, ...asked } = parsed(verb, ['metal/a', ...flags]);
+  expect(name).toBe('metal/a');
+  expect(bodyOf(verb, asked, NOW)).toEqual({ verb, ...body });
 });
+
+test('words after a verb are its text; where options choose the machines, all of them are', () => {
+  const { name, ...asked } = parsed('label', ['rack=b4', 'team-', '--all']);
+  expect([name, bodyOf('label', asked, NOW)]).toEqual([
+    undefined,
+    { verb: 'label', set: 'rack=b4,team-' },
+  ]);
+  expect(() => parsed('note', ['metal/a'])).toThrow('say what: text');
+});
+
+function parsed(verb: MachineVerb, args: readonly string[]) {
+  const asked: ReturnType<typeof targetAndFlags>[] = [];
+  selecting(addDetails(new Command(verb).argument('[machine]'), verb), '0s', 'why')
+    .exitOverride()
+    .action((...given: readonly unknown[]) => void asked.push(targetAndFlags(verb, given)))
+    .parse([...args], { from: 'user' });
+  return asked[0]!;
+}

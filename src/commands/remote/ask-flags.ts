@@ -61,6 +61,13 @@ export const selecting = (command: Command, waits: string, reason?: string): Com
     .option('--exact', 'whole names only, no beginnings', false)
     .addHelpText('after', SELECTING_HELP);
 
+/** Whether options say which machines are meant, and no name does. */
+export const choosesByOptions = (flags: VerbFlags): boolean =>
+  flags.all ||
+  [flags.slots, flags.provider, flags.state, ...TRAIT_NAMES.map((name) => flags[name])].some(
+    (each) => each !== undefined,
+  );
+
 const SELECTING_HELP = `
 Which machine: its slot (<provider>/<slot id>), its id, its provider's id, its address, or the beginning
 of an id, of four characters or more, that no other has. Several: by --slots, or by --provider,
