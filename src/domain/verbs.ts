@@ -351,8 +351,6 @@ export type OrderVerb = Which<{ readonly isOrder: true }>;
 /** What may be asked of one machine. */
 export type MachineVerb = Which<{ readonly of: 'machine' | 'slot' }>;
 export type PoolVerb = Which<{ readonly of: 'pool' }>;
-export type GuardVerb = Which<{ readonly of: 'scope' }>;
-
 /** All verbs that operators may use. Newer programs may know more of them, and settle those. */
 export const VERB_NAMES = Object.keys(VERBS) as readonly Verb[];
 /** As the table has it, for whoever takes every verb alike. */

@@ -95,9 +95,6 @@ export function createLifetime() {
     },
   };
 }
-/** The ends of a provider's calls: their own signals, and the provider's stop. */
-export type Lifetime = ReturnType<typeof createLifetime>;
-
 /** Lets what has the same key happen one after the other, and what has different keys side by side. */
 export function createLocks() {
   /** For each key, the end of the last one in the line. */

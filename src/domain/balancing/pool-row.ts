@@ -88,8 +88,6 @@ export const POOL_STATES = [
   'paused',
   'stopped',
 ] as const;
-export type PoolState = (typeof POOL_STATES)[number];
-
 /** What becomes of what operators ask of pools. */
 
 /** Who asks it, why, and when (epoch ms of the database). */

@@ -262,8 +262,6 @@ export function createGiveBack(
     },
   };
 }
-export type GiveBack = ReturnType<typeof createGiveBack>;
-
 /** Null in place of what does not exist. */
 const unlessGone = <T>(request: Promise<T>): Promise<T | null> =>
   request.catch((error: unknown) => {

@@ -137,4 +137,3 @@ export function createStock(config: EquinixConfig, deps: StockDeps) {
     },
   };
 }
-export type Stock = ReturnType<typeof createStock>;

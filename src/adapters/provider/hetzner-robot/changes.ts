@@ -47,8 +47,6 @@ export function createBackground(
     },
   };
 }
-export type Background = ReturnType<typeof createBackground>;
-
 type Changes = Required<
   Pick<Provider, 'setTags' | 'rebootMachine' | 'setPower' | 'reinstallMachine'>
 >;

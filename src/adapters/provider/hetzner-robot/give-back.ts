@@ -219,8 +219,6 @@ export function createGiveBack(
     },
   };
 }
-export type GiveBack = ReturnType<typeof createGiveBack>;
-
 const HOUR_MS = 3_600_000;
 
 /**

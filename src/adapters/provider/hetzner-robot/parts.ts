@@ -40,8 +40,6 @@ const claimValue = z.object({
   sinceMs: z.number(),
 });
 export type ClaimValue = z.output<typeof claimValue>;
-export type Phase = ClaimValue['phase'];
-
 /** A claim as it was read. */
 export interface Claim extends ClaimValue {
   readonly server: number;

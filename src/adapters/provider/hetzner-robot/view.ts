@@ -291,4 +291,3 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
     stop: (): void => clock.clearTimeout(timer),
   };
 }
-export type Watch = ReturnType<typeof createWatch>;

@@ -120,8 +120,6 @@ export function createLists(pageSize: number) {
     },
   };
 }
-export type Lists = ReturnType<typeof createLists>;
-
 const WALKS_MAX = 3;
 
 /** The list does not tell how long it is. */

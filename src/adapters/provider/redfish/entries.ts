@@ -210,8 +210,6 @@ export function createOwnerMark(
     },
   };
 }
-export type OwnerMark = ReturnType<typeof createOwnerMark>;
-
 /**
  * Takes our mark off a system that carries it.
  * @param check awaited just before; if it rejects, the mark is left.

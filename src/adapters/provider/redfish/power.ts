@@ -231,8 +231,6 @@ export function createPowerPoll(
     },
   };
 }
-export type PowerPoll = ReturnType<typeof createPowerPoll>;
-
 const failureOf = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
     () => null,

@@ -118,8 +118,6 @@ export function createRack(options: RackOptions, context: DriverContext) {
     },
   };
 }
-export type Rack = ReturnType<typeof createRack>;
-
 export interface Restart {
   readonly bmc: Bmc;
   readonly rack: readonly Bmc[];
@@ -234,4 +232,3 @@ export function createBmcCare(
     },
   };
 }
-export type BmcCare = ReturnType<typeof createBmcCare>;

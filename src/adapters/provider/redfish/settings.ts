@@ -84,9 +84,6 @@ export function startPatience(call: Pick<CallOptions, 'signal' | 'deadline'>, cl
     end: (): void => clock.clearTimeout(timer),
   };
 }
-/** The part of a call's time in which a BMC may answer; the rest is for the answer without it. */
-export type Patience = ReturnType<typeof startPatience>;
-
 /** What a configuration says of a rack. There is no switch that turns certificate checks off. */
 export function settings(around: Surroundings) {
   const login = z.strictObject({

@@ -62,8 +62,6 @@ export function createStanding(clock: Clock) {
       clock.monotonic() - silence.sinceMs >= HANG_MS,
   };
 }
-export type Standing = ReturnType<typeof createStanding>;
-
 /** Where the task of an accepted change is; null: it is done already. */
 export const taskOf = ({ status, headers }: Reply, url: string): string | null =>
   status === 202 ? locationOf(headers.location, url) : null;
@@ -271,8 +269,6 @@ export function createLogin(options: LoginOptions, clock: Clock) {
     },
   };
 }
-export type Login = ReturnType<typeof createLogin>;
-
 /** Some answer 400 to a wrong password, and count it. */
 const isDenied = ({ status, ids }: Refusal): boolean =>
   [401, 403].includes(status) ||

@@ -43,8 +43,6 @@ export const foreignOf = (tags: Tags): Record<string, string> =>
 
 /** How far an installation came; written before the step that it names. */
 export const PHASES = ['preparing', 'poweringOff', 'poweringOn', 'installing'] as const;
-export type Phase = (typeof PHASES)[number];
-
 const Value = z.object({
   /** Whose it is. */
   set: z.string(),

@@ -222,4 +222,3 @@ export function createEndings(
     },
   };
 }
-export type Endings = ReturnType<typeof createEndings>;

@@ -129,8 +129,6 @@ export function createSeedIndex(
       }),
   };
 }
-export type SeedIndex = ReturnType<typeof createSeedIndex>;
-
 /** What is sealed in a claim. */
 export interface Sealed {
   readonly token: string;

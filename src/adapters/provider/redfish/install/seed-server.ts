@@ -100,8 +100,6 @@ export function createSeedServer(options: SeedServerOptions) {
     },
   };
 }
-export type SeedServer = ReturnType<typeof createSeedServer>;
-
 const NOT_FOUND = { status: 404, text: 'not found\n' };
 
 function send(response: ServerResponse, status: number, text: string): void {
