@@ -5,6 +5,7 @@ import { isAway } from '../remote/failures.ts';
 import { type Session, ok, type Told } from '../remote/session.ts';
 import { printable, columnLines, noteLines, paragraph, whenText } from '../layout.ts';
 import { mayServe } from '../../domain/balancing/members.ts';
+import { mergedAddresses } from '../../domain/balancing/pools.ts';
 import { spanText } from '../../lib/texts.ts';
 import { documentText, isData } from '../remote/output.ts';
 
@@ -72,10 +73,24 @@ export async function poolStatus(name: string | undefined, session: Session): Pr
   const byName = Map.groupBy(pools, ({ pool }) => pool);
   if (format === 'name') return ok([...byName.keys()].join('\n'));
   if (pools.length === 0) return ok('no pool is configured, or recorded');
-  const blocks = [...byName.values()].map((places) =>
-    places.map((each) => poolText(each, atMs, width)).join('\n'),
+  const blocks = [...byName].map(([pool, places]) =>
+    [...places.map((each) => poolText(each, atMs, width)), ...foundText(pool, places, width)].join(
+      '\n',
+    ),
   );
   return ok(paint(blocks.join('\n\n')));
+}
+
+/** Where clients find a pool, whichever of its balancers they come to; nothing where one was not read. */
+function foundText(pool: string, places: readonly Pool[], width: number): string[] {
+  const read = places.flatMap(({ addresses }) => addresses ?? []);
+  if (read.length === 0 || places.some(({ addresses }) => addresses === null)) return [];
+  const merged = mergedAddresses(
+    places.map(({ addresses }) => new Map(addresses!.map((each) => [each.address, each.ports]))),
+  );
+  const found = [...merged].map(([address, ports]) => `${address} (${ports.join(', ')})`);
+  const where = found.join(', ') || 'no address that all of its balancers have';
+  return [paragraph(`${pool} is found at ${where}`, width)];
 }
 
 /** A pool at one of its balancers, with its members. */

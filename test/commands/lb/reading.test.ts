@@ -4,6 +4,7 @@ import { member, pool, scriptedFleet } from '../../console/scripted-fleet.ts';
 import { openHttpDoor } from '../../../src/commands/remote/client.ts';
 import { advance } from '../../doubles/simulated-clock.ts';
 import { scriptedDoor } from '../run-through.ts';
+import { testRows } from '../../support/rows.ts';
 import { API_CLOUD, API_EDGE, poolStand, type PoolStand } from './pool-stand.ts';
 
 let s: PoolStand;
@@ -65,6 +66,21 @@ describe('status', () => {
     expect(told.stdout).not.toContain('old');
     const json = JSON.parse((await s.run(['lb', 'status', '--json'], { door })).stdout);
     expect(json.pools).toMatchObject([{ pool: 'api' }, { pool: 'old', isConfigured: false }]);
+  });
+
+  const HTTP = { address: '192.0.2.1', ports: [80, 443] };
+  testRows([
+    [[HTTP], [{ ...HTTP, ports: [80] }], 'api is found at 192.0.2.1 (80)'],
+    [[HTTP], [], 'api is found at no address that all of its balancers have'],
+    [[HTTP], null, null],
+    [[], [], null],
+  ])('vector 26: of %j and %j it tells %s', async (one, other, expected) => {
+    const fleet = scriptedFleet();
+    fleet.pool(pool({ addresses: one }), pool({ balancer: 'cloud', addresses: other }));
+    const { url } = await openConsole({ fleet });
+    const door = openHttpDoor({ url, token: null, version: '0.0.0', advice: '' });
+    const { stdout } = await s.run(['lb', 'status'], { door });
+    expect(/^api is found .*$/m.exec(stdout)?.[0] ?? null).toBe(expected);
   });
 
   test('a console that does not know all machines yet is asked again, and not believed', async () => {
