@@ -34,7 +34,7 @@ export function addDetails(command: Command, verb: MachineVerb): Command {
 /** The detail that is said in words after the machine; undefined: the verb has none. */
 function textOf(verb: MachineVerb) {
   for (const [name, detail] of detailsOf(verb)) {
-    if (detail.kind === 'text') return { name, words: detail.words };
+    if (detail.kind === 'text' && detail.words) return { name, words: detail.words };
   }
   return undefined;
 }
@@ -61,7 +61,7 @@ function addDetail(command: Command, name: string, detail: Detail): void {
       );
       break;
     case 'text':
-      command.argument(`[${detail.words.name}...]`, cli);
+      if (detail.words) command.argument(`[${detail.words.name}...]`, cli);
       break;
     case 'end':
       command.option('--until <when>', `${cli}: ${WHEN_HELP}`, whenOf);

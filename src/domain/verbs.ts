@@ -65,11 +65,12 @@ export type Detail = {
   | { readonly kind: 'drain' }
   /** Epoch ms; null: until it is taken away. */
   | { readonly kind: 'end' }
-  /** One line of printable text: on the command line the words after the machine, joined. */
+  /** One line of printable text. */
   | {
       readonly kind: 'text';
       readonly max: number;
-      readonly words: { readonly name: string; readonly joint: ' ' | ',' };
+      /** On the command line it is the words after the machine, joined. */
+      readonly words?: { readonly name: string; readonly joint: ' ' | ',' };
     }
   /** With `none`, also null. */
   | { readonly kind: 'name'; readonly none?: true }
