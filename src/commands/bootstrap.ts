@@ -18,7 +18,7 @@ export function accountName(): string {
   }
 }
 
-/** Who reached the database by the configuration: a claim of this computer. */
+/** The user's name where a command opens the database itself. This computer states it, and nothing verifies it. */
 export const claimedName = (): string => `db:${accountName()}@${hostname()}`;
 
 /** `shepherd ui --config`: a link that logs in to the page. */

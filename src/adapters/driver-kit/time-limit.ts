@@ -64,7 +64,7 @@ export function createLifetime() {
     /**
      * Runs one call. Its signal aborts with the caller's and at the stop.
      * @throws {ProviderError} `stopped`: it is over already. `aborted`: the signal ended it, and the
-     *   task said nothing better; `outcome: 'unknown'` unless `reading`.
+     *   task threw no error of its own; `outcome: 'unknown'` unless `reading`.
      */
     async run<T>(
       { signal: ours }: Pick<CallOptions, 'signal'>,
@@ -99,7 +99,7 @@ export function createLifetime() {
 export function createLocks() {
   /** For each key, the end of the last one in the line. */
   const tails = new Map<string, Promise<void>>();
-  return {
+  const locks = {
     /**
      * Resolves with what frees the lock, to be called once. Rejects with the signal's reason when aborted
      * while waiting.
@@ -121,6 +121,26 @@ export function createLocks() {
       }
       return mine.resolve;
     },
+    /**
+     * Runs a task while it holds the lock.
+     * @param what is being done under the lock, for the error of a caller that was aborted while waiting.
+     * @throws {ProviderError} `aborted`
+     */
+    async alone<T>(
+      key: string,
+      signal: AbortSignal,
+      { what, task }: { readonly what: string; readonly task: () => Promise<T> },
+    ): Promise<T> {
+      const unlock = await locks.take(key, signal).catch((cause: unknown) => {
+        throw new ProviderError('aborted', what, { cause });
+      });
+      try {
+        return await task();
+      } finally {
+        unlock();
+      }
+    },
   };
+  return locks;
 }
 export type Locks = ReturnType<typeof createLocks>;

@@ -372,7 +372,7 @@ async function outlastRefusal(
   throw call.error('OutcomeUnknown', 'refused after a lost reply, device not found', details);
 }
 
-/** Null when the request may be sent once more: after two empty looks. */
+/** Null after two looks that did not find the device: then the request may be sent once more. */
 function lookBeforeRepeating(scene: Scene, order: DeviceOrder): Promise<Device | null> {
   const { probeDelayMs: delayMs, probeGapMs: gapMs } = scene.timings;
   return lookUntil(scene, order, { delayMs, gapMs, untilMs: 0, looksMin: 2 });

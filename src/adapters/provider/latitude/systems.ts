@@ -119,16 +119,8 @@ export function createOurSshKey(
   }
 
   /** One at a time, or two first creations would store two keys. */
-  async function alone(signal: AbortSignal, task: () => Promise<string>): Promise<string> {
-    const unlock = await locks.take('ssh key', signal).catch((cause: unknown) => {
-      throw new ProviderError('aborted', 'our SSH key was being put in place', { cause });
-    });
-    try {
-      return await task();
-    } finally {
-      unlock();
-    }
-  }
+  const alone = (signal: AbortSignal, task: () => Promise<string>): Promise<string> =>
+    locks.alone('ssh key', signal, { what: 'our SSH key was being put in place', task });
 
   return {
     /** Looks whether it is there, and puts it in place if not. */

@@ -87,7 +87,7 @@ export function createSeedServer(options: SeedServerOptions) {
   }
 
   return {
-    /** Where it listens, without a slash at its end; from the first call on. @throws {Error} it does not. */
+    /** Its URL, without a slash at the end. The first call starts the server. @throws {Error} it cannot listen. */
     async url(): Promise<string> {
       const { host, port } = await (listening ??= listen());
       return `http://${host}:${port}`;
