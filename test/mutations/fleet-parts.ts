@@ -91,12 +91,13 @@ export const mutations = mutationsOf({
     'leases-one-that-cannot-be-given-back-keeps-the-rest':
       "[-log.warn(fields, 'a job could not be given back; it is free when the session ends')-]{+throw error+};",
   },
-  'src/actors/provisioning/plan.ts test/actors/provisioning test/actors/providers/holds.test.ts': {
-    'chunk-creations-are-not-spaced': '[-if (waitMs > 0) await sleep(clock, waitMs, ends);-]',
-    'chunk-more-at-once-than-allowed':
-      'while (creations.count(provider) >[-=-] limits.parallelism) {',
-    'chunk-holds-do-not-hold': "if (refusal [-!== null-]{+=== ''+}) {",
-    'chunk-waits-for-a-place-for-ever': '[-if (leftMs <= 0) return false;-]',
-    'chunk-goes-on-after-a-lost-lease': '[-if (failed.signal.aborted) break;-]',
-  },
+  'src/actors/provisioning/services.ts test/actors/provisioning test/actors/providers/holds.test.ts':
+    {
+      'chunk-creations-are-not-spaced': '[-if (waitMs > 0) await sleep(clock, waitMs, ends);-]',
+      'chunk-more-at-once-than-allowed':
+        'while (creations.count(provider) >[-=-] limits.parallelism) {',
+      'chunk-holds-do-not-hold': "if (refusal [-!== null-]{+=== ''+}) {",
+      'chunk-waits-for-a-place-for-ever': '[-if (leftMs <= 0) return false;-]',
+      'chunk-goes-on-after-a-lost-lease': '[-if (failed.signal.aborted) break;-]',
+    },
 });

@@ -245,6 +245,7 @@ describe('a creation that came to nothing', () => {
     expect(stand.bmdb.tables.holds, 'B2: with what its tags tell of').toMatchObject([
       { kind: 'no-start', setBy: 'shepherd' },
     ]);
+    expect(stand.log.count('a finding could not be recorded')).toBe(0);
   });
 
   test('a rate limit of searches is kept; no search is made before its time', async () => {

@@ -5,7 +5,7 @@ import {
   createTaskPool,
   type TaskPool,
   type Kind,
-} from '../../../src/actors/turns/task-pool.ts';
+} from '../../../src/actors/turns/turns.ts';
 import type { SessionKeeper } from '../../../src/actors/session-keeper.ts';
 import type { BmdbSession, Work } from '../../../src/adapters/bmdb/port.ts';
 import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
