@@ -166,14 +166,6 @@ describe('a turn', () => {
 });
 
 describe('drain', () => {
-  test('resolves at once when nothing is under way', async () => {
-    await taskPool.drain(1_000);
-    expect(granted(RACK).refused || (await settled(), true)).toBe(true);
-    await expect(taskPool.grant(RACK, 'agentStart', forever)).rejects.toMatchObject({
-      code: 'cancelled',
-    });
-  });
-
   test('lets work end by itself, and refuses those who wait', async () => {
     await begun(RACK);
     const waiting = granted(OTHER);
