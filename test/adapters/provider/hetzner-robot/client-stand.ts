@@ -124,13 +124,6 @@ export function useClientStand(): ClientStand {
           ...shared,
           random,
           counts: createCounts({ id, instanceSetId: INSTANCE_SET_ID, records, limits, ...shared }),
-          observer: {
-            attempt: () => undefined,
-            slots: () => undefined,
-            retry: () => undefined,
-            paused: () => undefined,
-            walk: () => undefined,
-          },
         },
       );
       opened.push(client);
