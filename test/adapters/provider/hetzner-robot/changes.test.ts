@@ -180,8 +180,21 @@ test('a reinstallation whose daemon dies is begun anew by the next order', async
 });
 
 test('a reinstallation that nobody goes on with is shown as what nobody knows, and a reboot leads to the disks', async () => {
-  const { ask, reinstall, daemon, pass, provider, run, list, get, claim, reboot, count, secret } =
-    await startMachine();
+  const {
+    ask,
+    reinstall,
+    daemon,
+    pass,
+    provider,
+    run,
+    list,
+    get,
+    claim,
+    claimRow,
+    reboot,
+    count,
+    secret,
+  } = await startMachine();
   await reinstall('s8');
   await run(provider.stop());
   const next = daemon();
@@ -193,9 +206,9 @@ test('a reinstallation that nobody goes on with is shown as what nobody knows, a
   }
   await pass(400_000);
   expect(await status()).toBe('Unknown');
-  const left = await claim();
+  const left = await claimRow();
   await pass(600_000);
-  expect(await claim()).toEqual(left);
+  expect(await claimRow()).toEqual(left);
   await ask('POST', '/boot/321/rescue', 'os=linux');
   await reboot('graceful', next);
   expect(count(/^DELETE \/boot\/321\/rescue/)).toBe(1);

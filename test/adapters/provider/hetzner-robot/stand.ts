@@ -213,7 +213,21 @@ export async function startStand(options: StandOptions = {}) {
   const claimRow = async (server = 321) =>
     (await records.all(callOf())).find(({ key }) => key === String(server));
   return {
-    ...{ clock, fake, records, log, env, run, daemon, provider, hooks, ran, machine, sent },
+    ...{
+      clock,
+      fake,
+      records,
+      log,
+      env,
+      run,
+      daemon,
+      provider,
+      hooks,
+      ran,
+      machine,
+      sent,
+      claimRow,
+    },
     /** Its calls let time pass. */
     client({ limits = {}, ...change }: Partial<Daemon> & { limits?: Record<string, number> } = {}) {
       const client = createRobotClient(settingsOf({ limits }), contextOf(change));
