@@ -11,10 +11,10 @@ import {
   takeoverInitCodec,
 } from '../../src/wire/codec.ts';
 import type { Codec } from '../../src/wire/codec.ts';
-import { readHeartbeat, writeHeartbeatResponse } from '../../src/wire/heartbeat.ts';
+import { readHeartbeat, writeHeartbeatResponse } from '../../src/wire/codec.ts';
 import { heartbeatRequests, takeoverInits } from './arbitraries.ts';
 import { testRows } from '../support/rows.ts';
-import { fieldsOf, hasAtMostFields } from '../../src/wire/fields.ts';
+import { fieldsOf, hasAtMostFields } from '../../src/wire/codec.ts';
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 

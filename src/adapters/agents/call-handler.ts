@@ -13,7 +13,7 @@ import {
   writeFrame,
   type FrameReader,
 } from '../../wire/grpc.ts';
-import { HEARTBEAT_PATH } from '../../wire/heartbeat.ts';
+import { HEARTBEAT_PATH } from '../../wire/codec.ts';
 import { networkOf } from '../../lib/network.ts';
 import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';

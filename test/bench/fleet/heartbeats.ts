@@ -3,7 +3,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { createDevCertificates } from '../../../src/adapters/agents/tls-material.ts';
 import { createClientIdentity, generateRawKeyPair } from '../../../src/agent/keys.ts';
-import { HEARTBEAT_PATH } from '../../../src/wire/heartbeat.ts';
+import { HEARTBEAT_PATH } from '../../../src/wire/codec.ts';
 import { ask, endChild, startChild } from './children.ts';
 import type { Database, Server } from './database.ts';
 
