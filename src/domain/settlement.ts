@@ -3,7 +3,7 @@ import { installState, isHeld, isQuarantined } from './eligibility.ts';
 import type { Circumstances } from './eligibility.ts';
 import { changedLabels, LABELS_MAX, labelsOf, readLabelChange } from './labels.ts';
 import type { DrainMode, GuardRow, HoldKind, MachineRow, RequestRow } from './machine.ts';
-import { RUNG_FACTS, RUNGS, type Rung } from './recovery/rungs.ts';
+import { isRung, RUNG_FACTS } from './recovery/rungs.ts';
 import {
   EXPIRED,
   goneText,
@@ -89,7 +89,7 @@ export function settlementOf(scene: Scene): Settlement | null {
 
 /** Outcome of an order that was carried out. @param rung as the ladder's row has it, if it has one. */
 export const provedText = (rung: string | null): string =>
-  RUNGS.includes(rung as Rung) ? RUNG_FACTS[rung as Rung].words.done : 'it was done';
+  isRung(rung) ? RUNG_FACTS[rung].words.done : 'it was done';
 
 export const refused = (outcome: string): Settlement => ({
   state: 'refused',

@@ -119,7 +119,7 @@ const WORDS: Readonly<Record<string, (...of: string[]) => Change>> = {
 
 /** Lists of several words are one list. */
 function joined<Of extends object>(before: Of, change: Of): Of {
-  const merged: Record<string, unknown> = { ...before };
+  const merged = { ...before } as Record<string, unknown>;
   for (const [key, value] of Object.entries(change)) {
     const known = merged[key];
     merged[key] = Array.isArray(value) && Array.isArray(known) ? [...known, ...value] : value;

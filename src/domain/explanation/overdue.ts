@@ -1,5 +1,5 @@
 import { ABANDON_MS } from '../policy.ts';
-import { RUNGS, type Rung } from '../recovery/rungs.ts';
+import { isRung } from '../recovery/rungs.ts';
 import type { MachineState } from '../states.ts';
 import type { At } from './places.ts';
 import type { ExplanationFacts, ExplanationMoment, Usual } from './types.ts';
@@ -48,8 +48,6 @@ export function isOverdue(
   if (limitMs === null || sinceMs === null || !usual || usual.samples < SAMPLES_MIN) return false;
   return nowMs - sinceMs > Math.max(limitMs, 2 * usual.p95Ms);
 }
-
-const isRung = (text: string): text is Rung => (RUNGS as readonly string[]).includes(text);
 
 /** Of whose likes it is: where, and on which hardware. */
 export interface StayPlace {
