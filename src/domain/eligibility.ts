@@ -10,8 +10,7 @@ import type {
   ProviderStatus,
 } from './machine.ts';
 import type { OrderVerb } from './verbs.ts';
-import { DEFAULT_ESCALATION, SERVE_WAIT_MS } from './policy.ts';
-import type { LossPolicy } from './policy.ts';
+import { DEFAULT_ESCALATION, SERVE_WAIT_MS, type LossPolicy } from './policy.ts';
 
 /**
  * What may be done with a machine now: pure functions of its rows and the database clock. The BMDB's SQL

@@ -1,6 +1,5 @@
 import { poolVerdict, type PoolRow } from './balancing/pool-row.ts';
-import { installState, isHeld, isQuarantined } from './eligibility.ts';
-import type { Circumstances } from './eligibility.ts';
+import { installState, isHeld, isQuarantined, type Circumstances } from './eligibility.ts';
 import { changedLabels, LABELS_MAX, labelsOf, readLabelChange } from './labels.ts';
 import type { DrainMode, GuardRow, HoldKind, MachineRow, RequestRow } from './machine.ts';
 import { isRung, RUNG_FACTS } from './recovery/rungs.ts';
@@ -13,8 +12,7 @@ import {
   quarantineText,
   wasAskedFor,
 } from './requests.ts';
-import { isOrder, isVerb, VERBS } from './verbs.ts';
-import type { OrderVerb, PoolVerb, Verb } from './verbs.ts';
+import { isOrder, isVerb, VERBS, type OrderVerb, type PoolVerb, type Verb } from './verbs.ts';
 import type { Wish } from './wishes.ts';
 
 /** What becomes of a request when it is settled. */

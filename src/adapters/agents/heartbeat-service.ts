@@ -1,7 +1,6 @@
 import { Cancelled, Throttled, explain } from '../../domain/errors.ts';
 import type { HeartbeatOutcome, HeartbeatRecord, HeartbeatStore } from '../../domain/heartbeat.ts';
-import { machineId, readUuid } from '../../domain/ids.ts';
-import type { MachineId } from '../../domain/ids.ts';
+import { machineId, readUuid, type MachineId } from '../../domain/ids.ts';
 import { WireError, installationRequestCodec } from '../../wire/codec.ts';
 import { GrpcError, GrpcStatus } from '../../wire/grpc.ts';
 import { readHeartbeat, writeHeartbeatResponse } from '../../wire/codec.ts';
@@ -10,8 +9,7 @@ import { sleep, type Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import { createBatcher } from '../../lib/batcher.ts';
 import { createRateLimit } from '../../lib/rate-limit.ts';
-import { createByteRoom, createRecentSet, firstOf } from './limits.ts';
-import type { AgentServerLimits } from './limits.ts';
+import { createByteRoom, createRecentSet, firstOf, type AgentServerLimits } from './limits.ts';
 import { readReports } from './reports.ts';
 
 interface HeartbeatServiceOptions {

@@ -69,14 +69,10 @@ export const defaultLimits: AgentServerLimits = {
   connectionBytes: 16 * KIB,
 };
 
-/** Remembers keys for a fixed time from when they were added first. */
-export interface RecentSet {
-  add(key: string): void;
-  has(key: string): boolean;
-  delete(key: string): void;
-}
+export type RecentSet = ReturnType<typeof createRecentSet>;
 
-export function createRecentSet(keepMs: number, clock: Clock): RecentSet {
+/** Remembers keys for a fixed time from when they were added first. */
+export function createRecentSet(keepMs: number, clock: Clock) {
   // All are kept equally long, so insertion order is the order they end in.
   const endsAtMs = new Map<string, number>();
   const dropOld = () => {
@@ -86,12 +82,12 @@ export function createRecentSet(keepMs: number, clock: Clock): RecentSet {
     }
   };
   return {
-    add(key) {
+    add(key: string): void {
       dropOld();
       if (!endsAtMs.has(key)) endsAtMs.set(key, clock.monotonic() + keepMs);
     },
-    has: (key) => (endsAtMs.get(key) ?? -Infinity) > clock.monotonic(),
-    delete: (key) => void endsAtMs.delete(key),
+    has: (key: string): boolean => (endsAtMs.get(key) ?? -Infinity) > clock.monotonic(),
+    delete: (key: string): void => void endsAtMs.delete(key),
   };
 }
 
@@ -140,15 +136,7 @@ export function createByteRoom<Caller>({ all, each }: Room): ByteRoom<Caller> {
 }
 
 /** The connections of a listener: whose they are, and when they have to end. */
-export interface Connections {
-  readonly sessions: ReadonlySet<Http2Session>;
-  /** An agent of ours was heard on this connection. */
-  accepted(session: Http2Session): void;
-  /** A call on it was refused, whose caller is to blame; too many of them end the connection. */
-  refused(session: Http2Session): void;
-  /** Ends them all at once. */
-  destroy(): void;
-}
+export type Connections = ReturnType<typeof watchConnections>;
 
 /**
  * Refuses connections before they cost a handshake, ends those that speak no HTTP/2, those that
@@ -159,7 +147,7 @@ export function watchConnections(
   server: Http2SecureServer,
   limits: AgentServerLimits,
   clock: Clock,
-): Connections {
+) {
   const open = new Set<Socket>();
   const sessions = new Set<Http2Session>();
   /** When those that no agent was heard on yet have to end. */
@@ -197,13 +185,16 @@ export function watchConnections(
   });
   return {
     sessions,
+    /** An agent of ours was heard on this connection. */
     accepted,
-    refused(session) {
+    /** A call on it was refused, whose caller is to blame; too many of them end the connection. */
+    refused(session: Http2Session): void {
       const count = (refusals.get(session) ?? 0) + 1;
       refusals.set(session, count);
       if (count > limits.refusedCallsMax) session.destroy();
     },
-    destroy: () => open.forEach((socket) => socket.destroy()),
+    /** Ends them all at once. */
+    destroy: (): void => open.forEach((socket) => socket.destroy()),
   };
 }
 

@@ -21,20 +21,6 @@ export interface BudgetUse {
 export const budgetScope = (scope: string): string =>
   scope === FLEET ? scope : `provider ${scope}`;
 
-/** Who recovers now, as of some scan. A forecast only: the BMDB decides, when something is asked. */
-interface PermitCounts {
-  /** Whether one more machine may be interrupted there; one permit is kept for orders. */
-  hasRoom(place: PermitPlace, isOrder: boolean): boolean;
-  /** Counts one more, until the next news tell. */
-  take(place: PermitPlace): void;
-  /** What is known of these slots now; takes are forgotten. */
-  update(slots: Iterable<Pick<SlotFacts, 'slot' | 'row'>>): void;
-  /** By scope, those that were taken included; scopes without started machines are left out. */
-  use(): readonly BudgetUse[];
-  /** Permits held in the whole fleet, without those that were taken. */
-  readonly held: number;
-}
-
 /**
  * The machine may be switched off by us, or it holds a permit under which a request was made that has
  * not ended. The daemon that asked is gone: another one has to finish it, whatever the guard says.
@@ -52,8 +38,11 @@ interface Tally {
   recovering: number;
 }
 
-/** Shares are of the machines that are started or being recovered, as in the BMDB's own check. */
-export function countPermits(facts: Iterable<SlotFacts>, budget: RecoveryBudget): PermitCounts {
+/**
+ * Who recovers now, as of some scan. A forecast only: the BMDB decides, when something is asked.
+ * Shares are of the machines that are started or being recovered, as in the BMDB's own check.
+ */
+export function countPermits(facts: Iterable<SlotFacts>, budget: RecoveryBudget) {
   const counted = new Map<Slot, MachineRow>();
   /** Let through, and not yet seen, by scope. */
   const taken = new Map<string, number>();
@@ -75,21 +64,26 @@ export function countPermits(facts: Iterable<SlotFacts>, budget: RecoveryBudget)
 
   for (const each of facts) put(each);
   return {
-    get held() {
+    /** Permits held in the whole fleet, without those that were taken. */
+    get held(): number {
       return tallyOf(FLEET).recovering;
     },
-    hasRoom: (place, isOrder) =>
+    /** Whether one more machine may be interrupted there; one permit is kept for orders. */
+    hasRoom: (place: PermitPlace, isOrder: boolean): boolean =>
       scopesOf(place).every(
         (scope) => usedIn(scope) < limitOf(scope) + (isOrder ? ORDERS_KEPT : 0),
       ),
-    take(place) {
+    /** Counts one more, until the next news tell. */
+    take(place: PermitPlace): void {
       for (const scope of scopesOf(place)) taken.set(scope, takenIn(scope) + 1);
     },
-    update(slots) {
+    /** What is known of these slots now; takes are forgotten. */
+    update(slots: Iterable<Pick<SlotFacts, 'slot' | 'row'>>): void {
       taken.clear();
       for (const each of slots) put(each);
     },
-    use() {
+    /** By scope, those that were taken included; scopes without started machines are left out. */
+    use(): readonly BudgetUse[] {
       tallies ??= tallied(counted.values());
       const scopes = new Set([...tallies.keys(), ...taken.keys()]);
       return [...scopes].map((scope) => ({

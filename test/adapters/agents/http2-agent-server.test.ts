@@ -1,15 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { connect as connectTcp, createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { connect as connectTcp, createServer, type AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import protobuf from 'protobufjs/minimal.js';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { generateRawKeyPair } from '../../../src/agent/keys.ts';
 import { UsageError, explain } from '../../../src/domain/errors.ts';
-import { machineId } from '../../../src/domain/ids.ts';
-import type { MachineId } from '../../../src/domain/ids.ts';
+import { machineId, type MachineId } from '../../../src/domain/ids.ts';
 import {
   hardwareReportCodec,
   heartbeatRequestCodec,

@@ -84,4 +84,3 @@ test('enough of them wait for nothing but the two in flight', async () => {
   await answer();
   expect(begun).toEqual(['a b', 'c d', 'e f']);
 });
-

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { connect } from 'node:tls';
-import type { TLSSocket } from 'node:tls';
+import { connect, type TLSSocket } from 'node:tls';
 import { HEARTBEAT_PATH } from '../../../src/wire/codec.ts';
 import type { RawIdentity } from './raw-client.ts';
 

@@ -2,8 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { createInspection } from '../../../src/adapters/inspector/inspection.ts';
 import type { Inspection, Inspector } from '../../../src/adapters/inspector/port.ts';
-import { startInspectorRelay } from '../../../src/adapters/inspector/relay.ts';
-import type { InspectorRelay } from '../../../src/adapters/inspector/relay.ts';
+import { startInspectorRelay, type InspectorRelay } from '../../../src/adapters/inspector/relay.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 
