@@ -67,7 +67,7 @@ describe('hardware report', () => {
       },
       2,
     );
-    await expect(`${told}\n`).toMatchFileSnapshot('golden/report.json');
+    await expect(`${told}\n`).toMatchFileSnapshot('golden/report.txt');
   });
 
   test('leaves out what is no disk of its own and no physical link', async () => {

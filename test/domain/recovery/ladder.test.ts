@@ -142,11 +142,14 @@ testSteps(
   open rebooting 1 14m59s999ms         → rebooting 1 force resumed
   open rebooting 1 15m                 → rebooting 2 force
   open reinstalling 2 44m              → reinstalling 2 resumed
-  open reinstalling 1 1m, preserved    → needsHuman
   open powerCycling 2 1m               → powerCycling 2 resumed
   open restartingAgent 1 1ms           → restartingAgent 2
   failed rebooting 1 1m                → rebooting 2 force`,
 );
+
+test('is not a reinstallation any more once the machine is to be preserved', () => {
+  expect(stepOf('open reinstalling 1 1m, preserved')).toBe('needsHuman');
+});
 
 test('the ladder leaves out what the policy switches off', () => {
   const none = { attempts: 0, patienceMs: 1 };
