@@ -40,7 +40,6 @@ export default defineConfig({
       'test/support/compile-cache.ts',
       'test/support/built-page.ts',
       'test/support/reaped.ts',
-      'test/published/tally.ts',
       'test/support/shared-postgres.ts',
     ],
     setupFiles: [

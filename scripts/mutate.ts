@@ -2,7 +2,7 @@
  * Asks the tests whether they would notice: makes each mutation of `test/mutations/` in a copy of the
  * tree, runs the tests that it names, and tells which mutations none of them noticed.
  *
- *     npm run mutate -- [FILE …] [--only ID] [--jobs N] [--every N] [--judge simulation [--seeds N]]
+ *     npm run mutate -- [FILE …] [--only ID[,ID]] [--jobs N] [--every N] [--judge simulation [--seeds N]]
  *
  * FILE is a list (`test/mutations/sql.ts`, or `sql`), or a file or folder of `src/` whose mutations are
  * meant, or `core` for the lists of what decides; all without one. Only a test that fails by what it
@@ -77,7 +77,7 @@ async function readLists(): Promise<Listed[]> {
 
 const asked = positionals.flatMap((name) => (name === 'core' ? CORE : [name]));
 const isMeant = (mutation: Listed): boolean =>
-  (values.only === undefined || mutation.id === values.only) &&
+  (values.only === undefined || values.only.split(',').includes(mutation.id)) &&
   (positionals.length === 0 ||
     asked.some(
       (name) => basename(name, '.ts') === mutation.area || mutation.file.startsWith(name),

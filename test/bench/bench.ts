@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs';
 import path from 'node:path';
 import { Command, Argument, InvalidArgumentError, Option } from 'commander';
-import type { Suite, SuiteOptions } from './suite.ts';
+import { textOf, type Suite, type SuiteOptions } from './suite.ts';
 
 /**
  * `npm run bench -- <suite>`: a suite is a file of `suites/` that exports `suite`. With `--json`
@@ -44,7 +44,7 @@ await new Command('bench')
     const suite = await load(name);
     const progress = (line: string) => process.stderr.write(`${line}\n`);
     progress(`${name}: ${suite.summary}`);
-    const report = await suite.run({ ...options, progress });
-    console.log(json ? JSON.stringify(report.json) : report.table);
+    const figures = await suite.run({ ...options, progress });
+    console.log(json ? JSON.stringify(figures) : textOf(figures));
   })
   .parseAsync();

@@ -81,12 +81,6 @@ export const shuffled = <T>(items: readonly T[]): T[] =>
 /** Three significant figures: more would pretend to be known. */
 export const rounded = (value: number): number => Number(value.toPrecision(3));
 
-/** The same for each of several figures. */
-export const allRounded = <T extends object>(figures: { readonly [Name in keyof T]: number }) =>
-  Object.fromEntries(
-    Object.entries<number>(figures).map(([name, value]) => [name, rounded(value)]),
-  ) as Record<keyof T, number>;
-
 /** CPU time of this process, milliseconds. */
 export function cpuMs(): number {
   const { user, system } = process.cpuUsage();

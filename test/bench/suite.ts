@@ -1,10 +1,11 @@
-import { getBorderCharacters, table } from 'table';
+import { median, rounded } from './measure.ts';
 
 /** A benchmark that `bench.ts` finds by the name of its file in `suites/`. */
 export interface Suite {
   /** One line for `--help`. */
   readonly summary: string;
-  run(options: SuiteOptions): Promise<Report>;
+  /** @returns figures by name, in groups. `--json` prints them as they are. */
+  run(options: SuiteOptions): Promise<object>;
 }
 
 export interface SuiteOptions {
@@ -18,17 +19,59 @@ export interface SuiteOptions {
   readonly progress: (line: string) => void;
 }
 
-export interface Report {
-  /** Printed by `--json`. */
-  readonly json: Readonly<Record<string, unknown>>;
-  /** Printed without it. */
-  readonly table: string;
-}
-
-/** Rows of a name and a figure, without borders. */
-export const textOf = (rows: readonly (readonly string[])[]): string =>
-  table(rows, { border: getBorderCharacters('void') }).trimEnd();
-
 /** The share of a number of machines or jobs that is asked for. */
 export const scaled = (count: number, { scale }: Pick<SuiteOptions, 'scale'>, least = 1): number =>
   Math.max(least, Math.round(count * scale));
+
+/** Measures once in each round. Every figure of the result is the median of the rounds. */
+export async function inRounds<T extends object>(
+  { rounds, progress }: SuiteOptions,
+  measure: (round: number) => T | Promise<T>,
+): Promise<T> {
+  const samples: T[] = [];
+  for (let round = 1; round <= rounds; round += 1) {
+    const found = await measure(round);
+    progress(`round ${round}/${rounds}: ${JSON.stringify(roundedOf(found))}`);
+    samples.push(found);
+  }
+  return mediansOf(samples) as T;
+}
+
+/** Each number with three significant figures. */
+export const roundedOf = <T extends object>(figures: T): T => mediansOf([figures]) as T;
+
+function mediansOf(samples: readonly unknown[]): unknown {
+  const [first] = samples;
+  if (typeof first === 'number') return rounded(median(samples as number[]));
+  if (typeof first !== 'object' || first === null) return first;
+  const of = (name: string) =>
+    mediansOf(samples.map((each) => (each as Record<string, unknown>)[name]));
+  return Object.fromEntries(Object.keys(first).map((name) => [name, of(name)]));
+}
+
+/** Runs with something that is closed at the end. */
+export async function withOpen<Open extends { close(): Promise<void> | void }, T>(
+  opening: Promise<Open>,
+  use: (open: Open) => Promise<T>,
+): Promise<T> {
+  const open = await opening;
+  try {
+    return await use(open);
+  } finally {
+    await open.close();
+  }
+}
+
+/** A line for each figure. */
+export function textOf(figures: object): string {
+  const lines = linesOf(figures);
+  const width = Math.max(...lines.map(([name]) => name.length));
+  return lines.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
+}
+
+const linesOf = (figures: object, group = ''): [name: string, value: string][] =>
+  Object.entries(figures).flatMap(([name, value]: [string, unknown]) =>
+    typeof value === 'object' && value !== null
+      ? linesOf(value, `${group}${name} `)
+      : [[group + name, String(value)]],
+  );

@@ -15,18 +15,10 @@ export interface Shown {
   readonly tags?: readonly string[];
 }
 
-/** The ways in which one service may behave; each is explored and replayed. */
-export interface ServiceScript {
-  /**
-   * `promise` settles once; `chart` also emits snapshots; `service` lasts until it throws. A promise
-   * unless said otherwise.
-   */
-  readonly kind?: 'promise' | 'chart' | 'service';
-  readonly done?: readonly unknown[];
-  readonly errors?: readonly unknown[];
-  readonly shows?: readonly Shown[];
-}
-export type Scripts = Readonly<Record<string, ServiceScript>>;
+/** `promise` settles once; `chart` also emits snapshots; `service` lasts until it throws. */
+type Kind = 'promise' | 'chart' | 'service';
+/** How each service behaves. */
+export type Scripts = Readonly<Record<string, Kind>>;
 
 /** A service that runs on a live actor, waiting to be told how to go on. */
 export interface LiveService {
@@ -36,13 +28,14 @@ export interface LiveService {
 }
 
 /**
- * What a chart did to its world: it calls a service with an input, stops one that had not ended, or does
- * a provided action with its params.
+ * What a chart did to its world: it calls a service with an input, stops one that had not ended, does
+ * a provided action with its params, or tells a child something.
  */
 export type Effect =
   | readonly ['calls', service: string, input: unknown]
   | readonly ['stops', service: string]
-  | readonly ['does', action: string, params: unknown];
+  | readonly ['does', action: string, params: unknown]
+  | readonly ['tells', child: string, event: EventObject];
 
 /** Services and actions of one live actor, as they were called. */
 export interface Stage {
@@ -50,31 +43,13 @@ export interface Stage {
   readonly live: Map<string, LiveService>;
   /** Everything the chart did, in order; services are named by their source. */
   readonly effects: Effect[];
-  /** Every service that was started, in order: its source. */
-  readonly started: readonly string[];
-  /** Provided actions that ran, in order. */
-  readonly acted: readonly string[];
 }
 
 /** Where the services of a chart report; a replay puts a fresh stage in before each run. */
 export interface Theatre {
   stage: Stage;
 }
-export function createStage(): Stage {
-  const effects: Effect[] = [];
-  const named = (kind: Effect[0]) =>
-    effects.filter(([each]) => each === kind).map(([, name]) => name);
-  return {
-    live: new Map(),
-    effects,
-    get started() {
-      return named('calls');
-    },
-    get acted() {
-      return named('does');
-    },
-  };
-}
+export const createStage = (): Stage => ({ live: new Map(), effects: [] });
 
 type ShownSnapshot = Snapshot<unknown> & {
   readonly value: unknown;
@@ -99,9 +74,9 @@ export function scripted(
   actions: readonly string[],
   theatre: Theatre,
 ): AnyStateMachine {
-  const actors = Object.entries(scripts).map(([src, script]) => [
+  const actors = Object.entries(scripts).map(([src, kind]) => [
     src,
-    scriptedService(src, script.kind ?? 'promise', theatre),
+    scriptedService(src, kind, theatre),
   ]);
   const record = (name: string) => [
     name,
@@ -113,11 +88,7 @@ export function scripted(
   });
 }
 
-function scriptedService(
-  src: string,
-  kind: NonNullable<ServiceScript['kind']>,
-  theatre: Theatre,
-): AnyActorLogic {
+function scriptedService(src: string, kind: Kind, theatre: Theatre): AnyActorLogic {
   if (kind === 'chart') return chartService(src, theatre);
   if (kind === 'service') return callbackService(src, theatre);
   return fromPromise(({ input, self, signal }) => {

@@ -3,17 +3,15 @@ import { shownIn } from '../../src/machines/shown.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { SLOT } from '../support/facts.ts';
 import { effectsOf, ends, fails, news } from '../support/happenings.ts';
-import { createStand, type Run } from '../support/replay.ts';
+import { createStand, type Run } from '../support/chart-run.ts';
 import type { Effect } from '../doubles/scripted-services.ts';
 import { testRows } from '../support/rows.ts';
 import { viewAt } from '../support/views.ts';
-import { RESTS, SETTLE_PAUSE_MS, TASKS } from './lifecycle.table.ts';
-import { askedIn } from './lifecycle.truth.ts';
-import { lifecycleSubject } from './subjects.ts';
+import { askedIn, LIFECYCLE, RESTS, SETTLE_PAUSE_MS, TASKS } from './lifecycle.table.ts';
 
 /** What operators ask is settled beside whatever the machine is at. */
 
-const stand = createStand(lifecycleSubject);
+const stand = createStand(LIFECYCLE);
 
 /** Every place of a machine, and every task of ours: how to get a live actor there. */
 const PLACES: readonly (readonly [string, () => Promise<Run>])[] = [

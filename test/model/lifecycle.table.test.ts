@@ -6,26 +6,27 @@ import { FOLLOWERS, FROM_ANYWHERE, STATES } from '../../src/domain/states.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { shownIn } from '../../src/machines/shown.ts';
 import { nodesOf, transitionsOf } from '../support/chart-map.ts';
-import { SLOT } from '../support/facts.ts';
+import { MACHINE, SLOT } from '../support/facts.ts';
 import { effectsOf, ends, fails, news } from '../support/happenings.ts';
-import { createStand, type Run } from '../support/replay.ts';
+import { createStand, type Run } from '../support/chart-run.ts';
 import type { Effect } from '../doubles/scripted-services.ts';
 import { testRows } from '../support/rows.ts';
 import { viewAt } from '../support/views.ts';
 import {
+  begunBy,
   FOLLOWS,
+  LIFECYCLE,
+  restOf,
   RESTS,
   SETBACKS_MAX,
   TASKS,
   type Rest,
   type TaskOfOurs,
 } from './lifecycle.table.ts';
-import { begunBy, restOf } from './lifecycle.truth.ts';
-import { JOB, lifecycleSubject } from './subjects.ts';
 
 /** The table of `lifecycle.table.ts`, line by line on live actors: where each comes to be, and all it does. */
 
-const stand = createStand(lifecycleSubject);
+const stand = createStand(LIFECYCLE);
 const start = (view: MachineView): Run => stand.start({ view });
 const viewOf = ({ state, substate, next }: Rest) => viewAt(state, substate, { next });
 const nameOf = ({ state, substate, next }: Rest) =>
@@ -149,7 +150,9 @@ testRows(DUE)('%s: a turn begins the work that is due', async (_, view) => {
   const run = start(view);
   expect(run.stage.effects).toEqual(asks(view));
   const task = begunBy(view)!;
-  expect(await played(run, ends('awaitTurn'))).toEqual([['calls', task.service, JOB]]);
+  expect(await played(run, ends('awaitTurn'))).toEqual([
+    ['calls', task.service, { slot: SLOT, machineId: MACHINE }],
+  ]);
   expect(place(run)).toEqual(at(task, 'claiming'));
   await run.stop();
 });
@@ -303,6 +306,10 @@ test('the chart fits a page', () => {
   const { length: nodes } = nodesOf(stand.chart);
   const { length: transitions } = transitionsOf(stand.chart);
   expect({ nodes, transitions }).toEqual({ nodes: 29, transitions: 60 });
+});
+
+test('every transition of the chart was taken here, but for those of requests', () => {
+  expect(stand.missed().filter((name) => !name.startsWith('lifecycle.alive.requests'))).toEqual([]);
 });
 
 test('no two states have a substate of one name', () => {

@@ -1,5 +1,8 @@
 import type { MachineState } from '../../src/domain/states.ts';
-import type { NextWork } from '../../src/domain/view.ts';
+import type { MachineView, NextWork } from '../../src/domain/view.ts';
+import { lifecycle } from '../../src/machines/lifecycle.ts';
+import type { Subject } from '../support/chart-run.ts';
+import { viewAt } from '../support/views.ts';
 
 /**
  * The life of one machine as the specification has it, written by hand and not from the chart: what a
@@ -130,3 +133,36 @@ export const TASKS: readonly TaskOfOurs[] = [
 export const SETBACKS_MAX = 10;
 /** A request that could not be settled is tried again after this. */
 export const SETTLE_PAUSE_MS = 5_000;
+
+/** The line of the table for a view. @throws when nobody wrote one. */
+export function restOf({ state, substate, next, machineId }: MachineView): Rest {
+  const due = machineId === null ? null : next;
+  const found = RESTS.find(
+    (each) => each.state === state && each.substate === substate && each.next === due,
+  );
+  if (!found) throw new Error(`the table has no ${state} ${substate} due for ${String(next)}`);
+  return found;
+}
+
+/** The task that a turn begins; undefined: no turn is awaited. */
+export const begunBy = ({ state, next, machineId }: MachineView): TaskOfOurs | undefined =>
+  machineId === null
+    ? undefined
+    : TASKS.find(({ due, from }) => due === next && from.includes(state));
+
+/** Where the chart stands with what operators ask; null once the machine is released. */
+export const askedIn = (value: unknown): string | null =>
+  (value as { readonly alive?: { readonly requests: string } }).alive?.requests ?? null;
+
+export const LIFECYCLE: Subject = {
+  chart: lifecycle,
+  input: { view: viewAt('Reserved', 'available') },
+  services: {
+    awaitTurn: 'promise',
+    settleRequest: 'promise',
+    takeover: 'chart',
+    recovery: 'chart',
+    deprovision: 'chart',
+  },
+  actions: ['endTurn', 'countLeap'],
+};

@@ -3,10 +3,13 @@ import { Unreachable } from '../../src/domain/errors.ts';
 import type { Failure, Outcome, TaskResult } from '../../src/machines/task.ts';
 import { mayRest, nodesOf } from '../support/chart-map.ts';
 import { effectsOf, ends, fails } from '../support/happenings.ts';
-import { createStand, type Run, type Subject } from '../support/replay.ts';
+import { deprovision } from '../../src/machines/deprovision.ts';
+import { recovery } from '../../src/machines/recovery.ts';
+import { takeover } from '../../src/machines/takeover.ts';
+import { createStand, type Run } from '../support/chart-run.ts';
+import { MACHINE, SLOT } from '../support/facts.ts';
 import type { Effect } from '../doubles/scripted-services.ts';
 import { viewAt } from '../support/views.ts';
-import { deprovisionSubject, JOB, recoverySubject, takeoverSubject } from './subjects.ts';
 import { testRows } from '../support/rows.ts';
 import { CLOSING, TASK_TABLES, type TaskTable } from './tasks.table.ts';
 
@@ -21,6 +24,7 @@ interface End {
 }
 type Way = readonly End[];
 
+const JOB = { slot: SLOT, machineId: MACHINE };
 const FIRST = 'claiming';
 const LAST = 'ended';
 const VIEW = viewAt('Running', 'awaitingHeartbeat');
@@ -94,58 +98,57 @@ const play = (run: Run, table: TaskTable, { step, fails: failed, answer }: End) 
 beforeEach(() => void vi.spyOn(console, 'warn').mockImplementation(() => undefined));
 afterEach(() => void vi.restoreAllMocks());
 
-describe.each([takeoverSubject, recoverySubject, deprovisionSubject])(
-  '$chart.id',
-  (subject: Subject) => {
-    const stand = createStand(subject);
-    const table = TASK_TABLES[subject.chart.id as keyof typeof TASK_TABLES];
-    const ways = waysFrom(table, FIRST);
-    /** A shortest way to each step, and to the end. */
-    const wayTo = (step: string): Way => {
-      if (step === FIRST) return [];
-      const found = ways
-        .filter((way) => way.some(({ to }) => to === step))
-        .map((way) => way.slice(0, way.findIndex(({ to }) => to === step) + 1));
-      return found.toSorted((a, b) => a.length - b.length)[0]!;
-    };
+describe.each([takeover, recovery, deprovision])('$id', (chart) => {
+  const table: TaskTable = TASK_TABLES[chart.id as keyof typeof TASK_TABLES];
+  const steps = Object.entries(table);
+  const services = Object.fromEntries(steps.map(([, { calls }]) => [calls, 'promise' as const]));
+  const stand = createStand({ chart, input: JOB, services });
+  const ways = waysFrom(table, FIRST);
+  /** A shortest way to each step, and to the end. */
+  const wayTo = (step: string): Way => {
+    if (step === FIRST) return [];
+    const found = ways
+      .filter((way) => way.some(({ to }) => to === step))
+      .map((way) => way.slice(0, way.findIndex(({ to }) => to === step) + 1));
+    return found.toSorted((a, b) => a.length - b.length)[0]!;
+  };
 
-    testRows(ways.map((way) => [nameOf(table, way), way] as const))('goes %s', async (_, way) => {
-      const run = stand.start();
-      expect(leafOf(run)).toBe(FIRST);
-      expect(run.stage.effects).toEqual(callOf(table, FIRST, []));
-      for (const [at, end] of way.entries()) {
-        const effects = await effectsOf(run, () => play(run, table, end));
-        expect(effects).toEqual(callOf(table, end.to, way.slice(0, at + 1)));
-        expect(leafOf(run)).toBe(end.to);
+  testRows(ways.map((way) => [nameOf(table, way), way] as const))('goes %s', async (_, way) => {
+    const run = stand.start();
+    expect(leafOf(run)).toBe(FIRST);
+    expect(run.effects()).toEqual(callOf(table, FIRST, []));
+    for (const [at, end] of way.entries()) {
+      const effects = await effectsOf(run, () => play(run, table, end));
+      expect(effects).toEqual(callOf(table, end.to, way.slice(0, at + 1)));
+      expect(leafOf(run)).toBe(end.to);
+    }
+    const { status, output } = run.snapshot() as unknown as { status: string; output: unknown };
+    expect({ status, output }).toEqual({ status: 'done', output: resultOf(table, way) });
+    await run.stop();
+  });
+
+  testRows([...Object.keys(table), LAST])('%s: nothing else leads anywhere', async (step) => {
+    const run = stand.start();
+    for (const end of wayTo(step)) await play(run, table, end);
+    for (const [late, { calls }] of steps) {
+      if (run.stage.live.has(calls)) continue;
+      for (const { answer } of endsOf(table, late)) {
+        expect(await effectsOf(run, () => run.send(ends(calls, answer))), calls).toEqual([]);
+        expect(leafOf(run), calls).toBe(step);
       }
-      const { status, output } = run.snapshot() as unknown as { status: string; output: unknown };
-      expect({ status, output }).toEqual({ status: 'done', output: resultOf(table, way) });
-      await run.stop();
-    });
+    }
+    const stopped = await effectsOf(run, () => run.stop());
+    expect(stopped).toEqual(step === LAST ? [] : [['stops', table[step]!.calls]]);
+  });
 
-    testRows([...Object.keys(table), LAST])('%s: nothing else leads anywhere', async (step) => {
-      const run = stand.start();
-      for (const end of wayTo(step)) await play(run, table, end);
-      const services = Object.keys(subject.services).filter(
-        (service) => !run.stage.live.has(service),
-      );
-      for (const service of services) {
-        for (const output of subject.services[service]!.done ?? []) {
-          expect(await effectsOf(run, () => run.send(ends(service, output))), service).toEqual([]);
-          expect(leafOf(run), service).toBe(step);
-        }
-      }
-      const stopped = await effectsOf(run, () => run.stop());
-      expect(stopped).toEqual(step === LAST ? [] : [['stops', table[step]!.calls]]);
-    });
-
-    test('the table speaks of all the chart has', () => {
-      const leaves = nodesOf(stand.chart).filter(mayRest);
-      const steps = leaves.map(({ path }) => path.join('.'));
-      expect(new Set([...Object.keys(table), LAST])).toEqual(new Set(steps));
-      expect(new Set(Object.values(table).map(({ calls }) => calls))).toEqual(
-        new Set(Object.keys(subject.services)),
-      );
-    });
-  },
-);
+  test('the table speaks of all the chart has', () => {
+    const leaves = nodesOf(stand.chart).filter(mayRest);
+    expect(new Set([...Object.keys(table), LAST])).toEqual(
+      new Set(leaves.map(({ path }) => path.join('.'))),
+    );
+    expect(new Set(Object.keys(services))).toEqual(
+      new Set(Object.keys(chart.implementations.actors)),
+    );
+    expect(stand.missed()).toEqual([]);
+  });
+});

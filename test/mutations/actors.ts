@@ -38,10 +38,7 @@ export const mutations = mutationsOf({
     'an-ended-turn-keeps-its-connection': '[-    entry.held.shell?.close();\n-]',
     'a-turn-nobody-begins-is-kept':
       'if (entry?.controller === controller && [-!-]entry.begun) end(slot);',
-  },
-  'src/actors/turns/task-pool.ts test/actors/turns/task-pool.test.ts test/actors/turns/semaphore.test.ts':
-    { 'a-place-is-given-twice': '[-    if (!entry.placed) return;\n-]' },
-  'src/actors/turns/task-pool.ts test/actors/turns/semaphore.test.ts': {
+    'a-place-is-given-twice': '[-    if (!entry.placed) return;\n-]',
     'the-oldest-attempt-waits-longest':
       'bySeniority([-a.seniority, b-]{+b.seniority, a+}.seniority) ||',
     'who-gave-up-waiting-gets-a-place':
@@ -100,7 +97,7 @@ export const mutations = mutationsOf({
     'a-newer-hold-is-lifted-too': '[-    if (known && known.untilMs > liftedUntilMs) return;\n-]',
     'holds-of-another-provider-count': 'if ([-owner !== provider || -]!own.has(key)) continue;',
   },
-  'src/actors/tasks/recovery/boot.ts test/actors/tasks/recovery/unsent.test.ts': {
+  'src/actors/tasks/recovery/boot.ts test/actors/tasks/recovery/asking.test.ts': {
     'refused-before-sending-is-noted-as-refused':
       '  if ([-!attempt.asked-]{+attempt.asked === null+}) {\n',
     'asked-again-without-another-check': `    [-throw new ProviderError('transient', 'the machine was looked at too long ago to ask again'-]{+await Promise.resolve(+});

@@ -2,7 +2,7 @@ import { mutationsOf } from './mutation.ts';
 
 /** What a bring-up must not cost. */
 export const mutations = mutationsOf({
-  'src/actors/turns/task-pool.ts test/actors/turns/semaphore.test.ts': {
+  'src/actors/turns/task-pool.ts test/actors/turns/task-pool.test.ts': {
     'who-left-is-in-the-queue-for-ever':
       '[-    while (next && !waiting.has(next)) next = queue.pop();\n-]',
   },

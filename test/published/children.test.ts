@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { judgedChild, takeExchangesOfChildren } from './children.ts';
-import { emptyTally, judge } from './equinix/judge.ts';
+import { judge } from './equinix/judge.ts';
 
 /** Says what an emulator would, on its channel. */
 const PROGRAM = `
@@ -17,7 +17,7 @@ test('A: what an emulator in a child process says is judged', () => {
   expect(takeExchangesOfChildren()).toEqual([]);
   execFileSync(process.execPath, ['-e', PROGRAM], { env: { ...process.env, ...judgedChild } });
   const exchanges = takeExchangesOfChildren();
-  expect(exchanges.map((one) => judge(one, emptyTally()))).toEqual([
+  expect(exchanges.map((one) => judge(one))).toEqual([
     [],
     [expect.stringContaining('Device.state is to be =queued')],
   ]);

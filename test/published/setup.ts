@@ -1,10 +1,7 @@
-import { appendFileSync } from 'node:fs';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { afterAll, afterEach, inject } from 'vitest';
+import { afterAll, afterEach } from 'vitest';
 import type { Exchange } from '../../emulators/equinix/exchanges.ts';
 import { takeExchangesOfChildren } from './children.ts';
-import type * as Court from './equinix/court.ts';
-import { textOfTally } from './tally.ts';
 
 /*
  * Runs before every test file: each exchange with an emulator in this process, or in a child that was
@@ -12,28 +9,21 @@ import { textOfTally } from './tally.ts';
  * one violates it fails.
  */
 const CHANNEL = 'shepherd:equinix:exchange';
-
-/** Loaded when the first exchange comes: most files have none. */
-let loading: Promise<typeof Court> | undefined;
-let court: typeof Court | undefined;
-const waiting: Exchange[] = [];
-
-async function load(): Promise<typeof Court> {
-  court = await import('./equinix/court.ts');
-  for (const exchange of waiting.splice(0)) court.hear(exchange);
-  return court;
-}
-
-function listen(message: unknown): void {
-  if (court) return court.hear(message as Exchange);
-  waiting.push(message as Exchange);
-  loading ??= load();
-}
+/** Violations shown of one test. */
+const SHOWN = 20;
+const heard: Exchange[] = [];
+const listen = (message: unknown) => void heard.push(message as Exchange);
 
 async function giveVerdict(): Promise<void> {
-  takeExchangesOfChildren().forEach(listen);
-  const problems = (await loading)?.takeProblems() ?? [];
-  if (problems.length > 0) throw new Error(['not as published:', ...problems].join('\n  '));
+  heard.push(...takeExchangesOfChildren());
+  if (heard.length === 0) return;
+  // Loaded when the first exchange has come: most files have none.
+  const { judge } = await import('./equinix/judge.ts');
+  const problems = heard.splice(0).flatMap((exchange) => judge(exchange));
+  // The first of each kind: the same field of another item of a list is no news.
+  const byKind = Map.groupBy(problems, (problem) => problem.replaceAll(/\[\d+\]/g, '[]'));
+  const shown = [...byKind.values()].slice(0, SHOWN).map(([first]) => first);
+  if (shown.length > 0) throw new Error(['not as published:', ...shown].join('\n  '));
 }
 
 subscribe(CHANNEL, listen);
@@ -41,6 +31,4 @@ afterEach(giveVerdict);
 afterAll(async () => {
   unsubscribe(CHANNEL, listen);
   await giveVerdict();
-  const tally = (await loading)?.takeTally();
-  if (tally) appendFileSync(inject('publishedTallies'), `${textOfTally(tally)}\n`);
 });

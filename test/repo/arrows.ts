@@ -71,7 +71,7 @@ const limitsOf = (path: string): Limits | undefined =>
   adapterLimits(path) ?? LIMITS.find(({ files }) => files.test(path));
 
 /** `file:line` and what stands there that must not. */
-export type Violation = string;
+type Violation = string;
 
 /** Imports against the arrows. Files outside all rooms may import everything but programs and tests. */
 export function importViolations({ path, text }: Source): Violation[] {
@@ -126,13 +126,7 @@ function importsOf(path: string, text: string): Import[] {
   return found;
 }
 
-/** Files of ours that a file imports, for their types too. */
-export const importedFiles = (path: string, text: string): string[] =>
-  importsOf(path, text)
-    .filter(({ target }) => target.startsWith('.'))
-    .map(({ target }) => posix.join(posix.dirname(path), target));
-
-export function parse(path: string, text: string) {
+function parse(path: string, text: string) {
   const { program, errors } = parseSync(path, text);
   if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message ?? 'does not parse'}`);
   return program;

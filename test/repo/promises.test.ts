@@ -57,23 +57,6 @@ function testsOf(text: string): Set<string> {
   return found;
 }
 
-test('a test is found by its name, one that is skipped is not', () => {
-  const names = testsOf(`
-    test('plain', () => {});
-    it.each([1, 2])('each %i', () => {});
-    test.each<number>(
-      [1],
-    )('typed %i', () => {});
-    testRows([1, 2])('as rows %i', () => {});
-    test(\`counted \${n} times\`, () => {});
-    test.${'skip'}('skipped', () => {});
-    it.${'todo'}('to do');
-    describe('a group', () => {});
-  `);
-  const found = ['plain', 'each %i', 'typed %i', 'as rows %i', 'counted ${n} times'];
-  expect([...names]).toEqual(found);
-});
-
 test('each thing that the README says will never happen has its tests, and no others are claimed', () => {
   const promises = promised();
   expect(promises.length).toBeGreaterThan(5);

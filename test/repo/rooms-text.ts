@@ -14,10 +14,10 @@ function importsOf({ may, note, packages }: Room): string {
 const HEAD = ['room', 'holds', 'may import'];
 
 /** The table of rooms in docs/ARCHITECTURE.md. */
-export function roomTable(rooms: readonly Room[] = ROOMS): string {
+export function roomTable(): string {
   const rest = [...COMPOSITION, ...PRETENDED_COMPOSITION].map((each) => `\`${each}\``).join(', ');
   return table(HEAD, [
-    ...rooms.map((room) => [
+    ...ROOMS.map((room) => [
       `\`${room.path ?? `src/${room.name}/`}\``,
       room.holds,
       importsOf(room),
@@ -42,26 +42,26 @@ export const innerRoomTable = ({ rooms }: LargeRoom): string =>
   );
 
 /** Other rooms that a room may import as a whole. */
-const wholes = (name: string, rooms: readonly Room[]): string[] =>
-  (rooms.find((room) => room.name === name)?.may ?? [])
+const wholes = (name: string): string[] =>
+  (ROOMS.find((room) => room.name === name)?.may ?? [])
     .filter(({ to, says }) => to === says && to !== name)
     .map(({ to }) => to);
 
-const reaches = (from: string, to: string, rooms: readonly Room[]): boolean =>
-  wholes(from, rooms).some((next) => next === to || reaches(next, to, rooms));
+const reaches = (from: string, to: string): boolean =>
+  wholes(from).some((next) => next === to || reaches(next, to));
 
 /** The drawing: an arrow that follows from two others is left out, a part of a room is dotted. */
-export function roomDrawing(rooms: readonly Room[] = ROOMS): string {
-  const solid = rooms.map(({ name }) => {
-    const all = wholes(name, rooms);
-    return [name, all.filter((to) => !all.some((next) => reaches(next, to, rooms)))] as const;
+export function roomDrawing(): string {
+  const solid = ROOMS.map(({ name }) => {
+    const all = wholes(name);
+    return [name, all.filter((to) => !all.some((next) => reaches(next, to)))] as const;
   });
-  const above = rooms.filter(
+  const above = ROOMS.filter(
     ({ name, isProgram }) => !isProgram && !solid.some(([, to]) => to.includes(name)),
   );
   const line = ([from, to]: readonly [string, readonly string[]]) =>
     to.length === 0 ? [] : [`    ${from} --> ${to.join(' & ')}`];
-  const dotted = rooms.flatMap(({ name, may }) =>
+  const dotted = ROOMS.flatMap(({ name, may }) =>
     may.flatMap(({ to, label }) => (label ? [`    ${name} -. "${label}" .-> ${to}`] : [])),
   );
   const main = ['main', above.map(({ name }) => name)] as const;

@@ -4,7 +4,6 @@ import { expect, test } from 'vitest';
 import { expectParts } from './generated-parts.ts';
 import { innerRoomTable, roomDrawing, roomTable } from './rooms-text.ts';
 import { ACTORS, COMPOSITION, PG, ROOMS } from './rooms.ts';
-import type { Room } from './rooms.ts';
 import { root } from './sources.ts';
 import { testRows } from '../support/rows.ts';
 
@@ -57,37 +56,4 @@ test('arrows lead to rooms, and in no circle', () => {
     for (const { to, says } of room!.may) if (says === to) visit(to, [...path, name]);
   };
   for (const { name } of ROOMS) visit(name, []);
-});
-
-const whole = (to: string) => ({ to, says: to, files: /./ });
-const rooms: readonly Room[] = [
-  { name: 'low', holds: 'what is known', may: [], packages: [] },
-  { name: 'middle', holds: 'what is decided', may: [whole('low')], packages: ['one'] },
-  {
-    name: 'high',
-    holds: 'what is done',
-    note: 'doors too',
-    may: [whole('low'), whole('middle'), { ...whole('side'), says: 'its door', label: 'door.ts' }],
-  },
-  { name: 'side', holds: 'what is outside', may: [] },
-  { name: 'apart', holds: 'a program', may: [whole('low')], isProgram: true },
-];
-
-test('a room stands in the table with what it holds and may import', () => {
-  expect(roomTable(rooms).split('\n').slice(2, 5)).toEqual([
-    '| `src/low/` | what is known | nothing of ours; no package |',
-    '| `src/middle/` | what is decided | low; one |',
-    '| `src/high/` | what is done | low, middle, its door; doors too |',
-  ]);
-});
-
-test('the drawing leaves out what follows, and dots what leads to a part', () => {
-  expect(roomDrawing(rooms).split('\n').slice(1, -1)).toEqual([
-    'flowchart LR',
-    '    main --> high & side',
-    '    middle --> low',
-    '    high --> middle',
-    '    apart --> low',
-    '    high -. "door.ts" .-> side',
-  ]);
 });

@@ -6,7 +6,6 @@ import { readConfigureGlobal } from 'fast-check';
 import { expect, test } from 'vitest';
 import { AREAS } from '../contracts/bmdb.ts';
 import { chooseSeed, testSeed } from '../support/seeds.ts';
-import { tableOf } from '../support/costs.ts';
 import { isProvided } from '../support/programs.ts';
 import { root, sources } from './sources.ts';
 
@@ -43,14 +42,6 @@ test('a seed is fixed where CI is set, and fresh else or where that is asked for
 
 test('properties draw by the seed of the run', () => {
   expect(readConfigureGlobal()?.seed).toBe(testSeed());
-});
-
-test('the table of costs has the costliest files first', () => {
-  const rows = Array.from({ length: 30 }, (_, at) => `${at}.00\t${2 * at}.50\ttest/${at}.test.ts`);
-  const [whole, , first, ...others] = tableOf(`${rows.join('\n')}\n`, 500.4).split('\n');
-  expect(whole).toBe('CPU: 435 s in tests, 500 s in vitest itself');
-  expect(first).toBe('   29.00    58.50  test/29.test.ts');
-  expect(others).toHaveLength(19);
 });
 
 const NEEDS = { tested: 'alerts', by: 'prometheus' };

@@ -1,13 +1,8 @@
-import { createActor, type AnyActorRef, type AnyStateMachine, type EventObject } from 'xstate';
+import type { AnyStateMachine, EventObject } from 'xstate';
 import { describe, expect, test } from 'vitest';
-import {
-  createStage,
-  scripted,
-  type Effect,
-  type Scripts,
-  type Shown,
-} from '../doubles/scripted-services.ts';
-import { advance, createSimulatedClock, settled } from '../doubles/simulated-clock.ts';
+import type { Effect, Scripts, Shown } from '../doubles/scripted-services.ts';
+import { createStand, type ChartSnapshot, type Run, type Stand } from './chart-run.ts';
+import { ends, fails, shows } from './happenings.ts';
 import { testRows } from './rows.ts';
 
 /** What may happen to an actor: a service of it ends, fails or moves, somebody tells it, time passes. */
@@ -19,8 +14,7 @@ export type Act =
   /** Not a millisecond sooner. */
   | readonly ['after', ms: number];
 
-/** What a chart does to its world; beside the effects of the scripts: it tells a child something. */
-export type Done = Effect | readonly ['tells', child: string, event: EventObject];
+export type Done = Effect;
 
 /** What must follow, all of it and in this order, and nothing else. */
 export interface Follows {
@@ -36,7 +30,7 @@ export interface ChartTable {
   readonly chart: AnyStateMachine;
   readonly input: unknown;
   /** How each service behaves; what it answers is told by the rules. */
-  readonly services: Readonly<Record<string, NonNullable<Scripts[string]['kind']>>>;
+  readonly services: Scripts;
   /** Actions that the chart expects to be given. */
   readonly actions?: readonly string[];
   readonly start: Follows;
@@ -48,7 +42,7 @@ export interface ChartTable {
   /** Promises about more than one step. */
   readonly stories?: readonly Story[];
   /** Words for a snapshot; the state's name unless given. */
-  readonly stateOf?: (snapshot: Snapshot) => string;
+  readonly stateOf?: (snapshot: ChartSnapshot) => string;
 }
 export interface Story {
   readonly name: string;
@@ -56,36 +50,32 @@ export interface Story {
   readonly from?: readonly Act[];
   readonly steps: readonly Rule[];
 }
-interface Snapshot {
-  readonly status: string;
-  readonly value: unknown;
-  readonly tags: ReadonlySet<string>;
-  readonly context: Readonly<Record<string, unknown>>;
-  readonly output?: unknown;
-  readonly children: Readonly<Record<string, AnyActorRef | undefined>>;
-}
-
 const HOUR_MS = 3_600_000;
 
 /** Runs every rule of a table on a live actor, whose services and clock the table moves. */
 export function tableTests(table: ChartTable): void {
+  const stand = createStand(table);
   describe(`${table.chart.id}, by its rules`, () => {
     test('starts as it must', async () => {
-      await runStory(table, { name: 'start', steps: [] });
+      await runStory(stand, table, { name: 'start', steps: [] });
     });
     const rules = Object.entries(table.rules).flatMap(([state, ofState]) =>
       ofState.map((rule) => [state, storyOf(rule.when), rule] as const),
     );
     testRows(rules)('does what the rule says in %s: %s', (state, _, rule) =>
-      runStory(table, { name: state, from: table.ways[state]!, steps: [rule] }),
+      runStory(stand, table, { name: state, from: table.ways[state]!, steps: [rule] }),
     );
     testRows(Object.keys(table.rules))('has a rule for whatever may happen in %s', (state) =>
-      isComplete(table, state),
+      isComplete(stand, table, state),
     );
     test('has rules for every state that it knows a way to', () => {
       expect(Object.keys(table.ways).toSorted()).toEqual(Object.keys(table.rules).toSorted());
     });
-    if (table.stories) testRows(table.stories)('in all: $name', (story) => runStory(table, story));
+    if (table.stories)
+      testRows(table.stories)('in all: $name', (story) => runStory(stand, table, story));
+    test('takes every transition that the chart has', () => {
+      expect(stand.missed()).toEqual([]);
+    });
   });
 }
 
@@ -103,65 +93,20 @@ const nameOf = (value: unknown): string =>
         .map(([name, inner]) => `${name}.${nameOf(inner)}`)
         .join(' & ');
 
-function start(table: ChartTable, input: unknown) {
-  const theatre = { stage: createStage() };
-  const scripts = Object.entries(table.services).map(([src, kind]) => [src, { kind }]);
-  const chart = scripted(
-    table.chart,
-    Object.fromEntries(scripts) as Scripts,
-    table.actions ?? [],
-    theatre,
-  );
-  const clock = createSimulatedClock();
-  const { stage } = theatre;
-  const failures: unknown[] = [];
-  const actor: AnyActorRef = createActor(chart, {
-    input,
-    clock,
-    inspect: (seen) => {
-      if (seen.type !== '@xstate.event' || seen.sourceRef !== actor || seen.actorRef === actor)
-        return;
-      if (seen.event.type.startsWith('xstate.')) return;
-      const child = (seen.actorRef as AnyActorRef).id;
-      (stage.effects as Done[]).push(['tells', child, seen.event]);
-    },
-  });
-  actor.subscribe({ error: (error) => failures.push(error) });
-  actor.start();
-  const snapshot = () => actor.getSnapshot() as Snapshot;
-  const stateOf = table.stateOf ?? (({ value }: Snapshot) => nameOf(value));
-  const service = (id: string) => {
-    const live = stage.live.get(id);
-    if (!live) throw new Error(`the service "${id}" does not run`);
-    return live;
-  };
-  const happens = async (act: Act) => {
-    const [kind, what, more] = act;
-    if (kind === 'ends') service(what).done(more);
-    else if (kind === 'fails') service(what).fail(more);
-    else if (kind === 'shows') service(what).show(more);
-    else if (kind === 'told') actor.send(what);
-    else await advance(clock, what);
-    await settled();
-  };
-  return {
-    state: () => stateOf(snapshot()),
-    live: () => [...stage.live.keys()],
-    happens,
-    /** What it did since this was asked last. */
-    effects: () => inOrder((stage.effects as Done[]).splice(0)),
-    knows: () => {
-      const { status, context, output } = snapshot();
-      return status === 'done' ? output : context;
-    },
-    async stop() {
-      actor.stop();
-      await settled();
-      expect(failures, 'crashes of the actor').toEqual([]);
-      expect(stage.live.size, 'services left running').toBe(0);
-      expect(clock.pending, 'timers left').toBe(0);
-    },
-  };
+const stateIn = ({ stateOf = ({ value }) => nameOf(value) }: ChartTable, run: Run): string =>
+  stateOf(run.snapshot());
+
+const knownIn = (run: Run) => {
+  const { status, context, output } = run.snapshot();
+  return status === 'done' ? output : context;
+};
+
+function happens(run: Run, act: Act): Promise<void> {
+  const [kind, what, more] = act;
+  if (kind === 'after') return run.wait(what);
+  if (kind === 'told') return run.play(what);
+  if (kind === 'shows') return run.play(shows(what, more));
+  return run.play(kind === 'ends' ? ends(what, more) : fails(what, more));
 }
 
 /**
@@ -181,37 +126,39 @@ function inOrder(effects: readonly Done[]): Done[] {
 const goesBefore = (stop: Done, other: Done | undefined): boolean =>
   other?.[0] === 'does' || (other?.[0] === 'stops' && String(stop[1]) < String(other[1]));
 
-async function runStory(table: ChartTable, { name, input, from = [], steps }: Story) {
-  const run = start(table, input ?? table.input);
+async function runStory(stand: Stand, table: ChartTable, story: Story) {
+  const { name, input, from = [], steps } = story;
+  const run = stand.start(input);
   const check = (told: string, { to, effects = [], knows = {} }: Follows) => {
-    expect(run.effects(), told).toEqual(inOrder(effects));
-    expect(run.state(), told).toBe(to);
-    if (Object.keys(knows).length > 0) expect(run.knows(), told).toMatchObject(knows);
+    expect(inOrder(run.effects()), told).toEqual(inOrder(effects));
+    expect(stateIn(table, run), told).toBe(to);
+    if (Object.keys(knows).length > 0) expect(knownIn(run), told).toMatchObject(knows);
   };
-  await settled();
+  await run.wait(0);
   if (input === undefined) check('start', table.start);
-  for (const act of from) await run.happens(act);
-  if (from.length > 0 && table.ways[name]) expect(run.state()).toBe(name.replace(/#.*/, ''));
+  for (const act of from) await happens(run, act);
+  if (from.length > 0 && table.ways[name])
+    expect(stateIn(table, run)).toBe(name.replace(/#.*/, ''));
   run.effects();
   for (const rule of steps) {
     const told = storyOf(rule.when);
     const [kind, ms] = rule.when;
     if (kind === 'after') {
-      const before = run.state();
-      await run.happens(['after', ms - 1]);
+      const before = stateIn(table, run);
+      await run.wait(ms - 1);
       check(`${told}: a millisecond before`, { to: before });
-      await run.happens(['after', 1]);
-    } else await run.happens(rule.when);
+      await run.wait(1);
+    } else await happens(run, rule.when);
     check(told, rule);
   }
   await run.stop();
 }
 
 /** Each event, each running service's end and failure, and time have a rule in this state. */
-async function isComplete(table: ChartTable, state: string) {
-  const run = start(table, table.input);
-  await settled();
-  for (const act of table.ways[state]!) await run.happens(act);
+async function isComplete(stand: Stand, table: ChartTable, state: string) {
+  const run = stand.start();
+  await run.wait(0);
+  for (const act of table.ways[state]!) await happens(run, act);
   run.effects();
   const ruled = new Set(
     table.rules[state]!.map(({ when: [kind, what] }) =>
@@ -220,16 +167,19 @@ async function isComplete(table: ChartTable, state: string) {
   );
   const mayHappen = [
     ...(table.events ?? []),
-    ...run.live().flatMap((id) => {
+    ...[...run.stage.live.keys()].flatMap((id) => {
       const kind = table.services[id] ?? Object.values(table.services)[0];
       return kind === 'service' ? [`fails ${id}`] : [`ends ${id}`, `fails ${id}`];
     }),
   ];
   expect(mayHappen.filter((each) => !ruled.has(each))).toEqual([]);
   if (!ruled.has('after')) {
-    const before = run.state();
-    await run.happens(['after', HOUR_MS]);
-    expect({ state: run.state(), effects: run.effects() }).toEqual({ state: before, effects: [] });
+    const before = stateIn(table, run);
+    await run.wait(HOUR_MS);
+    expect({ state: stateIn(table, run), effects: run.effects() }).toEqual({
+      state: before,
+      effects: [],
+    });
   }
   await run.stop();
 }

@@ -1,8 +1,8 @@
 import type { EventObject } from 'xstate';
 import type { MachineView } from '../../src/domain/view.ts';
 import type { Effect } from '../doubles/scripted-services.ts';
-import { shownSnapshot } from '../doubles/scripted-services.ts';
-import type { Run } from './replay.ts';
+import { shownSnapshot, type Shown } from '../doubles/scripted-services.ts';
+import type { Run } from './chart-run.ts';
 
 /** What can happen to a chart, as its events. */
 
@@ -13,15 +13,15 @@ export const fails = (slot: string, error: unknown): EventObject =>
   ({ type: `xstate.error.actor.${slot}`, actorId: slot, error }) as EventObject;
 
 /** A chart that was called moved on. */
-export const shows = (slot: string, value: unknown): EventObject =>
-  ({ type: `xstate.snapshot.${slot}`, snapshot: shownSnapshot({ value }) }) as EventObject;
+export const shows = (slot: string, shown: Shown): EventObject =>
+  ({ type: `xstate.snapshot.${slot}`, snapshot: shownSnapshot(shown) }) as EventObject;
 
 export const news = (view: MachineView): EventObject =>
   ({ type: 'machine.observed', view }) as EventObject;
 
 /** Everything a live actor does while something happens to it, in order. */
 export async function effectsOf(run: Run, happen: () => Promise<void>): Promise<Effect[]> {
-  const before = run.stage.effects.length;
+  run.effects();
   await happen();
-  return run.stage.effects.slice(before);
+  return run.effects();
 }

@@ -81,6 +81,17 @@ const CALLS =
 const IMPORTS = /^(?:import|export) (?!type\b)(?:([^'"`;]*?) from )?'([^']+)';$/gm;
 const DYNAMIC_IMPORTS = /(?<!typeof )\bimport\(\s*'([^']+)',?\s*\)(?![.\w])/g;
 
+/** What a file imports or passes on: names of values, and those of whole modules as `*`. */
+export function valuesImported(text: string): { from: string; names: readonly string[] }[] {
+  const fixed = [...text.matchAll(IMPORTS)].map(([, clause, from]) => ({
+    ...{ from: from!, names: clause === undefined ? [WHOLE] : namesOf(clause) },
+  }));
+  const lazy = [...text.matchAll(DYNAMIC_IMPORTS)].map(([, from]) => ({
+    ...{ from: from!, names: [WHOLE] },
+  }));
+  return [...fixed, ...lazy].filter(({ names }) => names.length > 0);
+}
+
 interface Reading {
   /** Files under `test/` that are imported. */
   readonly imports: readonly string[];
@@ -104,11 +115,7 @@ export function readingOf(path: string, text: string): Reading {
     if (names.some((name) => STARTERS.some((each) => each(target, name)))) overNetwork.add(target);
     if (/^test\/.*\.(ts|mjs)$/.test(target)) imports.push(target);
   };
-  for (const [, clause, from] of text.matchAll(IMPORTS)) {
-    const names = clause === undefined ? [WHOLE] : namesOf(clause);
-    if (names.length > 0) see(from!, names);
-  }
-  for (const [, from] of text.matchAll(DYNAMIC_IMPORTS)) see(from!, [WHOLE]);
+  for (const { from, names } of valuesImported(text)) see(from, names);
   const isInMemory = imports.includes(NETWORK_IN_MEMORY);
   return { imports, doors: isInMemory ? [...doors] : [...doors, ...overNetwork] };
 }

@@ -186,7 +186,6 @@ interface Semaphore {
   release(): void;
   /** From now on nobody gets a place; those who wait are refused. */
   close(): void;
-  readonly taken: number;
 }
 
 interface Waiter {
@@ -204,7 +203,7 @@ const LEFT_MAX = 64;
 const inOrder = (a: Waiter, b: Waiter): number =>
   bySeniority(a.seniority, b.seniority) || a.askedAt - b.askedAt;
 
-export function createSemaphore(count: number): Semaphore {
+function createSemaphore(count: number): Semaphore {
   const waiting = new Set<Waiter>();
   /** Those that wait, and some that left already. */
   let queue = new TinyQueue<Waiter>([], inOrder);
@@ -224,9 +223,6 @@ export function createSemaphore(count: number): Semaphore {
     return next;
   };
   return {
-    get taken() {
-      return taken;
-    },
     acquire: (signal, seniority = UNKNOWN) =>
       new Promise((resolve, reject) => {
         if (signal.aborted || closed) return reject(refused());

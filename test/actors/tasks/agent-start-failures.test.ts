@@ -115,13 +115,8 @@ describe('an agent that is a script for Node', () => {
   test.each(['v20.16.0', 'v24.1.0', 'v26.0.0-nightly'])('starts it by %s', async (version) => {
     const stdout = Buffer.from(`${version}\n`);
     expect((await onMachineWith(() => ({ stdout }))).outcome).toBe('done');
-    expect(stand.done).toEqual([
-      'connect',
-      BOOT_ID,
-      VERSION,
-      `upload ${AGENT}`,
-      `execute ${AGENT}`,
-    ]);
+    const started = [`upload ${AGENT}`, `execute ${AGENT}`];
+    expect(stand.done).toEqual(['connect', BOOT_ID, VERSION, ...started]);
   });
 
   test.each([
@@ -155,20 +150,19 @@ describe('an agent that is a script for Node', () => {
 describe('what an agent start fails at', () => {
   const SECRET_TAGS = { [SECRET_TAG]: hashOf(newSecret(systemRandom)) };
   const PROVIDER_AWAY = 'the provider cannot be asked';
-  const NEVER_REACHED = new Set([
-    ...['nobody listens', 'nobody answers', PROVIDER_AWAY, 'it has no address'],
-  ]);
+  const NEVER_REACHED = ['nobody listens', 'nobody answers', PROVIDER_AWAY, 'it has no address'];
   const connecting = (error: Error) => () => void (stand.connecting = error);
   const at = (machine: Partial<ProviderMachine>) => () =>
     void (stand.whereIs = async () => device({ address: '192.0.2.1', ...machine }));
   const runs = (run: TaskStand['host']['run']) => () => void (stand.host.run = run);
-  const hangs = () => void (stand.host.hangs = 'upload');
+  const hangs = (step: 'upload' | 'execute') => () => void (stand.host.hangs = step);
   /** An agent that answers otherwise than it was asked. */
   const says = (change: object, key = Buffer.alloc(32, 7)) =>
     runs((_, stdin) => {
       const initMessage = { ...takeoverInitCodec.decode(stdin), ...change };
       return { stdout: takeoverResponseCodec.encode({ success: { initMessage, key } }) };
     });
+  const nonsense = Buffer.from('hello');
   const failed = takeoverResponseCodec.encode({ error: { message: 'no room' } });
   const unasked = () => Promise.reject(new ProviderError('transient', 'no provider'));
   const secretless = () => {
@@ -187,16 +181,10 @@ describe('what an agent start fails at', () => {
     ['the device is not ours', at({ ownership: 'foreign' }), 'connect', false, 30, null],
     ['another host', () => void (stand.host.hostKey = OTHER_KEY), 'hostkey', false, 5, 'conflict'],
     ['it cannot show its secret yet', secretless, 'hostkey', false, 5, null],
-    ['the upload hangs', hangs, 'upload', false, 5, null],
+    ['the upload hangs', hangs('upload'), 'upload', false, 5, null],
+    ['its system hangs', hangs('execute'), 'hostkey', false, 5, null],
     ['the agent does not start', runs(() => ({ exitCode: 126 })), 'execute', false, 5, null],
-    [
-      'it says nonsense',
-      runs(() => ({ stdout: Buffer.from('hello') })),
-      'protocol',
-      false,
-      5,
-      null,
-    ],
+    ['it says nonsense', runs(() => ({ stdout: nonsense })), 'protocol', false, 5, null],
     ['the agent failed', runs(() => ({ stdout: failed })), 'protocol', false, 5, null],
     ['it is about another machine', says({ machineId: 'another' }), 'protocol', false, 5, null],
     // It was not told so.
@@ -219,22 +207,9 @@ describe('what an agent start fails at', () => {
     const { count, unreached } = stand.row().startAttempt!;
     expect(count).toBe(1);
     expect(unreached, 'C4: what came to it is an attempt on it').toBe(
-      Number(NEVER_REACHED.has(name)),
+      Number(NEVER_REACHED.includes(name)),
     );
   });
-
-  test.each(['upload', 'execute'] as const)(
-    'C4: a network that is cut during the %s had reached the machine',
-    async (hangs) => {
-      stand.given({ hostKey: stand.host.hostKey });
-      stand.host.hangs = hangs;
-      const failing = startAgent(stand);
-      await advance(stand.clock, 10 * MINUTE);
-      expect(await failing).toMatchObject({ outcome: 'failed', failure: { code: 'timed-out' } });
-      expect(stand.row().startAttempt).toMatchObject({ count: 1 });
-      expect(stand.row().startAttempt?.unreached ?? 0).toBe(0);
-    },
-  );
 
   test.each([
     ['says nothing of it', undefined],

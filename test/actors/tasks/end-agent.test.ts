@@ -3,15 +3,7 @@ import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { Denied, ProviderError } from '../../../src/domain/errors.ts';
 import type { ProviderMachine } from '../../../src/domain/machine.ts';
 import type { TaskResult } from '../../../src/machines/task.ts';
-import {
-  agentStarted,
-  deprovisionAsked,
-  device,
-  MACHINE,
-  NOW_MS,
-  PROVIDER,
-  SLOT_ID,
-} from '../../support/facts.ts';
+import { agentStarted, deprovisionAsked, device, MACHINE, NOW_MS } from '../../support/facts.ts';
 import { scriptedProvider } from '../../doubles/scripted-provider.ts';
 import { createTaskStand, type TaskStand } from '../../support/task-stand.ts';
 import { advance } from '../../doubles/simulated-clock.ts';
@@ -70,6 +62,9 @@ describe('C2: giving back a machine that lives on', () => {
     const order = stand.done.filter((each) => /stop-agent|let go/.test(each));
     expect(order.at(-1)).toBe('let go');
     expect(order[0]).toContain('/root/agent');
+    expect(stand.bmdb.tables.holds, 'C3: it is barred from being taken in again').toMatchObject([
+      { kind: 'no-allocate', setBy: 'ann', reason: 'given back: moved out' },
+    ]);
     expect(lines()).toContain(
       'deprovisioned device device-1; its agent was stopped, and none runs there any more',
     );
@@ -130,24 +125,8 @@ describe('C2: giving back a machine that lives on', () => {
   });
 });
 
-describe('C3: a machine of an inventory that was given back', () => {
-  test('is barred from being taken in again, in the name of who gave it back', async () => {
-    given();
-    await finished(begin());
-    expect(stand.bmdb.tables.holds).toEqual([
-      {
-        provider: PROVIDER,
-        slotId: SLOT_ID,
-        kind: 'no-allocate',
-        untilMs: null,
-        setBy: 'ann',
-        reason: 'given back: moved out',
-      },
-    ]);
-    expect(lines()).toContain('held no-allocate: given back: moved out');
-  });
-
-  test('a stop of the daemon does not wait for a machine that does not answer, either', async () => {
+describe('a stop of the daemon', () => {
+  test('does not wait for a machine that does not answer', async () => {
     stand.host.unreachable = true;
     given();
     const result = begin();
@@ -161,7 +140,7 @@ describe('C3: a machine of an inventory that was given back', () => {
     expect(stand.row().deprovision).not.toBeNull();
   });
 
-  test('a stop of the daemon does not wait for one that can only wait', async () => {
+  test('does not wait for one that can only wait', async () => {
     provider = { ...provider, deprovisionMachine: async () => undefined };
     delete (provider as { inventory?: unknown }).inventory;
     given();

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type HostKeyPolicy, proveHostKey } from '../../../src/actors/tasks/host-key-proof.ts';
+import { readBootId } from '../../../src/actors/tasks/task.ts';
 import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { hashOf, newSecret } from '../../../src/adapters/driver-kit/creation.ts';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
@@ -261,3 +262,13 @@ describe('a host key', () => {
     expect(found).toMatchObject({ error: failure, commands: [] });
   });
 });
+
+test.each(['', 'It is 10:01:02\n', 'It is 10:01:03\r\n'])(
+  'C5: a boot id is not what a .bashrc prints before it: %j',
+  async (before) => {
+    const id = '0d5b3c1e-6a52-4e0b-9d3f-6c1f0f4a7b10';
+    const stdout = Buffer.from(`${before}${id}\r\n`);
+    const shell = { execute: async () => ({ stdout, stderr: Buffer.of() }) };
+    expect(await readBootId(shell, new AbortController().signal)).toBe(id);
+  },
+);

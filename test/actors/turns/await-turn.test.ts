@@ -6,7 +6,7 @@ import type { SessionKeeper } from '../../../src/actors/session-keeper.ts';
 import type { BmdbSession } from '../../../src/adapters/bmdb/port.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { Cancelled } from '../../../src/domain/errors.ts';
-import { machineId, sessionId, slot, type SessionId, type Slot } from '../../../src/domain/ids.ts';
+import { sessionId, slot, type SessionId, type Slot } from '../../../src/domain/ids.ts';
 import type { SlotFacts } from '../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET } from '../../../src/domain/policy.ts';
 import { rankOf } from '../../../src/domain/daemons.ts';
@@ -71,11 +71,25 @@ function wait(next: Work, setbacks = 0, at: Slot = SLOT) {
   return Object.assign(state, { stop: run.stop });
 }
 
-test('a machine that is due gets its turn at once, with a session and a place', async () => {
+test('a machine that is due gets its turn at once, with a session and a place, the oldest attempt first', async () => {
+  const [first, second] = [slot('stub', 'first'), slot('stub', 'second')];
+  const startAttempt = { atMs: NOW_MS, count: 1, unreached: 0 };
+  facts.set(first, slotFacts({ slot: first, row: machineRow({ startAttempt }) }));
+  facts.set(second, slotFacts({ slot: second, row: machineRow() }));
   const turn = wait('agentStart');
   await settled();
   expect(turn.granted).toBe(true);
   expect(taskPool.begin(SLOT).kind).toBe('agentStart');
+  const [tried, fresh] = [wait('agentStart', 0, first), wait('agentStart', 0, second)];
+  await advance(clock, 60_000);
+  expect([tried.granted, fresh.granted]).toEqual([false, false]);
+  taskPool.end(SLOT);
+  await settled();
+  expect([tried.granted, fresh.granted]).toEqual([false, true]);
+  for (const rack of [second, first]) {
+    taskPool.end(rack);
+    await settled();
+  }
 });
 
 test.each([
@@ -111,41 +125,6 @@ test('a better ranked daemon has a head start, for each rank', async () => {
   expect(turn.granted).toBe(false);
   await advance(clock, 1);
   expect(turn.granted).toBe(true);
-});
-
-test('a place is waited for', async () => {
-  const other = slot('stub', 'rack-2');
-  await taskPool.grant(other, 'agentStart', new AbortController().signal);
-  taskPool.begin(other);
-  const turn = wait('agentStart');
-  await advance(clock, 60_000);
-  expect(turn.granted).toBe(false);
-  taskPool.end(other);
-  await settled();
-  expect(turn.granted).toBe(true);
-});
-
-test('a place goes to the machine whose last attempt is the oldest, then by machine id', async () => {
-  const busy = slot('stub', 'busy');
-  await taskPool.grant(busy, 'agentStart', new AbortController().signal);
-  taskPool.begin(busy);
-  const waiting = ['d', 'c', 'b', 'a'].map((name, at) => {
-    const rack = slot('stub', name);
-    const id = machineId(`aaaaaaaa-0000-4000-8000-00000000000${name}`);
-    const startAttempt = at < 2 ? { atMs: NOW_MS + at, count: 1, unreached: 0 } : null;
-    facts.set(rack, slotFacts({ slot: rack, row: machineRow({ machineId: id, startAttempt }) }));
-    return { rack, turn: wait('agentStart', 0, rack) };
-  });
-  await settled();
-  const order: Slot[] = [];
-  taskPool.end(busy);
-  for (let round = 0; round < waiting.length; round += 1) {
-    await settled();
-    const { rack } = waiting.find((each) => each.turn.granted && !order.includes(each.rack))!;
-    order.push(rack);
-    taskPool.end(rack);
-  }
-  expect(order).toEqual(['a', 'b', 'd', 'c'].map((name) => slot('stub', name)));
 });
 
 test('a recovery waits for room in the budget', async () => {

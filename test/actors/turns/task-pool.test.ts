@@ -1,10 +1,18 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createTaskPool, type TaskPool, type Kind } from '../../../src/actors/turns/task-pool.ts';
-import type { Work } from '../../../src/adapters/bmdb/port.ts';
+import {
+  createOrphanWatch,
+  createTaskPool,
+  type TaskPool,
+  type Kind,
+} from '../../../src/actors/turns/task-pool.ts';
+import type { SessionKeeper } from '../../../src/actors/session-keeper.ts';
+import type { BmdbSession, Work } from '../../../src/adapters/bmdb/port.ts';
 import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
 import { Unreachable } from '../../../src/domain/errors.ts';
-import { slot, type Slot } from '../../../src/domain/ids.ts';
+import { sessionId, slot, type Slot } from '../../../src/domain/ids.ts';
+import type { LiveWork } from '../../../src/domain/machine.ts';
+import { MACHINE, machineRow, slotFacts } from '../../support/facts.ts';
 import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts';
 import { advance, createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';
 import type { VirtualClock } from '../../doubles/simulated-clock.ts';
@@ -38,9 +46,9 @@ const begun = async (name: Slot, kind: Kind = 'agentStart') => {
   await taskPool.grant(name, kind, forever);
   return taskPool.begin(name);
 };
-const granted = (name: Slot, kind: Kind = 'agentStart') => {
+const granted = (name: Slot, kind: Kind = 'agentStart', signal = forever) => {
   const state = { done: false, refused: false };
-  taskPool.grant(name, kind, forever).then(
+  taskPool.grant(name, kind, signal).then(
     () => (state.done = true),
     () => (state.refused = true),
   );
@@ -64,12 +72,9 @@ describe('a turn', () => {
     await advance(clock, 1);
     expect(other.done).toBe(true);
     expect(() => taskPool.begin(RACK)).toThrow('no turn is held');
-  });
-
-  test('that was begun is not taken back', async () => {
-    const turn = await begun(RACK);
+    const { signal } = taskPool.begin(OTHER);
     await advance(clock, 60_000);
-    expect(turn.signal.aborted).toBe(false);
+    expect(signal.aborted, 'what was begun is not').toBe(false);
   });
 
   test('ends with its I/O, its connection, its work and its place', async () => {
@@ -84,15 +89,6 @@ describe('a turn', () => {
     expect(ended).toEqual(['signal', 'shell', 'work']);
     expect(turn.signal.reason).toMatchObject({ code: 'cancelled' });
     expect(other.done).toBe(true);
-  });
-
-  test('whose work has ended cancels nothing', async () => {
-    const turn = await begun(RACK);
-    turn.held.work = workOf(() => Promise.reject(new Error('must not be called')));
-    delete turn.held.work;
-    taskPool.end(RACK);
-    await settled();
-    expect(log.lines).toEqual([]);
   });
 
   test('whose work cannot be cancelled says so', async () => {
@@ -127,12 +123,45 @@ describe('a turn', () => {
     await begun(OTHER, 'recovery');
   });
 
-  test('that is no longer wanted when its place comes is given on', async () => {
-    const unwanted = new AbortController();
-    const refused = taskPool.grant(RACK, 'agentStart', unwanted.signal);
-    unwanted.abort();
-    await expect(refused).rejects.toMatchObject({ code: 'cancelled' });
+  test.each(['a free place', 'a place that is taken'])(
+    'that is no longer wanted when it comes (%s) is given on',
+    async (of) => {
+      const before = of === 'a free place' ? null : await begun(OTHER);
+      const unwanted = new AbortController();
+      const refused = granted(RACK, 'agentStart', unwanted.signal);
+      const patient = before && granted(slot('stub', 'rack-3'));
+      unwanted.abort();
+      await settled();
+      const late = granted(RACK, 'agentStart', unwanted.signal);
+      await settled();
+      expect([refused.refused, late.refused]).toEqual([true, true]);
+      if (before) taskPool.end(OTHER);
+      await settled();
+      if (patient) expect(patient.done).toBe(true);
+      taskPool.end(slot('stub', 'rack-3'));
+      await begun(OTHER);
+    },
+  );
+
+  test('is given to the oldest attempt first, then by machine id, then in the order of asking', async () => {
     await begun(OTHER);
+    const order: string[] = [];
+    const asks = [
+      ...[['b', 2_000] as const, ['c', 1_000] as const, ['a', 1_000] as const],
+      ...[['e', null] as const, ['d', null] as const, ['a', 1_000] as const],
+    ];
+    const racks = asks.map(([machineId, lastAttemptMs], at) => {
+      const rack = slot('stub', `rack-${at}`);
+      const seniority = { machineId, lastAttemptMs };
+      void taskPool.grant(rack, 'agentStart', forever, seniority).then(() => order.push(rack));
+      return rack;
+    });
+    taskPool.end(OTHER);
+    for (let given = 0; given < asks.length; given += 1) {
+      await settled();
+      taskPool.end(order.at(-1) as Slot);
+    }
+    expect(order).toEqual([4, 3, 2, 5, 1, 0].map((at) => racks[at]));
   });
 });
 
@@ -232,4 +261,43 @@ test('whatever happens in whatever order, no place is lost', async () => {
     }),
     { numRuns: 40 },
   );
+});
+
+describe('work that nobody holds', () => {
+  const [SELF, STRANGER] = [1, 2].map((at) =>
+    sessionId(`00000000-0000-4000-8000-00000000000${at}`),
+  );
+  let released: unknown[];
+  let look: (...work: readonly Partial<LiveWork>[]) => Promise<void>;
+  beforeEach(() => {
+    released = [];
+    const session = {
+      sessionId: SELF,
+      releaseWork: async (...named: unknown[]) => void released.push(named),
+    } as Partial<BmdbSession> as BmdbSession;
+    const keeper = { current: () => session } as Partial<SessionKeeper> as SessionKeeper;
+    const watch = createOrphanWatch({ keeper, taskPool, log });
+    const ours = { process: 'ShepherdAgentStart', sessionId: SELF!, startedAtMs: 0 } as const;
+    look = (...work) => {
+      const row = machineRow({ work: work.map((each) => ({ ...ours, epoch: '1', ...each })) });
+      return watch(new Map([[RACK, slotFacts({ slot: RACK, row })]]));
+    };
+  });
+
+  test('is released when it is found twice, by its epoch: a later claim is another one', async () => {
+    await look({ epoch: '6' });
+    await look({ epoch: '7' });
+    expect(released).toEqual([]);
+    await look({ epoch: '7' });
+    expect(released).toEqual([[MACHINE, '7']]);
+  });
+
+  test('is not what a turn holds, nor that of others, nor tests', async () => {
+    await begun(RACK);
+    for (let looks = 0; looks < 2; looks += 1) await look({});
+    taskPool.end(RACK);
+    const foreign = [{ sessionId: STRANGER! }, { process: 'UnitTest1' }] as const;
+    for (let looks = 0; looks < 2; looks += 1) await look(...foreign);
+    expect(released).toEqual([]);
+  });
 });

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
-import type { LoadBalancer } from '../../../src/adapters/balancer/port.ts';
 import { startHaproxy } from '../../../emulators/haproxy/haproxy-process.ts';
 import { balancerOf, counted, reloadsOf } from '../../adapters/balancer/haproxy/stand.ts';
 import { pool } from '../../domain/balancing/pool.ts';
@@ -12,22 +11,16 @@ const PORTS = 3;
 const PATIENCE_MS = 10 * 60_000;
 const LOOK_EVERY_MS = 50;
 
-/** What it costs to bring a pool of three ports to the real HAProxy, until all of its machines serve. */
-export interface HaproxyCost {
-  readonly reloads: number;
-  /** Runs of `haproxy -c`. */
-  readonly checks: number;
-  readonly seconds: number;
-  /** The longest call: so long others of the pool wait for their turn at most. */
-  readonly longestMs: number;
-}
-
-export async function measureHaproxy(count: number): Promise<HaproxyCost> {
+/**
+ * What it costs to bring a pool of three ports to the real HAProxy, until all of its machines serve:
+ * `checks` are runs of `haproxy -c`.
+ */
+export async function measureHaproxy(count: number) {
   const haproxy = await startHaproxy();
   const [externals, internals] = [await freePorts(PORTS), await freePorts(PORTS)];
   const machines = await startServing(count, internals);
   const { program, checks } = await counted(haproxy);
-  const timed = timing(balancerOf(haproxy, { program }));
+  const balancer = balancerOf(haproxy, { program });
   const owner = pool({
     addresses: ['127.0.0.1'],
     ports: externals.map((external, at) => ({
@@ -38,7 +31,7 @@ export async function measureHaproxy(count: number): Promise<HaproxyCost> {
   const stand = createBalancingStand({
     clock: systemClock,
     pools: [owner],
-    balancers: { edge: timed.balancer },
+    balancers: { edge: balancer },
   });
   stand.wish(...machines.map(({ address }, at) => serve(idOf(at), address)));
   const life = await stand.life();
@@ -46,7 +39,7 @@ export async function measureHaproxy(count: number): Promise<HaproxyCost> {
     const beganMs = performance.now();
     const signal = new AbortController().signal;
     const isServed = async () => {
-      const there = await timed.balancer.observe(owner, { signal });
+      const there = await balancer.observe(owner, { signal });
       return there.filter(({ server }) => server?.mode === 'active').length === PORTS * count;
     };
     while (!(await isServed())) {
@@ -55,31 +48,11 @@ export async function measureHaproxy(count: number): Promise<HaproxyCost> {
     }
     const seconds = (performance.now() - beganMs) / 1_000;
     const reloads = await reloadsOf(haproxy);
-    return { reloads, checks: await checks(), seconds, longestMs: timed.longestMs() };
+    return { reloads, checks: await checks(), seconds };
   } finally {
     await life.stop();
-    await timed.balancer.close();
+    await balancer.close();
     await Promise.all(machines.map((machine) => machine.stop()));
     await haproxy.stop();
   }
-}
-
-/** The same balancer; calls that change something are timed. */
-function timing(balancer: LoadBalancer) {
-  let longestMs = 0;
-  const timed = async <T>(call: () => Promise<T>): Promise<T> => {
-    const beganMs = performance.now();
-    try {
-      return await call();
-    } finally {
-      longestMs = Math.max(longestMs, performance.now() - beganMs);
-    }
-  };
-  const whole: LoadBalancer = {
-    ...balancer,
-    create: (...args) => timed(() => balancer.create(...args)),
-    destroy: (...args) => timed(() => balancer.destroy(...args)),
-    setMember: (...args) => timed(() => balancer.setMember!(...args)),
-  };
-  return { balancer: whole, longestMs: () => longestMs };
 }

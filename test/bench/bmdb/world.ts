@@ -1,3 +1,4 @@
+import { availableParallelism, cpus, totalmem } from 'node:os';
 import pg from 'pg';
 import { createPgBmdb } from '../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb } from '../../../src/adapters/bmdb/port.ts';
@@ -5,11 +6,11 @@ import { systemClock, systemRandom } from '../../../src/adapters/clock/system-cl
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 import { startServer } from '../fleet/database.ts';
-import { loadFleet } from './fleet.ts';
-import type { Fleet, FleetSize } from './fleet.ts';
+import { measureRate } from '../measure.ts';
+import { loadFleet, type Fleet, type FleetSize } from './fleet.ts';
 
-/** The same for ours and for every peer; what a daemon has. */
-export const POOL_MAX = 10;
+/** What a daemon has. */
+const POOL_MAX = 10;
 
 /** One embedded PostgreSQL as a daemon uses it, with `fsync`, and everything that is measured. */
 export interface World {
@@ -19,39 +20,26 @@ export interface World {
   readonly ownerUrl: string;
   /** Its connections, for setting up and looking. */
   readonly sql: pg.Pool;
-  /** A database of the peers' own on the same server. */
-  readonly peers: { readonly url: string; readonly sql: pg.Pool };
   close(): Promise<void>;
 }
 
 export async function createWorld(size: FleetSize): Promise<World> {
   const server = await startServer();
-  const pools: pg.Pool[] = [];
-  const open = (connectionString: string, max: number) => {
-    const pool = new pg.Pool({ connectionString, max });
-    // Connections that nobody uses may hear that the server stops; a query that fails says so itself.
-    pool.on('error', () => undefined);
-    pool.on('connect', (client) => client.on('error', () => undefined));
-    pools.push(pool);
-    return pool;
-  };
-  const stop = async () => {
-    await Promise.all(pools.map((pool) => pool.end()));
-    await server.close();
-  };
   try {
-    const [{ url, ownerUrl }, theirs] = [await server.database(), await server.database()];
-    const sql = open(ownerUrl, 4);
-    const peers = { url: theirs.ownerUrl, sql: open(theirs.ownerUrl, POOL_MAX) };
+    const { url, ownerUrl } = await server.database();
+    const sql = new pg.Pool({ connectionString: ownerUrl, max: 4 });
+    // Connections that nobody uses may hear that the server stops; a query that fails says so itself.
+    sql.on('error', () => undefined);
     const fleet = await loadFleet(sql, size);
     const bmdb = openBmdb(url);
     const close = async () => {
       await bmdb.close();
-      await stop();
+      await sql.end();
+      await server.close();
     };
-    return { fleet, bmdb, sql, peers, ownerUrl, close };
+    return { fleet, bmdb, sql, ownerUrl, close };
   } catch (error) {
-    await stop();
+    await server.close();
     throw error;
   }
 }
@@ -67,3 +55,39 @@ export const openBmdb = (url: string): Bmdb =>
     loss: DEFAULT_LOSS,
     budget: DEFAULT_BUDGET,
   });
+
+/** What the figures of one run depend on. */
+export async function readFacts(sql: pg.Pool): Promise<object> {
+  const { rows } = await sql.query<Record<string, string>>(
+    `SELECT current_setting('server_version') AS postgres, current_setting('fsync') AS fsync,
+       current_setting('synchronous_commit') AS "synchronousCommit",
+       current_setting('shared_buffers') AS "sharedBuffers"`,
+  );
+  return {
+    cores: availableParallelism(),
+    processor: cpus()[0]?.model ?? 'unknown',
+    memoryGb: Math.round(totalmem() / 2 ** 30),
+    node: process.version,
+    ...rows[0]!,
+    poolMax: POOL_MAX,
+  };
+}
+
+/** One connection that commits one small row after the other: what the disk is good for. */
+export async function measureCommits(sql: pg.Pool): Promise<number> {
+  const client = await sql.connect();
+  try {
+    await client.query('CREATE TABLE IF NOT EXISTS bench_commits (at float8)');
+    const { perSecond } = await measureRate({
+      ...{ callers: 1, warmMs: 100, spanMs: 500 },
+      once: async () => {
+        await client.query('INSERT INTO bench_commits VALUES ($1)', [performance.now()]);
+        return true;
+      },
+    });
+    await client.query('DROP TABLE bench_commits');
+    return perSecond;
+  } finally {
+    client.release();
+  }
+}

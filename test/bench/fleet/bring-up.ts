@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
 import pg from 'pg';
-import type { InspectionEvent } from 'xstate';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createFakeHost, createFakeShell } from '../../doubles/fake-shell.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../../src/wire/codec.ts';
@@ -8,15 +7,12 @@ import { cpuMs } from '../measure.ts';
 import type { Database, Server } from './database.ts';
 import { benchProvider } from './provider.ts';
 import { startBenchDaemon } from './daemon.ts';
-import { openReaders } from './readers.ts';
 
-export interface BringUpOptions {
+interface BringUpOptions {
   readonly server: Server;
   readonly machines: number;
   /** Agent starts at once. */
   readonly parallelism: number;
-  /** Pages of the console that are open meanwhile, in a process of their own; none when absent. */
-  readonly readers?: number;
 }
 
 export interface BroughtUp {
@@ -25,12 +21,6 @@ export interface BroughtUp {
   readonly statementsPerMachine: number;
   /** Of the whole process, in which nothing else goes on, without the start of the daemon. */
   readonly cpuMsPerMachine: number;
-}
-
-/** What the actor systems of the supervisor, the provisioner and the cells do. */
-export interface ChartWork {
-  readonly eventsPerMachine: number;
-  readonly microstepsPerMachine: number;
 }
 
 /** Of the provisioner, always: what is varied is who starts agents. */
@@ -57,35 +47,13 @@ export async function measureBringUp(options: BringUpOptions): Promise<BroughtUp
   }
 }
 
-/** The same, watched by an inspector; being told costs time, so none is measured. */
-export async function countChartWork(options: BringUpOptions): Promise<ChartWork> {
-  const { machines } = options;
-  const database = await options.server.database();
-  const counts = { '@xstate.event': 0, '@xstate.microstep': 0 };
-  const inspect = ({ type }: InspectionEvent) => {
-    if (type === '@xstate.event' || type === '@xstate.microstep') counts[type] += 1;
-  };
-  await bringUp({ ...options, database, inspect });
-  return {
-    eventsPerMachine: counts['@xstate.event'] / machines,
-    microstepsPerMachine: counts['@xstate.microstep'] / machines,
-  };
-}
-
-interface Run extends BringUpOptions {
-  readonly database: Database;
-  readonly inspect?: (event: InspectionEvent) => void;
-}
-
 /** @returns the CPU time from when the daemon ran until all agents were started, and its seconds; it has stopped. */
 async function bringUp({
   server,
   database,
   machines,
   parallelism,
-  readers = 0,
-  inspect,
-}: Run): Promise<{ readonly cpuMs: number; readonly seconds: number }> {
+}: BringUpOptions & { readonly database: Database }) {
   const provider = benchProvider(machines);
   const daemon = await startBenchDaemon({
     url: database.url,
@@ -108,16 +76,13 @@ async function bringUp({
         ...(await openShell(means)),
         shell: createFakeShell({ hosts: anyHost(), clock: systemClock }),
       }),
-      ...(inspect && { inspect }),
     }),
   });
-  const closeReaders = await openReaders({ consoleUrl: daemon.consoleUrl, readers });
   const beforeMs = cpuMs();
   try {
     const seconds = await database.started(machines);
     return { cpuMs: cpuMs() - beforeMs, seconds };
   } finally {
-    await closeReaders();
     await daemon.stop();
   }
 }

@@ -9,13 +9,13 @@ import type { Server } from './database.ts';
 import { startSshdFleet } from './sshd-fleet.ts';
 import { takeoverAgent } from './takeover-agent.ts';
 
-export interface TakeoversOptions {
+interface TakeoversOptions {
   readonly server: Server;
   /** The most machines that will be taken over by one daemon. */
   readonly machinesMax: number;
 }
 
-export interface TakeoverFigures {
+interface TakeoverFigures {
   readonly machinesPerSecond: number;
   /** Milliseconds of one core for each machine: of the daemon, and of sshd and all that it ran. */
   readonly daemonCpuMs: number;
@@ -25,7 +25,7 @@ export interface TakeoverFigures {
 }
 
 /** Machines that answer SSH, and an agent for them. */
-export interface TakeoverStand {
+interface TakeoverStand {
   /** By a new daemon with a new database, on machines that nothing was ever put on. */
   measure(machines: number, parallelism: number): Promise<TakeoverFigures>;
   close(): Promise<void>;

@@ -1,149 +1,77 @@
 import { measureAgentStarts, measureClaims, measureCycles } from '../bmdb/claims.ts';
-import { measureCommits, readFacts } from '../bmdb/facts.ts';
-import { figuresOf, tableOf } from '../bmdb/figures.ts';
-import type { Samples } from '../bmdb/figures.ts';
-import { createGraphileWorker } from '../bmdb/graphile-worker.ts';
 import { measureHeartbeats, measureUpsertFloor } from '../bmdb/heartbeats.ts';
 import { measureMirror } from '../bmdb/mirror.ts';
-import { measurePeer } from '../bmdb/peer.ts';
-import { createPgBoss } from '../bmdb/pg-boss.ts';
-import { POOL_MAX, createWorld } from '../bmdb/world.ts';
-import type { World } from '../bmdb/world.ts';
+import { createWorld, measureCommits, readFacts, type World } from '../bmdb/world.ts';
 import { quantile } from '../measure.ts';
-import { scaled as share, type Report, type Suite, type SuiteOptions } from '../suite.ts';
+import { inRounds, scaled as share, withOpen, type Suite, type SuiteOptions } from '../suite.ts';
 
 const FREE_MACHINES = 20_000;
 const STARTED_MACHINES = 10_000;
-const JOBS_BATCHED = 20_000;
-const JOBS_SINGLE = 2_000;
-
-/** Figures of one name, appended to its samples each time. */
-interface Step {
-  readonly name: string;
-  readonly run: () => Promise<Readonly<Record<string, number>>>;
-}
 
 export const suite: Suite = {
-  summary: 'claims, cycles, heartbeats and the mirror on PostgreSQL, beside two job queues',
-  run: async (options) => {
+  summary: 'claims, cycles, heartbeats and the mirror on PostgreSQL',
+  run(options) {
     const free = scaled(FREE_MACHINES, options);
     const started = scaled(STARTED_MACHINES, options);
     options.progress(`an embedded PostgreSQL with ${free + started} machines and some that wait`);
-    const world = await createWorld({ free, started, others: scaled(1_000, options) });
-    try {
-      return await measureAll(world, options);
-    } finally {
-      await world.close();
-    }
+    const opening = createWorld({ free, started, others: scaled(1_000, options) });
+    return withOpen(opening, async (world) => ({
+      ...(await inRounds(options, () => measureAll(world, options))),
+      machine: await readFacts(world.sql),
+    }));
   },
 };
 
-async function measureAll(world: World, options: SuiteOptions): Promise<Report> {
-  const samples: Samples = new Map();
-  const steps = stepsOf(world, options);
-  for (let round = 0; round < options.rounds; round++) {
-    // Each round begins elsewhere, so that nothing always comes right after the same neighbour.
-    const first = (round * 5) % steps.length;
-    for (const step of [...steps.slice(first), ...steps.slice(0, first)]) {
-      const figures = await step.run();
-      const told = Object.entries(figures).map(([name, value]) => `${name} ${value.toFixed(1)}`);
-      options.progress(`round ${round + 1}/${options.rounds}: ${told.join(', ')}`);
-      for (const [name, value] of Object.entries(figures)) {
-        samples.set(name, [...(samples.get(name) ?? []), value]);
-      }
-    }
-  }
-  const figures = figuresOf(samples, await readFacts(world.sql));
-  return { json: { ...figures }, table: tableOf(figures, samples) };
-}
-
-function stepsOf(world: World, options: SuiteOptions): Step[] {
-  const { peers } = world;
-  const graphile = (batched: boolean) =>
-    createGraphileWorker(peers.sql, { batched, poolMax: POOL_MAX });
-  const boss = createPgBoss(peers.sql, { url: peers.url, poolMax: POOL_MAX });
-  const timing = { spanMs: options.spanMs, warmMs: options.spanMs / 4 };
-  const jobs = scaled(JOBS_BATCHED, options);
-  const few = scaled(JOBS_SINGLE, options);
-  return [
-    ...[1, 10, 50].flatMap((callers) => claimSteps(world, callers, timing)),
-    step('agentStartCycles', async () => {
-      const { bmdb, sql, fleet } = world;
-      const measured = await measureAgentStarts({
-        bmdb,
-        sql,
-        machines: fleet.free,
-        callers: 50,
-        ...timing,
-      });
-      return measured.perSecond;
-    }),
-    ...[1_000, 10_000].map((count) =>
-      step(`heartbeats ${count}`, () =>
-        measureHeartbeats({
-          bmdb: world.bmdb,
-          machines: world.fleet.started.slice(0, count),
-          ...timing,
-        }),
-      ),
-    ),
-    step('commits', () => measureCommits(world.sql)),
-    step('upsertFloor', () =>
-      measureUpsertFloor({
-        url: world.ownerUrl,
-        sql: world.sql,
-        machines: world.fleet.started,
-        ...timing,
-      }),
-    ),
-    step('graphileWorkerBatched', () => measurePeer(graphile(true), jobs)),
-    step('graphileWorkerSingle', () => measurePeer(graphile(false), few)),
-    step('pgBoss', () => measurePeer(boss, jobs)),
-    {
-      name: 'mirror',
-      run: async () => {
-        const latenciesMs = await measureMirror({
-          bmdb: world.bmdb,
-          url: world.ownerUrl,
-          machines: world.fleet.started,
-          warmMs: 2 * timing.spanMs,
-          spanMs: 4 * timing.spanMs,
-        });
-        return {
-          'mirrorLatencyMs p50': quantile(latenciesMs, 0.5),
-          'mirrorLatencyMs p99': quantile(latenciesMs, 0.99),
-        };
-      },
-    },
-  ];
-}
-
-function claimSteps(
-  { bmdb, fleet }: World,
-  callers: number,
-  timing: { readonly warmMs: number; readonly spanMs: number },
-): Step[] {
-  const options = { bmdb, machines: fleet.free, callers, ...timing };
-  return [
-    {
-      name: `claims ${callers}`,
-      run: async () => {
-        const { perSecond, latenciesMs } = await measureClaims(options);
-        return {
-          [`claims ${callers}`]: perSecond,
-          [`claimLatencyMs ${callers} p50`]: quantile(latenciesMs, 0.5),
-          [`claimLatencyMs ${callers} p99`]: quantile(latenciesMs, 0.99),
-        };
-      },
-    },
-    step(`cycles ${callers}`, async () => (await measureCycles(options)).perSecond),
-  ];
-}
-
-const step = (name: string, measure: () => Promise<number>): Step => ({
-  name,
-  run: async () => ({ [name]: await measure() }),
-});
-
 /** At least a batch of heartbeats for each of two connections. */
 const scaled = (count: number, options: SuiteOptions): number => share(count, options, 1_000);
+
+/** Rates per second. */
+async function measureAll(world: World, { spanMs }: SuiteOptions) {
+  const { bmdb, sql, ownerUrl: url } = world;
+  const { free, started } = world.fleet;
+  const timing = { spanMs, warmMs: spanMs / 4 };
+  const by = (callers: number) => ({ bmdb, machines: free, callers, ...timing });
+  const claims = [
+    await measureClaims(by(1)),
+    await measureClaims(by(10)),
+    await measureClaims(by(50)),
+  ];
+  const cycles = [
+    await measureCycles(by(1)),
+    await measureCycles(by(10)),
+    await measureCycles(by(50)),
+  ];
+  const agentStarts = await measureAgentStarts({ ...by(50), sql });
+  const heartbeats = (count: number) =>
+    measureHeartbeats({ bmdb, machines: started.slice(0, count), ...timing });
+  const [few, many] = [await heartbeats(1_000), await heartbeats(10_000)];
+  const upsertFloor = await measureUpsertFloor({ url, sql, machines: started, ...timing });
+  const [warmMs, watchedMs] = [2 * spanMs, 4 * spanMs];
+  const mirrorMs = await measureMirror({ bmdb, url, machines: started, warmMs, spanMs: watchedMs });
+  return {
+    claims: byCallers(claims),
+    cycles: byCallers(cycles),
+    agentStartCycles: agentStarts.perSecond,
+    heartbeats: { 1000: few, 10000: many },
+    /** Of a claim, with 50 callers. */
+    claimLatencyMs: quantiles(claims[2]!.latenciesMs),
+    /** From the commit of a change to the view that tells of it. */
+    mirrorLatencyMs: quantiles(mirrorMs),
+    peers: { upsertFloor },
+    ratios: {
+      cycles50To10: cycles[2]!.perSecond / cycles[1]!.perSecond,
+      heartbeatsToFloor: many / upsertFloor,
+    },
+    /** Of one small row each, on one connection: what the disk allows. */
+    commits: await measureCommits(sql),
+  };
+}
+
+const byCallers = (measured: readonly { readonly perSecond: number }[]) => {
+  const [one, ten, fifty] = measured.map(({ perSecond }) => perSecond);
+  return { 1: one!, 10: ten!, 50: fifty! };
+};
+const quantiles = (valuesMs: readonly number[]) => ({
+  p50: quantile(valuesMs, 0.5),
+  p99: quantile(valuesMs, 0.99),
+});

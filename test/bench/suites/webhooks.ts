@@ -1,43 +1,90 @@
-import { getBorderCharacters, table } from 'table';
-import { createWorld } from '../bmdb/world.ts';
-import { median, rounded } from '../measure.ts';
-import type { Report, Suite } from '../suite.ts';
-import { measureStorm, type StormFigures } from '../webhooks/storm.ts';
+import { createLeases } from '../../../src/actors/leases.ts';
+import { createSessionKeeper } from '../../../src/actors/session-keeper.ts';
+import { startDeliverer } from '../../../src/actors/webhooks/deliverer.ts';
+import { systemClock, systemRandom } from '../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../src/adapters/log/port.ts';
+import { silentMetrics } from '../../../src/adapters/metrics/port.ts';
+import { createHttpSender } from '../../../src/adapters/webhooks/http-sender.ts';
+import { EVENT_TYPES } from '../../../src/domain/events/fleet-event.ts';
+import { runService } from '../../support/run-service.ts';
+import { measureHeartbeats } from '../bmdb/heartbeats.ts';
+import { createWorld, type World } from '../bmdb/world.ts';
+import { heapInUse } from '../measure.ts';
+import { inRounds, scaled, withOpen, type Suite } from '../suite.ts';
 
 const EVENTS = 10_000;
 /** Heartbeats go by batches of 500, several in flight. */
 const MACHINES = 4_000;
+const SIGNAL = new AbortController().signal;
+const SECRET = `whsec_${Buffer.alloc(32, 'b').toString('base64')}`;
+/** Where nobody listens. */
+const DEAD = 'http://127.0.0.1:1/';
 
 export const suite: Suite = {
   summary: 'a storm of events to a webhook at which nobody answers, beside heartbeats',
-  run: async ({ rounds, spanMs, scale, progress }) => {
-    const events = Math.ceil(EVENTS * scale);
-    const world = await createWorld({ free: 0, started: MACHINES, others: 0 });
-    const all: StormFigures[] = [];
-    try {
-      for (let round = 1; round <= rounds; round += 1) {
-        const name = `dead-${round}`;
-        const figures = await measureStorm(world, { events, spanMs, name });
-        all.push(figures);
-        progress(`round ${round}/${rounds}: ${figures.attemptsPerSecond.toFixed(0)} attempts/s`);
-      }
-    } finally {
-      await world.close();
-    }
-    return reportOf(events, all);
-  },
+  run: (options) =>
+    withOpen(createWorld({ free: 0, started: MACHINES, others: 0 }), async (world) => {
+      const events = scaled(EVENTS, options);
+      const { spanMs } = options;
+      const figures = await inRounds(options, (round) =>
+        measureStorm(world, { events, spanMs, name: `dead-${round}` }),
+      );
+      return { events, ...figures };
+    }),
 };
 
-function reportOf(events: number, all: readonly StormFigures[]): Report {
-  const of = (value: (figures: StormFigures) => number) => rounded(median(all.map(value)));
-  const json = {
-    events,
-    attemptsPerSecond: of((each) => each.attemptsPerSecond),
-    heartbeatsBefore: of((each) => each.heartbeatsBefore),
-    heartbeatsDuring: of((each) => each.heartbeatsDuring),
-    heartbeatRatio: of((each) => each.heartbeatsDuring / each.heartbeatsBefore),
-    heapMb: of((each) => each.heapMb),
+/** So many events at once for a webhook that nobody answers at, while heartbeats are stored. */
+async function measureStorm(
+  { bmdb, sql, fleet }: World,
+  { events, spanMs, name }: { events: number; spanMs: number; name: string },
+) {
+  const beat = () =>
+    measureHeartbeats({ bmdb, machines: fleet.started, warmMs: spanMs / 4, spanMs });
+  const around = { clock: systemClock, random: systemRandom, log: silentLog };
+  const keeper = createSessionKeeper({ bmdb, ...around, component: 'bench', runtimeInfo: name });
+  await runService(keeper.services.openSession, { intervalMs: 3_600_000 }).result;
+  const leases = createLeases({ ...around, keeper, holderOf: () => null, retryMs: 3_000 });
+  const http = createHttpSender({
+    ...{ url: DEAD, secrets: [() => SECRET], userAgent: 'bench', clock: systemClock },
+  });
+  let attempts = 0;
+  const sender: typeof http = {
+    ...http,
+    send: (...asked) => {
+      attempts += 1;
+      return http.send(...asked);
+    },
   };
-  const rows = Object.entries(json).map(([name, value]) => [name, String(value)]);
-  return { json, table: table(rows, { border: getBorderCharacters('norc') }).trimEnd() };
+  const stop = startDeliverer(
+    { ...around, bmdb, keeper, leases, metrics: silentMetrics, pollMs: 1_000, nowMs: Date.now },
+    { name, types: EVENT_TYPES, source: 'urn:bench', sender },
+  );
+  const until = async (isSo: () => boolean | Promise<boolean>) => {
+    while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
+  };
+  try {
+    await until(async () => {
+      const standings = await bmdb.webhooks.list(SIGNAL);
+      return Number(standings.find((each) => each.name === name)?.toldTo ?? -1) >= 0;
+    });
+    const heartbeatsBefore = await beat();
+    const heapBefore = heapInUse();
+    await sql.query(FILE, [events]);
+    // It is noticed at the next poll: before that there is no storm to measure.
+    await until(() => attempts > 0);
+    const [fromMs, before] = [performance.now(), attempts];
+    const heartbeatsDuring = await beat();
+    const heapMb = (heapInUse() - heapBefore) / 1e6;
+    const seconds = (performance.now() - fromMs) / 1_000;
+    const heartbeatRatio = heartbeatsDuring / heartbeatsBefore;
+    const attemptsPerSecond = (attempts - before) / seconds;
+    return { attemptsPerSecond, heartbeatsBefore, heartbeatsDuring, heartbeatRatio, heapMb };
+  } finally {
+    await stop();
+    await keeper.close();
+    await sql.query('DELETE FROM webhook_deliveries');
+  }
 }
+
+const FILE = `INSERT INTO fleet_events (type, actor, details)
+  SELECT 'guard.thawed', 'bench', '{"scope": "fleet"}' FROM generate_series(1, $1::int)`;

@@ -73,8 +73,9 @@ const told = (step: LadderStep | LadderEnd): string => {
 function stepOf(words: string, next = nextStep, row = lost): string {
   const [where = '', ...without] = words.split(', ');
   const [how, rung, count, since] = where.split(' ') as [string, StandingRung, string, string?];
-  const makes = { failed, open, at: ladder }[how];
-  const recovery = makes?.(rung, Number(count), span(since ?? '1h') as never) ?? null;
+  const at = (known: StandingRung, attempts: number) => ladder(known, attempts);
+  const makes = { failed, open, at }[how];
+  const recovery = makes?.(rung, Number(count), span(since ?? '1h')) ?? null;
   const cannot = (means: string) => without.includes(`no ${means}`) || without.includes('no means');
   const means = {
     reboot: !cannot('reboot'),

@@ -1,185 +1,210 @@
+import { isIPv4 } from 'node:net';
 import type { Exchange } from '../../../emulators/equinix/exchanges.ts';
 import {
-  undeclaredOperations,
-  undeclaredQuery,
-  undeclaredStatuses,
-  type Allowance,
-} from './allowances.ts';
-import { inputs } from './inputs.ts';
-import { operations, type Operation } from './operations.ts';
-import { resources } from './resources.ts';
-import { judgeBody, type Hearing } from './values.ts';
-
-/** What was judged so far. */
-export interface Tally {
-  replies: number;
-  /** Replies that a fault rule made or spoiled: only their requests are judged. */
-  injected: number;
-  /** Requests of our own client. */
-  requests: number;
-  /** Values of declared fields. */
-  values: number;
-  readonly operations: Set<string>;
-  /** As `Device.hostname`. */
-  readonly fields: Set<string>;
-  readonly allowances: Set<Allowance>;
-}
-
-export const emptyTally = (): Tally => ({
-  replies: 0,
-  injected: 0,
-  requests: 0,
-  values: 0,
-  operations: new Set(),
-  fields: new Set(),
-  allowances: new Set(),
-});
-
-/** The daemon and its commands say who they are; tests that knock at the door do not. */
-const isOurs = ({ userAgent }: Exchange): boolean => userAgent.startsWith('shepherd');
+  inputs,
+  linked,
+  opaque,
+  openedBy,
+  operations,
+  resources,
+  undeclaredFields,
+  type Fields,
+  type Operation,
+} from './description.ts';
 
 /**
  * Judges one exchange with the emulator by the published description: its reply, and its request if
  * our client sent it. Answers what is wrong; empty is good.
+ * @param met gets the names of the operation and of each field that has a value, as `Device.hostname`.
  */
-export function judge(exchange: Exchange, tally: Tally): string[] {
-  const problems: string[] = [];
+export function judge(exchange: Exchange, met = new Set<string>()): string[] {
   const { method, route, status } = exchange;
-  const hearing = {
-    allow: (name: Allowance) => void tally.allowances.add(name),
-    refuse: (problem: string) =>
-      void problems.push(`${method} ${route ?? exchange.path} ${status}: ${problem}`),
-  };
-  const operation = operationOf(exchange, hearing.allow);
-  if (isOurs(exchange)) {
-    tally.requests++;
-    judgeRequest(exchange, operation, hearing);
-  }
-  if (exchange.isInjected) tally.injected++;
-  else {
-    tally.replies++;
-    judgeReply(exchange, operation, hearing, tally);
-  }
-  return problems;
+  // PATCH is taken beside PUT: clients send it.
+  const operation =
+    operations[`${method} ${route}`] ??
+    (method === 'PATCH' ? operations[`PUT ${route}`] : undefined);
+  const problems = [
+    // The daemon and its commands say who they are; tests that knock at the door do not.
+    ...(exchange.userAgent.startsWith('shepherd') ? ofRequest(exchange, operation) : []),
+    // A reply that a fault rule made or spoiled is not judged.
+    ...(exchange.isInjected ? [] : ofReply(exchange, operation, met)),
+  ];
+  return problems.map((problem) => `${method} ${route ?? exchange.path} ${status}: ${problem}`);
 }
 
-type Verdicts = Pick<Hearing, 'allow' | 'refuse'>;
-
-/** Undefined: there is no such operation. */
-function operationOf({ method, route }: Exchange, allow: Hearing['allow']): Operation | undefined {
-  const name = `${method} ${route}`;
-  if (operations[name]) return operations[name];
-  const known = Object.entries(undeclaredOperations).find(([one]) => one === name)?.[1];
-  if (known) allow(known.allowance);
-  const put = method === 'PATCH' ? operations[`PUT ${route}`] : undefined;
-  if (put) allow('patch');
-  return known ?? put;
+/** What a body is judged by. */
+interface Hearing {
+  readonly table: Readonly<Record<string, Fields>>;
+  /** Dotted names that the request has opened and shrunk. */
+  readonly include: ReadonlySet<string>;
+  readonly exclude: ReadonlySet<string>;
+  /** A reply may hold null, and resources as an href; a request may not. */
+  readonly isReply: boolean;
+  readonly met: Set<string>;
+  /** States that a test put a device into, whatever the service knows. */
+  readonly forcedStates: ReadonlySet<unknown>;
 }
 
-function judgeReply(
-  exchange: Exchange,
+/** Where a value is. */
+interface Place {
+  /** `Device.created_by` */
+  readonly name: string;
+  /** For a reader: `devices[3].created_by`. */
+  readonly path: string;
+  /** As `include` and `exclude` name it: from the resource on, a list of which is left out. */
+  readonly selector: string;
+}
+
+function* ofReply(
+  { method, route, query, status, reply, forcedStates }: Exchange,
   operation: Operation | undefined,
-  verdicts: Verdicts,
-  tally: Tally,
-): void {
-  const { method, route, status, reply } = exchange;
-  const name = `${method} ${route}`;
-  const hearing: Hearing = {
-    ...verdicts,
-    table: resources,
-    include: namesOf(exchange.query['include']),
-    exclude: namesOf(exchange.query['exclude']),
-    isReply: true,
-    met: (field) => {
-      tally.values++;
-      tally.fields.add(field);
-    },
-    excuse: (field, state) => (field === 'Device.state' ? excuseOf(exchange, state) : undefined),
-  };
+  met: Set<string>,
+): Generator<string> {
+  const [include, exclude] = [namesOf(query['include']), namesOf(query['exclude'])];
+  const hearing = { table: resources, include, exclude, isReply: true, met, forcedStates };
+  // A path that there is not is answered 404, a wrong method 405.
   if (!operation && route === null && (status === 404 || status === 405)) {
-    verdicts.allow('noSuchRoute');
-    judgeBody(hearing, 'Error', parsed(reply));
-    return;
+    return yield* ofBody(hearing, 'Error', parsed(reply));
   }
-  if (!operation) return verdicts.refuse('the operation is not declared');
-  tally.operations.add(name);
-  if (!operation.statuses.includes(status)) judgeStatus(name, status, verdicts);
+  if (!operation) return yield 'the operation is not declared';
+  met.add(`${method} ${route}`);
+  if (!operation.statuses.includes(status)) yield 'the status is not declared';
   const type = status >= 400 ? 'Error' : operation.reply;
-  if (status === 202 || status === 204 || type === undefined) {
-    if (reply !== '') verdicts.refuse(`the body is to be empty and is ${reply.slice(0, 80)}`);
-  } else judgeBody(hearing, type, parsed(reply));
+  const isEmpty = status === 202 || status === 204 || type === undefined;
+  if (!isEmpty) yield* ofBody(hearing, type, parsed(reply));
+  else if (reply !== '') yield `the body is to be empty and is ${reply.slice(0, 80)}`;
 }
 
-function judgeStatus(name: string, status: number, { allow, refuse }: Verdicts): void {
-  const put = name.replace(/^PATCH /, 'PUT ');
-  const found = undeclaredStatuses.find((one) => one.status === status && one.operations.test(put));
-  if (found) allow(found.allowance);
-  else refuse('the status is not declared');
-}
-
-/** A state that the service does not list, and a test put a device into. */
-function excuseOf({ forcedStates }: Exchange, state: unknown): Allowance | undefined {
-  return typeof state === 'string' && forcedStates.has(state) ? 'forcedState' : undefined;
-}
-
-function judgeRequest(
-  exchange: Exchange,
+function* ofRequest(
+  { query, body }: Exchange,
   operation: Operation | undefined,
-  verdicts: Verdicts,
-): void {
-  if (!operation) return verdicts.refuse('our client asks for an operation that is not declared');
-  const name = `${exchange.method} ${exchange.route}`;
-  for (const parameter of Object.keys(exchange.query)) {
-    if (operation.query.split(' ').includes(parameter)) continue;
-    const found = undeclaredQuery.find(
-      ({ names, operations: of }) => names.includes(parameter) && of.test(name),
-    );
-    if (found) verdicts.allow(found.allowance);
-    else verdicts.refuse(`our client sends the undeclared query parameter ${parameter}`);
+): Generator<string> {
+  if (!operation) return yield 'our client asks for an operation that is not declared';
+  for (const name of Object.keys(query)) {
+    if (!operation.query.includes(name)) {
+      yield `our client sends the undeclared query parameter ${name}`;
+    }
   }
-  judgeSent(exchange, operation, verdicts);
-}
-
-function judgeSent({ body }: Exchange, operation: Operation, verdicts: Verdicts): void {
   if (operation.body === undefined) {
-    if (body !== undefined) verdicts.refuse('our client sends a body where none is declared');
+    if (body !== undefined) yield 'our client sends a body where none is declared';
     return;
   }
-  const found = typesOf(operation.body, body, verdicts).map((type) => {
-    const problems: string[] = [];
-    const hearing: Hearing = {
-      table: inputs,
-      include: NONE,
-      exclude: NONE,
-      isReply: false,
-      allow: verdicts.allow,
-      refuse: (problem) => void problems.push(problem),
-      met: () => undefined,
-      excuse: () => undefined,
+  const none = new Set<string>();
+  const around = { include: none, exclude: none, met: new Set<string>(), forcedStates: none };
+  const problems = [...ofBody({ table: inputs, isReply: false, ...around }, operation.body, body)];
+  const places = ['metro', 'facility', 'hardware_reservation_id'];
+  const isPlaced = isObject(body) && places.some((name) => body[name]);
+  if (operation.body === 'DeviceCreateInput' && !isPlaced) {
+    problems.push('DeviceCreateInput.metro is required and absent');
+  }
+  yield* problems.map((problem) => `our client's request: ${problem}`);
+}
+
+function* ofBody(hearing: Hearing, type: string, body: unknown): Generator<string> {
+  if (isObject(body)) yield* ofFields(hearing, type, body, null);
+  else yield `${type} is expected and ${kindOf(body)} is there`;
+}
+
+function* ofFields(
+  hearing: Hearing,
+  resource: string,
+  value: Readonly<Record<string, unknown>>,
+  outer: Place | null,
+): Generator<string> {
+  const declared = hearing.table[resource]!;
+  for (const [field, type] of Object.entries(declared)) {
+    if (!type.endsWith('!') || (value[field] ?? null) !== null) continue;
+    yield `${resource}.${field} is required and absent${outer ? ` (at ${outer.path})` : ''}`;
+  }
+  for (const [field, each] of Object.entries(value)) {
+    const name = `${resource}.${field}`;
+    const isOutermost = outer === null || /^\w+List\./.test(outer.name);
+    const at = {
+      name,
+      path: outer ? `${outer.path}.${field}` : field,
+      selector: isOutermost ? field : `${outer.selector}.${field}`,
     };
-    judgeBody(hearing, type, body);
-    return problems;
-  });
-  const least = found.toSorted((a, b) => a.length - b.length)[0]!;
-  for (const problem of least) verdicts.refuse(`our client's request: ${problem}`);
+    const type = declared[field] ?? (hearing.isReply ? undeclaredFields[name] : undefined);
+    if (type === undefined) yield `${name} is not declared (at ${at.path})`;
+    else if (each !== null) {
+      hearing.met.add(name);
+      yield* ofValue(hearing, type.replace('!', ''), each, at);
+    } else if (!hearing.isReply) yield `${name} is null`;
+  }
 }
 
-/** The inputs that a body may be: that of a reservation's device needs no place. */
-function typesOf(declared: string, body: unknown, { allow }: Verdicts): string[] {
-  const isPlaced = (one: object) => 'metro' in one || 'facility' in one;
-  if (!declared.startsWith('DeviceCreateIn') || typeof body !== 'object' || body === null) {
-    return declared.split(' | ');
-  }
-  if (isPlaced(body) || !('hardware_reservation_id' in body) || !body.hardware_reservation_id) {
-    return declared.split(' | ');
-  }
-  allow('noLocation');
-  return ['DeviceCreateInput'];
+function* ofValue(hearing: Hearing, type: string, value: unknown, at: Place): Generator<string> {
+  const wrong = `${at.name} is to be ${type} and is ${kindOf(value)} (at ${at.path})`;
+  const fits = fitting(type);
+  if (type.startsWith('[')) {
+    if (!Array.isArray(value)) return yield wrong;
+    for (const [index, item] of value.entries()) {
+      yield* ofValue(hearing, type.slice(1, -1), item, { ...at, path: `${at.path}[${index}]` });
+    }
+  } else if (fits) {
+    const isForced = at.name === 'Device.state' && hearing.forcedStates.has(value);
+    if (!fits(value) && !isForced) yield wrong;
+    else if (at.name.endsWith('.href')) yield* ofHref(value, at);
+  } else if (!isObject(value)) yield wrong;
+  else if (!opaque.has(type)) yield* ofResource(hearing, type, value, at);
 }
 
-const NONE: ReadonlySet<string> = new Set();
-const namesOf = (list: string | undefined): ReadonlySet<string> =>
-  list === undefined ? NONE : new Set(list.split(',').map((name) => name.trim()));
+function* ofResource(
+  hearing: Hearing,
+  type: string,
+  value: Readonly<Record<string, unknown>>,
+  at: Place,
+): Generator<string> {
+  const { name, selector, path } = at;
+  const isHref = 'href' in value && Object.keys(value).length === 1;
+  if (isHref && hearing.isReply && type !== 'Href') {
+    const mayBe = linked.has(name) || hearing.exclude.has(selector);
+    if (mayBe) yield* ofHref(value['href'], at);
+    else yield `${name} is an href and nobody excluded it (at ${path})`;
+    return;
+  }
+  // `include=a.b` opens `a`, too.
+  const isIncluded = [...hearing.include].some((each) => `${each}.`.startsWith(`${selector}.`));
+  const isOpened = type === 'Href' && !isHref && isIncluded;
+  yield* ofFields(hearing, (isOpened && openedBy[name]) || type, value, at);
+}
+
+/** An href may be a path below the base, or below its prefix. */
+function* ofHref(href: unknown, { name, path }: Place): Generator<string> {
+  if (typeof href === 'string' && (href.startsWith('/') || URL.canParse(href))) return;
+  yield `${name} is to be href and is ${kindOf(href)} (at ${path})`;
+}
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
+const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const FORMATS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  any: () => true,
+  text: isText,
+  uuid: (value) => isText(value) && UUID.test(value),
+  time: (value) => isText(value) && TIME.test(value) && !Number.isNaN(Date.parse(value)),
+  date: (value) => isText(value) && /^\d{4}-\d\d-\d\d$/.test(value),
+  ipv4: (value) => isText(value) && isIPv4(value),
+  boolean: (value) => typeof value === 'boolean',
+  integer: Number.isInteger,
+  number: (value) => typeof value === 'number',
+  object: isObject,
+};
+
+/** What fits a plain type; undefined: it is a resource or a list. */
+function fitting(type: string): ((value: unknown) => boolean) | undefined {
+  if (!/^[=#]/.test(type)) return FORMATS[type];
+  const values = type.slice(1).split('|');
+  return (value) =>
+    (type.startsWith('=') ? isText(value) : typeof value === 'number') &&
+    values.includes(String(value));
+}
+
+const namesOf = (list = ''): ReadonlySet<string> =>
+  new Set(list.split(',').flatMap((name) => name.trim() || []));
 
 /** The body as JSON; the text itself when it is none, which then has the wrong type. */
 function parsed(reply: string): unknown {
@@ -189,3 +214,6 @@ function parsed(reply: string): unknown {
     return reply === '' ? undefined : reply;
   }
 }
+
+const kindOf = (value: unknown) =>
+  Array.isArray(value) ? 'a list' : value === undefined ? 'nothing' : JSON.stringify(value);

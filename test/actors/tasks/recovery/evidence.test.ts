@@ -1,18 +1,11 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { TimedOut, Unreachable } from '../../../../src/domain/errors.ts';
 import { ERASING_LADDER } from '../../../../src/domain/recovery/ladder.ts';
-import type { Slot } from '../../../../src/domain/ids.ts';
 import { agentStarted, device, ladderRow } from '../../../support/facts.ts';
-import { JOB } from '../../../support/task-stand.ts';
 import { advance, settled } from '../../../doubles/simulated-clock.ts';
-import { createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';
+import { beat, MINUTE, setStage, stage, stand } from './stage.ts';
 
-let stage: RecoveryStage;
-let stand: RecoveryStage['stand'];
-beforeEach(async () => {
-  stage = await createRecoveryStage();
-  ({ stand } = stage);
-});
+setStage();
 
 /** Waits for the evidence of a reboot; the way it went, once it is known. */
 const watch = async () => {
@@ -69,6 +62,7 @@ const TABLE: readonly (readonly [string, () => void, readonly (() => void)[], st
     ...([unanswered, [power('off'), power('on'), answers], 'power seen off and on'] as const),
   ],
   ['power that is on all the time', unanswered, [power('on')], null],
+  ['power of which nobody knows', unanswered, [power('unknown'), power('on')], null],
   [
     'a boot id that changes under our eyes, where none was known',
     ...([unanswered, [answers, boots], 'boot id changed'] as const),
@@ -88,17 +82,6 @@ describe('evidence of a boot', () => {
     expect(seen.proof).toBe(expected);
   });
 
-  test('is not power of which nobody knows', async () => {
-    unknown();
-    stand.connecting = new TimedOut('no answer');
-    const seen = await watch();
-    stand.power = 'unknown';
-    await wait();
-    stand.power = 'on';
-    await wait(20 * MINUTE);
-    expect(seen).toEqual({ proof: null, code: 'timed-out' });
-  });
-
   test('is power that went off and on, at the end of patience, where nothing answers', async () => {
     unknown();
     const seen = await watch();
@@ -114,12 +97,6 @@ describe('evidence of a boot', () => {
   });
 
   describe('told by a heartbeat', () => {
-    const beat = async (bootId: string) => {
-      const publicKey = Buffer.from('ab'.repeat(32), 'hex');
-      const { machineId } = JOB;
-      await stand.bmdb.heartbeats.recordHeartbeats([{ machineId, publicKey, bootId }]);
-    };
-
     test('of another boot', async () => {
       known();
       const seen = await watch();
@@ -213,14 +190,6 @@ describe('evidence of a boot', () => {
       proof: null,
       done: [],
     });
-  });
-
-  test('is waited for without a place', async () => {
-    known();
-    await watch();
-    const other = 'stub/rack-2' as Slot;
-    await stand.taskPool.grant(other, 'recovery', new AbortController().signal);
-    stand.taskPool.end(other);
   });
 
   test('is no longer waited for when the turn ends', async () => {

@@ -4,32 +4,38 @@ import { hashOf, newSecret } from '../../../../src/adapters/driver-kit/creation.
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import type { LadderRow } from '../../../../src/domain/machine.ts';
 import { SECRET_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
-import { device, ladderRow } from '../../../support/facts.ts';
+import { device } from '../../../support/facts.ts';
 import { advance, settled } from '../../../doubles/simulated-clock.ts';
-import { createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';
+import { MINUTE, onRung, recovery, setStage, stage, stand } from './stage.ts';
 
-const NEW_KEY = 'bmV3IGtleQ==';
-
-let stage: RecoveryStage;
-let stand: RecoveryStage['stand'];
 let oldKey: string;
-beforeEach(async () => {
-  stage = await createRecoveryStage();
-  ({ stand } = stage);
-  oldKey = stand.host.hostKey;
-});
+setStage();
+beforeEach(() => void (oldKey = stand.host.hostKey));
 
-const onRung = (change: Partial<LadderRow> = {}) =>
-  stage.silent(stand.host.bootId, {
-    recovery: ladderRow({ rung: 'reinstalling', ...change }),
-    hostKey: oldKey,
-  });
-/** The new system, as it comes up. */
-const newSystem = () => {
-  stand.host.hostKey = NEW_KEY;
-  stand.host.bootId = 'of the new system';
+const reinstalling = (change: Partial<LadderRow> = {}, hostKey: string | null = oldKey) =>
+  onRung('reinstalling', change, { hostKey });
+
+/** What may happen to the machine within a minute. */
+const nothing = () => undefined;
+const isInstalled = () => void (stand.status = 'Provisioning');
+const runs = () => void (stand.status = 'Running');
+const boots = () => void (stand.host.bootId = 'of the new system');
+const hasNewKey = () => void (stand.host.hostKey = 'bmV3IGtleQ==');
+const newSystem = () => (boots(), hasNewKey());
+const SECRET = newSecret(systemRandom);
+/** The provider knows the hash of the secret, and the system shows this one. */
+const shows = (secret: string | null) => () => {
+  stand.host.secret = secret;
+  const tags = { [SECRET_TAG]: hashOf(SECRET) };
+  stand.whereIs = async () => device({ address: '192.0.2.1', tags, status: stand.status });
 };
-const recovery = () => stand.row().recovery;
+const showsIt = shows(SECRET);
+const showsAnother = shows(newSecret(systemRandom));
+const both =
+  (...changes: (() => void)[]) =>
+  () =>
+    changes.forEach((change) => change());
+
 /** The whole attempt, as far as it gets while the machine does this, minute by minute. */
 const during = async (...minutes: (() => void)[]) => {
   const { result, ended } = stage.attempt();
@@ -44,217 +50,92 @@ const during = async (...minutes: (() => void)[]) => {
   if (!ended()) await stage.dies();
   return { proved, result: await result };
 };
-const nothing = () => undefined;
 
 test('is a process of its own: it is excluded where the machine is to be preserved', async () => {
-  onRung();
+  reinstalling();
   stage.hold('preserve');
   expect(await stage.attempted()).toMatchObject({ outcome: 'refused' });
   expect(stage.deeds()).toEqual([]);
   expect(stand.row().quarantine).toMatchObject({ kind: 'needsHuman' });
-  expect(stand.bmdb.tables.history.map(({ process }) => process)).not.toContain(
-    'ShepherdReinstall',
-  );
+  const processes = stand.bmdb.tables.history.map(({ process }) => process);
+  expect(processes).not.toContain('ShepherdReinstall');
 });
 
-test('is on record, and the old host key forgotten, before the provider hears of it', async () => {
-  let known: unknown;
-  onRung();
-  stand.reinstall = async () => {
-    known = { ...recovery(), hostKey: stand.row().hostKey };
-    return 'operation-1';
-  };
-  const { result } = stage.attempt();
-  await settled();
-  await settled();
-  expect(known).toMatchObject({
-    attempts: 1,
-    askedRung: 'reinstalling',
-    bootIdBefore: stand.host.bootId,
-    hostKey: null,
-    hostKeyBefore: oldKey,
-  });
-  await stage.dies();
-  void result;
+test('is done when a new host answers, in a new boot', async () => {
+  reinstalling();
+  const { proved, result } = await during(nothing, newSystem);
+  expect(proved).toEqual([false, true]);
+  expect(result).toMatchObject({ outcome: 'done' });
+  expect(stage.deeds()).toEqual(['reinstall']);
+  expect(stand.row()).toMatchObject({ agentStarted: null, hostKey: null, quarantine: null });
+  expect(stand.row().bootTimes).toMatchObject({ reboot: [], reinstall: [expect.any(Number)] });
+  const process = stand.bmdb.tables.history.at(-1);
+  expect(process).toMatchObject({ process: 'ShepherdReinstall', event: 'Finished' });
 });
 
-describe('it is done', () => {
-  test('when a new host answers, in a new boot', async () => {
-    onRung();
-    const { proved, result } = await during(nothing, newSystem);
-    expect(proved).toEqual([false, true]);
-    expect(result).toMatchObject({ outcome: 'done' });
-    expect(stage.deeds()).toEqual(['reinstall']);
-    expect(stand.row()).toMatchObject({ agentStarted: null, hostKey: null, quarantine: null });
-    expect(stand.row().bootTimes.reinstall).toHaveLength(1);
-    expect(stand.row().bootTimes.reboot).toEqual([]);
-    const process = stand.bmdb.tables.history.at(-1);
-    expect(process).toMatchObject({ process: 'ShepherdReinstall', event: 'Finished' });
-  });
-
-  test('when the provider was seen at it, and the machine is in a new boot', async () => {
-    onRung();
-    const { proved } = await during(
-      () => (stand.status = 'Provisioning'),
-      () => (stand.host.bootId = 'of the new system'),
-      () => (stand.status = 'Running'),
-    );
-    expect(proved).toEqual([false, false, true]);
-  });
-
-  test.each<readonly [string, readonly (() => void)[]]>([
-    ['the request was accepted', [nothing]],
-    ['the old system boots', [() => (stand.host.bootId = 'another')]],
-    [
-      'a new host answers while it is being installed',
-      [() => (stand.status = 'Provisioning'), newSystem],
-    ],
-    [
-      'the provider was seen at it, and the old boot answers',
-      [() => (stand.status = 'Provisioning'), () => (stand.status = 'Running')],
-    ],
-    ['a new host answers in the old boot', [() => (stand.host.hostKey = NEW_KEY)]],
-  ])('not when %s', async (_, minutes) => {
-    onRung();
-    const { proved } = await during(...minutes);
-    expect(proved).not.toContain(true);
-  });
-
-  test('not within 45 minutes: the attempt failed', async () => {
-    onRung();
-    const before = stand.clock.now();
-    expect(await stage.attempted()).toMatchObject({ failure: { code: 'timed-out' } });
-    expect((stand.clock.now() - before) / MINUTE).toBeCloseTo(45, 0);
-    expect(recovery()).toMatchObject({ attempts: 1, askedRung: 'reinstalling' });
-  });
+/** What happens minute by minute, and whether it is proved at the end of the last one: by then, not before. */
+type Row = readonly [string, readonly (() => void)[], boolean];
+const PINNED: readonly Row[] = [
+  ['seen at work by the provider, in a new boot', [isInstalled, boots, runs], true],
+  ['accepted only', [nothing], false],
+  ['the old system boots', [boots], false],
+  ['a new host answers while it is installed', [isInstalled, newSystem], false],
+  ['seen at work by the provider, in the old boot', [isInstalled, runs], false],
+  ['a new host answers in the old boot', [hasNewKey], false],
+  ['the new system shows the secret', [nothing, both(newSystem, showsIt)], true],
+  [
+    'the old system shows another secret, which is no stranger',
+    [showsAnother, isInstalled, runs, both(newSystem, showsIt)],
+    true,
+  ],
+  [
+    'a system with the old host key must show the secret all the same',
+    [both(showsIt, isInstalled), both(runs, boots, showsAnother), showsIt],
+    true,
+  ],
+  ['a system whose first boot has not ended', [both(newSystem, shows(null)), showsIt], true],
+];
+const UNPINNED: readonly Row[] = [
+  ['shows the secret in a new boot', [nothing, both(newSystem, showsIt)], true],
+  ['the old system shows another secret', [showsAnother, nothing], false],
+  ['shows the secret in the old boot', [showsIt, nothing], false],
+  ['a new boot without a secret', [nothing, newSystem], false],
+];
+test.each([
+  ...PINNED.map((row) => ['its key was pinned', ...row] as const),
+  ...UNPINNED.map((row) => ['no key was pinned', ...row] as const),
+])('evidence, where %s: %s', async (pin, _, minutes, isProved) => {
+  reinstalling({}, pin === 'no key was pinned' ? null : oldKey);
+  const { proved, result } = await during(...minutes);
+  expect(proved).toEqual(minutes.map((_, at) => isProved && at === minutes.length - 1));
+  expect(result).toMatchObject({ outcome: isProved ? 'done' : 'failed' });
+  expect(stand.row().quarantine).toBeNull();
 });
 
-describe('where the provider knows the hash of the secret', () => {
-  const SECRET = newSecret(systemRandom);
-  const shown = (secret: string | null) => {
-    stand.host.secret = secret;
-    const tags = { [SECRET_TAG]: hashOf(SECRET) };
-    stand.whereIs = async () => device({ address: '192.0.2.1', tags, status: stand.status });
-  };
+test('a new host that shows another secret is a stranger', async () => {
+  reinstalling();
+  const { result } = await during(nothing, both(newSystem, showsAnother));
+  expect(result).toMatchObject({ failure: { code: 'host-key-rejected' } });
+  expect(stand.row().quarantine).toMatchObject({ kind: 'conflict' });
+});
 
-  test('the new system must show it', async () => {
-    onRung();
-    const { result } = await during(nothing, () => {
-      newSystem();
-      shown(SECRET);
-    });
-    expect(result).toMatchObject({ outcome: 'done' });
-  });
-
-  test('a new host that shows another one is a stranger', async () => {
-    onRung();
-    const { result } = await during(nothing, () => {
-      newSystem();
-      shown(newSecret(systemRandom));
-    });
-    expect(result).toMatchObject({ failure: { code: 'host-key-rejected' } });
-    expect(stand.row().quarantine).toMatchObject({ kind: 'conflict' });
-  });
-
-  test('the old system, which cannot know it, is no stranger', async () => {
-    onRung();
-    const { proved, result } = await during(
-      () => shown(newSecret(systemRandom)),
-      () => (stand.status = 'Provisioning'),
-      () => (stand.status = 'Running'),
-      () => {
-        newSystem();
-        shown(SECRET);
-      },
-    );
-    expect(proved).toEqual([false, false, false, true]);
-    expect(result).toMatchObject({ outcome: 'done' });
-  });
-
-  test('a system with the old host key must show it all the same', async () => {
-    onRung();
-    shown(SECRET);
-    const { proved } = await during(
-      () => (stand.status = 'Provisioning'),
-      () => {
-        stand.status = 'Running';
-        stand.host.bootId = 'of the new system';
-        shown(newSecret(systemRandom));
-      },
-      () => shown(SECRET),
-    );
-    expect(proved).toEqual([false, false, true]);
-  });
-
-  describe('and no key was pinned before', () => {
-    const unpinned = () =>
-      stage.silent(stand.host.bootId, { recovery: ladderRow({ rung: 'reinstalling' }) });
-
-    test('a system in a new boot that shows it is the new one', async () => {
-      unpinned();
-      const { proved, result } = await during(nothing, () => {
-        newSystem();
-        shown(SECRET);
-      });
-      expect(proved).toEqual([false, true]);
-      expect(result).toMatchObject({ outcome: 'done' });
-    });
-
-    test('the old system, which cannot know it, is no stranger, and no proof', async () => {
-      unpinned();
-      const { proved } = await during(() => shown(newSecret(systemRandom)), nothing);
-      expect(proved).toEqual([false, false]);
-      expect(stand.row().quarantine).toBeNull();
-    });
-
-    test('one that shows it in the old boot is no proof', async () => {
-      unpinned();
-      const { proved } = await during(() => shown(SECRET), nothing);
-      expect(proved).toEqual([false, false]);
-    });
-
-    test('and it came true after it was given up: it is not repeated', async () => {
-      unpinned();
-      expect(await stage.attempted()).toMatchObject({ failure: { code: 'timed-out' } });
-      await advance(stand.clock, 10 * MINUTE);
-      newSystem();
-      shown(SECRET);
-      expect(await stage.attempted()).toMatchObject({ outcome: 'done' });
-      expect(stage.deeds().filter((what) => what === 'reinstall')).toHaveLength(1);
-    });
-  });
-
-  test('and no key was pinned, a new boot without a secret is no proof', async () => {
-    stage.silent(stand.host.bootId, { recovery: ladderRow({ rung: 'reinstalling' }) });
-    const { proved } = await during(nothing, newSystem);
-    expect(proved).toEqual([false, false]);
-  });
-
-  test('a system whose first boot has not ended is waited for', async () => {
-    onRung();
-    const { proved } = await during(
-      () => {
-        newSystem();
-        shown(null);
-      },
-      () => shown(SECRET),
-    );
-    expect(proved).toEqual([false, true]);
-  });
+test('one without evidence within 45 minutes failed', async () => {
+  reinstalling();
+  const before = stand.clock.now();
+  expect(await stage.attempted()).toMatchObject({ failure: { code: 'timed-out' } });
+  expect((stand.clock.now() - before) / MINUTE).toBeCloseTo(45, 0);
+  expect(recovery()).toMatchObject({ attempts: 1, askedRung: 'reinstalling' });
 });
 
 describe('one that somebody asked for who is gone', () => {
   const begun = () =>
-    stage.silent(stand.host.bootId, {
-      recovery: ladderRow({
-        rung: 'reinstalling',
-        attempts: 1,
-        askedRung: 'reinstalling',
-        askedAtMs: stand.clock.now() - 10 * MINUTE,
-        bootIdBefore: stand.host.bootId,
-        hostKeyBefore: oldKey,
-      }),
-    });
+    reinstalling(
+      {
+        ...{ attempts: 1, askedRung: 'reinstalling', bootIdBefore: stand.host.bootId },
+        ...{ askedAtMs: stand.clock.now() - 10 * MINUTE, hostKeyBefore: oldKey },
+      },
+      null,
+    );
 
   test('is waited for', async () => {
     begun();
@@ -272,18 +153,22 @@ describe('one that somebody asked for who is gone', () => {
   });
 });
 
-test('one that came true after it was given up is not repeated', async () => {
-  onRung();
-  expect(await stage.attempted()).toMatchObject({ failure: { code: 'timed-out' } });
-  await advance(stand.clock, 10 * MINUTE);
-  newSystem();
-  expect(await stage.attempted()).toMatchObject({ outcome: 'done' });
-  expect(stage.deeds()).toEqual(['reinstall']);
-  expect(stand.row().bootTimes.reinstall, 'nobody saw when').toEqual([]);
-});
+test.each(['pinned', 'proved by its secret'])(
+  'one that came true after it was given up is not repeated: %s',
+  async (how) => {
+    reinstalling({}, how === 'pinned' ? oldKey : null);
+    expect(await stage.attempted()).toMatchObject({ failure: { code: 'timed-out' } });
+    await advance(stand.clock, 10 * MINUTE);
+    newSystem();
+    if (how !== 'pinned') showsIt();
+    expect(await stage.attempted()).toMatchObject({ outcome: 'done' });
+    expect(stage.deeds().filter((what) => what === 'reinstall')).toHaveLength(1);
+    expect(stand.row().bootTimes.reinstall, 'nobody saw when').toEqual([]);
+  },
+);
 
 test('a provider that refuses it leaves the machine and its host key as they are', async () => {
-  onRung();
+  reinstalling();
   stand.reinstall = () => Promise.reject(new ProviderError('not-implemented', 'no such thing'));
   expect(await stage.attempted()).toMatchObject({ failure: { code: 'not-implemented' } });
   expect(stand.row()).toMatchObject({ hostKey: oldKey, quarantine: null });

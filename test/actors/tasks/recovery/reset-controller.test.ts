@@ -1,28 +1,25 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { AmbiguousCommit, ProviderError } from '../../../../src/domain/errors.ts';
 import { CONTROLLER_RESET_MS } from '../../../../src/domain/recovery/rungs.ts';
-import { device, ladderRow, MACHINE } from '../../../support/facts.ts';
+import { device, MACHINE } from '../../../support/facts.ts';
 import { advance } from '../../../doubles/simulated-clock.ts';
-import { createRecoveryStage, MINUTE, noting, type RecoveryStage } from './stage.ts';
+import { MINUTE, noting, onRung, permit, recovery, setStage, stage, stand } from './stage.ts';
 
 /** The answer of the next note of a reset is lost. */
 let isLost = false;
-let stage: RecoveryStage;
-let stand: RecoveryStage['stand'];
-beforeEach(async () => {
-  isLost = false;
-  stage = await createRecoveryStage(
-    noting(async (note, write) => {
-      await write();
-      if (!isLost || note.kind !== 'controllerResetAsked') return;
-      isLost = false;
-      throw new AmbiguousCommit('the answer was lost');
-    }),
-  );
-  ({ stand } = stage);
-  stand.capabilities = { ...stand.capabilities, resetController: true };
-  stand.host.unreachable = true;
-});
+setStage(
+  noting(async (note, write) => {
+    await write();
+    if (!isLost || note.kind !== 'controllerResetAsked') return;
+    isLost = false;
+    throw new AmbiguousCommit('the answer was lost');
+  }),
+  () => {
+    isLost = false;
+    stand.capabilities = { ...stand.capabilities, resetController: true };
+    stand.host.unreachable = true;
+  },
+);
 
 const HUNG = new ProviderError('transient', 'the controller does not answer');
 const BMC = { id: 'bmc-7', hangs: true };
@@ -50,8 +47,6 @@ function reboots(): void {
     return 'operation-2';
   };
 }
-const standing = (rung: 'rebooting' | 'powerCycling' = 'rebooting') =>
-  stage.silent(stand.host.bootId, { recovery: ladderRow({ rung }) });
 /** When nothing that failed before is waited for any more. */
 async function attemptedLater() {
   await advance(stand.clock, 60 * MINUTE);
@@ -63,12 +58,12 @@ const steps = () =>
     .map(({ labels: { rung, outcome } }) => `${rung} ${outcome}`);
 
 test('is restarted, answers, and then the machine is rebooted, which alone recovers it', async () => {
-  standing();
+  onRung('rebooting');
   hangs();
   reboots();
   expect(await stage.attempted()).toMatchObject({ outcome: 'done' });
   expect(stage.deeds()).toEqual(['reset controller', 'reboot graceful']);
-  expect(stand.row().recovery).toMatchObject({ rung: 'rebooting', attempts: 1 });
+  expect(recovery()).toMatchObject({ rung: 'rebooting', attempts: 1 });
   expect(stand.row().agentStarted).toBeNull();
   expect(steps()).toEqual([
     'resettingBmc asked',
@@ -79,7 +74,7 @@ test('is restarted, answers, and then the machine is rebooted, which alone recov
 });
 
 test('where SSH does not answer either, it comes before the first reboot', async () => {
-  stage.silent(stand.host.bootId);
+  onRung('restartingAgent');
   hangs();
   reboots();
   expect(await stage.attempted()).toMatchObject({ outcome: 'done' });
@@ -95,20 +90,20 @@ test('but not before the agent of a machine that still answers', async () => {
 });
 
 test('an accepted restart is no answer: what does not answer in time counts as no attempt', async () => {
-  standing('powerCycling');
+  onRung('powerCycling');
   hangs(() => false);
   expect(await stage.attempted()).toMatchObject({ failure: { code: 'timed-out' } });
   expect(stage.deeds()).toEqual(['reset controller']);
-  expect(stand.row().recovery).toMatchObject({ rung: 'powerCycling', attempts: 0 });
-  expect(stand.bmdb.tables.machines.get(MACHINE)!.permitGrantedAtMs).toBeNull();
+  expect(recovery()).toMatchObject({ rung: 'powerCycling', attempts: 0 });
+  expect(permit()).toBeNull();
 });
 
 test('is restarted once a day; in between the rung itself is tried', async () => {
-  standing();
+  onRung('rebooting');
   hangs(() => false);
   for (let at = 0; at < 3; at += 1) await attemptedLater();
   expect(stage.deeds()).toEqual(['reset controller']);
-  expect(stand.row().recovery).toMatchObject({ rung: 'rebooting', attempts: 0 });
+  expect(recovery()).toMatchObject({ rung: 'rebooting', attempts: 0 });
   stand.bmdb.tables.controllerResets.set('stub bmc-7', {
     controller: 'bmc-7',
     machineId: MACHINE,
@@ -119,7 +114,7 @@ test('is restarted once a day; in between the rung itself is tried', async () =>
 });
 
 test('F5: is asked for again where it was not sent, since the answer of its note was lost', async () => {
-  standing();
+  onRung('rebooting');
   hangs();
   reboots();
   const { bmdb } = stand;
@@ -132,7 +127,7 @@ test('F5: is asked for again where it was not sent, since the answer of its note
 
 describe('a provider that refuses', () => {
   test('for certain is asked again with the next attempt', async () => {
-    standing();
+    onRung('rebooting');
     hangs();
     reboots();
     const { resetController } = stand;
@@ -149,7 +144,7 @@ describe('a provider that refuses', () => {
     ['that answers again: the reboot follows', false, ['reset controller', 'reboot graceful']],
     ['that still hangs: the attempt ends', true, ['reset controller']],
   ])('with a conflict, for one %s', async (_what, stillHangs, deeds) => {
-    standing();
+    onRung('rebooting');
     hangs();
     reboots();
     stand.resetController = () => {
@@ -161,7 +156,7 @@ describe('a provider that refuses', () => {
   });
 
   test('or perhaps has done it, is not', async () => {
-    standing();
+    onRung('rebooting');
     hangs();
     stand.resetController = () =>
       Promise.reject(new ProviderError('transient', 'no answer', { outcome: 'unknown' }));
@@ -172,7 +167,7 @@ describe('a provider that refuses', () => {
 });
 
 test('a machine whose agent reports meanwhile is left alone', async () => {
-  standing();
+  onRung('rebooting');
   hangs();
   stand.resetController = async () => {
     stand.controller = { ...BMC, hangs: false };
@@ -187,9 +182,7 @@ test('a machine whose agent reports meanwhile is left alone', async () => {
 
 test('power that is owed is asked for once the controller answers', async () => {
   const powerOffAskedAtMs = stand.clock.now() - 5 * MINUTE;
-  stage.silent(stand.host.bootId, {
-    recovery: ladderRow({ rung: 'rebooting', powerOffAskedAtMs }),
-  });
+  onRung('rebooting', { powerOffAskedAtMs });
   hangs();
   reboots();
   expect(await stage.attempted()).toMatchObject({ outcome: 'done' });
@@ -197,7 +190,7 @@ test('power that is owed is asked for once the controller answers', async () => 
 });
 
 test('power that is not known is not off, and no way round the ladder', async () => {
-  standing('powerCycling');
+  onRung('powerCycling');
   stand.power = 'unknown';
   stand.whereIs = async () => device({ address: '192.0.2.1', power: 'unknown' });
   stand.setPower = async () => 'operation-1';

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { stopAgentCommand } from '../../../../src/actors/tasks/end-agent.ts';
+import { RECOVERY_BACKOFF } from '../../../../src/domain/backoff.ts';
 import {
   Denied,
   NotListening,
@@ -8,63 +9,56 @@ import {
   Unreachable,
 } from '../../../../src/domain/errors.ts';
 import { ERASING_LADDER } from '../../../../src/domain/recovery/ladder.ts';
-import { device, ladderRow } from '../../../support/facts.ts';
-import { JOB } from '../../../support/task-stand.ts';
+import { device } from '../../../support/facts.ts';
 import { advance, settled } from '../../../doubles/simulated-clock.ts';
-import { BOOT_ID, codeOf, createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';
+import {
+  beat,
+  begun,
+  BOOT_ID,
+  codeOf,
+  MINUTE,
+  onRung,
+  permit,
+  recovery,
+  request,
+  setStage,
+  stage,
+  stand,
+} from './stage.ts';
 
-let stage: RecoveryStage;
-let stand: RecoveryStage['stand'];
-beforeEach(async () => {
-  stage = await createRecoveryStage();
-  ({ stand } = stage);
+const HOUR = 60 * MINUTE;
+
+setStage(undefined, () => {
   stand.host.run = ([program]) => (program === 'sh' ? {} : { exitCode: 127 });
 });
+const silent = () => stage.silent(stand.host.bootId, { hostKey: stand.host.hostKey });
+const connecting = (error: Error) => () => void (stand.connecting = error);
+const isAt = (...known: Parameters<typeof device>) => {
+  stand.whereIs = async () => device(...known);
+};
 
 describe('an agent that is silent on a machine that answers', () => {
   test('is stopped, by the mildest means, and the machine is ready for another', async () => {
-    stage.silent(stand.host.bootId, { hostKey: stand.host.hostKey });
+    silent();
     expect(await stage.attempted()).toEqual({ outcome: 'done', failure: null, view: null });
     expect(stand.done).toEqual([
       ...['connect', BOOT_ID],
       `execute ${stopAgentCommand('/root/agent').join(' ')}`,
     ]);
     expect(stand.row()).toMatchObject({
-      agentStarted: null,
-      heartbeat: null,
-      backoffs: [],
-      quarantine: null,
+      ...{ agentStarted: null, heartbeat: null, backoffs: [], quarantine: null },
       recovery: { rung: 'restartingAgent', attempts: 1, askedAtMs: null },
       bootTimes: { reboot: [], reinstall: [] },
     });
-    expect(stand.row().recovery!.nextAtMs, 'it cools down').toBeGreaterThan(stand.clock.now());
-    expect(stand.bmdb.tables.machines.get(JOB.machineId)!.permitGrantedAtMs).toBeNull();
-  });
-
-  test('is on record as an attempt before it is stopped', async () => {
-    let known: unknown;
-    stand.host.run = () => {
-      known = stand.row().recovery;
-      return {};
-    };
-    stage.silent(stand.host.bootId);
-    await stage.attempted();
-    expect(known).toMatchObject({
-      rung: 'restartingAgent',
-      attempts: 1,
-      askedRung: 'restartingAgent',
-      bootIdBefore: stand.host.bootId,
-    });
+    expect(recovery()!.nextAtMs, 'it cools down').toBeGreaterThan(stand.clock.now());
+    expect(permit()).toBeNull();
   });
 
   test('is not stopped when it has reported since', async () => {
-    stage.silent(stand.host.bootId);
+    silent();
     await stage.claim();
     await stage.run('reachAgent');
-    const publicKey = Buffer.from('ab'.repeat(32), 'hex');
-    const { bootId } = stand.host;
-    const { machineId } = JOB;
-    await stand.bmdb.heartbeats.recordHeartbeats([{ machineId, publicKey, bootId }]);
+    await beat();
     expect(await codeOf(stage.run('stopAgent'))).toBe('nothing-to-do');
     expect(stage.deeds()).toEqual([]);
   });
@@ -78,44 +72,42 @@ describe('an agent that is silent on a machine that answers', () => {
 
   test('that cannot be stopped costs an attempt; after two a reboot is asked for', async () => {
     stand.host.run = () => ({ exitCode: 1 });
-    stage.silent(stand.host.bootId);
+    silent();
     for (let at = 1; at <= 2; at += 1) {
       expect(await stage.attempted()).toMatchObject({ failure: { code: 'remote-failure' } });
-      expect(stand.row().recovery).toMatchObject({ rung: 'restartingAgent', attempts: at });
+      expect(recovery()).toMatchObject({ rung: 'restartingAgent', attempts: at });
       await advance(stand.clock, 10 * MINUTE);
     }
-    const { result } = stage.attempt();
-    await settled();
+    await begun(0);
     expect(stage.deeds()).toEqual(['stop the agent', 'stop the agent', 'reboot graceful']);
-    await stage.dies();
-    void result;
   });
 
   test('that does not end in time is given up', async () => {
-    stage.silent(stand.host.bootId);
+    silent();
     stand.host.run = () => new Promise(() => undefined);
-    const { result } = stage.attempt();
-    await advance(stand.clock, MINUTE + 1_000);
-    expect(await result).toMatchObject({ failure: { code: 'timed-out' } });
-    expect(stand.row().recovery).toMatchObject({ rung: 'restartingAgent', attempts: 1 });
+    expect(await stage.attempted(MINUTE + 1_000)).toMatchObject({ failure: { code: 'timed-out' } });
+    expect(recovery()).toMatchObject({ rung: 'restartingAgent', attempts: 1 });
+  });
+
+  test('goes on counting where an episode goes on', async () => {
+    onRung('restartingAgent', { attempts: 1 });
+    await stage.attempted();
+    expect(recovery()).toMatchObject({ rung: 'restartingAgent', attempts: 2 });
   });
 });
 
 describe('where SSH does not answer', () => {
   test.each<readonly [string, () => void]>([
     ['refused', () => (stand.host.unreachable = true)],
-    ['broken off', () => (stand.connecting = new Unreachable('reset'))],
-    ['no port', () => (stand.connecting = new NotListening('no route'))],
-    ['too slow', () => (stand.connecting = new TimedOut('handshake'))],
-    ['keys refused', () => (stand.connecting = new Denied('every key was refused'))],
-    ['no address', () => (stand.whereIs = async () => device({ address: null }))],
+    ['broken off', connecting(new Unreachable('reset'))],
+    ['no port', connecting(new NotListening('no route'))],
+    ['too slow', connecting(new TimedOut('handshake'))],
+    ['keys refused', connecting(new Denied('every key was refused'))],
+    ['no address', () => isAt({ address: null })],
     ['a system that hangs', () => (stand.host.hangs = 'execute')],
     [
       'a system that cannot show its secret',
-      () => {
-        const tags = { 'shepherd-InstanceSecret': '00'.repeat(32) };
-        stand.whereIs = async () => device({ address: '192.0.2.1', tags });
-      },
+      () => isAt({ address: '192.0.2.1', tags: { 'shepherd-InstanceSecret': '00'.repeat(32) } }),
     ],
   ])('(%s) the same attempt goes straight on to a reboot', async (_, begins) => {
     stage.silent(stand.host.bootId);
@@ -130,23 +122,20 @@ describe('where SSH does not answer', () => {
       backoffs: [],
     });
     expect(stand.bmdb.tables.history.map(({ event }) => event)).toEqual(['Started']);
-    expect(stand.bmdb.tables.machines.get(JOB.machineId)!.permitGrantedAtMs).not.toBeNull();
+    expect(permit()).not.toBeNull();
     await stage.dies();
     void result;
   });
 
-  test.each<readonly [string, object, readonly string[]]>([
-    ['no reboots', { reboot: false }, ['power off']],
-    ['reboots', {}, ['reboot graceful']],
-  ])('a provider that knows %s is asked for what it can', async (_, cannot, deeds) => {
-    stand.capabilities = { ...stand.capabilities, ...cannot };
+  test('a provider that knows no reboots is asked for what it can', async () => {
+    stand.capabilities = { ...stand.capabilities, reboot: false };
     stand.host.unreachable = true;
     stand.setPower = async () => 'operation-1';
-    stage.silent(stand.host.bootId);
+    silent();
     const { result } = stage.attempt();
     await settled();
     await settled();
-    expect(stage.deeds()).toEqual(deeds);
+    expect(stage.deeds()).toEqual(['power off']);
     await stage.dies();
     void result;
   });
@@ -154,10 +143,10 @@ describe('where SSH does not answer', () => {
   test('and nothing but a reinstallation is left: it costs an attempt', async () => {
     stand.capabilities = { ...stand.capabilities, reboot: false, power: false };
     stand.host.unreachable = true;
-    stage.silent(stand.host.bootId);
+    silent();
     for (let at = 1; at <= ERASING_LADDER.restartingAgent.attempts; at += 1) {
       expect(await stage.attempted()).toMatchObject({ failure: { code: 'unreachable' } });
-      expect(stand.row().recovery).toMatchObject({ rung: 'restartingAgent', attempts: at });
+      expect(recovery()).toMatchObject({ rung: 'restartingAgent', attempts: at });
       await advance(stand.clock, 10 * MINUTE);
     }
     expect(await stage.claim()).toBe('reinstalling');
@@ -166,50 +155,38 @@ describe('where SSH does not answer', () => {
 
   test('but an order to restart the agent is not made a reboot: it is refused', async () => {
     stand.host.unreachable = true;
-    stage.silent(stand.host.bootId);
+    silent();
     await stage.order('restart-agent');
     expect(await stage.attempted()).toMatchObject({ failure: { code: 'unreachable' } });
     expect(stage.deeds()).toEqual([]);
-    const [request] = await stand.bmdb.requests.read(['ann-1'], new AbortController().signal);
-    expect(request).toMatchObject({ state: 'refused' });
-    expect(request!.outcome).toContain('refused');
-    expect(stand.row().recovery).toBeNull();
+    const outcome: unknown = expect.stringContaining('refused');
+    expect(await request()).toMatchObject({ state: 'refused', outcome });
+    expect(recovery()).toBeNull();
   });
 });
 
 describe('what is no silence of the machine', () => {
+  const unasked = () => Promise.reject(new ProviderError('transient', 'no provider'));
   test.each<readonly [string, string, () => void]>([
-    [
-      'a provider that cannot be asked',
-      'transient',
-      () => (stand.whereIs = () => Promise.reject(new ProviderError('transient', 'no provider'))),
-    ],
+    ['a provider that cannot be asked', 'transient', () => (stand.whereIs = unasked)],
     [
       'a device that is not ours',
       'denied',
-      () => (stand.whereIs = async () => device({ address: '192.0.2.1', ownership: 'foreign' })),
+      () => isAt({ address: '192.0.2.1', ownership: 'foreign' }),
     ],
-    [
-      'another host',
-      'host-key-rejected',
-      () => {
-        stand.host.hostKey = 'b3RoZXI=';
-      },
-    ],
+    ['another host', 'host-key-rejected', () => (stand.host.hostKey = 'b3RoZXI=')],
   ])('%s: nothing is asked for', async (_, code, begins) => {
-    stage.silent(stand.host.bootId, { hostKey: stand.host.hostKey });
+    silent();
     begins();
     expect(await stage.attempted()).toMatchObject({ outcome: 'failed', failure: { code } });
-    expect(stage.deeds()).toEqual([]);
-    expect(stand.bmdb.tables.machines.get(JOB.machineId)!.permitGrantedAtMs).toBeNull();
-    expect(stand.row().recovery?.attempts ?? 0, 'counted').toBe(code === 'transient' ? 0 : 1);
-    expect(stand.row().quarantine?.kind).toBe(
-      code === 'host-key-rejected' ? 'conflict' : undefined,
-    );
+    expect([stage.deeds(), permit()]).toEqual([[], null]);
+    expect(recovery()?.attempts ?? 0, 'counted').toBe(code === 'transient' ? 0 : 1);
+    const quarantine = code === 'host-key-rejected' ? 'conflict' : undefined;
+    expect(stand.row().quarantine?.kind).toBe(quarantine);
   });
 
   test('our own end: the work is given back, nothing is asked for', async () => {
-    stage.silent(stand.host.bootId);
+    silent();
     stand.host.hangs = 'execute';
     const { result } = stage.attempt();
     await settled();
@@ -220,10 +197,84 @@ describe('what is no silence of the machine', () => {
   });
 });
 
-test('an episode that goes on with its agent goes on counting', async () => {
-  stage.silent(stand.host.bootId, {
-    recovery: ladderRow({ rung: 'restartingAgent', attempts: 1 }),
+describe('C4: a machine that only SSH could bring back', () => {
+  beforeEach(() => {
+    stand.capabilities = { ...stand.capabilities, reboot: false, power: false, reinstall: false };
+    stage.silent(stand.host.bootId);
   });
-  await stage.attempted();
-  expect(stand.row().recovery).toMatchObject({ rung: 'restartingAgent', attempts: 2 });
+  const waitMs = () => {
+    const { untilMs } = stand.row().backoffs.find(({ process }) => process === 'ShepherdRecovery')!;
+    return untilMs - stand.clock.now();
+  };
+  const triedOnce = async () => {
+    await stage.attempted();
+    const waitsMs = waitMs();
+    await advance(stand.clock, waitsMs + 1_000);
+    return waitsMs;
+  };
+
+  test.each<readonly [string, () => void]>([
+    ['no route', connecting(new Unreachable('no route'))],
+    ['nobody listens', connecting(new NotListening('refused'))],
+    ['no handshake', connecting(new TimedOut('handshake'))],
+    ['no address', () => isAt({ address: null })],
+  ])(
+    'C4: (%s) is tried for ever, with growing pauses and no permit in between, which begin anew when it is heard',
+    async (_, cuts) => {
+      cuts();
+      const waits: number[] = [];
+      for (let at = 0; at < 40; at += 1) {
+        waits.push(await triedOnce());
+        expect(stand.row()).toMatchObject({ quarantine: null, recovery: null });
+        expect(permit()).toBeNull();
+      }
+      expect(waits[10]!).toBeGreaterThan(2 * waits[0]!);
+      // Jitter adds a fifth at most.
+      expect(Math.max(...waits)).toBeLessThanOrEqual(1.2 * RECOVERY_BACKOFF.maximumMs);
+      stand.given({ ...stand.row(), heartbeat: { atMs: stand.clock.now(), bootId: null } });
+      await advance(stand.clock, HOUR);
+      expect(await triedOnce()).toBeLessThanOrEqual(1.2 * RECOVERY_BACKOFF.initialMs);
+      stand.connecting = null;
+      isAt({ address: '192.0.2.1' });
+      expect(await stage.attempted()).toMatchObject({ outcome: 'done' });
+      expect(stage.deeds()).toEqual(['stop the agent']);
+    },
+  );
+
+  test.each<readonly [string, () => void, RegExp]>([
+    ['its agent cannot be stopped', () => (stand.host.run = () => ({ exitCode: 1 })), /agent/],
+    ['its system hangs', () => (stand.host.hangs = 'execute'), /no end after/],
+    ['it refuses our key', connecting(new Denied('every key was refused')), /every key/],
+  ])('C4: one that was reached (%s) needs a human after two attempts', async (_, begins, cause) => {
+    begins();
+    for (let at = 1; at <= 2; at += 1) {
+      await stage.attempted();
+      expect(recovery()).toMatchObject({ rung: 'restartingAgent', attempts: at });
+      await advance(stand.clock, 10 * MINUTE);
+    }
+    await stage.attempted();
+    const { kind, reason } = stand.row().quarantine!;
+    expect([kind, permit()]).toEqual(['needsHuman', null]);
+    expect(reason, 'C5: with the last cause').toMatch(cause);
+    expect(reason, 'C5: and nothing of what was never tried').not.toContain('went before');
+  });
+
+  test.each([
+    ['is started again, if too few of the failures reached it', 9, false],
+    ['needs a human, if as many as usual did', 10, true],
+  ])('C4: whose agent start was given up %s', async (_, count, needsHuman) => {
+    stage.givenUp({ startAttempt: { atMs: stand.clock.now() - HOUR, count, unreached: 4 } });
+    expect(await stage.attempted()).toMatchObject({ outcome: 'refused' });
+    expect(stand.row().quarantine?.kind).toBe(needsHuman ? 'needsHuman' : undefined);
+    if (needsHuman) return;
+    expect([recovery(), permit()]).toEqual([null, null]);
+    expect(waitMs(), 'meanwhile its agent is started').toBeGreaterThan(0);
+  });
+
+  test('C4: whose agent start was given up is rebooted where that can be done, reached or not', async () => {
+    stand.capabilities = { ...stand.capabilities, reboot: true };
+    stage.givenUp({ startAttempt: { atMs: null, count: 6, unreached: 6 } });
+    expect(await stage.claim()).toBe('rebooting');
+    await stage.dies();
+  });
 });

@@ -1,12 +1,21 @@
+import { beforeEach } from 'vitest';
 import { fromPromise } from 'xstate';
 import { recoveryServices } from '../../../../src/actors/tasks/recovery/services.ts';
 import type { RecoverDeps } from '../../../../src/actors/tasks/recovery/services.ts';
 import type { NewRequest, WorkNote } from '../../../../src/adapters/bmdb/port.ts';
-import type { MachineRow } from '../../../../src/domain/machine.ts';
+import type { LadderRow, MachineRow } from '../../../../src/domain/machine.ts';
 import type { MachineView } from '../../../../src/domain/view.ts';
-import { recovery } from '../../../../src/machines/recovery.ts';
+import { recovery as chart } from '../../../../src/machines/recovery.ts';
 import type { Failure, Job, TaskResult } from '../../../../src/machines/task.ts';
-import { agentStarted, hold, MACHINE, PROVIDER, SLOT, SLOT_ID } from '../../../support/facts.ts';
+import {
+  agentStarted,
+  hold,
+  ladderRow,
+  MACHINE,
+  PROVIDER,
+  SLOT,
+  SLOT_ID,
+} from '../../../support/facts.ts';
 import { runService, runStep } from '../../../support/run-service.ts';
 import { createTaskStand, JOB, type TaskStand } from '../../../support/task-stand.ts';
 import { advance, settled } from '../../../doubles/simulated-clock.ts';
@@ -68,7 +77,7 @@ export async function createRecoveryStage(
   const deps = { ...stand.recoverDeps(), ...change(stand.recoverDeps()) };
   const services = recoveryServices(deps);
   const reread = fromPromise<MachineView | null, Job>(async () => null);
-  const logic = recovery.provide({ actors: { ...services, reread } });
+  const logic = chart.provide({ actors: { ...services, reread } });
   const hourAgo = () => stand.clock.now() - 60 * MINUTE;
   const stage: RecoveryStage = {
     stand,
@@ -116,6 +125,50 @@ export async function createRecoveryStage(
     },
   };
   return stage;
+}
+
+/** The stage of the test that runs, and its stand. */
+export let stage: RecoveryStage;
+export let stand: TaskStand;
+
+/** Sets a stage of its own for each test of the file. */
+export const setStage = (
+  change?: (deps: RecoverDeps) => Partial<RecoverDeps>,
+  then: () => void = () => undefined,
+): void => beforeEach(() => anotherStage(change).then(then));
+/** In place of that, where a test needs another one. */
+export async function anotherStage(
+  change?: (deps: RecoverDeps) => Partial<RecoverDeps>,
+): Promise<void> {
+  stage = await createRecoveryStage(change);
+  ({ stand } = stage);
+}
+
+/** A silent machine on this rung, in the boot that it is in. */
+export const onRung = (
+  rung: LadderRow['rung'],
+  change: Partial<LadderRow> = {},
+  more: Partial<MachineRow> = {},
+) => stage.silent(stand.host.bootId, { recovery: ladderRow({ rung, ...change }), ...more });
+export const recovery = () => stand.row().recovery;
+export const permit = () => stand.bmdb.tables.machines.get(MACHINE)!.permitGrantedAtMs;
+/** What became of what was ordered. */
+export const request = async () => {
+  const [found] = await stand.bmdb.requests.read(['ann-1'], new AbortController().signal);
+  return found!;
+};
+/** Its agent reports, from this boot. */
+export async function beat(bootId = stand.host.bootId): Promise<void> {
+  const publicKey = Buffer.from('ab'.repeat(32), 'hex');
+  await stand.bmdb.heartbeats.recordHeartbeats([{ machineId: MACHINE, publicKey, bootId }]);
+}
+/** Begins the whole task, looks at it for a while, and ends its turn. */
+export async function begun(forMs = 60_000): Promise<void> {
+  const { result } = stage.attempt();
+  await settled();
+  await advance(stand.clock, forMs);
+  await stage.dies();
+  await result;
 }
 
 /** How a service that ran ended: null when it resolved, else the code of its error. */

@@ -1,0 +1,143 @@
+import { createActor, type AnyActorRef, type AnyStateMachine, type EventObject } from 'xstate';
+import { expect } from 'vitest';
+import {
+  createStage,
+  scripted,
+  type Effect,
+  type Scripts,
+  type Shown,
+  type Stage,
+} from '../doubles/scripted-services.ts';
+import { advance, createSimulatedClock, settled } from '../doubles/simulated-clock.ts';
+import { nameOf, transitionsOf, type nodesOf } from './chart-map.ts';
+
+/** A snapshot of any chart, as far as a test looks at it. */
+export interface ChartSnapshot {
+  readonly status: string;
+  readonly value: unknown;
+  readonly tags: ReadonlySet<string>;
+  readonly context: Readonly<Record<string, unknown>>;
+  readonly output?: unknown;
+  readonly children: Readonly<Record<string, AnyActorRef | undefined>>;
+  readonly _nodes: ReturnType<typeof nodesOf>;
+}
+
+/** A shipped chart, and how its services behave. What they answer is told by the test. */
+export interface Subject {
+  readonly chart: AnyStateMachine;
+  readonly input: unknown;
+  readonly services: Scripts;
+  /** Actions that `provide` must fill; recorded instead. */
+  readonly actions?: readonly string[];
+}
+
+/** A chart in its scripted world, of which live actors can be started one after the other. */
+export interface Stand {
+  readonly chart: AnyStateMachine;
+  /** With the input of the subject unless another is given; the caller stops it. */
+  start(input?: unknown): Run;
+  /** Transitions that no actor of this stand has taken so far. */
+  missed(): string[];
+}
+
+/** A live actor of a chart in a scripted world. */
+export interface Run {
+  snapshot(): ChartSnapshot;
+  readonly stage: Stage;
+  /** Makes an event happen for real, by its service if it has one, and lets everything settle. */
+  play(event: EventObject): Promise<void>;
+  /** Sends any event as it is, whether or not its service runs. */
+  send(event: EventObject): Promise<void>;
+  /** Lets time pass, and everything settle that falls due in it. */
+  wait(timeMs: number): Promise<void>;
+  /** Everything it did since this was asked last, in order. */
+  effects(): Effect[];
+  /** Ends the actor. @throws when it failed, or left a service or a timer behind. */
+  stop(): Promise<void>;
+}
+
+export function createStand({ chart: shipped, input, services, actions = [] }: Subject): Stand {
+  const theatre = { stage: createStage() };
+  const chart = scripted(shipped, services, actions, theatre);
+  const taken = new Set<string>();
+  return {
+    chart,
+    start(own = input) {
+      theatre.stage = createStage();
+      return startRun(chart, own, { stage: theatre.stage, taken });
+    },
+    missed: () =>
+      transitionsOf(chart)
+        .map(nameOf)
+        .filter((name) => !taken.has(name)),
+  };
+}
+
+interface Watched {
+  readonly stage: Stage;
+  readonly taken: Set<string>;
+}
+
+function startRun(chart: AnyStateMachine, input: unknown, { stage, taken }: Watched): Run {
+  const clock = createSimulatedClock();
+  const seen: string[] = [];
+  const failures: unknown[] = [];
+  const actor: AnyActorRef = createActor(chart, {
+    input,
+    clock,
+    inspect(inspection) {
+      const ref = inspection.actorRef as AnyActorRef;
+      if (inspection.type === '@xstate.microstep' && !ref._parent)
+        for (const transition of inspection._transitions) taken.add(nameOf(transition));
+      if (inspection.type !== '@xstate.event') return;
+      const { event, sourceRef } = inspection;
+      if (!ref._parent) seen.push(event.type);
+      else if (sourceRef === actor && !event.type.startsWith('xstate.'))
+        stage.effects.push(['tells', ref.id, event]);
+    },
+  });
+  actor.subscribe({ error: (error) => failures.push(error) });
+  actor.start();
+  const snapshot = () => actor.getSnapshot() as ChartSnapshot;
+  const during = async (act: () => unknown) => {
+    seen.length = 0;
+    await act();
+    await settled();
+    expect(failures, 'crashes of the actor').toEqual([]);
+  };
+  let told = 0;
+  return {
+    snapshot,
+    stage,
+    async play(event) {
+      const isAlive = snapshot().status === 'active';
+      await during(() => play(event, actor, stage));
+      if (isAlive) expect(seen).toContain(event.type);
+    },
+    send: (event) => during(() => actor.send(event)),
+    wait: (timeMs) => during(() => advance(clock, timeMs)),
+    effects() {
+      const since = stage.effects.slice(told);
+      told = stage.effects.length;
+      return since;
+    },
+    async stop() {
+      actor.stop();
+      await settled();
+      expect(failures, 'crashes of the actor').toEqual([]);
+      expect([...stage.live.keys()], 'services left running').toEqual([]);
+      expect(clock.pending, 'timers left').toBe(0);
+    },
+  };
+}
+
+function play(event: EventObject, actor: AnyActorRef, { live }: Stage): void {
+  const [, kind, id] = /^xstate\.(done|error|snapshot)(?:\.actor)?\.(.+)$/.exec(event.type) ?? [];
+  if (!kind || !id) return actor.send(event);
+  const service = live.get(id);
+  if (!service) throw new Error(`the service "${id}" does not run`);
+  const { output, error, snapshot } = event as unknown as Record<string, unknown>;
+  if (kind === 'done') service.done(output);
+  else if (kind === 'error') service.fail(error);
+  else service.show(snapshot as Shown);
+}
