@@ -110,7 +110,7 @@ export const mutations = mutationsOf({
       'robot-bare-403-is-a-right':
         "if (data[- && data-]{+?+}.error.code !== 'RATE_LIMIT_EXCEEDED')",
       'robot-limit-does-not-grow': '[-* 2 ** Math.min(inARow - 1, 12)-]',
-      'robot-no-type-is-a-mistake': "[-told === 'invalid' && isAboutType(error)-]{+false+}",
+      'robot-no-type-is-a-mistake': "kind: [-isAboutType ? 'not-implemented' : -]told",
     },
   'src/adapters/provider/hetzner-robot/counts.ts test/adapters/provider/hetzner-robot/budgets.test.ts':
     {

@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { ApiObserver, ApiRequest, Exchange } from '../../driver-kit/terms.ts';
-import { isApiError } from '../../driver-kit/errors.ts';
 import { bareKey } from '../../driver-kit/our-key.ts';
 import { createLocks } from '../../driver-kit/time-limit.ts';
 import { createTurns } from '../../driver-kit/turns.ts';
@@ -9,8 +8,8 @@ import type { DriverContext } from '../port.ts';
 import {
   classOf,
   createRobotApi,
+  MANUAL_RESET,
   saysCode,
-  toRobotError,
   bootReply,
   keyList,
   keyReply,
@@ -65,16 +64,16 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
   }
 
   function noteAway(exchange: Exchange, error: unknown): void {
-    if (!isApiError(error, 'RateLimited')) return;
-    const { retryAt } = error;
+    if (!isProviderError(error)) return;
+    const { rateLimit, answer } = error;
     // An empty budget of ours fills up by itself.
-    if (retryAt === undefined || error.status === undefined) return;
+    if (!rateLimit || answer?.status === undefined || saysCode(error, MANUAL_RESET)) return;
     const name = classOf(exchange);
-    awayUntilMs.set(name, Math.max(retryAt, awayUntilMs.get(name) ?? 0));
+    awayUntilMs.set(name, Math.max(rateLimit.retryAt.getTime(), awayUntilMs.get(name) ?? 0));
   }
 
   function noteRefusal(error: unknown): void {
-    if (!isApiError(error, 'Unauthorized') || error.status !== 401) return;
+    if (!isProviderError(error, 'auth') || error.answer?.status !== 401) return;
     // Whoever asks first when the silence is over asks alone.
     provenPassword = null;
     log.error(
@@ -99,9 +98,8 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
     }
     function asRefusal(error: unknown): never {
       // Robot refused something else, so it has let us in.
-      if (isApiError(error) && error.status !== undefined && error.status !== 401) {
-        provenPassword = password;
-      }
+      const { status = 401 } = (isProviderError(error) && error.answer) || {};
+      if (status !== 401) provenPassword = password;
       throw error;
     }
   }
@@ -130,10 +128,8 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
     } catch (error) {
       noteAway(request, error);
       noteRefusal(error);
-      if (signal.aborted && !isProviderError(error) && !isApiError(error)) {
-        throw new ProviderError('aborted', `${doing}: called off`, { cause: error });
-      }
-      throw toRobotError(error, doing, clock.now());
+      if (!signal.aborted || isProviderError(error)) throw error;
+      throw new ProviderError('aborted', `${doing}: called off`, { cause: error });
     }
   }
 
