@@ -11,7 +11,7 @@ export const mutations = mutationsOf({
     'refused-calls-end-no-connection':
       '[-      if (count > limits.refusedCallsMax) session.destroy();\n-]',
   },
-  'src/adapters/agents/intake.ts test/adapters/agents/intake.test.ts': {
+  'src/adapters/agents/heartbeat-service.ts test/adapters/agents/intake.test.ts': {
     'who-comes-alone-waits-for-others':
       '      const waitMs = [-nextMs - clock.monotonic()-]{+batch.gapMs+};\n',
     'batches-begin-at-any-rate': '[-      nextMs = clock.monotonic() + batch.gapMs;\n-]',
@@ -33,15 +33,13 @@ export const mutations = mutationsOf({
   },
   'src/adapters/agents/agent-server-thread.ts test/adapters/agents/renewal.test.ts': {
     'unusable-keys-reach-the-thread': '      [-assertUsable(tls);\n      -]tell(',
+    'a-failed-store-counts-for-ever': '        [-brokenAtMs = -Infinity;\n        -]outcomes',
   },
   'src/adapters/agents/agent-server-thread.ts test/adapters/agents/renewal.test.ts test/adapters/agents/agents.contract.test.ts':
     {
       'the-thread-takes-in-without-a-session':
         "[-        if (!isReady()) throw new Unreachable('the daemon has no live session');\n-]",
     },
-  'src/adapters/agents/heartbeat-sink.ts test/adapters/agents/renewal.test.ts': {
-    'a-failed-store-counts-for-ever': '        [-brokenAtMs = -Infinity;\n        -]outcomes',
-  },
   'src/adapters/agents/heartbeat-service.ts test/adapters/agents/http2-agent-server.test.ts': {
     'a-request-of-another-generation-is-handed-out': 'if (generation >= 1n[- && isRight-])',
     'a-bad-caller-locks-agents-out':

@@ -36,30 +36,7 @@ export interface KindRow {
 export type Resource = z.output<typeof resource>;
 const created = z.object({ identifier: z.string().min(1) });
 
-/** The routes of the Engine, one function each. All reject with a `ProviderError`. */
-export interface Engine {
-  /** False: there is no such load balancer. */
-  hasLoadBalancer(id: string, signal: AbortSignal): Promise<boolean>;
-  /** Everything of a tag; the Engine refuses the first page with 422 where nothing has it. */
-  listTagged(tag: string, signal: AbortSignal): Promise<readonly Resource[]>;
-  list(
-    kind: ObjectKind,
-    filters: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ): Promise<readonly KindRow[]>;
-  /** Null: it is gone. */
-  get(kind: ObjectKind, id: string, signal: AbortSignal): Promise<EngineObject | null>;
-  /** Null: it is gone. */
-  getResource(id: string, signal: AbortSignal): Promise<Resource | null>;
-  /** @throws {ProviderError} `outcome: 'unknown'`: it may be there. */
-  post(kind: ObjectKind, body: object, signal: AbortSignal): Promise<string>;
-  put(kind: ObjectKind, id: string, body: object, signal: AbortSignal): Promise<void>;
-  /** One that is not there is deleted. */
-  delete(kind: ObjectKind, id: string, signal: AbortSignal): Promise<void>;
-  /** One attempt within an operation. */
-  postTag(call: Call, id: string, tag: string): Promise<void>;
-  call(op: string, signal: AbortSignal): Call;
-}
+export type Engine = ReturnType<typeof createEngine>;
 
 export interface EngineDeps {
   readonly api: Api;
@@ -76,7 +53,8 @@ interface ListRequest {
 
 const nothing = z.undefined().transform(() => undefined);
 
-export function createEngine({ api, throttle, pageSize }: EngineDeps): Engine {
+/** The routes of the Engine, one function each. All reject with a `ProviderError`. */
+export function createEngine({ api, throttle, pageSize }: EngineDeps) {
   /** While the account is held, nothing is sent; nor what waited for its turn meanwhile. */
   function send<T>(call: Call, request: ApiRequest<T>): Promise<T> {
     return call.send({
@@ -113,12 +91,14 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps): Engine {
     send(api.call(op, signal), { method: 'GET', path, schema }).catch(nullIfGone);
 
   return {
-    call: (op, signal) => api.call(op, signal),
-    async hasLoadBalancer(id, signal) {
+    call: (op: string, signal: AbortSignal): Call => api.call(op, signal),
+    /** False: there is no such load balancer. */
+    async hasLoadBalancer(id: string, signal: AbortSignal): Promise<boolean> {
       const path = `${kindPath('loadbalancer')}/${inPath(id)}`;
       return (await read('getLoadBalancer', path, row, signal)) !== null;
     },
-    async listTagged(tag, signal) {
+    /** Everything of a tag; the Engine refuses the first page with 422 where nothing has it. */
+    async listTagged(tag: string, signal: AbortSignal): Promise<readonly Resource[]> {
       const call = api.call('listTagged', signal);
       const query = { tag_name: tag };
       const found = await pages(call, { path: RESOURCES, query, isEmpty: isUnknownTag }, resource);
@@ -126,31 +106,40 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps): Engine {
       if (!stranger) return found;
       throw call.error('permanent', `${stranger.identifier} is listed, and has not the tag`);
     },
-    list(kind, filters, signal) {
+    list(
+      kind: ObjectKind,
+      filters: Readonly<Record<string, string>>,
+      signal: AbortSignal,
+    ): Promise<readonly KindRow[]> {
       const query = { filters: new URLSearchParams(filters).toString() };
       const call = api.call(`list ${kind}s`, signal);
       return pages<KindRow>(call, { path: kindPath(kind), query }, kindRow(kind));
     },
-    get: (kind, id, signal) =>
+    /** Null: it is gone. */
+    get: (kind: ObjectKind, id: string, signal: AbortSignal): Promise<EngineObject | null> =>
       read(`get ${kind}`, `${kindPath(kind)}/${inPath(id)}`, engineObject, signal),
-    getResource: (id, signal) =>
+    /** Null: it is gone. */
+    getResource: (id: string, signal: AbortSignal): Promise<Resource | null> =>
       read('getResource', `${RESOURCES}/${inPath(id)}`, resource, signal),
-    async post(kind, body, signal) {
+    /** @throws {ProviderError} `outcome: 'unknown'`: it may be there. */
+    async post(kind: ObjectKind, body: object, signal: AbortSignal): Promise<string> {
       const call = api.call(`create ${kind}`, signal);
       const request = { method: 'POST', path: kindPath(kind), body, schema: created } as const;
       return (await send(call, request)).identifier;
     },
-    async put(kind, id, body, signal) {
+    async put(kind: ObjectKind, id: string, body: object, signal: AbortSignal): Promise<void> {
       const path = `${kindPath(kind)}/${inPath(id)}`;
       const request = { method: 'PUT', path, body, schema: nothing, ignoresReply: true } as const;
       await send(api.call(`update ${kind}`, signal), request);
     },
-    async delete(kind, id, signal) {
+    /** One that is not there is deleted. */
+    async delete(kind: ObjectKind, id: string, signal: AbortSignal): Promise<void> {
       const path = `${kindPath(kind)}/${inPath(id)}`;
       const request = { method: 'DELETE', path, schema: nothing, ignoresReply: true } as const;
       await send(api.call(`destroy ${kind}`, signal), request).catch(nullIfGone);
     },
-    async postTag(call, id, tag) {
+    /** One attempt within an operation. */
+    async postTag(call: Call, id: string, tag: string): Promise<void> {
       const path = `${RESOURCES}/${inPath(id)}/tags/${inPath(tag)}`;
       // An empty text as JSON: the Engine refuses null.
       const request = {
@@ -288,51 +277,45 @@ export async function addTag(
 const isStatus = (error: unknown, status: number): boolean =>
   isProviderError(error) && error.answer?.status === status;
 
-/** Until when an account may not be asked. All balancers of the account share one. */
-export interface Throttle {
-  /** Epoch milliseconds; null: it may be asked now. */
-  heldUntilMs(): number | null;
-  /**
-   * The account asked us to stay away.
-   * @param askedMs 0: it said no time; then 60 s, twice as long each time, at most 30 min.
-   * @returns for how long, milliseconds.
-   */
-  hold(askedMs: number): number;
-  /** The account answered as usual. */
-  answered(): void;
-}
+export type Throttle = ReturnType<typeof createThrottle>;
 
 const UNASKED_MS = 60_000;
 const UNASKED_MAX_MS = 30 * 60_000;
 
-export function createThrottle(clock: Pick<Clock, 'now'>): Throttle {
+/** Until when an account may not be asked. All balancers of the account share one. */
+export function createThrottle(clock: Pick<Clock, 'now'>) {
   let untilMs = 0;
   let unasked = 0;
   const heldMs = () => Math.max(0, untilMs - clock.now());
   return {
-    heldUntilMs: () => (heldMs() > 0 ? untilMs : null),
-    hold(askedMs) {
+    /** Epoch milliseconds; null: it may be asked now. */
+    heldUntilMs: (): number | null => (heldMs() > 0 ? untilMs : null),
+    /**
+     * The account asked us to stay away.
+     * @param askedMs 0: it said no time; then 60 s, twice as long each time, at most 30 min.
+     * @returns for how long, milliseconds.
+     */
+    hold(askedMs: number): number {
       // Answers to calls that were under way together count as one.
       if (askedMs === 0 && heldMs() > 0) return heldMs();
       const waitMs = askedMs > 0 ? askedMs : Math.min(UNASKED_MAX_MS, UNASKED_MS * 2 ** unasked++);
       untilMs = Math.max(untilMs, clock.now() + waitMs);
       return heldMs();
     },
-    answered() {
+    /** The account answered as usual. */
+    answered(): void {
       if (heldMs() === 0) unasked = 0;
     },
   };
 }
 
-/** The throttles of all accounts that this process uses. */
-export interface Throttles {
-  of(baseUrl: string, tokenReference: string, clock: Pick<Clock, 'now'>): Throttle;
-}
+export type Throttles = ReturnType<typeof createThrottles>;
 
-export function createThrottles(): Throttles {
+/** The throttles of all accounts that this process uses. */
+export function createThrottles() {
   const accounts = new Map<string, Throttle>();
   return {
-    of(baseUrl, tokenReference, clock) {
+    of(baseUrl: string, tokenReference: string, clock: Pick<Clock, 'now'>): Throttle {
       const account = `${baseUrl} ${tokenReference}`;
       const known = accounts.get(account) ?? createThrottle(clock);
       accounts.set(account, known);

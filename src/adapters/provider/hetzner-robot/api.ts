@@ -12,6 +12,7 @@ import {
 } from '../../driver-kit/terms.ts';
 import type { AnswerForm, Meaning, Refusal, StayAway } from '../../driver-kit/outcome.ts';
 import { entriesOf } from '../../driver-kit/pages.ts';
+import type { RobotSettings } from './settings.ts';
 
 /**
  * What Robot answers, as far as it is read. Null and a missing field mean the same, and are the same
@@ -153,7 +154,7 @@ export const keyList = z.array(keyReply);
 export const nothing = z.unknown().transform(() => undefined);
 
 const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
 /** Where an answer says no time. */
 const MAINTENANCE_MS = 5 * MINUTE_MS;
 const MANUAL_RESET_MS = 30 * MINUTE_MS;
@@ -322,25 +323,17 @@ export const ROBOT_TIMINGS: ApiTerms['timings'] = {
   authPauseMs: 600_000,
 };
 
-/** What is particular to the web service of Robot. */
-export interface RobotAccess {
-  readonly name: string;
-  readonly baseUrl: string;
-  readonly user: string;
-  /** Read before each attempt, so that a rotated password is picked up. Never logged. */
-  readonly password: () => string;
-  readonly timings?: Partial<ApiTerms['timings']>;
-  /** Requests in an hour that are other than documented, by `CLASS_NAMES`. */
-  readonly limits?: Readonly<Record<string, number>>;
-}
-
-export function createRobotApi(access: RobotAccess, deps: ApiDeps): Api {
-  const { name, baseUrl, user, password, timings, limits = {} } = access;
-  return createApi(
+/** What is particular to the web service of Robot. The password is read before each attempt, so that a new one is picked up. */
+export const createRobotApi = (
+  name: string,
+  { baseUrl, user, password, limits }: RobotSettings,
+  deps: ApiDeps,
+): Api =>
+  createApi(
     {
       name,
       baseUrl,
-      token: password,
+      token: () => password.read(),
       headersFor: (secret) => ({
         Authorization: `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}`,
       }),
@@ -350,9 +343,8 @@ export function createRobotApi(access: RobotAccess, deps: ApiDeps): Api {
       limits: { maxConcurrency: 8, gapMs: 0 },
       classes: classesOf(limits),
       classOf,
-      timings: { ...ROBOT_TIMINGS, ...timings },
+      timings: ROBOT_TIMINGS,
       attemptsMax: 4,
     },
     deps,
   );
-}
