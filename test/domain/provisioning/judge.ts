@@ -63,7 +63,7 @@ function intentIn(words: readonly string[]): IntentRow {
 function machineIn(words: readonly string[]): MachineRow {
   const { missing, seen = '1', ...fields } = fieldsIn(words);
   return machineRow({
-    provided: provided(fields as Partial<Provided>),
+    provided: words.includes('bare') ? null : provided(fields as Partial<Provided>),
     ...(typeof missing === 'string' && { missing: { sinceMs: ago(missing), seen: Number(seen) } }),
     ...(words.includes('young') && { createdAtMs: NOW_MS }),
     ...(words.includes('leaving') && { deprovision: deprovisionAsked() }),
