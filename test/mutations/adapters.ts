@@ -147,13 +147,13 @@ export const mutations = mutationsOf({
   },
   'src/adapters/provider/equinix/client.ts test/adapters/provider/equinix/turns.test.ts': {
     'the-look-at-the-device-comes-early':
-      '{+await look?.();\n    +}const before = await eventIds(routes, call, id);[-\n    await look?.();-]\n',
+      '{+await how.look?.();\n      +}const before = await eventIds(call, id);[-\n      await how.look?.();-]\n',
   },
-  'src/adapters/provider/equinix/routes.ts test/adapters/provider/equinix/lies.test.ts': {
+  'src/adapters/provider/equinix/client.ts test/adapters/provider/equinix/lies.test.ts': {
     'another-device-is-an-answer':
-      "        query: expansionOf(expansion, ['facility']),\n        schema: [-ofId(device, id)-]{+device+},\n",
+      "get(call, at(call, 'devices', id), [-ofId(device, id)-]{+device+}, { ...query });",
     'another-key-is-an-answer':
-      'path: keyPathOf(call, id), schema: [-ofId(sshKey, id)-]{+sshKey+} })',
+      "get(call, at(call, 'ssh-keys', id), [-ofId(sshKey, id)-]{+sshKey+});",
   },
   'src/actors/guard/watch.ts test/actors/guard/provide-guard.test.ts': {
     'silent-machines-are-the-newly-silent':

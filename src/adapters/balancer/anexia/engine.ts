@@ -3,7 +3,8 @@ import type { ObjectKind, PoolRef } from '../../../domain/balancing/objects.ts';
 import type { Api } from '../../driver-kit/api.ts';
 import type { Call } from '../../driver-kit/call.ts';
 import type { ApiRequest } from '../../driver-kit/terms.ts';
-import { isNotFound, isApiError } from '../../driver-kit/errors.ts';
+import { isProviderError } from '../../../domain/errors.ts';
+import { isLost, nullIfGone } from '../../driver-kit/errors.ts';
 import { type EngineObject, engineObject, wholeIn } from './forms.ts';
 import { createLocks } from '../../driver-kit/time-limit.ts';
 import type { Clock } from '../../clock/port.ts';
@@ -52,16 +53,16 @@ interface ListRequest {
 
 const nothing = z.undefined().transform(() => undefined);
 
-/** The routes of the Engine, one function each. All reject with one `ApiError`. */
+/** The routes of the Engine, one function each. All reject with a `ProviderError`. */
 export function createEngine({ api, throttle, pageSize }: EngineDeps) {
   /** While the account is held, nothing is sent; nor what waited for its turn meanwhile. */
   function send<T>(call: Call, request: ApiRequest<T>): Promise<T> {
     return call.send({
       ...request,
       beforeAttempt: async () => {
-        const retryAt = throttle.heldUntilMs();
-        if (retryAt === null) return;
-        throw call.error('RateLimited', 'the account was asked too much', { retryAt });
+        const retryAtMs = throttle.heldUntilMs();
+        if (retryAtMs === null) return;
+        throw call.error('transient', 'the account was asked too much', { retryAtMs });
       },
     });
   }
@@ -87,10 +88,7 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps) {
   }
 
   const read = <T>(op: string, path: string, schema: z.ZodType<T>, signal: AbortSignal) =>
-    send(api.call(op, signal), { method: 'GET', path, schema }).catch((error: unknown) => {
-      if (isNotFound(error)) return null;
-      throw error;
-    });
+    send(api.call(op, signal), { method: 'GET', path, schema }).catch(nullIfGone);
 
   return {
     call: (op: string, signal: AbortSignal): Call => api.call(op, signal),
@@ -106,7 +104,7 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps) {
       const found = await pages(call, { path: RESOURCES, query, isEmpty: isUnknownTag }, resource);
       const stranger = found.find((one) => one.tags && !one.tags.includes(tag));
       if (!stranger) return found;
-      throw call.error('Protocol', `${stranger.identifier} is listed, and has not the tag`);
+      throw call.error('permanent', `${stranger.identifier} is listed, and has not the tag`);
     },
     list(
       kind: ObjectKind,
@@ -123,7 +121,7 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps) {
     /** Null: it is gone. */
     getResource: (id: string, signal: AbortSignal): Promise<Resource | null> =>
       read('getResource', `${RESOURCES}/${inPath(id)}`, resource, signal),
-    /** @throws {ApiError} `ambiguous`: it may be there. */
+    /** @throws {ProviderError} `outcome: 'unknown'`: it may be there. */
     async post(kind: ObjectKind, body: object, signal: AbortSignal): Promise<string> {
       const call = api.call(`create ${kind}`, signal);
       const request = { method: 'POST', path: kindPath(kind), body, schema: created } as const;
@@ -138,9 +136,7 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps) {
     async delete(kind: ObjectKind, id: string, signal: AbortSignal): Promise<void> {
       const path = `${kindPath(kind)}/${inPath(id)}`;
       const request = { method: 'DELETE', path, schema: nothing, ignoresReply: true } as const;
-      await send(api.call(`destroy ${kind}`, signal), request).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
-      });
+      await send(api.call(`destroy ${kind}`, signal), request).catch(nullIfGone);
     },
     /** One attempt within an operation. */
     async postTag(call: Call, id: string, tag: string): Promise<void> {
@@ -158,8 +154,7 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps) {
   };
 }
 
-const isUnknownTag = (error: unknown): boolean =>
-  error instanceof Error && 'status' in error && error.status === 422;
+const isUnknownTag = (error: unknown): boolean => isStatus(error, 422);
 
 /** One page of a list, in whichever of its three forms. */
 interface Page<T> {
@@ -190,7 +185,7 @@ const PAGES_MAX = 10_000;
 /**
  * Reads a list until an empty page. A list that says how many there are has to give as many: what is
  * taken away meanwhile pushes others over the edge of a page, so it is read again, three times at most.
- * @throws {ApiError} Protocol: it does not hold still, or its pages do not advance; or what a page
+ * @throws {ProviderError} `permanent`: it does not hold still, or its pages do not advance; or what a page
  *   was refused with. What was read until then is worth nothing.
  */
 export async function readAll<T extends { readonly identifier: string }>(
@@ -201,7 +196,7 @@ export async function readAll<T extends { readonly identifier: string }>(
     const { rows, totals } = await walk(call, fetchPage);
     if ([...totals].every((total) => total === rows.length)) return rows;
   }
-  throw call.error('Protocol', `the list does not hold still: read ${WALKS_MAX} times`);
+  throw call.error('permanent', `the list does not hold still: read ${WALKS_MAX} times`);
 }
 
 async function walk<T extends { readonly identifier: string }>(
@@ -213,17 +208,17 @@ async function walk<T extends { readonly identifier: string }>(
   for (let number = 1; number <= PAGES_MAX; number++) {
     const page = await fetchPage(number);
     if (page.number !== undefined && page.number !== number) {
-      throw call.error('Protocol', `page ${number} was asked for, and page ${page.number} came`);
+      throw call.error('permanent', `page ${number} was asked for, and page ${page.number} came`);
     }
     if (page.total !== undefined) totals.add(page.total);
     if (page.rows.length === 0) return { rows: [...seen.values()], totals };
     const sizeBefore = seen.size;
     for (const row of page.rows) seen.set(row.identifier, row);
     if (seen.size === sizeBefore) {
-      throw call.error('Protocol', `page ${number} holds nothing new: the pages do not advance`);
+      throw call.error('permanent', `page ${number} holds nothing new: the pages do not advance`);
     }
   }
-  throw call.error('Protocol', `the list has more than ${PAGES_MAX} pages`);
+  throw call.error('permanent', `the list has more than ${PAGES_MAX} pages`);
 }
 
 const OURS = 'shepherd-pool=';
@@ -247,7 +242,7 @@ const BETWEEN_MS = 1_000;
 
 /**
  * Tags an object; one that has the tag already is tagged. Waits while another is being tagged.
- * @throws {ApiError}
+ * @throws {ProviderError}
  */
 export async function addTag(
   engine: Engine,
@@ -256,7 +251,7 @@ export async function addTag(
 ): Promise<void> {
   const call = engine.call('tag', signal);
   const free = await LOCKS.take('tags', signal).catch(() => {
-    throw call.error('Cancelled', 'aborted');
+    throw call.error('aborted', 'aborted');
   });
   async function isTagged(attempts: number): Promise<boolean> {
     try {
@@ -265,7 +260,8 @@ export async function addTag(
     } catch (error) {
       if (isStatus(error, 422)) return true;
       // The same tag twice is the same as once.
-      const isPassing = isStatus(error, 409) || isApiError(error, 'OutcomeUnknown');
+      const isPassing =
+        isStatus(error, 409) || (isLost(error) && isProviderError(error, 'transient'));
       if (!isPassing || attempts >= ATTEMPTS_MAX) throw error;
       return false;
     }
@@ -279,7 +275,7 @@ export async function addTag(
 }
 
 const isStatus = (error: unknown, status: number): boolean =>
-  isApiError(error) && error.status === status;
+  isProviderError(error) && error.answer?.status === status;
 
 export type Throttle = ReturnType<typeof createThrottle>;
 
