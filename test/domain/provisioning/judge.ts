@@ -1,9 +1,4 @@
-import type {
-  IntentRow,
-  MachineRow,
-  Provided,
-  ProviderMachine,
-} from '../../../src/domain/machine.ts';
+import type { IntentRow, MachineRow, ProviderMachine } from '../../../src/domain/machine.ts';
 import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { reconcile, type ReconcileInput } from '../../../src/domain/provisioning/reconcile.ts';
 import {
@@ -63,7 +58,7 @@ function intentIn(words: readonly string[]): IntentRow {
 function machineIn(words: readonly string[]): MachineRow {
   const { missing, seen = '1', ...fields } = fieldsIn(words);
   return machineRow({
-    provided: words.includes('bare') ? null : provided(fields as Partial<Provided>),
+    provided: words.includes('bare') ? null : provided(fields),
     ...(typeof missing === 'string' && { missing: { sinceMs: ago(missing), seen: Number(seen) } }),
     ...(words.includes('young') && { createdAtMs: NOW_MS }),
     ...(words.includes('leaving') && { deprovision: deprovisionAsked() }),
