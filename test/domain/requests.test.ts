@@ -2,9 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Circumstances } from '../../src/domain/eligibility.ts';
 import { machineId, providerName } from '../../src/domain/ids.ts';
 import { PROVIDER_STATUSES } from '../../src/domain/machine.ts';
-import { isOrder, ORDER_VERBS } from '../../src/domain/verbs.ts';
+import { isOrder, ORDER_VERBS, type OrderVerb } from '../../src/domain/verbs.ts';
 import type { HoldKind, MachineRow, RequestRow } from '../../src/domain/machine.ts';
-import type { OrderVerb } from '../../src/domain/verbs.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { dueRequest, isOnSlot, orderRefusal } from '../../src/domain/requests.ts';
 import {

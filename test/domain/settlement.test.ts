@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { machineId } from '../../src/domain/ids.ts';
-import { isOrder, MACHINE_VERBS } from '../../src/domain/verbs.ts';
-import { wishOf } from '../../src/domain/wishes.ts';
+import { isOrder, MACHINE_VERBS, type Verb } from '../../src/domain/verbs.ts';
+import { wishOf, type Given as GivenWish } from '../../src/domain/wishes.ts';
 import type { HoldKind, MachineRow, RequestRow } from '../../src/domain/machine.ts';
-import type { Verb } from '../../src/domain/verbs.ts';
-import type { Given as GivenWish } from '../../src/domain/wishes.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { dueRequest } from '../../src/domain/requests.ts';
 import { settlementOf } from '../../src/domain/settlement.ts';

@@ -2,9 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { providerName } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { byProcess } from '../../src/domain/statistics.ts';
+import { byProcess, type Counts } from '../../src/domain/statistics.ts';
 import { statisticsOf } from '../doubles/mem-bmdb/statistics.ts';
-import type { Counts } from '../../src/domain/statistics.ts';
 import {
   machineRow,
   MINUTE,

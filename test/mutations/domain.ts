@@ -84,8 +84,7 @@ export const mutations = mutationsOf({
   },
   'src/domain/recovery/permits.ts test/domain/recovery/permits.test.ts test/actors/turns/permit-queue.test.ts':
     {
-      'takes-are-not-counted-against-the-budget':
-        'tally.recovering [-+ tally.taken -]< limitOf(tally) +',
+      'takes-are-not-counted-against-the-budget': 'tallyOf(scope).recovering[- + takenIn(scope)-];',
       'power-that-was-left-off-is-not-under-way':
         '[-  if (powerOffAskedAtMs !== null) return true;\n-]',
     },

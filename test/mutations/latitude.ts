@@ -67,19 +67,17 @@ export const mutations = mutationsOf({
       'latitude-what-is-off-is-switched-off': "if (status === [-want-]{+''+}) return;",
       'latitude-a-reboot-of-what-is-off': "status === '[-off-]' ? 'power_on' : 'reboot'",
       'latitude-a-state-that-passes-is-final':
-        '[-if (isPassing(status)) throw notWhile(seen.server);\n      -]await act',
-      'latitude-lost-power-is-not-looked-for':
-        '[-if (!isLost || !(await becomes(call, id, want))) -]throw error;',
+        '[-if (isPassing(status)) throw notWhile(seen.server);\n      -]await act(call, seen, status',
+      'latitude-lost-power-is-not-looked-for': 'waitsMs: [-isSeen ? LOOKS_AFTER_MS : -][],',
       'latitude-tags-keep-an-old-script': "isOld ? '[-cut-]{+keep+}' : 'keep'",
       'latitude-tags-cut-a-young-script': "isOld ? 'cut' : '[-keep-]{+cut+}'",
     },
   'src/adapters/provider/latitude/changes.ts test/adapters/provider/latitude/changes.test.ts test/adapters/provider/dies-at-every-change.test.ts':
     {
-      'latitude-a-lost-reinstallation-removes-a-record':
-        '[-if (!isApiError(error) || !error.ambiguous) -]await',
+      'latitude-a-lost-reinstallation-removes-a-record': '[-if (!isUnknown) -]await',
       'latitude-the-old-record-stays': '[-    await removeAnyway(call, id, record.id);\n-]',
       'latitude-a-lost-reinstallation-is-unknown':
-        'if (isLost && [-(await isUnderWay(call, id, -]{+id === +}order.userDataId)[-))-] return;',
+        '([-await isUnderWay(call, id, -]{+id === +}order.userDataId[-)-]) ?',
       'latitude-the-new-record-has-the-old-time': '[-t: clock.now(), -]hasScript: true',
     },
   'src/adapters/provider/latitude/give-back.ts test/adapters/provider/latitude/changes.test.ts test/adapters/provider/latitude/settings.test.ts test/adapters/provider/dies-at-every-change.test.ts':
@@ -110,11 +108,11 @@ export const mutations = mutationsOf({
   'src/adapters/provider/latitude/api.ts test/adapters/provider/latitude/creation.test.ts test/adapters/provider/latitude/changes.test.ts test/adapters/provider/latitude/settings.test.ts':
     {
       'latitude-a-limit-is-a-stock':
-        "[-if (kind === 'Capacity' && says(messages, LIMIT)) return 'limit';-]",
+        "[-if (says(messages, LIMIT)) return { kind: 'transient', quota: true };\n    -]return says",
       'latitude-a-forbidden-key-is-shown-again':
-        "[-says(messages, LOCKED) ? 'Forbidden' : 'Unauthorized-]{+'Forbidden+}'",
+        "[-if (status === 403) return { kind: 'auth' };\n    -]if (status !== 422)",
       'latitude-a-lock-is-a-refused-key':
-        "[-says(messages, LOCKED) ? 'Forbidden' : -]'Unauthorized'",
+        '(status === [-403 || status === -]422) && says(messages, LOCKED)',
       'latitude-the-time-in-the-body-is-not-heeded':
         '[-inBody ? inBody.retry_after * 1_000 : -]waitAskedMs || [-USUAL_WAIT_MS-]{+1_000+}',
     },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Call } from './call.ts';
-import { asAmbiguous, isApiError, type ApiError } from './errors.ts';
+import { isProviderError, type ProviderError } from '../../domain/errors.ts';
+import { asUnknown, isLost } from './errors.ts';
 import { placesOf } from './outcome.ts';
 
 /** An entry of a list that is there and cannot be read. */
@@ -137,22 +138,21 @@ export interface Reading<T> {
   /** Name of the route, for metrics. */
   readonly endpoint: string;
   readonly fetchPage: (page: number) => Promise<Page<T>>;
-  /** An incomplete listing is a failure, `PartialListing`, that holds what was seen. */
+  /** An incomplete listing is a failure. */
   readonly insist?: boolean;
 }
 
-/** Reads a listing by verified walks. @throws {ApiError} Protocol, PartialListing. */
+/** Reads a listing by verified walks. @throws {ProviderError} `permanent`, or `transient`: it has gaps. */
 export async function readPages<T extends { readonly id: string }>(
   call: Call,
   { endpoint, fetchPage, insist = false }: Reading<T>,
 ): Promise<Walked<T>> {
   const onWalk = (consistent: boolean) => call.observer.walk(endpoint, consistent);
   const walked = await walkPages(fetchPage, onWalk).catch((error: unknown) => {
-    throw error instanceof PageOrderError ? call.error('Protocol', error.message) : error;
+    throw error instanceof PageOrderError ? call.error('permanent', error.message) : error;
   });
   if (walked.complete || !insist) return walked;
-  const { items } = walked;
-  throw call.error('PartialListing', `only ${items.length} are certain`, { items });
+  throw call.error('transient', `only ${walked.items.length} are certain`);
 }
 
 /** A change of which one can see whether it happened. */
@@ -162,50 +162,54 @@ export interface Mutation<T> {
   send(): Promise<T>;
   /** Looks whether the change is there; null when it is not (yet). */
   look(): Promise<{ readonly value: T } | null>;
-  /** A refusal after which it may be there all the same. */
-  readonly looksAfter?: (refusal: ApiError) => boolean;
+  /** An error after which it may be there, though nothing was lost. */
+  readonly looksAfter?: (refusal: ProviderError) => boolean;
   /** Repetitions after an unknown outcome; without limit but the operation's budget if absent. */
   readonly repeatsMax?: number;
+  /** Milliseconds before each look after a lost answer; one look, after the usual back-off, if absent. */
+  readonly waitsMs?: readonly number[];
 }
 
 /**
- * Sends a change that may be repeated: after an attempt whose outcome is not known it looks, and
- * sends again what it does not see.
- * @throws {ApiError} `ambiguous` if any attempt may have worked. OutcomeUnknown: not seen after
- * the last repetition.
+ * Sends a change: after an attempt whose outcome is not known it looks, and sends again what it does not
+ * see, unless that must not be.
+ * @throws {ProviderError} `outcome: 'unknown'` if any attempt may have worked and nothing was seen of it.
  */
 export async function mutate<T>(call: Call, mutation: Mutation<T>): Promise<T> {
-  const { repeatsMax = Infinity, looksAfter = () => false } = mutation;
-  let ambiguous = false;
+  const { repeatsMax = Infinity, looksAfter = () => false, waitsMs = [null] } = mutation;
+  let isUnknown = false;
   try {
     for (let repeats = 0; ; repeats++) {
       const outcome = await attempt(mutation);
       if ('value' in outcome) return outcome.value;
       const { error } = outcome;
-      ambiguous ||= error.ambiguous;
-      if (error.ambiguous) await call.backOff();
-      const seen = ambiguous || looksAfter(error) ? await mutation.look() : null;
-      if (seen) return seen.value;
-      if (!error.ambiguous) throw error;
+      const isNowLost = isLost(error);
+      isUnknown ||= isNowLost;
+      for (const waitMs of isNowLost ? waitsMs : [0]) {
+        if (isNowLost) await (waitMs === null ? call.backOff() : call.wait(waitMs));
+        const seen = isUnknown || looksAfter(error) ? await mutation.look() : null;
+        if (seen) return seen.value;
+      }
+      if (!isNowLost) throw error;
       if (repeats >= repeatsMax) throw unsettled(call, error);
       call.repeats(mutation.endpoint);
     }
   } catch (error) {
-    if (!ambiguous) throw error;
-    if (isApiError(error)) throw asAmbiguous(error);
-    throw call.error('Cancelled', 'not sent again', { ambiguous, cause: error });
+    if (!isUnknown) throw error;
+    if (isProviderError(error)) throw asUnknown(error);
+    throw call.error('aborted', 'not sent again', { outcome: 'unknown', cause: error });
   }
 }
 
 /** The error when nobody can tell whether a change happened. */
-export const unsettled = (call: Call, cause: ApiError): ApiError =>
-  call.error('OutcomeUnknown', 'it may have been accepted', { ambiguous: true, cause });
+export const unsettled = (call: Call, cause: ProviderError): ProviderError =>
+  call.error('transient', 'it may have been accepted', { outcome: 'unknown', cause });
 
-async function attempt<T>({ send }: Mutation<T>): Promise<{ value: T } | { error: ApiError }> {
+async function attempt<T>({ send }: Mutation<T>): Promise<{ value: T } | { error: ProviderError }> {
   try {
     return { value: await send() };
   } catch (error) {
-    if (!isApiError(error) || error.kind === 'Cancelled') throw error;
+    if (!isProviderError(error) || error.kind === 'aborted') throw error;
     return { error };
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createIntake } from '../../../src/adapters/agents/intake.ts';
+import { createIntake } from '../../../src/adapters/agents/heartbeat-service.ts';
 import { defaultLimits } from '../../../src/adapters/agents/limits.ts';
 import type { HeartbeatRecord } from '../../../src/domain/heartbeat.ts';
 import { machineId } from '../../../src/domain/ids.ts';
@@ -83,12 +83,4 @@ test('enough of them wait for nothing but the two in flight', async () => {
   expect(begun).toEqual(['a b', 'c d']);
   await answer();
   expect(begun).toEqual(['a b', 'c d', 'e f']);
-});
-
-test('more than enough go together once it is their turn', async () => {
-  const { begun, say, answer } = createStand({ enough: 2, max: 3 });
-  await say('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h');
-  expect(begun).toEqual(['a b', 'c d']);
-  await answer();
-  expect(begun).toEqual(['a b', 'c d', 'e f g']);
 });
