@@ -12,7 +12,7 @@ export const mutations = mutationsOf({
   },
   'src/adapters/provider/latitude/api.ts test/adapters/provider/latitude/creation.test.ts': {
     'latitude-any-limit-is-a-quota':
-      "if (kind [-=== 'Capacity-]{+!== 'NotFound+}' && says(messages, LIMIT)) return 'limit';",
+      'if (endpoint !== CREATE[-)-]{+ && !says(messages, LIMIT))+} return',
   },
   'src/adapters/provider/latitude/records.ts test/adapters/provider/latitude/settings.test.ts': {
     'latitude-the-future-is-young': '[-Math.min(toldMs, seenAtMs)-]{+toldMs+}',
