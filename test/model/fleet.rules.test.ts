@@ -129,7 +129,7 @@ const stories: readonly Story[] = [
     steps: [
       ...[1_000, 2_000, 4_000].flatMap(notOpened),
       toWork,
-      on(expires, FENCED, isLost([...WORK, 'guard'], FENCED)[0]!.effects!),
+      on(expires, FENCED, isLost([...WORK, 'guard'], FENCED)[0]!.effects),
       on(['after', 1_000], OPENING, [begins[2]!]),
     ],
   },
