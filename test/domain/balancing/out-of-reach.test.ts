@@ -45,7 +45,7 @@ testRows(
 testRows(
   rowsIn(`
     A active waived, B active | drain A, serve B | A, B        → A draining 30s waived, A=drain
-    A active waived | serve A | A                              → A stays not waived not refused
+    A active waived | serve A | A                              → A stays not waived
     A draining waived, B active | drain A, serve B | A drain 4, B → A stays not waived not refused
   `),
 )('who was not waited for, when it can be reached again: %s: %s', (words, told) => {
