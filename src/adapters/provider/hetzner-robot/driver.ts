@@ -1,6 +1,7 @@
 import { ProviderError } from '../../../domain/errors.ts';
+import { inLifetime } from '../../driver-kit/in-lifetime.ts';
 import { createLifetime, createLocks } from '../../driver-kit/time-limit.ts';
-import type { Capabilities, Plan, Provider, Driver, DriverContext } from '../port.ts';
+import type { Capabilities, Provider, Driver, DriverContext } from '../port.ts';
 import { createBackground, createChanges } from './changes.ts';
 import { createRobotClient } from './client.ts';
 import { createCreation, createInstall } from './creation.ts';
@@ -50,72 +51,50 @@ function createRobotProvider(settings: RobotSettings, context: DriverContext): P
     inBackground: background.run,
   });
 
-  return {
+  return inLifetime(lifetime, {
     capabilities: CAPABILITIES,
-    listMachines: (_filter, call) =>
-      lifetime.run(
-        call,
-        (signal) => {
-          watch.begin();
-          return showing.list({ signal });
-        },
-        true,
-      ),
-    getMachine: (id, call) => lifetime.run(call, (signal) => showing.get(id, { signal }), true),
-    createMachine: (request, call) =>
-      lifetime.run(call, async (signal) => {
-        watch.begin();
-        const claim = await create(request, { ...call, signal });
-        // It is being installed, whatever becomes of a look at it.
-        return showing.show(claim, { signal }).catch((error: unknown) => {
-          throw asUnknown(error);
-        });
-      }),
-    findByWitness: (witness, slotId, call) =>
-      lifetime.run(
-        call,
-        async (signal) => {
-          const server = serverOfSlot(slotId);
-          return server === null ? null : showing.byWitness(witness, server, { signal });
-        },
-        true,
-      ),
-    deprovisionMachine: (id, call) =>
-      lifetime.run(call, async (signal) => {
-        background.end(id);
-        await giveBack.deprovision(id, { signal });
-      }),
-    isReusable: (slotId, call) =>
-      lifetime.run(call, async (signal) => {
-        const server = serverOfSlot(slotId);
-        if (server === null) return true;
-        return giveBack.isReusable(server, call.operationId, { signal });
-      }),
-    setTags: (id, tags, call) =>
-      lifetime.run(call, (signal) => changes.setTags(id, tags, { ...call, signal })),
-    rebootMachine: (id, mode, call) =>
-      lifetime.run(call, (signal) => changes.rebootMachine(id, mode, { ...call, signal })),
-    setPower: (id, want, call) =>
-      lifetime.run(call, (signal) => changes.setPower(id, want, { ...call, signal })),
-    reinstallMachine: (id, request, call) =>
-      lifetime.run(call, (signal) => {
-        background.end(id);
-        watch.begin();
-        return changes.reinstallMachine(id, request, { ...call, signal });
-      }),
+    async listMachines(_filter, call) {
+      watch.begin();
+      return showing.list(call);
+    },
+    getMachine: showing.get,
+    async createMachine(request, call) {
+      watch.begin();
+      const claim = await create(request, call);
+      // It is being installed, whatever becomes of a look at it.
+      return showing.show(claim, call).catch((error: unknown) => {
+        throw asUnknown(error);
+      });
+    },
+    async findByWitness(witness, slotId, call) {
+      const server = serverOfSlot(slotId);
+      return server === null ? null : showing.byWitness(witness, server, call);
+    },
+    async deprovisionMachine(id, call) {
+      background.end(id);
+      await giveBack.deprovision(id, call);
+    },
+    async isReusable(slotId, call) {
+      const server = serverOfSlot(slotId);
+      return server === null || giveBack.isReusable(server, call.operationId, call);
+    },
+    ...changes,
+    async reinstallMachine(id, request, call) {
+      background.end(id);
+      watch.begin();
+      return changes.reinstallMachine(id, request, call);
+    },
     verifyHostKey: () =>
       Promise.reject(new ProviderError('not-implemented', 'Robot knows no host keys of systems')),
-    capacityGroup,
+    capacityGroup: ({ name: plan, location }) => `${location ?? ''} ${plan}`,
     hostnameFor: (slotId) => hostnameOf(config, slotId),
-    prepare: (call) =>
-      lifetime.run(call, async (signal) => {
-        watch.begin();
-        const { servers } = await parts.servers.list({ signal });
-        requireServers(config, new Set(servers.map(({ number }) => number)));
-        await parts.ourKey.ensure({ signal });
-      }),
-    sweep: ({ dryRun, ...call }) =>
-      lifetime.run(call, (signal) => sweepLeftovers(parts, { dryRun, signal })),
+    async prepare(call) {
+      watch.begin();
+      const { servers } = await parts.servers.list(call);
+      requireServers(config, new Set(servers.map(({ number }) => number)));
+      await parts.ourKey.ensure(call);
+    },
+    sweep: (call) => sweepLeftovers(parts, call),
     async stop() {
       watch.stop();
       const stopped = lifetime.stop();
@@ -123,7 +102,7 @@ function createRobotProvider(settings: RobotSettings, context: DriverContext): P
       await stopped;
       await background.ended();
     },
-  };
+  });
 }
 
 const CAPABILITIES: Capabilities = {
@@ -138,8 +117,6 @@ const CAPABILITIES: Capabilities = {
   consistentList: true,
   maxConcurrency: 8,
 };
-
-const capacityGroup = ({ name, location }: Plan): string => `${location ?? ''} ${name}`;
 
 /** @throws {ProviderError} `invalid`: the configuration names servers that the account does not have. */
 function requireServers({ servers = [] }: RobotConfig, there: ReadonlySet<number>): void {

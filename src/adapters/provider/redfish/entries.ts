@@ -16,6 +16,7 @@ import type { DriverContext } from '../port.ts';
 import type { Bmc, Wire } from './client/bmc.ts';
 import { bareOf, isOwnPath } from './client/errors.ts';
 import { patch, readSystem, systemOf, type System } from './client/system.ts';
+import type { Settings } from './settings.ts';
 
 /** One machine behind a BMC. */
 export interface BmcEntry extends HostEntry {
@@ -111,6 +112,16 @@ export const parseInventory = (content: string, named: Named): readonly BmcEntry
       ...contradictions(entries),
     ],
   });
+
+/** Reads the inventory of a provider with these settings. */
+export const parserFor =
+  ({ credentials, sshPasswords, install }: Settings) =>
+  (content: string): readonly BmcEntry[] =>
+    parseInventory(content, {
+      credentials: new Set(Object.keys(credentials)),
+      passwords: new Set(Object.keys(sshPasswords)),
+      install: install && { needsMac: install.method !== 'vmedia' },
+    });
 
 const unknownLogin = (name: string) =>
   `Credentials ${show(name)} is no name in credentials of this provider`;
