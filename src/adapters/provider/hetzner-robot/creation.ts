@@ -1,3 +1,4 @@
+import { asUnknown } from '../../driver-kit/errors.ts';
 import { ProviderError, explain, isProviderError } from '../../../domain/errors.ts';
 import type { Tags } from '../../../domain/provisioning/provider-tags.ts';
 import type { CallOptions, CreateRequest } from '../port.ts';
@@ -12,7 +13,7 @@ import {
   serverOfSlot,
   witnessText,
 } from './mapping.ts';
-import { lastTouchedMs, NO_RESETS, asUnknown, type Claim, type Parts } from './parts.ts';
+import { lastTouchedMs, NO_RESETS, WAITING, type Claim, type Parts } from './parts.ts';
 import type { Arrival, RescueTrip, Resets } from './rescue.ts';
 import {
   ALREADY_BEGUN,
@@ -232,7 +233,7 @@ export function createCreation(
 
   async function loseTo(claim: Claim, name: string, how: Sending): Promise<never> {
     await claims.drop(claim, how);
-    log.warn({ provider: config.name, server: claim.server, name }, 'somebody else took a server');
+    log.warn({ server: claim.server, name }, 'somebody else took a server');
     throw new FinalError('race-lost', `server ${claim.server} has another's name`);
   }
 
@@ -244,7 +245,7 @@ export function createCreation(
       await claims.drop(claim, how);
       return true;
     } catch (error) {
-      const fields = { provider: config.name, server: claim.server, cause: explain(error) };
+      const fields = { server: claim.server, cause: explain(error) };
       log.warn(fields, 'a server that cannot be used was not given back yet');
       return false;
     }
@@ -278,19 +279,17 @@ export function createCreation(
   return async (request: CreateRequest, how: CallOptions): Promise<Claim> => {
     witnessText(how.operationId);
     const server = serverOf(request);
-    const free = await locks.take(String(server), how.signal);
-    try {
+    const task = async () => {
       const claim = await claimIt(server, request, how);
       if (claim.phase === 'leaving' || claim.phase === 'wiped') {
         throw new ProviderError('race-lost', `server ${server} is being given back`);
       }
       if (!isUnfinished(claim)) return claim;
-      return await goOn(claim, request, how).catch((error: unknown) => {
+      return goOn(claim, request, how).catch((error: unknown) => {
         throw error instanceof FinalError ? error : asUnknown(error);
       });
-    } finally {
-      free();
-    }
+    };
+    return locks.alone(String(server), how.signal, { what: WAITING, task });
   };
 }
 

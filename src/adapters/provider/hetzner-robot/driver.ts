@@ -1,5 +1,7 @@
+import { asUnknown } from '../../driver-kit/errors.ts';
 import { ProviderError } from '../../../domain/errors.ts';
 import { inLifetime } from '../../driver-kit/in-lifetime.ts';
+import { providerLog } from '../../driver-kit/provider-log.ts';
 import { createLifetime, createLocks } from '../../driver-kit/time-limit.ts';
 import type { Capabilities, Provider, Driver, DriverContext } from '../port.ts';
 import { createBackground, createChanges } from './changes.ts';
@@ -7,7 +9,7 @@ import { createRobotClient } from './client.ts';
 import { createCreation, createInstall } from './creation.ts';
 import { createGiveBack, sweepLeftovers } from './give-back.ts';
 import { hostnameOf, serverOfSlot } from './mapping.ts';
-import { createClaimStore, asUnknown, createServers, type Parts } from './parts.ts';
+import { createClaimStore, createServers, type Parts } from './parts.ts';
 import { createRescueTrip, createResets } from './rescue.ts';
 import { nested, robotSchema, type RobotConfig, type RobotSettings } from './settings.ts';
 import { createOurKey, createSystems } from './systems.ts';
@@ -31,7 +33,7 @@ function createRobotProvider(settings: RobotSettings, context: DriverContext): P
     systems: createSystems(shell, config.sshPort),
     ourKey: createOurKey(client, config.sshKeyName, context),
     clock,
-    log,
+    log: providerLog(log, name),
     locks: createLocks(),
   };
   const resets = createResets(parts);

@@ -1,4 +1,5 @@
 import { explain, isProviderError, ProviderError } from '../../../domain/errors.ts';
+import { nullIfGone } from '../../driver-kit/errors.ts';
 import type { CallOptions, SweepReport } from '../port.ts';
 import type { Server } from './api.ts';
 import type { Sending } from './client.ts';
@@ -12,7 +13,7 @@ import {
   leavingName,
   ourName,
 } from './mapping.ts';
-import { NO_RESETS, RESET_FLOOR_MS, nullIfGone, type Claim, type Parts } from './parts.ts';
+import { NO_RESETS, RESET_FLOOR_MS, WAITING, type Claim, type Parts } from './parts.ts';
 import type { Resets } from './rescue.ts';
 import { wipeScript } from './scripts.ts';
 import { rescueKeyRule } from './systems.ts';
@@ -64,9 +65,8 @@ export function createGiveBack(
   async function isTaken(claim: Claim, how: Sending): Promise<boolean> {
     const { name } = await servers.read(claim.server, how);
     if (!isStrangers(name, config)) return false;
-    const fields = { provider: config.name, server: claim.server, name };
     log.warn(
-      fields,
+      { server: claim.server, name },
       'a server that was given back got a name of somebody else, and is left as it is',
     );
     await claims.drop(claim, how);
@@ -98,7 +98,7 @@ export function createGiveBack(
       if (!/^wiped [1-9]\d*$/m.test(told)) return null;
     } catch (error) {
       if (how.signal.aborted) throw error;
-      const fields = { provider: config.name, server: claim.server, cause: explain(error) };
+      const fields = { server: claim.server, cause: explain(error) };
       log.warn(fields, 'a server that was given back could not be wiped yet');
       return null;
     }
@@ -109,7 +109,7 @@ export function createGiveBack(
     if (alarmed.has(server)) return;
     alarmed.add(server);
     log.error(
-      { provider: config.name, server, alarm: 'unwiped-server' },
+      { server, alarm: 'unwiped-server' },
       'a server that was given back cannot be wiped, and stays out of use until somebody looks',
     );
   }
@@ -157,7 +157,7 @@ export function createGiveBack(
     if (!(await hasLeft(number, how))) return false;
     const claim = (await claims.all(how)).ours.get(number);
     if (!claim) return true;
-    const fields = { provider: config.name, server: number };
+    const fields = { server: number };
     log.warn(fields, 'a server that was given back has left the account, and is forgotten');
     await claims.drop(claim, how);
     return true;
@@ -173,14 +173,8 @@ export function createGiveBack(
     }
   }
 
-  async function locked<T>(server: number, how: Sending, work: () => Promise<T>): Promise<T> {
-    const free = await locks.take(String(server), how.signal);
-    try {
-      return await work();
-    } finally {
-      free();
-    }
-  }
+  const locked = <T>(server: number, { signal }: Sending, task: () => Promise<T>): Promise<T> =>
+    locks.alone(String(server), signal, { what: WAITING, task });
 
   return {
     /** Resolves once the machine is on its way out, or if there is no such machine. */

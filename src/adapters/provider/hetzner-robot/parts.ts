@@ -214,12 +214,6 @@ export function createServers(
 }
 export type Servers = ReturnType<typeof createServers>;
 
-/** For a read of a server that Robot says not to exist. */
-export function nullIfGone(error: unknown): null {
-  if (isProviderError(error, 'not-found')) return null;
-  throw error;
-}
-
 /** What every part of the driver works with. */
 export interface Parts {
   readonly config: RobotConfig;
@@ -234,17 +228,8 @@ export interface Parts {
   readonly locks: Locks;
 }
 
+/** For the error of whoever is called off before it has the lock. */
+export const WAITING = 'another change of the server was under way';
 /** Time that a machine needs before a look at it tells anything. */
 export const RESET_FLOOR_MS = 15_000;
 export const LOOK_GAP_MS = 10_000;
-
-/** The same error, of a change that may have been carried out. */
-export function asUnknown(error: unknown): unknown {
-  if (!(error instanceof ProviderError) || error.outcome === 'unknown') return error;
-  const { kind, message, cause, rateLimit } = error;
-  return new ProviderError(kind, message, {
-    cause,
-    outcome: 'unknown',
-    ...(rateLimit && { rateLimit }),
-  });
-}

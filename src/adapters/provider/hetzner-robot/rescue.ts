@@ -18,9 +18,8 @@ export function createResets({
   client,
   ourKey,
   claims,
-  config,
   log,
-}: Pick<Parts, 'client' | 'ourKey' | 'claims' | 'config' | 'log'>) {
+}: Pick<Parts, 'client' | 'ourKey' | 'claims' | 'log'>) {
   async function disarm(server: number, how: Sending): Promise<void> {
     const { isRescueArmed, others } = await client.bootState(server, how);
     const strange = others.filter((kind) => kind !== 'linux');
@@ -30,7 +29,7 @@ export function createResets({
     }
     if (isRescueArmed) await client.disarmRescue(server, how);
     if (others.length === 0) return;
-    const fields = { provider: config.name, server };
+    const fields = { server };
     log.warn(fields, 'a stock installation that was ordered in Robot is taken back before a reset');
     await client.disarmLinux(server, how);
   }
@@ -90,7 +89,7 @@ export function createResets({
         const { resets, hardResets, resetAtMs, bootBefore } = before;
         const unsent = { resets, hardResets, resetAtMs, bootBefore };
         await claims.change(noted, unsent, how).catch((error: unknown) => {
-          const fields = { provider: config.name, server: noted.server, cause: explain(error) };
+          const fields = { server: noted.server, cause: explain(error) };
           log.debug(fields, 'a reset that was not sent stays counted');
         });
       }
@@ -161,7 +160,7 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
       await systems.run(address, before, rebootScript(), how.signal);
     } catch (error) {
       if (how.signal.aborted) throw error;
-      const fields = { provider: config.name, server: claim.server, cause: explain(error) };
+      const fields = { server: claim.server, cause: explain(error) };
       log.debug(fields, 'a system was asked to reboot and did not answer');
     }
     return noted;
@@ -181,7 +180,7 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
     if (open.kind !== 'rescue') return true;
     // The rescue system has booted, and shows another key than Robot told.
     const what = `the rescue system of server ${claim.server} shows a host key that Robot did not tell`;
-    log.error({ provider: config.name, server: claim.server, alarm: 'rescue-host-key' }, what);
+    log.error({ server: claim.server, alarm: 'rescue-host-key' }, what);
     throw new ProviderError('conflict', what, { outcome: 'unknown' });
   }
 
@@ -264,10 +263,8 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
 
   function tellUnprovenKey(claim: Claim, { fingerprint }: SystemAnswer<'rescue'>): void {
     if (claim.rescueKeys.length > 0) return;
-    log.info(
-      { provider: config.name, server: claim.server, fingerprint },
-      'Robot told no host key of the rescue system; the one that it shows is taken',
-    );
+    const fields = { server: claim.server, fingerprint };
+    log.info(fields, 'Robot told no host key of the rescue system; the one that it shows is taken');
   }
 
   function pause(delayMs: number, signal: AbortSignal): Promise<void> {

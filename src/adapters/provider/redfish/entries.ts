@@ -193,14 +193,14 @@ export const setIdIn = (assetTag: string | null): string | null =>
 /** A label against a second fleet on the same rack; never the record of what is ours. */
 export function createOwnerMark(
   where: 'none' | 'assetTag',
-  { log, name, instanceSetId }: Pick<DriverContext, 'log' | 'name' | 'instanceSetId'>,
+  { log, instanceSetId }: Pick<DriverContext, 'log' | 'instanceSetId'>,
 ) {
   const mark = markOf(instanceSetId);
   /** Ids of machines that go on without. */
   const without = new Set<string>();
   function goWithout({ id }: BmcEntry, why: string) {
     without.add(id);
-    log.warn({ provider: name, machine: id, why }, 'a machine carries no mark of ours');
+    log.warn({ machine: id, why }, 'a machine carries no mark of ours');
   }
   return {
     /** Puts the mark on a system whose asset tag is empty, and looks whether it is there. */

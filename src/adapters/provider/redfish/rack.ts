@@ -139,7 +139,7 @@ export function createBmcCare(
     if (hangs) hanging.set(bmc, clock.monotonic());
     else hanging.delete(bmc);
     if (!isNews) return;
-    const fields = { provider: name, bmc: bmc.url };
+    const fields = { bmc: bmc.url };
     metrics.set('redfish_bmc_unresponsive', { provider: name }, hanging.size);
     if (hangs) log.error(fields, 'a BMC takes connections and answers nothing');
     else log.info(fields, 'a BMC hangs no more');
@@ -211,10 +211,7 @@ export function createBmcCare(
           );
         }
         await check();
-        log.warn(
-          { provider: name, bmc: url },
-          'a BMC that hangs is restarted; its machine goes on',
-        );
+        log.warn({ bmc: url }, 'a BMC that hangs is restarted; its machine goes on');
         return send(bmc, wire, action);
       });
       return { operationRef: `${type} ${url} ${new Date(clock.now()).toISOString()}` };

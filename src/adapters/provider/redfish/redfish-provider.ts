@@ -3,6 +3,7 @@ import { requireListedKey } from '../../driver-kit/inventory/entries.ts';
 import { createInventory, createSource } from '../../driver-kit/inventory/inventory.ts';
 import { createProbes, listensAt, type Target } from '../../driver-kit/inventory/probes.ts';
 import { inLifetime } from '../../driver-kit/in-lifetime.ts';
+import { providerLog } from '../../driver-kit/provider-log.ts';
 import { createLifetime } from '../../driver-kit/time-limit.ts';
 import type {
   CallOptions,
@@ -38,7 +39,8 @@ const ASIDE_SHARE = 0.25;
 const PROBES = { intervalMs: 60_000, parallelism: 32, gapMs: 1, patienceMs: 300 };
 
 /** The machines of a rack, each behind a BMC. The list is itself the mark: what stands in it is ours. */
-export function createRedfishProvider(options: Settings, context: DriverContext): Provider {
+export function createRedfishProvider(options: Settings, given: DriverContext): Provider {
+  const context = { ...given, log: providerLog(given.log, given.name) };
   const { clock, log, name, network, instanceSetId } = context;
   const lifetime = createLifetime();
   const inventory = createInventory({
@@ -112,7 +114,7 @@ export function createRedfishProvider(options: Settings, context: DriverContext)
     care.answered(rack.of(entry));
     if (checkIdentity(entry, system) === 'unproved' && !unproved.has(entry.id)) {
       unproved.add(entry.id);
-      const fields = { provider: name, machine: entry.id, bmc: entry.bmc };
+      const fields = { machine: entry.id, bmc: entry.bmc };
       log.warn(fields, 'neither serial number nor UUID tells that the BMC is of this machine');
     }
     const sighting = sightingOf(system, clock.monotonic());

@@ -149,12 +149,7 @@ export interface SeedDeskDeps {
 /** Finds what installers ask for, in the records that all daemons share. */
 export function createSeedDesk(
   deps: SeedDeskDeps,
-  {
-    log,
-    name,
-    clock,
-    instanceSetId,
-  }: Pick<DriverContext, 'log' | 'name' | 'clock' | 'instanceSetId'>,
+  { log, clock, instanceSetId }: Pick<DriverContext, 'log' | 'clock' | 'instanceSetId'>,
 ): SeedDesk {
   const { claims, sealing, options, lifetime, entries, seedUrl, ended } = deps;
   const index = createSeedIndex(deps, { clock });
@@ -180,7 +175,7 @@ export function createSeedDesk(
     const asked = `${claim.install.tokenSha256} ${from}`;
     if (!isNear(from, entry.address) && toldFar.get(id) !== asked) {
       toldFar.set(id, asked);
-      const fields = { provider: name, machine: entry.id, from };
+      const fields = { machine: entry.id, from };
       log.warn(fields, 'a seed is asked for from another network than that of its machine');
     }
     return { entry, claim };
@@ -189,7 +184,7 @@ export function createSeedDesk(
   function opened({ id }: BmcEntry, { install }: Claim): Sealed | null {
     const text = install.sealed === null ? null : sealing.open(install.sealed, id);
     if (text !== null) return JSON.parse(text) as Sealed;
-    const fields = { provider: name, machine: id };
+    const fields = { machine: id };
     log.warn(fields, 'a seed cannot be opened: it was sealed with another install.seedKey');
     return null;
   }

@@ -21,8 +21,6 @@ export interface SeedDesk {
 export interface SeedServerOptions {
   readonly at: { readonly host: string; readonly port: number };
   readonly desk: SeedDesk;
-  /** Tells this server from others. */
-  readonly name: string;
   readonly clock: Clock;
   readonly log: Log;
   /** TCP if absent. */
@@ -40,11 +38,11 @@ const MAC = /^\/m\/((?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2})\/ipxe$/i;
  * the port: then that one serves, and this one takes it when it becomes free.
  */
 export function createSeedServer(options: SeedServerOptions) {
-  const { at, desk, name, clock, log, network } = options;
+  const { at, desk, clock, log, network } = options;
   const server = createServer({ requestTimeout: REQUEST_MS }, (request, response) => {
     void serve(request)
       .catch((error: unknown) => {
-        log.warn({ provider: name, cause: explain(error) }, 'a seed could not be served');
+        log.warn({ cause: explain(error) }, 'a seed could not be served');
         return { status: 503, text: '' };
       })
       .then(({ status, text }) => send(response, status, text));
@@ -57,7 +55,7 @@ export function createSeedServer(options: SeedServerOptions) {
     const tried = listenOn(server, at, network);
     tried.catch((error: unknown) => {
       if (isClosed) return;
-      const fields = { provider: name, host: at.host, port: at.port, cause: explain(error) };
+      const fields = { host: at.host, port: at.port, cause: explain(error) };
       log.warn(fields, 'the seed server cannot listen; it tries again');
       timer = clock.setTimeout(() => {
         listening = listen();
