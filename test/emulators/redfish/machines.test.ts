@@ -6,6 +6,7 @@ const INSTALL_MS = 240_000;
 
 test('a machine obeys its power; one that hangs heeds no graceful restart, and is cured by force', async () => {
   const { fake, hosts, host, reset } = await startRack({ installed: true });
+  expect(host()).toMatchObject({ hostname: 'system-1', up: true });
   const bootIds = [host().bootId];
   await reset('ForceOff');
   await fake.advance(2_000);

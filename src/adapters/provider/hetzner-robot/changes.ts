@@ -5,7 +5,7 @@ import type { CallOptions, OperationRef, Provider, ReinstallRequest } from '../p
 import type { Sending } from './client.ts';
 import type { Install } from './creation.ts';
 import { serverOfId, isBrokenOff, classifyName, hostnameOf } from './mapping.ts';
-import { NO_RESETS, LOOK_GAP_MS, WAITING, type Parts, type Claim } from './parts.ts';
+import { newClaim, NO_RESETS, LOOK_GAP_MS, WAITING, type Parts, type Claim } from './parts.ts';
 import type { RescueTrip, Resets } from './rescue.ts';
 import type { Found, Showing } from './view.ts';
 
@@ -154,19 +154,12 @@ export function createChanges(
   async function claimOf({ server, claim }: Found, tags: Tags, how: Sending): Promise<Claim> {
     if (claim) return claim;
     const name = classifyName(server.name, config);
-    const value = {
-      set: config.instanceSetId,
+    const value = newClaim({
+      ...{ set: config.instanceSetId, phase: 'ready', tags: { ...tags }, oldName: server.name },
       witness: name.kind === 'ours' ? name.witness : '',
-      phase: 'ready' as const,
-      order: 'create' as const,
-      tags: { ...tags },
-      oldName: server.name,
       hostname: hostnameOf(config, String(server.number)),
-      systemKey: null,
-      ...NO_RESETS,
-      rescueKeys: [],
       sinceMs: clock.now(),
-    };
+    });
     return claims.make(server.number, value, how);
   }
 

@@ -13,7 +13,7 @@ import {
   serverOfSlot,
   witnessText,
 } from './mapping.ts';
-import { lastTouchedMs, NO_RESETS, WAITING, type Claim, type Parts } from './parts.ts';
+import { lastTouchedMs, newClaim, WAITING, type Claim, type Parts } from './parts.ts';
 import type { Arrival, RescueTrip, Resets } from './rescue.ts';
 import {
   ALREADY_BEGUN,
@@ -166,19 +166,11 @@ export function createCreation(
     if (how.signal.aborted)
       throw new ProviderError('aborted', 'called off before anything was done');
     if (found && now.name === deadName) await servers.rename(server, found.oldName, how);
-    const value = {
-      set: config.instanceSetId,
-      witness,
-      phase: 'claimed' as const,
-      order: 'create' as const,
-      tags: { ...request.tags },
+    const value = newClaim({
+      ...{ set: config.instanceSetId, witness, phase: 'claimed', sinceMs: clock.now() },
+      ...{ tags: { ...request.tags }, hostname: request.hostname },
       oldName: found?.oldName ?? now.name,
-      hostname: request.hostname,
-      systemKey: null,
-      ...NO_RESETS,
-      rescueKeys: [] as string[],
-      sinceMs: clock.now(),
-    };
+    });
     return found ? claims.change(found, value, how) : claims.make(server, value, how);
   }
 

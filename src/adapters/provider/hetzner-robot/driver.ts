@@ -41,7 +41,7 @@ function createRobotProvider(settings: RobotSettings, context: DriverContext): P
   const install = createInstall(parts);
   const showing = createShowing(parts);
   const create = createCreation(parts, { trip, resets, install });
-  const giveBack = createGiveBack(parts, { showing, resets });
+  const giveBack = createGiveBack(parts, { showing, trip });
   const watch = createWatch(parts, lifetime.signal);
   const background = createBackground(parts, lifetime.signal);
   const changes = createChanges(parts, {

@@ -13,8 +13,8 @@ import {
   leavingName,
   ourName,
 } from './mapping.ts';
-import { NO_RESETS, RESET_FLOOR_MS, WAITING, type Claim, type Parts } from './parts.ts';
-import type { Resets } from './rescue.ts';
+import { newClaim, NO_RESETS, RESET_FLOOR_MS, WAITING, type Claim, type Parts } from './parts.ts';
+import type { RescueTrip } from './rescue.ts';
 import { wipeScript } from './scripts.ts';
 import { rescueKeyRule } from './systems.ts';
 import type { Showing } from './view.ts';
@@ -24,7 +24,7 @@ const HARD_RESETS_MAX = 3;
 /** How machines go, and when their server is free again. Each call does the next step, whosever it is. */
 export function createGiveBack(
   parts: Parts,
-  { showing, resets }: { readonly showing: Showing; readonly resets: Resets },
+  { showing, trip }: { readonly showing: Showing; readonly trip: RescueTrip },
 ) {
   const { config, servers, claims, systems, clock, log, locks } = parts;
   const alarmed = new Set<number>();
@@ -33,18 +33,10 @@ export function createGiveBack(
   async function leave(server: Server, claim: Claim | null, witness: string, how: Sending) {
     const change = { ...NO_RESETS, phase: 'leaving' as const, sinceMs: clock.now() };
     if (claim) return claims.change(claim, change, how);
-    const value = {
-      set: config.instanceSetId,
-      witness,
-      order: 'create' as const,
-      tags: {},
-      oldName: server.name,
-      hostname: hostnameOf(config, String(server.number)),
-      systemKey: null,
-      ...change,
-      rescueKeys: [],
-    };
-    return claims.make(server.number, value, how);
+    const { number, name: oldName } = server;
+    const hostname = hostnameOf(config, String(number));
+    const set = config.instanceSetId;
+    return claims.make(number, newClaim({ set, witness, oldName, hostname, ...change }), how);
   }
 
   async function rename(claim: Claim, name: string, how: Sending): Promise<void> {
@@ -71,19 +63,6 @@ export function createGiveBack(
     );
     await claims.drop(claim, how);
     return true;
-  }
-
-  async function strike(claim: Claim, how: Sending): Promise<void> {
-    const type = await resets.choose(claim.server, ['hw'], how);
-    const { hostKeys } = await resets.arm(claim.server, how);
-    const counted = {
-      rescueKeys: hostKeys,
-      resets: claim.resets + 1,
-      hardResets: claim.hardResets + 1,
-      resetAtMs: clock.now(),
-    };
-    const noted = await claims.change(claim, counted, how);
-    await resets.press(type, { before: claim, noted }, how);
   }
 
   /** Wiped, if the rescue system has come up and let us. */
@@ -123,7 +102,7 @@ export function createGiveBack(
     if (claim.resetAtMs === null) {
       if (await isTaken(claim, how)) return true;
       await rename(claim, leavingName(config, claim.server), how);
-      await strike(claim, how);
+      await trip.strike(claim, null, how);
       return false;
     }
     const sinceMs = clock.now() - claim.resetAtMs;
@@ -140,7 +119,7 @@ export function createGiveBack(
       return false;
     }
     if (await isTaken(claim, how)) return true;
-    await strike(claim, how);
+    await trip.strike(claim, null, how);
     return false;
   }
 

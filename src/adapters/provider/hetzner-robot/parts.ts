@@ -62,6 +62,16 @@ export const NO_RESETS = {
   startedAtMs: null,
 } as const;
 
+/** Of a server that nobody claims: nothing was done with it, and nothing is known of its systems. */
+export const newClaim = (
+  change: Pick<ClaimValue, 'set' | 'witness' | 'phase' | 'oldName' | 'hostname' | 'sinceMs'> &
+    Partial<ClaimValue>,
+): ClaimValue => ({
+  ...{ order: 'create', tags: {}, systemKey: null, rescueKeys: [] },
+  ...NO_RESETS,
+  ...change,
+});
+
 /** When anything was last begun about it, epoch milliseconds. */
 export const lastTouchedMs = ({ sinceMs, resetAtMs, startedAtMs }: ClaimValue): number =>
   Math.max(sinceMs, resetAtMs ?? 0, startedAtMs ?? 0);

@@ -1,5 +1,6 @@
 import { explain, isProviderError, ProviderError } from '../../../domain/errors.ts';
 import { sleep } from '../../clock/port.ts';
+import { isLost } from '../../driver-kit/errors.ts';
 import type { Rescue } from './api.ts';
 import type { ResetType, Sending } from './client.ts';
 import { addressOf, isStrangers } from './mapping.ts';
@@ -46,9 +47,7 @@ export function createResets({
         const armed = await client.armRescue(server, [key], how);
         if (armed.isArmed) return armed;
       } catch (error) {
-        const mayBe =
-          isProviderError(error, 'conflict') ||
-          (isProviderError(error) && error.outcome === 'unknown');
+        const mayBe = isProviderError(error, 'conflict') || isLost(error);
         if (!mayBe) throw error;
         const now = await client.rescue(server, how);
         if (now.isArmed && now.keys.includes(key)) return now;
@@ -133,19 +132,19 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
   }
 
   /** Noted before it is asked for, so that a later life waits instead of asking again. */
-  const noteReset = (claim: Claim, type: 'sw' | 'hw' | null, before: Answer, how: Sending) =>
+  const noteReset = (claim: Claim, type: 'sw' | 'hw' | null, before: Answer | null, how: Sending) =>
     claims.change(
       claim,
       {
         resets: claim.resets + 1,
         hardResets: claim.hardResets + (type === 'hw' ? 1 : 0),
         resetAtMs: clock.now(),
-        bootBefore: 'seen' in before ? before.seen.bootId : null,
+        bootBefore: before && 'seen' in before ? before.seen.bootId : null,
       },
       how,
     );
 
-  async function reset(claim: Claim, type: 'sw' | 'hw', before: Answer, how: Sending) {
+  async function reset(claim: Claim, type: 'sw' | 'hw', before: Answer | null, how: Sending) {
     const noted = await noteReset(claim, type, before, how);
     await resets.press(type, { before: claim, noted }, how);
     return noted;
@@ -196,11 +195,17 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
       const what = `server ${claim.server} was given the name "${name}" in Robot, and is not reset any more`;
       throw new ProviderError('conflict', what, { outcome: 'unknown' });
     }
+    return strike(claim, before, how);
+  }
+
+  async function strike(claim: Claim, before: Answer | null, how: Sending): Promise<Claim> {
     const type = await resets.choose(claim.server, ['hw'], how);
     return reset(await arm(claim, {}, how), type, before, how);
   }
 
   return {
+    /** Arms the rescue system and presses the button. @param before what answers now; null: of no account. */
+    strike,
     /**
      * Arms the rescue system and remembers in the claim that it is on its way there; `change` is written
      * with it.

@@ -35,20 +35,14 @@ export function createShowing(parts: Pick<Parts, 'config' | 'servers' | 'claims'
   const tell = (counts: object): void =>
     tellNews(config.name, { ...counts }, 'servers of the account');
 
-  /** Only names that are not as they should be are worth a word. */
-  function tellNames(list: readonly Server[], { ours }: Claims): void {
-    for (const { number, isCancelled, paidUntil } of list) {
-      const claim = ours.get(number);
-      if (claim && isCancelled) tellCancelled(number, paidUntil);
-    }
-  }
-
   const cancelledTold = new Set<string>();
-  function tellCancelled(server: number, paidUntil: string | null): void {
-    const key = `${server} ${paidUntil}`;
-    if (cancelledTold.has(key)) return;
-    cancelledTold.add(key);
-    log.warn({ server, paidUntil }, 'a server of ours is cancelled');
+  function tellCancelled(list: readonly Server[], { ours }: Claims): void {
+    for (const { number: server, isCancelled, paidUntil } of list) {
+      const key = `${server} ${paidUntil}`;
+      if (!isCancelled || !ours.has(server) || cancelledTold.has(key)) continue;
+      cancelledTold.add(key);
+      log.warn({ server, paidUntil }, 'a server of ours is cancelled');
+    }
   }
 
   async function seen(id: string, how: Sending): Promise<Found & { readonly all: Claims }> {
@@ -67,7 +61,7 @@ export function createShowing(parts: Pick<Parts, 'config' | 'servers' | 'claims'
       const list = await servers.list(how);
       const all = await claims.all(how);
       tell(countStandings(list, all, config));
-      tellNames(list.servers, all);
+      tellCancelled(list.servers, all);
       return toListing(list, all, config);
     },
     /** @throws {ProviderError} `not-found`. */
