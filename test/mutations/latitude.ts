@@ -55,13 +55,14 @@ export const mutations = mutationsOf({
       'latitude-a-used-slot-is-free': '[-!taken.has(place.slot) && -]',
       'latitude-a-listing-with-gaps-is-whole': 'complete: [-servers.complete && -]table.complete,',
     },
-  'src/adapters/provider/latitude/routes.ts test/adapters/provider/latitude/listing.test.ts test/adapters/provider/latitude/listing.test.ts':
-    {
-      'latitude-a-short-page-is-the-last': 'isLast: count [-=== 0-]{+< size+} || seen >= total',
-      'latitude-one-walk-without-totals':
-        "const isWhole = isOnce && [-seen === before && -]!unread.has('');",
-      'latitude-a-refused-size-is-asked-for-again': 'size = Math.ceil(size / [-2-]{+1+});',
-    },
+  'src/adapters/driver-kit/pages.ts test/adapters/provider/latitude/listing.test.ts': {
+    'latitude-one-walk-without-totals':
+      'totals.has(null) ? [-allIds === idsBefore-]{+allIds !== null+} :',
+  },
+  'src/adapters/provider/latitude/routes.ts test/adapters/provider/latitude/listing.test.ts': {
+    'latitude-a-short-page-is-the-last': 'isLast = count [-=== 0-]{+< size+} || (total',
+    'latitude-a-refused-size-is-asked-for-again': 'size = Math.ceil(size / [-2-]{+1+});',
+  },
   'src/adapters/provider/latitude/changes.ts test/adapters/provider/latitude/changes.test.ts test/adapters/provider/latitude/record.test.ts':
     {
       'latitude-what-is-off-is-switched-off': "if (status === [-want-]{+''+}) return;",
@@ -85,7 +86,7 @@ export const mutations = mutationsOf({
       'latitude-a-locked-server-is-deleted': "if (seen.server.locked{+ && id === ''+}) throw",
       'latitude-an-empty-search-is-believed':
         '[-if ((await search.everywhere(call, hostname)).length > 0) return false;\n-]',
-      'latitude-a-young-record-is-removed': '< [-config.settleMs-]{+0+})) return false;',
+      'latitude-a-young-record-is-removed': '< [-config.settle-]{+0+})) return false;',
       'latitude-records-outlive-their-server':
         'for (const { id } of [-ours-]{+[]+}) await writer.remove(call, id);',
       'latitude-a-leaving-machine-is-scheduled-again':

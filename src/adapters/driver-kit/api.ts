@@ -16,11 +16,11 @@ const UNKNOWN_ENDPOINT = 'Unknown';
 
 /** One API: its connections, its queue, and what is known of its token. */
 export function createApi(terms: ApiTerms, deps: ApiDeps) {
-  const { clock, log, observer } = deps;
+  const { clock, log, observer = {} } = deps;
   const http = createHttp(terms, deps);
   const refusal = createRefusal(terms.timings.authPauseMs, {
     clock,
-    onPaused: (pausedMs) => observer.paused('unauthorized', pausedMs / 1000),
+    onPaused: (pausedMs) => observer.paused?.('unauthorized', pausedMs / 1000),
   });
   const classes = createCallClasses(terms, deps);
   const stopping = new AbortController();
@@ -46,7 +46,7 @@ export function createApi(terms: ApiTerms, deps: ApiDeps) {
     const isReply = !(outcome instanceof HttpFailure);
     const status = isReply ? String(outcome.status) : STATUS_OF[outcome.reason];
     const requestId = isReply ? shownValue(redact, outcome.headers['x-request-id']) : undefined;
-    observer.attempt(endpoint, status, seconds);
+    observer.attempt?.(endpoint, status, seconds);
     const fields = { provider: terms.name, endpoint, method, url: shownUrl(path, query) };
     log.debug({ ...fields, status, seconds, requestId }, 'attempt at the API');
     if (!isReply) return;

@@ -95,7 +95,7 @@ interface Attempt {
 /** @param doing such as `cannot get device 7`: every error of it begins so. */
 export function createCall(context: CallContext, doing: string, signal: AbortSignal): Call {
   const { terms, http, refusal, classes, nameOf, note } = context;
-  const { clock, random, observer, userAgent, waitsForTurn, together } = context.deps;
+  const { clock, random, observer = {}, userAgent, waitsForTurn, together } = context.deps;
   const { timings, form, listingBytesMax = LISTING_BYTES_MAX } = terms;
   const { attemptsMax = Infinity, stayAwayMs } = terms;
   const { backoffInitialMs: initialMs, backoffMaximumMs: maximumMs } = timings;
@@ -353,7 +353,7 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
       last = verdict.failure;
       askedAway = waitAskedBy(verdict) === null ? null : last;
       const reason = await beforeRetry(request, verdict, { token: attempt.token, spent });
-      observer.retry(nameOf(request.method, request.path), reason);
+      observer.retry?.(nameOf(request.method, request.path), reason);
     }
   }
 
@@ -362,7 +362,7 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
     send,
     wait,
     backOff: () => wait(nextWaitMs()),
-    repeats: (endpoint) => observer.retry(endpoint, 'ambiguous'),
+    repeats: (endpoint) => observer.retry?.(endpoint, 'ambiguous'),
     error,
     now: () => clock.monotonic(),
   };

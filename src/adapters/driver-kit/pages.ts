@@ -52,8 +52,8 @@ export const entriesOf = <T>(
 
 /** One page, and where in its listing it stands. */
 export interface Page<T> extends Entries<T> {
-  /** Of all entries of the listing. */
-  readonly total: number;
+  /** Of all entries of the listing; null: nobody tells. */
+  readonly total: number | null;
   /** From 1. */
   readonly number: number;
   readonly isLast: boolean;
@@ -76,7 +76,8 @@ export class PageOrderError extends Error {}
 
 /**
  * Reads all pages. Pages may shift while they are read, so a walk counts only when it is
- * consistent: one total, no id twice, as many ids as the total. Otherwise it is repeated, the union
+ * consistent: one total, no id twice, as many ids as the total; where no total is told, two walks that saw
+ * the same ids prove each other. Otherwise it is repeated, the union
  * is kept, and the union counts when it has the size of a total that two walks agree on. The size
  * cannot tell an item that went during the walks from one that was never seen.
  * @param onWalk hears of each walk whether it was consistent.
@@ -89,9 +90,11 @@ export async function walkPages<T extends { readonly id: string }>(
   const union = new Map<string, T>();
   const unreadUnion = new Map<string, Unread>();
   let totalBefore: number | null = null;
+  let idsBefore: string | null = null;
   for (let walks = 1; walks <= WALKS_MAX; walks++) {
-    const walk = await walkOnce(fetchPage);
+    const walk: Walk<T> = await walkOnce(fetchPage, idsBefore);
     onWalk(walk.consistent);
+    idsBefore = walk.allIds;
     for (const item of walk.items) union.set(item.id, item);
     for (const entry of walk.unread) unreadUnion.set(entry.id ?? '', entry);
     const { items, unread } = walk;
@@ -111,12 +114,20 @@ export async function walkPages<T extends { readonly id: string }>(
   }
 }
 
+interface Walk<T> extends Entries<T> {
+  /** Null: nobody tells, or there are several. */
+  readonly total: number | null;
+  readonly allIds: string;
+  readonly consistent: boolean;
+}
+
 async function walkOnce<T extends { readonly id: string }>(
   fetchPage: (page: number) => Promise<Page<T>>,
-) {
+  idsBefore: string | null,
+): Promise<Walk<T>> {
   const items: T[] = [];
   const unread: Unread[] = [];
-  const totals = new Set<number>();
+  const totals = new Set<number | null>();
   for (let number = 1; ; number++) {
     if (number > PAGES_MAX) throw new PageOrderError(`more than ${PAGES_MAX} pages`);
     const page = await fetchPage(number);
@@ -129,8 +140,10 @@ async function walkOnce<T extends { readonly id: string }>(
   const total = totals.size === 1 ? [...totals][0]! : null;
   const ids = [...items, ...unread].flatMap(({ id }) => id ?? []);
   const size = items.length + unread.length;
-  const consistent = new Set(ids).size === ids.length && size === total;
-  return { items, unread, total, consistent };
+  const allIds = ids.toSorted().join(' ');
+  const isWhole = totals.has(null) ? allIds === idsBefore : size === total;
+  const consistent = new Set(ids).size === ids.length && isWhole;
+  return { items, unread, total, allIds, consistent };
 }
 
 /** How a listing is read. */
@@ -147,7 +160,7 @@ export async function readPages<T extends { readonly id: string }>(
   call: Call,
   { endpoint, fetchPage, insist = false }: Reading<T>,
 ): Promise<Walked<T>> {
-  const onWalk = (consistent: boolean) => call.observer.walk(endpoint, consistent);
+  const onWalk = (consistent: boolean) => call.observer.walk?.(endpoint, consistent);
   const walked = await walkPages(fetchPage, onWalk).catch((error: unknown) => {
     throw error instanceof PageOrderError ? call.error('permanent', error.message) : error;
   });

@@ -92,18 +92,18 @@ export interface ApiObserver {
   /** An attempt begins; `attempt` tells how it ended. */
   starts?(endpoint: string): void;
   /** @param status of HTTP, or what there was in its place. */
-  attempt(endpoint: string, status: string, seconds: number): void;
-  slots(waiting: number, inFlight: number): void;
-  retry(endpoint: string, reason: RetryReason): void;
-  paused(reason: 'rate_limit' | 'unauthorized', seconds: number): void;
-  walk(endpoint: string, consistent: boolean): void;
+  attempt?(endpoint: string, status: string, seconds: number): void;
+  slots?(waiting: number, inFlight: number): void;
+  retry?(endpoint: string, reason: RetryReason): void;
+  paused?(reason: 'rate_limit' | 'unauthorized', seconds: number): void;
+  walk?(endpoint: string, consistent: boolean): void;
 }
 
 export interface ApiDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly observer: ApiObserver;
+  readonly observer?: ApiObserver;
   /** TCP and TLS if absent. */
   readonly network?: Network | undefined;
   /** Such as `shepherd/1.2.3`. */

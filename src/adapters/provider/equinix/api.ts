@@ -176,7 +176,7 @@ export type EquinixDeps = Omit<ApiDeps, 'observer'> & {
 export function createEquinixApi(config: EquinixConfig, { metrics, ...deps }: EquinixDeps): Api {
   const fault = baseUrlFault(config.baseUrl, config.allowInsecureHttp);
   if (fault) throw new UsageError(`provider ${config.name}: baseUrl ${fault}`);
-  const { name, baseUrl, token, username, parallelism, apiRateMs, listingBytesMax } = config;
+  const { name, baseUrl, token, username, parallelism, apiRate, listingBytesMax } = config;
   return createApi(
     {
       name,
@@ -185,7 +185,7 @@ export function createEquinixApi(config: EquinixConfig, { metrics, ...deps }: Eq
       headersFor: (key) => ({ 'X-Auth-Token': key, 'X-Consumer-Token': username }),
       endpointName,
       form: ANSWERS,
-      limits: { maxConcurrency: parallelism, gapMs: apiRateMs },
+      limits: { maxConcurrency: parallelism, gapMs: apiRate },
       timings: timingsOf(config),
       ...(listingBytesMax !== undefined && { listingBytesMax }),
     },

@@ -9,7 +9,7 @@ import { idOf, isExpanded, type Device, type Reservation } from './api.ts';
 import { isForbidden, type CreateDeviceBody, type EquinixClient } from './client.ts';
 import { isManaged, ownershipOf, toApiTags, witnessTag, type DeviceView } from './device-view.ts';
 import type { OurSshKey } from './our-ssh-key.ts';
-import { timingsOf, type EquinixConfig } from './settings.ts';
+import type { EquinixConfig } from './settings.ts';
 import type { ReservationCache } from './stock.ts';
 
 /** What a device is known by. */
@@ -144,7 +144,7 @@ export interface CreationDeps {
  */
 export function createCreation(config: EquinixConfig, deps: CreationDeps) {
   const { client, search, view, sshKey, reservations, metrics } = deps;
-  const timings = timingsOf(config);
+  const { probeGap: gapMs, settle: settleMs } = config;
 
   function slotOf({ unused, hostname }: CreateRequest): string {
     const { reservationId, availability } = unused;
@@ -188,15 +188,13 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
 
   /** Null after two looks that did not find the device: then the request may be sent once more. */
   function lookBeforeRepeating(order: Order): Promise<Device | null> {
-    const { probeDelayMs: delayMs, probeGapMs: gapMs } = timings;
-    return lookUntil(order, { delayMs, gapMs, untilMs: 0, looksMin: 2 });
+    return lookUntil(order, { delayMs: gapMs / 2, gapMs, untilMs: 0, looksMin: 2 });
   }
 
   /** A refused repetition may only mean that the lost request did work and is not visible yet. */
   async function outlastRefusal(order: Order, cause: unknown, lostAtMs: number): Promise<Creation> {
     const { call } = order;
-    const untilMs = lostAtMs + timings.settleMs - call.now();
-    const gapMs = timings.probeGapMs;
+    const untilMs = lostAtMs + settleMs - call.now();
     const found = await lookUntil(order, { delayMs: 0, gapMs, untilMs, looksMin: 1 });
     if (found) return adopted(found);
     const what = 'refused after a lost reply, device not found';

@@ -11,7 +11,6 @@ import { createOurSshKey } from './our-ssh-key.ts';
 import { createDeviceView } from './device-view.ts';
 import {
   HOSTNAME_ID_LENGTH,
-  configOf,
   equinixSchema,
   type EquinixConfig,
   type EquinixSettings,
@@ -158,23 +157,18 @@ export const equinixDriver: Driver<EquinixSettings> = {
   name: 'equinix',
   settings: equinixSchema,
   open(settings, context) {
-    const { token, ...others } = settings;
     const { name, instanceSetId, publicKey: _changing, previousKeys: _too, ...deps } = context;
-    return createEquinixProvider(
-      {
-        ...configOf(others),
-        name,
-        instanceSetId,
-        token: () => token.read(),
-        get publicKeyLine() {
-          return context.publicKey;
-        },
-        get previousKeyLines() {
-          return context.previousKeys ?? [];
-        },
+    const config: EquinixConfig = {
+      ...{ ...settings, name, instanceSetId },
+      token: () => settings.token.read(),
+      get publicKeyLine() {
+        return context.publicKey;
       },
-      deps,
-    );
+      get previousKeyLines() {
+        return context.previousKeys ?? [];
+      },
+    };
+    return createEquinixProvider(config, deps);
   },
   overlaps: (one, other) =>
     one.projectId === other.projectId && nested(one.devicePrefix, other.devicePrefix)

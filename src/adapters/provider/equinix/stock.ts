@@ -101,7 +101,7 @@ export function createStock(config: EquinixConfig, deps: StockDeps) {
   const { client, view, clock } = deps;
   const tellNews = createNews(deps.log);
   const reservations = createReservationCache(
-    { timeoutMs: config.reservationCacheTimeoutMs },
+    { timeoutMs: config.reservationCacheTimeout },
     { clock, list: client.listReservations, onRefresh: note },
   );
 

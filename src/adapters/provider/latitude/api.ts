@@ -5,7 +5,7 @@ import type { ApiDeps } from '../../driver-kit/terms.ts';
 import { isRefused } from '../../driver-kit/errors.ts';
 import type { AnswerForm } from '../../driver-kit/outcome.ts';
 import { entriesOf, type Entries, type Unread } from '../../driver-kit/pages.ts';
-import type { LatitudeConfig } from './settings.ts';
+import { timingsOf, type LatitudeConfig } from './settings.ts';
 
 /**
  * The fields of the API's documents that we use; unknown ones are left out, and all but the id may be
@@ -221,9 +221,12 @@ export const namesOurThings = ({ answer }: ProviderError): boolean =>
 const MINUTE_MS = 60_000;
 const LIMITS = { maxConcurrency: 4, gapMs: 0 };
 
-/** What is particular to the API of Latitude.sh: among that, a budget for reads and one for writes. */
-export function createLatitudeApi(config: LatitudeConfig, deps: Omit<ApiDeps, 'observer'>): Api {
-  const { name, baseUrl, token, timings, readsPerMinute, writesPerMinute } = config;
+/**
+ * What is particular to the API of Latitude.sh: among that, a budget for reads and one for writes. What the
+ * core counts of each call is all that is counted.
+ */
+export function createLatitudeApi(config: LatitudeConfig, deps: ApiDeps): Api {
+  const { name, baseUrl, token, readsPerMinute, writesPerMinute } = config;
   const inAMinute = (startsMax: number) => ({ budgets: [{ startsMax, withinMs: MINUTE_MS }] });
   return createApi(
     {
@@ -240,22 +243,13 @@ export function createLatitudeApi(config: LatitudeConfig, deps: Omit<ApiDeps, 'o
       limits: LIMITS,
       classes: { reads: inAMinute(readsPerMinute), writes: inAMinute(writesPerMinute) },
       classOf: ({ method }) => (method === 'GET' ? 'reads' : 'writes'),
-      timings,
+      timings: timingsOf(config),
       attemptsMax: 4,
       secretsIn: rememberSecrets(),
     },
-    { ...deps, observer: SILENT },
+    deps,
   );
 }
-
-/** What the core counts of each call is all that is counted. */
-const SILENT: ApiDeps['observer'] = {
-  attempt: () => undefined,
-  slots: () => undefined,
-  retry: () => undefined,
-  paused: () => undefined,
-  walk: () => undefined,
-};
 
 /** So many scripts are kept in mind: an answer may quote what an earlier request sent. */
 const SCRIPTS_KEPT = 8;

@@ -39,7 +39,7 @@ export function createChanges(config: LatitudeConfig, deps: Parts) {
         repeatsMax: 0,
       });
     } catch (error) {
-      const isYoung = clock.now() - record.writtenAtMs < config.staleOnMs;
+      const isYoung = clock.now() - record.writtenAtMs < config.staleOn;
       const mayPass = isPassing(server.status ?? '') || isYoung || server.status === 'off';
       const isHeld = isProviderError(error, 'invalid', 'transient') && error.outcome === 'not-done';
       if (isHeld && error.answer?.status === 422 && mayPass) throw notWhile(server, error);

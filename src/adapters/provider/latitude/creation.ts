@@ -42,7 +42,7 @@ interface Made {
  */
 export function createCreation(config: LatitudeConfig, deps: Parts) {
   const { routes, records, writer, search, view, systems, sshKey, clock, log } = deps;
-  const { instanceSetId, settleMs } = config;
+  const { instanceSetId, settle: settleMs } = config;
 
   function placeFor({ unused, hostname }: CreateRequest): Place {
     const { reservationId, availability } = unused;

@@ -3,7 +3,6 @@ import type { ApiDeps } from '../../driver-kit/terms.ts';
 import type { Call } from '../../driver-kit/call.ts';
 import { createOperations } from '../../driver-kit/api.ts';
 import { isNotFound } from '../../driver-kit/errors.ts';
-import type { Log } from '../../log/port.ts';
 import type { CallOptions, Capabilities, DriverMachine, Plan, Provider, Driver } from '../port.ts';
 import { createLatitudeApi } from './api.ts';
 import { createChanges, createReinstallation } from './changes.ts';
@@ -15,7 +14,7 @@ import { createStoredRecords } from './records.ts';
 import { createRoutes } from './routes.ts';
 import {
   hostnameOf,
-  configOf,
+  placesOf,
   latitudeSchema,
   type LatitudeConfig,
   type LatitudeSettings,
@@ -24,14 +23,12 @@ import { createStock, createSweeping, type Inventory } from './stock.ts';
 import { createPreparation, createOurSshKey, createSystems } from './systems.ts';
 import { createServerView } from './view.ts';
 
-export type LatitudeDeps = Omit<ApiDeps, 'observer'> & { readonly log: Log };
-
 /**
  * Bare metal of one project at Latitude.sh. Free capacity are the slots of the configuration; machines
  * are the servers that have a slot's name; ours are those whose user-data record says so. No call is
  * made before the first one asked for.
  */
-export function createLatitudeProvider(config: LatitudeConfig, deps: LatitudeDeps): Provider {
+export function createLatitudeProvider(config: LatitudeConfig, deps: ApiDeps): Provider {
   const { clock, log } = deps;
   const operations = createOperations(createLatitudeApi(config, deps));
   const { begin } = operations;
@@ -184,16 +181,18 @@ export const latitudeDriver: Driver<LatitudeSettings> = {
         'new machines are paid monthly in advance, and deleting one refunds nothing',
       );
     }
-    const config = configOf(settings, {
-      ...{ name, instanceSetId },
-      publicKey: () => context.publicKey,
-      previousKeys: () => context.previousKeys ?? [],
-    });
-    const { clock, random, userAgent, network, daemons, waitsForTurn } = context;
-    return createLatitudeProvider(config, {
-      ...{ clock, random, log, userAgent, network, daemons },
-      ...(waitsForTurn && { waitsForTurn }),
-    });
+    const { slots, namePrefix } = settings;
+    const config: LatitudeConfig = {
+      ...{ ...settings, name, instanceSetId, places: placesOf(slots, namePrefix) },
+      token: () => settings.token.read(),
+      get publicKeyLine() {
+        return context.publicKey;
+      },
+      get previousKeyLines() {
+        return context.previousKeys ?? [];
+      },
+    };
+    return createLatitudeProvider(config, context);
   },
   overlaps(one, other) {
     if (one.project === other.project && nested(one.namePrefix, other.namePrefix))

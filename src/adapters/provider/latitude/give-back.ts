@@ -24,7 +24,7 @@ export function createGiveBack(config: LatitudeConfig, deps: Parts) {
     const before = { kind: 'ours', record: { ...owner.record, mark: { ...mark, tags } } } as const;
     const { remoteUser = 'root', reservationId } = machine;
     const known = { owner: before, slot: reservationId, remoteUser, nowMs: clock.now() };
-    how.requireOurs(toMachine(server, { ...known, staleOnMs: config.staleOnMs }));
+    how.requireOurs(toMachine(server, { ...known, staleOnMs: config.staleOn }));
     await view.requireProved(call, server, owner.record);
     return { ...seen, record: owner.record };
   }
@@ -115,7 +115,7 @@ export function createGiveBack(config: LatitudeConfig, deps: Parts) {
       const ours = left.filter(({ set }) => set === config.instanceSetId);
       if (ours.length === 0) return true;
       // A young one may be of a creation whose server is about to show up.
-      if (ours.some(({ writtenAtMs }) => clock.now() - writtenAtMs < config.settleMs)) return false;
+      if (ours.some(({ writtenAtMs }) => clock.now() - writtenAtMs < config.settle)) return false;
       if ((await search.everywhere(call, hostname)).length > 0) return false;
       for (const { id } of ours) await writer.remove(call, id);
       return true;

@@ -26,7 +26,7 @@ const UNTAGGED: Owner = { kind: 'untagged' };
 const BELIEVED_MS = 10 * 60_000;
 
 export function createOwnership(
-  { instanceSetId, settleMs }: Pick<LatitudeConfig, 'instanceSetId' | 'settleMs'>,
+  { instanceSetId, settle: settleMs }: Pick<LatitudeConfig, 'instanceSetId' | 'settle'>,
   { routes, clock }: { readonly routes: Routes; readonly clock: Pick<Clock, 'monotonic' | 'now'> },
 ) {
   const installed = new Map<

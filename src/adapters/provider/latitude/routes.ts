@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Call } from '../../driver-kit/call.ts';
 import { nullIfGone } from '../../driver-kit/errors.ts';
-import { readPages, type Page, type Unread, type Walked } from '../../driver-kit/pages.ts';
+import { readPages, type Page, type Walked } from '../../driver-kit/pages.ts';
 import {
   isAboutPage,
   pageOf,
@@ -34,8 +34,6 @@ export interface Listed<T> {
   readonly schema: z.ZodType<T>;
 }
 
-const PAGES_MAX = 10_000;
-
 /** How lists are read; the size of a page is what the API was found to take. */
 export function createLists(pageSize: number) {
   let size = pageSize;
@@ -49,9 +47,9 @@ export function createLists(pageSize: number) {
 
   /**
    * A page that is shorter than it was asked to be need not be the last one: the API may have a limit of
-   * its own and say nothing of it. So a walk goes on until it has what the total promises.
+   * its own and say nothing of it. So a walk goes on until it has what the total promises, or nothing comes.
    */
-  async function walks<T extends { readonly id: string }>(
+  function walks<T extends { readonly id: string }>(
     call: Call,
     list: Listed<T>,
   ): Promise<Walked<T>> {
@@ -59,50 +57,12 @@ export function createLists(pageSize: number) {
     const fetchPage = async (number: number): Promise<Page<T>> => {
       if (number === 1) seen = 0;
       const { items, unread, total } = await fetch(call, list, number);
-      if (total === null) throw new Untold();
       const count = items.length + unread.length;
       seen += count;
-      return { items, unread, total, number, isLast: count === 0 || seen >= total };
+      const isLast = count === 0 || (total !== null && seen >= total);
+      return { items, unread, total, number, isLast };
     };
-    try {
-      return await readPages(call, { endpoint: list.endpoint, fetchPage });
-    } catch (error) {
-      if (!(error instanceof Untold)) throw error;
-      return withoutTotals(call, list);
-    }
-  }
-
-  /** Where no total is told, two walks that saw the same ids prove each other. */
-  async function withoutTotals<T extends { readonly id: string }>(
-    call: Call,
-    list: Listed<T>,
-  ): Promise<Walked<T>> {
-    const union = new Map<string, T>();
-    const unread = new Map<string, Unread>();
-    let before: string | null = null;
-    for (let walked = 0; walked < WALKS_MAX; walked++) {
-      const ids: string[] = [];
-      for (let number = 1; ; number++) {
-        const page = await fetch(call, list, number);
-        if (page.items.length + page.unread.length === 0) break;
-        if (number > PAGES_MAX) throw call.error('permanent', `more than ${PAGES_MAX} pages`);
-        for (const item of page.items) union.set(item.id, item);
-        for (const entry of page.unread) unread.set(entry.id ?? '', entry);
-        ids.push(...[...page.items, ...page.unread].map(({ id }) => id ?? ''));
-      }
-      const seen = ids.toSorted().join(' ');
-      const isOnce = new Set(ids).size === ids.length;
-      const isWhole = isOnce && seen === before && !unread.has('');
-      call.observer.walk(list.endpoint, isOnce && (before === null || isWhole));
-      if (isWhole) return result(true);
-      before = isOnce ? seen : null;
-    }
-    return result(false);
-
-    function result(complete: boolean): Walked<T> {
-      const left = [...unread.values()].filter(({ id }) => id !== null && !union.has(id));
-      return { items: [...union.values()], unread: left, complete };
-    }
+    return readPages(call, { endpoint: list.endpoint, fetchPage });
   }
 
   return {
@@ -119,10 +79,6 @@ export function createLists(pageSize: number) {
     },
   };
 }
-const WALKS_MAX = 3;
-
-/** The list does not tell how long it is. */
-class Untold extends Error {}
 
 /** Awaited just before each request that changes something; what it throws ends the operation. */
 export type BeforeSending = (() => Promise<void>) | undefined;
@@ -147,7 +103,7 @@ const REASON = 'given back by Shepherd';
 
 /** The routes of the API, one function each: what is sent and what comes back, and nothing else. */
 export function createRoutes(config: LatitudeConfig) {
-  const { projectId, raid, billing } = config;
+  const { project: projectId, raid, billing } = config;
   const lists = createLists(config.pageSize);
   const ofProject = { 'filter[project]': projectId };
 

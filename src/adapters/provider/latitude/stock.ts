@@ -84,7 +84,7 @@ export function createStock(
 
   /** A record without a server may belong to one that is about to show up. */
   const isAwaited = ({ hostname }: Place, { records: table }: Inventory): boolean =>
-    table.of(hostname).some(({ writtenAtMs }) => clock.now() - writtenAtMs < config.settleMs);
+    table.of(hostname).some(({ writtenAtMs }) => clock.now() - writtenAtMs < config.settle);
 
   function freeIn(inventory: Inventory): Place[] {
     // One that cannot be read may have any name.

@@ -114,9 +114,9 @@ export function createPreparation(
 
   async function requireProject(call: Call): Promise<void> {
     const { items, complete } = await routes.listProjects(call);
-    const found = items.find(({ id }) => id === config.projectId);
+    const found = items.find(({ id }) => id === config.project);
     if (!found && !complete) throw call.error('transient', 'the project may be missing');
-    if (!found) throw refuse(`the key shows no project ${config.projectId}`);
+    if (!found) throw refuse(`the key shows no project ${config.project}`);
     const wanted = config.billing === 'yearly' ? 'reserved' : 'on_demand';
     const { provisioning_type: type } = found;
     if (type === undefined || type === wanted) return;

@@ -183,7 +183,7 @@ export function createServerView(
       slot: slotOf(server.hostname),
       remoteUser: userOf(server.operating_system?.slug),
       nowMs: clock.now(),
-      staleOnMs: config.staleOnMs,
+      staleOnMs: config.staleOn,
     });
     if (until !== undefined && owner.kind === 'ours' && machine.status !== 'Missing') {
       const message = 'somebody has scheduled the deletion of a machine of ours';
@@ -195,7 +195,7 @@ export function createServerView(
   function wasChanged(id: string): boolean {
     const atMs = changed.get(id);
     changed.delete(id);
-    return atMs !== undefined && clock.monotonic() - atMs < config.settleMs;
+    return atMs !== undefined && clock.monotonic() - atMs < config.settle;
   }
 
   async function read(call: Call, id: string): Promise<Server> {
@@ -220,7 +220,7 @@ export function createServerView(
   async function get(call: Call, id: string): Promise<Seen> {
     const server = await read(call, id);
     const { project } = server;
-    if (project?.id !== undefined && project.id !== config.projectId) {
+    if (project?.id !== undefined && project.id !== config.project) {
       throw call.error('not-found', `server ${id} is in another project now`);
     }
     const userOf = await systems.users(call);

@@ -13,7 +13,7 @@ import { createEquinixClient } from '../../../../src/adapters/provider/equinix/c
 import type { Log } from '../../../../src/adapters/log/port.ts';
 import { metricsTo } from '../../../../src/adapters/metrics/port.ts';
 import {
-  EQUINIX_DEFAULTS,
+  equinixSchema,
   type EquinixConfig,
 } from '../../../../src/adapters/provider/equinix/settings.ts';
 import { createFleetProvider } from '../../../../src/adapters/driver-kit/fleet-provider.ts';
@@ -48,17 +48,17 @@ export const GIVEN = {
 };
 
 export const configFor = (baseUrl: string, change: Partial<EquinixConfig> = {}): EquinixConfig => ({
-  ...EQUINIX_DEFAULTS,
-  ...GIVEN,
+  ...equinixSchema({ env: { TOKEN }, baseDirectory: '/', checkFiles: false }).parse(GIVEN),
   name: 'equinix',
   baseUrl,
   token: () => TOKEN,
   publicKeyLine: publicKeyLine(1),
   instanceSetId: INSTANCE_SET_ID,
   os: 'ubuntu_22_04',
-  apiRateMs: 0,
+  apiRate: 0,
+  connectTimeout: 600_000,
+  attemptTimeout: 600_000,
   ...change,
-  timings: { connectTimeoutMs: 600_000, attemptTimeoutMs: 600_000, ...change.timings },
 });
 
 export interface Recorded extends EquinixProviderDeps {

@@ -126,7 +126,7 @@ test.each([
   );
   const recorded = recordingDeps();
   const { port } = recorded.network.listen(server, { host: '127.0.0.1', port: 0 });
-  const brief = { timings: { operationTimeoutMs: 90_000 } };
+  const brief = { operationTimeout: 90_000 };
   const broken = clientOf(`http://127.0.0.1:${port}`, recorded, brief);
   const error = await failureOf(broken.getDevice(ID, live));
   const chain: object[] = [];
@@ -138,7 +138,7 @@ test.each([
 });
 
 test('no listener is tried again, then Deadline with the refusal as cause', async () => {
-  await start(() => undefined, { timings: { operationTimeoutMs: 60_000 } });
+  await start(() => undefined, { operationTimeout: 60_000 });
   await api.close();
   const error = await failureOf(client.getDevice(ID, live));
   expect(error).toMatchObject({ kind: 'transient' });
@@ -149,7 +149,7 @@ test('no listener is tried again, then Deadline with the refusal as cause', asyn
 test('a connection that is never established is left in time, and a change tried again', async () => {
   const recorded = recordingDeps();
   recorded.network.silent.add('127.0.0.1:8443');
-  const brief = { timings: { connectTimeoutMs: 10_000, operationTimeoutMs: 60_000 } };
+  const brief = { connectTimeout: 10_000, operationTimeout: 60_000 };
   const silent = clientOf('https://127.0.0.1:8443', recorded, brief);
   const error = await failureOf(silent.deleteDevice(ID, live));
   expect(error).toMatchObject({ kind: 'transient', outcome: 'not-done' });

@@ -48,7 +48,7 @@ async function start(scenery: Scenery) {
     return [200, { id: SLOT, provisionable: true, plan, ...reservation }];
   };
   await serve((request, res) => answer(res, ...reply(request)), {
-    timings: { probeGapMs: 1_000, settleMs: 5_000 },
+    ...{ probeGap: 1_000, settle: 5_000 },
   });
 }
 const serve = async (...[script, change]: Parameters<typeof scriptedClient>) =>

@@ -42,11 +42,11 @@ export async function createStand({ fake: given, config = {}, daemons }: StandOp
       if (name === 'equinix_api_in_flight') flight.now = value;
     });
     const access = { token: () => fake.tokens.user, projectId: fake.projectId };
-    const settings = { ...configFor(fake.url, access), parallelism: 1, ...config, ...change };
-    const timings = { ...config.timings, ...change.timings };
+    const paced = { parallelism: 1, connectTimeout: 10_000, attemptTimeout: 60_000 };
+    const settings = { ...configFor(fake.url, access), ...paced, ...config, ...change };
     const random = createSeededRandom(clients.length + 1);
     const deps = { clock, network, random, log, metrics, ...(daemons && { daemons }) };
-    const client = operationsOver({ ...settings, timings }, deps);
+    const client = operationsOver(settings, deps);
     clients.push(client);
     return client;
   }

@@ -142,7 +142,7 @@ test('503 with a wish is heeded for a read, and holds nobody else', async () => 
 });
 
 test('vector 19: one slot, two seconds between starts', async () => {
-  const { client, run, clock, metrics } = await begin({ parallelism: 1, apiRateMs: 2_000 });
+  const { client, run, clock, metrics } = await begin({ parallelism: 1, apiRate: 2_000 });
   const results = await run(
     Promise.all(Array.from({ length: 5 }, () => client.getDevice(ID, live))),
   );
@@ -155,7 +155,7 @@ test('vector 19: one slot, two seconds between starts', async () => {
 
 test('the budget of calls is shared among the live daemons', async () => {
   let daemons = 3;
-  const { client, run } = await begin({ parallelism: 3, apiRateMs: 2_000 }, () => daemons);
+  const { client, run } = await begin({ parallelism: 3, apiRate: 2_000 }, () => daemons);
   await run(Promise.all([client.getDevice(ID, live), client.getDevice(ID, live)]));
   expect(gaps(atMs())).toEqual([6_000]);
   daemons = 1;
