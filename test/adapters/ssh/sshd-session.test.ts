@@ -45,12 +45,6 @@ describe('connecting', () => {
       Denied,
     ],
     ['a user that may not log in', { settings: ['DenyUsers *'] }, [key], Denied],
-    [
-      'no algorithm in common',
-      { settings: ['Ciphers chacha20-poly1305@openssh.com'] },
-      [key],
-      NoCommonProtocol,
-    ],
   ])('with %s is refused', async (_why, options, signers, kind) => {
     const { target } = await stand.sshd(options);
     const attempt = stand.shellWith({ signers }).connect(target, live);
