@@ -49,6 +49,7 @@ const WORDS: Readonly<Record<string, (...of: string[]) => Change>> = {
   slot: () => ({ row: null, listed: null }),
   device: () => ({ listed: facts.device() }),
   free: () => ({ listed: facts.free() }),
+  unlisted: () => ({ listed: null }),
   partial: () => ({ listingComplete: false }),
   started: (t = '0') => ({ row: { agentStarted: facts.agentStarted(ago(t)) } }),
   beat: (t = '0') => ({ row: { heartbeat: beat(t) } }),

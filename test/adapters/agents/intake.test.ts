@@ -84,3 +84,11 @@ test('enough of them wait for nothing but the two in flight', async () => {
   await answer();
   expect(begun).toEqual(['a b', 'c d', 'e f']);
 });
+
+test('more than enough go together once it is their turn', async () => {
+  const { begun, say, answer } = createStand({ enough: 2, max: 3 });
+  await say('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h');
+  expect(begun).toEqual(['a b', 'c d']);
+  await answer();
+  expect(begun).toEqual(['a b', 'c d', 'e f g']);
+});
