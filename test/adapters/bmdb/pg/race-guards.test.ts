@@ -38,7 +38,7 @@ describe('the check of a session', () => {
 
   it('has a goodbye wait for a claim that is under way, and end that work, too', async () => {
     const id = await s.add();
-    let close: Promise<void> | null = null;
+    let close = Promise.resolve();
     const claim = await s.behind(
       `INSERT INTO work (machine_id, exclusion_group) VALUES ('${id}', 'UnitTest1');
        DELETE FROM work WHERE machine_id = '${id}'`,
@@ -129,7 +129,7 @@ describe('a note', () => {
     const order = await s.file((await s.reboot(id)).what);
     const withdrawal = await s.file({ verb: 'withdraw', target: await s.target(id) });
     const work = await s.session.claim('ShepherdRecovery', id);
-    let settled: Promise<unknown> | null = null;
+    let settled: Promise<unknown> = Promise.resolve();
     await s.behind(
       GUARD,
       () => work.note({ ...ASKED, order }),
