@@ -4,18 +4,16 @@ import { ROLES, TOKEN_MAX_MS, type Role } from '../domain/access.ts';
 import { parseDuration } from '../settings/duration.ts';
 import { durationOf, someOf, whenOf } from './options.ts';
 import type { LoginFlags } from './remote/access.ts';
-import type { ApiFlags } from './remote/api.ts';
-import type { EventsFlags } from './remote/events.ts';
 import {
   acting,
   byFlags,
   FORMATS,
-  formatOf,
   remote,
   type CommonFlags,
+  type OutputFlags,
   type Through,
 } from './remote/flags.ts';
-import type { LogLevelFlags } from './remote/log.ts';
+import type { Told } from './remote/output.ts';
 
 /** Adds the commands of the way to the console: contexts, login, access, and the API as it is. */
 export function addConsoleCommands(cli: Command, through: Through = byFlags): void {
@@ -37,7 +35,7 @@ export function addConsoleCommands(cli: Command, through: Through = byFlags): vo
     .action((name?: string) => say(({ logout }) => logout(name)));
   remote(cli.command('whoami'))
     .description('who the console takes you for')
-    .action(act(async (session) => (await access()).whoami(session)));
+    .action(act(async () => (await access()).whoami));
   addContexts(cli);
   addTokens(cli, through);
   addEvents(cli, through);
@@ -62,23 +60,22 @@ export function addConsoleCommands(cli: Command, through: Through = byFlags): vo
       (line: string, before: readonly string[]) => [...before, line],
       [],
     )
-    .action(async (method: string, path: string, flags: CommonFlags & ApiFlags) => {
-      const { callApi } = await import('./remote/api.ts');
-      await through({ ...flags, json: true }, (session) => callApi([method, path], flags, session));
-    });
+    .action(
+      acting((flags, task) => through({ ...flags, json: true }, task))(
+        async () => (await import('./remote/api.ts')).callApi,
+      ),
+    );
 }
 
 const access = () => import('./remote/access.ts');
 
 /** Runs what goes to no console, and says what it says. */
 async function say(
-  task: (commands: Awaited<ReturnType<typeof access>>) => string | Promise<string>,
-  flags: Pick<CommonFlags, 'output' | 'json'> = { output: 'table', json: false },
+  task: (commands: Awaited<ReturnType<typeof access>>) => Told | Promise<Told>,
+  flags: Partial<OutputFlags> = {},
 ): Promise<void> {
-  const { reporting } = await import('./remote/session.ts');
-  await reporting(flags, async () => {
-    process.stdout.write(`${await task(await access())}\n`);
-  });
+  const { locally } = await import('./remote/session.ts');
+  await locally(flags, async () => task(await access()));
 }
 
 const COMPLETION_HELP = `
@@ -94,7 +91,9 @@ function addContexts(cli: Command): void {
     .addOption(
       new Option('-o, --output <format>', 'how it is written').choices(FORMATS).default('table'),
     )
-    .action(({ output }: { output: string }) => say(({ listContexts }) => listContexts(output)));
+    .action((flags: Pick<OutputFlags, 'output'>) =>
+      say(({ listContexts }) => listContexts(), flags),
+    );
   context
     .command('use <name>')
     .description('use this one from now on')
@@ -152,32 +151,29 @@ function addTokens(cli: Command, through: Through): void {
     .action(async (name: string, { for: forMs, ...flags }: TokenFlags) => {
       const wanted = { name, forMs, role: flags.role, providers: flags.provider ?? null };
       const database = databaseOf(flags);
-      const { createToken, tokenText } = await access();
+      const { createToken } = await access();
       if (database === null) return through(flags, (session) => createToken(wanted, session));
-      return say(async () => {
+      return say(async ({ tokenTold }) => {
         const { tokenByDatabase } = await import('./bootstrap.ts');
-        const { remark } = await import('./remote/session.ts');
-        const made = await tokenByDatabase({ ...database, ...wanted });
-        return tokenText(made, wanted, { format: formatOf(flags), say: remark });
+        return tokenTold(await tokenByDatabase({ ...database, ...wanted }), wanted);
       }, flags);
     });
   remote(token.command('list'))
     .description('the tokens, without what is secret of them; those of others only for an admin')
-    .action(act(async (session) => (await access()).listTokens(session)));
+    .action(act(async () => (await access()).listTokens));
   remote(token.command('revoke <id>'))
     .description('refuse a token from now on')
-    .action(act(async (session, _, id: string) => (await access()).revokeToken(id, session)));
+    .action(act(async () => (await access()).revokeToken));
   granting(cli.command('ui'), 'admin')
     .description('print a link that logs in to the page as you, once and within ten minutes')
     .addHelpText('after', UI_HELP)
     .action(async (flags: GrantFlags) => {
       const database = databaseOf(flags);
-      const { linkText, makeLink } = await access();
-      if (database === null) return through(flags, makeLink);
-      return say(async () => {
+      if (database === null) return through(flags, (await access()).makeLink);
+      return say(async ({ linkTold }) => {
         const { linkByDatabase } = await import('./bootstrap.ts');
         const { role, provider: providers = null } = flags;
-        return linkText(await linkByDatabase({ ...database, role, providers }), formatOf(flags));
+        return linkTold(await linkByDatabase({ ...database, role, providers }));
       }, flags);
     });
 }
@@ -214,12 +210,7 @@ function addEvents(cli: Command, through: Through): void {
       ).conflicts(['tail', 'since']),
     )
     .option('--limit <n>', 'with --after: at most this many (default: 100)', someOf)
-    .action(
-      acting(through)(async (session, flags: CommonFlags & EventsFlags) => {
-        const { showEvents } = await import('./remote/events.ts');
-        return showEvents(flags, session);
-      }),
-    );
+    .action(acting(through)(async () => (await import('./remote/events.ts')).showEvents));
 }
 
 const LOG_FOR_MS = 15 * 60_000;
@@ -238,10 +229,5 @@ function addLog(cli: Command, through: Through): void {
         .default(LOG_FOR_MS, '15m'),
     )
     .option('--all', 'every daemon that is alive', false)
-    .action(
-      acting(through)(async (session, flags: CommonFlags & LogLevelFlags, level?: string) => {
-        const { logLevel } = await import('./remote/log.ts');
-        return logLevel(level, flags, session);
-      }),
-    );
+    .action(acting(through)(async () => (await import('./remote/log.ts')).logLevel));
 }

@@ -5,8 +5,10 @@ import { loadConfig, lossPolicyOf, type Config } from '../config.ts';
 import { UsageError } from '../domain/errors.ts';
 import { runningDatabaseUrl } from '../adapters/bmdb/embedded/running-database.ts';
 import { createPgBmdb } from '../adapters/bmdb/pg/pg-bmdb.ts';
-import type { Bmdb } from '../adapters/bmdb/port.ts';
+import type { Bmdb, BmdbSession, Lease } from '../adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
+import { factLines, type Fact } from './layout.ts';
+import type { Told } from './remote/output.ts';
 
 /** Which database. */
 export interface DatabaseOptions {
@@ -55,41 +57,39 @@ export async function throwAwayDatabase(
   return `the database ${options.name} has no schema any more`;
 }
 
-/** `shepherd db status`. `isGood` is false when something must be done before a daemon can work. */
-export async function databaseStatus(
-  options: DatabaseOptions & { readonly json: boolean },
-): Promise<{ readonly text: string; readonly isGood: boolean }> {
+/** `shepherd db status`: 1 when something must be done before a daemon can work. */
+export async function databaseStatus(options: DatabaseOptions): Promise<Told> {
   const { url, poolMax } = databaseOf(options);
   const status = await readStatus(url, poolMax);
   const isGood = status.problems.length === 0;
-  return { text: options.json ? JSON.stringify({ isGood, ...status }) : inWords(status), isGood };
+  return {
+    document: { isGood, ...status },
+    text: (width) => factLines(factsOf(status), width),
+    exitCode: isGood ? 0 : 1,
+  };
 }
 
-function inWords(status: DatabaseStatus): string {
+function factsOf(status: DatabaseStatus): Fact[] {
   const { where, server, schema, rights, sessions, counts, problems, warnings } = status;
   const good = rights.missing.length + rights.excess.length === 0;
-  const lines: [string, string][] = [
+  const named = (all: readonly string[]) => (all.length === 0 ? null : all.join(', '));
+  return [
     ['database', where],
     ['server', `PostgreSQL ${server.version}${server.readOnly ? ', read-only' : ''}`],
     ['schema', `${schema.version}${schema.kind === 'current' ? '' : ` (${schema.kind})`}`],
-    ...some('pending', schema.pending),
-    ...some('unknown here', schema.unknown),
+    ['pending', named(schema.pending)],
+    ['unknown here', named(schema.unknown)],
     ['rights', good ? `${rights.role} has what a daemon needs, and nothing more` : 'see below'],
     ['sessions', `${sessions.length} live`],
-    ...sessions.map(({ component, runtimeInfo, createdAtMs }): [string, string] => {
-      const since = new Date(createdAtMs).toISOString();
-      return ['', `${component}, ${runtimeInfo}, since ${since}`];
-    }),
-    ...Object.entries(counts).map(([kind, count]): [string, string] => [kind, String(count)]),
-    ...problems.map((each): [string, string] => ['NEEDS ACTION', each]),
-    ...warnings.map((each): [string, string] => ['warning', each]),
+    ...sessions.map(({ component, runtimeInfo, createdAtMs }): Fact => [
+      '',
+      `${component}, ${runtimeInfo}, since ${new Date(createdAtMs).toISOString()}`,
+    ]),
+    ...Object.entries(counts).map(([kind, count]): Fact => [kind, String(count)]),
+    ...problems.map((each): Fact => ['NEEDS ACTION', each]),
+    ...warnings.map((each): Fact => ['warning', each]),
   ];
-  const width = Math.max(...lines.map(([name]) => name.length)) + 2;
-  return lines.map(([name, value]) => `${name.padEnd(width)}${value}`).join('\n');
 }
-
-const some = (name: string, values: readonly string[]): [string, string][] =>
-  values.length === 0 ? [] : [[name, values.join(', ')]];
 
 /** For one statement; a person would rather wait than have no answer. */
 export const TIMEOUT_MS = 30_000;
@@ -139,4 +139,37 @@ async function embeddedUrl(dataDir: string, { file }: DatabaseOptions): Promise<
   throw new UsageError(
     `${file} configures the embedded database, which runs only while a daemon does; none does now`,
   );
+}
+
+/** It dies with the command, whatever becomes of that. */
+const SESSION_MS = 60_000;
+
+/** Works in a session of its own. @param runtimeInfo who has what done, for those who look at sessions. */
+export async function asOperator<T>(
+  bmdb: Pick<Bmdb, 'openSession'>,
+  runtimeInfo: string,
+  work: (session: BmdbSession) => Promise<T>,
+): Promise<T> {
+  const about = { component: 'operator', runtimeInfo: runtimeInfo.slice(0, 200) };
+  const session = await bmdb.openSession({ ...about, intervalMs: SESSION_MS });
+  try {
+    return await work(session);
+  } finally {
+    await session.close();
+  }
+}
+
+/** Works under the lease of a job of daemons; null: a daemon has it, and nothing was done. */
+export async function underLease<T>(
+  session: BmdbSession,
+  job: string,
+  work: (lease: Lease) => Promise<T>,
+): Promise<T | null> {
+  const lease = await session.lease(job);
+  if (lease === null) return null;
+  try {
+    return await work(lease);
+  } finally {
+    await lease.release();
+  }
 }

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { configured } from './options.ts';
-import { acting, byFlags, remote, type CommonFlags, type Through } from './remote/flags.ts';
-import type { ShowFlags } from './remote/records.ts';
+import { acting, byFlags, remote, type Through } from './remote/flags.ts';
 
 interface Common {
   readonly config: string;
@@ -34,11 +33,10 @@ export function addDatabaseCommands(cli: Command, through: Through = byFlags): v
 
   command('status', 'whether a daemon can work with it; exit code 1 when something must be done')
     .option('--json', 'print one line of JSON', false)
-    .action(async ({ config, ...rest }: Common & { json: boolean }) => {
+    .action(async ({ config, json, ...rest }: Common & { json: boolean }) => {
       const { databaseStatus } = await import('./database.ts');
-      const { text, isGood } = await databaseStatus({ file: config, ...rest });
-      say(text);
-      if (!isGood) process.exitCode = 1;
+      const { locally } = await import('./remote/session.ts');
+      await locally({ json }, () => databaseStatus({ file: config, ...rest }));
     });
 
   const act = acting(through);
@@ -47,17 +45,13 @@ export function addDatabaseCommands(cli: Command, through: Through = byFlags): v
     .description('what is recorded of a machine, or a line for each; for debugging, and for admins')
     .option('--expired-backoffs', 'waits that are over, too', false)
     .option('--field <path>', 'print only this value, such as report.cpu[0].cores')
-    .action(
-      act(async (session, flags: CommonFlags & ShowFlags, machine?: string) =>
-        (await records()).showRecords(machine, flags, session),
-      ),
-    );
+    .action(act(async () => (await records()).showRecords));
   remote(db.command('hardware'))
     .description('what agents found in the machines that are provided')
-    .action(act(async (session) => (await records()).showHardware(session)));
+    .action(act(async () => (await records()).showHardware));
   remote(db.command('stats'))
     .description('how many machines are in which condition, in all and by provider')
-    .action(act(async (session) => (await records()).showStatistics(session)));
+    .action(act(async () => (await records()).showStatistics));
 
   command('down <name>', 'undo all migrations of a throw-away database')
     .option('--throw-away', 'yes, all data is to be deleted', false)

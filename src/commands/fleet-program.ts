@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
 import { countOf } from './options.ts';
+import { PROVIDER_HOLD_KINDS } from '../domain/verbs.ts';
 import { asking, type AskFlags } from './remote/ask-flags.ts';
-import { acting, byFlags, remote, type CommonFlags, type Through } from './remote/flags.ts';
-import type { ClearFlags } from './remote/providers.ts';
+import { acting, byFlags, remote, type Through } from './remote/flags.ts';
 
 const FREEZE_HELP = `
 While it is frozen, no machine is recovered that is not being recovered already, whoever asks for it.
@@ -18,18 +18,14 @@ export function addFleetCommands(cli: Command, through: Through = byFlags): void
   const fleetCommands = () => import('./remote/fleet.ts');
   remote(cli.command('status'))
     .description('what needs a person, what is being done, and when the next thing happens')
-    .action(act(async (session) => (await fleetCommands()).showStatus(session)));
+    .action(act(async () => (await fleetCommands()).showStatus));
   remote(cli.command('plan [provider]'))
     .description('what would be done now and why; changes nothing')
-    .action(
-      act(async (session, _, name?: string) =>
-        (await import('./remote/plan.ts')).showPlan(name, session),
-      ),
-    );
+    .action(act(async () => (await import('./remote/plan.ts')).showPlan));
   const fleet = cli.command('fleet').description('the guard over recovery: look, freeze, thaw');
   remote(fleet.command('status'))
     .description('whether machines are recovered now, and what stands in the way')
-    .action(act(async (session) => (await fleetCommands()).fleetStatus(session)));
+    .action(act(async () => (await fleetCommands()).fleetStatus));
   const verbs = { freeze: 'recover nothing, until a thaw', thaw: 'recover again' } as const;
   for (const verb of ['freeze', 'thaw'] as const) {
     asking(fleet.command(verb), '30s')
@@ -37,9 +33,11 @@ export function addFleetCommands(cli: Command, through: Through = byFlags): void
       .option('--provider <name>', 'only machines of this one')
       .addHelpText('after', FREEZE_HELP)
       .action(
-        act(async (session, flags: AskFlags & { readonly provider?: string }) =>
-          (await import('./remote/guard.ts')).runGuardVerb(verb, flags, session),
-        ),
+        act(async () => {
+          const { file } = await import('./remote/filing.ts');
+          return (session, { provider = 'fleet', ...flags }: AskFlags & { provider?: string }) =>
+            file(session, { verb, scope: provider }, { ...flags, waitMs: 30_000 });
+        }),
       );
   }
 }
@@ -50,25 +48,15 @@ export function addProviderReading(provider: Command, through: Through = byFlags
   const providerCommands = () => import('./remote/providers.ts');
   remote(provider.command('status [provider]'))
     .description('what must not be asked of it for now, its shelf, its unfinished creations')
-    .action(
-      act(async (session, _, name?: string) =>
-        (await providerCommands()).providerStatus(name, session),
-      ),
-    );
+    .action(act(async () => (await providerCommands()).providerStatus));
   asking(provider.command('clear <provider> [slots...]'), '30s', 'it is over')
     .description('take slots off the shelf, or end holds, before their time')
     .option('--all-slots', 'every slot on the shelf; with --expect-count', false)
     .option('--expect-count <n>', 'how many slots that are', countOf)
     .addOption(
-      new Option('--hold <kind>', 'end all holds of this kind instead').choices([
-        'throttle',
-        'quota',
-        'capacity',
-      ]),
-    )
-    .action(
-      act(async (session, flags: CommonFlags & ClearFlags, name: string, slots: string[]) =>
-        (await providerCommands()).clearProvider(name, slots, flags, session),
+      new Option('--hold <kind>', 'end all holds of this kind instead').choices(
+        PROVIDER_HOLD_KINDS,
       ),
-    );
+    )
+    .action(act(async () => (await providerCommands()).clearProvider));
 }

@@ -1,22 +1,14 @@
-import { getBorderCharacters, table } from 'table';
+import { getBorderCharacters, table, type TableUserConfig } from 'table';
 import { printable, spanText, UNSEEN } from '../lib/texts.ts';
 
 export { printable };
 
 /** Columns side by side, without lines around them. */
 export const toTable = (lines: readonly (readonly string[])[]): string =>
-  table(
+  laidOut(
     lines.map((line) => line.map(printable)),
-    {
-      border: getBorderCharacters('void'),
-      columnDefault: { paddingLeft: 0, paddingRight: 2 },
-      drawHorizontalLine: () => false,
-    },
-  )
-    .split('\n')
-    .map((line) => line.trimEnd())
-    .join('\n')
-    .trimEnd();
+    { columnDefault: { paddingLeft: 0, paddingRight: 2 } },
+  );
 
 /** The same for several lines. */
 export const printableLines = (text: string): string => text.split('\n').map(printable).join('\n');
@@ -42,14 +34,19 @@ export function outputWidth(
   return width === undefined ? Number.POSITIVE_INFINITY : Math.max(NARROWEST, width);
 }
 
+/** A name, and what has it; null: nothing has, and nothing is said of it. */
+export type Fact = readonly [name: string, value: string | null];
+
+/** What is said of a value, unless it is null. */
+export const told = <Value>(value: Value | null, of: (value: Value) => string): string | null =>
+  value === null ? null : of(value);
+
 /** Names, and what each has, wrapped beside it. */
-export function factLines(facts: readonly (readonly [string, string])[], width: number): string {
-  if (facts.length === 0) return '';
-  const first = Math.max(...facts.map(([name]) => name.length)) + 2;
-  return wrapped(
-    facts.map(([name, value]) => [name, value]),
-    [first, Math.max(20, width - first)],
-  );
+export function factLines(facts: readonly Fact[], width: number): string {
+  const lines = facts.flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
+  if (lines.length === 0) return '';
+  const first = Math.max(...lines.map(([name]) => name!.length)) + 2;
+  return wrapped(lines, [first, Math.max(20, width - first)]);
 }
 
 /** Columns below a line; none is no line. */
@@ -92,21 +89,18 @@ export function noteLines(text: string, width: number): string {
 }
 const INDENT = 4;
 
-function wrapped(lines: readonly string[][], widths: readonly number[]): string {
-  const text = table(
+const wrapped = (lines: readonly string[][], widths: readonly number[]): string =>
+  laidOut(
     lines.map((line) => line.map(plainCell)),
     {
-      border: getBorderCharacters('void'),
       columnDefault: { paddingLeft: 0, paddingRight: 0, wrapWord: true },
       columns: widths.map((width) => (Number.isFinite(width) ? { width } : {})),
-      drawHorizontalLine: () => false,
     },
   );
-  return trimmedLines(text);
-}
 
-const trimmedLines = (text: string): string =>
-  text
+/** A table without lines around it, and without spaces at the ends of its lines. */
+const laidOut = (lines: readonly string[][], look: TableUserConfig): string =>
+  table(lines, { border: getBorderCharacters('void'), drawHorizontalLine: () => false, ...look })
     .split('\n')
     .map((line) => line.trimEnd())
     .join('\n')

@@ -3,16 +3,8 @@ import { described, MACHINE_VERBS, type MachineVerb } from '../domain/verbs.ts';
 import { durationOf, someOf, wordsOf } from './options.ts';
 import { addDetails, bodyOf, targetAndFlags } from './verb-options.ts';
 import { choosing, selecting } from './remote/ask-flags.ts';
-import {
-  acting,
-  byFlags,
-  listing,
-  remote,
-  type CommonFlags,
-  type Through,
-} from './remote/flags.ts';
+import { acting, byFlags, listing, remote, type Through } from './remote/flags.ts';
 import type { MachinesFlags } from './remote/machines.ts';
-import type { WaitFlags } from './remote/wait.ts';
 
 /** Adds `machines`, and `machine` with its commands. */
 export function addMachineCommands(cli: Command, through: Through = byFlags): void {
@@ -33,19 +25,15 @@ function addList(cli: Command, through: Through): void {
     .option('--filter <text>', 'as on the page: "state:silent since>2h rack7"')
     .option('--watch', 'go on with every change, until Ctrl-C', false)
     .action(
-      acting(through)(async (session, flags: MachinesFlags & { readonly watch: boolean }) =>
-        flags.watch
-          ? (await import('./remote/watch.ts')).watchMachines(flags, session)
-          : (await import('./remote/machines.ts')).listMachines(flags, session),
-      ),
+      acting(through)(async () => async (session, flags: MachinesFlags & { watch: boolean }) => {
+        if (!flags.watch)
+          return (await import('./remote/machines.ts')).listMachines(session, flags);
+        return (await import('./remote/watch.ts')).watchMachines(session, flags);
+      }),
     );
 }
 
 const HISTORY_LINES = 50;
-
-interface NameFlags extends CommonFlags {
-  readonly exact: boolean;
-}
 
 const naming = (command: Command): Command =>
   remote(command).option('--exact', 'the whole name only, no beginning', false);
@@ -55,26 +43,14 @@ function addReading(machine: Command, through: Through): void {
   const machineCommands = () => import('./remote/machine.ts');
   naming(machine.command('show <machine>'))
     .description('everything about one machine, or about a slot')
-    .action(
-      act(async (session, flags: NameFlags, name: string) =>
-        (await machineCommands()).showMachine(name, flags, session),
-      ),
-    );
+    .action(act(async () => (await machineCommands()).showMachine));
   naming(machine.command('explain <machine>'))
     .description('why it is where it is, what stands in the way, and what would end it')
-    .action(
-      act(async (session, flags: NameFlags, name: string) =>
-        (await machineCommands()).explainMachine(name, flags, session),
-      ),
-    );
+    .action(act(async () => (await machineCommands()).explainMachine));
   naming(machine.command('history <machine>'))
     .description('what happened to a machine; of a slot, to all machines that were on it')
     .option('--limit <n>', 'at most so many lines, the latest ones', someOf, HISTORY_LINES)
-    .action(
-      act(async (session, flags: NameFlags & { readonly limit: number }, name: string) =>
-        (await machineCommands()).showHistory(name, flags, session),
-      ),
-    );
+    .action(act(async () => (await machineCommands()).showHistory));
   naming(machine.command('wait <machine>'))
     .description('wait until a machine is so: exit 0 it is, 1 it cannot come to it, 3 it is late')
     .requiredOption('--for <what>', 'state=Running, state=Running/healthy, hold=<kind>, no-request')
@@ -83,11 +59,7 @@ function addReading(machine: Command, through: Through): void {
         .argParser(durationOf)
         .default(600_000, '10m'),
     )
-    .action(
-      act(async (session, flags: NameFlags & WaitFlags, name: string) =>
-        (await import('./remote/wait.ts')).waitForMachine(name, flags, session),
-      ),
-    );
+    .action(act(async () => (await import('./remote/wait.ts')).waitForMachine));
 }
 
 /** A command that files requests of one verb. */
@@ -104,7 +76,8 @@ function addVerb(machine: Command, through: Through, verb: MachineVerb): void {
     const asked = { ...flags, waitMs: isOrder ? 0 : DECISION_WAIT_MS, isUntilRelative };
     await through(flags, async (session) => {
       const nowMs = until === undefined ? 0 : await momentOf(session.client);
-      return runVerb(name, bodyOf(verb, flags, nowMs), asked, session);
+      const names = name === undefined ? [] : [name];
+      return runVerb(session, bodyOf(verb, flags, nowMs), names, asked);
     });
   });
 }

@@ -73,6 +73,21 @@ export const someOf = (text: string): number => {
   throw new InvalidArgumentError('Give a whole number from 1 on.');
 };
 
+/** Options of commands that put a driver to the test. */
+export const testing = (command: Command, limit: { readonly text: string; readonly ms: number }) =>
+  command
+    .option('--only <ids>', 'only these steps, and what they build on; commas between', wordsOf, [])
+    .addOption(
+      new Option('--timeout <duration>', 'of all steps together')
+        .argParser(spanOf)
+        .default(limit.ms, limit.text),
+    )
+    .addOption(
+      new Option('--format <format>', 'of the report')
+        .choices(['text', 'json', 'junit'])
+        .default('text'),
+    );
+
 /** How long from now, or an instant. */
 export type When = { readonly forMs: number } | { readonly atMs: number };
 

@@ -1,7 +1,7 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import type { ReportFormat } from '../conformance/report.ts';
-import { configured, countOf, spanOf, wordsOf } from './options.ts';
+import { configured, countOf, testing } from './options.ts';
 import { addProviderReading } from './fleet-program.ts';
 import { byFlags, type Through } from './remote/flags.ts';
 
@@ -50,7 +50,7 @@ export function addProviderCommands(
   through: Through = byFlags,
 ): void {
   const provider = cli.command('provider').description('look at providers, and test their drivers');
-  provider
+  const test = provider
     .command('test <driver>')
     .description('put a driver to the test; <driver> may be the name of a configured provider')
     .requiredOption('--config <file>', 'configuration; only its providers and ssh are read')
@@ -61,18 +61,8 @@ export function addProviderCommands(
     .option('--destroy-existing', 'first destroy what an earlier test left', false)
     .option('--command <command>', 'run this on the machine')
     .option('--pause', 'wait for Enter once the machine is up', false)
-    .option('--only <ids>', 'only these steps, and what they build on; commas between', wordsOf, [])
-    .option('--allow-destructive', 'also try power and reinstallation', false)
-    .addOption(
-      new Option('--timeout <duration>', 'of all steps together')
-        .argParser(spanOf)
-        .default(2 * 60 * 60_000, '2h'),
-    )
-    .addOption(
-      new Option('--format <format>', 'of the report')
-        .choices(['text', 'json', 'junit'])
-        .default('text'),
-    )
+    .option('--allow-destructive', 'also try power and reinstallation', false);
+  testing(test, { ms: 2 * 60 * 60_000, text: '2h' })
     .addHelpText('after', TEST_HELP)
     .action(async (driver: string, flags: TestFlags) => {
       const { providerTest } = await import('./provider-test.ts');
@@ -98,13 +88,14 @@ export function addProviderCommands(
       countOf,
     )
     .option('--json', 'print one line of JSON', false)
-    .action(async (name: string | undefined, { config: file, ...rest }: SweepFlags) => {
+    .action(async (name: string | undefined, { config: file, json, ...rest }: SweepFlags) => {
       const { sweep } = await import('./provider-sweep.ts');
+      const { locally } = await import('./remote/session.ts');
       const stopping = new AbortController();
       // The first interrupt ends what is asked of providers; the second one ends the process.
       process.once('SIGINT', () => stopping.abort());
       const options = { ...rest, file, provider: name, version, signal: stopping.signal };
-      process.stdout.write(`${await sweep(options)}\n`);
+      await locally({ json }, () => sweep(options));
     });
   addProviderReading(provider, through);
 }

@@ -10,6 +10,7 @@ import { checkedProvider } from '../conformance/checked-provider.ts';
 import type { Subject } from '../conformance/subject.ts';
 import { openProvider } from '../daemon/providers.ts';
 import { ProviderError, UsageError } from '../domain/errors.ts';
+import { byNameOrDriver } from './driver-test.ts';
 import { type ProviderName, providerName } from '../domain/ids.ts';
 import type { ProviderRecord } from '../domain/provisioning/records.ts';
 
@@ -49,7 +50,7 @@ export function createSubject(options: SubjectOptions, means: SubjectMeans): Sub
   const { config, wanted, setId, image, tester, publicKey, version } = options;
   const drivers = options.drivers ?? DRIVERS;
   refuseFleetsOwn(config, setId);
-  const [name, written] = findSection(config, wanted);
+  const [name, written] = byNameOrDriver('provider', wanted, [...config.sections]);
   const tags = { ...(written['sharedTags'] as object | undefined), [TESTER_TAG]: tester };
   const section: Section = {
     ...written,
@@ -140,17 +141,3 @@ const watchedDriver = (driver: Driver, watch: Parameters<Subject['open']>[0]): D
   ...driver,
   open: (settings, context) => checkedProvider(driver.name, watch(driver.open(settings, context))),
 });
-
-function findSection({ sections }: ProvidersOnly, wanted: string): [string, Section] {
-  const named = sections.get(wanted);
-  if (named) return [wanted, named];
-  const byDriver = [...sections].filter(([, { driver }]) => driver === wanted);
-  const [first, second] = byDriver;
-  if (first && !second) return first;
-  const names = (second ? byDriver : [...sections]).map(([name]) => name).join(', ');
-  throw new UsageError(
-    second
-      ? `several providers have the driver ${wanted}; give one of ${names}`
-      : `no provider is named ${wanted} or has that driver; there is ${names || 'none'}`,
-  );
-}

@@ -7,8 +7,9 @@ import { loadConfig, type Config } from '../config.ts';
 import { UsageError, isProviderError } from '../domain/errors.ts';
 import { type ProviderName, providerName } from '../domain/ids.ts';
 import { plainText } from '../lib/texts.ts';
-import { withDatabase } from './database.ts';
-import { jsonLine, toTable } from './layout.ts';
+import { asOperator, underLease, withDatabase } from './database.ts';
+import { toTable } from './layout.ts';
+import type { Told } from './remote/output.ts';
 import { openProvider } from '../daemon/providers.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
 import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
@@ -26,7 +27,6 @@ export interface SweepOptions {
   readonly remove: boolean;
   /** Of a provider that is not configured: how many records the operator agrees to lose. */
   readonly expectCount?: number | undefined;
-  readonly json: boolean;
   readonly version: string;
   /** Gives up: an interrupt. */
   readonly signal: AbortSignal;
@@ -39,8 +39,8 @@ export interface SweepOptions {
  * @throws {UsageError} the configuration is wrong, or our SSH key is not there.
  * @throws {NotFound} there is no such provider. @throws {ProviderError} it does not answer.
  */
-export async function sweep(options: SweepOptions): Promise<string> {
-  const { file, remove, json, signal, version, provider: name } = options;
+export async function sweep(options: SweepOptions): Promise<Told> {
+  const { file, remove, signal, version, provider: name } = options;
   const config = loadConfig({ file, env: process.env, flags: {} });
   const settings = name === undefined ? undefined : config.providers[name];
   if (name === undefined || settings === undefined) return sweepRecords(options);
@@ -51,8 +51,8 @@ export async function sweep(options: SweepOptions): Promise<string> {
   });
   try {
     const { removed } = await provider.sweep({ signal, dryRun: !remove });
-    if (json) return jsonLine({ provider: name, dryRun: !remove, removed });
-    return inWords(name, removed, remove);
+    const document = { provider: name, dryRun: !remove, removed };
+    return { document, text: inWords(name, removed, remove) };
   } finally {
     await provider.stop();
   }
@@ -94,8 +94,8 @@ type SweepRecordsOptions = Omit<SweepOptions, 'version'>;
  * @throws {UsageError} a daemon still works with the provider, or machines of it are known; or the
  *   count is another one: nothing was done; or there are no records of it.
  */
-export async function sweepRecords(options: SweepRecordsOptions): Promise<string> {
-  const { file, remove, json, signal } = options;
+export async function sweepRecords(options: SweepRecordsOptions): Promise<Told> {
+  const { file, remove, signal } = options;
   if (options.provider !== undefined) return sweepOne(options, providerName(options.provider));
   if (remove) throw new UsageError('--remove is for one provider; name it');
   return withDatabase({ file }, async (bmdb, { providers }) => {
@@ -104,7 +104,7 @@ export async function sweepRecords(options: SweepRecordsOptions): Promise<string
       .filter(([provider]) => providers[provider] === undefined)
       .map(([provider, records]) => ({ provider, records }))
       .toSorted((a, b) => (a.provider < b.provider ? -1 : 1));
-    return json ? jsonLine({ unconfigured: left }) : leftInWords(left);
+    return { document: { unconfigured: left }, text: leftInWords(left) };
   });
 }
 
@@ -117,17 +117,16 @@ function leftInWords(left: readonly { readonly provider: string; readonly record
   ].join('\n');
 }
 
-const sweepOne = (options: SweepRecordsOptions, name: ProviderName): Promise<string> =>
+const sweepOne = (options: SweepRecordsOptions, name: ProviderName): Promise<Told> =>
   withDatabase({ file: options.file }, async (bmdb, config) => {
-    const { remove, expectCount, json, signal } = options;
+    const { remove, expectCount, signal } = options;
     const kept = await bmdb.records.all(name, signal);
     if (kept.length === 0) throw new UsageError(unknownText(name, config));
     const keys = kept.map(({ key }) => key).toSorted();
-    if (!remove) return told(name, keys, { json, removed: 0 });
+    if (!remove) return told(name, keys, 0);
     requireCount(kept.length, expectCount);
     await requireForgotten(bmdb, name, signal);
-    const removed = await removeAll(bmdb, name, kept);
-    return told(name, keys, { json, removed });
+    return told(name, keys, await removeAll(bmdb, name, kept));
   });
 
 const unknownText = (name: ProviderName, { providers }: Config): string =>
@@ -155,36 +154,21 @@ async function requireForgotten(bmdb: Bmdb, name: ProviderName, signal: AbortSig
   );
 }
 
-/** It dies with the command, whatever becomes of that. */
-const SESSION_MS = 60_000;
-
 /** Under the lease of who provisions: a daemon that has the provider in its configuration has that. */
-async function removeAll(
+const removeAll = (
   bmdb: Bmdb,
   name: ProviderName,
   kept: readonly ProviderRecord[],
-): Promise<number> {
-  const session = await bmdb.openSession({
-    component: 'operator',
-    runtimeInfo: `has the records of provider ${name} removed`,
-    intervalMs: SESSION_MS,
+): Promise<number> =>
+  asOperator(bmdb, `has the records of provider ${name} removed`, async (session) => {
+    const removed = await underLease(session, provisionerJob(name), async () => {
+      let count = 0;
+      for (const record of kept) count += Number(await drop(session, name, record));
+      return count;
+    });
+    if (removed !== null) return removed;
+    throw new UsageError(`a daemon works with provider ${name}: its configuration has it`);
   });
-  try {
-    const lease = await session.lease(provisionerJob(name));
-    if (lease === null) {
-      throw new UsageError(`a daemon works with provider ${name}: its configuration has it`);
-    }
-    try {
-      let removed = 0;
-      for (const record of kept) removed += Number(await drop(session, name, record));
-      return removed;
-    } finally {
-      await lease.release();
-    }
-  } finally {
-    await session.close();
-  }
-}
 
 /** One that somebody changed meanwhile stays. */
 async function drop(
@@ -202,16 +186,14 @@ async function drop(
 }
 
 /** Only the keys: what is in records is the driver's own, and may be a secret. */
-function told(
-  name: ProviderName,
-  keys: readonly string[],
-  { json, removed }: { readonly json: boolean; readonly removed: number },
-): string {
-  if (json) return jsonLine({ provider: name, configured: false, records: keys, removed });
+function told(name: ProviderName, keys: readonly string[], removed: number): Told {
   const head =
     removed > 0
       ? `${name}: ${removed} of ${keys.length} records removed; what they told of is not touched`
       : `${name} is not configured; ${keys.length} records of it would be removed; confirm with ` +
         `--remove --expect-count ${keys.length}`;
-  return [head, ...keys.map((key) => `  ${plainText(key)}`)].join('\n');
+  return {
+    document: { provider: name, configured: false, records: keys, removed },
+    text: [head, ...keys.map((key) => `  ${plainText(key)}`)].join('\n'),
+  };
 }

@@ -14,14 +14,14 @@ import { createSsh2Shell } from '../adapters/ssh/ssh2-shell.ts';
 import { type ProvidersOnly, readProvidersOnly } from '../config/providers-only.ts';
 import { readSource } from '../config/source.ts';
 import { chooseSteps } from '../conformance/course.ts';
-import { exitCodeOf, printed, type ReportFormat, stepLine } from '../conformance/report.ts';
+import { printed, type ReportFormat, type ReportNames } from '../conformance/report.ts';
 import { runConformance } from '../conformance/run.ts';
 import type { ConformanceReport, LeftBehind } from '../conformance/step.ts';
 import { STEPS } from '../conformance/steps.ts';
 import { PATIENCE, type Patience, type Wishes } from '../conformance/subject.ts';
 import { openSshKeys } from '../daemon/ssh-keys.ts';
 import { createSubject } from './provider-subject.ts';
-import { watchForEnd } from './signals.ts';
+import { tellTest, toStderr, type TestAround } from './driver-test.ts';
 
 export interface ProviderTestOptions {
   /** A configured provider's name; or a driver's, where one provider has it. */
@@ -42,7 +42,7 @@ export interface ProviderTestOptions {
 }
 
 /** What it runs in; the real world where nothing else is given. */
-export interface ProviderTestAround {
+export interface ProviderTestAround extends TestAround {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly drivers?: ReadonlyMap<string, Driver>;
   readonly patience?: Partial<Patience>;
@@ -51,14 +51,8 @@ export interface ProviderTestAround {
   readonly log?: Log;
   /** Stands between the steps and the machines. */
   readonly overShell?: (shell: RemoteShell) => RemoteShell;
-  /** The report. */
-  readonly write?: (text: string) => void;
-  /** What a person must see whatever the format is. */
-  readonly warn?: (text: string) => void;
   /** Asks the tester to go on. */
   readonly pause?: NonNullable<Wishes['pause']>;
-  /** Ends the test before its time, as Ctrl-C does. */
-  readonly signal?: AbortSignal;
 }
 
 /**
@@ -71,7 +65,7 @@ export async function providerTest(
   around: ProviderTestAround = {},
 ): Promise<number> {
   const { clock = systemClock, random = systemRandom, overShell = (shell) => shell } = around;
-  const { write = toStdout, warn = toStderr } = around;
+  const { warn = toStderr } = around;
   const log = around.log ?? createPinoLog({ level: 'warn', format: 'auto', ...TERMINAL });
   const steps = chooseSteps(STEPS, options.only);
   const config = readConfig(options, around);
@@ -96,52 +90,42 @@ export async function providerTest(
       },
       { clock, random, log, driverShell: createFleetDriverShell({ ...reach, signers: keys.keys }) },
     );
-    const isText = options.format === 'text';
-    if (isText) {
-      const { name, driver, setId } = subject;
-      write(`Testing provider ${name} (driver ${driver}) with the instance set ${setId}\n`);
-    }
-    const report = await watched(clock, around.signal, (signal) =>
-      runConformance(
-        {
-          subject,
-          wishes: wishesOf(options, around.pause ?? askToGoOn),
-          patience: { ...PATIENCE, ...around.patience },
-          shell: overShell(createSsh2Shell({ ...reach, signers: keys.keys() })),
-          ssh: {
-            port: ssh?.port ?? 22,
-            policy: subject.hostKeyPolicy ?? ssh?.hostKeyPolicy ?? 'tofu',
-          },
-          clock,
-          random,
-        },
-        {
-          steps,
-          signal,
-          timeoutMs: options.timeoutMs,
-          onWait: (text) => warn(`${text}\n`),
-          ...(isText && { onResult: (result) => write(stepLine(result)) }),
-        },
-      ),
+    const { name, driver, setId } = subject;
+    const deps = {
+      ...{ subject, clock, random, wishes: wishesOf(options, around.pause ?? askToGoOn) },
+      patience: { ...PATIENCE, ...around.patience },
+      shell: overShell(createSsh2Shell({ ...reach, signers: keys.keys() })),
+      ssh: { port: ssh?.port ?? 22, policy: subject.hostKeyPolicy ?? ssh?.hostKeyPolicy ?? 'tofu' },
+    } as const;
+    const { timeoutMs, format } = options;
+    const onWait = (text: string) => warn(`${text}\n`);
+    return await tellTest(
+      {
+        ...{ format, names: namesOf },
+        heading: `Testing provider ${name} (driver ${driver}) with the instance set ${setId}`,
+        run: (means) => runConformance(deps, { steps, timeoutMs, onWait, ...means }),
+        abandoned: () => 'not cleaned up; machines may be left',
+      },
+      around,
     );
-    write(reportText(options.format, report));
-    if (!isText && report.leftBehind.length > 0) warn(reportText('text', report));
-    return exitCodeOf(report);
   } finally {
     if (own !== null) rmSync(own, { recursive: true, force: true });
   }
 }
 
-const toStdout = (text: string): void => void process.stdout.write(text);
-const toStderr = (text: string): void => void process.stderr.write(text);
 const TERMINAL = { isTerminal: process.stderr.isTTY ?? false };
 
 /** The report in a form; of the form for terminals what comes after the last step. */
-export const reportText = (format: ReportFormat, report: ConformanceReport): string => {
-  const { provider: name, leftBehind } = report;
-  const left = leftBehind.map(format === 'junit' ? leftInXml : leftText);
-  return printed(format, report, { kind: 'provider', name, left });
-};
+export const reportText = (format: ReportFormat, report: ConformanceReport): string =>
+  printed(format, report, namesOf(format, report));
+
+const namesOf = (
+  format: ReportFormat,
+  { provider: name, leftBehind }: ConformanceReport,
+): ReportNames => ({
+  ...{ kind: 'provider', name },
+  left: leftBehind.map(format === 'junit' ? leftInXml : leftText),
+});
 const leftInXml = ({ id, reason }: LeftBehind): string => `machine ${id ?? 'unknown'}: ${reason}`;
 function leftText({ id, reservationId, reason }: LeftBehind): string {
   if (id === null) return `perhaps a machine: ${reason}`;
@@ -180,25 +164,5 @@ async function askToGoOn(line: string, signal: AbortSignal): Promise<void> {
     await terminal.question(`Log in with: ${line}\nPress Enter to go on. `, { signal });
   } finally {
     terminal.close();
-  }
-}
-
-/** Gives the work a signal that ends with Ctrl-C; a second Ctrl-C ends the process at once. */
-async function watched<T>(
-  clock: Clock,
-  ends: AbortSignal | undefined,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  if (ends) return work(ends);
-  const stopping = new AbortController();
-  const sayLeft = () => process.stderr.write('shepherd: not cleaned up; machines may be left\n');
-  const release = watchForEnd(clock, {
-    stop: () => stopping.abort(),
-    abandon: () => void sayLeft(),
-  });
-  try {
-    return await work(stopping.signal);
-  } finally {
-    release();
   }
 }

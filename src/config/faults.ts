@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import type { SourceText } from './source.ts';
+import { UsageError } from '../domain/errors.ts';
+import { noSource, type SourceText } from './source.ts';
 import { childrenOf, schemaAt } from './walk.ts';
 
 /** One mistake: where, and what is wrong together with what to do about it. */
@@ -24,6 +25,22 @@ function faultsOfIssue(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknow
     return [{ path: issue.path, message: issue.issues[0]?.message ?? issue.message }];
   }
   return [{ path: issue.path, message: issue.message }];
+}
+
+/**
+ * A part of a configuration that stands for itself, checked.
+ * @param file what to call the configuration.
+ * @throws {UsageError} listing every mistake.
+ */
+export function checkedPart<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  file: string,
+): z.output<Schema> {
+  const read = schema.safeParse(value);
+  if (read.success) return read.data;
+  const faults = faultsOf(read.error, schema, value);
+  throw new UsageError(describeFaults(faults, { ...noSource, name: file }));
 }
 
 /** Texts in which a placeholder was left, wherever they stand. The text itself is not repeated. */

@@ -3,7 +3,14 @@ import { DRIVERS } from '../adapters/provider/drivers.ts';
 import type { Driver } from '../adapters/provider/port.ts';
 import { UsageError } from '../domain/errors.ts';
 import type { Surroundings } from '../settings/secret.ts';
-import { alsoAt, describeFaults, type Fault, faultsOf, placeholdersIn } from './faults.ts';
+import {
+  alsoAt,
+  checkedPart,
+  describeFaults,
+  type Fault,
+  faultsOf,
+  placeholdersIn,
+} from './faults.ts';
 import { providersSchema, type ProviderSettings } from './provider-schema.ts';
 import { sshSchema } from './schema.ts';
 import { noSource, readYaml } from './source.ts';
@@ -53,7 +60,10 @@ export function readProvidersOnly(options: ProvidersOnlyOptions): ProvidersOnly 
     sections: new Map(
       Object.entries(providers).map(([name, section]) => [name, isRecord(section) ? section : {}]),
     ),
-    ssh: () => (ssh === undefined ? null : checkedSsh(ssh, around, file)),
+    ssh() {
+      if (ssh === undefined) return null;
+      return checkedPart(z.object({ ssh: sshSchema(around) }), { ssh }, file).ssh;
+    },
     faultsOf: (name, section) => judge(name, section).faults,
     settingsOf(name, section) {
       const { result, faults } = judge(name, section);
@@ -61,14 +71,6 @@ export function readProvidersOnly(options: ProvidersOnlyOptions): ProvidersOnly 
       throw new UsageError(describeFaults(faults, source));
     },
   };
-}
-
-function checkedSsh(ssh: unknown, around: Surroundings, file: string): SshSettings {
-  const schema = z.object({ ssh: sshSchema(around) });
-  const result = schema.safeParse({ ssh });
-  if (result.success) return result.data.ssh;
-  const faults = faultsOf(result.error, schema, { ssh });
-  throw new UsageError(describeFaults(faults, { ...noSource, name: file }));
 }
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>

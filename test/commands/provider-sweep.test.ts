@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
-import { sweep } from '../../src/commands/provider-sweep.ts';
+import { sweep, type SweepOptions } from '../../src/commands/provider-sweep.ts';
 import { loadOrCreateSshKey } from '../../src/adapters/ssh/key-file.ts';
 import { createManualClock } from '../../emulators/kit/clock.ts';
 import { UsageError } from '../../src/domain/errors.ts';
@@ -14,6 +14,7 @@ import type { EquinixEmulator } from '../../emulators/equinix/options.ts';
 import { openPgBmdb, startPgServer, type PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
 import { metalIn } from '../config/examples.ts';
 import { providedOf } from '../contracts/bmdb-rows.ts';
+import { written } from './run-through.ts';
 
 const BARN = providerName('barn');
 const dir = mkdtempSync(join(tmpdir(), 'shepherd-looks-'));
@@ -62,12 +63,14 @@ function writeConfig(baseUrl: string) {
   writeFileSync(file, JSON.stringify(config));
 }
 
-const swept = (change: object = {}) =>
-  sweep({
-    ...{ file, json: false, version: 'test', remove: false },
-    signal: AbortSignal.timeout(240_000),
-    ...change,
-  });
+const swept = async ({
+  json = false,
+  ...change
+}: Partial<SweepOptions> & { readonly json?: boolean } = {}) => {
+  const signal = AbortSignal.timeout(240_000);
+  const told = await sweep({ file, version: 'test', remove: false, signal, ...change });
+  return written(told, json ? 'json' : 'table');
+};
 test('records of providers that are not configured are told, and stay', async () => {
   expect(await swept()).toBe('there are no records of providers that are not configured');
   await server.sql.query(
@@ -90,7 +93,7 @@ test('records of providers that are not configured are told, and stay', async ()
 });
 
 describe('leftovers', () => {
-  const run = (change: object = {}) => swept({ provider: 'metal', ...change });
+  const run = (change: Parameters<typeof swept>[0] = {}) => swept({ provider: 'metal', ...change });
   const HOUR_MS = 3_600_000;
 
   /** An account on which our key was put twice, three hours ago. */
@@ -142,7 +145,7 @@ describe('leftovers', () => {
 });
 
 describe('records of a provider that is not configured', () => {
-  const run = (change: object = {}) => swept({ provider: 'barn', ...change });
+  const run = (change: Parameters<typeof swept>[0] = {}) => swept({ provider: 'barn', ...change });
   const left = async () =>
     (
       await server.sql.query<{ name: string }>(

@@ -7,6 +7,7 @@ import { addFleetCommands, addProviderReading } from '../../src/commands/fleet-p
 import { createClient, type Door } from '../../src/commands/remote/client.ts';
 import { exitCodeFor, problemFor } from '../../src/commands/remote/failures.ts';
 import { formatOf, type Through } from '../../src/commands/remote/flags.ts';
+import { writtenText, type Told } from '../../src/commands/remote/output.ts';
 import type { Session } from '../../src/commands/remote/session.ts';
 import { explain, FleetError } from '../../src/domain/errors.ts';
 
@@ -65,8 +66,9 @@ export async function runThrough(means: RunMeans, args: readonly string[]): Prom
     };
     try {
       const told = await task(session);
-      if (told.text !== '') stdout += `${told.text}\n`;
-      code = told.exitCode;
+      const text = await writtenText(told, session);
+      if (text !== '') stdout += `${text}\n`;
+      code = told.exitCode ?? 0;
     } catch (error) {
       if (!(error instanceof FleetError)) throw error;
       say(format === 'json' ? JSON.stringify(problemFor(error)) : explain(error));
@@ -83,3 +85,7 @@ export async function runThrough(means: RunMeans, args: readonly string[]): Prom
   await cli.parseAsync([...args], { from: 'user' });
   return { stdout, stderr, code };
 }
+
+/** What a command that goes to no console writes, in a form. */
+export const written = (told: Told, format: 'table' | 'json' = 'table'): Promise<string> =>
+  writtenText(told, { format, width: 80, paint: (text) => text });

@@ -23,9 +23,11 @@ export const mutations = mutationsOf({
     'a-grant-is-for-every-provider': 'if (barred.length > [-0-]{+9+}) throw',
     'a-grant-for-a-provider-freezes-the-fleet':
       'if ({+provider === null || +}mayDoAt(person, right, provider)) return;',
+  },
+  'src/console/api/failures.ts test/console/api/filing': {
     'a-lost-commit-is-internal': '[- && !(error instanceof AmbiguousCommit)-]',
     'a-used-key-is-a-mistake-of-form':
-      "[-if (error instanceof KeyReused) return new Problem('key-reused', error.message);-]",
+      "[-if (error instanceof KeyReused) return new Problem('key-reused', message);-]",
   },
   'src/domain/wishes.ts test/console/api/filing': {
     'anybody-forgets-host-keys': "=== 'destroying'[- || lossByFlag(wish) !== null-];",

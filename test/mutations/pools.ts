@@ -19,12 +19,12 @@ export const mutations = mutationsOf({
     'a-pool-that-was-left-is-frozen-for-ever': "[-  'shepherd_lb_frozen',\n-]",
   },
   'src/commands/lb/verbs.ts test/commands/lb/verbs.test.ts': {
-    'a-teardown-needs-no-consent': '  if (isTeardown && {+yes && +}!yes) return',
+    'a-teardown-needs-no-consent': '    if ([-!yes-]{+yes && !yes+}) return foretell(',
     'a-teardown-is-over-when-its-members-are': '[-state === GONE && -]',
   },
   'src/commands/lb/let-go.ts test/commands/lb/let-go.test.ts': {
     'a-drain-is-over-when-its-hold-is-set': "progress !== '[-waits-]{+never+}')",
-    'what-was-said-of-an-earlier-order-counts': 'isDecided(now) [-&&-]{+||+} before &&',
+    'what-was-said-of-an-earlier-order-counts': 'isOver: isSame [-&&-]{+||+} isDecided(seen)',
   },
   'src/conformance/balancer/clean-up.ts test/conformance/balancer-clean-up.test.ts': {
     'the-test-of-a-balancer-leaves-what-is-not-marked':

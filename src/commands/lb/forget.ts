@@ -6,8 +6,9 @@ import { UsageError } from '../../domain/errors.ts';
 import { poolsOf, type Config } from '../../config.ts';
 import { poolSummaries } from '../../daemon/views/pool-summaries.ts';
 import { slotOfRow } from '../../domain/filing/named-fleet.ts';
-import type { Told } from '../remote/session.ts';
-import { noteLines, paragraph, jsonLine } from '../layout.ts';
+import { asOperator, underLease } from '../database.ts';
+import type { Told } from '../remote/output.ts';
+import { noteLines, paragraph } from '../layout.ts';
 import { placesNamed, type Pool } from './status.ts';
 
 export interface ForgetOptions {
@@ -18,14 +19,11 @@ export interface ForgetOptions {
   readonly reason: string;
   /** Agrees; otherwise it is only told what would be forgotten. */
   readonly yes: boolean;
-  readonly json: boolean;
 }
 
 export interface ForgetMeans {
   readonly bmdb: Pick<Bmdb, 'scan' | 'openSession'>;
   readonly config: Pick<Config, 'balancers' | 'pools' | 'fleet'>;
-  /** Columns of a text. */
-  readonly width: number;
 }
 
 /** What became of a pool at a balancer. */
@@ -37,8 +35,6 @@ interface Forgotten {
   readonly refusal: string | null;
 }
 
-/** It dies with the command, whatever becomes of that. */
-const SESSION_MS = 60_000;
 const REFUSED = 1;
 
 /**
@@ -50,7 +46,7 @@ export async function forgetPool(options: ForgetOptions, means: ForgetMeans): Pr
   if (options.reason.trim() === '' || options.by.trim() === '') {
     throw new UsageError('say who asks and why: --by and --reason must not be empty');
   }
-  const { pool, balancer: at, json, yes } = options;
+  const { pool, balancer = null, yes } = options;
   const places = placesNamed(options, await recordedPools(means));
   const ours = places.filter(({ isConfigured }) => isConfigured);
   if (ours.length > 0) {
@@ -62,16 +58,16 @@ export async function forgetPool(options: ForgetOptions, means: ForgetMeans): Pr
   }
   const told = yes ? await forgetAll(options, places, means) : places.map(wouldForget);
   const isDone = told.every(({ refusal }) => refusal === null);
-  const exitCode = isDone ? 0 : REFUSED;
-  if (json) {
-    const about = { verb: 'forget-pool', pool, balancer: at ?? null, dryRun: !yes };
-    return { text: jsonLine({ ...about, at: told }), exitCode };
-  }
-  const lines = told.map((each) => noteLines(inWords(each, yes), means.width));
   const head = yes ? `pool ${pool}:` : `all that is recorded of pool ${pool} would be forgotten:`;
   const tail = yes ? [] : ['nothing was done; confirm with --yes'];
-  const text = [head, ...lines, paragraph(UNTOUCHED, means.width), ...tail].join('\n');
-  return { text, exitCode };
+  return {
+    document: { verb: 'forget-pool', pool, balancer, dryRun: !yes, at: told },
+    text(width) {
+      const lines = told.map((each) => noteLines(inWords(each, yes), width));
+      return [head, ...lines, paragraph(UNTOUCHED, width), ...tail].join('\n');
+    },
+    exitCode: isDone ? 0 : REFUSED,
+  };
 }
 
 async function recordedPools({ bmdb, config }: ForgetMeans): Promise<readonly Pool[]> {
@@ -99,24 +95,16 @@ const wouldForget = (place: Pool): Forgotten => ({
   refusal: null,
 });
 
-async function forgetAll(
+const forgetAll = (
   { pool, by, reason }: ForgetOptions,
   places: readonly Pool[],
   { bmdb }: Pick<ForgetMeans, 'bmdb'>,
-): Promise<readonly Forgotten[]> {
-  const session = await bmdb.openSession({
-    component: 'operator',
-    runtimeInfo: `${by} has pool ${pool} forgotten: ${reason}`.slice(0, 200),
-    intervalMs: SESSION_MS,
-  });
-  try {
+): Promise<readonly Forgotten[]> =>
+  asOperator(bmdb, `${by} has pool ${pool} forgotten: ${reason}`, async (session) => {
     const told: Forgotten[] = [];
     for (const place of places) told.push(await forgetOne(session, place, { by, reason }));
     return told;
-  } finally {
-    await session.close();
-  }
-}
+  });
 
 /**
  * Under the lease of tending the pool there: a daemon that has the pool in its configuration has that,
@@ -128,14 +116,11 @@ async function forgetOne(
   who: PoolForgetter,
 ): Promise<Forgotten> {
   const { pool, balancer } = place;
-  const lease = await session.lease(poolJob(place));
-  if (lease === null) return { ...wouldForget(place), refusal: heldText(pool, balancer) };
-  try {
+  const isDone = await underLease(session, poolJob(place), async (lease) => {
     await session.balancing.forget(lease, { pool, balancer }, who);
-  } finally {
-    await lease.release();
-  }
-  return wouldForget(place);
+    return true;
+  });
+  return isDone ? wouldForget(place) : { ...wouldForget(place), refusal: heldText(pool, balancer) };
 }
 
 const heldText = (pool: string, balancer: string): string =>

@@ -1,9 +1,9 @@
 import { sameData } from '../../lib/data.ts';
 import { EXIT_FAILED, EXIT_NOT_SETTLED } from '../remote/failures.ts';
-import type { Follow, Followed } from '../remote/filing.ts';
-import { allRequestsIn } from '../remote/repeated.ts';
+import type { Batch, Request, RequestList } from '../remote/answers.ts';
+import { requestsIn, type Follow, type Followed } from '../remote/filing.ts';
 import type { Session } from '../remote/session.ts';
-import { restAfterLook, seePools, type Member, type Pool, memberText } from './status.ts';
+import { watchPools, type Member, type Pool, memberText } from './status.ts';
 
 /** What is waited for after a hold no-serve was set, or taken away. */
 export type LetGo = 'drained' | 'active';
@@ -30,23 +30,35 @@ interface Standing {
 export const untilLetGo =
   (wanted: LetGo, session: Session): Follow =>
   async (filed, endMs) => {
-    const { monotonic, signal } = session;
-    const requests = await allRequestsIn(filed, session.client);
-    const slots = new Set(requests.flatMap(({ slot }) => slot ?? []));
+    const slots = new Set((await allIn(filed, session)).flatMap(({ slot }) => slot ?? []));
     let before: readonly Standing[] | null = null;
-    for (;;) {
-      const beganMs = monotonic();
-      const pools = await seePools(session);
-      const now = pools && standingsOf(wanted, slots, pools);
-      if (now && isDecided(now) && before && sameData(before.map(kernel), now.map(kernel))) {
-        return told(wanted, slots, now);
-      }
-      before = now ?? before;
-      // What was filed stands, and whoever gives up waiting is told how far it is.
-      if (monotonic() >= endMs || signal.aborted) return told(wanted, slots, before);
-      await restAfterLook(session, beganMs);
-    }
+    // What was filed stands, and whoever gives up waiting is told how far it is.
+    const last = await watchPools(session, endMs, (pools) => {
+      const seen = standingsOf(wanted, slots, pools);
+      const isSame = before !== null && sameData(before.map(kernel), seen.map(kernel));
+      before = seen;
+      return { seen, isOver: isSame && isDecided(seen) };
+    });
+    return told(wanted, slots, last);
   };
+
+/** All requests: of a large batch the answer tells only the first. */
+async function allIn(
+  filed: Request | Batch,
+  { client: { get } }: Session,
+): Promise<readonly Request[]> {
+  const first = requestsIn(filed);
+  if (!('counts' in filed)) return first;
+  const { open, done, refused } = filed.counts;
+  if (first.length === open + done + refused) return first;
+  const all: Request[] = [];
+  for (let after: string | null | undefined; after !== null;) {
+    const page: RequestList = await get('/requests', { batch: filed.key, limit: 1_000, after });
+    all.push(...page.requests);
+    after = page.next;
+  }
+  return all;
+}
 
 const isDecided = (standings: readonly Standing[]): boolean =>
   standings.every(({ progress }) => progress !== 'waits');

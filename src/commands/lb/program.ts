@@ -1,18 +1,16 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import type { ReportFormat } from '../../conformance/report.ts';
 import type { PoolVerb } from '../../domain/verbs.ts';
-import { outputWidth } from '../layout.ts';
 import {
   configured,
-  spanOf,
+  testing,
   untilMsOf,
   WHEN_HELP,
   whenOf,
   wholeNumber,
-  wordsOf,
   type When,
 } from '../options.ts';
-import { asking, selecting, type AskFlags, type VerbFlags } from '../remote/ask-flags.ts';
+import { asking, selecting, type VerbFlags } from '../remote/ask-flags.ts';
 import { acting, byFlags, remote, type Through } from '../remote/flags.ts';
 import type { Verb } from '../remote/verbs.ts';
 import type { LetGo } from './let-go.ts';
@@ -52,18 +50,10 @@ function addReading({ lb, through }: Adding): void {
   const act = acting(through);
   remote(lb.command('status [pool]'))
     .description('how pools stand at their balancers, and their members')
-    .action(
-      act(async (session, _, pool?: string) =>
-        (await import('./status.ts')).poolStatus(pool, session),
-      ),
-    );
+    .action(act(async () => (await import('./status.ts')).poolStatus));
   remote(lb.command('plan [pool]'))
     .description('what a daemon would do next at the balancers and why; changes nothing')
-    .action(
-      act(async (session, _, pool?: string) =>
-        (await import('../remote/plan.ts')).showPoolPlan(pool, session),
-      ),
-    );
+    .action(act(async () => (await import('../remote/plan.ts')).showPoolPlan));
 }
 
 interface DrainFlags extends VerbFlags {
@@ -121,25 +111,16 @@ function addHold(
         waitMs: DRAIN_WAIT.ms,
         isUntilRelative: when !== undefined && 'forMs' in when,
       };
-      const [name, which] = whichOf(names, flags);
+      // Whoever names each of several has counted them.
+      const counted = names.length > 1 && {
+        expectCount: flags.expectCount ?? names.length + (flags.slots ?? []).length,
+      };
       await through(flags, async (session) => {
         const nowMs = when === undefined ? 0 : await momentOf(session.client);
-        const asked = { ...flags, ...which, ...manner, follow: untilLetGo(wanted, session) };
-        return runVerb(name, verbOf(flags, nowMs), asked, session);
+        const asked = { ...flags, ...counted, ...manner, follow: untilLetGo(wanted, session) };
+        return runVerb(session, verbOf(flags, nowMs), names, asked);
       });
     });
-}
-
-/** One that is named alone; or several, which who names each of them has counted. */
-function whichOf([name, ...others]: readonly string[], { slots, expectCount }: DrainFlags) {
-  if (name === undefined || others.length === 0) return [name, {}] as const;
-  const all = [name, ...others, ...(slots ?? [])];
-  return [undefined, { slots: all, expectCount: expectCount ?? all.length }] as const;
-}
-
-interface PoolFlags extends AskFlags {
-  readonly balancer?: string;
-  readonly yes?: boolean;
 }
 
 const POOL_HELP = `
@@ -159,10 +140,7 @@ function addPoolVerb(
   if (isTeardown) command.option('--yes', 'do it, and do not only tell', false);
   command
     .addHelpText('after', POOL_HELP)
-    .action(async (pool: string, { yes = false, ...flags }: PoolFlags) => {
-      const { runPoolVerb } = await import('./verbs.ts');
-      await through(flags, (session) => runPoolVerb(verb, pool, { ...flags, yes }, session));
-    });
+    .action(acting(through)(async () => (await import('./verbs.ts')).runPoolVerb(verb)));
 }
 
 const FORGET_HELP = `
@@ -193,16 +171,16 @@ function addForget(lb: Command): void {
     .option('--yes', 'do it, and do not only tell', false)
     .option('--json', 'print one line of JSON', false)
     .addHelpText('after', FORGET_HELP)
-    .action(async (pool: string, { config: file, databaseUrl, ...flags }: ForgetFlags) => {
+    .action(async (pool: string, { config: file, databaseUrl, json, ...flags }: ForgetFlags) => {
       const { forgetPool } = await import('./forget.ts');
       const { withDatabase } = await import('../database.ts');
-      const width = outputWidth(process.stdout);
       const { accountName } = await import('../bootstrap.ts');
-      const { text, exitCode } = await withDatabase({ file, url: databaseUrl }, (bmdb, config) =>
-        forgetPool({ by: accountName(), ...flags, pool }, { bmdb, config, width }),
+      const { locally } = await import('../remote/session.ts');
+      await locally({ json }, () =>
+        withDatabase({ file, url: databaseUrl }, (bmdb, config) =>
+          forgetPool({ by: accountName(), ...flags, pool }, { bmdb, config }),
+        ),
       );
-      process.stdout.write(`${text}\n`);
-      process.exitCode = exitCode;
     });
 }
 
@@ -225,7 +203,8 @@ Exit codes: 0 passed; 1 failed; 2 wrong usage or configuration; 3 passed, but so
 behind; 130 interrupted.`;
 
 function addTest(lb: Command, version: string): void {
-  lb.command('test <driver>')
+  const test = lb
+    .command('test <driver>')
     .description('put a driver to the test; <driver> may be the name of a configured balancer')
     .requiredOption('--config <file>', 'configuration; only its balancers are read')
     .option('--address <ip>', 'where the test takes clients in', '127.0.0.1')
@@ -233,18 +212,8 @@ function addTest(lb: Command, version: string): void {
       '--port <port>',
       'and its port (default: one that is free on this machine)',
       wholeNumber(1, 65_535),
-    )
-    .option('--only <ids>', 'only these steps, and what they build on; commas between', wordsOf, [])
-    .addOption(
-      new Option('--timeout <duration>', 'of all steps together')
-        .argParser(spanOf)
-        .default(30 * 60_000, '30m'),
-    )
-    .addOption(
-      new Option('--format <format>', 'of the report')
-        .choices(['text', 'json', 'junit'])
-        .default('text'),
-    )
+    );
+  testing(test, { ms: 30 * 60_000, text: '30m' })
     .addHelpText('after', TEST_HELP)
     .action(async (balancer: string, { config, timeout, ...rest }: TestFlags) => {
       const { balancerTest } = await import('./test.ts');

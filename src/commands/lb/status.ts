@@ -1,13 +1,12 @@
 import { NotFound, UsageError } from '../../domain/errors.ts';
 import type { Pools } from '../remote/answers.ts';
-import type { Client } from '../remote/client.ts';
 import { isAway } from '../remote/failures.ts';
-import { type Session, ok, type Told } from '../remote/session.ts';
+import { noneNamed } from '../remote/names.ts';
+import type { Session, Told } from '../remote/session.ts';
 import { printable, columnLines, noteLines, paragraph, whenText } from '../layout.ts';
 import { mayServe } from '../../domain/balancing/members.ts';
 import { mergedAddresses } from '../../domain/balancing/pools.ts';
 import { spanText } from '../../lib/texts.ts';
-import { documentText, isData } from '../remote/output.ts';
 
 /** A pool at one of its balancers, as the API tells of it. */
 export type Pool = Pools['pools'][number];
@@ -19,23 +18,34 @@ export interface PoolNamed {
   readonly balancer?: string | undefined;
 }
 
-export const readPools = (client: Client): Promise<Pools> => client.get<Pools>('/pools');
-
-/** All of them, while something is waited for; null: the console is away for now. */
-export async function seePools({ client, signal }: Session): Promise<readonly Pool[] | null> {
-  try {
-    return (await readPools(client)).pools;
-  } catch (error) {
-    if (signal.aborted || isAway(error)) return null;
-    throw error;
-  }
-}
-
+/** At the least between two looks at pools. */
 const LOOK_MS = 1_000;
 
-/** Until the next look: of many members a look costs the console something, and it has others to answer. */
-export const restAfterLook = ({ monotonic, sleep }: Session, beganMs: number): Promise<void> =>
-  sleep(Math.max(LOOK_MS, 10 * (monotonic() - beganMs)));
+/**
+ * Looks at all pools again and again, until what is seen is over, or the time is, or it is given up; also
+ * while the console is away for a while.
+ * @returns what was seen last; null: nothing was.
+ */
+export async function watchPools<Seen>(
+  { client, signal, monotonic, sleep }: Session,
+  endMs: number,
+  look: (pools: readonly Pool[]) => { readonly seen: Seen; readonly isOver: boolean },
+): Promise<Seen | null> {
+  for (let last: Seen | null = null; ;) {
+    const beganMs = monotonic();
+    const found = await client.get<Pools>('/pools').then(
+      ({ pools }) => look(pools),
+      (error: unknown) => {
+        if (signal.aborted || isAway(error)) return null;
+        throw error;
+      },
+    );
+    last = found?.seen ?? last;
+    if (found?.isOver || monotonic() >= endMs || signal.aborted) return last;
+    // Of many members a look costs the console something, and it has others to answer.
+    await sleep(Math.max(LOOK_MS, 10 * (monotonic() - beganMs)));
+  }
+}
 
 /** The places of one pool, or of all. @throws {NotFound} there is no such pool. */
 export function placesOf<Place extends { readonly pool: string }>(
@@ -45,8 +55,13 @@ export function placesOf<Place extends { readonly pool: string }>(
   if (wanted === undefined) return all;
   const own = all.filter(({ pool }) => pool === wanted);
   if (own.length > 0) return own;
-  const known = [...new Set(all.map(({ pool }) => pool))].join(', ') || 'none';
-  throw new NotFound(`no pool is named ${printable(wanted)}; there is ${known}`);
+  throw new NotFound(
+    noneNamed(
+      'pool',
+      wanted,
+      all.map(({ pool }) => pool),
+    ),
+  );
 }
 
 /**
@@ -65,20 +80,24 @@ export function placesNamed({ pool, balancer }: PoolNamed, all: readonly Pool[])
  * `shepherd lb status`: how pools stand at their balancers, with the health that their daemon sees.
  * @throws {NotFound} there is no such pool.
  */
-export async function poolStatus(name: string | undefined, session: Session): Promise<Told> {
-  const { client, format, paint, width } = session;
-  const { atMs, pools: all } = await readPools(client);
+export async function poolStatus(
+  { client }: Session,
+  _flags: object,
+  name?: string,
+): Promise<Told> {
+  const { atMs, pools: all } = await client.get<Pools>('/pools');
   const pools = placesOf(name, all);
-  if (isData(format)) return ok(await documentText({ atMs, pools }, format));
   const byName = Map.groupBy(pools, ({ pool }) => pool);
-  if (format === 'name') return ok([...byName.keys()].join('\n'));
-  if (pools.length === 0) return ok('no pool is configured, or recorded');
-  const blocks = [...byName].map(([pool, places]) =>
+  const blockOf = (pool: string, places: readonly Pool[], width: number) =>
     [...places.map((each) => poolText(each, atMs, width)), ...foundText(pool, places, width)].join(
       '\n',
-    ),
-  );
-  return ok(paint(blocks.join('\n\n')));
+    );
+  const text = (width: number) =>
+    [...byName].map(([pool, places]) => blockOf(pool, places, width)).join('\n\n');
+  return {
+    ...{ document: { atMs, pools }, names: [...byName.keys()] },
+    text: pools.length === 0 ? 'no pool is configured, or recorded' : text,
+  };
 }
 
 /** Where clients find a pool, whichever of its balancers they come to; nothing where one was not read. */

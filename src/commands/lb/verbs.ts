@@ -1,67 +1,36 @@
 import { GONE } from '../../domain/balancing/pool-row.ts';
 import type { PoolVerb } from '../../domain/verbs.ts';
-import { paragraph } from '../layout.ts';
 import { EXIT_NOT_SETTLED } from '../remote/failures.ts';
-import { file, requireReason, type AskFlags, type Follow } from '../remote/filing.ts';
-import { documentText, isData } from '../remote/output.ts';
-import { ok, type Session, type Told } from '../remote/session.ts';
-import {
-  placesNamed,
-  readPools,
-  restAfterLook,
-  seePools,
-  type Member,
-  type Pool,
-  type PoolNamed,
-} from './status.ts';
+import { file, foretell, type AskFlags, type Follow } from '../remote/filing.ts';
+import type { Session, Told } from '../remote/session.ts';
+import { watchPools, type Pool, type PoolNamed } from './status.ts';
 
 export interface PoolVerbFlags extends AskFlags {
   /** Only at this one; at all that the pool has when absent. */
   readonly balancer?: string | undefined;
   /** Agrees to what takes a service away; otherwise it is only told. */
-  readonly yes: boolean;
+  readonly yes?: boolean;
 }
 
 const WAIT_MS = 30_000;
 /** All is to be removed, and that is waited for. */
 const TEARDOWN_WAIT_MS = 120_000;
+
 /**
  * `shepherd lb pause|resume|thaw|teardown POOL`: files a request, which the daemon that tends the
  * balancer carries out, and waits for it; of a tear-down also until all of it is gone.
- * @throws {NotFound} there is no such pool. @throws {UsageError} it is not at that balancer.
+ * @throws {Refused} there is no such pool, or it is not at that balancer.
  */
-export async function runPoolVerb(
-  verb: PoolVerb,
-  pool: string,
-  flags: PoolVerbFlags,
-  session: Session,
-): Promise<Told> {
-  requireReason(flags);
-  const { balancer, yes } = flags;
-  const meant = { pool, balancer };
-  const places = placesNamed(meant, (await readPools(session.client)).pools);
-  const isTeardown = verb === 'teardown-pool';
-  if (isTeardown && !yes) return wouldTearDown(meant, places, session);
-  const waitMs = flags.wait ?? (isTeardown ? TEARDOWN_WAIT_MS : WAIT_MS);
-  const follow = isTeardown && { follow: untilGone(meant, session) };
-  const body = { verb, pool, ...(balancer !== undefined && { balancer }) };
-  return file(body, { ...flags, waitMs, ...follow }, session);
-}
-
-async function wouldTearDown(
-  { pool }: PoolNamed,
-  places: readonly Pool[],
-  { format, width }: Session,
-): Promise<Told> {
-  const at = places.map(({ balancer, members }) => ({ balancer, members: members.length }));
-  if (isData(format)) {
-    return ok(await documentText({ dryRun: true, verb: 'teardown-pool', pool, at }, format));
-  }
-  if (format === 'name') return ok(pool);
-  const head = `all of pool ${pool} would be removed; nobody finds it any more at:`;
-  const lines = at.map(({ balancer, members }) => `    ${balancer}, with ${members} members`);
-  return ok([paragraph(head, width), ...lines, 'nothing was done; confirm with --yes'].join('\n'));
-}
+export const runPoolVerb =
+  (verb: PoolVerb) =>
+  async (session: Session, flags: PoolVerbFlags, pool: string): Promise<Told> => {
+    const { balancer, yes = false } = flags;
+    const body = { verb, pool, ...(balancer !== undefined && { balancer }) };
+    if (verb !== 'teardown-pool') return file(session, body, { ...flags, waitMs: WAIT_MS });
+    if (!yes) return foretell(session, body, flags);
+    const follow = untilGone({ pool, balancer }, session);
+    return file(session, body, { ...flags, waitMs: TEARDOWN_WAIT_MS, follow });
+  };
 
 interface Left {
   readonly balancer: string;
@@ -76,18 +45,12 @@ interface Left {
 const untilGone =
   (meant: PoolNamed, session: Session): Follow =>
   async (_, endMs) => {
-    const { monotonic, signal } = session;
-    let left: readonly Left[] | null = null;
-    for (;;) {
-      const beganMs = monotonic();
-      const pools = await seePools(session);
-      left = pools ? leftOf(meant, pools) : left;
-      if (left?.length === 0 || monotonic() >= endMs || signal.aborted) {
-        const exitCode = left?.length === 0 ? 0 : EXIT_NOT_SETTLED;
-        return { exitCode, lines: left ? leftText(left) : [], json: { left } };
-      }
-      await restAfterLook(session, beganMs);
-    }
+    const left = await watchPools(session, endMs, (pools) => {
+      const found = leftOf(meant, pools);
+      return { seen: found, isOver: found.length === 0 };
+    });
+    const exitCode = left?.length === 0 ? 0 : EXIT_NOT_SETTLED;
+    return { exitCode, lines: left ? leftText(left) : [], json: { left } };
   };
 
 const leftOf = ({ pool, balancer }: PoolNamed, all: readonly Pool[]): readonly Left[] =>
@@ -100,10 +63,8 @@ const leftOf = ({ pool, balancer }: PoolNamed, all: readonly Pool[]): readonly L
       reason: place.reason,
       isTended: place.isTended,
       pausedBy: paused?.by ?? null,
-      members: members.filter(isThere).length,
+      members: members.filter(({ state }) => state !== 'drained').length,
     }));
-
-const isThere = ({ state }: Pick<Member, 'state'>): boolean => state !== 'drained';
 
 /** A daemon looked since it was asked, and found nothing of it at the balancer. */
 const isGone = ({ state, tornDown, settledAtMs }: Pool): boolean =>

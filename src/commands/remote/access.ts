@@ -13,41 +13,40 @@ import {
   tokenOf,
   without,
   writeContexts,
+  type Contexts,
 } from './contexts.ts';
 import { Interrupted } from './failures.ts';
-import type { Format } from './flags.ts';
-import { columnLines, factLines, outputWidth, timeText } from '../layout.ts';
-import { documentText, isData, listText, type Column } from './output.ts';
-import { ok, type Session, type Told } from './session.ts';
+import { columnLines, factLines, timeText, type Fact } from '../layout.ts';
+import { toldList, type Column } from './output.ts';
+import { remark, type Session, type Told } from './session.ts';
 import type { Grant } from '../../domain/access.ts';
 
 /** `shepherd whoami`: who the console takes the caller for. */
-export async function whoami(session: Session): Promise<Told> {
-  const { client, format, width } = session;
+export async function whoami({ client }: Session): Promise<Told> {
   const who = await client.get<Whoami>('/whoami');
-  if (isData(format)) return ok(await documentText({ ...who, console: client.door.where }, format));
-  if (format === 'name') return ok(printable(who.name));
-  const facts: (readonly [string, string])[] = [
+  const facts: Fact[] = [
     ['name', who.proven ? who.name : `${who.name} (a claim)`],
     ['role', who.role],
     ['providers', who.providers?.join(', ') ?? 'all'],
     ['by', who.via === 'none' ? 'nothing was shown' : who.via],
     ['console', client.door.where],
   ];
-  return ok(factLines(facts, width));
+  return {
+    document: { ...who, console: client.door.where },
+    names: [who.name],
+    text: (width) => factLines(facts, width),
+  };
 }
 
 /** `shepherd ui`: a link into the page, for whoever asks. */
-export async function makeLink({ client, format }: Session): Promise<Told> {
+export async function makeLink({ client }: Session): Promise<Told> {
   const { code } = await client.send<{ readonly code: string }>('POST', '/login-codes', {
     body: {},
   });
-  const link = `${new URL('login', client.door.where).href}#${code}`;
-  return ok(await linkText(link, format));
+  return linkTold(`${new URL('login', client.door.where).href}#${code}`);
 }
 
-export const linkText = async (link: string, format: Format): Promise<string> =>
-  isData(format) ? documentText({ link }, format) : printable(link);
+export const linkTold = (link: string): Told => ({ document: { link }, text: printable(link) });
 
 export interface LoginFlags {
   readonly name?: string;
@@ -63,7 +62,7 @@ export interface LoginFlags {
  * standard input, or printed by a command at each use; and uses it from now on.
  * @throws {Refused} the console does not take the token. @throws {NoConsole}
  */
-export async function login(url: string, flags: LoginFlags): Promise<string> {
+export async function login(url: string, flags: LoginFlags): Promise<Told> {
   const { name, tokenCommand, allowInsecureHttp } = flags;
   const address = addressOf(url);
   const ca = flags.ca === undefined ? {} : { ca: readAuthorities(flags.ca) };
@@ -73,7 +72,7 @@ export async function login(url: string, flags: LoginFlags): Promise<string> {
   const token = tokenOf({ ...where, ...shown });
   const version = programVersion();
   const door = openHttpDoor({ ...where, token, version, advice: 'look at its address' });
-  const client = createClient(door, new AbortController().signal, () => undefined);
+  const client = createClient(door, new AbortController().signal);
   const { name: person, role } = (await client.get<Partial<Whoami> | null>('/whoami')) ?? {};
   if (typeof person !== 'string' || typeof role !== 'string') {
     throw new Malformed(`${address} does not say who has logged in: it is no console of Shepherd`);
@@ -82,7 +81,7 @@ export async function login(url: string, flags: LoginFlags): Promise<string> {
   const own = name ?? new URL(address).host;
   writeContexts({ current: own, contexts: { ...contexts, [own]: { ...where, ...shown } } });
   const who = `${printable(person)} is logged in to ${address} as ${printable(role)}`;
-  return `${who}; the context ${own} is used from now on`;
+  return { text: `${who}; the context ${own} is used from now on` };
 }
 
 /** @throws {UsageError} the file cannot be read, or has no certificate in it. */
@@ -123,63 +122,70 @@ async function askToken(): Promise<string> {
 }
 
 /** `shepherd logout`: forgets a context and its token, which stays good until it is revoked. */
-export function logout(name: string | undefined): string {
+export function logout(name: string | undefined): Told {
+  const own = forget(name);
+  const text = `the context ${own} and its token are forgotten here; "shepherd token revoke" makes the token void`;
+  return { text };
+}
+
+/** Forgets a context, or else the one in use. @throws {NotFound} */
+function forget(name: string | undefined): string {
   const all = readContexts();
-  const own = name ?? all.current;
-  if (own === null) throw new NotFound('nobody is logged in: no context is in use');
+  const own = nameIn(all, name);
   requireContext(all, own);
   writeContexts(without(all, own));
-  return `the context ${own} and its token are forgotten here; "shepherd token revoke" makes the token void`;
+  return own;
+}
+
+/** @throws {NotFound} none is named, and none is in use. */
+function nameIn({ current }: Contexts, name: string | undefined): string {
+  const own = name ?? current;
+  if (own === null) throw new NotFound('no context is in use; "shepherd context list" has all');
+  return own;
 }
 
 /** `shepherd context list`. Tokens are never shown. */
-export async function listContexts(format: string): Promise<string> {
+export function listContexts(): Told {
   const { current, contexts } = readContexts();
   const rows = Object.entries(contexts).map(([name, { url, token, tokenCommand, simulator }]) => ({
     ...{ name, current: name === current, url },
     token: tokenCommand === undefined ? (token === undefined ? 'none' : 'kept') : 'by a command',
     simulator: simulator ?? null,
   }));
-  if (format === 'name') return rows.map(({ name }) => name).join('\n');
-  if (format === 'json' || format === 'yaml') {
-    return documentText({ file: contextsFile(), contexts: rows }, format);
-  }
-  if (rows.length === 0) return 'there is none; "shepherd login URL" makes one';
-  return columnLines([
-    ['', 'name', 'url', 'token'],
-    ...rows.map((each) => [each.current ? '*' : '', each.name, each.url, each.token]),
-  ]).join('\n');
+  const lines = rows.map((each) => [each.current ? '*' : '', each.name, each.url, each.token]);
+  return {
+    document: { file: contextsFile(), contexts: rows },
+    ...{ rows, names: rows.map(({ name }) => name) },
+    text:
+      rows.length === 0
+        ? 'there is none; "shepherd login URL" makes one'
+        : columnLines([['', 'name', 'url', 'token'], ...lines]).join('\n'),
+  };
 }
 
-export function useContext(name: string): string {
+export function useContext(name: string): Told {
   const all = readContexts();
   requireContext(all, name);
   writeContexts({ ...all, current: name });
-  return `${name} is used from now on`;
+  return { text: `${name} is used from now on` };
 }
 
-export function showContext(name: string | undefined): string {
+export function showContext(name: string | undefined): Told {
   const all = readContexts();
-  const own = name ?? all.current;
-  if (own === null) throw new NotFound('no context is in use; "shepherd context list" has all');
-  const { url, tokenCommand, simulator, ca } = requireContext(all, own);
-  const facts: (readonly [string, string])[] = [
+  const own = nameIn(all, name);
+  const { url, tokenCommand = null, simulator, ca } = requireContext(all, own);
+  const facts: Fact[] = [
     ['name', own],
     ['url', url],
-    ...(tokenCommand === undefined ? [] : [['tokenCommand', tokenCommand] as const]),
-    ...(ca === undefined ? [] : [['ca', 'kept here; no other authority is believed'] as const]),
-    ...(simulator === undefined ? [] : [['simulator', `process ${simulator}`] as const]),
+    ['tokenCommand', tokenCommand],
+    ['ca', ca === undefined ? null : 'kept here; no other authority is believed'],
+    ['simulator', simulator === undefined ? null : `process ${simulator}`],
     ['file', contextsFile()],
   ];
-  return factLines(facts, outputWidth(process.stdout));
+  return { text: (width) => factLines(facts, width) };
 }
 
-export function removeContext(name: string): string {
-  const all = readContexts();
-  requireContext(all, name);
-  writeContexts(without(all, name));
-  return `${name} is removed`;
-}
+export const removeContext = (name: string): Told => ({ text: `${forget(name)} is removed` });
 
 export interface NewToken extends Grant {
   readonly name: string;
@@ -189,19 +195,22 @@ export interface NewToken extends Grant {
 /** `shepherd token create`: the token is told this once, and so it alone goes to the standard output. */
 export async function createToken(wanted: NewToken, session: Session): Promise<Told> {
   const made = await session.client.send<MadeToken>('POST', '/tokens', { body: wanted });
-  return ok(await tokenText(made, wanted, session));
+  return tokenTold(made, wanted, session.say);
 }
 
-export async function tokenText(
+/** @param say told of what is not printed with it, where people read it. */
+export const tokenTold = (
   made: MadeToken,
   { name, role }: Pick<NewToken, 'name' | 'role'>,
-  { format, say }: Pick<Session, 'format' | 'say'>,
-): Promise<string> {
-  if (isData(format)) return documentText(made, format);
-  const about = `has the id ${made.id} and the role ${role}`;
-  say(`token ${name} ${about}, and ends ${timeText(made.expiresAtMs)}; it is shown once`);
-  return made.token;
-}
+  say = remark,
+): Told => ({
+  document: made,
+  text() {
+    const about = `has the id ${made.id} and the role ${role}`;
+    say(`token ${name} ${about}, and ends ${timeText(made.expiresAtMs)}; it is shown once`);
+    return made.token;
+  },
+});
 
 const COLUMNS: readonly Column<Token>[] = [
   { name: 'id', of: ({ id }) => id },
@@ -228,13 +237,12 @@ export async function listTokens({ client, format }: Session): Promise<Told> {
   const document = await client.get<Tokens>('/tokens');
   const rows = document.tokens;
   const list = { rows, columns: COLUMNS, nameOf: ({ id }: Token) => id, document };
-  if (rows.length === 0 && !isData(format) && format !== 'name') return ok('there is none');
-  return ok(await listText(list, { format, headers: true }));
+  const told = toldList(list, { format, headers: true });
+  return rows.length === 0 ? { ...told, text: 'there is none' } : told;
 }
 
 /** `shepherd token revoke`. @throws {Refused} there is no such token, or it is another's. */
-export async function revokeToken(id: string, { client, format }: Session): Promise<Told> {
+export async function revokeToken({ client }: Session, _flags: object, id: string): Promise<Told> {
   await client.send('DELETE', `/tokens/${encodeURIComponent(id)}`, {});
-  if (isData(format)) return ok(await documentText({ id }, format));
-  return ok(format === 'name' ? id : `token ${id} is refused within five seconds`);
+  return { document: { id }, names: [id], text: `token ${id} is refused within five seconds` };
 }

@@ -1,6 +1,6 @@
 import { UsageError } from '../../domain/errors.ts';
 import { API, requireSuccess, type Question } from './client.ts';
-import { ok, type Session, type Told } from './session.ts';
+import type { Session, Told } from './session.ts';
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
@@ -11,9 +11,10 @@ export interface ApiFlags {
 
 /** `shepherd api METHOD PATH`: one request of the API as it is, for what has no command. */
 export async function callApi(
-  [name, path]: readonly [string, string],
-  { data, header }: ApiFlags,
   { client, signal }: Session,
+  { data, header }: ApiFlags,
+  name: string,
+  path: string,
 ): Promise<Told> {
   const method = METHODS.find((each) => each === name.toUpperCase());
   if (method === undefined)
@@ -28,7 +29,7 @@ export async function callApi(
   };
   const reply = await client.door.send(question);
   requireSuccess(reply, question);
-  return ok(reply.text.trimEnd());
+  return { text: reply.text.trimEnd() };
 }
 
 function headerOf(text: string): [string, string] {

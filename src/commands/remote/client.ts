@@ -249,19 +249,9 @@ export const API = '/api/v1';
 
 type Query = Question['query'];
 
-/** What a console answered, for a command to go on with. */
-export interface Taken {
-  readonly method: string;
-  readonly path: string;
-  readonly status: number;
-  readonly answer: unknown;
-}
-
 /** What commands ask of the API, whichever door it is behind. */
 export interface Client {
   readonly door: Door;
-  /** The last answers, none of which was looked at beyond that it is JSON. */
-  readonly taken: readonly Taken[];
   /** @throws {Refused} {NoConsole} */
   get<Answer>(path: string, query?: Query): Promise<Answer>;
   /** As {@link get}; null: there is no such thing. */
@@ -273,24 +263,23 @@ export interface Client {
   ): Promise<Answer>;
 }
 
-const TAKEN_MAX = 20;
-
-export function createClient(door: Door, signal: AbortSignal, warn: Warn): Client {
-  const taken: Taken[] = [];
+/** @param onReply sees every reply. */
+export function createClient(
+  door: Door,
+  signal: AbortSignal,
+  onReply: (reply: Reply) => void = () => undefined,
+): Client {
   const ask = async (question: Omit<Question, 'signal'>): Promise<unknown> => {
     const path = API + question.path;
     const reply = await door.send({ ...question, path, signal });
-    warn(reply);
+    onReply(reply);
     requireSuccess(reply, { ...question, path });
-    const answer = reply.text === '' ? null : parsed(reply.text, door);
-    taken.push({ method: question.method, path, status: reply.status, answer });
-    if (taken.length > TAKEN_MAX) taken.shift();
-    return answer;
+    return reply.text === '' ? null : parsed(reply.text, door);
   };
   const get = <Answer>(path: string, query: Query = {}) =>
     ask({ method: 'GET', path, query }) as Promise<Answer>;
   return {
-    ...{ door, taken, get },
+    ...{ door, get },
     async find<Answer>(path: string, query: Query = {}) {
       try {
         return await get<Answer>(path, query);
@@ -315,17 +304,19 @@ function parsed(text: string, { where }: Door): unknown {
   }
 }
 
-/** Sees every reply, so that a console of another version is told of. */
-export type Warn = (reply: Reply) => void;
-
-/** Says once that the console is of another version. */
-export function versionWarning(version: string, say: (text: string) => void): Warn {
-  let told = false;
-  return ({ headers }) => {
-    const theirs = headers[VERSION_HEADER];
-    if (told || theirs === undefined || theirs === version) return;
-    told = true;
-    say(`the console is of version ${theirs}, and this command of ${version}`);
+/** Looks at replies, and says once that the console is of another version. */
+export function watchVersion(version: string, say: (text: string) => void) {
+  let [isTold, isOurs] = [false, false];
+  return {
+    see({ headers }: Reply): void {
+      const theirs = headers[VERSION_HEADER];
+      isOurs = theirs === version;
+      if (isTold || isOurs || theirs === undefined) return;
+      isTold = true;
+      say(`the console is of version ${theirs}, and this command of ${version}`);
+    },
+    /** The last reply came from a console of this very version. */
+    isOurs: () => isOurs,
   };
 }
 const VERSION_HEADER = 'shepherd-version';

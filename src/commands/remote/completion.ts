@@ -174,11 +174,7 @@ async function namesOf(kind: Kind, words: readonly string[], word: string): Prom
     const flags = { ...(url !== undefined && { url }), ...(context !== undefined && { context }) };
     const door = openDoor(flags, { version: programVersion(), isSilent: true });
     return await withTimeLimit(systemClock, { ms: PATIENCE_MS }, (signal) =>
-      ask(
-        createClient(door, signal, () => undefined),
-        kind,
-        word,
-      ),
+      ask(createClient(door, signal), kind, word),
     );
   } catch (error) {
     // Nobody to ask, or not in time, or not allowed: a shell that completes has nowhere to say so.

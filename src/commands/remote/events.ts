@@ -2,8 +2,7 @@ import { UsageError } from '../../domain/errors.ts';
 import { factLines, timeText, jsonLine } from '../layout.ts';
 import type { When } from '../options.ts';
 import type { Events } from './answers.ts';
-import { NoConsole, Refused } from './failures.ts';
-import { documentText } from './output.ts';
+import { isAway } from './failures.ts';
 import type { Session, Told } from './session.ts';
 import { momentOf } from './verbs.ts';
 
@@ -25,15 +24,15 @@ const PAGE = 1_000;
 const SHOWN = 100;
 
 /** `shepherd events`: the latest events, oldest first; with `follow` it goes on until Ctrl-C. */
-export async function showEvents(flags: EventsFlags, session: Session): Promise<Told> {
+export async function showEvents(session: Session, flags: EventsFlags): Promise<Told> {
   if (flags.follow) return follow(flags, session);
-  const { client, format, width } = session;
+  const { client, format } = session;
   const page = await client.get<Events>('/events', await firstQuery(flags, session));
-  if (format === 'json' || format === 'yaml') {
-    return { text: await documentText(page, format), exitCode: 0 };
-  }
-  const lines = page.events.map((event) => lineOf(event, format, width));
-  return { text: lines.join('\n'), exitCode: 0 };
+  return {
+    document: page,
+    rows: page.events,
+    text: (width) => page.events.map((event) => lineOf(event, format, width)).join('\n'),
+  };
 }
 
 const wantedOf = ({ type, provider, machine }: EventsFlags) => ({ type, provider, machine });
@@ -55,25 +54,24 @@ async function follow(flags: EventsFlags, session: Session): Promise<Told> {
   let query: EventsQuery = isLatest
     ? await firstQuery(flags, session)
     : { ...wantedOf(flags), after: flags.after ?? 'now', limit: PAGE };
-  let isAway = false;
+  let isLost = false;
   while (!signal.aborted) {
     try {
       const page = await client.get<Events>('/events', query);
-      if (isAway) say('the console answers again');
-      isAway = false;
+      if (isLost) say('the console answers again');
+      isLost = false;
       for (const event of page.events) write(`${lineOf(event, format, width)}\n`);
       query = { ...wantedOf(flags), after: page.next, limit: PAGE };
       if (page.more) continue;
     } catch (error) {
       if (signal.aborted) break;
-      const passes = error instanceof NoConsole || (error instanceof Refused && error.retryable);
-      if (!passes) throw error;
-      if (!isAway) say(`${error.message}; it is tried again`);
-      isAway = true;
+      if (!isAway(error)) throw error;
+      if (!isLost) say(`${error.message}; it is tried again`);
+      isLost = true;
     }
     await sleep(LOOK_MS);
   }
-  return { text: '', exitCode: 0 };
+  return { text: '' };
 }
 
 function lineOf(event: Events['events'][number], format: Session['format'], width: number): string {

@@ -2,10 +2,11 @@ import { UsageError } from '../../domain/errors.ts';
 import { answersText, exitCodeOf, type Answer } from '../machine/answers-text.ts';
 import { mayServe } from '../../domain/balancing/members.ts';
 import { spanText } from '../../lib/texts.ts';
-import type { Batch, Fleet, Pools, Request } from './answers.ts';
+import { columnLines, paragraph } from '../layout.ts';
+import type { Batch, Fleet, Pools, Preview, Request } from './answers.ts';
 import { EXIT_FAILED, EXIT_NOT_SETTLED, interruptOf, isAway, Refused } from './failures.ts';
 import { guardTexts } from './fleet.ts';
-import { documentText, isData } from './output.ts';
+import { isData } from './output.ts';
 import { ASK_AGAIN_MS, sendOnce } from './sending.ts';
 import type { Session, Told } from './session.ts';
 
@@ -20,15 +21,6 @@ export interface AskFlags {
 
 /** What is sent to ask for something. */
 export type AskBody = { readonly verb: string } & Readonly<Record<string, unknown>>;
-
-/** @throws {UsageError} it is not said why, or the key is too long. */
-export function requireReason({ reason, key }: AskFlags): void {
-  if (reason.trim() === '') throw new UsageError('say why: --reason must not be empty');
-  if (key !== undefined && (key.length > KEY_MAX || key === '')) {
-    throw new UsageError(`give a --key of 1 to ${KEY_MAX} characters`);
-  }
-}
-const KEY_MAX = 200;
 
 /** The API waits so long with an answer at most. */
 const WAIT_MAX_S = 60;
@@ -47,19 +39,21 @@ export interface Followed {
 
 /** How what is asked for is waited for. */
 export interface Waiting {
+  /** Where the flags say nothing. */
   readonly waitMs: number;
   readonly follow?: Follow;
 }
 
 /** Asks for it once for each key, and waits until it is settled, at most so long. */
 export async function file(
+  session: Session,
   body: AskBody,
   flags: AskFlags & Waiting,
-  session: Session,
 ): Promise<Told> {
   const { client, monotonic, uuid } = session;
   const key = flags.key ?? uuid();
-  const endMs = monotonic() + flags.waitMs;
+  const waitMs = flags.wait ?? flags.waitMs;
+  const endMs = monotonic() + waitMs;
   const post = () => {
     const seconds = Math.min(WAIT_MAX_S, Math.ceil((endMs - monotonic()) / 1_000));
     return client.send<Request | Batch>('POST', '/requests', {
@@ -70,15 +64,15 @@ export async function file(
       },
     });
   };
-  const askUntilMs = monotonic() + Math.max(flags.waitMs, ASK_AGAIN_MS);
+  const askUntilMs = monotonic() + Math.max(waitMs, ASK_AGAIN_MS);
   let filed: Request | Batch;
   try {
     filed = await sendOnce(key, post, askUntilMs, session);
   } catch (error) {
-    if (isRefusal(error) && !isData(session.format)) return refusedText(body, error, key, session);
-    throw error;
+    if (isRefusal(error) && !isData(session.format)) return refusedText(body, error, key);
+    throw inOwnWords(error);
   }
-  return goOn({ verb: body.verb, key, filed }, { ...flags, endMs }, session);
+  return goOn({ verb: body.verb, key, filed }, flags, session);
 }
 
 /** What is filed, under which key. */
@@ -91,11 +85,13 @@ export interface FiledOrder {
 /** Waits until what is filed is settled, and tells how it stands. */
 export async function goOn(
   { verb, key, filed }: FiledOrder,
-  { waitMs, endMs, follow }: Waiting & { readonly endMs: number },
+  { wait, waitMs, follow }: Pick<AskFlags, 'wait'> & Waiting,
   session: Session,
 ): Promise<Told> {
+  const forMs = wait ?? waitMs;
+  const endMs = session.monotonic() + forMs;
   const settled = await untilSettled(filed, endMs, session);
-  const waits = waitMs > 0;
+  const waits = forMs > 0;
   const followed = waits && isDone(settled) ? await follow?.(settled, endMs) : undefined;
   const told = await toldOf({ verb, key, filed: settled }, { waits, followed }, session);
   const isOver = followed ? followed.exitCode !== EXIT_NOT_SETTLED : !isOpen(settled);
@@ -112,23 +108,88 @@ interface Refusal {
   readonly count: number;
 }
 
-function refusedText(
-  { verb, slots }: AskBody,
-  { problem }: Refused,
-  key: string,
-  session: Session,
-): Told {
+function refusedText({ verb, slots }: AskBody, { problem }: Refused, key: string): Told {
   const [only, ...others] = (slots ?? []) as readonly string[];
   const isOne = only !== undefined && others.length === 0;
   const of = isOne ? only : 'several';
   const refusals = (problem['refusals'] ?? []) as readonly Refusal[];
   const why = refusals.map(({ reason, count }) => `${count}: ${reason}`);
   const answer = { of, state: 'refused', outcome: problem.detail, expiresAtMs: null } as const;
-  const text = answersText({ verb, key, answers: [answer], why, width: session.width });
-  return { text: session.paint(text), exitCode: EXIT_FAILED };
+  return {
+    text: (width) => answersText({ verb, key, answers: [answer], why, width }),
+    exitCode: EXIT_FAILED,
+  };
 }
 
-export const commonOf = ({ reason, validFor }: AskFlags) => ({
+/** Tells what would become of it; files nothing. */
+export async function foretell(
+  { client, uuid }: Session,
+  body: AskBody,
+  flags: AskFlags,
+): Promise<Told> {
+  const asked = client.send<Preview>('POST', '/requests', {
+    body: { ...body, ...commonOf(flags) },
+    query: { dryRun: 'true' },
+    headers: { 'idempotency-key': uuid() },
+  });
+  const preview = await asked.catch((error: unknown) => {
+    throw inOwnWords(error);
+  });
+  return {
+    ...{ document: preview, names: preview.machines.map(({ slot }) => slot) },
+    text: (width) => previewText(preview, isBulk(body), width),
+  };
+}
+
+/** It is about several machines, whose number has to be confirmed. */
+const isBulk = ({ slots, selector }: AskBody): boolean =>
+  selector !== undefined || (Array.isArray(slots) && slots.length > 1);
+
+function previewText(preview: Preview, isOfSeveral: boolean, width: number): string {
+  const { would, lost, isDestroying, machines, count, refusals, waits } = preview;
+  const confirm = [
+    ...(isOfSeveral ? [`--expect-count ${count}`] : []),
+    ...(isDestroying ? ['--yes'] : []),
+  ].join(' ');
+  const head = `would ${would ?? `be asked for: ${preview.verb}`}${lost === null ? '' : `; ${lost}`}:`;
+  const lines = columnLines(
+    machines.map(({ slot, state, substate }) => [
+      `    ${slot}`,
+      state === null ? 'nothing is recorded of it' : `${state} · ${substate}`,
+    ]),
+  );
+  const reasons = [
+    ...refusals.map(({ reason, count: of }) => `REFUSED for ${of}: ${reason}`),
+    ...waits.map(({ reason, count: of }) => `${of} would wait: ${reason}`),
+  ];
+  const more = count > machines.length ? [`    and ${count - machines.length} more`] : [];
+  return [
+    paragraph(head, width),
+    ...(machines.length === 0 ? [] : lines),
+    ...more,
+    ...reasons.map((each) => paragraph(each, width)),
+    `nothing was done${confirm === '' ? '' : `; confirm with ${confirm}`}`,
+  ].join('\n');
+}
+
+/** What the API calls what an option says. */
+const OWN_WORDS: readonly (readonly [RegExp, string])[] = [
+  [/\bselector\.states\b/g, '--state'],
+  [/\bselector\.(?=\w)/g, '--'],
+  [/\bby slots\b|^slots\b/g, 'by --slots'],
+  [/\bexpectCount\b/g, '--expect-count'],
+  [/\bdryRun=true\b/g, '--dry-run'],
+];
+
+/** A mistake in what is asked for, in the words of the command line. */
+function inOwnWords(error: unknown): unknown {
+  if (!(error instanceof Refused) || !['malformed', 'changed'].includes(error.code)) return error;
+  const own = (text: string, [theirs, ours]: (typeof OWN_WORDS)[number]) =>
+    text.replaceAll(theirs, ours);
+  return new UsageError(OWN_WORDS.reduce(own, error.message));
+}
+
+const commonOf = ({ reason, validFor }: AskFlags) => ({
   reason,
   ...(validFor !== undefined && { validForMs: validFor }),
 });
@@ -166,19 +227,22 @@ async function toldOf(
   { waits, followed }: { readonly waits: boolean; readonly followed: Followed | undefined },
   session: Session,
 ): Promise<Told> {
-  const { format, width, signal } = session;
-  const requests = isBatch(filed) ? filed.requests : [filed];
+  const { format, signal } = session;
+  const requests = requestsIn(filed);
   const answers = requests.map(answerOf);
-  const exitCode = followed?.exitCode ?? exitCodeOf(answers, waits);
-  if (isData(format)) {
-    return { text: await documentText({ ...filed, ...followed?.json }, format), exitCode };
-  }
-  if (format === 'name') return { text: answers.map(({ of }) => of).join('\n'), exitCode };
-  const why = isOpen(filed) && waits && !signal.aborted ? await whyOpen(requests, session) : [];
-  const notes = [...(isBatch(filed) ? leftOut(filed) : []), ...why, ...(followed?.lines ?? [])];
-  const text = answersText({ verb, key, answers, why: notes, width });
-  return { text: session.paint(text), exitCode };
+  const isAsked = isOpen(filed) && waits && !signal.aborted && !isData(format);
+  const open = isAsked ? await whyOpen(requests, session) : [];
+  const why = [...(isBatch(filed) ? leftOut(filed) : []), ...open, ...(followed?.lines ?? [])];
+  return {
+    document: { ...filed, ...followed?.json },
+    names: answers.map(({ of }) => of),
+    text: (width) => answersText({ verb, key, answers, why, width }),
+    exitCode: followed?.exitCode ?? exitCodeOf(answers, waits),
+  };
 }
+
+export const requestsIn = (filed: Request | Batch): readonly Request[] =>
+  isBatch(filed) ? filed.requests : [filed];
 
 const leftOut = ({ counts, requests }: Batch): string[] => {
   const all = counts.open + counts.done + counts.refused;

@@ -65,15 +65,20 @@ export const byFlags: Through = async (flags, task) => {
   await throughDoor(flags, task);
 };
 
-/** For `action`: a task that is given the flags and then the arguments of its command. */
+/** What a command does, given its flags and then its arguments. */
+type Task<Flags, Args extends readonly unknown[]> = (
+  session: Session,
+  flags: Flags,
+  ...args: Args
+) => Promise<Told>;
+
+/** For `action`: runs a task, which is loaded then. */
 export const acting =
   (through: Through) =>
-  <Flags extends CommonFlags, Args extends readonly unknown[]>(
-    task: (session: Session, flags: Flags, ...args: Args) => Promise<Told>,
-  ) =>
+  <Flags, Args extends readonly unknown[]>(load: () => Promise<Task<Flags, Args>>) =>
   (...given: readonly unknown[]): Promise<void> => {
     // Behind the arguments commander gives the flags, and the command itself.
-    const flags = given.at(-2) as Flags;
+    const flags = given.at(-2) as CommonFlags & Flags;
     const args = given.slice(0, -2) as unknown as Args;
-    return through(flags, (session) => task(session, flags, ...args));
+    return through(flags, async (session) => (await load())(session, flags, ...args));
   };

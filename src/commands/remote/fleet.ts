@@ -1,9 +1,8 @@
-import { factLines, whenText, timeText } from '../layout.ts';
+import { factLines, whenText, timeText, type Fact } from '../layout.ts';
 import { doingText, needsText } from '../../domain/fleet-status.ts';
 import { spanText } from '../../lib/texts.ts';
 import type { Fleet, RequestList, Sessions } from './answers.ts';
-import { documentText, isData } from './output.ts';
-import { ok, type Session, type Told } from './session.ts';
+import type { Session, Told } from './session.ts';
 import { headlineText } from '../../domain/headline.ts';
 
 const REQUESTS_SHOWN = 20;
@@ -11,23 +10,25 @@ const REQUESTS_SHOWN = 20;
 const DAEMON = 'shepherd';
 
 /** `shepherd status`: what needs a person, what is being done, and when the next thing happens. */
-export async function showStatus({ client, format, width, paint }: Session): Promise<Told> {
+export async function showStatus({ client }: Session): Promise<Told> {
   const fleet = await client.get<Fleet>('/fleet');
   const { atMs, headline, status } = fleet;
-  if (isData(format)) return ok(await documentText({ atMs, headline, status }, format));
-  if (format === 'name') return ok(status.needs.map(({ title }) => title).join('\n'));
   const { next } = status;
-  const facts: [string, string][] = [
+  const facts: Fact[] = [
     ['machines', countsText(fleet)],
     ...needFacts(fleet),
     ['doing', doingText(status)],
     ['next', next ? `${whenText(next.atMs, atMs)}: ${next.text}` : 'nothing at a known time'],
   ];
-  return ok(paint(factLines(facts, width)));
+  return {
+    document: { atMs, headline, status },
+    names: status.needs.map(({ title }) => title),
+    text: (width) => factLines(facts, width),
+  };
 }
 
 /** What needs a person, each with its reason and what ends it. */
-function needFacts({ atMs, status }: Pick<Fleet, 'atMs' | 'status'>): [string, string][] {
+function needFacts({ atMs, status }: Pick<Fleet, 'atMs' | 'status'>): Fact[] {
   if (status.needs.length === 0) return [['needs you', 'nothing']];
   return status.needs.map(({ kind, title, text, sinceMs }, at) => {
     const since = sinceMs === null ? '' : ` since ${whenText(sinceMs, atMs)}`;
@@ -41,8 +42,7 @@ const titleText = (title: string): string =>
   title.replace('is frozen', 'is FROZEN').replace('cannot be listed', 'CANNOT BE LISTED');
 
 /** `shepherd fleet status`: whether machines are recovered now, and what stands in the way. */
-export async function fleetStatus(session: Session): Promise<Told> {
-  const { client, format, width } = session;
+export async function fleetStatus({ client }: Session): Promise<Told> {
   const [fleet, { sessions }, { requests }] = await Promise.all([
     client.get<Fleet>('/fleet'),
     client.get<Sessions>('/sessions'),
@@ -51,13 +51,13 @@ export async function fleetStatus(session: Session): Promise<Told> {
   const daemons = sessions.filter(
     ({ component, endedAtMs }) => component === DAEMON && endedAtMs === null,
   );
-  if (isData(format)) {
-    const { atMs, total, counts, headline, needHuman, status, guard, budget, unlisted } = fleet;
-    const told = { atMs, total, counts, headline, needHuman, status, guard, budget, unlisted };
-    return ok(await documentText({ ...told, daemons, requests }, format));
-  }
-  if (format === 'name') return ok('fleet');
-  return ok(session.paint(statusText({ fleet, daemons, requests }, width)));
+  const { atMs, total, counts, headline, needHuman, status, guard, budget, unlisted } = fleet;
+  const shown = { atMs, total, counts, headline, needHuman, status, guard, budget, unlisted };
+  return {
+    document: { ...shown, daemons, requests },
+    names: ['fleet'],
+    text: (width) => factLines(statusFacts({ fleet, daemons, requests }), width),
+  };
 }
 
 interface Status {
@@ -66,34 +66,33 @@ interface Status {
   readonly requests: RequestList['requests'];
 }
 
-function statusText({ fleet, daemons, requests }: Status, width: number): string {
+function statusFacts({ fleet, daemons, requests }: Status): Fact[] {
   const { atMs, budget } = fleet;
   const told = requests.slice(0, REQUESTS_SHOWN);
   const more = requests.length - told.length;
-  const facts: [string, string][] = [
+  return [
     ['guard', guardTexts(fleet).join('\n')],
-    ...unlistedTexts(fleet).map((line): [string, string] => ['', line]),
+    ...unlistedTexts(fleet).map((line): Fact => ['', line]),
     ['daemons', daemons.length === 0 ? 'none' : `${daemons.length} alive`],
-    ...daemons.map(({ host, runtimeInfo, sessionId, startedAtMs }): [string, string] => [
+    ...daemons.map(({ host, runtimeInfo, sessionId, startedAtMs }): Fact => [
       '',
       `${host ?? runtimeInfo}, session ${sessionId}, since ${whenText(startedAtMs, atMs)}`,
     ]),
     ['fleet', countsText(fleet)],
-    ...budget.map(({ scope, permits, budget: limit }, at): [string, string] => [
+    ...budget.map(({ scope, permits, budget: limit }, at): Fact => [
       at === 0 ? 'recovering' : '',
       `${scope}: ${permits} of at most ${limit}`,
     ]),
     // What is frozen or cannot be listed stands above, with its reason.
     ['needs you', needsText(fleet.status)],
     ['requests', requests.length === 0 ? 'none open' : `${requests.length} open`],
-    ...told.map((each): [string, string] => [
+    ...told.map((each): Fact => [
       '',
       `${each.verb} of ${each.slot ?? each.pool ?? each.provider ?? 'the fleet'} by ${each.by}, ` +
         `${spanText(atMs - each.createdAtMs)} ago, valid until ${timeText(each.expiresAtMs)}`,
     ]),
-    ...(more > 0 ? [['', `and ${more} more`] satisfies [string, string]] : []),
+    ['', more > 0 ? `and ${more} more` : null],
   ];
-  return factLines(facts, width);
 }
 
 type Scope = Fleet['guard']['scopes'][number];

@@ -3,8 +3,7 @@ import { columnLines, timeText } from '../layout.ts';
 import type { LogLevels, Sessions } from './answers.ts';
 import { createClient, type Client, type Door } from './client.ts';
 import { EXIT_FAILED, interruptOf } from './failures.ts';
-import { documentText, isData } from './output.ts';
-import { ok, type Session, type Told } from './session.ts';
+import type { Session, Told } from './session.ts';
 
 export interface LogLevelFlags {
   readonly component?: string;
@@ -27,11 +26,11 @@ interface Answered {
  * while. Of several each is asked, whatever becomes of the others; 1: one of them failed.
  */
 export async function logLevel(
-  level: string | undefined,
-  { component, for: forMs, all }: LogLevelFlags,
   session: Session,
+  { component, for: forMs, all }: LogLevelFlags,
+  level?: string,
 ): Promise<Told> {
-  const { client, format, signal, paint } = session;
+  const { client, signal } = session;
   const body = { level, component: component ?? null, forMs };
   const ask = (each: Client) =>
     level === undefined
@@ -39,8 +38,8 @@ export async function logLevel(
       : each.send<LogLevels>('PUT', '/log/level', { body });
   if (!all) {
     const levels = await ask(client);
-    if (isData(format)) return ok(await documentText(levels, format));
-    return ok(tableOf([{ console: client.door.where, levels, sessionId: null, failure: null }]));
+    const answered = { console: client.door.where, levels, sessionId: null, failure: null };
+    return { document: levels, text: tableOf([answered]) };
   }
   const lines = await living(client);
   const daemons = await Promise.all(
@@ -52,8 +51,7 @@ export async function logLevel(
   );
   if (signal.aborted) throw interruptOf(signal);
   const isWhole = daemons.every(({ failure }) => failure === null);
-  const text = isData(format) ? await documentText({ daemons }, format) : paint(tableOf(daemons));
-  return { text, exitCode: isWhole ? 0 : EXIT_FAILED };
+  return { document: { daemons }, text: tableOf(daemons), exitCode: isWhole ? 0 : EXIT_FAILED };
 }
 
 type Line = Sessions['sessions'][number];
@@ -78,7 +76,7 @@ async function asked(
   const about = aboutOf(line);
   try {
     const own = ownDoor(line.consoleUrl, door);
-    const levels = await ask(createClient(own, signal, () => undefined));
+    const levels = await ask(createClient(own, signal));
     return { ...about, levels, failure: null };
   } catch (error) {
     if (!signal.aborted && !(error instanceof FleetError)) throw error;

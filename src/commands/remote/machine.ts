@@ -1,10 +1,9 @@
 import { NotFound, UsageError } from '../../domain/errors.ts';
 import { isUuid } from '../../domain/ids.ts';
-import { factLines, timeText, jsonLine, plainCell, untilText, whenText } from '../layout.ts';
+import { factLines, timeText, told, untilText, whenText, type Fact } from '../layout.ts';
 import type { Explanation, History, Machine, RequestList, Request } from './answers.ts';
 import { findNamed, named, pathOf } from './names.ts';
-import { documentText, isData } from './output.ts';
-import { ok, type Session, type Told } from './session.ts';
+import type { Session, Told } from './session.ts';
 import { fingerprintOf } from '../../adapters/ssh/port.ts';
 import { LINE_FIELD_NAMES, lineField } from '../../domain/line-fields.ts';
 
@@ -18,13 +17,11 @@ interface NameFlags {
 
 /** `shepherd machine show`: what a person needs to know of one machine, or of a slot without one. */
 export async function showMachine(
-  name: string,
+  { client }: Session,
   { exact }: NameFlags,
-  session: Session,
+  name: string,
 ): Promise<Told> {
-  const { client, format, width } = session;
   const { slot } = await named(client, name, exact);
-  if (format === 'name') return ok(slot);
   const path = pathOf(slot);
   const [machine, explanation, { requests }, { lines }] = await Promise.all([
     client.get<Machine>(path),
@@ -32,28 +29,30 @@ export async function showMachine(
     client.get<RequestList>('/requests', { slot, limit: LAST_REQUESTS }),
     client.get<History>(`${path}/history`, { limit: LINES_READ }),
   ]);
-  if (isData(format)) return ok(await documentText({ ...machine, explanation }, format));
-  return ok(session.paint(machineText({ machine, explanation, requests, lines }, width)));
+  return {
+    ...{ document: { ...machine, explanation }, names: [slot] },
+    text: (width) => factLines(machineFacts({ machine, explanation, requests, lines }), width),
+  };
 }
 
 /** `shepherd machine explain`: why it is where it is, and what would end it. */
 export async function explainMachine(
-  name: string,
+  { client }: Session,
   { exact }: NameFlags,
-  session: Session,
+  name: string,
 ): Promise<Told> {
-  const { client, format, width } = session;
   const { slot } = await named(client, name, exact);
-  if (format === 'name') return ok(slot);
   const found = await client.get<Explanation>(`${pathOf(slot)}/explanation`);
-  if (isData(format)) return ok(await documentText({ slot, ...found }, format));
   const { next } = found;
-  const facts: (readonly [string, string])[] = [
+  const facts: Fact[] = [
     ['slot', slot],
     ...whyFacts(found),
     ['next', next.atMs === null ? next.text : `${next.text} (${timeText(next.atMs)})`],
   ];
-  return ok(session.paint(factLines(facts, width)));
+  return {
+    ...{ document: { slot, ...found }, names: [slot] },
+    text: (width) => factLines(facts, width),
+  };
 }
 
 export interface HistoryFlags extends NameFlags {
@@ -66,17 +65,16 @@ export interface HistoryFlags extends NameFlags {
  * of it stays when the machine is gone.
  */
 export async function showHistory(
-  name: string,
-  { exact, limit }: HistoryFlags,
   session: Session,
+  flags: HistoryFlags,
+  name: string,
 ): Promise<Told> {
-  const { format, width } = session;
-  const { of, lines } = await historyOf(name, { exact, limit }, session);
+  const { of, lines } = await historyOf(name, flags, session);
   if (lines.length === 0) throw new NotFound(`nothing ever happened to ${of}`);
-  if (format === 'name') return ok(of);
-  if (format === 'ndjson') return ok(lines.map(jsonLine).join('\n'));
-  if (isData(format)) return ok(await documentText({ of, lines }, format));
-  return ok(session.paint(factLines(lines.map(inWords), width)));
+  return {
+    ...{ document: { of, lines }, rows: lines, names: [of] },
+    text: (width) => factLines(lines.map(inWords), width),
+  };
 }
 
 /** A name that means nothing now may be that of a machine that is gone, or of a slot that was there. */
@@ -96,7 +94,7 @@ async function historyOf(name: string, { exact, limit }: HistoryFlags, { client 
   return { of, lines: answer.lines.toReversed() };
 }
 
-function inWords(line: History['lines'][number]): readonly [string, string] {
+function inWords(line: History['lines'][number]): Fact {
   const { of, kind, process, actor, from, to, reason } = line;
   const what = of === 'work' ? `${process} ${kind}` : kind;
   const change = from === null && to === null ? '' : `, ${from ?? '-'} → ${to ?? '-'}`;
@@ -105,7 +103,7 @@ function inWords(line: History['lines'][number]): readonly [string, string] {
 }
 
 /** Everything that is told of one machine. */
-export interface MachineWhole {
+interface MachineWhole {
   readonly machine: Machine;
   readonly explanation: Explanation;
   /** Settled ones too, newest first. */
@@ -114,38 +112,34 @@ export interface MachineWhole {
   readonly lines: History['lines'];
 }
 
-type Fact = readonly [string, string];
-
-/** Everything that a person needs to know of a machine, wrapped to so many columns. */
-export function machineText(whole: MachineWhole, width: number): string {
-  const { machine } = whole;
-  const facts = [
-    ...placeFacts(whole),
-    ...creationFacts(machine),
-    ...(machine.machineId === null ? [] : tenancyFacts(whole)),
-    ...holdFacts(machine),
-    ...requestFacts(whole),
-  ];
-  return factLines(
-    facts.map(([name, value]): Fact => [plainCell(name), value]),
-    width,
-  );
-}
-
-function placeFacts({ machine, explanation }: MachineWhole): Fact[] {
-  const { slot, machineId, createdAtMs, atMs, state, substate, conflict } = machine;
+/** Everything that a person needs to know of a machine. */
+function machineFacts(whole: MachineWhole): Fact[] {
+  const { machine, explanation } = whole;
+  const { slot, machineId, createdAtMs, atMs, state, substate, conflict, creation, shelf } =
+    machine;
   return [
     ['slot', slot],
     ['machine', machineId ?? 'none'],
-    ...(createdAtMs === null ? [] : [['recorded', whenText(createdAtMs, atMs)] as const]),
-    ...(conflict === null ? [] : [['conflict', conflict] as const]),
+    ['recorded', told(createdAtMs, (at) => whenText(at, atMs))],
+    ['conflict', conflict],
     ['state', `${state} · ${substate}`],
     ...whyFacts(explanation),
+    [
+      'creation',
+      told(creation, ({ hostname, startedAtMs, attempts, lastError }) => {
+        const error = lastError === null ? '' : `: ${lastError}`;
+        return `of ${hostname}, begun ${whenText(startedAtMs, atMs)}, ${attempts} attempts${error}`;
+      }),
+    ],
+    ['shelf', told(shelf, ({ untilMs, cause }) => `${untilText(untilMs, atMs)}: ${cause}`)],
+    ...(machineId === null ? [] : tenancyFacts(whole)),
+    ...holdFacts(machine),
+    ...requestFacts(whole),
   ];
 }
 
 /** The sentence, and whatever of the rest it leaves out: what a person can do about each block. */
-export const whyFacts = ({ sentence, blockedBy, overdue }: Explanation): Fact[] => [
+const whyFacts = ({ sentence, blockedBy, overdue }: Explanation): Fact[] => [
   ['why', overdue ? `${sentence} It is overdue.` : sentence],
   ...blockedBy.map(({ kind, text, endedBy }, at): Fact => [
     at === 0 ? 'blocked by' : '',
@@ -153,35 +147,16 @@ export const whyFacts = ({ sentence, blockedBy, overdue }: Explanation): Fact[] 
   ]),
 ];
 
-function creationFacts({ creation, shelf, atMs }: Machine): Fact[] {
-  return [
-    ...(creation === null
-      ? []
-      : [
-          [
-            'creation',
-            `of ${creation.hostname}, begun ${whenText(creation.startedAtMs, atMs)}, ` +
-              `${creation.attempts} attempts` +
-              (creation.lastError === null ? '' : `: ${creation.lastError}`),
-          ] as const,
-        ]),
-    ...(shelf === null
-      ? []
-      : [['shelf', `${untilText(shelf.untilMs, atMs)}: ${shelf.cause}`] as const]),
-  ];
-}
-
 function tenancyFacts(whole: MachineWhole): Fact[] {
   const { machine } = whole;
-  const { atMs, hostKey, permit, work, backoffs, missingSinceMs, quarantine } = machine;
+  const { atMs, hostKey, permit, work, backoffs, missingSinceMs } = machine;
   return [
     ...hardwareFacts(machine),
-    ...(missingSinceMs === null
-      ? []
-      : [['missing', `not listed since ${whenText(missingSinceMs, atMs)}`] as const]),
+    ['missing', told(missingSinceMs, (at) => `not listed since ${whenText(at, atMs)}`)],
     ...agentFacts(whole),
+    ...installFacts(whole),
     ['host key', hostKey === null ? 'none pinned yet' : `${fingerprintOf(hostKey)}, pinned`],
-    ...(quarantine === null ? [] : quarantineFacts(quarantine, whole)),
+    ...quarantineFacts(whole),
     ...machine.members.map((member): Fact => ['pool', memberText(member, atMs)]),
     ...deprovisionFacts(machine),
     ...ladderFacts(machine),
@@ -202,48 +177,36 @@ function tenancyFacts(whole: MachineWhole): Fact[] {
 const hardwareFacts = (machine: Machine): Fact[] => [
   ['device', `${machine.providerId ?? 'none'}, ${machine.status ?? 'no status yet'}`],
   ['address', machine.address ?? 'not known'],
-  ...LINE_FIELD_NAMES.flatMap((name): Fact[] => {
-    if (name === 'machineId' || name === 'address') return [];
-    const value = machine[name] ?? null;
-    return value === null && lineField(name).isRare ? [] : [[name, value ?? 'not known']];
-  }),
+  ...LINE_FIELD_NAMES.filter((name) => name !== 'machineId' && name !== 'address').map(
+    (name): Fact => [name, machine[name] ?? (lineField(name).isRare ? null : 'not known')],
+  ),
 ];
 
-function agentFacts(whole: MachineWhole): Fact[] {
-  const { machine } = whole;
-  const { atMs, agent, startAttempt, heartbeat } = machine;
-  const warned = agent === null ? null : startWarning(whole);
+function agentFacts({ machine, lines }: MachineWhole): Fact[] {
+  const { atMs, agent, startAttempt, heartbeat, machineId } = machine;
+  const started = lines.find(
+    (each) => each.kind === 'agentStarted' && each.machineId === machineId,
+  );
+  // Among it what the agent before wrote last.
+  const warned = agent && started?.reason ? started.reason.replaceAll(/\s+/g, ' ') : null;
   return [
     ['agent', agent === null ? 'not started' : `started ${whenText(agent.startedAtMs, atMs)}`],
-    ...(warned === null ? [] : [['', `its start warned: ${warned}`] as const]),
-    ...(startAttempt === null
-      ? []
-      : [
-          [
-            '',
-            `${startAttempt.count} attempts failed${unreachedText(startAttempt.unreached)}, ` +
-              (startAttempt.atMs === null
-                ? 'the agent was never executed'
-                : `it was last executed ${whenText(startAttempt.atMs, atMs)}`),
-          ] as const,
-        ]),
+    ['', told(warned, (warning) => `its start warned: ${warning}`)],
+    ['', told(startAttempt, (attempt) => attemptText(attempt, atMs))],
     ['heartbeat', heartbeatText(machine)],
     ['boot id', heartbeat?.bootId ?? agent?.bootId ?? 'not known'],
-    ...installFacts(whole),
   ];
 }
 
-/** What the takeover that started its agent warned of; among it what the agent before wrote last. */
-function startWarning({ lines, machine }: MachineWhole): string | null {
-  const found = lines.find(
-    ({ kind, machineId }) => kind === 'agentStarted' && machineId === machine.machineId,
-  );
-  const reason = found?.reason ?? '';
-  return reason === '' ? null : reason.replaceAll(/\s+/g, ' ');
+function attemptText(attempt: NonNullable<Machine['startAttempt']>, nowMs: number): string {
+  const { count, unreached, atMs } = attempt;
+  const lost = unreached === 0 ? '' : ` (${unreached} never reached it)`;
+  const last =
+    atMs === null
+      ? 'the agent was never executed'
+      : `it was last executed ${whenText(atMs, nowMs)}`;
+  return `${count} attempts failed${lost}, ${last}`;
 }
-
-const unreachedText = (unreached: number): string =>
-  unreached === 0 ? '' : ` (${unreached} never reached it)`;
 
 function heartbeatText({ heartbeat, atMs }: Machine): string {
   if (heartbeat === null) return 'none';
@@ -258,41 +221,39 @@ function installFacts({ machine, lines }: MachineWhole): Fact[] {
   const handed =
     handedOutAtMs === null ? 'not handed out yet' : `handed out ${whenText(handedOutAtMs, atMs)}`;
   const head = `generation ${reportGeneration}: Error: `;
-  const failed = state === 'FAILED' ? lines.find((each) => each.reason.startsWith(head)) : null;
+  const failed = lines.find(({ reason }) => state === 'FAILED' && reason.startsWith(head)) ?? null;
   return [
     [
       'install',
       `${state}: asked for generation ${requestGeneration}, reported ` +
         `${reportGeneration ?? 'none'}; ${handed}`,
     ],
-    ...(barredBy === null ? [] : [['', `it is kept from its agent: ${barredBy}`] as const]),
-    ...(failed ? [['', `its agent says: ${failed.reason.slice(head.length)}`] as const] : []),
+    ['', told(barredBy, (by) => `it is kept from its agent: ${by}`)],
+    ['', told(failed, ({ reason }) => `its agent says: ${reason.slice(head.length)}`)],
   ];
 }
 
-function quarantineFacts(
-  { kind, reason, untilMs }: NonNullable<Machine['quarantine']>,
-  { explanation, machine }: MachineWhole,
-): Fact[] {
+function quarantineFacts({ explanation, machine }: MachineWhole): Fact[] {
+  const { quarantine, atMs } = machine;
   const whose = explanation.by === null ? '' : ` by ${explanation.by}`;
-  const ends = untilMs === null ? null : `ends by itself ${untilText(untilMs, machine.atMs)}`;
   return [
-    ['quarantine', `${kind}${whose}: ${reason}`],
-    ...(ends === null ? [] : [['', ends] as const]),
+    ['quarantine', told(quarantine, ({ kind, reason }) => `${kind}${whose}: ${reason}`)],
+    ['', told(quarantine?.untilMs ?? null, (at) => `ends by itself ${untilText(at, atMs)}`)],
   ];
 }
 
 /** What it is to a pool at one balancer. */
 function memberText(member: Machine['members'][number], atMs: number): string {
   const { pool, balancer, state, sinceMs, deadlineMs, how, waived, note, sessions } = member;
-  return [
+  const parts = [
     `${pool} at ${balancer}: ${state} since ${whenText(sinceMs, atMs)}`,
-    ...(deadlineMs === null ? [] : [`its connections are cut ${untilText(deadlineMs, atMs)}`]),
-    ...(how === null ? [] : [how]),
-    ...(sessions === null ? [] : [`${sessions} connections`]),
-    ...(waived ? ['nobody waits for it'] : []),
-    ...(note === null ? [] : [note]),
-  ].join('; ');
+    told(deadlineMs, (at) => `its connections are cut ${untilText(at, atMs)}`),
+    how,
+    told(sessions, (count) => `${count} connections`),
+    waived ? 'nobody waits for it' : null,
+    note,
+  ];
+  return parts.filter((part) => part !== null).join('; ');
 }
 
 function deprovisionFacts({ deprovision, atMs }: Machine): Fact[] {
@@ -307,25 +268,22 @@ function deprovisionFacts({ deprovision, atMs }: Machine): Fact[] {
 function ladderFacts({ ladder, atMs }: Machine): Fact[] {
   if (ladder === null) return [['ladder', 'not begun']];
   const { rung, attempts, nextAtMs, askedAtMs, askedRung, operationRef, orderKey } = ladder;
-  const { powerOffAskedAtMs: offAtMs } = ladder;
+  const operation = operationRef === null ? '' : `, operation ${operationRef}`;
+  const order = orderKey === null ? '' : `, order ${orderKey}`;
+  const asked = (at: number) =>
+    `${askedRung ?? rung} was asked for ${whenText(at, atMs)}${operation}${order}; not proved yet`;
+  const isLater = nextAtMs !== null && nextAtMs > atMs;
   return [
     ['ladder', `${rung}, attempt ${attempts}`],
-    ...(nextAtMs === null || nextAtMs <= atMs
-      ? []
-      : [['', `nothing before ${whenText(nextAtMs, atMs)}`] as const]),
-    ...(askedAtMs === null
-      ? []
-      : [
-          [
-            '',
-            `${askedRung ?? rung} was asked for ${whenText(askedAtMs, atMs)}` +
-              `${operationRef === null ? '' : `, operation ${operationRef}`}` +
-              `${orderKey === null ? '' : `, order ${orderKey}`}; not proved yet`,
-          ] as const,
-        ]),
-    ...(offAtMs === null
-      ? []
-      : [['power', `asked off ${whenText(offAtMs, atMs)}, and not on again yet`] as const]),
+    ['', isLater ? `nothing before ${whenText(nextAtMs, atMs)}` : null],
+    ['', told(askedAtMs, asked)],
+    [
+      'power',
+      told(
+        ladder.powerOffAskedAtMs,
+        (at) => `asked off ${whenText(at, atMs)}, and not on again yet`,
+      ),
+    ],
   ];
 }
 
@@ -333,8 +291,8 @@ function bootFacts({ bootSeconds }: Machine): Fact[] {
   const { reboot = [], reinstall = [] } = bootSeconds ?? {};
   const seconds = (times: readonly number[]) => times.map((each) => `${each}s`).join(', ');
   return [
-    ['boots took', reboot.length === 0 ? 'not measured yet' : seconds(reboot)],
-    ...(reinstall.length === 0 ? [] : [['installs took', seconds(reinstall)] as const]),
+    ['boots took', seconds(reboot) || 'not measured yet'],
+    ['installs took', seconds(reinstall) || null],
   ];
 }
 

@@ -1,4 +1,3 @@
-import { UsageError } from '../../domain/errors.ts';
 import { spanText } from '../../lib/texts.ts';
 import { columnOf, LINE_FIELD_NAMES, lineField } from '../../domain/line-fields.ts';
 import { wantedTraits, type TraitFilter } from '../../domain/traits.ts';
@@ -6,8 +5,9 @@ import { columnLines, noteLines, paragraph, timeText } from '../layout.ts';
 import type { Fleet, MachinePage, MachineRow } from './answers.ts';
 import { countsText, guardTexts, unlistedTexts } from './fleet.ts';
 import type { ListFlags } from './flags.ts';
-import { listText, type Column, type List } from './output.ts';
-import { ok, type Session, type Told } from './session.ts';
+import { requireAmong } from './names.ts';
+import { toldList, type Column, type List } from './output.ts';
+import type { Session, Told } from './session.ts';
 
 /** Which machines a list is to have; all when nothing is given. */
 export interface MachinesFlags extends ListFlags, TraitFilter {
@@ -22,17 +22,21 @@ export interface MachinesFlags extends ListFlags, TraitFilter {
 const PAGE = 1_000;
 
 /** `shepherd machines`: the machines of the fleet and how they are. */
-export async function listMachines(flags: MachinesFlags, session: Session): Promise<Told> {
+export async function listMachines(session: Session, flags: MachinesFlags): Promise<Told> {
   const { client, format } = session;
   const fleet = await client.get<Fleet>('/fleet');
-  requireKnown(flags, fleet);
+  // A list by these would be empty for ever.
+  requireAmong('provider', flags.provider, [
+    ...fleet.providers,
+    ...fleet.cells.map((each) => each.provider),
+  ]);
+  const locations = fleet.cells.flatMap(({ location }) => location ?? []);
+  requireAmong('location', flags.location, locations);
   const page = await readMachines(flags, session);
   const { headers, columns } = flags;
+  const told = toldList(listOf(page), { format, headers, columns });
   const isPlain = format === 'table' && columns === undefined && headers;
-  if (!isPlain) {
-    return ok(session.paint(await listText(listOf(page), { format, headers, columns })));
-  }
-  return ok(session.paint(tableFor(page, fleet, session.width)));
+  return isPlain ? { ...told, text: (width) => tableFor(page, fleet, width) } : told;
 }
 
 /** A filter as the API takes it. */
@@ -49,22 +53,6 @@ export function filterOf(flags: Partial<MachinesFlags>): string {
 }
 
 const quoted = (value: string): string => (/\s/.test(value) ? `"${value}"` : value);
-
-/** @throws {UsageError} a list by this would be empty for ever. */
-function requireKnown(flags: MachinesFlags, { providers, cells }: Fleet): void {
-  const { provider, location } = flags;
-  const known = (what: string, name: string | undefined, all: readonly string[]) => {
-    if (name === undefined || all.includes(name)) return;
-    const there = [...new Set(all)].toSorted().join(', ') || 'none';
-    throw new UsageError(`no ${what} is named ${name}; there is ${there}`);
-  };
-  known('provider', provider, [...providers, ...cells.map((each) => each.provider)]);
-  known(
-    'location',
-    location,
-    cells.flatMap((each) => each.location ?? []),
-  );
-}
 
 /** All machines that are meant, with the pages of the API put together. */
 export async function readMachines(

@@ -68,3 +68,18 @@ export function pathOf(slot: string): string {
   const [provider, id] = [slot.slice(0, at), slot.slice(at + 1)];
   return `/machines/${encodeURIComponent(provider)}/${encodeURIComponent(id)}`;
 }
+
+/** @throws {UsageError} a name that is given is none of those that are known. */
+export function requireAmong(
+  what: string,
+  name: string | undefined,
+  known: readonly string[],
+): void {
+  if (name === undefined || known.includes(name)) return;
+  throw new UsageError(noneNamed(what, name, known));
+}
+
+/** That nothing has a name, and what there is. */
+export const noneNamed = (what: string, name: string, known: readonly string[]): string =>
+  `no ${what} is named ${printable(name)}; there is ` +
+  ([...new Set(known)].toSorted().join(', ') || 'none');

@@ -30,24 +30,49 @@ export interface ListLook {
   readonly headers: boolean;
 }
 
-/** A list in any form but the table of people who did not choose its columns. */
-export async function listText<Row extends object>(
-  list: List<Row>,
-  look: ListLook,
-): Promise<string> {
-  const { format } = look;
-  const { rows, nameOf } = list;
-  if (format === 'name') return rows.map((row) => plainCell(nameOf(row))).join('\n');
-  if (format === 'ndjson') return rows.map(jsonLine).join('\n');
-  if (format === 'json' || format === 'yaml') return documentText(list.document, format);
-  return tableText(list, look);
+/** What a command has to say at its end. */
+export interface Told {
+  /** For people, of so many columns. */
+  readonly text: string | ((width: number) => string);
+  /** All of it, for programs; absent: there is only the text. */
+  readonly document?: object;
+  /** A line each where lines of JSON are wanted; absent: the document is the one line. */
+  readonly rows?: readonly object[];
+  /** For `-o name`. */
+  readonly names?: readonly string[];
+  /** 0 when absent. */
+  readonly exitCode?: number;
 }
 
-/** One thing, or an answer as a whole. */
-export async function documentText(document: object, format: Format): Promise<string> {
-  if (format !== 'yaml') return jsonLine(document);
-  const { stringify } = await import('yaml');
-  return stringify(document, { lineWidth: 0 }).trimEnd();
+/** A list as it is told. */
+export const toldList = <Row extends object>(list: List<Row>, look: ListLook): Told => ({
+  document: list.document,
+  rows: list.rows,
+  names: list.rows.map(list.nameOf),
+  text: () => tableText(list, look),
+});
+
+/** How a text is written. */
+export interface Look {
+  readonly format: Format;
+  readonly width: number;
+  readonly paint: Paint;
+}
+
+/** What is told, in the form that is wanted. */
+export async function writtenText(
+  { text, document, rows, names }: Told,
+  { format, width, paint }: Look,
+): Promise<string> {
+  if (format === 'name' && names) return names.map(plainCell).join('\n');
+  if (isData(format) && document) {
+    if (format === 'ndjson' && rows) return rows.map(jsonLine).join('\n');
+    if (format !== 'yaml') return jsonLine(document);
+    const { stringify } = await import('yaml');
+    return stringify(document, { lineWidth: 0 }).trimEnd();
+  }
+  const written = typeof text === 'string' ? text : text(width);
+  return isData(format) || format === 'name' ? written : paint(written);
 }
 
 export const isData = (format: Format): boolean => ['json', 'ndjson', 'yaml'].includes(format);

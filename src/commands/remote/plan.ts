@@ -1,34 +1,31 @@
-import { NotFound } from '../../domain/errors.ts';
 import { paragraph, whenText, indented, columnLines, noteLines } from '../layout.ts';
 import { placesOf } from '../lb/status.ts';
-import type { Plan, Plan as PlanAnswer } from './answers.ts';
+import type { Plan } from './answers.ts';
 import { EXIT_FAILED } from './failures.ts';
-import { documentText, isData } from './output.ts';
-import { ok, type Session, type Told } from './session.ts';
+import { NotFound } from '../../domain/errors.ts';
+import { noneNamed } from './names.ts';
+import type { Session, Told } from './session.ts';
 
 type ProviderPlan = Plan['providers'][number];
 
 /** `shepherd plan` through the console: what would be done next and why; changes nothing. */
-export async function showPlan(name: string | undefined, session: Session): Promise<Told> {
-  const { client, format, width } = session;
+export async function showPlan({ client }: Session, _flags: object, name?: string): Promise<Told> {
   const plan = await client.get<Plan>('/plan');
-  const providers = plan.providers.filter(
-    ({ provider }) => name === undefined || provider === name,
-  );
-  if (name !== undefined && providers.length === 0) {
-    const known = plan.providers.map(({ provider }) => provider).join(', ') || 'none';
-    throw new NotFound(`no provider is named ${name}; there is ${known}`);
+  const { atMs } = plan;
+  const names = plan.providers.map(({ provider }) => provider);
+  const of = (width: number) => (each: ProviderPlan) => providerText(each, atMs, width);
+  if (name !== undefined) {
+    const planned = plan.providers.find(({ provider }) => provider === name);
+    if (!planned) throw new NotFound(noneNamed('provider', name, names));
+    return { document: planned, names: [name], text: (width) => of(width)(planned) };
   }
-  if (isData(format)) {
-    return ok(await documentText(name === undefined ? plan : providers[0]!, format));
-  }
-  if (format === 'name') return ok(providers.map(({ provider }) => provider).join('\n'));
-  const blocks = [
-    ...providers.map((each) => providerText(each, plan.atMs, width)),
-    ...(name === undefined ? plan.work.filter(({ count }) => count > 0).map(workText) : []),
-    ...(name === undefined ? plan.pools.map((each) => poolPlanText(each, width)) : []),
-  ];
-  return ok(session.paint(blocks.join('\n\n')));
+  const text = (width: number) =>
+    [
+      ...plan.providers.map(of(width)),
+      ...plan.work.filter(({ count }) => count > 0).map(workText),
+      ...plan.pools.map((each) => poolPlanText(each, width)),
+    ].join('\n\n');
+  return { document: plan, names, text };
 }
 
 const ERASES = '  recovery MAY ERASE DISKS: machines that nothing else brings back are reinstalled';
@@ -72,19 +69,23 @@ function workText({ work, count, machines }: Plan['work'][number]): string {
 }
 
 /** What would be done with pools at their balancers. */
-export async function showPoolPlan(name: string | undefined, session: Session): Promise<Told> {
-  const { client, format, width, paint } = session;
+export async function showPoolPlan(
+  { client }: Session,
+  _flags: object,
+  name?: string,
+): Promise<Told> {
   const { atMs, pools: all } = await client.get<Plan>('/plan');
   const pools = placesOf(name, all);
   const isRead = pools.every(({ plan }) => (plan?.failure ?? null) === null);
-  const told = (text: string): Told => ({ text, exitCode: isRead ? 0 : EXIT_FAILED });
-  if (isData(format)) return told(await documentText({ atMs, pools }, format));
-  if (format === 'name') return told([...new Set(pools.map(({ pool }) => pool))].join('\n'));
-  if (pools.length === 0) return told('no pool is configured');
-  return told(paint(pools.map((each) => poolPlanText(each, width)).join('\n\n')));
+  const textOf = (width: number) => pools.map((each) => poolPlanText(each, width)).join('\n\n');
+  return {
+    ...{ document: { atMs, pools }, names: [...new Set(pools.map(({ pool }) => pool))] },
+    text: (width) => textOf(width) || 'no pool is configured',
+    exitCode: isRead ? 0 : EXIT_FAILED,
+  };
 }
 
-type PoolOutlook = PlanAnswer['pools'][number];
+type PoolOutlook = Plan['pools'][number];
 type PoolPlan = NonNullable<PoolOutlook['plan']>;
 
 const STAGE_WORDS: Readonly<Record<NonNullable<PoolPlan['stage']>, string>> = {

@@ -2,35 +2,26 @@ import { headlineText } from '../../domain/headline.ts';
 import { NotFound, UsageError } from '../../domain/errors.ts';
 import { whenText, indented } from '../layout.ts';
 import type { Provider, Providers } from './answers.ts';
-import { file, requireReason, type AskFlags } from './filing.ts';
-import { documentText, isData } from './output.ts';
-import { ok, type Session, type Told } from './session.ts';
+import { file, type AskFlags } from './filing.ts';
+import type { Session, Told } from './session.ts';
+
+const pathOf = (name: string): string => `/providers/${encodeURIComponent(name)}`;
 
 /** `shepherd provider status`: what is kept of providers, above all what must not be asked for now. */
-export async function providerStatus(name: string | undefined, session: Session): Promise<Told> {
-  const { client, format } = session;
-  const names = name === undefined ? await namesIn(session) : [name];
+export async function providerStatus(
+  { client }: Session,
+  _flags: object,
+  name?: string,
+): Promise<Told> {
+  const all = async () => (await client.get<Providers>('/providers')).providers;
+  const names = name === undefined ? (await all()).map(({ provider }) => provider) : [name];
   const found: Provider[] = [];
-  for (const each of names) {
-    const provider = await client.find<Provider>(`/providers/${encodeURIComponent(each)}`);
-    if (provider === null) throw await unknownProvider(each, session);
-    found.push(provider);
-  }
-  if (format === 'name') return ok(found.map(({ provider }) => provider).join('\n'));
-  if (isData(format)) {
-    return ok(await documentText(name === undefined ? { providers: found } : found[0]!, format));
-  }
-  return ok(session.paint(found.map(inWords).join('\n\n')));
-}
-
-async function namesIn({ client }: Session): Promise<string[]> {
-  const { providers } = await client.get<Providers>('/providers');
-  return providers.map(({ provider }) => provider);
-}
-
-async function unknownProvider(name: string, session: Session): Promise<NotFound> {
-  const known = (await namesIn(session)).join(', ') || 'none';
-  return new NotFound(`no provider is named ${name}; there is ${known}`);
+  for (const each of names) found.push(await client.get<Provider>(pathOf(each)));
+  return {
+    document: name === undefined ? { providers: found } : found[0]!,
+    names,
+    text: found.map(inWords).join('\n\n'),
+  };
 }
 
 function inWords(status: Provider): string {
@@ -111,70 +102,50 @@ const WAIT_MS = 30_000;
  * @throws {NotFound} a slot is not on the shelf: nothing was done.
  */
 export async function clearProvider(
+  session: Session,
+  flags: ClearFlags,
   name: string,
   slots: readonly string[],
-  flags: ClearFlags,
-  session: Session,
 ): Promise<Told> {
-  requireReason(flags);
   const { allSlots, hold, expectCount } = flags;
   if ([slots.length > 0, allSlots, hold !== undefined].filter(Boolean).length !== 1) {
     throw new UsageError('say what: slots by their ids, --all-slots, or --hold <kind>');
   }
-  const provider = await session.client.find<Provider>(`/providers/${encodeURIComponent(name)}`);
-  if (provider === null) throw await unknownProvider(name, session);
-  const idOf = (slot: string) => slot.slice(name.length + 1);
-  const there = provider.shelf.slots.map(({ slot }) => idOf(slot));
   const bare = slots.map((each) => (each.startsWith(`${name}/`) ? idOf(each) : each));
+  const there = hold === undefined ? await shelfOf(name, session) : [];
   const strange = bare.filter((each) => !there.includes(each));
-  if (strange.length > 0 && provider.shelf.total === there.length) {
+  if (strange.length > 0) {
     throw new NotFound(`${strange.join(', ')}: not on the shelf of ${name}; nothing was done`);
   }
-  if (allSlots && expectCount !== provider.shelf.total) throw miscounted(provider, expectCount);
-  const shelf = allSlots ? await wholeShelf(provider, session) : bare;
-  if (allSlots && shelf.length === 0) return ok(`nothing is on the shelf of ${name}`);
-  if (shelf.length > ASKED_MAX) {
+  if (allSlots && expectCount !== there.length) {
+    const found = `${there.length} slots are on the shelf`;
     throw new UsageError(
-      `${shelf.length} slots are meant, and at most ${ASKED_MAX} are cleared at once; name them by their ids, part by part; nothing was done`,
+      expectCount === undefined
+        ? `${found}; confirm with --expect-count ${there.length}`
+        : `${found}, not ${expectCount}; nothing was done`,
     );
   }
+  if (allSlots && there.length === 0) return { text: `nothing is on the shelf of ${name}` };
+  const shelf = allSlots ? there : bare;
   const body = { verb: 'clear-provider', provider: name, hold: hold ?? null, shelf };
-  return file(body, { ...flags, waitMs: flags.wait ?? WAIT_MS }, session);
+  return file(session, body, { ...flags, waitMs: WAIT_MS });
 }
 
-/** The API takes so many in one request. */
-const ASKED_MAX = 1_000;
+const idOf = (slot: string): string => slot.slice(slot.indexOf('/') + 1);
 
 /**
  * Ids of all slots on the shelf: a console tells the first of them, and then those behind.
- * @throws {UsageError} it does not tell all: nothing was done.
+ * @throws {UsageError} it does not tell all, or they are others by now: nothing was done.
  */
-async function wholeShelf(
-  { provider, shelf }: Provider,
-  { client }: Session,
-): Promise<readonly string[]> {
-  const idOf = ({ slot }: { readonly slot: string }) => slot.slice(provider.length + 1);
-  const found = new Set(shelf.slots.map(idOf));
-  while (found.size < shelf.total) {
+async function shelfOf(name: string, { client }: Session): Promise<readonly string[]> {
+  const found = new Set<string>();
+  for (;;) {
     const before = found.size;
-    const shelfAfter = [...found].at(-1);
-    const path = `/providers/${encodeURIComponent(provider)}`;
-    const { shelf: next } = await client.get<Provider>(path, { shelfAfter });
-    for (const each of next.slots) found.add(idOf(each));
-    if (found.size > before) continue;
-    throw new UsageError(
-      `this console tells ${before} of the ${shelf.total} slots on the shelf; name slots by their ids, or upgrade it; nothing was done`,
-    );
+    const { shelf } = await client.get<Provider>(pathOf(name), { shelfAfter: [...found].at(-1) });
+    for (const { slot } of shelf.slots) found.add(idOf(slot));
+    if (found.size === shelf.total) return [...found];
+    if (before < found.size && found.size < shelf.total) continue;
+    const told = `this console tells ${found.size} of the ${shelf.total} slots on the shelf`;
+    throw new UsageError(`${told}; nothing was done; ask again, or name slots by their ids`);
   }
-  if (found.size === shelf.total) return [...found];
-  throw new UsageError('the shelf changed meanwhile; nothing was done; ask again');
-}
-
-function miscounted({ shelf }: Provider, expected: number | undefined): UsageError {
-  const found = `${shelf.total} slots are on the shelf`;
-  return new UsageError(
-    expected === undefined
-      ? `${found}; confirm with --expect-count ${shelf.total}`
-      : `${found}, not ${expected}; nothing was done`,
-  );
 }

@@ -6,8 +6,8 @@ import { TRAIT_NAMES, TRAITS } from '../../domain/traits.ts';
 import { printable, timeText, toTable } from '../layout.ts';
 import type { HardwareReports, History, Records, Statistics } from './answers.ts';
 import type { Client } from './client.ts';
-import { documentText, isData } from './output.ts';
-import { ok, type Session, type Told } from './session.ts';
+import { isData } from './output.ts';
+import type { Session, Told } from './session.ts';
 
 /** `shepherd db show|hardware|stats`: what the database has of machines, as the console tells it. */
 
@@ -27,9 +27,9 @@ export interface ShowFlags {
  * @throws {NotFound} there is no such machine, or it has no such field.
  */
 export async function showRecords(
-  machine: string | undefined,
-  { expiredBackoffs, field }: ShowFlags,
   { client, format }: Session,
+  { expiredBackoffs, field }: ShowFlags,
+  machine?: string,
 ): Promise<Told> {
   if (machine !== undefined && !isUuid(machine)) {
     throw new UsageError(`"${machine}" is no machine id; an id is a UUID in small letters`);
@@ -40,25 +40,21 @@ export async function showRecords(
   const query = { expiredBackoffs: String(expiredBackoffs), machine };
   const pages = await pagesOf<Records>('/records', query, client);
   const { schema } = pages[0]!;
-  const [machines, sql] = [
-    pages.flatMap((page) => page.machines),
-    pages.flatMap((page) => page.sql),
-  ];
+  const machines = pages.flatMap((page) => page.machines);
+  const sql = pages.flatMap((page) => page.sql);
   if (machine === undefined) {
-    if (isData(format)) return ok(await documentText({ schema, machines, sql }, format));
-    return ok(`${overviewText(machines)}\n${machines.length} machines, schema ${schema}`);
+    const foot = `${machines.length} machines, schema ${schema}`;
+    return { document: { schema, machines, sql }, text: `${overviewText(machines)}\n${foot}` };
   }
   const [found] = machines;
   if (!found) throw new NotFound(`there is no machine ${machine}`);
   if (field !== undefined) {
     const value = fieldOf(found, field);
-    return ok(isData(format) ? JSON.stringify(value) : printable(value));
+    return { text: isData(format) ? JSON.stringify(value) : printable(value) };
   }
   const { lines } = await client.get<History>('/history', { machine, limit: 1_000 });
-  if (isData(format)) {
-    return ok(await documentText({ schema, machines, history: lines, sql }, format));
-  }
-  return ok(recordText(found, lines));
+  const document = { schema, machines, history: lines, sql };
+  return { document, text: recordText(found, lines) };
 }
 
 /** Page after page, each read in a snapshot of its own. */
@@ -87,10 +83,9 @@ function fieldOf({ machineId, tags }: Recorded, path: string): string {
 }
 
 /** `shepherd db hardware`: what agents found in machines that are provided. */
-export async function showHardware({ client, format }: Session): Promise<Told> {
+export async function showHardware({ client }: Session): Promise<Told> {
   const pages = await pagesOf<HardwareReports>('/hardware', {}, client);
   const machines = pages.flatMap((page) => page.machines);
-  if (isData(format)) return ok(await documentText({ machines }, format));
   const sections = machines.map(({ machineId, provider, providerId, report }) =>
     section(machineId, [
       ['provider', provider],
@@ -98,25 +93,24 @@ export async function showHardware({ client, format }: Session): Promise<Told> {
       ['report', report.value],
     ]),
   );
-  return ok([...sections, `hardware reports: ${machines.length}`].join('\n'));
+  const text = [...sections, `hardware reports: ${machines.length}`].join('\n');
+  return { document: { machines }, text };
 }
 
 /** `shepherd db stats`: how many machines are in which condition, in all and by provider. */
-export async function showStatistics({ client, format }: Session): Promise<Told> {
+export async function showStatistics({ client }: Session): Promise<Told> {
   const { fleet, providers } = await client.get<Statistics>('/statistics');
-  if (isData(format)) return ok(await documentText({ fleet, providers }, format));
   const columns = Object.entries(providers).toSorted(([a], [b]) => (a < b ? -1 : 1));
   // Processes with nothing to count have no line.
   const lines = COUNTS.filter(([name, of]) => of(fleet) > 0 || !/^(work|backoffs) of /.test(name));
-  return ok(
-    toTable([
-      ['', 'fleet', ...columns.map(([name]) => name)],
-      ...lines.map(([name, of]) => [
-        name,
-        ...[fleet, ...columns.map(([, counts]) => counts)].map((counts) => String(of(counts))),
-      ]),
+  const text = toTable([
+    ['', 'fleet', ...columns.map(([name]) => name)],
+    ...lines.map(([name, of]) => [
+      name,
+      ...[fleet, ...columns.map(([, counts]) => counts)].map((counts) => String(of(counts))),
     ]),
-  );
+  ]);
+  return { document: { fleet, providers }, text };
 }
 
 type Counts = Statistics['fleet'];

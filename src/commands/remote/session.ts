@@ -3,20 +3,18 @@ import { systemClock, systemRandom } from '../../adapters/clock/system-clock.ts'
 import { FleetError, Malformed, explain } from '../../domain/errors.ts';
 import { outputWidth, printableLines } from '../layout.ts';
 import { programVersion } from '../version.ts';
-import { createClient, versionWarning, type Client, type Door } from './client.ts';
+import { createClient, watchVersion, type Client, type Door } from './client.ts';
 import { exitCodeFor, Interrupted, interruptOf, problemFor } from './failures.ts';
 import { openDoor } from './contexts.ts';
-import { formatOf, type CommonFlags, type Format } from './flags.ts';
-import { writeText, type Paint, painting } from './output.ts';
+import { formatOf, type CommonFlags, type OutputFlags } from './flags.ts';
+import { painting, writeText, writtenText, type Look, type Told } from './output.ts';
+
+export type { Told } from './output.ts';
 
 /** What a command works with. */
-export interface Session {
+export interface Session extends Look {
   readonly client: Client;
-  readonly format: Format;
-  /** Columns of a text. */
-  readonly width: number;
   readonly isTerminal: boolean;
-  readonly paint: Paint;
   /** An interrupt. */
   readonly signal: AbortSignal;
   /** Milliseconds that only grow. */
@@ -28,14 +26,6 @@ export interface Session {
   /** A line to the standard error output. */
   readonly say: (text: string) => void;
 }
-
-/** What a command has to say at its end, and the code that it ends with. */
-export interface Told {
-  readonly text: string;
-  readonly exitCode: number;
-}
-
-export const ok = (text: string): Told => ({ text, exitCode: 0 });
 
 /** A line to the standard error output. */
 export const remark = (text: string): void =>
@@ -50,6 +40,27 @@ function untilInterrupt(): AbortSignal {
   return stopping.signal;
 }
 
+const lookOf = (flags: OutputFlags): Look => ({
+  format: formatOf(flags),
+  width: outputWidth(process.stdout),
+  paint: painting(flags.color),
+});
+
+async function tell(told: Told, look: Look): Promise<void> {
+  await writeText(await writtenText(told, look), look.format);
+  process.exitCode = told.exitCode ?? 0;
+}
+
+/** Runs what goes to no console, says what it says, and sets the exit code. */
+export const locally = (
+  flags: Partial<OutputFlags>,
+  task: () => Told | Promise<Told>,
+): Promise<void> => {
+  const { output = 'table', json = false, color = 'auto' } = flags;
+  const look = { output, json, color };
+  return reporting(look, async () => tell(await task(), lookOf(look)));
+};
+
 /** Runs a command at the console that its flags mean, says what it says, and sets the exit code. */
 export async function throughDoor(
   flags: CommonFlags,
@@ -59,21 +70,18 @@ export async function throughDoor(
   await reporting(flags, async () => {
     const version = programVersion();
     const door = openDoor(flags, { version });
-    const format = formatOf(flags);
-    const client = createClient(door, signal, versionWarning(version, remark));
+    const { see, isOurs } = watchVersion(version, remark);
     const session: Session = {
-      ...{ client, format, signal, say: remark },
-      width: outputWidth(process.stdout),
+      ...lookOf(flags),
+      ...{ client: createClient(door, signal, see), signal, say: remark },
       isTerminal: process.stdout.isTTY === true,
-      paint: painting(flags.color),
       monotonic: systemClock.monotonic,
       sleep: (ms) => pause(ms, signal),
       uuid: systemRandom.uuid,
       write: (text) => void process.stdout.write(text),
     };
-    const { text, exitCode } = await understood(untilAborted(task(session), signal), client);
-    await writeText(text, format);
-    process.exitCode = exitCode;
+    const running = untilAborted(task(session), signal);
+    await tell(await understood(running, { where: door.where, isOurs }), session);
   });
 }
 
@@ -88,39 +96,30 @@ async function untilAborted<Result>(task: Promise<Result>, signal: AbortSignal):
 }
 
 /**
- * What a console answered may be JSON and make no sense all the same, which is no mistake of this program.
- * Only when something failed are the answers compared with the description of the API.
+ * What a console answered may be JSON and make no sense all the same, which is no mistake of this program,
+ * unless it is a console of this very version.
  * @throws {Malformed}
  */
 export async function understood<Result>(
   task: Promise<Result>,
-  { door: { where }, taken }: Answered,
+  { where, isOurs }: Pick<Door, 'where'> & { readonly isOurs: () => boolean },
 ): Promise<Result> {
   try {
     return await task;
   } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause;
-    const { isAsDescribed } = await import('./described.ts');
-    if (taken.every(isAsDescribed)) throw cause;
+    if (!(cause instanceof TypeError) || isOurs()) throw cause;
     const text = `an answer of ${where} makes no sense here: is it a console of Shepherd, and of this version?`;
     throw new Malformed(text, { cause });
   }
 }
 
-interface Answered extends Pick<Client, 'taken'> {
-  readonly door: Pick<Door, 'where'>;
-}
-
 /** Runs a command, and tells what a person can mend in the form that they asked for. */
-export async function reporting(
-  flags: Pick<CommonFlags, 'output' | 'json'>,
-  task: () => Promise<void>,
-): Promise<void> {
+async function reporting(flags: OutputFlags, task: () => Promise<void>): Promise<void> {
   try {
     await task();
   } catch (error) {
     if (!(error instanceof FleetError)) throw error;
-    if (formatOf({ ...flags, color: 'never' }) === 'json') {
+    if (formatOf(flags) === 'json') {
       process.stderr.write(`${JSON.stringify(problemFor(error))}\n`);
     } else remark(explain(error));
     process.exitCode = exitCodeFor(error);

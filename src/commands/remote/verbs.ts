@@ -4,10 +4,8 @@ import { VERBS, type MachineVerb } from '../../domain/verbs.ts';
 import { isDestroying, type Given } from '../../domain/wishes.ts';
 import type { Batch, Fleet, Request } from './answers.ts';
 import type { VerbFlags } from './ask-flags.ts';
-import { file, goOn, requireReason, type AskBody, type Waiting } from './filing.ts';
-import { foretell, inOwnWords, previewOf, requireCount } from './foretelling.ts';
+import { file, foretell, goOn, requestsIn, type AskBody, type Waiting } from './filing.ts';
 import { findNamed } from './names.ts';
-import { countOf, filedUnder, requireSame, requireSameCount, sameMachines } from './repeated.ts';
 import type { Session, Told } from './session.ts';
 
 /** What is asked for, without of what. */
@@ -21,69 +19,41 @@ interface Meaning extends Waiting {
   readonly isUntilRelative?: boolean;
 }
 
-/**
- * `shepherd machine <verb>`: asks daemons for something, and waits for it.
- * @throws {UsageError} what is meant is not clear, or not what was expected: nothing was done.
- * @throws {NotFound} a name means nothing: nothing was done.
- */
-export async function runVerb(
-  name: string | undefined,
-  verb: Verb,
-  flags: VerbFlags & Meaning,
-  session: Session,
-): Promise<Told> {
-  requireReason(flags);
-  requireOneWay(name, flags);
-  const isBulk = name === undefined;
-  const { expectCount } = flags;
-  const isAgreed = !flags.dryRun && (!destroys(verb) || flags.yes === true);
-  const before =
-    isAgreed && flags.key !== undefined ? await filedUnder(flags.key, session.client) : null;
-  if (before) return goOnWith(before, name, verb, flags, session);
-  const body: AskBody = { ...verb, ...(await whichOf(name, verb, flags, session)) };
-  if (isBulk && !flags.dryRun && expectCount === undefined) {
-    const { count } = await previewOf(body, { ...flags, isBulk }, session);
-    requireCount(count, undefined);
-  }
-  if (!isAgreed) return foretell(body, { ...flags, isBulk }, session);
-  if (expectCount !== undefined) await previewOf(body, { ...flags, isBulk }, session);
-  const counted = expectCount === undefined ? body : { ...body, expectCount };
-  try {
-    return await file(counted, { ...flags, waitMs: flags.wait ?? flags.waitMs }, session);
-  } catch (error) {
-    throw inOwnWords(error);
-  }
-}
+/** What is filed already under the key of a command that is repeated; null: nothing is. */
+type Before = Request | Batch | null;
 
 /**
- * The command is repeated under the key of what is filed: nothing is foretold, counted or named anew.
- * @throws {UsageError} the key was used for something else: nothing was done.
+ * `shepherd machine <verb>`: asks daemons for something, and waits for it. What is meant, whether it is
+ * said in one way, and how many machines that are, the console judges.
+ * @throws {NotFound} a name means nothing: nothing was done. @throws {Refused}
  */
-async function goOnWith(
-  filed: Request | Batch,
-  name: string | undefined,
-  verb: Verb,
-  flags: VerbFlags & Meaning,
+export async function runVerb(
   session: Session,
+  verb: Verb,
+  names: readonly string[],
+  flags: VerbFlags & Meaning,
 ): Promise<Told> {
-  const { slots, expectCount } = flags;
-  requireSame(filed, { verb: verb.verb, reason: flags.reason });
-  requireSameCount(filed, expectCount);
-  const names = name === undefined ? slots : [name];
-  const which =
-    names === undefined
-      ? { selector: selectorOf(flags) }
-      : { slots: await sameMachines(filed, names, flags, session.client) };
-  const waitMs = flags.wait ?? flags.waitMs;
-  const isBulk = 'counts' in filed;
-  // A duration counts from when it was asked for first.
-  if (flags.isUntilRelative) {
-    const endMs = session.monotonic() + waitMs;
-    const order = { verb: verb.verb, key: filed.key, filed };
-    return goOn(order, { ...flags, waitMs, endMs }, session);
+  const { key, expectCount, dryRun, yes } = flags;
+  const isAgreed = !dryRun && (!destroys(verb) || yes === true);
+  const before = isAgreed && key !== undefined ? await filedUnder(key, session) : null;
+  const slots: string[] = [];
+  for (const name of [...names, ...(flags.slots ?? [])]) {
+    slots.push(asBefore(name, before, flags) ?? (await oneOf(name, verb, flags, session)));
   }
-  const counted = isBulk && name === undefined && { expectCount: expectCount ?? countOf(filed) };
-  return file({ ...verb, ...which, ...counted }, { ...flags, waitMs }, session);
+  const selector = selectorOf(flags);
+  const body: AskBody = {
+    ...verb,
+    ...(slots.length > 0 && { slots }),
+    ...(selector && { selector }),
+    ...(expectCount !== undefined && { expectCount }),
+  };
+  if (!isAgreed) return foretell(session, body, flags);
+  // A duration counts from when it was asked for first.
+  if (before && flags.isUntilRelative) {
+    requireSame(before, verb, slots, flags);
+    return goOn({ verb: verb.verb, key: before.key, filed: before }, flags, session);
+  }
+  return file(session, body, flags);
 }
 
 /** It erases or gives up what nobody can have back: it wants whole names, and `--yes`. */
@@ -93,55 +63,49 @@ const destroys = (verb: Verb): boolean => isDestroying(verb as Given);
 export const momentOf = async ({ get }: Session['client']): Promise<number> =>
   (await get<Fleet>('/fleet')).atMs;
 
-function requireOneWay(name: string | undefined, flags: VerbFlags): void {
-  const { slots, provider, state, all } = flags;
-  const byProperty = (provider ?? state) !== undefined || wantedTraits(flags).length > 0;
-  const ways = [name !== undefined, slots !== undefined, byProperty, all];
-  const count = ways.filter(Boolean).length;
-  if (count === 1) return;
-  const how =
-    'name one machine or slot; or several by --slots, by --provider, --location and --state, or --all';
-  throw new UsageError(count === 0 ? `say which machine: ${how}` : `say it in one way: ${how}`);
-}
-
-async function whichOf(name: string | undefined, verb: Verb, flags: VerbFlags, session: Session) {
-  if (name !== undefined) return { slots: [await oneOf(name, verb, flags, session)] };
-  const { slots } = flags;
-  if (slots === undefined) {
-    await requirePlaces(flags, session);
-    return { selector: selectorOf(flags) };
-  }
-  const twice = slots.find((each, at) => slots.indexOf(each) !== at);
-  if (twice !== undefined) throw new UsageError(`--slots names ${twice} twice`);
-  const found: string[] = [];
-  for (const each of slots) found.push(await oneOf(each, verb, flags, session));
-  return { slots: found };
-}
-
+/** By what they have in common, or all; undefined: nothing is said of that. */
 function selectorOf(flags: VerbFlags) {
-  const { provider, state, all } = flags;
+  const { provider, state: states, all } = flags;
+  const isGiven = all || (provider ?? states) !== undefined || wantedTraits(flags).length > 0;
   const traits = forTraits((trait) => flags[trait]);
-  return { provider, ...traits, states: state, ...(all && { all }) };
+  return isGiven ? { provider, ...traits, states, ...(all && { all }) } : undefined;
 }
 
-/** A mistyped place is no place without machines. @throws {UsageError} */
-async function requirePlaces({ provider, location }: VerbFlags, { client }: Session) {
-  if (provider === undefined && location === undefined) return;
-  const { providers, cells } = await client.get<Fleet>('/fleet');
-  const names = [...providers, ...cells.map((each) => each.provider)];
-  const places = cells.flatMap((each) => each.location ?? []);
-  requireAmong('provider', provider, names);
-  requireAmong('location', location, places);
+async function filedUnder(key: string, { client: { find } }: Session): Promise<Before> {
+  const path = encodeURIComponent(key);
+  const request = await find<Request>(`/requests/${path}`);
+  const isAlone = request !== null && request.batch === null;
+  return isAlone ? request : ((await find<Batch>(`/batches/${path}`)) ?? request);
 }
 
-export function requireAmong(
-  what: string,
-  name: string | undefined,
-  known: readonly string[],
+/**
+ * As a name was sent when it was asked for first: it may mean another machine by now, or none. Null: it
+ * means none of those machines.
+ */
+function asBefore(name: string, before: Before, { exact }: VerbFlags): string | null {
+  const isIt = (each: string) => (exact ? each === name : each.startsWith(name));
+  for (const { slot, machineId } of before ? requestsIn(before) : []) {
+    if (slot === null) continue;
+    if (machineId !== null && isIt(machineId)) return machineId;
+    if (isIt(slot) || isIt(slot.slice(slot.indexOf('/') + 1))) return slot;
+  }
+  return null;
+}
+
+/** @throws {UsageError} something else is filed under the key. */
+function requireSame(
+  filed: Request | Batch,
+  { verb }: Verb,
+  slots: readonly string[],
+  { reason }: VerbFlags,
 ): void {
-  if (name === undefined || known.includes(name)) return;
-  const there = [...new Set(known)].toSorted().join(', ') || 'none';
-  throw new UsageError(`no ${what} is named ${name}; there is ${there}`);
+  const requests = requestsIn(filed);
+  const isAsked = ({ slot, machineId }: Request) =>
+    slots.length === 0 || slots.some((each) => each === slot || each === machineId);
+  const isSame = requests.every((each) => each.verb === verb && isAsked(each));
+  const isWhole = slots.length === 0 || slots.length === requests.length;
+  if (isSame && isWhole && filed.reason === reason.trim()) return;
+  throw new UsageError(`key "${filed.key}" was used for something else; nothing was done`);
 }
 
 const SLOT = /^[a-z][a-z0-9-]{0,30}\/[^\p{Cc}]{1,200}$/u;

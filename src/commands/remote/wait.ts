@@ -4,7 +4,6 @@ import { STATES, SUBSTATES } from '../../domain/states.ts';
 import type { Machine } from './answers.ts';
 import { EXIT_FAILED, EXIT_NOT_SETTLED, interruptOf, isAway } from './failures.ts';
 import { named, pathOf, type Named } from './names.ts';
-import { documentText, isData } from './output.ts';
 import type { Session, Told } from './session.ts';
 
 /** What is waited for. */
@@ -88,23 +87,22 @@ const FILLING_MS = 15_000;
  * A console that cannot tell for now is asked again.
  */
 export async function waitForMachine(
-  name: string,
+  { client, monotonic, sleep, signal }: Session,
   flags: WaitFlags,
-  session: Session,
+  name: string,
 ): Promise<Told> {
   const wanted = wantedOf(flags.for);
-  const { client, format, monotonic, sleep, signal } = session;
   const endMs = monotonic() + flags.timeout;
   const look = lookerFor(name, flags.exact, client, monotonic);
   let last: Machine | null = null;
   for (;;) {
-    const told = async (outcome: string, exitCode: number): Promise<Told> => {
+    const told = (outcome: string, exitCode: number): Told => {
       const { slot = name, state = null, substate = null, atMs = null } = last ?? {};
-      const document = { slot, for: wanted.text, outcome, state, substate, atMs };
-      if (isData(format)) return { text: await documentText(document, format), exitCode };
-      if (format === 'name') return { text: slot, exitCode };
       const how = state === null ? 'it was not seen' : `it is ${state} · ${substate}`;
-      return { text: `${slot}: ${outcome}; ${how}`, exitCode };
+      return {
+        document: { slot, for: wanted.text, outcome, state, substate, atMs },
+        ...{ names: [slot], text: `${slot}: ${outcome}; ${how}`, exitCode },
+      };
     };
     const seen: Seen = await look().catch((error: unknown) => {
       if (signal.aborted || isAway(error)) return { away: (error as Error).message };

@@ -4,7 +4,7 @@ import { API } from './client.ts';
 import { isAway } from './failures.ts';
 import { filterOf, listOf, type MachinesFlags } from './machines.ts';
 import { tableText } from './output.ts';
-import { ok, type Session, type Told } from './session.ts';
+import type { Session, Told } from './session.ts';
 
 /** The machines of a list, in order, at one moment. */
 interface Picture {
@@ -25,7 +25,7 @@ const RETRY_MAX_MS = 5_000;
  * `shepherd machines --watch`: on a terminal the list, drawn again at each change; else a line of JSON
  * for each machine that is new, different or gone. Goes on when the console comes back.
  */
-export async function watchMachines(flags: MachinesFlags, session: Session): Promise<Told> {
+export async function watchMachines(session: Session, flags: MachinesFlags): Promise<Told> {
   const { limit = WATCHED_MAX } = flags;
   if (limit > WATCHED_MAX) throw new UsageError(`--watch follows at most ${WATCHED_MAX} machines`);
   const show = session.isTerminal ? await redrawing(flags, session) : changesTo(session);
@@ -37,7 +37,7 @@ export async function watchMachines(flags: MachinesFlags, session: Session): Pro
     session.say(`only the first ${picture.rows.length} of ${picture.total} machines are watched`);
   }
   show.end();
-  return ok('');
+  return { text: '' };
 }
 
 interface Showing {

@@ -1,7 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import type { Log } from '../../adapters/log/port.ts';
-import { explain, Unreachable } from '../../domain/errors.ts';
+import {
+  AmbiguousCommit,
+  BatchRefused,
+  explain,
+  FleetError,
+  KeyReused,
+  NotFound,
+  NothingToDo,
+  Unreachable,
+  UsageError,
+} from '../../domain/errors.ts';
+import { byReason } from './filing/answers.ts';
 import { PROBLEM_MEDIA_TYPE, Problem, problemBody, type Fault } from './problem.ts';
 
 /** Sends a problem; nothing else of the answer may have been sent. */
@@ -46,12 +57,13 @@ const BY_STATUS = {
 const isKnown = (status: unknown): status is keyof typeof BY_STATUS =>
   typeof status === 'number' && status in BY_STATUS;
 
-function problemOf(error: unknown): Problem {
+/** A database that is away is asked again after so long. */
+const RETRY_SECONDS = 5;
+
+/** What the caller is told of an error. */
+export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  if (error instanceof Unreachable) {
-    const options = { cause: error, retryAfterSeconds: 5 };
-    return new Problem('unavailable', 'The database does not answer', options);
-  }
+  if (error instanceof FleetError) return problemOfFleet(error);
   if (hasZodFastifySchemaValidationErrors(error)) {
     const part = PART_OF[error.validationContext ?? ''] ?? 'query';
     const errors = error.validation.flatMap((each) => faultsOf(part, each as Issue));
@@ -59,9 +71,27 @@ function problemOf(error: unknown): Problem {
   }
   const { statusCode } = error as { statusCode?: unknown };
   if (isKnown(statusCode)) return new Problem(BY_STATUS[statusCode], explain(error));
-  return new Problem('internal', 'Internal error; the log of the daemon tells more', {
-    cause: error,
-  });
+  return internal(error);
+}
+
+const internal = (cause: unknown): Problem =>
+  new Problem('internal', 'Internal error; the log of the daemon tells more', { cause });
+
+function problemOfFleet(error: FleetError): Problem {
+  const { message } = error;
+  if (error instanceof KeyReused) return new Problem('key-reused', message);
+  if (error instanceof UsageError) return new Problem('malformed', message);
+  if (error instanceof NotFound) return new Problem('not-found', message);
+  if (error instanceof BatchRefused) {
+    // A request of a batch has the key `<key>/<slot>`.
+    const found = error.refusals.map(({ key, cause }) => ({ slot: key, reason: cause.message }));
+    return new Problem('refused', message, { members: { refusals: byReason(found) } });
+  }
+  if (error instanceof NothingToDo) return new Problem('refused', message);
+  if (!error.retryable && !(error instanceof AmbiguousCommit)) return internal(error);
+  const why = error instanceof Unreachable ? 'The database does not answer' : explain(error);
+  const detail = `${why}; asking again with the same key files nothing twice`;
+  return new Problem('unavailable', detail, { retryAfterSeconds: RETRY_SECONDS, cause: error });
 }
 
 const PART_OF: Readonly<Record<string, string>> = {

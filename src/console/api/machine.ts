@@ -7,7 +7,7 @@ import type { HoldRow, MachineRow } from '../../domain/machine.ts';
 import { RUNGS } from '../../domain/recovery/rungs.ts';
 import type { MachineInsight } from '../views.ts';
 import type { FleetView, MachineEntry } from '../port.ts';
-import type { Api } from './kit.ts';
+import { described, read, type Api } from './kit.ts';
 import { MachineSchema } from './machine-schema.ts';
 import { Problem } from './problem.ts';
 import { type MachineRowSchema, Milliseconds, named } from './schemas.ts';
@@ -29,16 +29,12 @@ export function requireMachine(
 export function addMachine(api: Api, fleet: FleetView): void {
   api.get(
     '/machines/:provider/:slot',
-    {
-      config: { right: 'see' },
-      schema: {
-        tags: ['machines'],
-        summary: 'One machine',
-        params: MachineParams,
-        headers: z.object({ 'if-none-match': z.string().optional() }),
-        response: { 200: MachineSchema, 304: z.null().describe('It has the ETag that was sent.') },
-      },
-    },
+    described(
+      'see',
+      ['machines', 'One machine'],
+      { 200: MachineSchema, 304: z.null().describe('It has the ETag that was sent.') },
+      { params: MachineParams, headers: z.object({ 'if-none-match': z.string().optional() }) },
+    ),
     async (request, reply) => {
       const entry = requireMachine(fleet, request.params);
       const etag = etagOf(entry, fleet);
@@ -148,7 +144,7 @@ export function machineDetail(entry: MachineEntry, fleet: FleetView): Machine {
     shelf: penalty ?? null,
     members: row?.members ?? [],
   };
-  return MachineSchema.parse(wholeMs(detail));
+  return MachineSchema.parse(detail);
 }
 
 /** JSON has no integers of 64 bits. */
@@ -164,14 +160,6 @@ function installationOf(row: MachineRow, holds: readonly HoldRow[], nowMs: numbe
     reportGeneration: reportGeneration?.toString() ?? null,
     barredBy: state === 'PENDING' ? handOutRefusal(row, { holds, nowMs }) : null,
   };
-}
-
-/** The same data, with whole milliseconds, whatever the clock's estimate added to them. */
-function wholeMs(value: unknown, name = ''): unknown {
-  if (typeof value === 'number') return name.endsWith('Ms') ? Math.round(value) : value;
-  if (Array.isArray(value)) return value.map((each) => wholeMs(each));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, wholeMs(each, key)]));
 }
 
 const text = z.string();
@@ -219,30 +207,24 @@ export interface MachinePartsDeps {
 
 /** `machines/{provider}/{slot}/holds`, `…/ladder`, `…/hardware`: parts of a machine for themselves. */
 export function addMachineParts(api: Api, { fleet, insight }: MachinePartsDeps): void {
-  const about = { config: { right: 'see' as const } };
-  const schema = { tags: ['machines'], params: MachineParams };
   api.get(
     '/machines/:provider/:slot/holds',
-    {
-      ...about,
-      schema: {
-        ...schema,
-        summary: 'What operators said of a machine: holds, with who, why, and until when',
-        response: { 200: HoldsSchema },
-      },
-    },
+    read(
+      'machines',
+      'What operators said of a machine: holds, with who, why, and until when',
+      HoldsSchema,
+      { params: MachineParams },
+    ),
     async ({ params }) => ({ holds: machineDetail(requireMachine(fleet, params), fleet).holdRows }),
   );
   api.get(
     '/machines/:provider/:slot/ladder',
-    {
-      ...about,
-      schema: {
-        ...schema,
-        summary: 'How far the recovery of a machine went, and how far it may go',
-        response: { 200: LadderSchema },
-      },
-    },
+    read(
+      'machines',
+      'How far the recovery of a machine went, and how far it may go',
+      LadderSchema,
+      { params: MachineParams },
+    ),
     async ({ params }) => {
       requireMachine(fleet, params);
       const found = insight.ladder(slot(params.provider, params.slot));
@@ -252,14 +234,9 @@ export function addMachineParts(api: Api, { fleet, insight }: MachinePartsDeps):
   );
   api.get(
     '/machines/:provider/:slot/hardware',
-    {
-      ...about,
-      schema: {
-        ...schema,
-        summary: "What a machine's agent found in it",
-        response: { 200: HardwareSchema },
-      },
-    },
+    read('machines', "What a machine's agent found in it", HardwareSchema, {
+      params: MachineParams,
+    }),
     async ({ params, signal }) => {
       const { view } = requireMachine(fleet, params);
       const { machineId } = view;

@@ -5,9 +5,9 @@ import { SORTS, type Sort } from '../index/row.ts';
 import { createWalks, readPage } from '../index/walks.ts';
 import type { FleetView } from '../port.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
-import type { Api } from './kit.ts';
+import { read, type Api } from './kit.ts';
 import { machineRow } from './machine.ts';
-import { Problem } from './problem.ts';
+import { malformed, Problem } from './problem.ts';
 import { MachineRowSchema, Milliseconds, wholeNumber } from './schemas.ts';
 
 /** How many machines a page that jumps about may ask for at once. */
@@ -55,15 +55,7 @@ export function addMachines(api: Api, { fleet, index, clock }: MachinesDeps): vo
   const walks = createWalks(clock);
   api.get(
     '/machines',
-    {
-      config: { right: 'see' },
-      schema: {
-        tags: ['machines'],
-        summary: 'Machines that match, in order',
-        querystring: Query,
-        response: { 200: MachinesSchema },
-      },
-    },
+    read('machines', 'Machines that match, in order', MachinesSchema, { querystring: Query }),
     async ({ query: { filter, sort: name, offset, limit, next } }) => {
       const { sort, descending } = readSort(name);
       const listing = await index.listing(requireFilter(filter), sort);
@@ -116,8 +108,3 @@ export function requireFilter(text: string): MachineFilter {
     errors,
   });
 }
-
-const malformed = (name: string, detail: string) =>
-  new Problem('malformed', `${name}: ${detail}`, {
-    errors: [{ pointer: `#/query/${name}`, detail }],
-  });

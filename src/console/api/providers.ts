@@ -36,8 +36,9 @@ export function addProviders(api: Api, deps: ProvidersDeps): void {
   const walks = createWalks(clock);
   const required = async (name: string): Promise<ProviderSummary> => {
     const found = await providers.summary(name);
-    if (found === null) throw new Problem('not-found', `No provider is named ${name}`);
-    return found;
+    if (found !== null) return found;
+    const known = fleet.providers().join(', ') || 'none';
+    throw new Problem('not-found', `No provider is named ${name}; there is ${known}`);
   };
   api.get(
     '/providers',

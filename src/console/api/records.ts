@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import type { BmdbInspection } from '../../adapters/bmdb/port.ts';
 import { machineId } from '../../domain/ids.ts';
-import type { Api } from './kit.ts';
-import { named, wholeNumber } from './schemas.ts';
+import { described, read, type Api } from './kit.ts';
+import { listOf, named, text, wholeNumber } from './schemas.ts';
 
 /** What is read of the database as it is recorded there. */
 export type Records = Pick<BmdbInspection, 'schema' | 'machines' | 'hardware' | 'statistics'>;
 
-const text = z.string();
 const count = z.int();
 
 const FieldSchema = named(
@@ -23,29 +22,25 @@ const next = text.nullable().describe('Give it as `after` for more; null: these 
 
 export const RecordsSchema = z.object({
   schema: text.describe('The newest migration.'),
-  machines: z
-    .array(
-      z.object({
-        machineId: text,
-        createdAtMs: z.number(),
-        tags: z.record(text, z.array(FieldSchema).readonly()).describe('By the name of the tag.'),
-        backoffs: z.record(text, z.object({ untilMs: z.number(), cause: text })),
-        work: z.record(text, text).describe('Session of the work, by process.'),
-      }),
-    )
-    .readonly(),
-  sql: z.array(text).readonly().describe('The statements that were run.'),
+  machines: listOf(
+    z.object({
+      machineId: text,
+      createdAtMs: z.number(),
+      tags: z.record(text, listOf(FieldSchema)).describe('By the name of the tag.'),
+      backoffs: z.record(text, z.object({ untilMs: z.number(), cause: text })),
+      work: z.record(text, text).describe('Session of the work, by process.'),
+    }),
+  ),
+  sql: listOf(text).describe('The statements that were run.'),
   next,
 });
 export const HardwareReportsSchema = z.object({
-  machines: z
-    .array(
-      z.object({
-        ...{ machineId: text, provider: text, providerId: text, location: text.nullable() },
-        report: FieldSchema,
-      }),
-    )
-    .readonly(),
+  machines: listOf(
+    z.object({
+      ...{ machineId: text, provider: text, providerId: text, location: text.nullable() },
+      report: FieldSchema,
+    }),
+  ),
   next,
 });
 const CountsSchema = named(
@@ -69,22 +64,20 @@ const from = (after: string | undefined) =>
 
 /** `records`, `hardware`, `statistics`: machines as the database has them, for tools and debugging. */
 export function addRecords(api: Api, records: Records): void {
-  const tags = ['machines'];
   api.get(
     '/records',
-    {
-      config: { right: 'administer' },
-      schema: {
-        tags,
-        summary: 'Everything that is recorded of machines, by machine id; secrets are left out',
+    described(
+      'administer',
+      ['machines', 'Everything that is recorded of machines, by machine id; secrets are left out'],
+      { 200: RecordsSchema },
+      {
         querystring: z.strictObject({
           ...page,
           machine: z.uuid().optional().describe('Only this one.'),
           expiredBackoffs: z.stringbool().default(false).describe('Waits that are over, too.'),
         }),
-        response: { 200: RecordsSchema },
       },
-    },
+    ),
     async ({ query: { machine, after, ...query }, signal }) => {
       const only = machine === undefined ? {} : { machineId: machineId(machine) };
       const { version } = await records.schema(signal);
@@ -94,28 +87,22 @@ export function addRecords(api: Api, records: Records): void {
   );
   api.get(
     '/hardware',
-    {
-      config: { right: 'see' },
-      schema: {
-        tags,
-        summary: 'What agents found in the machines that are provided, by machine id',
-        querystring: z.strictObject(page),
-        response: { 200: HardwareReportsSchema },
-      },
-    },
+    read(
+      'machines',
+      'What agents found in the machines that are provided, by machine id',
+      HardwareReportsSchema,
+      { querystring: z.strictObject(page) },
+    ),
     async ({ query: { after, limit }, signal }) =>
       records.hardware({ limit, ...from(after) }, signal),
   );
   api.get(
     '/statistics',
-    {
-      config: { right: 'see' },
-      schema: {
-        tags,
-        summary: 'How many machines are in which condition, in all and by provider',
-        response: { 200: StatisticsSchema },
-      },
-    },
+    read(
+      'machines',
+      'How many machines are in which condition, in all and by provider',
+      StatisticsSchema,
+    ),
     async ({ signal }) => {
       const { fleet, providers } = await records.statistics(signal);
       return { fleet, providers: Object.fromEntries(providers) };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Slot } from '../../domain/ids.ts';
 import type { MachineIndex } from '../index/machine-index.ts';
-import type { Row, Sort } from '../index/row.ts';
+import type { Row } from '../index/row.ts';
 import type { FleetView } from '../port.ts';
 import { read, type Api } from './kit.ts';
 import { listOf, text } from './schemas.ts';
@@ -45,47 +45,50 @@ const EVERYTHING = { terms: [] } as const;
 
 /** Whole names win over beginnings. @throws {Problem} not all machines are known yet. */
 async function resolve(name: string, fleet: FleetView, index: MachineIndex): Promise<Found[]> {
-  const whole = index.row(name as Slot);
-  if (whole) return [found(whole, 'slot', true)];
+  const exact = index.row(name as Slot);
+  if (exact) return [found(exact, 'slot', true)];
   // A beginning that seems unique may be that of a machine which is not known yet, too.
   requireWhole(fleet);
-  const bySlot = await index.listing(EVERYTHING, 'slot');
-  const prefixed = new Map<Slot, Found>();
-  const add = (row: Row, by: Found['by'], text: string) => {
-    const known = prefixed.get(row.slot);
-    if (!known?.whole) prefixed.set(row.slot, found(row, by, text === name));
-  };
-  const providers = new Set(
-    name.includes('/') ? [''] : fleet.providers().map((each) => `${each}/`),
-  );
-  for (const provider of providers) {
-    const begins = `${provider}${name}`;
-    for (const row of bySlot.rows.slice(bySlot.rows.rank({ key: 0, name: begins }, false), 11)) {
-      if (row.slot.startsWith(begins)) add(row, 'slot', row.slot.slice(provider.length));
-    }
+  const { rows } = await index.listing(EVERYTHING, 'slot');
+  const all: Found[] = [];
+  for (const row of rows.slice(0, rows.size)) {
+    const names = namesOf(row, fleet, name.includes('/'));
+    const whole = names.find(([, text]) => text === name) ?? elsewhere(row, fleet, name);
+    const begun = whole ?? names.find(([, text]) => text?.startsWith(name));
+    if (begun) all.push(found(row, begun[0], whole !== undefined));
   }
-  for (const by of ['machine', 'device'] as const) {
-    const { rows } = await index.listing(EVERYTHING, by satisfies Sort);
-    for (const row of rows.slice(rows.rank({ key: name, name: '' }, false), 11)) {
-      const text = textBy(row, by) ?? '';
-      if (text.startsWith(name)) add(row, by, text);
-    }
-  }
-  const hostname = name.toLowerCase();
-  for (const row of bySlot.rows.slice(0, bySlot.rows.size)) {
-    if (isAddress(row.entry.view.address, name)) add(row, 'address', name);
-    else if (fleet.facts(row.slot)?.listed?.hostname?.toLowerCase() === hostname) {
-      add(row, 'hostname', name);
-    }
-  }
-  const all = [...prefixed.values()];
-  const exact = all.filter((each) => each.whole);
-  if (exact.length > 0) return exact;
+  const wholes = all.filter((each) => each.whole);
+  if (wholes.length > 0) return wholes;
   return name.length < PREFIX_MIN ? [] : all;
 }
 
-const textBy = ({ entry: { view } }: Row, by: 'machine' | 'device') =>
-  ({ machine: view.machineId, device: view.providerId })[by];
+type Name = readonly [by: Found['by'], text: string | null];
+
+/** Names of which a beginning is enough; the slot without its provider, unless that is named. */
+function namesOf(
+  { slot, entry: { view } }: Row,
+  fleet: Pick<FleetView, 'providers'>,
+  isFull: boolean,
+): Name[] {
+  const isKnown = fleet.providers().includes(view.provider);
+  const own = isFull || !isKnown ? slot : slot.slice(view.provider.length + 1);
+  return [
+    ['slot', own],
+    ['machine', view.machineId],
+    ['device', view.providerId],
+  ];
+}
+
+/** Names that have to be whole. */
+function elsewhere(
+  { slot, entry: { view } }: Row,
+  fleet: Pick<FleetView, 'facts'>,
+  name: string,
+): Name | undefined {
+  if (isAddress(view.address, name)) return ['address', name];
+  const hostname = fleet.facts(slot)?.listed?.hostname?.toLowerCase();
+  return hostname === name.toLowerCase() ? ['hostname', name] : undefined;
+}
 
 /** With its port or without. */
 const isAddress = (address: string | null, name: string): boolean =>
@@ -94,8 +97,5 @@ const isAddress = (address: string | null, name: string): boolean =>
   (address === name || address.startsWith(name.includes(':') ? `[${name}]` : `${name}:`));
 
 const found = ({ slot, entry }: Row, by: Found['by'], whole: boolean): Found => ({
-  slot,
-  machineId: entry.view.machineId,
-  by,
-  whole,
+  ...{ slot, machineId: entry.view.machineId, by, whole },
 });

@@ -9,15 +9,6 @@ export const comparePlaces = (a: Place, b: Place): number => {
   return a.name < b.name ? -1 : Number(a.name > b.name);
 };
 
-/** Long enough that there are few of them, short enough that one is moved in no time. */
-const CHUNK_MAX = 512;
-
-interface Chunk<Item> {
-  items: Item[];
-  /** A copy of the order holds it too: it must not be changed. */
-  shared: boolean;
-}
-
 /** Part of an order, from a position on. */
 export interface Sorted<Item> {
   readonly size: number;
@@ -26,9 +17,8 @@ export interface Sorted<Item> {
 }
 
 /**
- * Items that are kept sorted while they come and go, each in O(log n), with their positions. Arrays
- * of a few hundred, as a pointer each is all that an item costs here; a tree costs ten times that, and
- * the B-trees that there are as packages know no positions.
+ * Items that are kept sorted while they come and go, with their positions. An array, since a pointer is
+ * all that an item costs in it; a tree costs ten times that.
  */
 export interface Order<Item> extends Sorted<Item> {
   insert(item: Item): void;
@@ -42,11 +32,12 @@ export interface Order<Item> extends Sorted<Item> {
 }
 
 export function createOrder<Item>(placeOf: (item: Item) => Place): Order<Item> {
-  const chunks: Chunk<Item>[] = [{ items: [], shared: false }];
-  let size = 0;
+  let items: Item[] = [];
+  /** A copy of the order holds the array too: it must not be changed. */
+  let isShared = false;
 
-  /** First position in an array where the place is not before the item; or beyond it. */
-  const search = (items: readonly Item[], place: Place, including: boolean): number => {
+  /** First position where the place is not before the item; or beyond it. */
+  const search = (place: Place, including: boolean): number => {
     let low = 0;
     let high = items.length;
     while (low < high) {
@@ -57,79 +48,40 @@ export function createOrder<Item>(placeOf: (item: Item) => Place): Order<Item> {
     }
     return low;
   };
-  /** The first chunk whose last item is not before the place; the last one, where all are. */
-  const chunkFor = (place: Place): number => {
-    let low = 0;
-    let high = chunks.length - 1;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      // Only the one chunk of an empty order is empty.
-      if (comparePlaces(placeOf(chunks[middle]!.items.at(-1)!), place) < 0) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+  const indexOf = (item: Item): number | null => {
+    const index = search(placeOf(item), false);
+    return items[index] === item ? index : null;
   };
-  const own = (at: number): Item[] => {
-    const chunk = chunks[at]!;
-    if (chunk.shared) chunks[at] = { items: [...chunk.items], shared: false };
-    return chunks[at]!.items;
+  const own = (): Item[] => {
+    if (isShared) items = [...items];
+    isShared = false;
+    return items;
   };
 
   return {
     get size() {
-      return size;
+      return items.length;
     },
     insert(item) {
-      const place = placeOf(item);
-      const at = chunkFor(place);
-      const items = own(at);
-      items.splice(search(items, place, false), 0, item);
-      size += 1;
-      if (items.length <= CHUNK_MAX) return;
-      chunks.splice(at + 1, 0, { items: items.splice(CHUNK_MAX / 2), shared: false });
+      own().splice(search(placeOf(item), false), 0, item);
     },
-    has(item) {
-      const place = placeOf(item);
-      const { items } = chunks[chunkFor(place)]!;
-      return items[search(items, place, false)] === item;
-    },
+    has: (item) => indexOf(item) !== null,
     remove(item) {
-      const place = placeOf(item);
-      const at = chunkFor(place);
-      const index = search(chunks[at]!.items, place, false);
-      if (chunks[at]!.items[index] !== item) return false;
-      const items = own(at);
-      items.splice(index, 1);
-      size -= 1;
-      if (items.length === 0 && chunks.length > 1) chunks.splice(at, 1);
-      return true;
+      const index = indexOf(item);
+      if (index !== null) own().splice(index, 1);
+      return index !== null;
     },
-    rank(place, including) {
-      const at = chunkFor(place);
-      let before = 0;
-      for (let each = 0; each < at; each += 1) before += chunks[each]!.items.length;
-      return before + search(chunks[at]!.items, place, including);
-    },
-    slice: (position, limit) => sliceOf(chunks, position, limit),
+    rank: search,
+    slice: (position, limit) => sliceOf(items, position, limit),
     copy() {
-      for (const chunk of chunks) chunk.shared = true;
-      const copied = [...chunks];
-      return { size, slice: (position, limit) => sliceOf(copied, position, limit) };
+      isShared = true;
+      const copied = items;
+      return { size: copied.length, slice: (position, limit) => sliceOf(copied, position, limit) };
     },
   };
 }
 
-function sliceOf<Item>(chunks: readonly Chunk<Item>[], position: number, limit: number): Item[] {
-  const found: Item[] = [];
-  let skip = Math.max(0, position);
-  for (const { items } of chunks) {
-    if (skip >= items.length) {
-      skip -= items.length;
-      continue;
-    }
-    found.push(...items.slice(skip, skip + limit - found.length));
-    skip = 0;
-    if (found.length >= limit) break;
-  }
-  return found;
-}
+const sliceOf = <Item>(items: readonly Item[], position: number, limit: number): Item[] => {
+  const start = Math.max(0, position);
+  return items.slice(start, start + limit);
+};

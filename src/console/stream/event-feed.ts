@@ -16,7 +16,7 @@ export interface EventFeed {
   release(): void;
 }
 
-/** Reads events once for all readers that are near the end; who is further behind reads for itself. */
+/** Looks for all readers whether something happened; what each of them wants is read for it. */
 export interface EventFollower {
   /** @param onNews told when there is something to take, from time to time. */
   follow(query: FeedQuery, onNews: () => void): EventFeed;
@@ -31,80 +31,55 @@ export interface FollowerDeps {
 
 /** How often events are asked for while somebody reads. */
 const POLL_MS = 500;
-/** Events that are kept for those who are near the end. */
-const KEPT_MAX = 1_000;
 /** Events that wait for one reader. */
 const WAITING_MAX = 100;
 
 export function createEventFollower({ events, clock, log }: FollowerDeps): EventFollower {
   const feeds = new Set<Feed>();
   let stopping: AbortController | null = null;
-  /** All events behind `from` up to `to`. */
-  let kept: { events: readonly FleetEvent[]; from: bigint; to: bigint } | null = null;
 
   const fill = async (feed: Feed, signal: AbortSignal) => {
     if (feed.isFilling || feed.waiting.length > 0) return;
     feed.isFilling = true;
     try {
-      const after = BigInt(feed.at);
-      if (kept && after >= kept.from) {
-        const news = kept.events.filter((each) => BigInt(each.number) > after && feed.wants(each));
-        feed.waiting.push(...news.slice(0, WAITING_MAX));
-        const isAll = feed.waiting.length === news.length;
-        if (kept.to > after) feed.at = isAll ? String(kept.to) : feed.waiting.at(-1)!.number;
-      } else {
-        const query = { ...feed.query, after: feed.at, limit: WAITING_MAX };
-        const page = await events.read(query, signal);
-        feed.waiting.push(...page.events);
-        feed.at = page.next;
-      }
+      const query = { ...feed.query, after: feed.at, limit: WAITING_MAX };
+      const page = await events.read(query, signal);
+      feed.waiting.push(...page.events);
+      feed.at = page.next;
     } finally {
       feed.isFilling = false;
     }
     if (feed.waiting.length > 0) feed.onNews();
   };
-  const readOn = async (signal: AbortSignal): Promise<boolean> => {
-    kept ??= await startingAt(events.newest(signal));
-    const page = await events.read({ after: String(kept.to), limit: KEPT_MAX }, signal);
-    const to = BigInt(page.next);
-    if (to < kept.to) {
+  const look = async (signal: AbortSignal) => {
+    const read = [...feeds].map((feed) => [feed, feed.at] as const);
+    const newest = await events.newest(signal);
+    for (const [feed, at] of read) {
+      const ahead = BigInt(at) - BigInt(newest);
+      if (ahead < 0n) await fill(feed, signal);
       // The database was restored: what is to come has numbers that were told before.
-      kept = { events: [], from: to, to };
-      for (const feed of feeds) if (BigInt(feed.at) > to) feed.at = page.next;
-    } else {
-      const all = [...kept.events, ...page.events];
-      const dropped = all.slice(0, -KEPT_MAX).at(-1);
-      kept = {
-        events: all.slice(-KEPT_MAX),
-        from: dropped ? BigInt(dropped.number) : kept.from,
-        to,
-      };
+      else if (ahead > 0n && feed.at === at) feed.at = newest;
     }
-    for (const feed of [...feeds]) await fill(feed, signal);
-    return page.more;
   };
   const failed = (err: unknown) =>
     log.warn({ err }, 'events cannot be read; who follows them waits');
   const run = async ({ signal }: AbortController) => {
     while (!signal.aborted) {
-      let isMore = false;
-      try {
-        isMore = await readOn(signal);
-      } catch (err) {
+      await look(signal).catch((err: unknown) => {
         if (!signal.aborted) failed(err);
-      }
+      });
       // Whoever stops it is not told of it by the pause.
-      if (!isMore) await sleep(clock, POLL_MS, signal).catch(() => undefined);
+      await sleep(clock, POLL_MS, signal).catch(() => undefined);
     }
   };
   const stop = () => {
     stopping?.abort();
     stopping = null;
-    kept = null;
   };
   return {
     follow(query, onNews) {
-      const feed = createFeed(query, onNews);
+      const { after } = query;
+      const feed: Feed = { query, onNews, waiting: [], isFilling: false, at: after, told: after };
       feeds.add(feed);
       if (!stopping) {
         stopping = new AbortController();
@@ -142,25 +117,9 @@ interface Feed {
   readonly query: FeedQuery;
   readonly onNews: () => void;
   readonly waiting: FleetEvent[];
-  readonly wants: (event: FleetEvent) => boolean;
   isFilling: boolean;
   /** Up to which number it was looked for what the reader wants. */
   at: string;
   /** Of the last event that was taken. */
   told: string;
 }
-
-function createFeed(query: FeedQuery, onNews: () => void): Feed {
-  const { types, provider, slotId, machineId, after } = query;
-  const wants = (event: FleetEvent) =>
-    (types === undefined || types.includes(event.type)) &&
-    (provider ?? event.provider) === event.provider &&
-    (slotId ?? event.slotId) === event.slotId &&
-    (machineId ?? event.machineId) === event.machineId;
-  return { query, onNews, waiting: [], wants, isFilling: false, at: after, told: after };
-}
-
-const startingAt = async (newest: Promise<string>) => {
-  const number = BigInt(await newest);
-  return { events: [], from: number, to: number };
-};

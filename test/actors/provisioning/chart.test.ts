@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ProviderError, WorkConflict } from '../../../src/domain/errors.ts';
+import { ProviderError } from '../../../src/domain/errors.ts';
 import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import { createProvisionStand, PERIOD_MS } from '../../support/provision-stand.ts';
@@ -11,14 +11,6 @@ beforeEach(() => {
   stand = createProvisionStand();
 });
 const listings = () => stand.provider.calls.count('list');
-
-test('it goes round and round until all is provisioned', async () => {
-  const chart = (await stand.life()).chart();
-  await advance(stand.clock, 5 * PERIOD_MS);
-  expect(stand.machines()).toHaveLength(6);
-  expect(chart.state()).toBe('resting');
-  chart.stop();
-});
 
 describe('two daemons', () => {
   test('one provisions; when it stops, the other takes over within seconds', async () => {
@@ -35,22 +27,6 @@ describe('two daemons', () => {
     const witnesses = stand.provider.devices().map(({ tags }) => tags[WITNESS_TAG]);
     expect(new Set(witnesses).size).toBe(6);
     second.stop();
-  });
-
-  test('equinix vector 12: of many asking for one slot one gets it, the others nothing', async () => {
-    const lives = [await stand.life(), await stand.life()];
-    const [slotId] = stand.provider.reservationIds();
-    const asked = Array.from({ length: 10 }, (_, at) =>
-      lives[at % 2]!.keeper.require().intents.open({
-        provider: PROVIDER,
-        slotId: slotId!,
-        hostname: 'x',
-      }),
-    );
-    const results = await Promise.allSettled(asked);
-    const refused = results.flatMap((result) => (result.status === 'rejected' ? [result] : []));
-    expect(refused).toHaveLength(9);
-    for (const { reason } of refused) expect(reason).toBeInstanceOf(WorkConflict);
   });
 });
 
@@ -110,16 +86,6 @@ describe('a listing that the provider refuses', () => {
     await advance(stand.clock, 59_000);
     expect(chart.state()).toBe('paused');
     await advance(stand.clock, 7_000);
-    expect(chart.state()).toBe('resting');
-    chart.stop();
-  });
-
-  test('an outage backs off', async () => {
-    stand.provider.inject({ operation: 'list', effect: 'failBefore', times: 3 });
-    const chart = (await stand.life()).chart();
-    await advance(stand.clock, 1_000);
-    expect(chart.state()).toBe('backingOff');
-    await advance(stand.clock, 7 * PERIOD_MS + 7_000);
     expect(chart.state()).toBe('resting');
     chart.stop();
   });

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { forgetPool, type ForgetOptions } from '../../../src/commands/lb/forget.ts';
 import { NotFound, UsageError } from '../../../src/domain/errors.ts';
 import { idOf } from '../machine-stand.ts';
+import { written } from '../run-through.ts';
 import { API_CLOUD, API_EDGE, poolStand, type PoolStand } from './pool-stand.ts';
 
 const WEB_EDGE = { pool: 'web', balancer: 'edge' };
@@ -11,11 +12,11 @@ beforeEach(async () => {
   s = await poolStand();
 });
 afterEach(() => s.close());
-const forget = (change: Partial<ForgetOptions> = {}) =>
-  forgetPool(
-    { pool: 'web', by: 'ann', reason: 'it is gone', yes: false, json: false, ...change },
-    { bmdb: s.bmdb, config: s.config, width: 80 },
-  );
+async function forget(change: Partial<ForgetOptions> = {}) {
+  const options = { pool: 'web', by: 'ann', reason: 'it is gone', yes: false, ...change };
+  const told = await forgetPool(options, { bmdb: s.bmdb, config: s.config });
+  return { ...told, text: await written(told) };
+}
 const recorded = async () => {
   const { machines, pools } = await s.bmdb.scan(s.signal);
   const names = pools.map(({ pool }) => pool);
@@ -53,7 +54,7 @@ test('without consent it is told what would be forgotten', async () => {
   expect(told.exitCode).toBe(0);
   expect(told.text).toMatch(/^all that is recorded of pool web would be forgotten:$/m);
   expect(told.text).toMatch(/nothing was done; confirm with --yes$/);
-  expect(JSON.parse((await forget({ json: true })).text)).toEqual({
+  expect(told.document).toEqual({
     verb: 'forget-pool',
     pool: 'web',
     balancer: null,

@@ -60,7 +60,7 @@ describe.runIf(hasHaproxyFor('shepherd lb test'))('at HAProxy', () => {
 });
 
 test('a balancer that is not configured, and a step that does not exist, are refused', async () => {
-  await expect(runTest({})).rejects.toThrow(/is named edge, or has that driver; configured: none/);
+  await expect(runTest({})).rejects.toThrow(/is named edge or has that driver; there is none/);
   await expect(runTest({}, { only: ['none'] })).rejects.toThrow(
     'there is no step none; there are nothing,',
   );

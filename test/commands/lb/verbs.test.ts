@@ -47,9 +47,14 @@ test('what the panic guard froze is accepted', async () => {
 });
 
 testRows([
-  ['a pool that there is not', 1, ['web'], 'no pool is named web; there is api'],
-  ['a balancer that it is not at', 2, ['api', '--balancer', 'f5'], 'at f5, but at cloud, edge'],
-  ['a reason that is none', 2, ['api', '--reason', ' '], 'say why'],
+  [
+    'a pool that there is not',
+    1,
+    ['web'],
+    'No pool is named web; there is api at cloud, api at edge',
+  ],
+  ['a balancer that it is not at', 1, ['api', '--balancer', 'f5'], 'api at f5; there is api at cl'],
+  ['a reason that is none', 2, ['api', '--reason', ' '], 'reason: it must have at least 1'],
 ] as const)('%s is a mistake, and nothing is done', async (_, code, args, expected) => {
   await s.close();
   s = await poolStand();
@@ -70,16 +75,9 @@ describe('a tear-down', () => {
   test('needs consent: without it, it is told what would go', async () => {
     await tended();
     const told = await verb('teardown');
-    expect(told).toEqual({
-      ...{ code: 0, stderr: '' },
-      stdout: [
-        'all of pool api would be removed; nobody finds it any more at:',
-        '    cloud, with 0 members',
-        '    edge, with 0 members',
-        'nothing was done; confirm with --yes',
-        '',
-      ].join('\n'),
-    });
+    expect(told).toMatchObject({ code: 0, stderr: '' });
+    expect(words(told)).toContain('all of the pool is removed from its balancers');
+    expect(told.stdout).toMatch(/nothing was done; confirm with --yes\n$/);
     expect((await rowsOf()).every(({ tornDown }) => tornDown === null)).toBe(true);
   });
 

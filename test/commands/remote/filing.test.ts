@@ -205,7 +205,6 @@ describe('a command repeated with --key', () => {
       const args = [...REBOOT, ...which.filter((each) => each !== undefined)];
       expect(await run(...args, '--expect-count', '2')).toMatchObject({ code: 0 });
       expect(dry(asked)).toEqual([]);
-      expect(await run(...args, '--expect-count', '3')).toMatchObject({ code: 2 });
     },
   );
 
@@ -220,15 +219,15 @@ describe('a command repeated with --key', () => {
     expect(keysOf('POST')).toEqual([]);
   });
 
-  test('for something else does nothing', async () => {
-    const others = [
-      ['machine', 'restart-agent', 'slot-1', '--reason', 'a storm', '--key', 'K'],
-      ['machine', 'reboot', 'slot-1', '--reason', 'another', '--key', 'K'],
-      [...REBOOT, 'metal/slot-2'],
-    ];
-    for (const args of others) {
-      const { run, keysOf } = having(order);
-      const { code, stderr } = await run(...args);
+  test('for something else, for a duration, does nothing', async () => {
+    const hold = ['machine', 'hold', '--kind', 'preserve', '--until', '2h', '--key', 'K'];
+    for (const [filed, ...args] of [
+      [request({ ...one, verb: 'reboot' }), 'slot-1', '--reason', 'a storm'],
+      [request({ ...one, verb: 'hold' }), 'slot-1', '--reason', 'another'],
+      [request({ ...one, verb: 'hold' }), 'metal/slot-2', '--reason', 'a storm'],
+    ] as const) {
+      const { run, keysOf } = having(filed);
+      const { code, stderr } = await run(...hold, ...args);
       expect({ code, stderr }).toEqual({
         code: 2,
         stderr: expect.stringMatching(/key "K" was used/),

@@ -7,7 +7,7 @@ import { digestOf, makeToken } from '../../../src/console/access/secrets.ts';
 import type { Role } from '../../../src/domain/access.ts';
 import {
   createClient,
-  versionWarning,
+  watchVersion,
   openHttpDoor,
   type Door,
 } from '../../../src/commands/remote/client.ts';
@@ -97,11 +97,12 @@ describe('V47: the exit code says what is missing, and the words what to do', ()
 test('a console of another version is told of once', async () => {
   const { url, token } = await console('admin');
   const said: string[] = [];
-  const warn = versionWarning('9.9.9', (text) => said.push(text));
-  const client = createClient(doorTo(url, token), new AbortController().signal, warn);
+  const { see, isOurs } = watchVersion('9.9.9', (text) => said.push(text));
+  const client = createClient(doorTo(url, token), new AbortController().signal, see);
   await client.get('/fleet');
   await client.get('/fleet');
   expect(said).toEqual(['the console is of version 0.0.0, and this command of 9.9.9']);
+  expect(isOurs()).toBe(false);
 });
 
 test('a route that an older console lacks is named', async () => {

@@ -369,7 +369,7 @@ describe('the fleet', () => {
       'FROZEN for provider metal since',
     );
     expect(await guard('freeze', '--provider', 'mettal')).toMatchObject({
-      code: 2,
+      code: 1,
       stderr: expect.stringContaining('no provider is named mettal; there is metal'),
     });
   });

@@ -73,7 +73,7 @@ describe('at a provider of the fleet', () => {
     await refused(1, 'z: not on the shelf of metal; nothing was done', 'metal', 'a', 'z');
     await refused(2, 'confirm with --expect-count 3', 'metal', '--all-slots');
     await refused(2, 'not 2; nothing was done', 'metal', '--all-slots', '--expect-count', '2');
-    await refused(1, 'no provider is named nobody; there is metal', 'nobody', 'b');
+    await refused(1, 'No provider is named nobody; there is metal', 'nobody', 'b');
     const filed = () => s.bmdb.requests.list({ limit: 100 }, s.signal);
     expect(await filed()).toEqual([]);
     expect(await clear('metal', 'a')).toMatchObject({

@@ -89,7 +89,7 @@ describe('login', () => {
       const told = login(url, { name: 'piped', allowInsecureHttp: false });
       await vi.waitFor(() => expect(pipe.listenerCount('data')).toBe(1), PATIENCE);
       pipe.write('only-sees\n');
-      expect(await told).toContain(`is logged in to ${url} as viewer`);
+      expect((await told).text).toContain(`is logged in to ${url} as viewer`);
     } finally {
       stdin.mockRestore();
       vi.unstubAllEnvs();

@@ -7,12 +7,14 @@ import { newEnds, requireFree, servedFile, type RunTime, type Servers } from './
 import type { Master } from './master.ts';
 import {
   emptyFile,
-  type FileTimes,
-  isEmpty,
+  getFrom,
   isSameShape,
+  listed,
   parse,
-  type PoolFile,
+  putInto,
   render,
+  type FileTimes,
+  type PoolFile,
 } from './pool-file.ts';
 import type { RunTimes, ServerChange } from './run-time.ts';
 
@@ -40,18 +42,7 @@ export interface KnownPool {
   readonly isExact: boolean;
 }
 
-export interface Changes {
-  /** Resolves once HAProxy has it. Changes that wait for each other's reload share one. */
-  make(change: Change, signal: AbortSignal): Promise<void>;
-  /** Nobody changes anything meanwhile. */
-  alone<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>;
-  /**
-   * @param running what the running program has; absent: it is asked where that is needed.
-   * @throws {RemoteFailure} HAProxy serves the pool, and its file is another's.
-   */
-  known(owner: PoolRef, running?: RunTime): Promise<KnownPool>;
-  close(): Promise<void>;
-}
+export type Changes = ReturnType<typeof createChanges>;
 
 interface Waiting {
   readonly change: Change;
@@ -83,7 +74,7 @@ export interface ChangesDeps extends FileTimes {
  * and a new process of HAProxy comes up like that. Of several changes that wait, one reload is made; if
  * they cannot be made together, each is tried by itself, so that one pool's mistake is not another's.
  */
-export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps): Changes {
+export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) {
   const limit = pLimit(1);
   const closing = new AbortController();
   /** Of what must not break off once files are in place; each has a time limit of its own. */
@@ -197,7 +188,7 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps):
   /** A file that HAProxy cannot load must not be there when it is started the next time. */
   async function putBack(pools: readonly Draft[], reason: string): Promise<RemoteFailure> {
     const before: Candidate[] = pools.map(({ owner, file, loaded }) => {
-      if (loaded === null || isEmpty(loaded)) return { owner, text: null };
+      if (loaded === null || loaded.size === 0) return { owner, text: null };
       return { owner, text: textOf(withServersOf(loaded, file), owner) };
     });
     for (const candidate of before) await files.put(candidate);
@@ -212,7 +203,7 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps):
   async function settle(draft: Draft): Promise<void> {
     if (isNothing(draft)) return;
     const { owner, file, loadedText } = draft;
-    const text = isEmpty(file) ? null : textOf(file, owner);
+    const text = file.size === 0 ? null : textOf(file, owner);
     if (text === null) await files.put({ owner, text });
     if (text !== loadedText) await files.remember(owner, text);
   }
@@ -244,16 +235,23 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps):
   }
 
   return {
+    /**
+     * @param running what the running program has; absent: it is asked where that is needed.
+     * @throws {RemoteFailure} HAProxy serves the pool, and its file is another's.
+     */
     known: draftOf,
-    make(change, signal) {
+    /** Resolves once HAProxy has it. Changes that wait for each other's reload share one. */
+    make(change: Change, signal: AbortSignal): Promise<void> {
       const made = new Promise<void>((resolve, reject) => {
         queue.push({ change, signal, resolve, reject });
       });
       void limit(carryOutAll);
       return cancellable(made, signal);
     },
-    alone: (work, signal) => cancellable(limit(work), signal),
-    async close() {
+    /** Nobody changes anything meanwhile. */
+    alone: <T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> =>
+      cancellable(limit(work), signal),
+    async close(): Promise<void> {
       closing.abort(new Cancelled('the balancer is closed'));
       await limit(carryOutAll);
     },
@@ -266,7 +264,7 @@ function isRefusal(error: unknown): true {
 }
 
 const isNothing = ({ file, text, loaded }: Draft): boolean =>
-  isEmpty(file) && text === null && loaded === null;
+  file.size === 0 && text === null && loaded === null;
 
 function needsReload(draft: Draft): boolean {
   if (isNothing(draft)) return false;
@@ -274,11 +272,14 @@ function needsReload(draft: Draft): boolean {
 }
 
 /** What was loaded, with the servers as they are to be now: nobody who was drained comes back. */
-function withServersOf(loaded: PoolFile, { backends }: PoolFile): PoolFile {
-  const result = structuredClone(loaded);
-  for (const [name, { check, servers }] of result.backends) {
-    const now = backends.get(name)?.servers ?? servers;
-    result.backends.set(name, { check, servers: new Map(now) });
+function withServersOf(loaded: PoolFile, file: PoolFile): PoolFile {
+  const result = emptyFile();
+  for (const object of loaded.values()) {
+    if (object.spec.kind !== 'server') putInto(result, object);
+    if (object.spec.kind !== 'backend') continue;
+    const { ref } = object;
+    const servers = listed(getFrom(file, ref) ? file : loaded, 'server', ref.id);
+    for (const server of servers) putInto(result, server);
   }
   return result;
 }

@@ -1,64 +1,39 @@
+import { asUnknown } from '../../driver-kit/errors.ts';
 import { ProviderError } from '../../../domain/errors.ts';
-import type { Clock, Random } from '../../clock/port.ts';
-import type { ApiObserver } from '../../driver-kit/terms.ts';
+import { inLifetime } from '../../driver-kit/in-lifetime.ts';
+import { providerLog } from '../../driver-kit/provider-log.ts';
 import { createLifetime, createLocks } from '../../driver-kit/time-limit.ts';
-import type { Log } from '../../log/port.ts';
-import type {
-  Capabilities,
-  DriverShell,
-  Plan,
-  Provider,
-  Records,
-  Driver,
-  DriverContext,
-} from '../port.ts';
+import type { Capabilities, Provider, Driver, DriverContext } from '../port.ts';
 import { createBackground, createChanges } from './changes.ts';
-import { createRobotClient, type RobotClient } from './client.ts';
-import { createCounts } from './counts.ts';
+import { createRobotClient } from './client.ts';
 import { createCreation, createInstall } from './creation.ts';
 import { createGiveBack, sweepLeftovers } from './give-back.ts';
 import { hostnameOf, serverOfSlot } from './mapping.ts';
-import { createClaimStore, asUnknown, createServers, type Parts } from './parts.ts';
+import { createClaimStore, createServers, type Parts } from './parts.ts';
 import { createRescueTrip, createResets } from './rescue.ts';
 import { nested, robotSchema, type RobotConfig, type RobotSettings } from './settings.ts';
 import { createOurKey, createSystems } from './systems.ts';
 import { createShowing, createWatch } from './view.ts';
 
-export interface RobotProviderDeps {
-  readonly client: RobotClient;
-  readonly shell: DriverShell;
-  readonly records: Records;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  /** OpenSSH line of the one key that lets in; may change. */
-  readonly publicKey: () => string;
-  /** OpenSSH lines of our earlier keys; may change. */
-  readonly previousKeys?: () => readonly string[];
-  daemons(): number;
-}
-
 /**
  * Dedicated servers of one account. A server's name says whose it is, and a record what became of it so
  * far. No call is made before the first one asked for.
  */
-export function createRobotProvider(config: RobotConfig, deps: RobotProviderDeps): Provider {
-  const { client, shell, records, clock, log, publicKey, previousKeys, daemons } = deps;
+function createRobotProvider(settings: RobotSettings, context: DriverContext): Provider {
+  const { name, instanceSetId, records, clock, log, shell } = context;
+  const config: RobotConfig = { ...settings, name, instanceSetId };
+  const client = createRobotClient(settings, context);
   const lifetime = createLifetime();
-  const freshMs = () => config.listCache * Math.max(1, daemons());
+  const freshMs = () => config.listCache * Math.max(1, context.daemons());
   const parts: Parts = {
     config,
     client,
     servers: createServers(client, { clock, freshMs }),
-    claims: createClaimStore(records, config.instanceSetId),
+    claims: createClaimStore(records, instanceSetId),
     systems: createSystems(shell, config.sshPort),
-    ourKey: createOurKey(client, {
-      name: config.sshKeyName,
-      line: publicKey,
-      previousLines: previousKeys ?? (() => []),
-    }),
+    ourKey: createOurKey(client, config.sshKeyName, context),
     clock,
-    log,
+    log: providerLog(log, name),
     locks: createLocks(),
   };
   const resets = createResets(parts);
@@ -66,7 +41,7 @@ export function createRobotProvider(config: RobotConfig, deps: RobotProviderDeps
   const install = createInstall(parts);
   const showing = createShowing(parts);
   const create = createCreation(parts, { trip, resets, install });
-  const giveBack = createGiveBack(parts, { showing, resets });
+  const giveBack = createGiveBack(parts, { showing, trip });
   const watch = createWatch(parts, lifetime.signal);
   const background = createBackground(parts, lifetime.signal);
   const changes = createChanges(parts, {
@@ -78,72 +53,50 @@ export function createRobotProvider(config: RobotConfig, deps: RobotProviderDeps
     inBackground: background.run,
   });
 
-  return {
+  return inLifetime(lifetime, {
     capabilities: CAPABILITIES,
-    listMachines: (_filter, call) =>
-      lifetime.run(
-        call,
-        (signal) => {
-          watch.begin();
-          return showing.list({ signal });
-        },
-        true,
-      ),
-    getMachine: (id, call) => lifetime.run(call, (signal) => showing.get(id, { signal }), true),
-    createMachine: (request, call) =>
-      lifetime.run(call, async (signal) => {
-        watch.begin();
-        const claim = await create(request, { ...call, signal });
-        // It is being installed, whatever becomes of a look at it.
-        return showing.show(claim, { signal }).catch((error: unknown) => {
-          throw asUnknown(error);
-        });
-      }),
-    findByWitness: (witness, slotId, call) =>
-      lifetime.run(
-        call,
-        async (signal) => {
-          const server = serverOfSlot(slotId);
-          return server === null ? null : showing.byWitness(witness, server, { signal });
-        },
-        true,
-      ),
-    deprovisionMachine: (id, call) =>
-      lifetime.run(call, async (signal) => {
-        background.end(id);
-        await giveBack.deprovision(id, { signal });
-      }),
-    isReusable: (slotId, call) =>
-      lifetime.run(call, async (signal) => {
-        const server = serverOfSlot(slotId);
-        if (server === null) return true;
-        return giveBack.isReusable(server, call.operationId, { signal });
-      }),
-    setTags: (id, tags, call) =>
-      lifetime.run(call, (signal) => changes.setTags(id, tags, { ...call, signal })),
-    rebootMachine: (id, mode, call) =>
-      lifetime.run(call, (signal) => changes.rebootMachine(id, mode, { ...call, signal })),
-    setPower: (id, want, call) =>
-      lifetime.run(call, (signal) => changes.setPower(id, want, { ...call, signal })),
-    reinstallMachine: (id, request, call) =>
-      lifetime.run(call, (signal) => {
-        background.end(id);
-        watch.begin();
-        return changes.reinstallMachine(id, request, { ...call, signal });
-      }),
+    async listMachines(_filter, call) {
+      watch.begin();
+      return showing.list(call);
+    },
+    getMachine: showing.get,
+    async createMachine(request, call) {
+      watch.begin();
+      const claim = await create(request, call);
+      // It is being installed, whatever becomes of a look at it.
+      return showing.show(claim, call).catch((error: unknown) => {
+        throw asUnknown(error);
+      });
+    },
+    async findByWitness(witness, slotId, call) {
+      const server = serverOfSlot(slotId);
+      return server === null ? null : showing.byWitness(witness, server, call);
+    },
+    async deprovisionMachine(id, call) {
+      background.end(id);
+      await giveBack.deprovision(id, call);
+    },
+    async isReusable(slotId, call) {
+      const server = serverOfSlot(slotId);
+      return server === null || giveBack.isReusable(server, call.operationId, call);
+    },
+    ...changes,
+    async reinstallMachine(id, request, call) {
+      background.end(id);
+      watch.begin();
+      return changes.reinstallMachine(id, request, call);
+    },
     verifyHostKey: () =>
       Promise.reject(new ProviderError('not-implemented', 'Robot knows no host keys of systems')),
-    capacityGroup,
+    capacityGroup: ({ name: plan, location }) => `${location ?? ''} ${plan}`,
     hostnameFor: (slotId) => hostnameOf(config, slotId),
-    prepare: (call) =>
-      lifetime.run(call, async (signal) => {
-        watch.begin();
-        const { servers } = await parts.servers.list({ signal });
-        requireServers(config, new Set(servers.map(({ number }) => number)));
-        await parts.ourKey.ensure({ signal });
-      }),
-    sweep: ({ dryRun, ...call }) =>
-      lifetime.run(call, (signal) => sweepLeftovers(parts, { dryRun, signal })),
+    async prepare(call) {
+      watch.begin();
+      const { servers } = await parts.servers.list(call);
+      requireServers(config, new Set(servers.map(({ number }) => number)));
+      await parts.ourKey.ensure(call);
+    },
+    sweep: (call) => sweepLeftovers(parts, call),
     async stop() {
       watch.stop();
       const stopped = lifetime.stop();
@@ -151,7 +104,7 @@ export function createRobotProvider(config: RobotConfig, deps: RobotProviderDeps
       await stopped;
       await background.ended();
     },
-  };
+  });
 }
 
 const CAPABILITIES: Capabilities = {
@@ -167,8 +120,6 @@ const CAPABILITIES: Capabilities = {
   maxConcurrency: 8,
 };
 
-const capacityGroup = ({ name, location }: Plan): string => `${location ?? ''} ${name}`;
-
 /** @throws {ProviderError} `invalid`: the configuration names servers that the account does not have. */
 function requireServers({ servers = [] }: RobotConfig, there: ReadonlySet<number>): void {
   const missing = servers.filter((server) => !there.has(server));
@@ -180,44 +131,7 @@ function requireServers({ servers = [] }: RobotConfig, there: ReadonlySet<number
 export const hetznerRobotDriver: Driver<RobotSettings> = {
   name: 'hetzner-robot',
   settings: robotSchema,
-  open(settings, context) {
-    const { password, ...own } = settings;
-    const { name, instanceSetId, records, clock, random, log, shell } = context;
-    const { userAgent, network } = context;
-    const daemons = () => context.daemons();
-    const config = { ...own, name, instanceSetId };
-    const counts = createCounts({
-      ...{ id: random.uuid(), instanceSetId, records, clock, log, daemons },
-      limits: own.limits,
-    });
-    const client = createRobotClient(
-      {
-        name,
-        baseUrl: own.baseUrl,
-        user: own.user,
-        password: () => password.read(),
-        limits: own.limits,
-      },
-      {
-        counts,
-        clock,
-        random,
-        log,
-        userAgent,
-        network,
-        daemons,
-        observer: observerOf(context),
-        ...(context.waitsForTurn && { waitsForTurn: context.waitsForTurn }),
-      },
-    );
-    const publicKey = () => context.publicKey;
-    const previousKeys = () => context.previousKeys ?? [];
-    const keys = { publicKey, previousKeys };
-    return createRobotProvider(config, {
-      ...{ client, shell, records, clock, random, log, daemons },
-      ...keys,
-    });
-  },
+  open: createRobotProvider,
   overlaps(one, other) {
     if (one.baseUrl !== other.baseUrl || areOfTwoAccounts(one, other)) return null;
     if (nested(one.namePrefix, other.namePrefix)) return 'namePrefix';
@@ -241,17 +155,3 @@ const areOfTwoAccounts = (one: RobotSettings, other: RobotSettings): boolean =>
   one.servers !== undefined &&
   other.servers !== undefined &&
   !one.servers.some((server) => other.servers!.includes(server));
-
-/** Requests are counted as those of every adapter are. */
-const observerOf = ({ metrics }: Pick<DriverContext, 'metrics'>): ApiObserver => ({
-  attempt: (endpoint, status) =>
-    metrics.count('shepherd_adapter_calls_total', {
-      adapter: 'hetzner-robot',
-      op: endpoint,
-      code: status,
-    }),
-  slots: () => undefined,
-  retry: () => undefined,
-  paused: () => undefined,
-  walk: () => undefined,
-});

@@ -50,7 +50,7 @@ import {
   type AskAtLarge,
   type MachineAsk,
 } from './body.ts';
-import { asProblems, requireMachineRight, requireRightAtLarge } from './refusals.ts';
+import { requireMachineRight, requireRightAtLarge } from './refusals.ts';
 
 /** What was filed: one request, or several as a batch. */
 export type Filed = { readonly request: RequestState } | { readonly batch: RequestBatch };
@@ -91,7 +91,7 @@ export function createFiling(deps: FilingDeps): Filing {
       }
       filing.add(key);
       try {
-        return await asProblems(() => fileOnce(deps, ask, asker));
+        return await fileOnce(deps, ask, asker);
       } finally {
         filing.delete(key);
       }
@@ -133,7 +133,9 @@ function requireAtLarge(deps: FilingDeps, ask: AskAtLarge, { person, seen }: Unf
     const places = deps.fleet.pools().filter(({ pool }) => pool === ask.pool);
     if (places.some(({ balancer }) => (ask.balancer ?? balancer) === balancer)) return;
     const where = ask.balancer === null ? '' : ` at ${ask.balancer}`;
-    throw new Problem('not-found', `No pool is named ${ask.pool}${where}`);
+    const known = deps.fleet.pools().map(({ pool, balancer }) => `${pool} at ${balancer}`);
+    const there = known.join(', ') || 'none';
+    throw new Problem('not-found', `No pool is named ${ask.pool}${where}; there is ${there}`);
   }
   const misfit = misfitOf(wishOf(ask));
   if (misfit !== null) throw new Problem('malformed', misfit);

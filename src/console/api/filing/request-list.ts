@@ -3,10 +3,9 @@ import type { RequestBook, RequestState } from '../../../adapters/bmdb/port.ts';
 import { providerName, type MachineId } from '../../../domain/ids.ts';
 import { VERB_NAMES } from '../../../domain/verbs.ts';
 import { asLines, download, Format, linesOf, NDJSON, type DownloadPage } from '../download.ts';
-import type { Api } from '../kit.ts';
+import { read as reading, type Api } from '../kit.ts';
 import { wholeNumber } from '../schemas.ts';
 import { requestAnswer, RequestSchema } from './answers.ts';
-import { asProblems } from './refusals.ts';
 
 const LIST_MAX = 1_000;
 const text = z.string().min(1).max(400);
@@ -34,20 +33,16 @@ export const RequestListSchema = z.object({
 export function addRequestList(api: Api, requests: RequestBook): void {
   api.get(
     '/requests',
-    {
-      config: { right: 'see' },
-      schema: {
-        tags: ['requests'],
-        summary: 'What was asked for, newest first; as NDJSON where that is accepted',
-        querystring: ListQuery,
-        response: { 200: RequestListSchema },
-      },
-    },
+    reading(
+      'requests',
+      'What was asked for, newest first; as NDJSON where that is accepted',
+      RequestListSchema,
+      { querystring: ListQuery },
+    ),
     async (request, reply) => {
       const { limit, format, ...query } = request.query;
       const filter = filterOf(query);
-      const read = (page: Page) =>
-        asProblems(() => requests.list({ ...filter, ...page }, request.signal));
+      const read = (page: Page) => requests.list({ ...filter, ...page }, request.signal);
       if (format === 'ndjson')
         return download(reply, 'requests', await allFrom(read, filter.after));
       const found = await read({ after: filter.after, limit: limit + 1 });

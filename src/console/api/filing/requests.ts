@@ -3,8 +3,9 @@ import { z } from 'zod';
 import type { RequestBatch, RequestState } from '../../../adapters/bmdb/port.ts';
 import { sleep, type Clock } from '../../../adapters/clock/port.ts';
 import { isOrder } from '../../../domain/verbs.ts';
-import { API, type Api } from '../kit.ts';
+import { API, described, read, type Api } from '../kit.ts';
 import { MachineParams, requireMachine } from '../machine.ts';
+import { problemOf } from '../failures.ts';
 import { Problem } from '../problem.ts';
 import { named } from '../schemas.ts';
 import {
@@ -16,10 +17,8 @@ import {
 } from './answers.ts';
 import { AskSchema } from './body.ts';
 import { createFiling, type Filed, type FilingDeps } from './filing.ts';
-import { asProblems } from './refusals.ts';
 import { addRequestList } from './request-list.ts';
 
-const TAGS = ['requests'];
 const KeyParams = z.object({ key: z.string().min(1).max(200) });
 const Headers = z.looseObject({
   'idempotency-key': z
@@ -59,18 +58,10 @@ function addOffers(api: Api, deps: FilingDeps): void {
   const filing = createFiling(deps);
   api.get(
     '/machines/:provider/:slot/verbs',
-    {
-      config: { right: 'see' },
-      schema: {
-        tags: TAGS,
-        summary: 'What can be asked of one machine',
-        params: MachineParams,
-        response: { 200: VerbsSchema },
-      },
-    },
+    read('requests', 'What can be asked of one machine', VerbsSchema, { params: MachineParams }),
     async ({ params }) => {
       const { view } = requireMachine(deps.fleet, params);
-      return { verbs: await asProblems(() => filing.offers(view.slot)) };
+      return { verbs: await filing.offers(view.slot) };
     },
   );
 }
@@ -79,32 +70,27 @@ function addPost(api: Api, deps: FilingDeps): void {
   const filing = createFiling(deps);
   api.post(
     '/requests',
-    {
-      config: { right: 'operate' },
-      schema: {
-        tags: TAGS,
-        summary: 'Ask for something; with dryRun only tell what would become of it',
-        headers: Headers,
-        querystring: z.strictObject({ dryRun: flag }),
-        body: AskSchema,
-        response: {
-          200: z.union([PreviewSchema, RequestSchema, BatchSchema]),
-          202: z.union([RequestSchema, BatchSchema]),
-        },
+    described(
+      'operate',
+      ['requests', 'Ask for something; with dryRun only tell what would become of it'],
+      {
+        200: z.union([PreviewSchema, RequestSchema, BatchSchema]),
+        202: z.union([RequestSchema, BatchSchema]),
       },
-    },
+      { headers: Headers, querystring: z.strictObject({ dryRun: flag }), body: AskSchema },
+    ),
     async (request, reply) => {
       const { person, body } = request;
       const key = keyOf(request.headers['idempotency-key']);
       const seen = request.headers['if-match'];
       if (request.query.dryRun === 'true') {
-        return asProblems(() => filing.preview(body, { person, seen }));
+        return filing.preview(body, { person, seen });
       }
       const asked = filing.file(body, { person, key, seen });
       const tell = (outcome: string) => deps.onAsked?.(body.verb, person.via, outcome);
       asked.then(
         () => tell('filed'),
-        (error: unknown) => tell(error instanceof Problem ? error.code : 'internal'),
+        (error: unknown) => tell(problemOf(error).code),
       );
       const filed = await asked;
       return answer(reply, await waitedFor(deps, filed, request), filed);
@@ -112,8 +98,17 @@ function addPost(api: Api, deps: FilingDeps): void {
   );
 }
 
-/** The draft has it as a string of a structured field, in quotes; tools send it without. */
-const keyOf = (header: string): string => /^"(.*)"$/.exec(header)?.[1] ?? header;
+const KEY_MAX = 200;
+
+/**
+ * The draft has it as a string of a structured field, in quotes; tools send it without.
+ * @throws {Problem} it is empty, or too long.
+ */
+function keyOf(header: string): string {
+  const key = /^"(.*)"$/.exec(header)?.[1] ?? header;
+  if (key.length > 0 && key.length <= KEY_MAX) return key;
+  throw new Problem('malformed', `give an idempotency key of 1 to ${KEY_MAX} characters`);
+}
 
 type Answered = RequestState | RequestBatch;
 const isBatch = (found: Answered): found is RequestBatch => 'head' in found;
@@ -161,35 +156,20 @@ function answer(reply: FastifyReply, found: Answered, filed: Filed) {
 
 function addReads(api: Api, deps: FilingDeps): void {
   const { requests } = deps;
-  const config = { right: 'see' } as const;
   const unaborted = new AbortController().signal;
   addRequestList(api, requests);
   api.get(
     '/requests/:key',
-    {
-      config,
-      schema: {
-        tags: TAGS,
-        summary: 'How one request stands',
-        params: KeyParams,
-        response: { 200: RequestSchema },
-      },
-    },
+    read('requests', 'How one request stands', RequestSchema, { params: KeyParams }),
     async ({ params: { key } }) => requestAnswer(await readOne(deps, key)),
   );
   api.get(
     '/batches/:key',
-    {
-      config,
-      schema: {
-        tags: TAGS,
-        summary: 'How several requests that were filed together stand',
-        params: KeyParams,
-        response: { 200: BatchSchema },
-      },
-    },
+    read('requests', 'How several requests that were filed together stand', BatchSchema, {
+      params: KeyParams,
+    }),
     async ({ params: { key } }) => {
-      const batch = await asProblems(() => requests.readBatch(key, unaborted));
+      const batch = await requests.readBatch(key, unaborted);
       if (batch === null) throw new Problem('not-found', 'No batch has this key');
       return batchAnswer(batch);
     },
@@ -197,7 +177,7 @@ function addReads(api: Api, deps: FilingDeps): void {
 }
 
 async function readOne({ requests }: FilingDeps, key: string): Promise<RequestState> {
-  const [found] = await asProblems(() => requests.read([key], new AbortController().signal));
+  const [found] = await requests.read([key], new AbortController().signal);
   if (found) return found;
   throw new Problem('not-found', 'No request has this key');
 }
@@ -207,17 +187,16 @@ function addDelete(api: Api, deps: FilingDeps): void {
   const filing = createFiling(deps);
   api.delete(
     '/requests/:key',
-    {
-      config: { right: 'operate' },
-      schema: {
-        tags: TAGS,
-        summary: 'Take back an order that is not under way: asks to withdraw it',
+    described(
+      'operate',
+      ['requests', 'Take back an order that is not under way: asks to withdraw it'],
+      { 200: RequestSchema, 202: RequestSchema },
+      {
         headers: Headers.partial({ 'idempotency-key': true }),
         params: KeyParams,
         querystring: z.strictObject({ reason: z.string().trim().min(1).max(2_000).optional() }),
-        response: { 200: RequestSchema, 202: RequestSchema },
       },
-    },
+    ),
     async (request, reply) => {
       const order = await readOne(deps, request.params.key);
       const { key, verb, machineId, state } = order;
