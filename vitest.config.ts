@@ -14,7 +14,6 @@ const SLOW = [
   'adapters/bmdb/pg/locked-rows',
   'adapters/bmdb/embedded/',
   'adapters/balancer/haproxy/',
-  'clients/packngo',
   'conformance/broken-drivers',
   'console/page/accessible',
   'e2e/',
@@ -35,7 +34,6 @@ export default defineConfig({
   test: {
     // What the emulator of Equinix Metal and the console say is judged wherever a test talks to them.
     globalSetup: [
-      'test/support/costs.ts',
       'test/support/seeds.ts',
       'test/support/compile-cache.ts',
       'test/support/built-page.ts',

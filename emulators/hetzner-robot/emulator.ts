@@ -17,6 +17,7 @@ import {
 import { createActivity } from '../kit/activity.ts';
 import { apiOf, type Core, type Credentials, type Fault, type FaultRule, FAULTS } from './api.ts';
 import {
+  type Answering,
   createMachine,
   type DiskHosts,
   type Machine,
@@ -45,7 +46,10 @@ export interface RobotEmulatorOptions extends EmulatorOptions<FaultRule> {
   readonly timings?: Partial<Timings>;
   /** Requests per hour otherwise than usual, by such as `POST /reset`. */
   readonly limits?: Readonly<Record<string, number>>;
-  /** The port of SSH on every machine, each of which has an address of its own. 0: a free one. */
+  /**
+   * The port of SSH on every machine, each of which has an address of its own. 0: a free one. Nobody listens there where
+   * `listen` names a network in memory; see `answering`.
+   */
   readonly sshPort?: number;
   /** Play the systems that are installed. Default: the emulator does. */
   readonly hosts?: RobotEmulatorHosts;
@@ -85,6 +89,8 @@ interface Inside {
    * which hold what was installed. Undefined: it is another command.
    */
   play(device: string, argv: readonly string[]): Play | undefined;
+  /** The system that runs on the machine at an address; null: nobody answers there. */
+  answering(address: string): Answering | null;
 }
 
 export interface RobotEmulator extends Emulator<FaultRule, Fault>, Inside {
@@ -109,7 +115,8 @@ export async function startRobotEmulator(options: RobotEmulatorOptions): Promise
   const machines = new Map(
     servers.map((server) => {
       const place = { address: server.ip, port: sshPort };
-      const deps = { clock, timings, pace, faults, activity, log, hosts, place };
+      const isWithoutSsh = options.listen.network !== undefined;
+      const deps = { clock, timings, pace, faults, activity, log, hosts, place, isWithoutSsh };
       return [server.number, createMachine(server, deps)] as const;
     }),
   );
@@ -138,20 +145,24 @@ export async function startRobotEmulator(options: RobotEmulatorOptions): Promise
 
 /** Every machine has an address of its own, and all have one port. */
 async function serversOf(
-  { servers: wanted = 1, freePrefix = 'free-', sshPort: port = 0, hosts }: RobotEmulatorOptions,
+  options: RobotEmulatorOptions,
   ids: Parameters<typeof createServer>[2]['ids'],
 ): Promise<{ readonly servers: readonly Server[]; readonly sshPort: number }> {
+  const { servers: wanted = 1, freePrefix = 'free-', sshPort: port = 0, hosts } = options;
+  const { network } = options.listen;
   const seeds: readonly ServerSeed[] =
     typeof wanted === 'number' ? Array.from({ length: wanted }, () => ({})) : wanted;
   const taken = new Set<string>();
   const servers: Server[] = [];
-  let sshPort = hosts || port !== 0 ? port : await takeFreePort(new Set());
+  let sshPort = network ? 22 : port;
+  if (!hosts && sshPort === 0) sshPort = await takeFreePort(new Set());
   for (const [n, seed] of seeds.entries()) {
     const name = seed.name ?? `${freePrefix}${FIRST_NUMBER + n}`;
     const device = { id: String(FIRST_NUMBER + n), hostname: name, authorizedKeys: [] };
     const assigned = await hosts?.assign(device);
     sshPort = assigned?.sshPort ?? sshPort;
-    const ip = assigned?.address ?? (await takeFreeAddress(taken, sshPort));
+    const inMemory = network && `192.0.2.${n + 1}`;
+    const ip = assigned?.address ?? inMemory ?? (await takeFreeAddress(taken, sshPort));
     servers.push(createServer(n, { ...seed, name }, { ip, ids }));
   }
   return { servers, sshPort };
@@ -180,6 +191,10 @@ function insideOf({ servers, machines, clock }: Core): Inside {
     },
     play: (device, argv) =>
       argv.join(' ') === 'sh -s' ? machines.get(Number(device))?.playScript() : undefined,
+    answering(address) {
+      const server = servers.find(({ ip }) => ip === address);
+      return server ? machineOf(server.number).answering() : null;
+    },
   };
 }
 

@@ -9,7 +9,7 @@ import {
   type HeartbeatResponse,
 } from '../wire/codec.ts';
 import { GrpcError, GrpcStatus, callUnary } from '../wire/grpc.ts';
-import { HEARTBEAT_PATH } from '../wire/heartbeat.ts';
+import { HEARTBEAT_PATH } from '../wire/codec.ts';
 import type { ClientIdentity } from './keys.ts';
 
 /** The agent's way to the callback service. */

@@ -1,9 +1,7 @@
-import { freemem } from 'node:os';
+import { freemem, uptime } from 'node:os';
 import { X509Certificate } from 'node:crypto';
-import { uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { agentInitCodec } from '../wire/codec.ts';
-import type { TakeoverInit } from '../wire/codec.ts';
+import { agentInitCodec, type TakeoverInit } from '../wire/codec.ts';
 import { createCallbackClient, type CallbackClient, parseEndpoint } from './callback-client.ts';
 import { createClientIdentity, splitKeyPair, type RawKeyPair } from './keys.ts';
 import { collectHardwareReport } from './hardware/report.ts';
@@ -13,8 +11,7 @@ import { createImageInstaller } from './install/generic-image.ts';
 import type { Installer } from './installation.ts';
 import { log, type Program } from './program.ts';
 import { forgetAgent } from './pid-file.ts';
-import { keepForNextBoot, openSystem } from './system.ts';
-import type { System } from './system.ts';
+import { keepForNextBoot, openSystem, type System } from './system.ts';
 import { readAll } from './takeover.ts';
 
 /** Put in place when the program is bundled. */

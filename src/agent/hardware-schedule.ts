@@ -1,17 +1,7 @@
 import { createHash } from 'node:crypto';
-import { hardwareReportCodec } from '../wire/codec.ts';
-import type { HardwareReport } from '../wire/codec.ts';
+import { hardwareReportCodec, type HardwareReport } from '../wire/codec.ts';
 
-/**
- * When the hardware report goes along: not with the first heartbeat, then with each until one came
- * through; again once a day, when it is asked for, and when it is another than before.
- */
-export interface HardwareSchedule {
-  /** The report that the next heartbeat is to carry; null for none. */
-  readonly report: HardwareReport | null;
-  /** A heartbeat came through; `carried` is the report it had. */
-  accepted(carried: HardwareReport | null, wanted: boolean): void;
-}
+export type HardwareSchedule = ReturnType<typeof createHardwareSchedule>;
 
 export interface HardwareScheduleDeps {
   /** Problems are the report's warnings. */
@@ -25,7 +15,11 @@ const AGAIN_MS = 24 * 3600_000;
 /** How often it is looked whether anything changed. */
 const CHECK_MS = 10 * 60_000;
 
-export function createHardwareSchedule(deps: HardwareScheduleDeps): HardwareSchedule {
+/**
+ * When the hardware report goes along: not with the first heartbeat, then with each until one came
+ * through; again once a day, when it is asked for, and when it is another than before.
+ */
+export function createHardwareSchedule(deps: HardwareScheduleDeps) {
   const { collect, now, log } = deps;
   let report: HardwareReport | null = null;
   let deliveredHash: string | null = null;
@@ -47,10 +41,12 @@ export function createHardwareSchedule(deps: HardwareScheduleDeps): HardwareSche
     }
   };
   return {
-    get report() {
+    /** The report that the next heartbeat is to carry; null for none. */
+    get report(): HardwareReport | null {
       return report;
     },
-    accepted(carried, wanted) {
+    /** A heartbeat came through; `carried` is the report it had. */
+    accepted(carried: HardwareReport | null, wanted: boolean): void {
       if (carried) {
         deliveredHash = hashOf(carried);
         againAtMs = now() + AGAIN_MS;

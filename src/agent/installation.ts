@@ -3,20 +3,7 @@ import type { InstallationReport, InstallationRequest } from '../wire/codec.ts';
 /** Installs an operating system. A rejection's message becomes the report's error. */
 export type Installer = (request: InstallationRequest, signal: AbortSignal) => Promise<void>;
 
-/** Runs installation requests one at a time and keeps the report until it was delivered. */
-export interface Installation {
-  readonly phase: 'idle' | 'installing' | 'reporting';
-  /** The result that waits for delivery. */
-  readonly report: InstallationReport | null;
-  /** Starts the request, unless one runs or this generation was dealt with already. */
-  consider(request: InstallationRequest): void;
-  /** The report came through. Answers whether it was one of success. */
-  delivered(report: InstallationReport): boolean;
-  /** The report is not wanted, and never will be; its generation is not tried again. */
-  refused(report: InstallationReport): void;
-  /** Cancels what runs; its result is not wanted any more. */
-  stop(): void;
-}
+export type Installation = ReturnType<typeof createInstallation>;
 
 export interface InstallationDeps {
   readonly install: Installer;
@@ -31,7 +18,8 @@ const LIMIT_MS = 15 * 60_000;
 const END_MS = 10_000;
 const ERROR_MAX = 4096;
 
-export function createInstallation(deps: InstallationDeps): Installation {
+/** Runs installation requests one at a time and keeps the report until it was delivered. */
+export function createInstallation(deps: InstallationDeps) {
   let generation: bigint | null = null;
   let phase: Installation['phase'] = 'idle';
   let report: InstallationReport | null = null;
@@ -49,22 +37,28 @@ export function createInstallation(deps: InstallationDeps): Installation {
     deps.onResult();
   };
   return {
-    get phase() {
+    get phase(): 'idle' | 'installing' | 'reporting' {
       return phase;
     },
-    get report() {
+    /** The result that waits for delivery. */
+    get report(): InstallationReport | null {
       return report;
     },
-    consider(request) {
+    /** Starts the request, unless one runs or this generation was dealt with already. */
+    consider(request: InstallationRequest): void {
       const wanted = request.generation ?? 0n;
       if (phase !== 'idle' || wanted === generation) return;
       generation = wanted;
       phase = 'installing';
       void attempt(deps, request, cancel.signal).then(finish);
     },
-    delivered: (done) => drop(done) && done.success !== undefined && done.success !== null,
-    refused: (done) => void drop(done),
-    stop: () => cancel.abort(new Error('the agent ends')),
+    /** The report came through. Answers whether it was one of success. */
+    delivered: (done: InstallationReport): boolean =>
+      drop(done) && done.success !== undefined && done.success !== null,
+    /** The report is not wanted, and never will be; its generation is not tried again. */
+    refused: (done: InstallationReport): void => void drop(done),
+    /** Cancels what runs; its result is not wanted any more. */
+    stop: (): void => cancel.abort(new Error('the agent ends')),
   };
 }
 

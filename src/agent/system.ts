@@ -1,7 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { createHostPrograms, noPrograms } from './host-programs.ts';
-import type { HostPrograms } from './host-programs.ts';
+import { createHostPrograms, noPrograms, type HostPrograms } from './host-programs.ts';
 import { log } from './program.ts';
 import { rebootForReal, runToEnd } from './reboot.ts';
 

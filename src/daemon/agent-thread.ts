@@ -1,7 +1,7 @@
 /** What the thread of the agent server runs; see `openAgentServer`. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { runFrontThread } from '../adapters/agents/front-thread.ts';
-import type { ThreadStart } from '../adapters/agents/thread-messages.ts';
+import type { ThreadStart } from '../adapters/agents/front-thread.ts';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 
 if (!parentPort) throw new Error('runs as a thread of the daemon only');

@@ -15,7 +15,7 @@ import {
 import { createRecords } from '../actors/providers/records.ts';
 import { createMachineFinder } from '../actors/cell-pool.ts';
 import { createMirror, type Mirror } from '../actors/mirror/mirror.ts';
-import { interruptsNext } from '../actors/tasks/recovery/deps.ts';
+import { interruptsNext } from '../actors/tasks/recovery/recovering.ts';
 import { createPermitQueue } from '../actors/turns/permit-queue.ts';
 import { createHoldKeeper } from '../actors/providers/holds.ts';
 import { createSessionKeeper } from '../actors/session-keeper.ts';

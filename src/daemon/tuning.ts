@@ -1,4 +1,4 @@
-import type { BatchOptions } from '../adapters/agents/intake.ts';
+import type { BatchOptions } from '../adapters/agents/heartbeat-service.ts';
 import { DEFAULT_ESCALATION, DEFAULT_LOSS, type EscalationPolicy } from '../domain/policy.ts';
 import { DEFAULT_GUARD, type GuardPolicy } from '../domain/recovery/guard-judgement.ts';
 import type { Config } from '../config.ts';

@@ -10,8 +10,7 @@ import type {
   ProviderStatus,
 } from './machine.ts';
 import type { OrderVerb } from './verbs.ts';
-import { DEFAULT_ESCALATION, SERVE_WAIT_MS } from './policy.ts';
-import type { LossPolicy } from './policy.ts';
+import { DEFAULT_ESCALATION, SERVE_WAIT_MS, type LossPolicy } from './policy.ts';
 
 /**
  * What may be done with a machine now: pure functions of its rows and the database clock. The BMDB's SQL
@@ -84,25 +83,6 @@ export function isStartGivenUp(row: MachineRow, nowMs: number, loss: LossPolicy)
   const { atMs, count } = attempt;
   return count >= failuresMax || (atMs !== null && nowMs > atMs + attemptAgeMs);
 }
-
-/** Why the agent may not be started now; null: it may. Holds of other slots are ignored. */
-export const agentStartRefusal = (
-  row: MachineRow,
-  holds: readonly HoldRow[],
-  nowMs: number,
-  loss: LossPolicy,
-): Refusal | null => refusal('ShepherdAgentStart', row, { holds, nowMs, loss });
-
-/**
- * Why the ladder may not take the machine now; null: it may, because it is lost, or because
- * starting its agent was given up.
- */
-export const recoveryRefusal = (
-  row: MachineRow,
-  holds: readonly HoldRow[],
-  nowMs: number,
-  loss: LossPolicy,
-): Refusal | null => refusal('ShepherdRecovery', row, { holds, nowMs, loss });
 
 /** The process that carries out an order. */
 export const PROCESS_FOR: Readonly<Record<OrderVerb, Process>> = {

@@ -113,6 +113,19 @@ export interface ProviderErrorFacets {
   readonly quota?: true;
   /** There is none left: of the plan asked for, of its quota group, or at all. */
   readonly capacity?: { readonly scope: 'all' | 'group' | 'plan' };
+  /** Of an error that a vendor's API answered with, or that it did not answer. */
+  readonly answer?: VendorAnswer;
+}
+
+/** What a vendor's API said, as data: for its driver, and for logs. Never holds a token or a request. */
+export interface VendorAnswer {
+  /** Of HTTP; absent: no answer caused the error. */
+  readonly status?: number;
+  /** What it said, shortened and without secrets; or our own words. */
+  readonly messages: readonly string[];
+  /** HTTP attempts of the whole operation. */
+  readonly attempts: number;
+  readonly elapsedMs: number;
 }
 
 const PASSING: readonly ProviderErrorKind[] = ['transient', 'stopped', 'aborted'];
@@ -125,12 +138,13 @@ export class ProviderError extends FleetError implements ProviderErrorFacets {
   declare readonly rateLimit?: { readonly retryAt: Date };
   declare readonly quota?: true;
   declare readonly capacity?: { readonly scope: 'all' | 'group' | 'plan' };
+  declare readonly answer?: VendorAnswer;
   constructor(
     kind: ProviderErrorKind,
     message: string,
     options: ErrorOptions & ProviderErrorFacets = {},
   ) {
-    const { outcome = 'not-done', rateLimit, quota, capacity, ...cause } = options;
+    const { outcome = 'not-done', rateLimit, quota, capacity, answer, ...cause } = options;
     super(message, cause);
     this.code = kind;
     this.retryable = PASSING.includes(kind) && outcome === 'not-done';
@@ -138,6 +152,7 @@ export class ProviderError extends FleetError implements ProviderErrorFacets {
     if (rateLimit) this.rateLimit = rateLimit;
     if (quota) this.quota = quota;
     if (capacity) this.capacity = capacity;
+    if (answer) this.answer = answer;
   }
   get kind(): ProviderErrorKind {
     return this.code;

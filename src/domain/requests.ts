@@ -1,6 +1,5 @@
 import { mayServe } from './balancing/members.ts';
-import { barOf, PROCESS_FOR } from './eligibility.ts';
-import type { Circumstances, Refusal } from './eligibility.ts';
+import { barOf, PROCESS_FOR, type Circumstances, type Refusal } from './eligibility.ts';
 import { slotIdOf, slotOf } from './ids.ts';
 import { isOrder, type OrderVerb } from './verbs.ts';
 import type { MachineRow, RequestRow } from './machine.ts';

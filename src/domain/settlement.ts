@@ -1,9 +1,8 @@
 import { poolVerdict, type PoolRow } from './balancing/pool-row.ts';
-import { installState, isHeld, isQuarantined } from './eligibility.ts';
-import type { Circumstances } from './eligibility.ts';
+import { installState, isHeld, isQuarantined, type Circumstances } from './eligibility.ts';
 import { changedLabels, LABELS_MAX, labelsOf, readLabelChange } from './labels.ts';
 import type { DrainMode, GuardRow, HoldKind, MachineRow, RequestRow } from './machine.ts';
-import { RUNG_FACTS, RUNGS, type Rung } from './recovery/rungs.ts';
+import { isRung, RUNG_FACTS } from './recovery/rungs.ts';
 import {
   EXPIRED,
   goneText,
@@ -13,8 +12,7 @@ import {
   quarantineText,
   wasAskedFor,
 } from './requests.ts';
-import { isOrder, isVerb, VERBS } from './verbs.ts';
-import type { OrderVerb, PoolVerb, Verb } from './verbs.ts';
+import { isOrder, isVerb, VERBS, type OrderVerb, type PoolVerb, type Verb } from './verbs.ts';
 import type { Wish } from './wishes.ts';
 
 /** What becomes of a request when it is settled. */
@@ -89,7 +87,7 @@ export function settlementOf(scene: Scene): Settlement | null {
 
 /** Outcome of an order that was carried out. @param rung as the ladder's row has it, if it has one. */
 export const provedText = (rung: string | null): string =>
-  RUNGS.includes(rung as Rung) ? RUNG_FACTS[rung as Rung].words.done : 'it was done';
+  isRung(rung) ? RUNG_FACTS[rung].words.done : 'it was done';
 
 export const refused = (outcome: string): Settlement => ({
   state: 'refused',

@@ -1,6 +1,5 @@
 import type { ProviderName } from './ids.ts';
-import { PROCESSES } from './machine.ts';
-import type { Process } from './machine.ts';
+import { PROCESSES, type Process } from './machine.ts';
 
 /** How many machines are in which condition; all counts are of machines. */
 export interface Counts {

@@ -1,6 +1,5 @@
 import { drainText, ladderWaitText, membershipsOf, type Membership } from './balancing/members.ts';
 import {
-  agentStartRefusal,
   backoffUntilMs,
   currentHeartbeat,
   installState,
@@ -9,7 +8,6 @@ import {
   lateAtMs,
   lostAtMs,
   orderFor,
-  recoveryRefusal,
   refusal,
   serves,
   serveWaitEndMs,
@@ -89,25 +87,17 @@ export function viewOf(facts: SlotFacts, moment: Moment): MachineView {
 }
 
 /** The part of a view that the clock may change. */
-type Told = Pick<
-  MachineView,
-  'state' | 'substate' | 'reason' | 'next' | 'request' | 'endedBy' | 'needsHuman' | 'holds'
->;
+const TOLD = ['state', 'substate', 'reason', 'next', 'request', 'endedBy', 'needsHuman'] as const;
+type Told = Pick<MachineView, (typeof TOLD)[number] | 'holds'>;
 
 function tellOf(facts: SlotFacts, moment: Moment): Told {
-  const {
-    state,
-    substate,
-    reason = null,
-    next = null,
-    endedBy = null,
-  } = doable(ordered(placeOf(facts, moment), facts, moment), facts, moment);
+  const place = doable(ordered(placeOf(facts, moment), facts, moment), facts, moment);
   const { requests, row, holds } = facts;
   const due = dueRequest(requests, row, { holds, nowMs: moment.nowMs, loss: moment.loss });
-  const request = due?.key ?? null;
   return {
-    ...{ state, substate, reason, next, request, endedBy },
-    needsHuman: needsHuman({ state, substate }) || (row !== null && isUnheardTooLong(row, moment)),
+    ...{ reason: null, next: null, endedBy: null, ...place },
+    request: due?.key ?? null,
+    needsHuman: needsHuman(place) || (row !== null && isUnheardTooLong(row, moment)),
     holds: activeHolds(facts, moment.nowMs),
   };
 }
@@ -183,15 +173,9 @@ function limitsOf({ row, holds, penalty, requests }: SlotFacts, loss: LossPolicy
   return limits.filter((at) => typeof at === 'number');
 }
 
+/** Holds only ever end by the clock, so their number tells them apart. */
 const sameTold = (a: Told, b: Told): boolean =>
-  a.state === b.state &&
-  a.substate === b.substate &&
-  a.reason === b.reason &&
-  a.next === b.next &&
-  a.request === b.request &&
-  a.endedBy === b.endedBy &&
-  a.needsHuman === b.needsHuman &&
-  a.holds.length === b.holds.length;
+  TOLD.every((key) => a[key] === b[key]) && a.holds.length === b.holds.length;
 
 const activeHolds = (facts: SlotFacts, nowMs: number): HoldKind[] =>
   facts.holds.filter((hold) => hold.untilMs === null || hold.untilMs > nowMs).map((h) => h.kind);
@@ -287,7 +271,7 @@ const ladderRefusal = (
   row: MachineRow,
   holds: SlotFacts['holds'],
   { nowMs, loss }: Pick<Moment, 'nowMs' | 'loss'>,
-) => recoveryRefusal({ ...row, order: null }, holds, nowMs, loss);
+) => refusal('ShepherdRecovery', { ...row, order: null }, { holds, nowMs, loss });
 
 /** The rung that is being tried: what was asked for last, else where the ladder stands or begins. */
 function rungAt({ work, recovery, order, agentStarted, unknownRung }: MachineRow) {
@@ -356,12 +340,12 @@ function provisioned(facts: SlotFacts, moment: Moment): Place | null {
     const why = withCause(reason, lastCause(row, STARTING));
     return { state, substate: 'waiting', reason: why, next: may === null ? 'recovery' : null };
   }
-  const refusal = agentStartRefusal(row, holds, nowMs, loss);
+  const barred = refusal('ShepherdAgentStart', row, { holds, nowMs, loss });
   const cause = lastCause(row, STARTING);
-  if (refusal === null) return { state, substate: 'waiting', next: 'agentStart', reason: cause };
+  if (barred === null) return { state, substate: 'waiting', next: 'agentStart', reason: cause };
   const backsOff = backoffUntilMs(row, 'ShepherdAgentStart', nowMs) !== null;
   const substate = backsOff ? 'backingOff' : 'waiting';
-  return { state, substate, reason: cause ?? refusal };
+  return { state, substate, reason: cause ?? barred };
 }
 
 const SILENT = 'no heartbeat within the deadline';

@@ -7,20 +7,15 @@ export interface Rate {
 /** Keys that are remembered at once; the one longest not seen is forgotten. */
 export const KEYS_MAX = 100_000;
 
-/** A token bucket per key. */
-export interface RateLimit {
-  /** Takes one if there is one. */
-  take(key: string): boolean;
-  /** Whether there is one, without taking it. */
-  has(key: string): boolean;
-}
+export type RateLimit = ReturnType<typeof createRateLimit>;
 
 /** Milliseconds that only ever grow. */
 export interface Monotonic {
   monotonic(): number;
 }
 
-export function createRateLimit({ perSecond, burst }: Rate, clock: Monotonic): RateLimit {
+/** A token bucket per key. */
+export function createRateLimit({ perSecond, burst }: Rate, clock: Monotonic) {
   const buckets = new Map<string, { tokens: number; atMs: number }>();
   const fill = (key: string) => {
     const nowMs = clock.monotonic();
@@ -29,8 +24,10 @@ export function createRateLimit({ perSecond, burst }: Rate, clock: Monotonic): R
     return { tokens: Math.min(burst, bucket.tokens + gained), atMs: nowMs };
   };
   return {
-    has: (key) => fill(key).tokens >= 1,
-    take(key) {
+    /** Whether there is one, without taking it. */
+    has: (key: string): boolean => fill(key).tokens >= 1,
+    /** Takes one if there is one. */
+    take(key: string): boolean {
       const bucket = fill(key);
       const granted = bucket.tokens >= 1;
       if (granted) bucket.tokens -= 1;

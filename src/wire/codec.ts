@@ -71,3 +71,151 @@ export const installationReportCodec = codec<InstallationReport>(`${SERVER}.OSIn
 export const installationRequestCodec = codec<InstallationRequest>(
   `${SERVER}.OSInstallationRequest`,
 );
+
+/** One field of a serialized message, not decoded. */
+interface RawField {
+  readonly number: number;
+  /** What is inside a length-delimited field; null for the other wire types. */
+  readonly content: Uint8Array | null;
+  /** The field with its tag, as it was serialized. */
+  readonly raw: Uint8Array;
+}
+
+const START_GROUP = 3;
+const END_GROUP = 4;
+const LENGTH_DELIMITED = 2;
+
+/**
+ * The fields of a serialized message one after another, at the cost of their headers only. Groups,
+ * which proto3 does not have, are refused: skipping one may cost as much as decoding it.
+ * @throws {WireError} not a message.
+ */
+export function* fieldsOf(bytes: Uint8Array): Generator<RawField, void> {
+  const reader = protobuf.Reader.create(bytes);
+  while (reader.pos < reader.len) yield onWire('cannot read a field', () => nextField(reader));
+}
+
+function nextField(reader: protobuf.Reader): RawField {
+  const start = reader.pos;
+  const tag = reader.tag();
+  const [number, wireType] = [tag >>> 3, tag & 7];
+  if (number === 0) throw new Error('field number 0');
+  if (wireType === START_GROUP || wireType === END_GROUP) throw new Error('groups are not used');
+  const content = wireType === LENGTH_DELIMITED ? reader.bytes() : null;
+  if (!content) reader.skipType(wireType);
+  return { number, content, raw: reader.buf.subarray(start, reader.pos) };
+}
+
+/**
+ * What may be many in a message: each length-delimited field that holds messages, by its number,
+ * or `packed` for numbers one after another.
+ */
+export interface MessageShape {
+  readonly [field: number]: MessageShape | 'packed';
+}
+
+/**
+ * Counts fields and packed numbers through all nested messages, and stops as soon as there are more
+ * than `fieldsMax`; so it costs little where decoding would cost much.
+ * @throws {WireError} not a message.
+ */
+export function hasAtMostFields(
+  bytes: Uint8Array,
+  shape: MessageShape,
+  fieldsMax: number,
+): boolean {
+  return fieldsLeft(bytes, shape, fieldsMax) >= 0;
+}
+
+function fieldsLeft(bytes: Uint8Array, shape: MessageShape, fieldsMax: number): number {
+  let left = fieldsMax;
+  for (const { number, content } of fieldsOf(bytes)) {
+    left -= 1;
+    const inner = content ? shape[number] : undefined;
+    if (content && inner === 'packed') left -= packedCount(content, left);
+    else if (content && inner && left >= 0) left = fieldsLeft(content, inner, left);
+    if (left < 0) return left;
+  }
+  return left;
+}
+
+/** Numbers end with the byte that has no continuation bit. Counts no further than beyond `max`. */
+function packedCount(content: Uint8Array, max: number): number {
+  let count = 0;
+  for (let at = 0; at < content.length && count <= max; at += 1) {
+    if (content[at]! < 0x80) count += 1;
+  }
+  return count;
+}
+
+/** `:path` of the one method that agents call. */
+export const HEARTBEAT_PATH = '/cloud.bmaas.server.api.AgentCallback/Heartbeat';
+
+const HARDWARE_REPORT_FIELD = 2;
+const INSTALLATION_REPORT_FIELD = 3;
+const INSTALLATION_REQUEST_TAG = (1 << 3) | LENGTH_DELIMITED;
+/** Of a message that anybody may send: a heartbeat has seven fields, its newer forms a few more. */
+const FIELDS_MAX = 256;
+const ENVELOPE_MAX_BYTES = 16 * 1024;
+
+/** Who calls, and how it is: what must be known before the rest is worth reading. */
+type HeartbeatEnvelope = Omit<messages.HeartbeatRequest, 'hardwareReport' | 'installationReport'>;
+
+/** A heartbeat whose reports are serialized still, with every field the sender put in. */
+export interface ReceivedHeartbeat {
+  readonly envelope: HeartbeatEnvelope;
+  /** Null when it is absent, as is the other. Not known to be a message at all. */
+  readonly hardwareReport: Uint8Array | null;
+  readonly installationReport: Uint8Array | null;
+}
+
+/**
+ * Reads all but the reports; costs the same whatever they hold. Parts of a report that come
+ * separately are one message when put together.
+ * @throws {WireError} not a HeartbeatRequest, or one with too much around its reports.
+ */
+export function readHeartbeat(bytes: Uint8Array): ReceivedHeartbeat {
+  const hardware: Uint8Array[] = [];
+  const installation: Uint8Array[] = [];
+  const rest: Uint8Array[] = [];
+  let fields = 0;
+  for (const { number, content, raw } of fieldsOf(bytes)) {
+    if ((fields += 1) > FIELDS_MAX) throw new WireError('HeartbeatRequest has too many fields');
+    if (content && number === HARDWARE_REPORT_FIELD) hardware.push(content);
+    else if (content && number === INSTALLATION_REPORT_FIELD) installation.push(content);
+    else rest.push(raw);
+  }
+  return {
+    envelope: readEnvelope(Buffer.concat(rest)),
+    hardwareReport: join(hardware),
+    installationReport: join(installation),
+  };
+}
+
+function readEnvelope(bytes: Uint8Array): HeartbeatEnvelope {
+  if (bytes.length > ENVELOPE_MAX_BYTES) throw new WireError('HeartbeatRequest is too large');
+  return heartbeatRequestCodec.decode(bytes);
+}
+
+const join = (parts: readonly Uint8Array[]): Uint8Array | null =>
+  parts.length === 0 ? null : Buffer.concat(parts);
+
+/**
+ * Serializes an answer around an installation request that is passed on as it was stored: parts of
+ * one protobuf message may be written one after another.
+ */
+export function writeHeartbeatResponse(answer: {
+  readonly installationRequest: Uint8Array | null;
+  readonly heartbeatIntervalSeconds: number;
+  readonly sendHardwareReport: boolean;
+  readonly reboot?: boolean;
+}): Uint8Array {
+  const rest = heartbeatResponseCodec.encode({
+    heartbeatIntervalSeconds: BigInt(answer.heartbeatIntervalSeconds),
+    sendHardwareReport: answer.sendHardwareReport,
+    reboot: answer.reboot ?? false,
+  });
+  if (!answer.installationRequest) return rest;
+  const head = protobuf.Writer.create().uint32(INSTALLATION_REQUEST_TAG);
+  return Buffer.concat([head.bytes(answer.installationRequest).finish(), rest]);
+}

@@ -1,5 +1,4 @@
-import { constants } from 'node:http2';
-import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2';
+import { constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
 
 /** Status codes of gRPC that are used here. */
 export const GrpcStatus = {
@@ -40,32 +39,29 @@ export function writeFrame(message: Uint8Array): Buffer {
 }
 
 /** Puts together the one message of a unary call, from the pieces that it comes in. */
-export interface FrameReader {
-  /** @throws {GrpcError} RESOURCE_EXHAUSTED over the limit, as soon as that is known, or no room. */
-  add(piece: Uint8Array): void;
-  /**
-   * The message, once all pieces came.
-   * @throws {GrpcError} RESOURCE_EXHAUSTED over the limit; INTERNAL compressed although the headers
-   * name no encoding, no message, a torn one, or more than one.
-   */
-  end(): Uint8Array;
-}
+export type FrameReader = ReturnType<typeof createFrameReader>;
 
 /** @param take is asked for room for each piece. */
 export function createFrameReader(
   limitBytes: number,
   take: (bytes: number) => boolean = () => true,
-): FrameReader {
+) {
   const pieces: Uint8Array[] = [];
   let sizeBytes = 0;
   return {
-    add(piece) {
+    /** @throws {GrpcError} RESOURCE_EXHAUSTED over the limit, as soon as that is known, or no room. */
+    add(piece: Uint8Array): void {
       pieces.push(piece);
       sizeBytes += piece.length;
       if (sizeBytes > PREFIX_BYTES + limitBytes) throw tooLarge(limitBytes);
       if (!take(piece.length)) throw new GrpcError(GrpcStatus.resourceExhausted, 'try again later');
     },
-    end: () => unframe(Buffer.concat(pieces), limitBytes),
+    /**
+     * The message, once all pieces came.
+     * @throws {GrpcError} RESOURCE_EXHAUSTED over the limit; INTERNAL compressed although the headers
+     * name no encoding, no message, a torn one, or more than one.
+     */
+    end: (): Uint8Array => unframe(Buffer.concat(pieces), limitBytes),
   };
 }
 

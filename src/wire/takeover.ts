@@ -1,6 +1,5 @@
 import protobuf from 'protobufjs/light.js';
-import { messageType, onWire, plain } from './codec.ts';
-import type { TakeoverInit, TakeoverResponse } from './codec.ts';
+import { messageType, onWire, plain, type TakeoverInit, type TakeoverResponse } from './codec.ts';
 import type { TakeoverSuccess } from './messages.ts';
 
 /** What a reader keeps of fields that the schema does not know. */

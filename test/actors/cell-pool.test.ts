@@ -180,12 +180,6 @@ describe('placing', () => {
     await settled();
     expect({ all: all(), dropped, waiting }).toEqual({ all: [], dropped: [rack(1)], waiting: [] });
   });
-
-  test('a slot that is gone for good ends by itself', async () => {
-    pool.tell(healthy(rack(1)), seen(rack(1), viewAt('Released', 'gone')), gone(rack(1)));
-    await settled();
-    expect(all()).toEqual([]);
-  });
 });
 
 describe('many news', () => {

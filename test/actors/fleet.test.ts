@@ -107,25 +107,6 @@ describe('the fleet', () => {
     expect(world.bmdb.tables.work).toEqual([]);
   });
 
-  test('a session that is lost while stopping is not followed by another', async () => {
-    await workThatHangs();
-    actor.send({ type: 'fleet.stop' });
-    await settled();
-    world.bmdb.tables.sessions.clear();
-    await advance(world.clock, 8_000);
-    expect(actor.getSnapshot().value).toBe('stopped');
-    expect(world.log.count('session opened')).toBe(1);
-  });
-
-  test('a service that breaks while stopping does not start anything again', async () => {
-    await workThatHangs();
-    actor.send({ type: 'fleet.stop' });
-    await settled();
-    actor.send({ type: 'service.crashed', error: new Error('bug') });
-    await advance(world.clock, 1_000);
-    expect(actor.getSnapshot().value).toBe('stopped');
-  });
-
   test('a slot that leaves a complete listing is let go; a partial listing lets nothing go', async () => {
     actor.send({ type: 'fleet.stop' });
     await advance(world.clock, 1_000);

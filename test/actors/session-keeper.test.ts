@@ -169,48 +169,6 @@ describe('the session chart on it', () => {
     return { actor, warned };
   };
 
-  test('lives for as long as its pokes succeed', async () => {
-    const { actor, warned } = start();
-    await advance(clock, 100 * INTERVAL_MS);
-    expect(actor.getSnapshot().hasTag('alive')).toBe(true);
-    expect(keeper.current()).not.toBeNull();
-    expect(warned).toEqual([]);
-    actor.stop();
-  });
-
-  test('survives a poke that fails once', async () => {
-    const { actor, warned } = start();
-    await settled();
-    broken.poke = failing();
-    await advance(clock, INTERVAL_MS / 2);
-    broken = {};
-    await advance(clock, 10 * INTERVAL_MS);
-    expect(warned).toHaveLength(1);
-    expect(actor.getSnapshot().hasTag('alive')).toBe(true);
-    actor.stop();
-  });
-
-  test('pokes twice in its interval, and every fifth of it while that fails', async () => {
-    const { actor, warned } = start();
-    await settled();
-    broken.poke = failing();
-    const failedAfter = async (ms: number) => {
-      await advance(clock, ms);
-      return warned.length;
-    };
-    expect(await failedAfter(INTERVAL_MS / 2 - 1)).toBe(0);
-    expect(await failedAfter(1)).toBe(1);
-    expect(await failedAfter(INTERVAL_MS / 5 - 1)).toBe(1);
-    expect(await failedAfter(1)).toBe(2);
-    broken = {};
-    await advance(clock, INTERVAL_MS / 5);
-    broken.poke = failing();
-    // It succeeded: back to the old pace.
-    expect(await failedAfter(INTERVAL_MS / 2 - 1)).toBe(2);
-    expect(await failedAfter(1)).toBe(3);
-    actor.stop();
-  });
-
   test('ends at the local deadline when no poke succeeds, before the database says so', async () => {
     const { actor, warned } = start();
     await settled();
@@ -232,14 +190,5 @@ describe('the session chart on it', () => {
     await advance(clock, INTERVAL_MS / 2);
     expect(actor.getSnapshot().output).toMatchObject({ failure: { code: 'session-expired' } });
     expect(keeper.current()).toBeNull();
-  });
-
-  test('ends with the reason when it cannot be opened', async () => {
-    broken.open = failing();
-    const { actor } = start();
-    await settled();
-    expect(actor.getSnapshot().output).toEqual({
-      failure: { code: 'unreachable', message: 'no database' },
-    });
   });
 });

@@ -3,12 +3,9 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { AgentServer } from '../../src/adapters/agents/port.ts';
-import { createDevCertificates } from '../../src/adapters/agents/tls-material.ts';
-import type { TlsMaterial } from '../../src/adapters/agents/tls-material.ts';
-import { buildAgent, loadAgentProgram } from '../../src/agent-bundle.ts';
-import type { AgentProgram } from '../../src/agent-bundle.ts';
-import { machineId } from '../../src/domain/ids.ts';
-import type { MachineId } from '../../src/domain/ids.ts';
+import { createDevCertificates, type TlsMaterial } from '../../src/adapters/agents/tls-material.ts';
+import { buildAgent, type AgentProgram } from '../../src/agent-bundle.ts';
+import { machineId, type MachineId } from '../../src/domain/ids.ts';
 import {
   hardwareReportCodec,
   installationRequestCodec,
@@ -16,8 +13,7 @@ import {
   takeoverResponseCodec,
 } from '../../src/wire/codec.ts';
 import { readTakeoverResponse } from '../../src/wire/takeover.ts';
-import { createMemHeartbeatStore } from '../doubles/mem-heartbeat-store.ts';
-import type { MemHeartbeatStore } from '../doubles/mem-heartbeat-store.ts';
+import { createMemHeartbeatStore, type MemHeartbeatStore } from '../doubles/mem-heartbeat-store.ts';
 import { startTestServer } from '../adapters/agents/test-server.ts';
 import { PATIENCE } from '../support/patience.ts';
 import { serve, startImageServer } from './install/image-server.ts';
@@ -252,11 +248,5 @@ describe('agent program', () => {
     expect(nonsense.stderr).toMatch(/cannot set itself up: the takeover gave no AgentInit/);
     expect(nonsense.stderr).toMatch(/ended: unusable/);
     expect(existsSync(join(root, 'rebooted'))).toBe(false);
-  });
-
-  test('is the same bytes each time it is built, and can be read from a file', async () => {
-    expect((await buildAgent()).sha256).toBe(program.sha256);
-    expect(await loadAgentProgram(machine.executable)).toEqual(program);
-    await expect(loadAgentProgram('/nowhere/agent')).rejects.toMatchObject({ code: 'not-found' });
   });
 });

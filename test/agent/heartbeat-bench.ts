@@ -1,5 +1,4 @@
-import { runHeartbeatLoop } from '../../src/agent/heartbeat-loop.ts';
-import type { LoopEnd } from '../../src/agent/heartbeat-loop.ts';
+import { runHeartbeatLoop, type LoopEnd } from '../../src/agent/heartbeat-loop.ts';
 import type { Installer } from '../../src/agent/installation.ts';
 import type { HeartbeatRequest, HeartbeatResponse } from '../../src/wire/codec.ts';
 import { GrpcError } from '../../src/wire/grpc.ts';

@@ -6,8 +6,8 @@ import {
   type KnownListing,
   type Rows,
 } from '../../src/domain/assemble.ts';
-import { machineId, slot, type ProviderName } from '../../src/domain/ids.ts';
-import type { ProviderMachine } from '../../src/domain/machine.ts';
+import { machineId, type ProviderName } from '../../src/domain/ids.ts';
+import type { MachineRow, ProviderMachine } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { viewOf } from '../../src/domain/view.ts';
 import {
@@ -24,7 +24,9 @@ import {
   provided,
   SLOT,
 } from '../support/facts.ts';
+import { rowsIn } from '../support/fact-words.ts';
 import { testRows } from '../support/rows.ts';
+import { inputOf } from './provisioning/judge.ts';
 
 const NO_ROWS: Rows = { machines: [], intents: [], holds: [], penalties: [], requests: [] };
 const listing = (...machines: ProviderMachine[]): Map<ProviderName, KnownListing> =>
@@ -65,134 +67,60 @@ describe('assembleFacts', () => {
     expect(assemble(rows).size).toBe(0);
   });
 
-  test('a machine without hardware has no slot', () => {
-    expect(assemble({ machines: [machineRow({ provided: null })] }).size).toBe(0);
+  /** Each slot with what is on it: its machine, a device or room, a creation, and what contradicts. */
+  function slotsOf(words: string): string {
+    const { machines = [], intents = [], listed = [] } = inputOf(words);
+    const facts = assemble({ machines, intents }, listing(...listed));
+    return [...facts.values()]
+      .map(({ slot, row, listed: device, intent, conflict }) => {
+        const on = device === null ? [] : [device.id === null ? 'free' : `device ${device.id}`];
+        const has = [...(row ? ['machine'] : []), ...on, ...(intent ? ['intent'] : [])];
+        return `${slot}: ${has.join(', ')}${conflict === null ? '' : ` (${conflict})`}`;
+      })
+      .join('; ');
+  }
+  const NOT_OURS = 'device device-1 of this machine carries the tag of another owner';
+  const FOREIGN = 'device ownership=foreign';
+  testRows(
+    rowsIn(`
+      machine bare                                          →
+      machine reservationId=null, device reservationId=null → stub/device-1: machine, device device-1
+      machine reservationId=null, device availability=PossiblyUsed reservationId=null → stub/device-1: machine, device device-1
+      machine, device ownership=untagged                    → stub/rack-1: machine, device device-1 (device device-1 of this machine carries no owner tag)
+      machine, ${FOREIGN}                                   → stub/rack-1: machine, device device-1 (${NOT_OURS})
+      machine, ${FOREIGN} reservationId=rack-2              → stub/rack-1: machine (${NOT_OURS})
+      machine, ${FOREIGN} id=device-2                       → stub/rack-1: machine, device device-2 (device device-2 is on this slot, the machine's is device-1)
+      machine, device, ${FOREIGN} id=device-2               → stub/rack-1: machine, device device-1 (devices device-1 and device-2 are on this slot)
+      device, device id=device-2                            → stub/rack-1: device device-1 (devices device-1 and device-2 are on this slot)
+      machine, device id=device-2                           → stub/rack-1: machine, device device-2 (device device-2 is on this slot, the machine's is device-1)
+      machine, device reservationId=rack-2                  → stub/rack-1: machine (device device-1 of this machine is listed on stub/rack-2); stub/rack-2: device device-1
+      ${FOREIGN}                                            →
+      ${FOREIGN} reservationId=null                         →
+      ${FOREIGN} availability=PossiblyUsed                  →
+      machine provider=other, ${FOREIGN}                    → other/rack-1: machine
+      intent, ${FOREIGN}                                    → stub/rack-1: intent
+      free, ${FOREIGN}                                      →
+      ${FOREIGN}, free                                      →
+      free, device ownership=untagged                       → stub/rack-1: device device-1
+      device ownership=untagged, free                       → stub/rack-1: device device-1`),
+  )('what is on a slot: %s', (words, expected) => {
+    expect(slotsOf(words)).toBe(expected);
   });
 
-  test('a slot without a reservation is named by its device', () => {
-    const rows = { machines: [machineRow({ provided: provided({ reservationId: null }) })] };
-    const facts = assemble(rows, listing(device({ reservationId: null })));
-    expect(facts.get(slot('stub', 'device-1'))?.conflict).toBeNull();
+  test('two machines on a slot, and one that cannot be read, are conflicts', () => {
+    const other = machineRow({ machineId: OTHER });
+    const conflictOf = (...machines: MachineRow[]) =>
+      assemble({ machines }, listing(device({ id: 'device-2' }))).get(SLOT)!.conflict;
+    expect(conflictOf(machineRow(), other)).toBe(
+      `machines ${MACHINE} and ${OTHER} claim this slot`,
+    );
+    expect(conflictOf(other, machineRow({ unreadable: 'too new' }))).toBe('too new');
   });
-
-  test('an entry of a stateless inventory is used if a machine has its id', () => {
-    const entry = device({ availability: 'PossiblyUsed', reservationId: null, id: 'srv-1' });
-    const machines = [
-      machineRow({ provided: provided({ providerId: 'srv-1', reservationId: null }) }),
-    ];
-    const found = assemble({ machines }, listing(entry)).get(slot('stub', 'srv-1'));
-    expect(found).toMatchObject({ conflict: null, listed: { id: 'srv-1' } });
-  });
-
-  testRows([
-    [
-      'two machines on a slot',
-      { machines: [machineRow(), machineRow({ machineId: OTHER })] },
-      [device()],
-      'claim this slot',
-    ],
-    [
-      'a machine that cannot be read, before all else,',
-      { machines: [machineRow({ machineId: OTHER }), machineRow({ unreadable: 'too new' })] },
-      [device({ ownership: 'untagged' }), device({ id: 'device-2' })],
-      'too new',
-    ],
-    [
-      'a device that lost our tag',
-      { machines: [machineRow()] },
-      [device({ ownership: 'untagged' })],
-      'device device-1 of this machine carries no owner tag',
-    ],
-    [
-      'a device that another owner tagged',
-      { machines: [machineRow()] },
-      [device({ ownership: 'foreign' })],
-      'device device-1 of this machine carries the tag of another owner',
-    ],
-    [
-      'a device that another owner tagged, elsewhere',
-      { machines: [machineRow()] },
-      [device({ ownership: 'foreign', reservationId: 'rack-2' })],
-      'device device-1 of this machine carries the tag of another owner',
-    ],
-    [
-      "a foreign device on a machine's slot",
-      { machines: [machineRow()] },
-      [device({ id: 'device-2', ownership: 'foreign' })],
-      'device device-2 is on this slot',
-    ],
-    [
-      "a foreign device beside a machine's own",
-      { machines: [machineRow()] },
-      [device(), device({ id: 'device-2', ownership: 'foreign' })],
-      'device-1 and device-2 are on this slot',
-    ],
-    ['two devices on a slot', {}, [device(), device({ id: 'device-2' })], 'are on this slot'],
-    [
-      "another device than the machine's",
-      { machines: [machineRow()] },
-      [device({ id: 'device-2' })],
-      'device device-2 is on this slot',
-    ],
-    [
-      'a device on another reservation',
-      { machines: [machineRow()] },
-      [device({ reservationId: 'rack-2' })],
-      'is listed on stub/rack-2',
-    ],
-  ])('%s is a conflict of that slot', (_, rows, machines, reason) => {
-    expect(assemble(rows, listing(...machines)).get(SLOT)?.conflict).toContain(reason);
-  });
-
-  testRows([
-    ['its own slot', 'rack-1'],
-    ['a slot of its own name', null],
-  ])('a foreign device that no machine refers to does not exist: %s', (_, reservationId) => {
-    const foreign = device({ reservationId, ownership: 'foreign' });
-    expect(assemble({}, listing(foreign)).size).toBe(0);
-    const tracked = device({ reservationId, ownership: 'foreign', availability: 'PossiblyUsed' });
-    expect(assemble({}, listing(tracked)).size).toBe(0);
-  });
-
-  test("a foreign device with a machine's id makes no slot where it sits", () => {
-    const foreign = device({ ownership: 'foreign', reservationId: 'rack-2' });
-    const facts = assemble({ machines: [machineRow()] }, listing(foreign));
-    expect([...facts.keys()]).toEqual([SLOT]);
-  });
-
-  test('an id means the device of its own provider only', () => {
-    const elsewhere = provided({ provider: 'other' as ProviderName });
-    const foreign = device({ ownership: 'foreign' });
-    const facts = assemble({ machines: [machineRow({ provided: elsewhere })] }, listing(foreign));
-    expect([...facts.values()]).toMatchObject([{ slot: 'other/rack-1', conflict: null }]);
-  });
-
-  test('a foreign device on the slot of a creation is not shown as what was created', () => {
-    const foreign = device({ ownership: 'foreign' });
-    const found = assemble({ intents: [intentRow()] }, listing(foreign)).get(SLOT);
-    expect(found).toMatchObject({ listed: null, intent: { state: 'open' }, conflict: null });
-  });
-
-  testRows(['foreign', 'untagged'] as const)(
-    'a slot under a %s device is not free',
-    (ownership) => {
-      for (const machines of [
-        [free(), device({ ownership })],
-        [device({ ownership }), free()],
-      ]) {
-        const listed = assemble({}, listing(...machines)).get(SLOT)?.listed;
-        expect(listed?.availability).not.toBe('KnownUnused');
-      }
-    },
-  );
 
   test('an untagged device that nothing refers to stays an orphan', () => {
     const facts = assemble({}, listing(device({ ownership: 'untagged' }))).get(SLOT)!;
-    expect(facts).toMatchObject({ row: null, intent: null, listed: { id: 'device-1' } });
-    expect(viewOf(facts, { nowMs: NOW_MS, loss: DEFAULT_LOSS })).toMatchObject({
-      state: 'Quarantined',
-      substate: 'conflict',
-    });
+    const view = viewOf(facts, { nowMs: NOW_MS, loss: DEFAULT_LOSS });
+    expect(view).toMatchObject({ state: 'Quarantined', substate: 'conflict' });
   });
 
   test('no listing, no conclusion', () => {

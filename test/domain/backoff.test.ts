@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nextBackoffSeconds } from '../../src/domain/backoff.ts';
-import type { BackoffDescriptor } from '../../src/domain/backoff.ts';
+import { nextBackoffSeconds, type BackoffDescriptor } from '../../src/domain/backoff.ts';
 import { BACKOFF_TABLE } from '../contracts/bmdb-vectors.ts';
 
 const of = (initialS: number, exponent: number, maximumS: number): BackoffDescriptor => ({

@@ -1,260 +1,238 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import {
-  agentStartRefusal,
+  askRefusal,
+  handOutRefusal,
+  ineligibility,
   installState,
   isLost,
   isStartGivenUp,
   lostAtMs,
-  recoveryRefusal,
   refusal,
 } from '../../src/domain/eligibility.ts';
-import type { HoldRow, MachineRow, Process } from '../../src/domain/machine.ts';
-import { PROVIDER_STATUSES } from '../../src/domain/machine.ts';
+import { PROVIDER_STATUSES, type MachineRow, type Process } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import {
-  deprovisionAsked,
-  hold,
-  ladderRow,
-  liveWork,
-  machineRow,
-  NOW_MS as NOW,
-  orderRow,
-  provided,
-} from '../support/facts.ts';
+import { orderRefusal } from '../../src/domain/requests.ts';
+import { hold, memberRow, NOW_MS as NOW, requestRow } from '../support/facts.ts';
+import { ago, factsOf, rowOf, rowsIn } from '../support/fact-words.ts';
+import { testRows } from '../support/rows.ts';
 
-const MINUTE = 60_000;
-const ago = (minutes: number) => NOW - minutes * MINUTE;
+const now = { holds: [], nowMs: NOW, loss: DEFAULT_LOSS };
+const may = (process: string, words: string): string => {
+  const { row, holds } = factsOf(words);
+  return refusal(`Shepherd${process}` as Process, row!, { ...now, holds }) ?? 'it may';
+};
+const testMay = (title: string, process: string, table: string) =>
+  testRows(rowsIn(table))(`${title} %s`, (words, expected) => {
+    expect(may(process, words)).toBe(expected);
+  });
 
-const row = (change: Partial<MachineRow> = {}): MachineRow =>
-  machineRow({ createdAtMs: ago(100), ...change });
-const ASKED = deprovisionAsked();
-const started = (minutesAgo: number) => ({ atMs: ago(minutesAgo), publicKey: '00', bootId: null });
-const beat = (minutesAgo: number) => ({ atMs: ago(minutesAgo), bootId: null });
-function install(
-  request: number | null,
-  report: number | null,
-  result: 'Success' | 'Error' = 'Success',
-  handedOutAtMs: number | null = null,
-): MachineRow['installation'] {
-  return {
+testRows([
+  [null, null, 'Success', 'NONE'],
+  [null, 3, 'Success', 'NONE'],
+  [10, null, 'Success', 'PENDING'],
+  [10, 9, 'Success', 'PENDING'],
+  [10, 11, 'Success', 'PENDING'],
+  [10, 10, 'Success', 'DONE'],
+  [10, 10, 'Error', 'FAILED'],
+] as const)('an installation of request %s, report %s %s: %s', (request, report, result, state) => {
+  const installation: MachineRow['installation'] = {
     requestGeneration: request === null ? null : BigInt(request),
-    handedOutAtMs,
+    handedOutAtMs: null,
     reportGeneration: report === null ? null : BigInt(report),
     reportResult: report === null ? null : result,
   };
-}
-const worked = (process: Process) => [liveWork(process)];
-
-const mayStart = (change: Partial<MachineRow>, holds: HoldRow[] = []) =>
-  agentStartRefusal(row(change), holds, NOW, DEFAULT_LOSS);
-const mayRecover = (change: Partial<MachineRow>, holds: HoldRow[] = []) =>
-  recoveryRefusal(row(change), holds, NOW, DEFAULT_LOSS);
-const LOST = { agentStarted: started(40) };
-
-describe('installation state', () => {
-  it.each([
-    [null, null, 'Success', 'NONE'],
-    [null, 3, 'Success', 'NONE'],
-    [10, null, 'Success', 'PENDING'],
-    [10, 9, 'Success', 'PENDING'],
-    [10, 11, 'Success', 'PENDING'],
-    [10, 10, 'Success', 'DONE'],
-    [10, 10, 'Error', 'FAILED'],
-  ] as const)('request %s, report %s %s: %s', (request, report, result, expected) => {
-    expect(installState({ installation: install(request, report, result) })).toBe(expected);
-  });
+  expect(installState({ installation })).toBe(state);
 });
 
 describe('recovery', () => {
-  it.each([
-    [null, null, null, null, false],
-    [0, null, null, null, false],
-    [40, 0, null, null, false],
-    [40, null, null, null, true],
-    [40, 20, null, null, true],
-    [40, null, 10, null, true],
-    [40, 20, 10, null, true],
-    [40, null, 10, 9, true],
-    [40, 20, 10, 9, true],
-    [40, null, 10, 10, false],
-    [40, 20, 10, 10, false],
-  ])('started %s, heard %s min ago, request %s, report %s: %s', (start, heard, req, rep, yes) => {
-    const change = {
-      agentStarted: start === null ? null : started(start),
-      heartbeat: heard === null ? null : beat(heard),
-      installation: install(req, rep),
-    };
-    expect(mayRecover(change) === null).toBe(yes);
-  });
-
-  it('takes a machine whose installation failed', () => {
-    expect(mayRecover({ ...LOST, installation: install(10, 10, 'Error') })).toBeNull();
-  });
+  testMay(
+    'of a machine with',
+    'Recovery',
+    `
+    beat 1h                               → its agent start is not given up
+    started 0                             → it is not lost
+    started 40m, beat 0                   → it is not lost
+    started 40m                           → it may
+    started 40m, beat 20m                 → it may
+    started 40m, install due              → it may
+    started 40m, beat 20m, install due    → it may
+    started 40m, beat 20m, install done   → it was handed over
+    started 40m, install done             → it was handed over
+    started 40m, install failed           → it may
+    started 40m, install pending          → it is not lost
+    started 5m, beat 20m                  → it is not lost
+    lost, work Reinstall                  → it is being worked on
+    lost, deprovision                     → it is to be deprovisioned
+    lost, quarantine needsHuman           → it is quarantined
+    lost, hold no-recover                 → a hold forbids it
+    lost, hold preserve                   → it may
+    lost, backoff Recovery +1ms           → it waits after a failure
+    lost, backoff Recovery 0              → it may
+    lost, next +1ms                       → it cools down after an attempt
+    lost, next 0                          → it may
+    order reboot, next +1ms, backoff Recovery +1ms → it may
+    order restart-agent                   → it may
+    order reinstall                       → its agent start is not given up
+    order reboot 0                        → its agent start is not given up
+    order reboot, quarantine needsHuman   → it is quarantined
+    failures 5                            → its agent start is not given up
+    failures 6                            → it may
+    failures 0 30m                        → its agent start is not given up
+    failures 0 31m                        → it may
+    failures 6 1m, started 1m             → it is not lost
+    failures 0 31m, work AgentStart       → it is being worked on`,
+  );
 
   it('counts a heartbeat older than the start as none', () => {
-    const change = { agentStarted: started(5), heartbeat: beat(20) };
-    expect(mayRecover(change)).toBe('it is not lost');
-    expect(lostAtMs(row(change), DEFAULT_LOSS)).toBe(ago(5) + 30 * MINUTE);
+    expect(lostAtMs(rowOf('started 5m, beat 20m'), DEFAULT_LOSS)).toBe(ago('5m') + 30 * 60_000);
   });
 
-  it('is strict about the limits', () => {
-    const at = row({ agentStarted: started(30) });
-    expect(isLost(at, NOW, DEFAULT_LOSS)).toBe(false);
-    expect(isLost(at, NOW + 1, DEFAULT_LOSS)).toBe(true);
-    const heard = row({ agentStarted: started(40), heartbeat: beat(10) });
-    expect(isLost(heard, NOW, DEFAULT_LOSS)).toBe(false);
-    expect(isLost(heard, NOW + 1, DEFAULT_LOSS)).toBe(true);
-  });
-
-  it('waits for an installation that was handed out', () => {
-    const handedOut = { ...LOST, installation: install(10, null, 'Success', ago(29)) };
-    expect(mayRecover(handedOut)).toBe('it is not lost');
-    const stale = { ...LOST, installation: install(10, null, 'Success', ago(31)) };
-    expect(mayRecover(stale)).toBeNull();
-    const failed = { ...LOST, installation: install(10, 10, 'Error', ago(1)) };
-    expect(mayRecover(failed)).toBeNull();
-  });
-
-  it('observes its backoff and the cool-down of the ladder', () => {
-    const backoff = { process: 'ShepherdRecovery', cause: '', lastIntervalSeconds: 60 } as const;
-    expect(mayRecover({ ...LOST, backoffs: [{ ...backoff, untilMs: NOW + 1 }] })).toBe(
-      'it waits after a failure',
-    );
-    expect(mayRecover({ ...LOST, backoffs: [{ ...backoff, untilMs: NOW }] })).toBeNull();
-    const coolingUntil = (nextAtMs: number) =>
-      mayRecover({ ...LOST, recovery: ladderRow({ nextAtMs }) });
-    expect(coolingUntil(NOW + 1)).toBe('it cools down after an attempt');
-    expect(coolingUntil(NOW)).toBeNull();
-  });
-
-  it('is for machines with an order, lost or not, and waits for nothing then', () => {
-    const order = orderRow({ expiresAtMs: NOW + 1 });
-    const wait = { untilMs: NOW + 1, cause: '', lastIntervalSeconds: 60 };
-    const waiting: Partial<MachineRow> = {
-      recovery: ladderRow({ nextAtMs: NOW + 1 }),
-      backoffs: [{ process: 'ShepherdRecovery', ...wait }],
-    };
-    expect(mayRecover({ ...waiting, order })).toBeNull();
-    expect(mayRecover({ order: { ...order, verb: 'restart-agent' } })).toBeNull();
-    expect(mayRecover({ order: { ...order, verb: 'reinstall' } })).toBe(
-      'its agent start is not given up',
-    );
-    expect(mayRecover({ order: { ...order, expiresAtMs: NOW } })).toBe(
-      'its agent start is not given up',
-    );
-    const parked = { kind: 'needsHuman', reason: 'x', untilMs: null } as const;
-    expect(mayRecover({ order, quarantine: parked })).toBe('it is quarantined');
-  });
-
-  it.each(PROVIDER_STATUSES)('with provider status %s', (status) => {
-    const may = mayRecover({ ...LOST, provided: provided({ status }) }) === null;
-    expect(may).toBe(['Running', 'Stopped', 'Unknown'].includes(status));
-  });
-});
-
-describe('agent start', () => {
-  it.each([
-    ['not provided', { provided: null }, 'it has no hardware'],
-    ['provided', {}, null],
-    ['started', { agentStarted: started(1) }, 'its agent is started'],
-    ['request 10', { installation: install(10, null) }, null],
-    ['request 10, report 9', { installation: install(10, 9) }, null],
-    ['request 10, report 10', { installation: install(10, 10) }, 'it was handed over'],
-    ['request 10, report 10 Error', { installation: install(10, 10, 'Error') }, null],
-  ])('%s', (_, change, expected) => {
-    expect(mayStart(change)).toBe(expected);
-  });
-
-  it.each([null, ...PROVIDER_STATUSES])('with provider status %s', (status) => {
-    const may = mayStart({ provided: provided({ status }) }) === null;
-    expect(may).toBe([null, 'Running', 'Unknown'].includes(status));
-  });
-});
-
-describe('escalation', () => {
-  const attempt = (count: number, minutesAgo: number) => ({
-    startAttempt: { atMs: ago(minutesAgo), count, unreached: 0 },
-  });
-  it.each([
-    ['five failures', attempt(5, 1), false],
-    ['six failures', attempt(6, 1), true],
-    [
-      'failures without an execution',
-      { startAttempt: { atMs: null, count: 5, unreached: 0 } },
-      false,
-    ],
-    ['six of them', { startAttempt: { atMs: null, count: 6, unreached: 0 } }, true],
-    ['an attempt 30 min ago', attempt(0, 30), false],
-    ['an attempt 31 min ago', attempt(0, 31), true],
-    ['started meanwhile', { ...attempt(6, 1), agentStarted: started(1) }, false],
-  ])('%s', (_, change, expected) => {
-    expect(isStartGivenUp(row(change), NOW, DEFAULT_LOSS)).toBe(expected);
-    expect(mayRecover(change) === null).toBe(expected);
-  });
-
-  it('leaves a machine alone that somebody works on', () => {
-    const change = { ...attempt(0, 31), work: worked('ShepherdAgentStart') };
-    expect(mayRecover(change)).toBe('it is being worked on');
-  });
-
-  it('takes its limits from the policy', () => {
-    const loss = { ...DEFAULT_LOSS, escalation: { failuresMax: 1, attemptAgeMs: 1 } };
-    expect(isStartGivenUp(row(attempt(1, 0)), NOW, loss)).toBe(true);
-  });
-});
-
-describe('giving a machine back', () => {
-  it('needs a request, and asks for nothing else', () => {
-    const now = { holds: [], nowMs: NOW, loss: DEFAULT_LOSS };
-    const may = (change: Partial<MachineRow>) => refusal('ShepherdDeprovision', row(change), now);
-    expect(may({})).toBe('nobody asked to deprovision it');
-    const parked = { kind: 'byOperator', reason: 'x', untilMs: null } as const;
-    for (const change of [
-      { quarantine: parked },
-      { provided: null },
-      ...PROVIDER_STATUSES.map((status) => ({ provided: provided({ status }) })),
-      { installation: install(10, 10) },
-      { ...LOST, permit: true },
-      { ...LOST, heartbeat: beat(0) },
-    ]) {
-      expect(may({ ...change, deprovision: ASKED })).toBeNull();
+  it('is strict about the limits, and waits for an installation that was handed out', () => {
+    for (const words of ['started 30m', 'started 40m, beat 10m']) {
+      expect(isLost(rowOf(words), NOW, DEFAULT_LOSS), words).toBe(false);
+      expect(isLost(rowOf(words), NOW + 1, DEFAULT_LOSS), words).toBe(true);
     }
+    const handedOut = rowOf('started 40m, install pending');
+    expect(isLost(handedOut, NOW + 29 * 60_000, DEFAULT_LOSS)).toBe(false);
+    expect(isLost(handedOut, NOW + 29 * 60_000 + 1, DEFAULT_LOSS)).toBe(true);
+  });
+
+  it('takes the limits of a given-up start from the policy', () => {
+    const loss = { ...DEFAULT_LOSS, escalation: { failuresMax: 1, attemptAgeMs: 1 } };
+    expect(isStartGivenUp(rowOf('failures 1 0'), NOW, loss)).toBe(true);
   });
 });
 
-describe('what bars a machine', () => {
-  it('quarantine, until it ends', () => {
-    const quarantine = { kind: 'needsHuman', reason: 'x', untilMs: null } as const;
-    expect(mayStart({ quarantine })).toBe('it is quarantined');
-    expect(mayRecover({ ...LOST, quarantine })).toBe('it is quarantined');
-    expect(mayStart({ quarantine: { ...quarantine, untilMs: NOW } })).toBeNull();
+testRows(PROVIDER_STATUSES.map((status) => [status]))('with provider status %s', (status) => {
+  const isOf = (process: string, words: string) =>
+    may(process, `${words}, status ${status}`) === 'it may';
+  const started = ['Running', 'Unknown'].includes(status);
+  expect(isOf('AgentStart', 'beat 1h')).toBe(started);
+  expect(isOf('Recovery', 'lost')).toBe(started || status === 'Stopped');
+  expect(isOf('Deprovision', 'deprovision')).toBe(true);
+});
+
+testMay(
+  'the start of an agent with',
+  'AgentStart',
+  `
+  bare                                    → it has no hardware
+  beat 1h                                 → it may
+  started 1m                              → its agent is started
+  install due                             → it may
+  install done                            → it was handed over
+  install failed                          → it may
+  work Access                             → it is being worked on
+  quarantine needsHuman                   → it is quarantined
+  quarantine needsHuman 0                 → it may
+  deprovision                             → it is to be deprovisioned
+  hold no-start                           → a hold forbids it
+  hold no-start 0                         → it may
+  hold no-start +1ms                      → a hold forbids it
+  hold no-recover, hold no-allocate, hold preserve → it may
+  member active                           → it may`,
+);
+
+testMay(
+  'giving a machine back needs a request, and asks for nothing else:',
+  'Deprovision',
+  `
+  beat 1h                                 → nobody asked to deprovision it
+  deprovision, quarantine byOperator      → it may
+  deprovision, bare                       → it may
+  deprovision, install done               → it may
+  deprovision, lost, permit               → it may
+  deprovision, heard                      → it may
+  deprovision, hold preserve              → a hold forbids it`,
+);
+
+it('ignores holds of other slots, and lets no hold that preserves be reinstalled', () => {
+  const other = { ...now, holds: [{ ...hold('no-start'), slotId: 'other' }] };
+  expect(refusal('ShepherdAgentStart', rowOf(''), other)).toBeNull();
+  expect(may('Reinstall', 'lost, hold preserve')).toBe('a hold forbids it');
+});
+
+it('lets work of another group go on', () => {
+  const work = rowOf('work Access').work.map((each) => ({
+    ...each,
+    process: 'UnitTest1' as const,
+  }));
+  expect(refusal('ShepherdAgentStart', rowOf('', { work }), now)).toBeNull();
+});
+
+/** What may not be done to a machine while a load balancer may be sending traffic to it. */
+describe('a machine that a balancer may be sending traffic to', () => {
+  testMay(
+    'its recovery with',
+    'Recovery',
+    `
+    member active, heard, order reboot        → it still serves
+    member active, heard, order reboot force  → it still serves
+    member active, heard, order reboot skip   → it may
+    member active, lost 1ms                   → it still serves
+    member active, lost 10m                   → it still serves
+    member active, lost 10m1ms                → it may
+    member active, lost 10m1ms, order reboot  → it may
+    member active, failures 6 10m             → it still serves
+    member active, failures 6 10m1ms          → it may
+    member active, failures 6                 → it may
+    member active, order reboot               → it still serves
+    member active, heard                      → it is not lost
+    member active, lost 1ms, next +1ms        → it cools down after an attempt`,
+  );
+  testMay(
+    'its giving back with',
+    'Deprovision',
+    `
+    member active, deprovision                → it still serves
+    member active, deprovision force          → it still serves
+    member active, lost 1h, deprovision       → it still serves
+    member active, deprovision skip           → it may`,
+  );
+
+  test.each([
+    ['joining', true],
+    ['warming', true],
+    ['active', true],
+    ['draining', true],
+    ['active refused', true],
+    ['drained', false],
+    ['active waived', false],
+    ['drained, member active back', true],
+    ['drained, member drained', false],
+  ])('is one with member %s: %s', (member, serves) => {
+    const row = rowOf(`heard, order reboot, member ${member}`);
+    const expected = serves ? 'it still serves' : null;
+    expect(refusal('ShepherdRecovery', row, now)).toBe(expected);
+    expect(handOutRefusal(row, now)).toBe(expected);
+    expect(may('Reinstall', `heard, order reinstall, member ${member}`)).toBe(expected ?? 'it may');
   });
 
-  it('a deprovision request', () => {
-    expect(mayStart({ deprovision: ASKED })).toBe('it is to be deprovisioned');
-    expect(mayRecover({ ...LOST, deprovision: ASKED })).toBe('it is to be deprovisioned');
+  test('counts as one for the process, and what was claimed may be asked for', () => {
+    const row = rowOf('lost 1ms, member active');
+    expect(ineligibility('ShepherdRecovery', row, now)).toBeNull();
+    expect(askRefusal('ShepherdRecovery', row, now)).toBeNull();
   });
+});
 
-  it('holds of the right kind, slot and time', () => {
-    expect(mayStart({}, [hold('no-start')])).toBe('a hold forbids it');
-    expect(mayStart({}, [hold('no-recover'), hold('no-allocate'), hold('preserve')])).toBeNull();
-    expect(mayStart({}, [{ ...hold('no-start'), slotId: 'other' }])).toBeNull();
-    expect(mayStart({}, [hold('no-start', NOW)])).toBeNull();
-    expect(mayStart({}, [hold('no-start', NOW + 1)])).toBe('a hold forbids it');
-    expect(mayRecover(LOST, [hold('no-recover')])).toBe('a hold forbids it');
-    const now = { holds: [hold('preserve')], nowMs: NOW, loss: DEFAULT_LOSS };
-    expect(refusal('ShepherdReinstall', row(LOST), now)).toBe('a hold forbids it');
-    expect(refusal('ShepherdRecovery', row(LOST), now)).toBeNull();
-    const asked = row({ deprovision: ASKED });
-    expect(refusal('ShepherdDeprovision', asked, now)).toBe('a hold forbids it');
-    expect(refusal('ShepherdDeprovision', asked, { ...now, holds: [] })).toBeNull();
-  });
-
-  it('work of any process of the group', () => {
-    expect(mayStart({ work: worked('ShepherdAccess') })).toBe('it is being worked on');
-    expect(mayRecover({ ...LOST, work: worked('ShepherdReinstall') })).toBe(
-      'it is being worked on',
-    );
-    expect(mayStart({ work: worked('UnitTest1') })).toBeNull();
+describe('an order that a pool refuses for good', () => {
+  const why = 'refused: balancer front cannot be reached since 12:00:03';
+  const refused = memberRow({ refused: true, note: why });
+  const request = { ...requestRow(), verb: 'reboot' as const };
+  testRows([
+    ['ends with its reason', '', [memberRow(), refused], why],
+    [
+      'and with a plain one',
+      '',
+      [{ ...refused, note: null }],
+      'pool api at front does not let it go',
+    ],
+    ['not while it may yet be let go', '', [memberRow({ note: why })], null],
+    ['not once it was let go', '', [{ ...refused, state: 'drained', how: 'gone' }], null],
+    ['not if it is to skip that', ', order reboot skip', [refused], null],
+    ['not while it is carried out', ', work Recovery', [refused], null],
+  ] as const)('%s', (_, words, members, expected) => {
+    const row = rowOf(`heard, order reboot${words}`, { members });
+    expect(orderRefusal(request, row, now)).toBe(expected);
   });
 });

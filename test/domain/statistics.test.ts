@@ -1,51 +1,28 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { providerName } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { byProcess } from '../../src/domain/statistics.ts';
+import { NOTHING_COUNTED } from '../contracts/bmdb-rows.ts';
 import { statisticsOf } from '../doubles/mem-bmdb/statistics.ts';
-import type { Counts } from '../../src/domain/statistics.ts';
-import {
-  machineRow,
-  MINUTE,
-  NOTHING_COUNTED,
-  providedOf,
-  PROVIDER,
-} from '../contracts/bmdb-rows.ts';
-import { ladderRow, liveWork } from '../support/facts.ts';
+import { NOW_MS, provided, PROVIDER } from '../support/facts.ts';
+import { rowOf, rowsIn } from '../support/fact-words.ts';
+import { testRows } from '../support/rows.ts';
 
-const NOW = 1_700_000_000_000;
-const now = { nowMs: NOW, holds: [], loss: DEFAULT_LOSS };
-/** Ids sort in the order in which the rows are made. */
-const rows = (...changes: Partial<MachineRow>[]): MachineRow[] =>
-  changes.map((change, at) => {
-    const id = `00000000-0000-4000-8000-${String(at).padStart(12, '0')}` as MachineRow['machineId'];
-    const provided = providedOf(String(at));
-    return { ...machineRow(NOW), machineId: id, provided, ...change };
-  });
-
-const started = { agentStarted: { atMs: NOW - 30 * MINUTE - 1, publicKey: '07', bootId: null } };
-const heard = (minutes: number) => ({ heartbeat: { atMs: NOW - minutes * MINUTE, bootId: null } });
-const installation = (request: bigint | null, report: bigint | null, result = 'Success') => ({
-  installation: {
-    requestGeneration: request,
-    handedOutAtMs: null,
-    reportGeneration: report,
-    reportResult: report === null ? null : (result as 'Success' | 'Error'),
-  },
-});
+const now = { nowMs: NOW_MS, holds: [], loss: DEFAULT_LOSS };
+const fleetOf = (...machines: readonly MachineRow[]) =>
+  statisticsOf(
+    machines.map((row, at) => ({ ...row, machineId: `machine-${at}` as MachineRow['machineId'] })),
+    now,
+  );
 
 test('nine machines in all conditions are counted', () => {
-  const fleet = rows(
-    {},
-    started,
-    started,
-    started,
-    { ...started, ...heard(1) },
-    { ...started, ...heard(1), ...installation(10n, null) },
-    { ...started, ...heard(1), ...installation(10n, 9n) },
-    { ...started, ...installation(10n, null) },
-    { ...started, ...heard(20), ...installation(10n, 10n) },
+  const replaced = { ...rowOf('install due').installation, reportGeneration: 1n };
+  const started = rowOf('started 31m');
+  const fleet = fleetOf(
+    ...[rowOf(''), started, started, started],
+    ...[rowOf('heard 1m'), rowOf('heard 1m, install due')],
+    rowOf('heard 1m', { installation: { ...replaced, reportResult: 'Success' } }),
+    ...[rowOf('started 31m, install due'), rowOf('heard 20m, install done')],
   );
   const counts = {
     ...NOTHING_COUNTED,
@@ -57,60 +34,43 @@ test('nine machines in all conditions are counted', () => {
     pendingAgentStart: 1,
     pendingRecovery: 4,
   };
-  expect(statisticsOf(fleet, now)).toEqual({
-    fleet: counts,
-    providers: new Map([[PROVIDER, counts]]),
-  });
+  expect(fleet).toEqual({ fleet: counts, providers: new Map([[PROVIDER, counts]]) });
+  expect(fleetOf()).toEqual({ fleet: NOTHING_COUNTED, providers: new Map() });
 });
 
-test('an empty database counts nothing', () => {
-  expect(statisticsOf([], now)).toEqual({ fleet: NOTHING_COUNTED, providers: new Map() });
-});
-
-describe('counted as they are meant:', () => {
-  const fleetOf = (change: Partial<MachineRow>) => statisticsOf(rows(change), now).fleet;
-  const wait = { process: 'ShepherdRecovery', cause: 'x', lastIntervalSeconds: 1 } as const;
-  /** No agent is to be started. */
-  const idle = { pendingAgentStart: 0 };
-  const ladder = ladderRow({ askedAtMs: NOW, askedRung: 'rebooting' });
-
-  test.each<[string, Partial<MachineRow>, Partial<Counts>]>([
-    ['a failed installation', installation(1n, 1n, 'Error'), { installationFailed: 1 }],
-    ['a machine without hardware', { provided: null }, { provided: 0, ...idle }],
-    ['an expired wait', { backoffs: [{ ...wait, untilMs: NOW }] }, {}],
-    [
-      'a wait that is not over',
-      { backoffs: [{ ...wait, untilMs: NOW + 1 }] },
-      { activeBackoffs: byProcess((process) => Number(process === 'ShepherdRecovery')) },
-    ],
-    [
-      'work',
-      { work: [liveWork('ShepherdAgentStart')] },
-      { activeWork: byProcess((process) => Number(process === 'ShepherdAgentStart')), ...idle },
-    ],
-    [
-      'a heartbeat of the agent before',
-      { ...started, ...heard(31) },
-      { pendingRecovery: 1, ...idle },
-    ],
-    ['ten minutes of silence', { ...started, ...heard(10) }, idle],
-    [
-      'the pause between two attempts',
-      { ...started, recovery: { ...ladder, nextAtMs: NOW + 1 } },
-      { pendingRecovery: 1, ...idle },
-    ],
-    ['a row that cannot be read', { ...started, unreadable: 'new' }, idle],
-  ])('%s', (_, change, expected) => {
-    const fresh = { ...NOTHING_COUNTED, machines: 1, provided: 1, pendingAgentStart: 1 };
-    expect(fleetOf(change)).toEqual({ ...fresh, ...expected });
-  });
+testRows(
+  rowsIn(`
+    beat 1h                     → provided, pendingAgentStart
+    beat 1h, install failed     → provided, installationFailed, pendingAgentStart
+    bare                        →
+    backoff Recovery 0          → provided, pendingAgentStart
+    backoff Recovery +1ms       → provided, pendingAgentStart, activeBackoffs
+    work AgentStart             → provided, activeWork
+    beat 31m, started 30m1ms    → provided, pendingRecovery
+    started 40m, beat 10m       → provided
+    started 31m, next +1ms      → provided, pendingRecovery
+    started 31m, unreadable     → provided`),
+)('a machine with "%s" is counted as %s', (words, expected) => {
+  const { machines, activeBackoffs, activeWork, ...counts } = fleetOf(rowOf(words)).fleet;
+  const found = Object.entries(counts).flatMap(([name, count]) => (count === 0 ? [] : [name]));
+  const lists = { activeBackoffs, activeWork };
+  for (const [name, of] of Object.entries(lists)) {
+    if (Object.values(of).some((count) => count === 1)) found.push(name);
+  }
+  expect(machines).toBe(1);
+  expect(found.toSorted()).toEqual(expected.split(', ').filter(Boolean).toSorted());
 });
 
 test('each provider is counted for itself, and together they are the fleet', () => {
-  const other = providerName('other');
-  const fleet = rows({}, { provided: providedOf('x', { provider: other }) }, { provided: null });
-  const { fleet: all, providers } = statisticsOf(fleet, now);
-  expect([...providers.keys()].toSorted()).toEqual(['metal', 'other']);
-  expect(providers.get(other)).toMatchObject({ machines: 1, pendingAgentStart: 1 });
-  expect(all).toMatchObject({ machines: 3, provided: 2, pendingAgentStart: 2 });
+  const elsewhere = provided({ provider: providerName('other') });
+  const { fleet, providers } = fleetOf(
+    rowOf(''),
+    rowOf('', { provided: elsewhere }),
+    rowOf('bare'),
+  );
+  expect(fleet.machines).toBe(3);
+  expect([...providers].map(([name, { machines }]) => [name, machines])).toEqual([
+    [PROVIDER, 1],
+    ['other', 1],
+  ]);
 });

@@ -1,379 +1,313 @@
 import { describe, expect, test } from 'vitest';
 import type { ProviderName } from '../../src/domain/ids.ts';
-import type { MachineRow, SlotFacts } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { viewOf, worksElsewhere, type MachineView } from '../../src/domain/view.ts';
 import {
-  agentStarted,
-  backoff,
-  deprovisionAsked,
   device,
   free,
-  hold,
-  intentRow,
-  ladderRow,
-  liveWork,
-  machineRow,
+  memberRow,
   NOW_MS,
-  orderRow,
-  penaltyRow,
-  provided,
   PROVIDER,
+  requestRow,
   SESSION,
   slotFacts,
 } from '../support/facts.ts';
+import { factsOf, rowOf, rowsIn, span } from '../support/fact-words.ts';
 import { testRows } from '../support/rows.ts';
 
 const MINUTE = 60_000;
 const moment = { nowMs: NOW_MS, loss: DEFAULT_LOSS };
-const view = (change: Partial<SlotFacts>, nowMs = NOW_MS): MachineView =>
-  viewOf(slotFacts(change), { ...moment, nowMs });
-const row = (change: Partial<MachineRow> = {}, more: Partial<SlotFacts> = {}) => ({
-  row: machineRow(change),
-  listed: device(),
-  ...more,
-});
-const installing = { requestGeneration: 2n, reportGeneration: null, reportResult: null } as const;
-const pending = { ...installing, handedOutAtMs: NOW_MS - MINUTE };
-const done = { ...pending, reportGeneration: 2n, reportResult: 'Success' } as const;
-const failed = { ...done, reportResult: 'Error' } as const;
-const heard = (agoMs: number) => ({
-  agentStarted: agentStarted(NOW_MS - 60 * MINUTE),
-  heartbeat: { atMs: NOW_MS - agoMs, bootId: 'boot-1' },
-});
-const quarantine = (kind: 'conflict' | 'needsHuman' | 'byOperator', untilMs: number | null) => ({
-  quarantine: { kind, reason: 'because', untilMs },
-});
-const recovering = ladderRow({ attempts: 1, askedAtMs: NOW_MS, askedRung: 'rebooting' });
-const nextTryIn = (ms: number) => ({ recovery: { ...recovering, nextAtMs: NOW_MS + ms } });
+const view = (words: string, nowMs = NOW_MS): MachineView =>
+  viewOf(factsOf(words), { ...moment, nowMs });
+
+/** What a table says of a view: `State substate, next work, due +1m, human: the reason …`. */
+function expectView(found: MachineView, text: string): void {
+  const [told = '', reason] = text.split(/: (.*)/);
+  const parts = told.split(', ');
+  const keys = Object.fromEntries(parts.slice(1).map((part) => part.split(' ')));
+  const none = (value: string) => (value === '-' ? null : value);
+  expect(`${found.state} ${found.substate}`).toBe(parts[0]);
+  if ('next' in keys) expect(found.next).toBe(none(keys.next));
+  if ('request' in keys) expect(found.request).toBe(none(keys.request));
+  if ('human' in keys) expect(found.needsHuman).toBe(true);
+  if ('unwanted' in keys) expect(found.needsHuman).toBe(false);
+  if ('due' in keys) {
+    expect(found.dueAtMs).toBe(keys.due === '-' ? null : NOW_MS + span(keys.due));
+  }
+  if (reason === '-') expect(found.reason).toBeNull();
+  else if (reason?.startsWith('…')) expect(found.reason).toContain(reason.slice(1));
+  else if (reason !== undefined) expect(found.reason).toBe(reason);
+}
+const testViews = (title: string, table: string) =>
+  testRows(rowsIn(table))(`${title} %s`, (words, expected) => expectView(view(words), expected));
 
 /** The rules in their order, each with every rule below it true as well where that is possible. */
-const NEWER = 'a newer program recovers it, on its rung soaking';
-const TRUTH: readonly (readonly [string, Partial<SlotFacts>, Partial<MachineView>])[] = [
-  [
-    'what cannot be read is parked, whatever the rest says',
-    row({ ...quarantine('byOperator', null), unreadable: 'it is new; upgrade', ...heard(0) }),
-    { state: 'Quarantined', substate: 'conflict', reason: 'it is new; upgrade', next: null },
-  ],
-  [
-    'a quarantine in the rows beats everything else',
-    row({ ...quarantine('needsHuman', null), deprovision: deprovisionAsked(), permit: true }),
-    { state: 'Quarantined', substate: 'needsHuman', reason: 'because', next: null },
-  ],
-  [
-    'a quarantine with an end is over after it',
-    row(quarantine('byOperator', NOW_MS)),
-    { state: 'Provisioned', substate: 'waiting' },
-  ],
-  [
-    'a quarantine with an end names it',
-    row(quarantine('byOperator', NOW_MS + MINUTE)),
-    { state: 'Quarantined', substate: 'byOperator', dueAtMs: NOW_MS + MINUTE },
-  ],
-  [
-    'a deprovision request beats a missing device',
-    row({ deprovision: deprovisionAsked(), provided: provided({ status: 'Missing' }) }),
-    { state: 'Deprovisioning', substate: 'deleting' },
-  ],
-  [
-    'without a device only the slot is left to be cleaned',
-    row({ deprovision: deprovisionAsked() }, { listed: free() }),
-    { state: 'Deprovisioning', substate: 'cleaning' },
-  ],
-  [
-    'a deprovision request is due at once, and says who asked',
-    row({ deprovision: deprovisionAsked() }),
-    { state: 'Deprovisioning', next: 'deprovision', reason: 'ann asked for it: it is not needed' },
-  ],
-  [
-    'not while somebody works on the machine',
-    row({ deprovision: deprovisionAsked(), work: [liveWork('ShepherdDeprovision')] }),
-    { state: 'Deprovisioning', next: null, reason: 'it is being worked on' },
-  ],
-  [
-    'nor before its backoff is over',
-    row({
-      deprovision: deprovisionAsked(),
-      backoffs: [backoff('ShepherdDeprovision', NOW_MS + MINUTE)],
-    }),
-    { state: 'Deprovisioning', next: null, reason: 'it failed', dueAtMs: NOW_MS + MINUTE },
-  ],
-  [
-    'nor under a hold that preserves it',
-    row({ deprovision: deprovisionAsked() }, { holds: [hold('preserve')] }),
-    { state: 'Deprovisioning', next: null, reason: 'a hold forbids it' },
-  ],
-  [
-    'a missing device beats work and agent',
-    row({ provided: provided({ status: 'Missing' }), permit: true, ...heard(0) }),
-    { state: 'Quarantined', substate: 'missing', next: null },
-  ],
-  [
-    'a conflict beats work and agent',
-    row({ work: [liveWork('ShepherdRecovery')] }, { conflict: 'two devices' }),
-    { state: 'Quarantined', substate: 'conflict', reason: 'two devices' },
-  ],
-  [
-    'a device of ours without row or intent is a conflict',
-    { listed: device() },
-    { state: 'Quarantined', substate: 'conflict', providerId: 'device-1', machineId: null },
-  ],
-  [
-    'live recovery shows its rung',
-    row({ work: [liveWork('ShepherdRecovery')], ...nextTryIn(0), permit: true }),
-    { state: 'Recovering', substate: 'rebooting', next: null },
-  ],
-  [
-    'on a rung that only a newer program knows, it is recovered elsewhere',
-    row({ work: [liveWork('ShepherdRecovery')], unknownRung: 'soaking', permit: true }),
-    { state: 'Recovering', substate: 'elsewhere', reason: NEWER, next: null },
-  ],
-  [
-    'and left to it between two attempts',
-    row({ unknownRung: 'soaking', permit: true, ...heard(60 * MINUTE) }),
-    { state: 'Recovering', substate: 'coolingDown', reason: NEWER, next: null },
-  ],
-  [
-    'and when it is silent and nobody is at it',
-    row({ unknownRung: 'soaking', ...heard(60 * MINUTE) }),
-    { state: 'Running', substate: 'silent', reason: 'a newer program recovers it', next: null },
-  ],
-  [
-    'while its agent may be started by anybody',
-    row({ unknownRung: 'soaking' }),
-    { state: 'Provisioned', substate: 'waiting', next: 'agentStart' },
-  ],
-  [
-    'a reinstallation is recovery too',
-    row({ work: [liveWork('ShepherdReinstall')], ...nextTryIn(0), installation: done }),
-    { state: 'Recovering', substate: 'reinstalling' },
-  ],
-  [
-    'recovery that has asked for nothing yet begins with the agent',
-    row({ work: [liveWork('ShepherdRecovery')], ...heard(60 * MINUTE), permit: true }),
-    { state: 'Recovering', substate: 'restartingAgent' },
-  ],
-  [
-    'or with a reboot, where there is no agent',
-    row({ work: [liveWork('ShepherdRecovery')], permit: true }),
-    { state: 'Recovering', substate: 'rebooting' },
-  ],
-  [
-    'or with what an operator asked for',
-    row({ work: [liveWork('ShepherdRecovery')], ...heard(0), order: orderRow() }),
-    { state: 'Recovering', substate: 'rebooting' },
-  ],
-  [
-    'what an operator had done shows, wherever the ladder stands',
-    row({
-      work: [liveWork('ShepherdRecovery')],
-      recovery: ladderRow({ rung: 'powerCycling', askedAtMs: NOW_MS, askedRung: 'rebooting' }),
-    }),
-    { state: 'Recovering', substate: 'rebooting' },
-  ],
-  [
-    'a permit without work cools down, until the next try',
-    row({ permit: true, ...heard(20 * MINUTE), ...nextTryIn(MINUTE) }),
-    { state: 'Recovering', substate: 'coolingDown', next: null, dueAtMs: NOW_MS + MINUTE },
-  ],
-  [
-    'a permit whose next try has come is due',
-    row({ permit: true, ...heard(20 * MINUTE), ...nextTryIn(-MINUTE) }),
-    { state: 'Recovering', substate: 'coolingDown', next: 'recovery' },
-  ],
-  [
-    'live agent start, by whomever',
-    row({ work: [liveWork('ShepherdAgentStart')], installation: done }),
-    { state: 'AgentStarting', substate: 'elsewhere', next: null },
-  ],
-  [
-    'work that excludes nothing changes nothing',
-    row({ work: [liveWork('ShepherdAccess')], ...heard(0) }),
-    { state: 'Running', substate: 'healthy' },
-  ],
-  [
-    'a finished installation hands over, agent or not',
-    row({ installation: done, ...heard(0) }),
-    { state: 'HandedOver', substate: 'installed', next: null },
-  ],
-  [
-    'a failed installation changes no state',
-    row({ installation: failed, ...heard(0) }),
-    { state: 'Running', substate: 'healthy' },
-  ],
-  [
-    'silence beyond the limit is due for recovery',
-    row(heard(10 * MINUTE + 1)),
-    { state: 'Running', substate: 'silent', next: 'recovery' },
-  ],
-  [
-    'silence under a hold waits for the operator',
-    row(heard(11 * MINUTE), { holds: [hold('no-recover')] }),
-    { state: 'Running', substate: 'silent', next: null, reason: 'a hold forbids it' },
-  ],
-  [
-    'silence in backoff waits for its end',
-    row({ ...heard(11 * MINUTE), backoffs: [backoff('ShepherdRecovery', NOW_MS + MINUTE)] }),
-    { state: 'Running', substate: 'silent', next: null, dueAtMs: NOW_MS + MINUTE },
-  ],
-  [
-    'an installation that was handed out excuses silence',
-    row({ ...heard(11 * MINUTE), installation: pending }),
-    { state: 'Running', substate: 'installingOs', dueAtMs: NOW_MS + 29 * MINUTE },
-  ],
-  [
-    'an agent that was never heard',
-    row({ agentStarted: agentStarted(NOW_MS - MINUTE) }),
-    { state: 'Running', substate: 'awaitingHeartbeat', dueAtMs: NOW_MS + 29 * MINUTE },
-  ],
-  [
-    'a heartbeat of an earlier agent counts for nothing',
-    row({ ...heard(MINUTE), agentStarted: agentStarted(NOW_MS - MINUTE / 2) }),
-    { state: 'Running', substate: 'awaitingHeartbeat' },
-  ],
-  [
-    'two periods without a heartbeat are late',
-    row(heard(2 * DEFAULT_LOSS.periodMs + 1)),
-    { state: 'Running', substate: 'late' },
-  ],
-  [
-    'a heartbeat in time',
-    row(heard(2 * DEFAULT_LOSS.periodMs)),
-    { state: 'Running', substate: 'healthy', dueAtMs: NOW_MS },
-  ],
-  [
-    'a device that failed for good',
-    row({ provided: provided({ status: 'ProvisioningFailedPermanent' }) }),
-    { state: 'Provisioned', substate: 'failed', next: null },
-  ],
-  [
-    'a device in installation',
-    row({ provided: provided({ status: 'Provisioning' }) }),
-    { state: 'Provisioned', substate: 'installing', next: null },
-  ],
-  [
-    'a device that is switched off',
-    row({ provided: provided({ status: 'Stopped' }) }),
-    { state: 'Provisioned', substate: 'stopped', next: null },
-  ],
-  [
-    'a failed start waits',
-    row({ backoffs: [backoff('ShepherdAgentStart', NOW_MS + MINUTE, 'no route')] }),
-    {
-      state: 'Provisioned',
-      substate: 'backingOff',
-      reason: 'no route',
-      next: null,
-      dueAtMs: NOW_MS + MINUTE,
-    },
-  ],
-  [
-    'a start that was given up is due for recovery',
-    row({ startAttempt: { atMs: NOW_MS, count: 6, unreached: 0 } }),
-    { state: 'Provisioned', substate: 'waiting', next: 'recovery' },
-  ],
-  [
-    'a machine under a hold waits for the operator',
-    row({}, { holds: [hold('no-start')] }),
-    { state: 'Provisioned', substate: 'waiting', next: null, reason: 'a hold forbids it' },
-  ],
-  [
-    'a machine that is due for its agent',
-    row(),
-    { state: 'Provisioned', substate: 'waiting', next: 'agentStart' },
-  ],
-  [
-    'an intent beats penalty and device',
-    { intent: intentRow(), listed: device(), penalty: penaltyRow(NOW_MS + MINUTE) },
-    { state: 'Reserved', substate: 'creating', machineId: intentRow().machineId },
-  ],
-  [
-    'a slot on the shelf',
-    { listed: free(), penalty: penaltyRow(NOW_MS + MINUTE) },
-    { state: 'Reserved', substate: 'penalised', dueAtMs: NOW_MS + MINUTE },
-  ],
-  [
-    'a slot whose shelf time is over',
-    { listed: free(), penalty: penaltyRow(NOW_MS) },
-    { state: 'Reserved', substate: 'available', next: null, dueAtMs: null },
-  ],
-  ['a slot that a complete listing lacks', {}, { state: 'Released', substate: 'gone' }],
-  [
-    'a slot that a partial listing lacks is not gone',
-    { listingComplete: false },
-    { state: 'Reserved', substate: 'available' },
-  ],
-];
-
 describe('viewOf: the first rule that matches decides', () => {
-  testRows(TRUTH)('shows %s', (_, facts, expected) => {
-    expect(view(facts)).toMatchObject(expected);
+  testViews(
+    'what is parked, whatever the rest says:',
+    `
+    quarantine byOperator, unreadable, heard    → Quarantined conflict, next -: it is new; upgrade
+    quarantine needsHuman, deprovision, permit  → Quarantined needsHuman, next -: because
+    quarantine byOperator 0                     → Provisioned waiting
+    quarantine byOperator +1m                   → Quarantined byOperator, due +1m
+    deprovision, status Missing                 → Deprovisioning deleting
+    deprovision, free                           → Deprovisioning cleaning
+    deprovision                                 → Deprovisioning deleting, next deprovision: ann asked for it: it is not needed
+    deprovision, work Deprovision               → Deprovisioning deleting, next -: it is being worked on
+    deprovision, backoff Deprovision +1m        → Deprovisioning deleting, next -, due +1m: it failed
+    deprovision, hold preserve                  → Deprovisioning deleting, next -: a hold forbids it
+    status Missing, permit, heard               → Quarantined missing, next -
+    work Recovery, conflict                     → Quarantined conflict: two devices
+    slot, device                                → Quarantined conflict`,
+  );
+
+  testViews(
+    'work that is under way:',
+    `
+    work Recovery, next 0, permit               → Recovering rebooting, next -
+    work Recovery, newer, permit                → Recovering elsewhere, next -: a newer program recovers it, on its rung soaking
+    newer, permit, heard 1h                     → Recovering coolingDown, next -: a newer program recovers it, on its rung soaking
+    newer, heard 1h                             → Running silent, next -: a newer program recovers it
+    newer                                       → Provisioned waiting, next agentStart
+    work Reinstall, next 0, install done        → Recovering reinstalling
+    work Recovery, heard 1h, permit             → Recovering restartingAgent
+    work Recovery, permit                       → Recovering rebooting
+    work Recovery, heard, order reboot          → Recovering rebooting
+    permit, heard 20m, next +1m                 → Recovering coolingDown, next -, due +1m
+    permit, heard 20m, next -1m                 → Recovering coolingDown, next recovery
+    work AgentStart, install done               → AgentStarting elsewhere, next -
+    work Access, heard                          → Running healthy`,
+  );
+
+  testViews(
+    'an agent that was started:',
+    `
+    install done, heard                         → HandedOver installed, next -
+    install failed, heard                       → Running healthy
+    heard 10m1ms                                → Running silent, next recovery
+    heard 11m, hold no-recover                  → Running silent, next -: a hold forbids it
+    heard 11m, backoff Recovery +1m             → Running silent, next -, due +1m
+    heard 11m, install pending                  → Running installingOs, due +29m
+    started 1m                                  → Running awaitingHeartbeat, due +29m
+    heard 1m, started 30s                       → Running awaitingHeartbeat
+    heard 1m1ms                                 → Running late
+    heard 1m                                    → Running healthy, due 0`,
+  );
+
+  testViews(
+    'hardware without an agent:',
+    `
+    status ProvisioningFailedPermanent          → Provisioned failed, next -
+    status Provisioning                         → Provisioned installing, next -
+    status Stopped                              → Provisioned stopped, next -
+    backoff AgentStart +1m no_route             → Provisioned backingOff, next -, due +1m: no route
+    failures 6 0                                → Provisioned waiting, next recovery
+    hold no-start                               → Provisioned waiting, next -: a hold forbids it
+    failures 0 1m                               → Provisioned waiting, next agentStart, due +29m
+    beat 1h                                     → Provisioned waiting, next agentStart`,
+  );
+
+  testViews(
+    'a slot without a machine:',
+    `
+    slot, intent, device, penalty +1m           → Reserved creating
+    slot, free, penalty +1m                     → Reserved penalised, due +1m
+    slot, free, penalty 0                       → Reserved available, next -, due -
+    slot                                        → Released gone
+    slot, partial                               → Reserved available`,
+  );
+
+  testViews(
+    'C5: what failed last is told:',
+    `
+    lost 1h, backoff Recovery +1h no_route      → Running silent: …no route
+    lost 1h, backoff Recovery 0 no_route        → Running silent: …no route
+    backoff AgentStart 0 no_route               → Provisioned waiting: …no route
+    failures 6, backoff AgentStart 0 no_route   → Provisioned waiting: …no route
+    lost 1h, status Provisioning, backoff Recovery +1h no_route → Running silent: its provider status does not allow it; last failure: no route`,
+  );
+
+  test('what an operator had done shows, wherever the ladder stands', () => {
+    const { row } = factsOf('work Recovery, next 0');
+    const recovery = { ...row!.recovery!, rung: 'powerCycling' as const };
+    expectView(viewOf(factsOf('work Recovery', { recovery }), moment), 'Recovering rebooting');
   });
 
   test('active holds are shown, and change nothing of the state', () => {
-    const held = view(row(heard(0), { holds: [hold('preserve'), hold('no-start', NOW_MS)] }));
-    expect(held).toMatchObject({ state: 'Running', substate: 'healthy', holds: ['preserve'] });
+    const held = view('heard, hold preserve, hold no-start 0, hold no-serve');
+    expect(held).toMatchObject({ state: 'Running', substate: 'healthy', reason: null });
+    expect(held.holds).toEqual(['preserve', 'no-serve']);
   });
 
   test('a hold that ends is due at its end', () => {
-    const held = row({}, { holds: [hold('no-start', NOW_MS + MINUTE)] });
-    expect(view(held)).toMatchObject({ next: null, dueAtMs: NOW_MS + MINUTE });
-    expect(view(held, NOW_MS + MINUTE + 1).next).toBe('agentStart');
-  });
-
-  test('a start that nobody finished is given up by the clock alone', () => {
-    const begun = row({ startAttempt: { atMs: NOW_MS - MINUTE, count: 0, unreached: 0 } });
-    expect(view(begun)).toMatchObject({ next: 'agentStart', dueAtMs: NOW_MS + 29 * MINUTE });
+    expectView(view('hold no-start +1m'), 'Provisioned waiting, next -, due +1m');
+    expect(view('hold no-start +1m', NOW_MS + MINUTE + 1).next).toBe('agentStart');
   });
 
   test('the device of the row tells where the machine is, else the listing', () => {
-    expect(view({ listed: free({ location: 'east' }) })).toMatchObject({
+    expect(viewOf(slotFacts({ listed: free({ location: 'east' }) }), moment)).toMatchObject({
       reservationId: 'rack-1',
       location: 'east',
       address: null,
     });
-    const elsewhere = row({}, { listed: device({ address: '192.0.2.99' }) });
-    expect(view(elsewhere).address).toBe('192.0.2.1');
+    const elsewhere = { ...factsOf(''), listed: device({ address: '192.0.2.99' }) };
+    expect(viewOf(elsewhere, moment).address).toBe('192.0.2.1');
   });
 });
 
 test('work of another session is elsewhere', () => {
   expect(worksElsewhere(null, SESSION)).toBe(false);
-  const busy = machineRow({ work: [liveWork('ShepherdAgentStart')] });
+  const busy = rowOf('work AgentStart');
   expect(worksElsewhere(busy, SESSION)).toBe(false);
   expect(worksElsewhere(busy, null)).toBe(true);
 });
 
-test('nothing is due for a machine whose provider is not configured here', () => {
+testRows([
+  ['', 'agentStart'],
+  ['started 90m', 'recovery'],
+  ['next -1m, permit, failures 99 0', 'recovery'],
+] as const)('nothing is due for %s where its provider is not configured', (words, next) => {
   const elsewhere = { ...moment, providers: new Set<ProviderName>() };
-  const here = { ...moment, providers: new Set([PROVIDER]) };
+  const here = viewOf(factsOf(words), { ...moment, providers: new Set([PROVIDER]) });
+  expect([here.next, here]).toEqual([next, view(words)]);
+  const { state, substate } = here;
   const reason = `provider ${PROVIDER} is not configured here`;
-  const due = [
-    [row(), 'agentStart', { state: 'Provisioned', substate: 'waiting' }],
-    [
-      row({ agentStarted: agentStarted(NOW_MS - 90 * MINUTE) }),
-      'recovery',
-      { state: 'Running', substate: 'silent' },
-    ],
-    [
-      row({
-        ...nextTryIn(-1),
-        permit: true,
-        startAttempt: { atMs: NOW_MS, count: 99, unreached: 0 },
-      }),
-      'recovery',
-      { state: 'Recovering' },
-    ],
-  ] as const;
-  for (const [change, next, shown] of due) {
-    const facts = slotFacts(change);
-    expect(viewOf(facts, here)).toMatchObject({ ...shown, next });
-    expect(viewOf(facts, here)).toEqual(viewOf(facts, moment));
-    expect(viewOf(facts, elsewhere)).toMatchObject({ ...shown, next: null, reason });
-  }
-  expect(viewOf(slotFacts(row(heard(0))), elsewhere)).toMatchObject({
-    state: 'Running',
-    substate: 'healthy',
-    reason: null,
+  const found = viewOf(factsOf(words), elsewhere);
+  expect(found).toMatchObject({ state, substate, next: null, reason });
+  expect(viewOf(factsOf('heard'), elsewhere).reason).toBeNull();
+});
+
+describe('an order of an operator', () => {
+  const asked = 'ann asked for a reboot: it is slow';
+  testViews(
+    'is due on a machine:',
+    `
+    order reboot, heard                         → Running healthy, next recovery: ${asked}
+    order reboot, heard 1h                      → Running silent, next recovery: ${asked}
+    order reboot, heard, install pending        → Running installingOs, next recovery: ${asked}
+    order reboot                                → Provisioned waiting, next recovery: ${asked}
+    order reboot, status Stopped                → Provisioned stopped, next recovery: ${asked}
+    order reboot, backoff AgentStart +1m        → Provisioned backingOff, next recovery: ${asked}
+    order reboot, permit, heard 1h, next +1m    → Recovering coolingDown, next recovery: ${asked}
+    order reboot, heard 1h, backoff Recovery +1m → Running silent, next recovery: ${asked}
+    order reboot +1ms, heard                    → Running healthy, next recovery, due +1ms: ${asked}
+    order reinstall, heard                      → Running healthy, next recovery: ann asked for a reinstallation: it is slow
+    order reinstall, heard, hold preserve       → Running healthy, next -`,
+  );
+  testRows([
+    ['install done'],
+    ['quarantine byOperator'],
+    ['deprovision'],
+    ['hold no-recover'],
+    ['status Provisioning'],
+    ['work AgentStart'],
+  ])('is not due on a machine with %s', (words) => {
+    const { next, reason } = view(`heard, ${words}, order reboot`);
+    expect(next).not.toBe('recovery');
+    expect(reason).not.toBe(asked);
+  });
+  test('is not due any more once it has expired', () => {
+    expect(view('heard, order reboot +1ms', NOW_MS + 1).next).toBeNull();
+  });
+});
+
+describe('a machine that still serves', () => {
+  const asked = 'ann asked for a reboot: it is slow; waits until pool api at front lets it go';
+  testViews(
+    'says what it waits for:',
+    `
+    heard, order reboot, member draining        → Running healthy, next -: ${asked}: 3 connections, until 12:00:03 UTC
+    heard, order reboot, member draining refused → Running healthy: ${asked}
+    heard, order reboot, member draining, member active back, member drained → Running healthy: ${asked}: 3 connections, until 12:00:03 UTC, and pool api at back lets it go
+    heard, order reboot skip, member draining   → Running healthy, next recovery: ann asked for a reboot: it is slow
+    deprovision, member draining                → Deprovisioning draining, next -: ann asked for it: it is not needed; waits until pool api at front lets it go: 3 connections, until 12:00:03 UTC
+    deprovision, member drained                 → Deprovisioning deleting, next deprovision
+    lost 1ms, member active                     → Running silent, next -, due +9m59s999ms: no heartbeat within the deadline; waits until pool api at front lets it go; recovery waits until 22:23:19 UTC at most
+    failures 6 1ms, member active               → Provisioned waiting, next -: …; waits until pool api at front`,
+  );
+
+  test('tells one connection, none that are known, and why it is not let go yet', () => {
+    const until = { state: 'draining', deadlineMs: Date.UTC(2026, 0, 1, 12, 0, 3) } as const;
+    const reasonOf = (change: Parameters<typeof memberRow>[0]) =>
+      viewOf(factsOf('heard, order reboot', { members: [memberRow(change)] }), moment).reason;
+    const note = 'it is the last one';
+    expect(reasonOf({ ...until, sessions: 1, note })).toBe(
+      `${asked}: 1 connection, until 12:00:03 UTC`,
+    );
+    expect(reasonOf(until)).toBe(`${asked}: until 12:00:03 UTC`);
+    expect(reasonOf({ note })).toBe(`${asked}: ${note}`);
+    expect(reasonOf({ ...until, refused: true, note })).toBe(`${asked}: ${note}`);
+  });
+
+  test('shows what it is to its pools', () => {
+    expect(view('heard, member draining').members).toEqual([
+      { pool: 'api', balancer: 'front', state: 'draining', note: null },
+    ]);
+  });
+});
+
+describe('what is to be settled now', () => {
+  testViews(
+    'of requests:',
+    `
+    slot, request                               → Released gone, request request-1
+    request a, request                          → Provisioned waiting, request a
+    request order reboot                        → Provisioned waiting, request -
+    request order reboot, request hold          → Provisioned waiting, request hold
+    slot, request order reboot                  → Released gone, request order
+    request order reboot, hold no-recover       → Provisioned waiting, request order
+    heard, request order reboot +1ms            → Running healthy, request -, due +1ms`,
+  );
+
+  test('an order, once it has expired', () => {
+    expect(view('heard, request order reboot +1ms', NOW_MS + 2).request).toBe('order');
+  });
+
+  test('also by a daemon that cannot ask the provider', () => {
+    const facts = { ...factsOf(''), requests: [requestRow()] };
+    const elsewhere = viewOf(facts, { ...moment, providers: new Set<ProviderName>() });
+    expect(elsewhere).toMatchObject({ next: null, request: 'request-1' });
+  });
+});
+
+testRows(
+  rowsIn(`
+    quarantine needsHuman     → an operator: shepherd machine release, or heartbeats without a break
+    quarantine conflict       → an operator: shepherd machine release
+    quarantine byOperator +1m → an operator: shepherd machine release, or its end
+    status Missing            → the provider, when it shows the machine again; or an operator: shepherd machine deprovision
+    unreadable                → a program that knows what its rows say
+    conflict                  → whoever puts rows and provider in agreement
+    slot, device              → an operator, at the provider; or provisioner.assimilate`),
+)('a quarantine says who can end it: %s', (words, endedBy) => {
+  expect(view(words)).toMatchObject({ state: 'Quarantined', endedBy });
+  expect(view('heard').endedBy).toBeNull();
+});
+
+describe('a machine that nobody hears', () => {
+  testViews(
+    'D3: needs a person after an hour, which the clock alone decides:',
+    `
+    lost 40m                                    → Running silent, unwanted, due +10m
+    lost 50m1ms                                 → Running silent, human
+    heard 1m                                    → Running healthy, unwanted
+    lost 2h, permit, work Recovery              → Recovering restartingAgent, human
+    lost 2h, hold no-recover                    → Running silent, human
+    failures 6, created 1h1ms                   → Provisioned waiting, human
+    failures 6, created 1h                      → Provisioned waiting, unwanted
+    failures 6, created 9h, beat 30m            → Provisioned waiting, unwanted
+    failures 5, created 9h                      → Provisioned waiting, unwanted
+    lost 2h, quarantine byOperator              → Quarantined byOperator, unwanted
+    lost 2h, deprovision                        → Deprovisioning deleting, unwanted
+    lost 2h, install done                       → HandedOver installed, unwanted`,
+  );
+
+  test('needs a person after the configured time, and never before it counts as silent', () => {
+    const ask = (needsHumanAfterMs: number, words: string) =>
+      viewOf(factsOf(words), { ...moment, loss: { ...DEFAULT_LOSS, needsHumanAfterMs } })
+        .needsHuman;
+    expect(ask(20 * MINUTE, 'lost 10m1ms')).toBe(true);
+    expect(ask(20 * MINUTE, 'lost 10m')).toBe(false);
+    expect(ask(MINUTE, 'heard 2m'), 'it is only late').toBe(false);
   });
 });

@@ -27,7 +27,7 @@ export const dyingAt = (killAt: number, when: Life['when']): Life => ({
 export const never = <T>(): Promise<T> => new Promise<T>(() => undefined);
 
 /** Counts a change, which may be the one at which the daemon dies. False: it does not come about. */
-function begins(life: Life): boolean {
+export function begins(life: Life): boolean {
   if (life.isDead) return false;
   life.count += 1;
   life.isDead = life.count === life.killAt;

@@ -6,11 +6,11 @@ import type {
 } from '../../src/domain/heartbeat.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import type { Log } from '../../src/adapters/log/port.ts';
-import { createIntake } from '../../src/adapters/agents/intake.ts';
-import type { BatchOptions, IntakeOptions } from '../../src/adapters/agents/intake.ts';
+import { createIntake } from '../../src/adapters/agents/heartbeat-service.ts';
+import type { BatchOptions, IntakeOptions } from '../../src/adapters/agents/heartbeat-service.ts';
 import { defaultLimits } from '../../src/adapters/agents/limits.ts';
 import type { AgentServer } from '../../src/adapters/agents/port.ts';
-import { createHeartbeatSink } from '../../src/adapters/agents/heartbeat-sink.ts';
+import { createHeartbeatSink } from '../../src/adapters/agents/agent-server-thread.ts';
 
 /** An agent server without network: simulated agents call it directly. */
 export interface MemAgentServer extends AgentServer {

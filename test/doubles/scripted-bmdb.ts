@@ -41,9 +41,6 @@ export function scriptedBmdb(nowMs: () => number): ScriptedBmdb {
   const changes: ScriptedBmdb['changes'] = [];
   let begun = 0;
   let asked = 0;
-  const unused = (name: string) => () => {
-    throw new Error(`"${name}" is not scripted`);
-  };
   const script: ScriptedBmdb = {
     scans,
     changes,
@@ -51,7 +48,7 @@ export function scriptedBmdb(nowMs: () => number): ScriptedBmdb {
     asked: () => asked,
     wake: (wake = 'changed') => wakes$.next(wake),
     reading: { nowMs: nowMs(), version: nowMs(), row: null },
-    bmdb: {
+    bmdb: unscripted<Bmdb>({
       wakes$,
       scan: (signal) => {
         begun += 1;
@@ -81,69 +78,22 @@ export function scriptedBmdb(nowMs: () => number): ScriptedBmdb {
         });
       },
       readMachine: async () => script.reading,
-      openSession: unused('openSession'),
-      sweep: unused('sweep'),
-      heartbeats: { recordHeartbeats: unused('recordHeartbeats') },
-      providerHolds: { impose: unused('impose'), lift: unused('lift') },
-      records: { all: unused('all'), counts: unused('counts') },
-      listings: {
-        failed: unused('failed'),
-        succeeded: unused('succeeded'),
-        unlisted: unused('unlisted'),
-      },
-      requests: {
-        file: unused('file'),
-        fileBatch: unused('fileBatch'),
-        readBatch: unused('readBatch'),
-        read: unused('read'),
-        list: unused('list'),
-      },
-      guard: { assess: unused('assess') },
-      webhooks: {
-        list: unused('list'),
-        deliveries: unused('deliveries'),
-        replay: unused('replay'),
-        enable: unused('enable'),
-      },
-      events: {
-        newest: unused('newest'),
-        read: unused('read'),
-        latest: unused('latest'),
-        append: unused('append'),
-        waitingMs: () => 0,
-      },
-      access: {
-        tokens: {
-          add: unused('add'),
-          find: unused('find'),
-          used: unused('used'),
-          list: unused('list'),
-          revoke: unused('revoke'),
-        },
-        sessions: {
-          open: unused('open'),
-          find: unused('find'),
-          used: unused('used'),
-          claimRenewal: unused('claimRenewal'),
-          list: unused('list'),
-          end: unused('end'),
-        },
-        codes: { add: unused('add'), redeem: unused('redeem') },
-      },
-      inspection: {
-        statistics: unused('statistics'),
-        schema: unused('schema'),
-        machines: unused('machines'),
-        hardware: unused('hardware'),
-        history: unused('history'),
-        events: unused('events'),
-        slotHistory: unused('slotHistory'),
-        sessions: unused('sessions'),
-      },
+      events: unscripted<Bmdb['events']>({ waitingMs: () => 0 }),
       close: async () => undefined,
-    },
+    }),
   };
   return script;
+}
+
+/** Whatever is not given throws when it is called; so does what it would have inside. */
+function unscripted<Port extends object>(given: Partial<Port>, name = ''): Port {
+  const missing = () => {
+    throw new Error(`"${name}" is not scripted`);
+  };
+  return new Proxy(Object.assign(missing, given), {
+    get: (target, key) =>
+      key === 'then' ? undefined : (Reflect.get(target, key) ?? unscripted({}, String(key))),
+  }) as unknown as Port;
 }
 
 const momentAt = (atMs: number): ReadingMoment => ({ nowMs: atMs, version: atMs });

@@ -21,7 +21,7 @@ export const mutations = mutationsOf({
       'a-proved-host-key-is-pinned-later':
         'return [-hostKey === row.hostKey ? null : hostKey-]{+null+};',
       'insecure-pins-what-it-saw':
-        "[-policyFor(deps, given) === 'insecure' ? null : -]shellOf(given).hostKey",
+        "[-policyFor(given) === 'insecure' ? null : -]shellOf(given).hostKey",
     },
   'src/actors/tasks/agent-start.ts test/actors/tasks/agent-start-failures.test.ts': {
     'a-refusal-backs-off-as-anything-else':
@@ -112,22 +112,21 @@ export const mutations = mutationsOf({
     'a-check-holds-for-ever':
       'if (checkedAtMs !== null[- && clock.monotonic() - checkedAtMs <= HOLDS_MS-]) return;',
   },
-  'src/actors/tasks/recovery/evidence.ts test/actors/tasks/recovery/evidence.test.ts': {
+  'src/actors/tasks/recovery/recovering.ts test/actors/tasks/recovery/evidence.test.ts': {
     'a-closed-port-and-a-known-boot-prove-a-boot': 'if ([-before === null && -]seenClosed) return',
   },
-  'src/actors/tasks/recovery/evidence.ts test/actors/tasks/recovery/evidence.test.ts test/actors/tasks/recovery/reboot.test.ts':
+  'src/actors/tasks/recovery/recovering.ts test/actors/tasks/recovery/evidence.test.ts test/actors/tasks/recovery/reboot.test.ts':
     {
       'a-heartbeat-older-than-the-request-proves':
         'return row.heartbeat.[-atMs > afterMs ? row.heartbeat.bootId : null-]{+bootId+};',
     },
   'src/actors/tasks/recovery/power-cycle.ts test/actors/tasks/recovery/power-cycle.test.ts': {
-    'unknown-power-counts-as-off':
-      "while ((await powerOf(deps, given, signal)) [-!== 'off-]{+=== 'on+}') {",
+    'unknown-power-counts-as-off': "looked at'))?.power [-=== 'off-]{+!== 'on+}';",
     'a-cycle-that-fails-leaves-it-off': "  if (attempt.power !== '[-off-]{+on+}') return;\n",
   },
   'src/actors/tasks/recovery/restart-agent.ts test/actors/tasks/recovery/restart-agent.test.ts': {
     'an-order-gives-way-to-the-next-rung': '[-  if (attempt.step.order !== null) throw found;\n-]',
-    'an-agent-of-an-earlier-boot-is-stopped': '[-if (!hasBooted) -]await stop(',
+    'an-agent-of-an-earlier-boot-is-stopped': '[-if (!hasBooted) -]await inPatience(',
   },
   'src/actors/turns/await-turn.ts test/actors/turns/await-turn.test.ts': {
     'a-permit-is-not-waited-for':
@@ -138,7 +137,7 @@ export const mutations = mutationsOf({
   'src/actors/tasks/deprovision.ts test/actors/tasks/deprovision.test.ts': {
     'a-second-request-is-not-preceded-by-a-look': '  if (asked [->-]{+<+} 0) {',
     'a-look-that-fails-means-gone':
-      "tellPassing(deps, slot, error, { state: '[-there-]{+gone+}' })",
+      "requirePassing(given, error);\n    return { state: '[-there-]{+gone+}' };",
   },
   'src/actors/tasks/deprovision.ts test/actors/tasks/deprovision.test.ts test/actors/tasks/end-agent.test.ts':
     {

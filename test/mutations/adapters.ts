@@ -11,7 +11,7 @@ export const mutations = mutationsOf({
     'refused-calls-end-no-connection':
       '[-      if (count > limits.refusedCallsMax) session.destroy();\n-]',
   },
-  'src/adapters/agents/intake.ts test/adapters/agents/intake.test.ts': {
+  'src/adapters/agents/heartbeat-service.ts test/adapters/agents/intake.test.ts': {
     'who-comes-alone-waits-for-others':
       '      const waitMs = [-nextMs - clock.monotonic()-]{+batch.gapMs+};\n',
     'batches-begin-at-any-rate': '[-      nextMs = clock.monotonic() + batch.gapMs;\n-]',
@@ -33,15 +33,13 @@ export const mutations = mutationsOf({
   },
   'src/adapters/agents/agent-server-thread.ts test/adapters/agents/renewal.test.ts': {
     'unusable-keys-reach-the-thread': '      [-assertUsable(tls);\n      -]tell(',
+    'a-failed-store-counts-for-ever': '        [-brokenAtMs = -Infinity;\n        -]outcomes',
   },
   'src/adapters/agents/agent-server-thread.ts test/adapters/agents/renewal.test.ts test/adapters/agents/agents.contract.test.ts':
     {
       'the-thread-takes-in-without-a-session':
         "[-        if (!isReady()) throw new Unreachable('the daemon has no live session');\n-]",
     },
-  'src/adapters/agents/heartbeat-sink.ts test/adapters/agents/renewal.test.ts': {
-    'a-failed-store-counts-for-ever': '        [-brokenAtMs = -Infinity;\n        -]outcomes',
-  },
   'src/adapters/agents/heartbeat-service.ts test/adapters/agents/http2-agent-server.test.ts': {
     'a-request-of-another-generation-is-handed-out': 'if (generation >= 1n[- && isRight-])',
     'a-bad-caller-locks-agents-out':
@@ -149,13 +147,13 @@ export const mutations = mutationsOf({
   },
   'src/adapters/provider/equinix/client.ts test/adapters/provider/equinix/turns.test.ts': {
     'the-look-at-the-device-comes-early':
-      '{+await look?.();\n    +}const before = await eventIds(routes, call, id);[-\n    await look?.();-]\n',
+      '{+await how.look?.();\n      +}const before = await eventIds(call, id);[-\n      await how.look?.();-]\n',
   },
-  'src/adapters/provider/equinix/routes.ts test/adapters/provider/equinix/lies.test.ts': {
+  'src/adapters/provider/equinix/client.ts test/adapters/provider/equinix/lies.test.ts': {
     'another-device-is-an-answer':
-      "        query: expansionOf(expansion, ['facility']),\n        schema: [-ofId(device, id)-]{+device+},\n",
+      "get(call, at(call, 'devices', id), [-ofId(device, id)-]{+device+}, { ...query });",
     'another-key-is-an-answer':
-      'path: keyPathOf(call, id), schema: [-ofId(sshKey, id)-]{+sshKey+} })',
+      "get(call, at(call, 'ssh-keys', id), [-ofId(sshKey, id)-]{+sshKey+});",
   },
   'src/actors/guard/watch.ts test/actors/guard/provide-guard.test.ts': {
     'silent-machines-are-the-newly-silent':

@@ -63,12 +63,8 @@ export const mutations = mutationsOf({
       'a-quick-machine-is-hardly-waited-for':
         'return Math.min(patienceMs, [-Math.max(SHORTEST_WAIT_MS, usualMs)-]{+usualMs+});',
     },
-  'src/domain/recovery/guard-judgement.ts test/domain/recovery/small-guard.test.ts test/domain/recovery/guard-judgement.test.ts':
-    {
-      'the-guard-never-sees-a-small-scope':
-        '[-Math.min(least, Math.max(1, machines / 2))-]{+least+}',
-    },
   'src/domain/recovery/guard-judgement.ts test/domain/recovery/guard-judgement.test.ts': {
+    'the-guard-never-sees-a-small-scope': '[-Math.min(least, Math.max(1, machines / 2))-]{+least+}',
     'calm-that-nobody-watched-counts': 'if (row.calmSinceMs === null[- || !isWatched-])',
     'the-guard-thaws-what-an-operator-froze':
       "[-  if (row.frozen?.kind === 'manual') return row;\n-]",
@@ -84,8 +80,7 @@ export const mutations = mutationsOf({
   },
   'src/domain/recovery/permits.ts test/domain/recovery/permits.test.ts test/actors/turns/permit-queue.test.ts':
     {
-      'takes-are-not-counted-against-the-budget':
-        'tally.recovering [-+ tally.taken -]< limitOf(tally) +',
+      'takes-are-not-counted-against-the-budget': 'tallyOf(scope).recovering[- + takenIn(scope)-];',
       'power-that-was-left-off-is-not-under-way':
         '[-  if (powerOffAskedAtMs !== null) return true;\n-]',
     },

@@ -56,7 +56,7 @@ export const mutations = mutationsOf({
     'equinix-union-of-walks-never-counts':
       "if ([-agreed && !seen.has('') && seen.size === walk.total-]{+walks < 0+})",
     'equinix-one-walk-with-duplicates-is-consistent':
-      '[-new Set(ids).size === ids.length && -]size === total',
+      '[-new Set(ids).size === ids.length && -]isWhole',
     'equinix-four-walks': 'const WALKS_MAX = [-3-]{+4+};',
   },
 });

@@ -22,14 +22,17 @@ export const mutations = mutationsOf({
   'emulators/equinix/api/call.ts test/emulators/equinix/published.test.ts': {
     'emulator-what-is-not-there-is-gone': "new Refusal([-404-]{+410+}, errorBody('Not found'))",
   },
-  'src/adapters/provider/equinix/create-device.ts test/adapters/provider/equinix/client/vectors-creation.test.ts -t vector 1:':
+  'src/adapters/provider/equinix/creation.ts test/adapters/provider/equinix/client/vectors-creation.test.ts -t vector 1:':
     {
       'client-sends-the-project-in-the-body':
-        '    {+...{ +}plan: target.plan,{+ project_id: config.projectId },+}\n    operating_system',
+        '      ...target,\n{+      ...{ project_id: config.projectId },\n+}      operating_system',
     },
-  'src/adapters/provider/equinix/create-device.ts test/adapters/provider/equinix/client/vectors-creation.test.ts -t vector 4':
-    { 'client-sends-tags-as-a-text': 'tags: tagsOf(config, order){+.join() as never+},' },
-  'src/adapters/provider/equinix/routes.ts test/adapters/provider/equinix/client/vectors-listing.test.ts -t vector 22':
+  'src/adapters/provider/equinix/creation.ts test/adapters/provider/equinix/client/vectors-creation.test.ts -t vector 4':
+    {
+      'client-sends-tags-as-a-text':
+        'tags: toApiTags({ ...request.tags, ...marks }){+.join() as never+},',
+    },
+  'src/adapters/provider/equinix/client.ts test/adapters/provider/equinix/client/vectors-listing.test.ts -t vector 22':
     {
       'client-sorts-by-an-undeclared-parameter':
         "sort_by: 'hostname', [-sort_direction-]{+order+}: 'asc' }",

@@ -13,14 +13,15 @@ export const mutations = mutationsOf({
     'engine-tag-tried-twice': 'ATTEMPTS_MAX = [-3-]{+2+}',
     'engine-tag-tried-at-once': 'BETWEEN_MS = [-1_000-]{+1+}',
     'engine-upstreams-objects-ours': "[OURS[-, 'anxccm-svc-uid='-]]",
-    'engine-no-tag-an-error': 'error.status === [-422-]{+421+}',
-    'engine-any-error-as-untagged': ' && [-error.status === 422-]{+true+}',
+    'engine-no-tag-an-error': 'boolean => isStatus(error, [-422-]{+421+});',
+    'engine-any-error-as-untagged':
+      'boolean => [-isStatus(error, 422)-]{+isProviderError(error)+};',
     'engine-any-page-ends-the-tagged': '[-page > 1 || -]!isEmpty(error)',
     'engine-foreign-rows-taken': 'if ([-!stranger-]{+stranger !== null+}) return found;',
     'engine-tag-body-null': "body: [-''-]{+null+},",
     'engine-filters-escaped-once':
       '{ [-filters: new URLSearchParams(filters).toString()-]{+...filters+} }',
-    'engine-held-account-asked': 'if (retryAt [-=== null-]{+!== 0+}) return;',
+    'engine-held-account-asked': 'if (retryAtMs [-=== null-]{+!== 0+}) return;',
     'engine-wait-of-a-minute-always': '[- * 2 ** unasked++-]',
     'engine-wait-without-end': 'Math.[-min(UNASKED_MAX_MS-]{+max(0+}, ',
     'engine-answers-unheeded': '[-if (heldMs() === 0) unasked = 0;-]',

@@ -23,7 +23,7 @@ export const mutations = mutationsOf({
       'robot-start-is-not-noted':
         '[-await claims.change(claim, { startedAtMs: clock.now() }, how)-]{+claim+};',
     },
-  'src/adapters/provider/hetzner-robot/rescue.ts test/adapters/provider/hetzner-robot/creation.test.ts':
+  'src/adapters/provider/hetzner-robot/rescue.ts test/adapters/provider/hetzner-robot/creation.test.ts test/adapters/provider/hetzner-robot/changes.test.ts':
     {
       'robot-resets-for-ever': 'claim.hardResets >= [-HARD_RESETS_MAX-]{+99+}',
       'robot-any-rescue-key':
@@ -89,13 +89,13 @@ export const mutations = mutationsOf({
     },
   'src/adapters/provider/hetzner-robot/client.ts test/adapters/provider/hetzner-robot/client.test.ts test/adapters/provider/hetzner-robot/budgets.test.ts':
     {
-      'robot-logs-in-at-once': 'if ([-provenPassword === -]before) return send();',
+      'robot-logs-in-at-once': 'if ([-provenPassword === -]password) return send();',
       'robot-forgets-the-limit': '[-noteAway(request, error);-]',
       'robot-logs-in-eight-at-once': 'maxConcurrency: [-LOGINS_FORGIVEN-]{+8+},',
       'robot-believes-a-revoked-password': '[-provenPassword = null;\n    -]log',
       'robot-spends-what-others-spent': 'if (waitMs [-==-]{+>+}= 0) return;',
       'robot-repeats-a-reset': {
-        change: '[-attemptsMax: 1,-]',
+        change: '[-, attemptsMax: 1-]',
         equivalent: 'a change that may have worked is never repeated',
       },
     },
@@ -110,15 +110,13 @@ export const mutations = mutationsOf({
       'robot-bare-403-is-a-right':
         "if (data[- && data-]{+?+}.error.code !== 'RATE_LIMIT_EXCEEDED')",
       'robot-limit-does-not-grow': '[-* 2 ** Math.min(inARow - 1, 12)-]',
-      'robot-no-type-is-a-mistake': "[-told === 'invalid' && isAboutType(error)-]{+false+}",
+      'robot-no-type-is-a-mistake': "kind: [-isAboutType ? 'not-implemented' : -]told",
     },
   'src/adapters/provider/hetzner-robot/counts.ts test/adapters/provider/hetzner-robot/budgets.test.ts':
     {
-      'robot-forgets-its-past':
-        '[-for (const name of CLASS_NAMES) api.recall(name, inherited[name] ?? []);-]',
-      'robot-counts-the-dead-twice':
-        '[-await records.drop(row.key, row.version, { signal }).catch(unlessChanged)-]{+continue+};',
-      'robot-takes-the-living-for-dead': '[-Math.max(0, daemons() - 1)-]{+0+}',
+      'robot-forgets-its-past': 'budget.recall([[-...sent, -]...spent(className)]);',
+      'robot-keeps-the-counts-of-the-dead':
+        '[-await records.drop(row.key, row.version, options).catch(nullIfChanged);-]',
       'robot-writes-counts-seldom': 'const isDue = [-count >= UNWRITTEN_MAX || -]clock',
       'robot-knows-others-resets-of-late':
         'const isKnown = [-isFresh && className !== RESET_CLASS-]{+known !== null+};',

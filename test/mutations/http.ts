@@ -40,10 +40,12 @@ export const mutations = mutationsOf({
   'src/adapters/driver-kit/call.ts test/adapters/driver-kit/requests.test.ts': {
     'answers-in-a-row-are-not-counted':
       'callClass.askedAway = [-askedMs === null ? 0 : callClass.askedAway + 1-]{+0+};',
-    'a-refused-token-is-only-one-of-401': 'outcome.status === 401[- || isRefused-]',
     'once-is-not-once': 'attemptsMax: [-request.attemptsMax ?? -]Infinity,',
   },
 
+  'src/adapters/driver-kit/outcome.ts test/adapters/driver-kit/requests.test.ts': {
+    'a-refused-token-is-only-one-of-401': "status === 401[- || told?.kind === 'auth'-];",
+  },
   'src/adapters/driver-kit/exchange.ts test/adapters/driver-kit/requests.test.ts': {
     'another-certificate-will-do':
       'if (sha256 [-=== undefined &&-]{+!== undefined ||+} socket.authorized) return null;',

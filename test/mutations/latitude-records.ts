@@ -12,7 +12,7 @@ export const mutations = mutationsOf({
   },
   'src/adapters/provider/latitude/api.ts test/adapters/provider/latitude/creation.test.ts': {
     'latitude-any-limit-is-a-quota':
-      "if (kind [-=== 'Capacity-]{+!== 'NotFound+}' && says(messages, LIMIT)) return 'limit';",
+      'if (endpoint !== CREATE[-)-]{+ && !says(messages, LIMIT))+} return',
   },
   'src/adapters/provider/latitude/records.ts test/adapters/provider/latitude/settings.test.ts': {
     'latitude-the-future-is-young': '[-Math.min(toldMs, seenAtMs)-]{+toldMs+}',
@@ -30,8 +30,8 @@ export const mutations = mutationsOf({
   },
   'src/actors/tasks/deprovision.ts test/actors/tasks/deprovision.test.ts': {
     'what-goes-on-a-day-is-asked-for-again':
-      'if ([-isAwaited(deps, seen)-]{+deps === null+}) {\n      await pause',
+      'if ([-isAwaited(given, seen)-]{+deps === null+}) {\n      await pause',
     'what-goes-on-a-day-is-asked-for-at-each-start':
-      "if (seen.state === 'gone'[- || isAwaited(deps, seen)-]) return { asked };",
+      "if (seen.state === 'gone'[- || isAwaited(given, seen)-]) return { asked };",
   },
 });

@@ -55,31 +55,30 @@ export const mutations = mutationsOf({
       'latitude-a-used-slot-is-free': '[-!taken.has(place.slot) && -]',
       'latitude-a-listing-with-gaps-is-whole': 'complete: [-servers.complete && -]table.complete,',
     },
-  'src/adapters/provider/latitude/routes.ts test/adapters/provider/latitude/listing.test.ts test/adapters/provider/latitude/listing.test.ts':
-    {
-      'latitude-a-short-page-is-the-last': 'isLast: count [-=== 0-]{+< size+} || seen >= total',
-      'latitude-one-walk-without-totals':
-        "const isWhole = isOnce && [-seen === before && -]!unread.has('');",
-      'latitude-a-refused-size-is-asked-for-again': 'size = Math.ceil(size / [-2-]{+1+});',
-    },
+  'src/adapters/driver-kit/pages.ts test/adapters/provider/latitude/listing.test.ts': {
+    'latitude-one-walk-without-totals':
+      'totals.has(null) ? [-allIds === idsBefore-]{+allIds !== null+} :',
+  },
+  'src/adapters/provider/latitude/routes.ts test/adapters/provider/latitude/listing.test.ts': {
+    'latitude-a-short-page-is-the-last': 'isLast = count [-=== 0-]{+< size+} || (total',
+    'latitude-a-refused-size-is-asked-for-again': 'size = Math.ceil(size / [-2-]{+1+});',
+  },
   'src/adapters/provider/latitude/changes.ts test/adapters/provider/latitude/changes.test.ts test/adapters/provider/latitude/record.test.ts':
     {
       'latitude-what-is-off-is-switched-off': "if (status === [-want-]{+''+}) return;",
       'latitude-a-reboot-of-what-is-off': "status === '[-off-]' ? 'power_on' : 'reboot'",
       'latitude-a-state-that-passes-is-final':
-        '[-if (isPassing(status)) throw notWhile(seen.server);\n      -]await act',
-      'latitude-lost-power-is-not-looked-for':
-        '[-if (!isLost || !(await becomes(call, id, want))) -]throw error;',
+        '[-if (isPassing(status)) throw notWhile(seen.server);\n      -]await act(call, seen, status',
+      'latitude-lost-power-is-not-looked-for': 'waitsMs: [-isSeen ? LOOKS_AFTER_MS : -][],',
       'latitude-tags-keep-an-old-script': "isOld ? '[-cut-]{+keep+}' : 'keep'",
       'latitude-tags-cut-a-young-script': "isOld ? 'cut' : '[-keep-]{+cut+}'",
     },
   'src/adapters/provider/latitude/changes.ts test/adapters/provider/latitude/changes.test.ts test/adapters/provider/dies-at-every-change.test.ts':
     {
-      'latitude-a-lost-reinstallation-removes-a-record':
-        '[-if (!isApiError(error) || !error.ambiguous) -]await',
+      'latitude-a-lost-reinstallation-removes-a-record': '[-if (!isUnknown) -]await',
       'latitude-the-old-record-stays': '[-    await removeAnyway(call, id, record.id);\n-]',
       'latitude-a-lost-reinstallation-is-unknown':
-        'if (isLost && [-(await isUnderWay(call, id, -]{+id === +}order.userDataId)[-))-] return;',
+        '([-await isUnderWay(call, id, -]{+id === +}order.userDataId[-)-]) ?',
       'latitude-the-new-record-has-the-old-time': '[-t: clock.now(), -]hasScript: true',
     },
   'src/adapters/provider/latitude/give-back.ts test/adapters/provider/latitude/changes.test.ts test/adapters/provider/latitude/settings.test.ts test/adapters/provider/dies-at-every-change.test.ts':
@@ -87,7 +86,7 @@ export const mutations = mutationsOf({
       'latitude-a-locked-server-is-deleted': "if (seen.server.locked{+ && id === ''+}) throw",
       'latitude-an-empty-search-is-believed':
         '[-if ((await search.everywhere(call, hostname)).length > 0) return false;\n-]',
-      'latitude-a-young-record-is-removed': '< [-config.settleMs-]{+0+})) return false;',
+      'latitude-a-young-record-is-removed': '< [-config.settle-]{+0+})) return false;',
       'latitude-records-outlive-their-server':
         'for (const { id } of [-ours-]{+[]+}) await writer.remove(call, id);',
       'latitude-a-leaving-machine-is-scheduled-again':
@@ -110,11 +109,11 @@ export const mutations = mutationsOf({
   'src/adapters/provider/latitude/api.ts test/adapters/provider/latitude/creation.test.ts test/adapters/provider/latitude/changes.test.ts test/adapters/provider/latitude/settings.test.ts':
     {
       'latitude-a-limit-is-a-stock':
-        "[-if (kind === 'Capacity' && says(messages, LIMIT)) return 'limit';-]",
+        "[-if (says(messages, LIMIT)) return { kind: 'transient', quota: true };\n    -]return says",
       'latitude-a-forbidden-key-is-shown-again':
-        "[-says(messages, LOCKED) ? 'Forbidden' : 'Unauthorized-]{+'Forbidden+}'",
+        "[-if (status === 403) return { kind: 'auth' };\n    -]if (status !== 422)",
       'latitude-a-lock-is-a-refused-key':
-        "[-says(messages, LOCKED) ? 'Forbidden' : -]'Unauthorized'",
+        '(status === [-403 || status === -]422) && says(messages, LOCKED)',
       'latitude-the-time-in-the-body-is-not-heeded':
         '[-inBody ? inBody.retry_after * 1_000 : -]waitAskedMs || [-USUAL_WAIT_MS-]{+1_000+}',
     },

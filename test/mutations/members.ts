@@ -2,11 +2,11 @@ import { mutationsOf } from './mutation.ts';
 
 /** Members of pools: who serves is not interrupted, and who is interrupted does not begin to serve. */
 export const mutations = mutationsOf({
-  'src/domain/balancing/members.ts test/domain/serving.test.ts': {
+  'src/domain/balancing/members.ts test/domain/eligibility.test.ts': {
     'who-drains-serves-nobody': "state [-!== 'drained-]{+=== 'active+}' && !waived",
     'what-is-waived-serves': "state !== 'drained'[- && !waived-]",
   },
-  'src/domain/eligibility.ts test/domain/serving.test.ts': {
+  'src/domain/eligibility.ts test/domain/eligibility.test.ts': {
     'who-serves-gets-a-system': "return [-serves(row) ? 'it still serves' : -]null;",
     'a-dead-machine-waits-for-ever': '[-now.nowMs <= endMs-]{+true+};',
     'an-order-waits-though-it-skips': "[-if (order?.drain === 'skip') return false;-]",

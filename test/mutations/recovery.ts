@@ -33,7 +33,7 @@ export const mutations = mutationsOf({
     {
       'a-restart-that-may-have-been-done-is-taken-back':
         "[-&& facetsOf(error).outcome === 'not-done'-]",
-      'a-silent-controller-answers': '?.hangs [-!== false-]{+=== true+})',
+      'a-silent-controller-answers': '?.hangs [-=== false-]{+!== true+};',
       'a-controller-is-restarted-without-a-note':
         "[-    await work.note({ kind: 'controllerResetAsked', controller });\n-]",
     },

@@ -24,7 +24,7 @@ export const mutations = mutationsOf({
   'emulators/hetzner-robot/machine/system.ts test/emulators/hetzner-robot/faults.test.ts': {
     'robot-emulator-any-key-lets-in': '[-isAuthorized(attempt, keys)-]{+keys.length >= 0+}',
   },
-  'emulators/hetzner-robot/machine/shell.ts test/emulators/hetzner-robot/faults.test.ts test/adapters/provider/hetzner-robot/install/scripts.test.ts':
+  'emulators/hetzner-robot/machine/shell.ts test/emulators/hetzner-robot/faults.test.ts test/adapters/provider/hetzner-robot/creation.test.ts':
     {
       'robot-emulator-waits-for-jobs': 'node.background === [-true-]{+null+}',
       'robot-emulator-log-at-the-end': '[-parse(script)-]{+parse(`{ ${script}\\n}`)+}',

@@ -45,7 +45,7 @@ export const mutations = mutationsOf({
   'src/adapters/bmdb/pg/tasks/held-works.ts test/adapters/bmdb/pg/race-guards.test.ts -t keeps its lease':
     { 'note-does-not-lock-the-lease': '[- FOR UPDATE OF w-]\n' },
   'src/adapters/bmdb/pg/tasks/held-works.ts test/adapters/bmdb/pg/claims.test.ts -t old claim': {
-    'end-or-note-with-an-old-claim': '[-w.epoch = e.epoch AND -]w.session_id',
+    'end-or-note-with-an-old-claim': '[-w.epoch = works.epoch AND -]w.session_id',
   },
   'src/adapters/bmdb/pg/tasks/held-works.ts test/adapters/bmdb/pg/contract-work.test.ts -t backoff':
     { 'backoff-of-all-processes-ends': '[- AND b.process = ${of.process}-]' },

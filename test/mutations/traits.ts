@@ -17,7 +17,7 @@ export const mutations = mutationsOf({
   },
   'src/adapters/bmdb/pg/statement.ts test/adapters/bmdb/pg/contract-reading.test.ts': {
     'what-is-written-is-kept-as-it-came':
-      "type.startsWith('text') ? [-plainly(args[name])-]{+args[name]+}",
+      "type.startsWith('text') ? [-plainly(value)-]{+(value ?? null)+}",
   },
   'src/adapters/bmdb/pg/provisioning/provided.ts test/adapters/bmdb/pg/contract-reading.test.ts': {
     'what-is-told-is-kept-as-it-came': '[name, [-plainTextOr(text)-]{+text+}]',

@@ -170,94 +170,76 @@ export interface LargeRoom {
   readonly rooms: Readonly<Record<string, InnerRoom>>;
 }
 
+const room = (holds: string, ...may: readonly string[]): InnerRoom => ({ holds, may });
+
 export const ACTORS: LargeRoom = {
   path: 'src/actors/',
   base: ['due-times', 'leases', 'session-keeper'],
   rooms: {
-    mirror: {
-      holds:
-        'what is known of the fleet: rows and listings read, put together, told to the machines',
-      may: [],
-    },
-    guard: {
-      holds: 'assessing the fleet as a whole, and telling why recovery is stopped',
-      may: ['mirror'],
-    },
-    turns: {
-      holds: 'when a task may work on a machine, and what is given back when it ends',
-      may: [],
-    },
-    providers: {
-      holds: 'listings that are shared, holds on calls, what is checked before a request is sent',
-      may: [],
-    },
-    provisioning: {
-      holds: 'creating machines, recording them, copying what their provider says of them',
-      may: ['providers'],
-    },
-    balancing: {
-      holds: 'pools kept as they are desired at their balancers, machines as their members',
-      may: [],
-    },
-    webhooks: { holds: 'events told to receivers over HTTP', may: [] },
-    tasks: {
-      holds: 'the work on one machine: agent start, recovery, deprovision',
-      may: ['providers', 'turns'],
-    },
+    mirror: room(
+      'what is known of the fleet: rows and listings read, put together, told to the machines',
+    ),
+    guard: room('assessing the fleet as a whole, and telling why recovery is stopped', 'mirror'),
+    turns: room('when a task may work on a machine, and what is given back when it ends'),
+    providers: room(
+      'listings that are shared, holds on calls, what is checked before a request is sent',
+    ),
+    provisioning: room(
+      'creating machines, recording them, copying what their provider says of them',
+      'providers',
+    ),
+    balancing: room('pools kept as they are desired at their balancers, machines as their members'),
+    webhooks: room('events told to receivers over HTTP'),
+    tasks: room(
+      'the work on one machine: agent start, recovery, deprovision',
+      'providers',
+      'turns',
+    ),
   },
 };
 
 export const PG: LargeRoom = {
   path: 'src/adapters/bmdb/pg/',
   base: [
-    'eligibility',
-    'errors',
-    'fence',
-    'delete-tags',
-    'batches',
-    'host-urls',
-    'hosts',
-    'live',
-    'pool',
-    'repeat',
-    'settings',
-    'sql',
-    'statement',
+    ...['eligibility', 'errors', 'fence', 'delete-tags', 'batches', 'host-urls', 'hosts'],
+    ...['live', 'pool', 'repeat', 'settings', 'sql', 'statement'],
   ],
   rooms: {
-    claims: {
-      holds: 'what a claim is, how dead claims are released, whether a request may be made',
-      may: [],
-    },
-    tasks: {
-      holds: 'claiming a machine, noting what was done to it, and how the work ends',
-      may: ['claims', 'guard', 'reading', 'recovery'],
-    },
-    recovery: {
-      holds: 'permits of the budget, and the rows of the ladder',
-      may: ['claims', 'guard', 'reading', 'requests'],
-    },
-    guard: {
-      holds: "the guard's rows, what it counts, and the lines about silent machines",
-      may: ['events'],
-    },
-    balancing: { holds: 'members of pools, and how pools stand', may: ['claims'] },
-    events: { holds: 'what happened: written, and told in one order', may: [] },
-    records: { holds: 'what drivers keep', may: [] },
-    access: { holds: 'who may use console and API: tokens, sessions, one-time links', may: [] },
-    requests: { holds: 'what operators ask for: filed, listed, ended', may: [] },
-    people: {
-      holds: 'carrying out what operators asked for',
-      may: ['balancing', 'events', 'guard', 'reading', 'recovery', 'requests'],
-    },
-    heartbeats: { holds: 'batches of heartbeats and what agents report', may: [] },
-    reading: {
-      holds: 'rows, changes, and what people look up',
-      may: ['balancing', 'guard', 'requests'],
-    },
-    provisioning: {
-      holds: 'intents, leases, listings, holds, and machines that a provider made',
-      may: ['reading'],
-    },
+    claims: room('what a claim is, how dead claims are released, whether a request may be made'),
+    tasks: room(
+      'claiming a machine, noting what was done to it, and how the work ends',
+      'claims',
+      'guard',
+      'reading',
+      'recovery',
+    ),
+    recovery: room(
+      'permits of the budget, and the rows of the ladder',
+      'claims',
+      'guard',
+      'reading',
+      'requests',
+    ),
+    guard: room("the guard's rows, what it counts, and the lines about silent machines", 'events'),
+    balancing: room('members of pools, and how pools stand', 'claims'),
+    events: room('what happened: written, and told in one order'),
+    records: room('what drivers keep'),
+    access: room('who may use console and API: tokens, sessions, one-time links'),
+    requests: room('what operators ask for: filed, listed, ended'),
+    people: room(
+      'carrying out what operators asked for',
+      'balancing',
+      'events',
+      'guard',
+      'reading',
+      'recovery',
+      'requests',
+    ),
+    heartbeats: room('batches of heartbeats and what agents report'),
+    reading: room('rows, changes, and what people look up', 'balancing', 'guard', 'requests'),
+    provisioning: room(
+      'intents, leases, listings, holds, and machines that a provider made',
+      'reading',
+    ),
   },
 };

@@ -11,27 +11,13 @@ export interface SeedBudget {
 }
 
 /** Situations that fewer than two of the eight runs of `ci` reach. */
-const RARE = new Set([
-  ...['quarantined', 'penalised', 'needs-human', 'draining', 'end-lost'],
-  ...[
-    'backoff-grows',
-    'creation-resumed',
-    'creation-taken-up',
-    'creation-unknown',
-    'creation-refused',
-    'device-adopted',
-  ],
-  ...['intent-abandoned', 'orphan', 'stranger', 'untagged', 'tagged', 'host-key-changed'],
-  ...[
-    'missing-back',
-    'thawed-by-itself',
-    'unsettled',
-    'order-expired',
-    'order-withdrawn',
-    'hold-bars',
-  ],
-  ...['stop-cuts', 'controller-reset', 'killed-at-work', 'hold-expired'],
-]);
+const RARE = new Set(
+  `quarantined penalised needs-human draining end-lost backoff-grows creation-resumed
+   creation-taken-up creation-unknown creation-refused device-adopted intent-abandoned
+   orphan stranger untagged tagged host-key-changed missing-back thawed-by-itself
+   unsettled order-expired order-withdrawn hold-bars stop-cuts controller-reset
+   killed-at-work hold-expired`.split(/\s+/),
+);
 
 const all = Object.keys(SITUATIONS);
 const common = all.filter((id) => !RARE.has(id));

@@ -1,8 +1,5 @@
-import { createHeartbeatSink } from '../../src/adapters/agents/heartbeat-sink.ts';
-import {
-  startAgentFront,
-  type AgentFrontOptions,
-} from '../../src/adapters/agents/http2-agent-server.ts';
+import { createHeartbeatSink } from '../../src/adapters/agents/agent-server-thread.ts';
+import { startAgentFront, type AgentFrontOptions } from '../../src/adapters/agents/front-thread.ts';
 import type { AgentServer } from '../../src/adapters/agents/port.ts';
 
 export type AgentServerOptions = AgentFrontOptions;

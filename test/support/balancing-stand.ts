@@ -14,10 +14,12 @@ import { createActor, createMachine, type InspectionEvent } from 'xstate';
 import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import { emptyRow, newMachine } from '../doubles/mem-bmdb/tables.ts';
 import { createMemMetrics } from '../doubles/mem-metrics.ts';
+import { createProcess } from '../doubles/process.ts';
 import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
 import { createSeededRandom, settled } from '../doubles/simulated-clock.ts';
 import type { Clock } from '../../src/adapters/clock/port.ts';
 import { pool as poolOf, IP } from '../domain/balancing/pool.ts';
+import { interceptPort } from '../simulation/intercept.ts';
 import { PROVIDER, provided, slotFacts } from './facts.ts';
 import { runService } from './run-service.ts';
 
@@ -95,8 +97,15 @@ export function createBalancingStand(options: BalancingStandOptions) {
     [...bmdb.tables.machines.values()].flatMap(({ row }) => row.members);
 
   async function life(how: LifeOptions = {}): Promise<StandLife> {
-    const thread = createThread(how.onWritten);
-    const own = thread.hang(options.bmdb?.(bmdb) ?? bmdb);
+    const process = createProcess(clock);
+    const told = interceptPort(options.bmdb?.(bmdb) ?? bmdb, 'bmdb', {
+      async around({ path }, run) {
+        const answer = await run();
+        if (path === 'bmdb.session.balancing.write') how.onWritten?.();
+        return answer;
+      },
+    });
+    const own = process.guard(told);
     const open = Object.entries({ ...options.balancers, ...how.balancers });
     const keeper = createSessionKeeper({
       bmdb: own,
@@ -111,7 +120,7 @@ export function createBalancingStand(options: BalancingStandOptions) {
       balancers: new Map(
         open.map(([name, balancer]) => [
           name,
-          { name, driver: 'memory', balancer: thread.hang(balancer) },
+          { name, driver: 'memory', balancer: process.guard(balancer) },
         ]),
       ),
       mirror: {
@@ -161,14 +170,14 @@ export function createBalancingStand(options: BalancingStandOptions) {
       },
       crashes: () => crashes,
       async stop() {
-        if (thread.isCut()) return;
+        if (!process.isAlive) return;
         service.stop();
         // What is broken off ends before the session does.
         await settled();
         await keeper.close();
       },
       async kill() {
-        thread.cut();
+        process.kill();
         const { sessionId } = keeper.require();
         bmdb.tables.sessions.get(sessionId)!.deadlineMs = clock.now() + SESSION_MS;
         // Not within the very transition that it dies in.
@@ -267,38 +276,5 @@ export interface StandLife {
 
 /** So long a session outlives its daemon. */
 const SESSION_MS = 15_000;
-const NEVER = new Promise<never>(() => undefined);
-type Method = (...args: unknown[]) => unknown;
-/** What these answer does something later. */
-const HANGING: ReadonlySet<string> = new Set(['openSession', 'lease']);
-
-/** What all that a daemon does hangs by: once it is cut, no call is made, and none is answered. */
-function createThread(onWritten: () => void = () => undefined) {
-  let isCut = false;
-  const answered = async (answer: Promise<unknown>, name: string): Promise<unknown> => {
-    try {
-      const found = await answer;
-      if (name === 'write') onWritten();
-      if (isCut) return await NEVER;
-      return HANGING.has(name) && found ? hang(found) : found;
-    } catch (error) {
-      return isCut ? NEVER : Promise.reject(error);
-    }
-  };
-  const hang = <Target extends object>(target: Target): Target =>
-    new Proxy(target, {
-      get(from, key) {
-        const value: unknown = Reflect.get(from, key);
-        if (key === 'balancing') return hang(value as object);
-        if (typeof value !== 'function') return value;
-        return (...args: unknown[]) => {
-          if (isCut) return NEVER;
-          const answer = (value as Method).apply(from, args);
-          return answer instanceof Promise ? answered(answer, String(key)) : answer;
-        };
-      },
-    });
-  return { hang, cut: () => void (isCut = true), isCut: () => isCut };
-}
 
 export type { RecordingLog };

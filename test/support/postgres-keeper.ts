@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import pg from 'pg';
 import { migrate } from '../../src/adapters/bmdb/schema/migrate.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
-import { cpuSeconds, leaveCost } from './costs.ts';
 import { startTestPostgres } from './postgres.ts';
 
 /**
@@ -32,9 +31,4 @@ try {
   await once(process.stdin, 'end');
 } finally {
   await server.stop();
-  leaveCost({
-    cpu: cpuSeconds(),
-    wall: performance.now() / 1_000,
-    of: 'the PostgreSQL that tests share',
-  });
 }

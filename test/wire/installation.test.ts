@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { installationRequestCodec } from '../../src/wire/codec.ts';
-import type { GenericImage } from '../../src/wire/codec.ts';
+import { installationRequestCodec, type GenericImage } from '../../src/wire/codec.ts';
 import {
   IMAGE_COMPRESSION,
   genericImageFault,

@@ -19,7 +19,7 @@ import {
   type Tree,
 } from './disk.ts';
 import { powerPrograms, rescuePrograms } from './programs.ts';
-import { playLine, startSystem, type System, type SystemDeps, visitOf } from './system.ts';
+import { keysOf, playLine, startSystem, type System, type SystemDeps, visitOf } from './system.ts';
 import { scriptOf, wantedUnits } from './units.ts';
 
 /** The systems of drives that other parts of a simulator play. */
@@ -88,8 +88,21 @@ export interface Machine {
   crash(): void;
   /** A script on standard input, for the system that others play; undefined: it does not run. */
   playScript(): Play | undefined;
+  /** What answers, for a client that reaches it without a network; null: nothing does. */
+  answering(): Answering | null;
   settled(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** A system that runs, as SSH shows it. */
+export interface Answering {
+  /** OpenSSH PEM. */
+  readonly hostKey: string;
+  /** Whether it lets this key in, a line of OpenSSH. */
+  authorizes(line: string): Promise<boolean>;
+  readonly play: (line: string) => Play;
+  /** Aborts when the system has ended: nothing is answered any more. */
+  readonly ended: AbortSignal;
 }
 
 export interface MachineDeps {
@@ -102,13 +115,15 @@ export interface MachineDeps {
   /** Where SSH answers. */
   readonly place: { readonly address: string; readonly port: number };
   readonly hosts: DiskHosts | undefined;
+  /** Nobody listens for SSH: there is no network but one in memory. */
+  readonly isWithoutSsh: boolean;
 }
 
 const MANUAL_MS = 30 * 60_000;
 const HOUR_MS = 3_600_000;
 
 export function createMachine(server: Server, deps: MachineDeps): Machine {
-  const { clock, timings, faults, activity, log, place, hosts } = deps;
+  const { clock, timings, faults, activity, log, place, hosts, isWithoutSsh } = deps;
   const drives: Drive[] = server.drives.map((seed) => ({ ...seed, partitions: 0, system: null }));
   const device = String(server.number);
   let power: 'on' | 'off' = 'on';
@@ -157,7 +172,10 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
     log,
     where: () => place,
     inTurn: tell,
-    listen: () => listenSsh({ ...place, log, visit: () => system && visitOf(system, systemDeps) }),
+    listen: async () =>
+      isWithoutSsh
+        ? { freeze: () => undefined, close: async () => undefined }
+        : listenSsh({ ...place, log, visit: () => system && visitOf(system, systemDeps) }),
   });
 
   function halt(): void {
@@ -324,6 +342,20 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
     },
     playScript: () =>
       system && phase === 'disk' ? playLine('sh -s', system, systemDeps) : undefined,
+    answering() {
+      const running = system;
+      if (!running) return null;
+      return {
+        hostKey: running.tree.hostKey,
+        ended: running.ended,
+        async authorizes(line) {
+          const wanted = readKey(line).getPublicSSH();
+          const keys = await keysOf(running.tree, log);
+          return keys.some((key) => key.getPublicSSH().equals(wanted));
+        },
+        play: (line) => playLine(line, running, systemDeps),
+      };
+    },
     crash: () => void (isCrashed = system !== null),
     settled: () => told,
     async close() {

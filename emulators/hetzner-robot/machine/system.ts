@@ -17,6 +17,8 @@ export interface System {
   /** Shells of other trees, as `chroot` has them. */
   shellIn(tree: Tree): Shell;
   background(work: Promise<unknown>): void;
+  /** Aborts when it has ended. */
+  readonly ended: AbortSignal;
   /** Ends everything on it. */
   end(): void;
 }
@@ -55,7 +57,7 @@ export function startSystem(
   tree.files.writeFileSync(BOOT_ID_PATH, `${bootId}\n`);
   const shell = shellIn(tree, programs(ownSleep));
   const end = () => ending.abort(new Error('the machine ended'));
-  return { kind, tree, bootId, shell, shellIn, background, end };
+  return { kind, tree, bootId, shell, shellIn, background, ended: signal, end };
 }
 
 /** How one connection to the system is served: root, by key alone. */
@@ -73,7 +75,7 @@ export const visitOf = (system: System, deps: SystemDeps): Visit => ({
     runOnChannel(line, channel, async () => playLine(line, system, deps), deps.log),
 });
 
-async function keysOf({ files }: Tree, log: EmulatorLog): Promise<ParsedKey[]> {
+export async function keysOf({ files }: Tree, log: EmulatorLog): Promise<ParsedKey[]> {
   if (!(await files.exists(AUTHORIZED_KEYS_PATH))) return [];
   return (await files.readFile(AUTHORIZED_KEYS_PATH))
     .split('\n')

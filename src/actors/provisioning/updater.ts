@@ -81,8 +81,7 @@ export function createUpdater(deps: UpdaterDeps): (signal: AbortSignal) => Promi
 
   const rest = (id: MachineId, waitMs: number, memory: Memory) => {
     const nowMs = clock.monotonic();
-    waiting.remove(id);
-    waiting.add(id, nowMs + recheckJitter(waitMs, deps.random.next()), nowMs);
+    waiting.add(id, nowMs + recheckJitter(waitMs, deps.random.next()));
     memories.set(id, memory);
   };
 
@@ -273,7 +272,7 @@ export function createIdleTags(deps: IdleTagsDeps) {
   const write = async (provider: FleetProvider, stale: Stale, signal: AbortSignal) => {
     const { slot, id, behaviour } = stale;
     const nowMs = deps.clock.monotonic();
-    waiting.add(slot, nowMs + REST_MS, nowMs);
+    waiting.add(slot, nowMs + REST_MS);
     try {
       const call = { signal, timeoutMs: LIMIT_MS };
       await deps.holds.guard(provider.name, 'setTags', () =>

@@ -1,7 +1,7 @@
 import type { TakeoverProtocol } from '../../adapters/agents/port.ts';
 import type { Work } from '../../adapters/bmdb/port.ts';
 import { sleep } from '../../adapters/clock/port.ts';
-import type { ShellSession, ShellTarget, UploadFile } from '../../adapters/ssh/port.ts';
+import type { ShellSession, UploadFile } from '../../adapters/ssh/port.ts';
 import type { BackoffDescriptor } from '../../domain/backoff.ts';
 import {
   CommandFailed,
@@ -17,11 +17,13 @@ import { plainText } from '../../lib/texts.ts';
 import type { TakeoverTold } from '../../machines/takeover.ts';
 import type { Job } from '../../machines/task.ts';
 import type { Turn } from '../turns/task-pool.ts';
-import { type HostKeyEvidence, proveHostKey } from './host-key-proof.ts';
+import type { HostKeyEvidence } from './host-key-proof.ts';
 import {
   claim,
   connect,
+  NOTHING,
   policyFor,
+  proveHost,
   readBootId,
   required,
   requireOurs,
@@ -45,22 +47,12 @@ export interface TakeOverDeps extends TaskDeps {
 
 const PROCESSOR_MAX = 64;
 const LONG_BACKOFF_MS = 30 * 60_000;
-const NOTHING = new Uint8Array(0);
 
 /** How far a start has come, in the order of its steps. */
-const STAGES = [
-  'located',
-  'connect',
-  'hostkey',
-  'upload',
-  'execute',
-  'protocol',
-  'record',
-] as const;
-type Stage = (typeof STAGES)[number];
+type Stage = 'located' | 'connect' | 'hostkey' | 'upload' | 'execute' | 'protocol' | 'record';
 
 /** A machine on which an agent is being started. */
-interface Starting extends Claimed {
+interface Starting extends Claimed<TakeOverDeps> {
   /** What whoever gives the start up has to know, and what a chart cannot hold. */
   readonly start: {
     /** What it would fail at now. */
@@ -111,49 +103,40 @@ const beginStart = async (deps: TakeOverDeps, turn: Turn, job: Job): Promise<Sta
   start: { at: 'located' },
 });
 
-async function locateAndConnect(deps: TakeOverDeps, given: Given, signal: AbortSignal) {
+async function locateAndConnect(given: Given) {
   const { start } = given;
-  const machine = await requireOurs(given, signal);
-  const target = targetOf(deps, given, machine);
+  const machine = await requireOurs(given);
+  // Without an address nothing is on the way.
+  targetOf(given, machine);
   Object.assign(start, { machine, at: 'connect' });
-  await connectWhileBooting(deps, given, target, signal);
+  await connectWhileBooting(given, machine);
   start.at = 'hostkey';
 }
 
-async function verifyHost(
-  deps: TakeOverDeps,
-  given: Given,
-  signal: AbortSignal,
-): Promise<Pick<TakeoverTold, 'trust'>> {
-  const { provider, row, start } = given;
-  const [session, machine] = [shellOf(given), required(start.machine, 'place')];
-  const policy = policyFor(deps, given);
-  const onChanged = () =>
-    deps.metrics.count('shepherd_ssh_hostkey_changes_total', { provider: provider.name });
-  const pinned = row.hostKey;
-  const question = { provider, machine, session, policy, pinned, signal, onChanged };
-  const newHostKey = believe(deps, given, await proveHostKey(question));
+async function verifyHost(given: Given): Promise<Pick<TakeoverTold, 'trust'>> {
+  const { signal, start } = given;
+  const session = shellOf(given);
+  const evidence = await proveHost(given, required(start.machine, 'place'), session);
+  const newHostKey = believe(given, evidence);
   const bootId = await readBootId(session, signal);
   start.at = 'upload';
   return { trust: { bootId, newHostKey } };
 }
 
-async function upload({ agent }: TakeOverDeps, given: Given<'trust'>, signal: AbortSignal) {
-  const { file, targetPath } = agent;
+async function upload(given: Given<'trust'>) {
+  const { signal, start } = given;
+  const { file, targetPath } = given.deps.agent;
   const shell = shellOf(given);
   const program = 'content' in file ? file : await programFor(file, shell, signal);
   if (isNodeScript(program)) await requireNode(shell, signal);
   await shell.upload(targetPath, program, signal);
-  given.start.at = 'execute';
+  start.at = 'execute';
 }
 
-async function execute(
-  { agent, protocol, log }: TakeOverDeps,
-  given: Given<'trust'>,
-  signal: AbortSignal,
-): Promise<Pick<TakeoverTold, 'agent'>> {
-  const { slot, work, start, trust } = given;
-  const { newHostKey } = trust;
+async function execute(given: Given<'trust'>): Promise<Pick<TakeoverTold, 'agent'>> {
+  const { deps, slot, work, start, signal } = given;
+  const { agent, protocol, log } = deps;
+  const { newHostKey } = given.trust;
   await work.note({
     kind: 'agentStartAttempt',
     ...(newHostKey !== null && { hostKey: newHostKey }),
@@ -170,8 +153,8 @@ async function execute(
   return { agent: { publicKey: Buffer.from(publicKey).toString('hex'), warnings } };
 }
 
-async function recordStart(deps: TakeOverDeps, given: Given<'trust' | 'agent'>): Promise<void> {
-  const { slot, work, trust, agent } = given;
+async function recordStart(given: Given<'trust' | 'agent'>): Promise<void> {
+  const { deps, slot, work, trust, agent } = given;
   // The machine is done with: while this is committed, the next one may be claimed.
   deps.taskPool.leavePlace(slot);
   await work.finish({
@@ -179,9 +162,9 @@ async function recordStart(deps: TakeOverDeps, given: Given<'trust' | 'agent'>):
     publicKey: Buffer.from(agent.publicKey, 'hex'),
     warnings: agent.warnings,
     bootId: trust.bootId,
-    hostKey: policyFor(deps, given) === 'insecure' ? null : shellOf(given).hostKey,
+    hostKey: policyFor(given) === 'insecure' ? null : shellOf(given).hostKey,
   });
-  workEnded(deps, given, 'finished');
+  workEnded(given, 'finished');
   const warnings = agent.warnings.map((each) => plainText(each));
   const fields = { slot, machine: work.machineId, warnings };
   deps.log[warnings.length > 0 ? 'warn' : 'info'](fields, 'agent started');
@@ -198,18 +181,13 @@ const isBooting = ({ agentStarted, startAttempt }: MachineRow): boolean =>
   agentStarted === null && (startAttempt?.count ?? 0) <= 1;
 
 /** Connects; again every few seconds to a machine that may still boot. That wait occupies no place. */
-async function connectWhileBooting(
-  deps: TaskDeps,
-  given: Claimed,
-  target: ShellTarget,
-  signal: AbortSignal,
-) {
+async function connectWhileBooting(given: Starting, machine: ProviderMachine) {
+  const { deps, slot, row, signal } = given;
   const { clock, taskPool, log } = deps;
-  const { slot, row } = given;
   const lastMs = clock.monotonic() + (isBooting(row) ? BOOT_WAIT_MS : 0) - BOOT_RETRY_MS;
   for (let tries = 1; ; tries++) {
     try {
-      return await connect(deps, given, target, signal);
+      return await connect(given, machine);
     } catch (error) {
       const mayComeUp = error instanceof Unreachable && !(error instanceof NoCommonProtocol);
       const isOver = signal.aborted || clock.monotonic() > lastMs;
@@ -287,14 +265,10 @@ async function requireNode(shell: ShellSession, signal: AbortSignal): Promise<vo
  * A host key that was proved is pinned before the agent is executed: were it only pinned with the
  * agent's start, a crash in between would lose it. One that passed only because any does, is not.
  */
-function believe(
-  deps: TakeOverDeps,
-  given: Starting,
-  evidence: HostKeyEvidence,
-): Trust['newHostKey'] {
-  const { slot, row, provided } = given;
+function believe(given: Starting, evidence: HostKeyEvidence): Trust['newHostKey'] {
+  const { deps, slot, row, provided } = given;
   deps.log.debug({ slot, evidence }, 'the host key is believed');
-  if (policyFor(deps, given) === 'insecure') {
+  if (policyFor(given) === 'insecure') {
     deps.log.warn({ slot, evidence }, 'INSECURE: host keys are not verified');
     deps.metrics.count('shepherd_ssh_insecure_connections_total', { provider: provided.provider });
     return null;

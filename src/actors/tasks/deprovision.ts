@@ -1,7 +1,7 @@
 import { sleep, type Random } from '../../adapters/clock/port.ts';
 import type { BackoffDescriptor } from '../../domain/backoff.ts';
 import { isProviderError, TimedOut } from '../../domain/errors.ts';
-import { providerOf, slotIdOf, type Slot } from '../../domain/ids.ts';
+import { providerOf, slotIdOf } from '../../domain/ids.ts';
 import type { MachineRow } from '../../domain/machine.ts';
 import type { DeprovisionTold } from '../../machines/deprovision.ts';
 import type { Job } from '../../machines/task.ts';
@@ -30,7 +30,7 @@ const READ_MS = 60_000;
 const BACKOFF: BackoffDescriptor = { initialMs: 10_000, exponent: 2, maximumMs: ASK_MAX_MS };
 
 /** A machine that is to be given back. */
-interface Leaving extends Claimed {
+interface Leaving extends Claimed<DeprovisionDeps> {
   readonly request: NonNullable<MachineRow['deprovision']>;
 }
 type Given<Part extends keyof DeprovisionTold = never> = Leaving & Told<Part>;
@@ -55,72 +55,65 @@ async function beginLeaving(deps: DeprovisionDeps, turn: Turn, job: Job): Promis
   return { ...given, request: required(given.row.deprovision, 'request to be given back') };
 }
 
-async function endIfItStays(
-  deps: DeprovisionDeps,
-  given: Given,
-  signal: AbortSignal,
-): Promise<Told<'agentEnd'>> {
+async function endIfItStays(given: Given): Promise<Told<'agentEnd'>> {
   // Where the device is deleted, the agent goes with it.
   if (!given.provider.inventory) return { agentEnd: null };
-  const agentEnd = await endAgent(deps, given, orStop(deps, signal));
-  deps.log.info({ ...fieldsOf(given), agentEnd }, 'the machine is let go');
+  const agentEnd = await endAgent({ ...given, signal: orStop(given) });
+  given.deps.log.info({ ...fieldsOf(given), agentEnd }, 'the machine is let go');
   return { agentEnd };
 }
 
-async function askUnlessGone(
-  deps: DeprovisionDeps,
-  given: Given,
-  signal: AbortSignal,
-): Promise<Told<'asked'>> {
+async function askUnlessGone(given: Given): Promise<Told<'asked'>> {
   const asked = given.request.attempts;
   // One that was asked for before may be gone by now; a first request finds that out itself.
   if (asked > 0) {
-    const seen = await readState(deps, given, signal);
-    if (seen.state === 'gone' || isAwaited(deps, seen)) return { asked };
+    const seen = await readState(given);
+    if (seen.state === 'gone' || isAwaited(given, seen)) return { asked };
   }
-  return { asked: await ask(deps, { ...given, asked }, signal) };
+  return { asked: await ask({ ...given, asked }) };
 }
 
-async function awaitGone(deps: DeprovisionDeps, given: Given<'asked'>, signal: AbortSignal) {
-  const { clock, taskPool, log } = deps;
+async function awaitGone(given: Given<'asked'>) {
+  const { clock, taskPool, log, pollMs } = given.deps;
   // The machine stays where it is, and may be used by somebody else at once.
   if (given.provider.inventory) return;
   taskPool.leavePlace(given.slot);
   let { asked } = given;
   let askedAtMs = clock.monotonic();
   for (;;) {
-    const seen = await readState(deps, given, signal);
+    const seen = await readState(given);
     if (seen.state === 'gone') break;
-    if (isAwaited(deps, seen)) {
-      await pause(deps, signal, ASK_MAX_MS);
+    if (isAwaited(given, seen)) {
+      await pause(given, ASK_MAX_MS);
       continue;
     }
     const waitedMs = clock.monotonic() - askedAtMs;
-    if (waitedMs >= askAgainMs(deps.pollMs, asked, seen.state)) {
-      asked = await ask(deps, { ...given, asked }, signal);
+    if (waitedMs >= askAgainMs(pollMs, asked, seen.state)) {
+      asked = await ask({ ...given, asked });
       askedAtMs = clock.monotonic();
     }
-    await pause(deps, signal);
+    await pause(given);
   }
   log.info(fieldsOf(given), 'the device is gone');
 }
 
-async function awaitReusable(deps: DeprovisionDeps, given: Given, signal: AbortSignal) {
+async function awaitReusable(given: Given) {
+  const { clock } = given.deps;
   // Without a reservation the slot is the device, and gone with it.
   if (given.provided.reservationId === null) return;
-  const untilMs = deps.clock.monotonic() + REUSABLE_LIMIT_MS;
-  while (!(await isReusable(deps, given, signal))) {
-    if (deps.clock.monotonic() >= untilMs) {
+  const untilMs = clock.monotonic() + REUSABLE_LIMIT_MS;
+  while (!(await isReusable(given))) {
+    if (clock.monotonic() >= untilMs) {
       throw new TimedOut(`${given.slot} is not reusable after ${REUSABLE_LIMIT_MS} ms`);
     }
-    await pause(deps, signal);
+    await pause(given);
   }
 }
 
-async function recordDeprovision(deps: DeprovisionDeps, given: Given<'agentEnd'>): Promise<void> {
+async function recordDeprovision(given: Given<'agentEnd'>): Promise<void> {
   await given.work.finish({ kind: 'deprovisioned', ...deprovisionedOf(given) });
-  workEnded(deps, given, 'finished');
-  deps.log.info(fieldsOf(given), 'machine given back');
+  workEnded(given, 'finished');
+  given.deps.log.info(fieldsOf(given), 'machine given back');
 }
 
 const fieldsOf = ({ slot, work }: Claimed) => ({ slot, machine: work.machineId });
@@ -130,15 +123,15 @@ const askAgainMs = (minMs: number, asked: number, seen: 'there' | 'going'): numb
   seen === 'going' ? ASK_MAX_MS : Math.min(ASK_MAX_MS, minMs * 2 ** Math.max(0, asked - 1));
 
 /** The signal of a long wait: when the daemon stops it ends, and another daemon goes on. */
-const orStop = ({ taskPool }: DeprovisionDeps, signal: AbortSignal): AbortSignal =>
-  AbortSignal.any([signal, taskPool.stopping]);
+const orStop = ({ deps, signal }: Leaving): AbortSignal =>
+  AbortSignal.any([signal, deps.taskPool.stopping]);
 
-const pause = (deps: DeprovisionDeps, signal: AbortSignal, pauseMs = deps.pollMs): Promise<void> =>
-  sleep(deps.clock, pauseMs * (0.8 + 0.4 * deps.random.next()), orStop(deps, signal));
+const pause = (given: Leaving, pauseMs = given.deps.pollMs): Promise<void> =>
+  sleep(given.deps.clock, pauseMs * (0.8 + 0.4 * given.deps.random.next()), orStop(given));
 
 /** It goes at a time that the provider has named: until then nobody asks again, however long that is. */
-const isAwaited = ({ nowMs }: DeprovisionDeps, { leavesAtMs = 0 }: Seen): boolean =>
-  leavesAtMs > nowMs();
+const isAwaited = ({ deps }: Leaving, { leavesAtMs = 0 }: Seen): boolean =>
+  leavesAtMs > deps.nowMs();
 
 /**
  * The slot stays free, however long that is, unless whoever gave the machine back wants the next one
@@ -158,12 +151,8 @@ function deprovisionedOf({ provider, provided, request, agentEnd }: Given<'agent
  * Asks the provider once; that is noted just before anything is sent.
  * @returns how often it was asked.
  */
-async function ask(
-  deps: DeprovisionDeps,
-  given: Given<'asked'>,
-  signal: AbortSignal,
-): Promise<number> {
-  const { slot, work, provided, provider } = given;
+async function ask(given: Given<'asked'>): Promise<number> {
+  const { deps, slot, work, provided, provider, signal } = given;
   const name = providerOf(slot);
   deps.holds.check(name, 'destroy');
   const begun = { holds: deps.holds.holds(name), nowMs: deps.nowMs() };
@@ -193,11 +182,9 @@ interface Seen {
   readonly leavesAtMs?: number | undefined;
 }
 
-async function readState(
-  deps: DeprovisionDeps,
-  { slot, provided, provider }: Claimed,
-  signal: AbortSignal,
-): Promise<Seen> {
+/** A reading that fails says nothing, so that the device is taken to be there; the next one may succeed. */
+async function readState(given: Leaving): Promise<Seen> {
+  const { deps, slot, provided, provider, signal } = given;
   const { providerId, reservationId } = provided;
   try {
     const options = { signal, timeoutMs: READ_MS, reservationId };
@@ -207,32 +194,25 @@ async function readState(
     return status === 'Missing' ? { state: 'going', leavesAtMs } : { state: 'there' };
   } catch (error) {
     if (isProviderError(error, 'not-found')) return { state: 'gone' };
-    if (isPassing(error, signal)) return tellPassing(deps, slot, error, { state: 'there' });
-    throw error;
+    requirePassing(given, error);
+    return { state: 'there' };
   }
 }
 
-async function isReusable(
-  deps: DeprovisionDeps,
-  { slot, provider }: Claimed,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function isReusable(given: Leaving): Promise<boolean> {
+  const { deps, slot, provider, signal } = given;
   try {
-    const options = { signal, timeoutMs: READ_MS };
     return await deps.holds.guard(providerOf(slot), 'get', () =>
-      provider.isReusable(slotIdOf(slot), options),
+      provider.isReusable(slotIdOf(slot), { signal, timeoutMs: READ_MS }),
     );
   } catch (error) {
-    if (isPassing(error, signal)) return tellPassing(deps, slot, error, false);
-    throw error;
+    requirePassing(given, error);
+    return false;
   }
 }
 
-/** A reading that fails says nothing; the next one may succeed. */
-const isPassing = (error: unknown, signal: AbortSignal): boolean =>
-  !signal.aborted && isProviderError(error, 'transient');
-
-function tellPassing<T>({ log }: DeprovisionDeps, slot: Slot, err: unknown, answer: T): T {
-  log.debug({ slot, err }, 'the provider could not be asked');
-  return answer;
+/** @throws what is no passing failure of the provider. */
+function requirePassing({ deps, slot, signal }: Leaving, error: unknown): void {
+  if (signal.aborted || !isProviderError(error, 'transient')) throw error;
+  deps.log.debug({ slot, err: error }, 'the provider could not be asked');
 }

@@ -1,5 +1,4 @@
-import { withTimeLimit } from '../../adapters/clock/port.ts';
-import { sleep } from '../../adapters/clock/port.ts';
+import { sleep, withTimeLimit } from '../../adapters/clock/port.ts';
 import {
   Denied,
   FleetError,
@@ -10,8 +9,7 @@ import {
 import type { ProviderMachine } from '../../domain/machine.ts';
 import { NO_TRAITS } from '../../domain/traits.ts';
 import { plainText } from '../../lib/texts.ts';
-import { proveHostKey } from './host-key-proof.ts';
-import { connect, policyFor, targetOf, type Claimed, type TaskDeps } from './task.ts';
+import { connect, NOTHING, proveHost, type Claimed, type TaskDeps } from './task.ts';
 
 export interface EndAgentDeps extends TaskDeps {
   /** Time between two tries, milliseconds. */
@@ -24,7 +22,6 @@ export interface EndAgentDeps extends TaskDeps {
 const TRIES = 3;
 const TRY_MS = 30_000;
 const CAUSE_MAX = 300;
-const NOTHING = new Uint8Array(0);
 
 /**
  * Ends the agent on a machine that lives on once it is given back: nothing of ours stays behind. The
@@ -33,12 +30,8 @@ const NOTHING = new Uint8Array(0);
  * by itself.
  * @returns what became of it, for the history.
  */
-export async function endAgent(
-  deps: EndAgentDeps,
-  claimed: Claimed,
-  signal: AbortSignal,
-): Promise<string> {
-  const { slot, turn, row } = claimed;
+export async function endAgent(claimed: Claimed<EndAgentDeps>): Promise<string> {
+  const { deps, slot, turn, row, signal } = claimed;
   // An attempt may have started an agent that was never recorded.
   if (row.agentStarted === null && (row.startAttempt?.atMs ?? null) === null) {
     return 'it had no agent';
@@ -47,7 +40,7 @@ export async function endAgent(
   for (let tries = 1; tries <= TRIES; tries += 1) {
     const limit = { ms: TRY_MS, what: `stop the agent of ${slot}`, signal };
     try {
-      await withTimeLimit(deps.clock, limit, (within) => stopOnce(deps, claimed, within));
+      await withTimeLimit(deps.clock, limit, (within) => stopOnce({ ...claimed, signal: within }));
       return 'its agent was stopped, and none runs there any more';
     } catch (error) {
       if (signal.aborted || !(error instanceof FleetError)) throw error;
@@ -63,23 +56,15 @@ export async function endAgent(
   return `its agent could not be stopped (${cause}); it ends by itself once it was refused for 30 min`;
 }
 
-async function stopOnce(deps: EndAgentDeps, claimed: Claimed, signal: AbortSignal): Promise<void> {
-  const { provider, row } = claimed;
-  const machine = await whereIs(claimed, signal);
-  const session = await connect(deps, claimed, targetOf(deps, claimed, machine), signal);
-  const policy = policyFor(deps, claimed);
-  const onChanged = () =>
-    deps.metrics.count('shepherd_ssh_hostkey_changes_total', { provider: provider.name });
-  const pinned = row.hostKey;
-  await proveHostKey({ provider, machine, session, policy, pinned, signal, onChanged });
-  await session.execute(stopAgentCommand(deps.agentPath), NOTHING, signal);
+async function stopOnce(claimed: Claimed<EndAgentDeps>): Promise<void> {
+  const machine = await whereIs(claimed);
+  const session = await connect(claimed, machine);
+  await proveHost(claimed, machine, session);
+  await session.execute(stopAgentCommand(claimed.deps.agentPath), NOTHING, claimed.signal);
 }
 
 /** A machine that is not listed any more is taken to be where it was last. @throws {ProviderError} */
-async function whereIs(
-  { provider, provided }: Claimed,
-  signal: AbortSignal,
-): Promise<ProviderMachine> {
+async function whereIs({ provider, provided, signal }: Claimed): Promise<ProviderMachine> {
   const { providerId, address } = provided;
   try {
     return await provider.getMachine(providerId, { signal });

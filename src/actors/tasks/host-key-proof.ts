@@ -13,8 +13,6 @@ import type { ProviderMachine } from '../../domain/machine.ts';
 import type { HostKeyPolicy } from '../../domain/policy.ts';
 import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../domain/provisioning/provider-tags.ts';
 
-export type { HostKeyPolicy };
-
 /** Why a host key was believed. The last two are no proofs: the policy let the key pass. */
 export type HostKeyEvidence =
   | 'pinned'

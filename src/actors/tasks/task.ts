@@ -15,6 +15,7 @@ import { plainText } from '../../lib/texts.ts';
 import type { Failure, Job } from '../../machines/task.ts';
 import type { TaskPool, Turn } from '../turns/task-pool.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
+import { proveHostKey, type HostKeyEvidence } from './host-key-proof.ts';
 
 /** What every task on a machine needs. */
 export interface TaskDeps {
@@ -34,10 +35,12 @@ export interface TaskDeps {
 
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 const BOOT_ID_MAX = 128;
-const NOTHING = new Uint8Array(0);
+/** What commands get that read nothing. */
+export const NOTHING = new Uint8Array(0);
 
-/** A machine that is claimed for a task, and what its rows said at the claim. */
-export interface Claimed {
+/** A machine that is claimed for a task, what its rows said at the claim, and what is needed to work on it. */
+export interface Claimed<Deps extends TaskDeps = TaskDeps> {
+  readonly deps: Deps;
   readonly turn: Turn;
   readonly slot: Slot;
   readonly work: Work;
@@ -49,7 +52,7 @@ export interface Claimed {
 }
 
 /** The policy for the machine's host key. */
-export const policyFor = (deps: TaskDeps, { provided }: Claimed): HostKeyPolicy =>
+export const policyFor = ({ deps, provided }: Claimed): HostKeyPolicy =>
   deps.ssh.policyOf(provided.provider);
 
 /**
@@ -57,10 +60,8 @@ export const policyFor = (deps: TaskDeps, { provided }: Claimed): HostKeyPolicy 
  * @throws {ProviderError}
  * @throws {Denied} the device is not marked as ours.
  */
-export async function requireOurs(
-  { slot, provider, provided }: Claimed,
-  signal: AbortSignal,
-): Promise<ProviderMachine> {
+export async function requireOurs(given: Claimed): Promise<ProviderMachine> {
+  const { slot, provider, provided, signal } = given;
   const machine = await provider.getMachine(provided.providerId, { signal });
   if (machine.ownership !== 'ours') {
     throw new Denied(`device ${machine.id} of ${slot} does not carry our ownership tag`);
@@ -69,33 +70,45 @@ export async function requireOurs(
 }
 
 /** Where and as whom to connect. @throws {Unreachable} the machine has no address. */
-export function targetOf(
-  { ssh }: TaskDeps,
-  { slot, row }: Claimed,
-  machine: ProviderMachine,
-): ShellTarget {
+export function targetOf({ deps, slot, row }: Claimed, machine: ProviderMachine): ShellTarget {
   if (!machine.address) throw new Unreachable(`${slot} has no available addresses`);
-  const { host, port } = parseAddress(machine.address, ssh.port);
+  const { host, port } = parseAddress(machine.address, deps.ssh.port);
   // A machine with several host keys is asked for the one that the proof will compare with.
   const hostKey = machine.hostKey ?? row.hostKey;
   const { remoteUser: username, sshPassword: password } = machine;
   return { host, port, username, hostKey, ...(password && { password }) };
 }
 
-/** Opens a connection, which ends with the turn. If the turn ended meanwhile it is closed at once. */
-export async function connect(
-  deps: TaskDeps,
-  { turn }: Claimed,
-  target: ShellTarget,
-  signal: AbortSignal,
-): Promise<ShellSession> {
-  const shell = await deps.shell.connect(target, signal);
+/**
+ * Opens a connection, which ends with the turn. If the turn ended meanwhile it is closed at once.
+ * @throws see `targetOf`.
+ */
+export async function connect(given: Claimed, machine: ProviderMachine): Promise<ShellSession> {
+  const { deps, turn, signal } = given;
+  const shell = await deps.shell.connect(targetOf(given, machine), signal);
   if (turn.signal.aborted) {
     shell.close();
     throw new Cancelled(`the task on ${turn.slot} ended while it connected`);
   }
   turn.held.shell = shell;
   return shell;
+}
+
+/**
+ * Judges the host at the other end of a connection, and counts one that is another than the known.
+ * @throws see `proveHostKey`.
+ */
+export function proveHost(
+  given: Claimed,
+  machine: ProviderMachine,
+  session: ShellSession,
+  pinned: string | null = given.row.hostKey,
+): Promise<HostKeyEvidence> {
+  const { deps, provider, provided, signal } = given;
+  const onChanged = () =>
+    deps.metrics.count('shepherd_ssh_hostkey_changes_total', { provider: provided.provider });
+  const policy = policyFor(given);
+  return proveHostKey({ provider, machine, session, policy, pinned, signal, onChanged });
 }
 
 /** The connection that the turn holds. */
@@ -123,8 +136,7 @@ export function required<Value>(value: Value | null | undefined, what: string): 
  * is free while the rows are read again.
  */
 export function workEnded(
-  { metrics, clock, taskPool }: TaskDeps,
-  { turn, work }: Pick<Claimed, 'turn' | 'work'>,
+  { deps: { metrics, clock, taskPool }, turn, work }: Claimed,
   result: 'finished' | 'failed' | 'canceled',
 ): void {
   delete turn.held.work;
@@ -138,12 +150,13 @@ export function workEnded(
  * daemon could do nothing for: that says nothing of the machine.
  * @throws {NothingToDo} also when the machine's provider is not configured here.
  */
-export async function claim(
-  { keeper, providers }: TaskDeps,
+export async function claim<Deps extends TaskDeps>(
+  deps: Deps,
   process: Process,
   turn: Turn,
   { machineId }: Job,
-): Promise<Claimed> {
+): Promise<Claimed<Deps>> {
+  const { keeper, providers } = deps;
   const { slot } = turn;
   if (!providers.has(providerOf(slot))) throw notConfigured(turn, providerOf(slot));
   const work = await keeper.require().claim(process, machineId);
@@ -161,7 +174,7 @@ export async function claim(
   }
   turn.held.work = work;
   const signal = AbortSignal.any([turn.signal, work.signal]);
-  return { turn, slot, work, row, provided, provider, signal };
+  return { deps, turn, slot, work, row, provided, provider, signal };
 }
 
 const notConfigured = ({ slot }: Turn, provider: string) =>
@@ -221,13 +234,10 @@ export function stepsOf<Deps extends TaskDeps, Given extends Claimed>(
         });
       }),
     /** A step after the claim. Its signal is that of the claim. */
-    step: <Told extends object, Output>(
-      act: (deps: Deps, given: Given & Told, signal: AbortSignal) => Promise<Output>,
-    ) =>
+    step: <Told extends object, Output>(act: (given: Given & Told) => Promise<Output>) =>
       fromPromise<Output, Job & Told>(async ({ input, signal }) => {
         const turn = taskPool.turn(input.slot);
-        const given = claimOf(turn);
-        return during(turn, signal, () => act(deps, { ...input, ...given }, given.signal));
+        return during(turn, signal, () => act({ ...input, ...claimOf(turn) }));
       }),
     giveUp: (how: GivingUp<Given>) =>
       fromPromise<void, Job & { readonly failure: Failure | null }>(async ({ input }) => {
@@ -244,11 +254,11 @@ export function stepsOf<Deps extends TaskDeps, Given extends Claimed>(
         }
         if (isOurOwn || how.isCancelled?.(given)) {
           await work.cancel(cause);
-          return workEnded(deps, given, 'canceled');
+          return workEnded(given, 'canceled');
         }
         const effects = { ...how.effects?.(failure, given), ...quarantineFor(failure) };
         await work.fail(how.backoffFor(failure, given), cause, effects);
-        workEnded(deps, given, 'failed');
+        workEnded(given, 'failed');
         how.onFailed?.(failure, given);
       }),
   };

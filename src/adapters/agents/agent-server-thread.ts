@@ -1,12 +1,13 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { createSecureContext } from 'node:tls';
 import { Worker } from 'node:worker_threads';
+import { fromEvent, takeUntil, type Observable } from 'rxjs';
 import { Unreachable, UsageError, explain } from '../../domain/errors.ts';
-import type { HeartbeatOutcome, HeartbeatRefusal } from '../../domain/heartbeat.ts';
-import type { AgentFrontOptions } from './http2-agent-server.ts';
-import type { AgentServer, ServerKeys } from './port.ts';
-import { createHeartbeatSink } from './heartbeat-sink.ts';
-import type { FromThread, ThreadStart, ToThread, ToldOutcome } from './thread-messages.ts';
+import type { HeartbeatRecord, HeartbeatStore } from '../../domain/heartbeat.ts';
+import type { Clock } from '../clock/port.ts';
+import type { Log } from '../log/port.ts';
+import type { AgentFrontOptions, FromThread, ThreadStart, ToThread } from './front-thread.ts';
+import type { AgentServer, Heard, ServerKeys } from './port.ts';
 
 /** The thread brings a clock of its own, and asks for hardware reports by itself. */
 export type AgentServerThreadOptions = Omit<AgentFrontOptions, 'hardwareReportWanted'> & {
@@ -39,7 +40,12 @@ export async function startAgentServerThread(
       const { id, batch } = message;
       answer(id, async () => {
         if (!isReady()) throw new Unreachable('the daemon has no live session');
-        return { kind: 'recorded', id, outcomes: (await sink.record(batch)).map(told) };
+        const outcomes = (await sink.record(batch)).map((outcome) =>
+          outcome.kind === 'unavailable'
+            ? { kind: outcome.kind, cause: explain(outcome.error) }
+            : outcome,
+        );
+        return { kind: 'recorded', id, outcomes };
       });
     }
     if (message.kind === 'withoutHardware') {
@@ -116,5 +122,57 @@ function assertUsable({ key, cert }: ServerKeys): void {
   }
 }
 
-const told = (outcome: HeartbeatOutcome | HeartbeatRefusal): ToldOutcome =>
-  outcome.kind === 'unavailable' ? { kind: 'unavailable', cause: explain(outcome.error) } : outcome;
+interface HeartbeatSinkOptions {
+  readonly store: Pick<HeartbeatStore, 'recordHeartbeats'>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** An agent that was turned away comes again within a minute and a half. */
+const FAILURE_COUNTS_MS = 120_000;
+
+/** Writes batches of heartbeats into the store, and tells of what was committed. */
+export function createHeartbeatSink({ store, clock, log }: HeartbeatSinkOptions) {
+  const events = new EventEmitter().setMaxListeners(0);
+  let failing = false;
+  let brokenAtMs = -Infinity;
+  const fail = (error: unknown, heartbeats: number) => {
+    // Anybody may call, so only the first of a row of failures is worth an operator's attention.
+    const level = failing ? 'debug' : 'warn';
+    failing = true;
+    log[level]({ err: error, heartbeats }, 'heartbeats not recorded');
+  };
+  return {
+    /** One event per heartbeat, after it was committed. */
+    heard$: (fromEvent(events, 'heard') as Observable<Heard>).pipe(
+      takeUntil(fromEvent(events, 'closed')),
+    ),
+    /**
+     * Whether the last batch reached the store. A failure is held against it for a while only:
+     * those that it concerned may never call again, and then nothing would tell that it is mended.
+     */
+    isStoring: () => clock.monotonic() - brokenAtMs >= FAILURE_COUNTS_MS,
+    /** Answers and throws as {@link HeartbeatStore.recordHeartbeats}. */
+    async record(batch: readonly HeartbeatRecord[]) {
+      try {
+        const outcomes = await store.recordHeartbeats(batch);
+        const refused = outcomes.filter((outcome) => outcome.kind === 'unavailable');
+        if (refused.length > 0) fail(refused[0]!.error, refused.length);
+        else failing = false;
+        brokenAtMs = -Infinity;
+        outcomes.forEach((outcome, index) => {
+          if (outcome.kind !== 'accepted') return;
+          const { machineId, bootId } = batch[index]!;
+          events.emit('heard', { machineId, atMs: outcome.atMs, bootId } satisfies Heard);
+        });
+        return outcomes;
+      } catch (error) {
+        brokenAtMs = clock.monotonic();
+        fail(error, batch.length);
+        throw error;
+      }
+    },
+    /** `heard$` completes. */
+    close: () => void events.emit('closed'),
+  };
+}

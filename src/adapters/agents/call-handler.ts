@@ -13,7 +13,7 @@ import {
   writeFrame,
   type FrameReader,
 } from '../../wire/grpc.ts';
-import { HEARTBEAT_PATH } from '../../wire/heartbeat.ts';
+import { HEARTBEAT_PATH } from '../../wire/codec.ts';
 import { networkOf } from '../../lib/network.ts';
 import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
@@ -36,14 +36,9 @@ export interface CallHandlerOptions {
   readonly connections: Pick<Connections, 'accepted' | 'refused'>;
 }
 
-export interface CallHandler {
-  /** Takes one call from its headers to its status. Total: whatever the peer does, it is logged. */
-  take(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void;
-  /** Resolves once no call is under way. */
-  idle(): Promise<void>;
-}
+export type CallHandler = ReturnType<typeof createCallHandler>;
 
-export function createCallHandler(options: CallHandlerOptions): CallHandler {
+export function createCallHandler(options: CallHandlerOptions) {
   const { clock, log, limits, onCall, connections } = options;
   const answer = createAnswer(options);
   const underWay = createCallLimit(limits.callMs, clock);
@@ -64,7 +59,8 @@ export function createCallHandler(options: CallHandlerOptions): CallHandler {
     }
   };
   return {
-    take(stream, headers) {
+    /** Takes one call from its headers to its status. Total: whatever the peer does, it is logged. */
+    take(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
       // A peer that goes away is no news; what it lost it will send again.
       stream.on('error', (error) => log.debug({ err: error.message }, 'call broken off'));
       // Until the peer took the answer, which it may be as slow to do as to send the call.
@@ -74,6 +70,7 @@ export function createCallHandler(options: CallHandlerOptions): CallHandler {
         log.debug({ err: error }, 'call could not be answered'),
       );
     },
+    /** Resolves once no call is under way. */
     idle: underWay.idle,
   };
 }

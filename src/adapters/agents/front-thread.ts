@@ -1,20 +1,62 @@
+import { createSecureServer, type Http2SecureServer } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 import { Unreachable, UsageError, explain } from '../../domain/errors.ts';
-import type { HeartbeatRecord, HeartbeatStore } from '../../domain/heartbeat.ts';
-import type { Clock } from '../clock/port.ts';
-import type { Log } from '../log/port.ts';
-import { startAgentFront } from './http2-agent-server.ts';
-import type { AgentFront } from './http2-agent-server.ts';
+import type { HeartbeatOutcome, HeartbeatRecord, HeartbeatStore } from '../../domain/heartbeat.ts';
+import type { MachineId } from '../../domain/ids.ts';
 import { createRateLimit } from '../../lib/rate-limit.ts';
+import { sleep, type Clock } from '../clock/port.ts';
+import type { Log } from '../log/port.ts';
 import type { HeartbeatEnd } from '../metrics/port.ts';
-import type { FromThread, ThreadStart, ToThread } from './thread-messages.ts';
+import { createCallHandler, type CallHandlerOptions } from './call-handler.ts';
+import { createHeartbeatService, createIntake, type BatchOptions } from './heartbeat-service.ts';
+import {
+  createRecentSet,
+  defaultLimits,
+  watchConnections,
+  type AgentServerLimits,
+} from './limits.ts';
+import type { AgentServer, ServerKeys } from './port.ts';
 
-/** What the thread is given: its end of the messages, and what it is started with. */
-export interface FrontThreadOptions {
-  readonly port: MessagePort;
-  readonly start: ThreadStart;
-  readonly clock: Clock;
-}
+/** What the thread is started with. */
+export type ThreadStart = Pick<
+  AgentFrontOptions,
+  'listen' | 'tls' | 'heartbeatIntervalSeconds' | 'batch' | 'limits'
+> & {
+  /** Whether its store can tell whose hardware report is missing. */
+  readonly knowsHardware: boolean;
+};
+
+/** From the daemon to the thread. */
+export type ToThread =
+  /** In the order of the batch. An error is told by its words: agents learn none of it. */
+  | { readonly kind: 'recorded'; readonly id: number; readonly outcomes: readonly ToldOutcome[] }
+  | { readonly kind: 'missing'; readonly id: number; readonly machines: readonly MachineId[] }
+  | { readonly kind: 'failed'; readonly id: number; readonly cause: string }
+  | { readonly kind: 'present'; readonly tls: ServerKeys }
+  | { readonly kind: 'close'; readonly graceMs: number };
+
+type ToldOutcome = HeartbeatOutcome | { readonly kind: 'unavailable'; readonly cause: string };
+
+/** From the thread to the daemon. */
+export type FromThread =
+  | { readonly kind: 'listening'; readonly address: string }
+  /** It cannot start, or not use what it was given; the words of a mistake of the configuration. */
+  | { readonly kind: 'unusable'; readonly message: string; readonly cause: string }
+  | { readonly kind: 'record'; readonly id: number; readonly batch: readonly HeartbeatRecord[] }
+  | { readonly kind: 'withoutHardware'; readonly id: number }
+  | {
+      readonly kind: 'log';
+      readonly level: Exclude<keyof Log, 'child'>;
+      readonly fields: object;
+      readonly message: string;
+    }
+  /** How the calls since the last message ended, and how long each took, seconds. */
+  | {
+      readonly kind: 'calls';
+      readonly calls: readonly (readonly [HeartbeatEnd, seconds: number])[];
+    }
+  | { readonly kind: 'closed' };
 
 type Tell = (message: FromThread) => void;
 
@@ -22,7 +64,15 @@ type Tell = (message: FromThread) => void;
  * The listener for agents inside its thread: TLS, HTTP/2 and decoding, so that whatever strangers
  * send keeps nobody waiting but the thread. The store stays with the daemon, and is asked by messages.
  */
-export async function runFrontThread({ port, start, clock }: FrontThreadOptions): Promise<void> {
+export async function runFrontThread({
+  port,
+  start,
+  clock,
+}: {
+  readonly port: MessagePort;
+  readonly start: ThreadStart;
+  readonly clock: Clock;
+}): Promise<void> {
   const tell: Tell = (message) => port.postMessage(message);
   const calls = createCallReports(tell, clock);
   const { store, answered } = createStore(tell, start);
@@ -135,5 +185,180 @@ function tight(record: HeartbeatRecord): HeartbeatRecord {
           },
         }
       : {}),
+  };
+}
+
+export interface AgentFrontOptions {
+  /** Port 0 takes a free one; `fd` is a listening socket that somebody holds for us. */
+  readonly listen: { readonly host: string; readonly port: number; readonly fd?: number };
+  readonly tls: ServerKeys;
+  /** Where batches go, and who is asked whose hardware report is missing. */
+  readonly store: HeartbeatStore;
+  readonly log: Log;
+  /** Told how each call ended, and how long it took, seconds. */
+  readonly onCall?: CallHandlerOptions['onCall'];
+  readonly clock: Clock;
+  /** What agents are told to report in; 0 leaves it to them. */
+  readonly heartbeatIntervalSeconds: number;
+  readonly batch: BatchOptions;
+  /** Each one that is absent has its default. */
+  readonly limits?: Partial<AgentServerLimits>;
+  /**
+   * Whether the machine is to send its hardware report (again). Default: where the store has none.
+   */
+  readonly hardwareReportWanted?: (machine: MachineId) => boolean;
+  /** While it answers false, calls end UNAVAILABLE before anything is read. Default: always true. */
+  readonly isReady?: () => boolean;
+}
+
+/** What stands between the network and the store. */
+export interface AgentFront extends Pick<AgentServer, 'address' | 'present' | 'close'> {
+  /** Whether a call that comes now is read. */
+  isOpen(): boolean;
+}
+
+const HANDSHAKE_LIMIT_MS = 10_000;
+const STREAMS_PER_CONNECTION = 8;
+/** So long last answers may take to leave; a peer that is cut off never says that it has them. */
+const GOODBYE_MS = 500;
+
+/**
+ * Unary gRPC on HTTP/2 with TLS 1.3. Clients present self-signed certificates, which grpc-js does
+ * not show to handlers; so HTTP/2 is spoken here.
+ * @throws {UsageError} the address cannot be bound, or key and certificate cannot be used.
+ */
+export async function startAgentFront(options: AgentFrontOptions): Promise<AgentFront> {
+  const limits = { ...defaultLimits, ...options.limits };
+  const { store, clock, batch, log } = options;
+  const record = (batch: readonly HeartbeatRecord[]) => store.recordHeartbeats(batch);
+  const intake = createIntake({ record, clock, batch, limits });
+  const server = createServer(options.tls, limits);
+  const connections = watchConnections(server, limits, clock);
+  let closing = false;
+  const isOpen = () => !closing && (options.isReady?.() ?? true);
+  const wishes = startHardwareWishes(options, isOpen);
+  const hardwareReportWanted = options.hardwareReportWanted ?? wishes.take;
+  const service = createHeartbeatService({ ...options, intake, limits, hardwareReportWanted });
+  const { onCall } = options;
+  const calls = createCallHandler({ service, clock, log, limits, onCall, isOpen, connections });
+  server.on('stream', calls.take);
+  hearErrors(server, log);
+  await listen(server, options.listen).catch((error: unknown) => {
+    wishes.stop();
+    throw error;
+  });
+  return {
+    address: formatAddress(server.address() as AddressInfo),
+    isOpen: () => server.listening && isOpen(),
+    present: (tls) => onKeys(() => server.setSecureContext(contextOf(tls))),
+    async close(graceMs) {
+      closing = true;
+      wishes.stop();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const session of connections.sessions) session.close();
+      const answered = Promise.all([intake.close(), calls.idle()]);
+      await within(clock, graceMs, answered);
+      await within(clock, Math.min(graceMs, GOODBYE_MS), closed);
+      connections.destroy();
+      await closed;
+    },
+  };
+}
+
+/** Awaits `work`, but no longer than that. */
+async function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: unknown;
+  const over = new Promise<void>((resolve) => {
+    timer = clock.setTimeout(() => resolve(), ms);
+  });
+  await Promise.race([work, over]);
+  clock.clearTimeout(timer);
+}
+
+const createServer = (tls: ServerKeys, { resets }: AgentServerLimits): Http2SecureServer =>
+  onKeys(() =>
+    createSecureServer({
+      ...contextOf(tls),
+      requestCert: true,
+      // The certificates are self-signed; their keys are checked against the BMDB instead.
+      rejectUnauthorized: false,
+      handshakeTimeout: HANDSHAKE_LIMIT_MS,
+      streamResetBurst: resets.burst,
+      streamResetRate: resets.perSecond,
+      settings: { maxConcurrentStreams: STREAMS_PER_CONNECTION, enablePush: false },
+    }),
+  );
+
+/** What a change of keys sets anew, so all of it must be said each time. */
+const contextOf = ({ key, cert }: ServerKeys) => ({ key, cert, minVersion: 'TLSv1.3' }) as const;
+
+function onKeys<Result>(step: () => Result): Result {
+  try {
+    return step();
+  } catch (error) {
+    throw new UsageError('agent server: key and certificate cannot be used', { cause: error });
+  }
+}
+
+function listen(server: Http2SecureServer, { host, port, fd }: AgentFrontOptions['listen']) {
+  return new Promise<void>((resolve, reject) => {
+    const where = fd === undefined ? `${host}:${port}` : `the socket passed as ${fd}`;
+    const fail = (cause: Error) =>
+      reject(new UsageError(`agent server: cannot listen on ${where}`, { cause }));
+    server.prependOnceListener('error', fail);
+    server.listen(fd === undefined ? { host, port } : { fd }, () => {
+      server.off('error', fail);
+      resolve();
+    });
+  });
+}
+
+const formatAddress = ({ family, address, port }: AddressInfo): string =>
+  family === 'IPv6' ? `[${address}]:${port}` : `${address}:${port}`;
+
+/** An 'error' that nobody hears ends the process, so somebody hears each one that a peer can cause. */
+function hearErrors(server: Http2SecureServer, log: Log): void {
+  const hear = (error: Error) => log.debug({ err: error.message }, 'connection broken off');
+  server.on('tlsClientError', hear);
+  server.on('sessionError', hear);
+  server.on('connection', (socket: Socket) => socket.on('error', hear));
+  server.on('secureConnection', (socket) => socket.on('error', hear));
+  // Such as no descriptor left for one more connection; the server listens on.
+  server.on('error', (error) => log.error({ err: error }, 'agent server cannot accept'));
+}
+
+/** One statement of the database so often, whatever the number of heartbeats. */
+const READ_MS = 5 * 60_000;
+/** A report that was refused once will be so again. */
+const ASK_AGAIN_MS = 3600_000;
+
+/** Which machines are to send their hardware report, although they think that they did. */
+function startHardwareWishes({ store, clock, log }: AgentFrontOptions, isReady: () => boolean) {
+  const stopping = new AbortController();
+  const asked = createRecentSet(ASK_AGAIN_MS, clock);
+  let missing: ReadonlySet<MachineId> = new Set();
+  const read = async () => {
+    try {
+      if (isReady()) missing = new Set(await store.withoutHardware?.());
+    } catch (error) {
+      log.debug({ cause: explain(error) }, 'cannot tell whose hardware report is missing');
+    }
+  };
+  const watch = async () => {
+    for (;;) {
+      await sleep(clock, READ_MS, stopping.signal);
+      await read();
+    }
+  };
+  // It ends in no other way than by `stop`.
+  if (store.withoutHardware) watch().catch(() => undefined);
+  return {
+    /** Whether to ask now; having answered yes it does not for a while. */
+    take(machine: MachineId): boolean {
+      if (!missing.has(machine) || asked.has(machine)) return false;
+      asked.add(machine);
+      return true;
+    },
+    stop: () => stopping.abort(),
   };
 }

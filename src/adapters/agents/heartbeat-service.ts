@@ -1,21 +1,18 @@
-import { Throttled, explain } from '../../domain/errors.ts';
-import type { HeartbeatOutcome, HeartbeatRecord } from '../../domain/heartbeat.ts';
-import { machineId, readUuid } from '../../domain/ids.ts';
-import type { MachineId } from '../../domain/ids.ts';
+import { Cancelled, Throttled, explain } from '../../domain/errors.ts';
+import type { HeartbeatOutcome, HeartbeatRecord, HeartbeatStore } from '../../domain/heartbeat.ts';
+import { machineId, readUuid, type MachineId } from '../../domain/ids.ts';
 import { WireError, installationRequestCodec } from '../../wire/codec.ts';
 import { GrpcError, GrpcStatus } from '../../wire/grpc.ts';
-import { readHeartbeat, writeHeartbeatResponse } from '../../wire/heartbeat.ts';
-import type { ReceivedHeartbeat } from '../../wire/heartbeat.ts';
-import type { Clock } from '../clock/port.ts';
+import { readHeartbeat, writeHeartbeatResponse } from '../../wire/codec.ts';
+import type { ReceivedHeartbeat } from '../../wire/codec.ts';
+import { sleep, type Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
-import { claimOf } from './intake.ts';
-import type { Intake } from './intake.ts';
+import { createBatcher } from '../../lib/batcher.ts';
 import { createRateLimit } from '../../lib/rate-limit.ts';
-import { createByteRoom, createRecentSet, firstOf } from './limits.ts';
-import type { AgentServerLimits } from './limits.ts';
+import { createByteRoom, createRecentSet, firstOf, type AgentServerLimits } from './limits.ts';
 import { readReports } from './reports.ts';
 
-export interface HeartbeatServiceOptions {
+interface HeartbeatServiceOptions {
   readonly intake: Intake;
   readonly log: Log;
   readonly clock: Clock;
@@ -37,7 +34,7 @@ export interface Caller {
 }
 
 /** One call, as the transport saw it. */
-export interface HeartbeatCall {
+interface HeartbeatCall {
   readonly caller: Caller;
   /**
    * Reads the serialized request; not asked for when the caller has used up its limit. Asks `take`
@@ -194,3 +191,83 @@ function readableRequest(
   }
   return null;
 }
+
+export interface IntakeOptions {
+  /** Records a batch: {@link HeartbeatStore.recordHeartbeats}. */
+  readonly record: HeartbeatStore['recordHeartbeats'];
+  readonly clock: Clock;
+  readonly batch: BatchOptions;
+  readonly limits: Pick<AgentServerLimits, 'waitingMax' | 'refusalMs'>;
+}
+
+export interface BatchOptions {
+  /**
+   * Two batches begin so far apart, except that one which has enough begins at once. So nobody waits
+   * who comes alone, and a fleet at its usual rate costs so many statements a second at most.
+   */
+  readonly gapMs: number;
+  /** So many are worth a statement. */
+  readonly enough: number;
+  /** Heartbeats in one statement. */
+  readonly max: number;
+}
+
+const RETRY_AFTER_MS = 1_000;
+/** While the database works on one batch another is sent to it: a quarter more; a third adds none. */
+export const BATCHES_IN_FLIGHT = 2;
+
+export type Intake = ReturnType<typeof createIntake>;
+
+/** Gathers heartbeats into batches, and keeps from the store what it refused a moment ago. */
+export function createIntake({ clock, batch, limits, ...options }: IntakeOptions) {
+  const refused = createRecentSet(limits.refusalMs, clock);
+  let closed = false;
+  let nextMs = -Infinity;
+  const batcher = createBatcher<{ record: HeartbeatRecord; claim: string }, HeartbeatOutcome>({
+    collect: async () => {
+      const waitMs = nextMs - clock.monotonic();
+      if (waitMs > 0) await sleep(clock, waitMs);
+    },
+    sizeMax: batch.max,
+    sizeEnough: batch.enough,
+    concurrency: BATCHES_IN_FLIGHT,
+    keyOf: ({ claim }) => claim,
+    run: async (claimed) => {
+      nextMs = clock.monotonic() + batch.gapMs;
+      const outcomes = await options.record(claimed.map(({ record }) => record));
+      return outcomes.map((outcome) =>
+        outcome.kind === 'unavailable' ? { error: outcome.error } : { ok: outcome },
+      );
+    },
+  });
+  return {
+    /**
+     * Answers after the commit. @throws {Unreachable} database not available.
+     * @throws {Throttled} too many wait. @throws {Cancelled} closed.
+     */
+    async record(record: HeartbeatRecord, claim = claimOf(record)): Promise<HeartbeatOutcome> {
+      if (closed) throw new Cancelled('the agent server is closing');
+      if (refused.has(claim)) return { kind: 'unauthenticated' };
+      if (batcher.waiting >= limits.waitingMax) {
+        throw new Throttled('too many heartbeats wait', clock.now() + RETRY_AFTER_MS);
+      }
+      const outcome = await batcher.submit({ record, claim });
+      if (outcome.kind === 'unauthenticated') refused.add(claim);
+      return outcome;
+    },
+    /** Takes no more; resolves when all that was taken is answered. */
+    async close() {
+      closed = true;
+      await batcher.flush();
+    },
+  };
+}
+
+/**
+ * Who the caller says it is, with the key it proved to have.
+ * @param key in hexadecimal.
+ */
+export const claimOf = (
+  { machineId, publicKey }: Pick<HeartbeatRecord, 'machineId' | 'publicKey'>,
+  key = Buffer.from(publicKey).toString('hex'),
+): string => `${machineId}/${key}`;

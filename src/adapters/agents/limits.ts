@@ -1,12 +1,8 @@
 import { KEYS_MAX, type Rate } from '../../lib/rate-limit.ts';
 import { type StrangerLimits, createStrangers } from '../../domain/strangers.ts';
-import { type Clock, sleep } from '../clock/port.ts';
+import type { Clock } from '../clock/port.ts';
 import type { Http2SecureServer, Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
-import { explain } from '../../domain/errors.ts';
-import type { HeartbeatStore } from '../../domain/heartbeat.ts';
-import type { MachineId } from '../../domain/ids.ts';
-import type { Log } from '../log/port.ts';
 
 /** What one caller may cost us. */
 export interface AgentServerLimits extends StrangerLimits {
@@ -73,14 +69,10 @@ export const defaultLimits: AgentServerLimits = {
   connectionBytes: 16 * KIB,
 };
 
-/** Remembers keys for a fixed time from when they were added first. */
-export interface RecentSet {
-  add(key: string): void;
-  has(key: string): boolean;
-  delete(key: string): void;
-}
+export type RecentSet = ReturnType<typeof createRecentSet>;
 
-export function createRecentSet(keepMs: number, clock: Clock): RecentSet {
+/** Remembers keys for a fixed time from when they were added first. */
+export function createRecentSet(keepMs: number, clock: Clock) {
   // All are kept equally long, so insertion order is the order they end in.
   const endsAtMs = new Map<string, number>();
   const dropOld = () => {
@@ -90,12 +82,12 @@ export function createRecentSet(keepMs: number, clock: Clock): RecentSet {
     }
   };
   return {
-    add(key) {
+    add(key: string): void {
       dropOld();
       if (!endsAtMs.has(key)) endsAtMs.set(key, clock.monotonic() + keepMs);
     },
-    has: (key) => (endsAtMs.get(key) ?? -Infinity) > clock.monotonic(),
-    delete: (key) => void endsAtMs.delete(key),
+    has: (key: string): boolean => (endsAtMs.get(key) ?? -Infinity) > clock.monotonic(),
+    delete: (key: string): void => void endsAtMs.delete(key),
   };
 }
 
@@ -144,15 +136,7 @@ export function createByteRoom<Caller>({ all, each }: Room): ByteRoom<Caller> {
 }
 
 /** The connections of a listener: whose they are, and when they have to end. */
-export interface Connections {
-  readonly sessions: ReadonlySet<Http2Session>;
-  /** An agent of ours was heard on this connection. */
-  accepted(session: Http2Session): void;
-  /** A call on it was refused, whose caller is to blame; too many of them end the connection. */
-  refused(session: Http2Session): void;
-  /** Ends them all at once. */
-  destroy(): void;
-}
+export type Connections = ReturnType<typeof watchConnections>;
 
 /**
  * Refuses connections before they cost a handshake, ends those that speak no HTTP/2, those that
@@ -163,7 +147,7 @@ export function watchConnections(
   server: Http2SecureServer,
   limits: AgentServerLimits,
   clock: Clock,
-): Connections {
+) {
   const open = new Set<Socket>();
   const sessions = new Set<Http2Session>();
   /** When those that no agent was heard on yet have to end. */
@@ -201,13 +185,16 @@ export function watchConnections(
   });
   return {
     sessions,
+    /** An agent of ours was heard on this connection. */
     accepted,
-    refused(session) {
+    /** A call on it was refused, whose caller is to blame; too many of them end the connection. */
+    refused(session: Http2Session): void {
       const count = (refusals.get(session) ?? 0) + 1;
       refusals.set(session, count);
       if (count > limits.refusedCallsMax) session.destroy();
     },
-    destroy: () => open.forEach((socket) => socket.destroy()),
+    /** Ends them all at once. */
+    destroy: (): void => open.forEach((socket) => socket.destroy()),
   };
 }
 
@@ -231,53 +218,4 @@ function watchIdle(
   };
   let timer = clock.setTimeout(look, idleMs);
   session.on('close', () => clock.clearTimeout(timer));
-}
-
-/** Which machines are to send their hardware report, although they think that they did. */
-export interface HardwareWishes {
-  /** Whether to ask now; having answered yes it does not for a while. */
-  take(machine: MachineId): boolean;
-  stop(): void;
-}
-
-export interface HardwareWishesOptions {
-  readonly store: Pick<HeartbeatStore, 'withoutHardware'>;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly isReady: () => boolean;
-}
-
-/** One statement of the database so often, whatever the number of heartbeats. */
-const READ_MS = 5 * 60_000;
-/** A report that was refused once will be so again. */
-const ASK_AGAIN_MS = 3600_000;
-
-export function startHardwareWishes(options: HardwareWishesOptions): HardwareWishes {
-  const { store, clock, log, isReady } = options;
-  const stopping = new AbortController();
-  const asked = createRecentSet(ASK_AGAIN_MS, clock);
-  let missing: ReadonlySet<MachineId> = new Set();
-  const read = async () => {
-    try {
-      if (isReady()) missing = new Set(await store.withoutHardware?.());
-    } catch (error) {
-      log.debug({ cause: explain(error) }, 'cannot tell whose hardware report is missing');
-    }
-  };
-  const watch = async () => {
-    for (;;) {
-      await sleep(clock, READ_MS, stopping.signal);
-      await read();
-    }
-  };
-  // It ends in no other way than by `stop`.
-  if (store.withoutHardware) watch().catch(() => undefined);
-  return {
-    take(machine) {
-      if (!missing.has(machine) || asked.has(machine)) return false;
-      asked.add(machine);
-      return true;
-    },
-    stop: () => stopping.abort(),
-  };
 }

@@ -9,8 +9,8 @@ import {
   type HardwareNode,
   type NetworkInterface,
 } from '../../wire/codec.ts';
-import { hasAtMostFields, type MessageShape } from '../../wire/fields.ts';
-import type { ReceivedHeartbeat } from '../../wire/heartbeat.ts';
+import { hasAtMostFields, type MessageShape } from '../../wire/codec.ts';
+import type { ReceivedHeartbeat } from '../../wire/codec.ts';
 
 /** The reports of a heartbeat that may be stored, and why the others may not. */
 export interface Reports {

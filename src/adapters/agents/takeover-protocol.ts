@@ -1,8 +1,7 @@
 import { Malformed, RemoteFailure } from '../../domain/errors.ts';
 import { visibleText } from '../../lib/texts.ts';
 import { takeoverInitCodec } from '../../wire/codec.ts';
-import { readTakeoverResponse } from '../../wire/takeover.ts';
-import type { TakeoverVerdict } from '../../wire/takeover.ts';
+import { readTakeoverResponse, type TakeoverVerdict } from '../../wire/takeover.ts';
 import type { TakeoverProtocol, ToldOfSystem } from './port.ts';
 
 /** What every agent of this daemon is told. */

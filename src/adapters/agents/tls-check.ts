@@ -1,5 +1,4 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { duplexPair } from 'node:stream';
 import { checkServerIdentity, connect, rootCertificates, TLSSocket } from 'node:tls';
 import { explain } from '../../domain/errors.ts';

@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { explain } from '../../domain/errors.ts';
-import { sleep } from '../clock/port.ts';
-import type { Clock } from '../clock/port.ts';
+import { sleep, type Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import type { ServerKeys } from './port.ts';
 
@@ -23,17 +22,10 @@ export interface TlsRenewalOptions {
   readonly log: Log;
 }
 
-/** Serves a certificate that was replaced where it is kept, without a restart. */
-export interface TlsRenewal {
-  /** What is served now. */
-  readonly served: ServedTls;
-  /** Looks now. Never fails: what cannot be read or used is told in the log, the old one stays. */
-  renew(): Promise<void>;
-  /** Looks no more. */
-  stop(): void;
-}
+export type TlsRenewal = ReturnType<typeof startTlsRenewal>;
 
-export function startTlsRenewal(options: TlsRenewalOptions): TlsRenewal {
+/** Serves a certificate that was replaced where it is kept, without a restart. */
+export function startTlsRenewal(options: TlsRenewalOptions) {
   const { read, present, checkMs, clock, log } = options;
   const stopping = new AbortController();
   let { served } = options;
@@ -64,11 +56,14 @@ export function startTlsRenewal(options: TlsRenewalOptions): TlsRenewal {
   // It ends in no other way than by `stop`.
   watch().catch(() => undefined);
   return {
-    get served() {
+    /** What is served now. */
+    get served(): ServedTls {
       return served;
     },
+    /** Looks now. Never fails: what cannot be read or used is told in the log, the old one stays. */
     renew,
-    stop: () => stopping.abort(),
+    /** Looks no more. */
+    stop: (): void => stopping.abort(),
   };
 }
 

@@ -132,7 +132,7 @@ export function createCallClasses(
   function report(name: string, waiting: number, inFlight: number): void {
     counts.set(name, [waiting, inFlight]);
     const sum = (n: 0 | 1) => [...counts.values()].reduce((total, count) => total + count[n], 0);
-    observer.slots(sum(0), sum(1));
+    observer?.slots?.(sum(0), sum(1));
   }
 
   function createClass(name: string, terms: CallClassTerms): CallClass {
@@ -141,7 +141,7 @@ export function createCallClasses(
       ...shared,
       budget,
       onChange: (waiting, inFlight) => report(name, waiting, inFlight),
-      onPaused: (extraMs) => observer.paused('rate_limit', extraMs / 1000),
+      onPaused: (extraMs) => observer?.paused?.('rate_limit', extraMs / 1000),
     });
     return { turns, budget, askedAway: 0 };
   }

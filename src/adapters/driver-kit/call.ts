@@ -1,3 +1,4 @@
+import { ProviderError, type ProviderErrorKind } from '../../domain/errors.ts';
 import { sleep } from '../clock/port.ts';
 import type { TurnWait } from '../provider/port.ts';
 import {
@@ -5,7 +6,6 @@ import {
   toSend,
   type ApiDeps,
   type ApiRequest,
-  type Received,
   type ApiObserver,
   type ApiTerms,
   type Attempted,
@@ -13,7 +13,6 @@ import {
   type TokenRefusal,
 } from './terms.ts';
 import type { CallClass, CallClasses } from './call-classes.ts';
-import { ApiError, type ApiErrorKind } from './errors.ts';
 import { HttpFailure, type Http, type HttpReply } from './exchange.ts';
 import {
   judgeFailure,
@@ -29,34 +28,31 @@ import type { EndTurn, PauseReason } from './turns.ts';
 
 /** One logical operation: its attempts share a budget of time and a count. */
 export interface Call {
-  readonly op: string;
   readonly observer: ApiObserver;
   /**
    * Sends a request and repeats it while that is safe and within the budget. A mutation that may have
    * taken effect is never repeated: whoever can see whether it has uses `mutate`.
-   * @throws {ApiError} `ambiguous` when a mutation may have taken effect. RateLimited with `retryAt`: the
-   *   server, or an empty budget of ours, wants a longer wait than `pauseMaxMs`.
+   * @throws {ProviderError} `outcome: 'unknown'` when a mutation may have taken effect. With `rateLimit`: the
+   *   server, or an empty budget of ours, wants a longer wait than `pauseMaxMs`. `permanent`: an answer that
+   *   is not as agreed.
    */
   send<T>(request: ApiRequest<T>): Promise<T>;
-  /** As `send`; for replies that say something in their status or headers. */
-  receive<T>(request: ApiRequest<T>): Promise<Received<T>>;
-  /** Waits inside the operation's budget. @throws {ApiError} Cancelled, Deadline. */
+  /** Waits inside the operation's budget. @throws {ProviderError} `aborted`, `transient`: its end. */
   wait(delayMs: number): Promise<void>;
-  /** Waits as before a repetition, each time longer. @throws {ApiError} Cancelled, Deadline. */
+  /** Waits as before a repetition, each time longer. @throws {ProviderError} as `wait`. */
   backOff(): Promise<void>;
   /** An attempt whose outcome was not known is going to be repeated. */
   repeats(endpoint: string): void;
   /** An error of this operation that no reply caused. */
-  error(kind: ApiErrorKind, message: string, more?: ErrorDetails): ApiError;
+  error(kind: ProviderErrorKind, message: string, more?: ErrorDetails): ProviderError;
   /** Monotonic milliseconds. */
   now(): number;
 }
 export interface ErrorDetails {
-  readonly ambiguous?: boolean;
+  readonly outcome?: ProviderError['outcome'];
   readonly cause?: unknown;
-  readonly retryAt?: number;
-  /** What a listing did see; only with `PartialListing`. */
-  readonly items?: readonly unknown[];
+  /** Epoch milliseconds: nothing of this kind is to be asked before. */
+  readonly retryAtMs?: number;
 }
 
 /** The API that a call belongs to. */
@@ -96,9 +92,10 @@ interface Attempt {
   readonly timeoutMs: number;
 }
 
-export function createCall(context: CallContext, op: string, signal: AbortSignal): Call {
+/** @param doing such as `cannot get device 7`: every error of it begins so. */
+export function createCall(context: CallContext, doing: string, signal: AbortSignal): Call {
   const { terms, http, refusal, classes, nameOf, note } = context;
-  const { clock, random, observer, userAgent, waitsForTurn, together } = context.deps;
+  const { clock, random, observer = {}, userAgent, waitsForTurn, together } = context.deps;
   const { timings, form, listingBytesMax = LISTING_BYTES_MAX } = terms;
   const { attemptsMax = Infinity, stayAwayMs } = terms;
   const { backoffInitialMs: initialMs, backoffMaximumMs: maximumMs } = timings;
@@ -114,6 +111,8 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
   /** For how long in all it stayed away because the server wanted that. */
   let stayedAwayMs = 0;
   let last: Failure | undefined;
+  /** The last answer, if it asked to stay away. */
+  let askedAway: Failure | null = null;
 
   const elapsedMs = () => (startedMs === null ? 0 : clock.monotonic() - startedMs);
   const remainingMs = () => limit?.leftMs() ?? timings.operationTimeoutMs;
@@ -125,36 +124,42 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
   const isTooLong = (waitMs: number) =>
     waitMs > Math.min(remainingMs() - stayedAwayMs, timings.pauseMaxMs);
 
-  function toError(failure: Failure, more: ErrorDetails = {}): ApiError {
-    const { kind, status, messages, cause } = failure;
-    const { ambiguous = false, retryAt, items } = more;
-    const known = {
-      ...(status === undefined ? {} : { status }),
-      ...(retryAt === undefined ? {} : { retryAt }),
-      ...(items === undefined ? {} : { items }),
-    };
-    const fields = { kind, op, messages, attempts, elapsedMs: elapsedMs(), ambiguous, ...known };
-    return new ApiError(fields, cause === undefined ? undefined : { cause });
+  function toError(failure: Failure, more: ErrorDetails = {}): ProviderError {
+    const { kind, status, messages, hint, waitMs, quota, capacity, cause } = failure;
+    const { outcome = 'not-done', retryAtMs = waitMs && clock.now() + waitMs } = more;
+    const said = messages.join('; ') || 'no reason given';
+    const shown = `${said}${status === undefined ? '' : ` (status ${status})`}`;
+    const known = status === undefined ? {} : { status };
+    return new ProviderError(kind, [doing, shown, hint].filter(Boolean).join(': '), {
+      outcome,
+      answer: { ...known, messages, attempts, elapsedMs: elapsedMs() },
+      ...(cause !== undefined && { cause }),
+      ...(retryAtMs !== undefined && { rateLimit: { retryAt: new Date(retryAtMs) } }),
+      ...(quota && { quota }),
+      ...(capacity && { capacity }),
+    });
   }
   const error: Call['error'] = (kind, message, more = {}) =>
     toError({ kind, messages: [message], cause: more.cause }, more);
 
-  const outOfTime = (ambiguous = false, limitMs = timings.operationTimeoutMs) => {
+  const outcomeOf = (isPerhapsDone: boolean) => (isPerhapsDone ? 'unknown' : 'not-done');
+  const outOfTime = (isPerhapsDone = false, limitMs = timings.operationTimeoutMs) => {
+    const outcome = outcomeOf(isPerhapsDone);
     const message = `no success within ${limitMs} ms`;
-    return error('Deadline', message, { ambiguous, cause: last && toError(last) });
+    return error('transient', message, { outcome, cause: last && toError(last) });
   };
-  const cancelled = (ambiguous = false) => error('Cancelled', 'aborted', { ambiguous });
+  const cancelled = (isPerhapsDone = false) =>
+    error('aborted', 'aborted', { outcome: outcomeOf(isPerhapsDone) });
   const slowedDown = (waitMs: number, why: PauseReason = 'paused') => {
-    const told = last?.kind === 'RateLimited' ? last : ASKED_TO_WAIT;
-    const failure = why === 'budget' ? BUDGET_USED_UP : told;
-    return toError(failure, { retryAt: clock.now() + waitMs });
+    const failure = why === 'budget' ? BUDGET_USED_UP : (askedAway ?? ASKED_TO_WAIT);
+    return toError(failure, { retryAtMs: clock.now() + waitMs });
   };
 
   function readToken(): string {
     try {
       return terms.token();
     } catch (cause) {
-      throw error('Unauthorized', 'the token cannot be read', { cause });
+      throw error('auth', 'the token cannot be read', { cause });
     }
   }
 
@@ -163,7 +168,7 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
     if (signal.aborted) throw cancelled();
     const token = readToken();
     if (refusal.holds(token)) {
-      throw error('Unauthorized', 'the server refused this token a moment ago');
+      throw error('auth', 'the server refused this token a moment ago');
     }
     if (remainingMs() <= 0) throw outOfTime();
     if (turns.pausedMs() > remainingMs()) throw slowedDown(turns.pausedMs());
@@ -195,7 +200,7 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
         throw thrown;
       }
     } catch (thrown) {
-      throw thrown instanceof ApiError ? thrown : cancelled();
+      throw thrown instanceof ProviderError ? thrown : cancelled();
     } finally {
       end();
     }
@@ -244,15 +249,14 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
     const inARow = callClass.askedAway + 1;
     const judged = { form, endpoint, mutates, schema, ignoresReply, redact, inARow };
     const verdict = await judgeReply(judged, outcome, clock.now());
-    const isRefused = verdict.type === 'fail' && verdict.failure.kind === 'Unauthorized';
-    if (outcome.status === 401 || isRefused) refusal.note(token);
+    if (verdict.type === 'fail' && verdict.isTokenRefused) refusal.note(token);
     return heedClientLimit(verdict, callClass);
   }
 
   function limitListing(sizeBytes: number) {
     listedBytes += sizeBytes;
     if (listedBytes <= listingBytesMax) return;
-    throw error('Protocol', `the listing is larger than ${listingBytesMax / MEBIBYTE} MiB`);
+    throw error('permanent', `the listing is larger than ${listingBytesMax / MEBIBYTE} MiB`);
   }
 
   /**
@@ -297,13 +301,14 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
   ): Promise<RetryReason> {
     const { failure, type } = verdict;
     if (type === 'ambiguous') {
-      const retryAt = verdict.waitMs === undefined ? {} : { retryAt: clock.now() + verdict.waitMs };
-      throw toError(failure, { ambiguous: true, ...retryAt });
+      const { waitMs: awayMs } = verdict;
+      const away = awayMs === undefined ? {} : { retryAtMs: clock.now() + awayMs };
+      throw toError(failure, { outcome: 'unknown', ...away });
     }
     const isLast = spent.attempts >= spent.attemptsMax;
     if (type === 'fail') {
       // A rotated token deserves one more try; anything else is permanent.
-      const rotated = failure.kind === 'Unauthorized' && token !== readToken();
+      const rotated = verdict.isTokenRefused && token !== readToken();
       if (isLast || !rotated || ++spent.rotations > 1) throw toError(failure);
       return 'token';
     }
@@ -319,7 +324,7 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
     return reason;
   }
 
-  async function receive<T>(request: ApiRequest<T>): Promise<Received<T>> {
+  async function send<T>(request: ApiRequest<T>): Promise<T> {
     const callClass = classes.of(request);
     const spent: Spent = {
       attempts: 0,
@@ -344,21 +349,20 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
       } finally {
         endTurn();
       }
-      if (verdict.type === 'ok') return { value: verdict.value, ...onlyReply(outcome) };
+      if (verdict.type === 'ok') return verdict.value;
       last = verdict.failure;
+      askedAway = waitAskedBy(verdict) === null ? null : last;
       const reason = await beforeRetry(request, verdict, { token: attempt.token, spent });
-      observer.retry(nameOf(request.method, request.path), reason);
+      observer.retry?.(nameOf(request.method, request.path), reason);
     }
   }
 
   return {
-    op,
     observer,
-    send: async (request) => (await receive(request)).value,
-    receive,
+    send,
     wait,
     backOff: () => wait(nextWaitMs()),
-    repeats: (endpoint) => observer.retry(endpoint, 'ambiguous'),
+    repeats: (endpoint) => observer.retry?.(endpoint, 'ambiguous'),
     error,
     now: () => clock.monotonic(),
   };
@@ -370,14 +374,8 @@ function asOutcome(error: unknown): HttpFailure {
   throw error;
 }
 
-/** What a success came with. */
-function onlyReply(outcome: HttpReply | HttpFailure): Pick<HttpReply, 'status' | 'headers'> {
-  if (outcome instanceof HttpFailure) throw outcome;
-  return { status: outcome.status, headers: outcome.headers };
-}
-
 const BUDGET_USED_UP: Failure = {
-  kind: 'RateLimited',
+  kind: 'transient',
   messages: ['our own budget of requests is used up'],
 };
-const ASKED_TO_WAIT: Failure = { kind: 'RateLimited', messages: ['asked to slow down'] };
+const ASKED_TO_WAIT: Failure = { kind: 'transient', messages: ['asked to slow down'] };

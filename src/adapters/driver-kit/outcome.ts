@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ApiErrorKind } from './errors.ts';
+import type { ProviderErrorFacets, ProviderErrorKind } from '../../domain/errors.ts';
 import type { HttpFailure, HttpReply } from './exchange.ts';
 import type { Redact } from './redaction.ts';
 
@@ -68,13 +68,24 @@ export interface AnswerForm {
   readonly tellsAbsence: ReadonlySet<number>;
   /** An answer that names no type of content is JSON. */
   readonly untypedIsJson?: boolean;
-  /** What an API means otherwise than usual by a status from 400; undefined: the usual. */
-  kindOf?(refusal: Refusal): ApiErrorKind | undefined;
   /**
-   * Whether an answer with a status from 400 asks to stay away. Undefined: as usual, which is 429, and
-   * what `kindOf` calls `RateLimited`; the wait is then `waitAskedMs`. Asked before all else.
+   * What an API means otherwise than usual by a status from 400; undefined: the usual. With `auth` it
+   * refuses the token.
+   */
+  meaningOf?(refusal: Refusal): Meaning | undefined;
+  /**
+   * Whether an answer with a status from 400 asks to stay away. Undefined: as usual, which is 429; the wait
+   * is then `waitAskedMs`. Asked before all else.
    */
   staysAway?(refusal: Refusal): StayAway | undefined;
+}
+/** What an answer is to the port. */
+export interface Meaning extends Pick<ProviderErrorFacets, 'capacity' | 'quota'> {
+  readonly kind: ProviderErrorKind;
+  /** What a person should know beside what the API says. */
+  readonly hint?: string;
+  /** It is not to be asked again for so long. */
+  readonly waitMs?: number;
 }
 export interface Refusal {
   readonly endpoint: string;
@@ -108,7 +119,7 @@ export type Verdict<T> =
       readonly reason: RetryReason;
     }
   /** Permanent. */
-  | { readonly type: 'fail'; readonly failure: Failure }
+  | { readonly type: 'fail'; readonly failure: Failure; readonly isTokenRefused?: boolean }
   /** A mutation that may have taken effect. */
   | {
       readonly type: 'ambiguous';
@@ -127,8 +138,7 @@ export type RetryReason =
   | 'token'
   | 'ambiguous';
 
-export interface Failure {
-  readonly kind: ApiErrorKind;
+export interface Failure extends Meaning {
   readonly status?: number;
   readonly messages: readonly string[];
   readonly cause?: unknown;
@@ -169,37 +179,38 @@ function judgeRefusal<T>(attempted: Attempted<T>, reply: ParsedReply, nowMs: num
   const { status } = reply;
   const { endpoint, form, mutates, inARow = 1 } = attempted;
   const messages = messagesOf(reply.json, attempted);
-  const failure = (kind: ApiErrorKind): Failure => ({ kind, status, messages });
+  const failure = (kind: ProviderErrorKind): Failure => ({ kind, status, messages });
   const waitAskedMs = waitAsked(reply, nowMs);
   const json = reply.json === NOT_JSON ? undefined : reply.json;
   const refusal = { endpoint, mutates, status, messages, json, waitAskedMs, inARow };
   const away = status >= 400 ? form.staysAway?.(refusal) : undefined;
   if (away?.ambiguous && mutates) {
-    return { type: 'ambiguous', failure: failure('RateLimited'), waitMs: away.waitMs };
+    return { type: 'ambiguous', failure: failure('transient'), waitMs: away.waitMs };
   }
-  if (away) return askedAway(failure('RateLimited'), away.waitMs);
+  if (away) return askedAway(failure('transient'), away.waitMs);
   const foreign = foreignReply(reply, attempted);
   if (foreign !== null) return notTheApi(attempted, { status, messages: [foreign] });
   if (status >= 300 && status < 400) {
     // A proxy may have sent it after the change was made.
     return {
       type: attempted.mutates ? 'ambiguous' : 'fail',
-      failure: { kind: 'Protocol', status, messages: ['refused to redirect'] },
+      failure: { kind: 'permanent', status, messages: ['refused to redirect'] },
     };
   }
-  const told = form.kindOf?.(refusal);
-  if (status === 429 || told === 'RateLimited') {
-    return askedAway(failure('RateLimited'), waitAskedMs);
-  }
-  if (told) return { type: 'fail', failure: failure(told) };
+  if (status === 429) return askedAway(failure('transient'), waitAskedMs);
+  const told = form.meaningOf?.(refusal);
+  const isTokenRefused = status === 401 || told?.kind === 'auth';
+  if (told) return { type: 'fail', failure: { status, messages, ...told }, isTokenRefused };
   // 425 says that nothing was done; 408 may come from a proxy that gave up on the server.
   if (status === 425 || (status === 408 && !attempted.mutates)) {
-    return retry(failure('Network'), 'status');
+    return retry(failure('transient'), 'status');
   }
-  if (status === 408) return { type: 'ambiguous', failure: failure('OutcomeUnknown') };
-  if (status < 500) return { type: 'fail', failure: failure(REFUSALS[status] ?? 'Rejected') };
-  if (attempted.mutates) return { type: 'ambiguous', failure: failure('OutcomeUnknown') };
-  return retry(failure('Network'), 'status', waitAskedMs);
+  if (status === 408) return { type: 'ambiguous', failure: failure('transient') };
+  if (status < 500) {
+    return { type: 'fail', failure: failure(REFUSALS[status] ?? 'invalid'), isTokenRefused };
+  }
+  if (attempted.mutates) return { type: 'ambiguous', failure: failure('transient') };
+  return retry(failure('transient'), 'status', waitAskedMs);
 }
 
 /** Milliseconds that an answer asks to stay away; null: it does not. */
@@ -214,16 +225,16 @@ const askedAway = (failure: Failure, waitMs: number) =>
 /** Nobody knows whether a change reached the API behind; a read is worth few repetitions. */
 const notTheApi = ({ mutates }: { mutates: boolean }, failure: Omit<Failure, 'kind'>) =>
   mutates
-    ? ({ type: 'ambiguous', failure: { ...failure, kind: 'OutcomeUnknown' } } as const)
-    : ({ ...retry({ ...failure, kind: 'Network' }, 'malformed'), limit: 'malformed' } as const);
+    ? ({ type: 'ambiguous', failure: { ...failure, kind: 'transient' } } as const)
+    : ({ ...retry({ ...failure, kind: 'transient' }, 'malformed'), limit: 'malformed' } as const);
 
 const retry = (failure: Failure, reason: RetryReason, waitMs = 0) =>
   ({ type: 'retry', failure, waitMs, limit: 'none', reason }) as const;
 
-const REFUSALS: Readonly<Record<number, ApiErrorKind>> = {
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  404: 'NotFound',
+const REFUSALS: Readonly<Record<number, ProviderErrorKind>> = {
+  401: 'auth',
+  403: 'auth',
+  404: 'not-found',
 };
 
 /** Judges an exchange that gave no complete reply. */
@@ -234,26 +245,26 @@ export function judgeFailure(attempted: { mutates: boolean }, error: HttpFailure
     return { type: 'fail', failure };
   }
   if (attempted.mutates && error.sent) {
-    return { type: 'ambiguous', failure: { ...failure, kind: 'OutcomeUnknown' } };
+    return { type: 'ambiguous', failure: { ...failure, kind: 'transient' } };
   }
-  if (kind === 'Protocol') return { type: 'fail', failure };
+  if (kind === 'permanent') return { type: 'fail', failure };
   return retry(failure, error.reason === 'timeout' ? 'timeout' : 'network');
 }
 
-const KIND_OF_FAILURE: Readonly<Record<HttpFailure['reason'], ApiErrorKind>> = {
-  transport: 'Network',
-  timeout: 'Network',
-  certificate: 'Network',
-  aborted: 'Cancelled',
-  oversize: 'Protocol',
-  unsendable: 'InvalidArgument',
+const KIND_OF_FAILURE: Readonly<Record<HttpFailure['reason'], ProviderErrorKind>> = {
+  transport: 'transient',
+  timeout: 'transient',
+  certificate: 'transient',
+  aborted: 'aborted',
+  oversize: 'permanent',
+  unsendable: 'invalid',
 };
 
 async function judgeSuccess<T>(attempted: Attempted<T>, reply: HttpReply): Promise<Verdict<T>> {
   const { mutates, schema, ignoresReply = false } = attempted;
   if (ignoresReply) return { type: 'ok', value: await schema.parseAsync(undefined) };
   const malformed = (text: string): Verdict<T> => {
-    const failure = { kind: 'Protocol' as const, status: reply.status, messages: [text] };
+    const failure = { kind: 'permanent' as const, status: reply.status, messages: [text] };
     return mutates
       ? { type: 'ambiguous', failure }
       : { ...retry(failure, 'malformed'), limit: 'malformed' };

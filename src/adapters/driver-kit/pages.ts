@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Call } from './call.ts';
-import { asAmbiguous, isApiError, type ApiError } from './errors.ts';
+import { isProviderError, type ProviderError } from '../../domain/errors.ts';
+import { asUnknown, isLost } from './errors.ts';
 import { placesOf } from './outcome.ts';
 
 /** An entry of a list that is there and cannot be read. */
@@ -51,8 +52,8 @@ export const entriesOf = <T>(
 
 /** One page, and where in its listing it stands. */
 export interface Page<T> extends Entries<T> {
-  /** Of all entries of the listing. */
-  readonly total: number;
+  /** Of all entries of the listing; null: nobody tells. */
+  readonly total: number | null;
   /** From 1. */
   readonly number: number;
   readonly isLast: boolean;
@@ -75,7 +76,8 @@ export class PageOrderError extends Error {}
 
 /**
  * Reads all pages. Pages may shift while they are read, so a walk counts only when it is
- * consistent: one total, no id twice, as many ids as the total. Otherwise it is repeated, the union
+ * consistent: one total, no id twice, as many ids as the total; where no total is told, two walks that saw
+ * the same ids prove each other. Otherwise it is repeated, the union
  * is kept, and the union counts when it has the size of a total that two walks agree on. The size
  * cannot tell an item that went during the walks from one that was never seen.
  * @param onWalk hears of each walk whether it was consistent.
@@ -88,9 +90,11 @@ export async function walkPages<T extends { readonly id: string }>(
   const union = new Map<string, T>();
   const unreadUnion = new Map<string, Unread>();
   let totalBefore: number | null = null;
+  let idsBefore: string | null = null;
   for (let walks = 1; walks <= WALKS_MAX; walks++) {
-    const walk = await walkOnce(fetchPage);
+    const walk: Walk<T> = await walkOnce(fetchPage, idsBefore);
     onWalk(walk.consistent);
+    idsBefore = walk.allIds;
     for (const item of walk.items) union.set(item.id, item);
     for (const entry of walk.unread) unreadUnion.set(entry.id ?? '', entry);
     const { items, unread } = walk;
@@ -110,12 +114,20 @@ export async function walkPages<T extends { readonly id: string }>(
   }
 }
 
+interface Walk<T> extends Entries<T> {
+  /** Null: nobody tells, or there are several. */
+  readonly total: number | null;
+  readonly allIds: string;
+  readonly consistent: boolean;
+}
+
 async function walkOnce<T extends { readonly id: string }>(
   fetchPage: (page: number) => Promise<Page<T>>,
-) {
+  idsBefore: string | null,
+): Promise<Walk<T>> {
   const items: T[] = [];
   const unread: Unread[] = [];
-  const totals = new Set<number>();
+  const totals = new Set<number | null>();
   for (let number = 1; ; number++) {
     if (number > PAGES_MAX) throw new PageOrderError(`more than ${PAGES_MAX} pages`);
     const page = await fetchPage(number);
@@ -128,8 +140,10 @@ async function walkOnce<T extends { readonly id: string }>(
   const total = totals.size === 1 ? [...totals][0]! : null;
   const ids = [...items, ...unread].flatMap(({ id }) => id ?? []);
   const size = items.length + unread.length;
-  const consistent = new Set(ids).size === ids.length && size === total;
-  return { items, unread, total, consistent };
+  const allIds = ids.toSorted().join(' ');
+  const isWhole = totals.has(null) ? allIds === idsBefore : size === total;
+  const consistent = new Set(ids).size === ids.length && isWhole;
+  return { items, unread, total, allIds, consistent };
 }
 
 /** How a listing is read. */
@@ -137,22 +151,21 @@ export interface Reading<T> {
   /** Name of the route, for metrics. */
   readonly endpoint: string;
   readonly fetchPage: (page: number) => Promise<Page<T>>;
-  /** An incomplete listing is a failure, `PartialListing`, that holds what was seen. */
+  /** An incomplete listing is a failure. */
   readonly insist?: boolean;
 }
 
-/** Reads a listing by verified walks. @throws {ApiError} Protocol, PartialListing. */
+/** Reads a listing by verified walks. @throws {ProviderError} `permanent`, or `transient`: it has gaps. */
 export async function readPages<T extends { readonly id: string }>(
   call: Call,
   { endpoint, fetchPage, insist = false }: Reading<T>,
 ): Promise<Walked<T>> {
-  const onWalk = (consistent: boolean) => call.observer.walk(endpoint, consistent);
+  const onWalk = (consistent: boolean) => call.observer.walk?.(endpoint, consistent);
   const walked = await walkPages(fetchPage, onWalk).catch((error: unknown) => {
-    throw error instanceof PageOrderError ? call.error('Protocol', error.message) : error;
+    throw error instanceof PageOrderError ? call.error('permanent', error.message) : error;
   });
   if (walked.complete || !insist) return walked;
-  const { items } = walked;
-  throw call.error('PartialListing', `only ${items.length} are certain`, { items });
+  throw call.error('transient', `only ${walked.items.length} are certain`);
 }
 
 /** A change of which one can see whether it happened. */
@@ -162,50 +175,54 @@ export interface Mutation<T> {
   send(): Promise<T>;
   /** Looks whether the change is there; null when it is not (yet). */
   look(): Promise<{ readonly value: T } | null>;
-  /** A refusal after which it may be there all the same. */
-  readonly looksAfter?: (refusal: ApiError) => boolean;
+  /** An error after which it may be there, though nothing was lost. */
+  readonly looksAfter?: (refusal: ProviderError) => boolean;
   /** Repetitions after an unknown outcome; without limit but the operation's budget if absent. */
   readonly repeatsMax?: number;
+  /** Milliseconds before each look after a lost answer; one look, after the usual back-off, if absent. */
+  readonly waitsMs?: readonly number[];
 }
 
 /**
- * Sends a change that may be repeated: after an attempt whose outcome is not known it looks, and
- * sends again what it does not see.
- * @throws {ApiError} `ambiguous` if any attempt may have worked. OutcomeUnknown: not seen after
- * the last repetition.
+ * Sends a change: after an attempt whose outcome is not known it looks, and sends again what it does not
+ * see, unless that must not be.
+ * @throws {ProviderError} `outcome: 'unknown'` if any attempt may have worked and nothing was seen of it.
  */
 export async function mutate<T>(call: Call, mutation: Mutation<T>): Promise<T> {
-  const { repeatsMax = Infinity, looksAfter = () => false } = mutation;
-  let ambiguous = false;
+  const { repeatsMax = Infinity, looksAfter = () => false, waitsMs = [null] } = mutation;
+  let isUnknown = false;
   try {
     for (let repeats = 0; ; repeats++) {
       const outcome = await attempt(mutation);
       if ('value' in outcome) return outcome.value;
       const { error } = outcome;
-      ambiguous ||= error.ambiguous;
-      if (error.ambiguous) await call.backOff();
-      const seen = ambiguous || looksAfter(error) ? await mutation.look() : null;
-      if (seen) return seen.value;
-      if (!error.ambiguous) throw error;
+      const isNowLost = isLost(error);
+      isUnknown ||= isNowLost;
+      for (const waitMs of isNowLost ? waitsMs : [0]) {
+        if (isNowLost) await (waitMs === null ? call.backOff() : call.wait(waitMs));
+        const seen = isUnknown || looksAfter(error) ? await mutation.look() : null;
+        if (seen) return seen.value;
+      }
+      if (!isNowLost) throw error;
       if (repeats >= repeatsMax) throw unsettled(call, error);
       call.repeats(mutation.endpoint);
     }
   } catch (error) {
-    if (!ambiguous) throw error;
-    if (isApiError(error)) throw asAmbiguous(error);
-    throw call.error('Cancelled', 'not sent again', { ambiguous, cause: error });
+    if (!isUnknown) throw error;
+    if (isProviderError(error)) throw asUnknown(error);
+    throw call.error('aborted', 'not sent again', { outcome: 'unknown', cause: error });
   }
 }
 
 /** The error when nobody can tell whether a change happened. */
-export const unsettled = (call: Call, cause: ApiError): ApiError =>
-  call.error('OutcomeUnknown', 'it may have been accepted', { ambiguous: true, cause });
+export const unsettled = (call: Call, cause: ProviderError): ProviderError =>
+  call.error('transient', 'it may have been accepted', { outcome: 'unknown', cause });
 
-async function attempt<T>({ send }: Mutation<T>): Promise<{ value: T } | { error: ApiError }> {
+async function attempt<T>({ send }: Mutation<T>): Promise<{ value: T } | { error: ProviderError }> {
   try {
     return { value: await send() };
   } catch (error) {
-    if (!isApiError(error) || error.kind === 'Cancelled') throw error;
+    if (!isProviderError(error) || error.kind === 'aborted') throw error;
     return { error };
   }
 }

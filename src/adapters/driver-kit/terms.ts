@@ -80,7 +80,7 @@ export interface ApiTimings {
   readonly backoffMaximumMs: number;
   /**
    * The server, or an empty budget, may hold up the calls of a class for so long. A longer wait is the
-   * caller's: the call is refused with `RateLimited` and `retryAt`, and nothing is remembered of it here.
+   * caller's: the call is refused with `rateLimit`, and nothing is remembered of it here.
    */
   readonly pauseMaxMs: number;
   /** Operations fail fast this long after the token was refused. */
@@ -92,18 +92,18 @@ export interface ApiObserver {
   /** An attempt begins; `attempt` tells how it ended. */
   starts?(endpoint: string): void;
   /** @param status of HTTP, or what there was in its place. */
-  attempt(endpoint: string, status: string, seconds: number): void;
-  slots(waiting: number, inFlight: number): void;
-  retry(endpoint: string, reason: RetryReason): void;
-  paused(reason: 'rate_limit' | 'unauthorized', seconds: number): void;
-  walk(endpoint: string, consistent: boolean): void;
+  attempt?(endpoint: string, status: string, seconds: number): void;
+  slots?(waiting: number, inFlight: number): void;
+  retry?(endpoint: string, reason: RetryReason): void;
+  paused?(reason: 'rate_limit' | 'unauthorized', seconds: number): void;
+  walk?(endpoint: string, consistent: boolean): void;
 }
 
 export interface ApiDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly observer: ApiObserver;
+  readonly observer?: ApiObserver;
   /** TCP and TLS if absent. */
   readonly network?: Network | undefined;
   /** Such as `shepherd/1.2.3`. */
@@ -138,14 +138,6 @@ export interface ApiRequest<T> extends Exchange {
   readonly urgent?: boolean;
   /** It is sent so often at most, whatever came of it; 1: never repeated. */
   readonly attemptsMax?: number;
-}
-
-/** A success, whole. */
-export interface Received<T> {
-  readonly value: T;
-  readonly status: number;
-  /** By their lower-case names. */
-  readonly headers: HttpReply['headers'];
 }
 
 /** What came of an attempt, and when it began. */

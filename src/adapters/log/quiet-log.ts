@@ -60,18 +60,10 @@ export interface LevelChange {
   readonly untilMs: number;
 }
 
-/** From which severity on lines are written, of all and of single components. */
-export interface Levels {
-  writes(component: string, level: LogLevel): boolean;
-  /** Takes the place of what was said of the same component, or of all. */
-  set(change: LevelChange): void;
-  /** What holds by now beside the configuration. */
-  changes(): readonly LevelChange[];
-  /** As it is configured. */
-  readonly usual: LogLevel;
-}
+export type Levels = ReturnType<typeof createLevels>;
 
-export function createLevels(usual: LogLevel, clock: Pick<Clock, 'now'>): Levels {
+/** From which severity on lines are written, of all and of single components. */
+export function createLevels(usual: LogLevel, clock: Pick<Clock, 'now'>) {
   const changes = new Map<string | null, LevelChange>();
   const current = (component: string | null): LevelChange | undefined => {
     const change = changes.get(component);
@@ -80,14 +72,18 @@ export function createLevels(usual: LogLevel, clock: Pick<Clock, 'now'>): Levels
     return undefined;
   };
   return {
+    /** As it is configured. */
     usual,
-    writes(component, level) {
+    writes(component: string, level: LogLevel): boolean {
       const least =
         changes.size === 0 ? usual : ((current(component) ?? current(null))?.level ?? usual);
       return LOG_LEVELS.indexOf(level) <= LOG_LEVELS.indexOf(least);
     },
-    set: (change) => void changes.set(change.component, change),
-    changes: () => [...changes.keys()].flatMap((component) => current(component) ?? []),
+    /** Takes the place of what was said of the same component, or of all. */
+    set: (change: LevelChange): void => void changes.set(change.component, change),
+    /** What holds by now beside the configuration. */
+    changes: (): readonly LevelChange[] =>
+      [...changes.keys()].flatMap((component) => current(component) ?? []),
   };
 }
 
@@ -106,20 +102,10 @@ interface Span {
   timer: unknown;
 }
 
-export interface Repeats {
-  /**
-   * Whether one more of this kind is to be written. @param tell writes how many were not; called at
-   * the end of each span in which there were some. While they go on, that is all that is written.
-   */
-  admits(kind: string, tell: (more: number) => void): boolean;
-  /** Lines that were counted instead of written, ever. */
-  suppressed(): number;
-  /** Tells what has not been told yet, and forgets all. */
-  close(): void;
-}
+export type Repeats = ReturnType<typeof createRepeats>;
 
 /** Counts what is said again and again. */
-export function createRepeats(clock: Clock): Repeats {
+export function createRepeats(clock: Clock) {
   const spans = new Map<string, Span>();
   let suppressed = 0;
 
@@ -143,7 +129,11 @@ export function createRepeats(clock: Clock): Repeats {
   }
 
   return {
-    admits(kind, tell) {
+    /**
+     * Whether one more of this kind is to be written. @param tell writes how many were not; called at
+     * the end of each span in which there were some. While they go on, that is all that is written.
+     */
+    admits(kind: string, tell: (more: number) => void): boolean {
       const nowMs = clock.monotonic();
       const known = spans.get(kind);
       if (!known || (known.timer === null && known.endsAtMs <= nowMs)) {
@@ -162,8 +152,10 @@ export function createRepeats(clock: Clock): Repeats {
       known.timer ??= clock.setTimeout(() => next(kind, known), known.endsAtMs - nowMs);
       return false;
     },
-    suppressed: () => suppressed,
-    close() {
+    /** Lines that were counted instead of written, ever. */
+    suppressed: (): number => suppressed,
+    /** Tells what has not been told yet, and forgets all. */
+    close(): void {
       for (const { more, tell, timer } of spans.values()) {
         if (timer !== null) clock.clearTimeout(timer);
         if (more > 0) tell(more);

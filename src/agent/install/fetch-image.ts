@@ -1,5 +1,4 @@
-import { get as getHttp } from 'node:http';
-import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { get as getHttp, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { get as getHttps } from 'node:https';
 import { rootCertificates } from 'node:tls';
 import { failureDelayMs, type LoopTime } from '../heartbeat-loop.ts';

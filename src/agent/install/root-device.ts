@@ -1,7 +1,6 @@
 import type { BlockDevice, RootDeviceSelector } from '../../wire/codec.ts';
 import { readBlockDevices } from '../hardware/block-devices.ts';
-import { createTree } from '../hardware/tree.ts';
-import type { Tree } from '../hardware/tree.ts';
+import { createTree, type Tree } from '../hardware/tree.ts';
 
 /** A whole disk that nothing uses. */
 export interface RootDevice {

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
-import { pipeline } from 'node:stream';
-import type { Readable, Transform } from 'node:stream';
+import { pipeline, type Readable, type Transform } from 'node:stream';
 import { pipeline as pipelineDone } from 'node:stream/promises';
 import zlib from 'node:zlib';
 import { IMAGE_COMPRESSION } from '../../wire/installation.ts';

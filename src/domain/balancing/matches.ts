@@ -4,7 +4,6 @@ import {
   OBJECT_KINDS,
   PARENT_KIND,
   type Desired,
-  type ObjectKind,
   type Observed,
   type Ref,
 } from './objects.ts';
@@ -26,21 +25,16 @@ export interface Match {
 
 /** Finds each desired object's own among those that are there, parents before children. */
 export function matchAll({ desired, observed, capabilities, troubles, nowMs }: PlanInput): Match[] {
-  const byName = byKind<Observed | readonly Observed[]>();
-  for (const object of observed) {
-    const names = byName[object.ref.kind];
-    const known = names.get(object.spec.name);
-    names.set(object.spec.name, known === undefined ? object : [known, object].flat());
-  }
+  const byName = Map.groupBy(observed, ({ ref, spec }) => keyOf(ref.kind, spec.name));
   const matches: Match[] = [];
-  const byPort = byKind<Match>();
+  const parents = new Map<string, Match>();
   for (const kind of OBJECT_KINDS) {
     const parentKind = PARENT_KIND[kind];
     for (const each of desired) {
       if (each.spec.kind !== kind) continue;
-      const over = (parentKind && byPort[parentKind].get(each.port)?.object) ?? null;
+      const over = (parentKind && parents.get(keyOf(parentKind, each.port))?.object) ?? null;
       const parent = over?.ref ?? null;
-      const { object, why } = bestOf(byName[kind].get(each.spec.name), each, parent);
+      const { object, why } = bestOf(byName.get(keyOf(kind, each.spec.name)) ?? [], each, parent);
       const isGoing =
         over?.phase === 'failed' &&
         remedyOf(troubles.get(keyOf(over.ref.kind, over.spec.name)), capabilities, nowMs).kind ===
@@ -55,48 +49,28 @@ export function matchAll({ desired, observed, capabilities, troubles, nowMs }: P
         isDue: parentKind === null || isReady,
       };
       matches.push(match);
-      if (kind === 'backend' || kind === 'frontend') byPort[kind].set(each.port, match);
+      if (kind === 'backend' || kind === 'frontend') parents.set(keyOf(kind, each.port), match);
     }
   }
   return matches;
 }
 
-/** Names are looked up as they are: to join two texts for each of many objects takes its time. */
-const byKind = <T>(): Readonly<Record<ObjectKind, Map<string, T>>> => ({
-  backend: new Map(),
-  frontend: new Map(),
-  bind: new Map(),
-  server: new Map(),
-});
-
 const PHASE_RANK = { ready: 0, progressing: 1, failed: 2 } as const;
 
-const NOTHING = { object: null, why: null };
+type Best = Pick<Match, 'object' | 'why'>;
 
 /** Of those with the desired name: one that is right in all, then the readiest, then the lowest id. */
-function bestOf(
-  found: Observed | readonly Observed[] | undefined,
-  { spec }: Desired,
-  parent: Ref | null,
-): { readonly object: Observed | null; readonly why: string | null } {
-  if (found === undefined) return NOTHING;
-  if ('ref' in found) return { object: found, why: differenceOf(found, spec, parent) };
-  let best: Observed | null = null;
-  let bestWhy: string | null = null;
-  for (const object of found) {
-    const why = differenceOf(object, spec, parent);
-    if (best === null || isBetter(object, why, best, bestWhy)) [best, bestWhy] = [object, why];
-  }
-  return { object: best, why: bestWhy };
-}
+const bestOf = (found: readonly Observed[], { spec }: Desired, parent: Ref | null): Best =>
+  found
+    .map((object) => ({ object, why: differenceOf(object, spec, parent) }))
+    .reduce<Best>((best, each) => (isBetter(each, best) ? each : best), {
+      object: null,
+      why: null,
+    });
 
-function isBetter(
-  one: Observed,
-  whyOne: string | null,
-  other: Observed,
-  whyOther: string | null,
-): boolean {
-  if ((whyOne === null) !== (whyOther === null)) return whyOne === null;
+function isBetter({ object: one, why }: Best, { object: other, why: whyOther }: Best): boolean {
+  if (one === null || other === null) return other === null;
+  if ((why === null) !== (whyOther === null)) return why === null;
   const ranks = PHASE_RANK[one.phase] - PHASE_RANK[other.phase];
   return ranks === 0 ? one.ref.id < other.ref.id : ranks < 0;
 }

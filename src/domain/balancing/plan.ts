@@ -3,6 +3,7 @@ import { matchAll, type Match, remedyOf, type Trouble } from './matches.ts';
 import {
   keyOf,
   PARENT_KIND,
+  type BindSpec,
   type Desired,
   type ObjectKind,
   type Observed,
@@ -185,7 +186,7 @@ export function planOf(input: PlanInput): Plan {
 /** What is there and not kept, by what is to become of it. */
 function sortOut({ observed }: PlanInput, matches: readonly Match[], kept: ReadonlySet<Observed>) {
   const keptParents = new Set<string>();
-  const wanted = new Set<string>();
+  const wanted = new Set(matches.map(({ desired: { spec } }) => keyOf(spec.kind, spec.name)));
   const places = new Map<string, Match>();
   for (const match of matches) {
     const { desired, object } = match;
@@ -202,9 +203,6 @@ function sortOut({ observed }: PlanInput, matches: readonly Match[], kept: Reado
   for (const object of observed) {
     if (kept.has(object)) continue;
     const { spec, ref, parentId } = object;
-    if (wanted.size === 0) {
-      for (const each of matches) wanted.add(keyOf(each.desired.spec.kind, each.desired.spec.name));
-    }
     const isTwin = wanted.has(keyOf(ref.kind, spec.name));
     if (!object.tagged) {
       leavers.push({ act: 'adopt', object });
@@ -237,27 +235,15 @@ function sortOut({ observed }: PlanInput, matches: readonly Match[], kept: Reado
 
 const STANDS_WHERE = 'it stands where another is to be';
 const IS_TWIN = 'it is there twice';
-/** Tells what hangs on an object, lowest first. Sorted by parent once, when it is first asked. */
+
+/** Tells what hangs on an object, lowest first. */
 function createChildren(observed: readonly Observed[]): (parent: Observed) => Observed[] {
-  let byParent: Map<string, Observed[]> | null = null;
-  const sorted = () => {
-    const found = new Map<string, Observed[]>();
-    for (const object of observed) {
-      const { ref, parentId } = object;
-      const kind = PARENT_KIND[ref.kind];
-      if (kind === null || parentId === null) continue;
-      const key = keyOf(kind, parentId);
-      const siblings = found.get(key);
-      if (siblings) siblings.push(object);
-      else found.set(key, [object]);
-    }
-    return found;
-  };
-  const childrenOf = ({ ref }: Observed): Observed[] => {
-    byParent ??= sorted();
-    const children = byParent.get(keyOf(ref.kind, ref.id)) ?? [];
-    return children.flatMap((child) => [...childrenOf(child), child]);
-  };
+  const byParent = Map.groupBy(observed, ({ ref, parentId }) => {
+    const kind = PARENT_KIND[ref.kind];
+    return kind === null || parentId === null ? null : keyOf(kind, parentId);
+  });
+  const childrenOf = ({ ref }: Observed): Observed[] =>
+    (byParent.get(keyOf(ref.kind, ref.id)) ?? []).flatMap((child) => [...childrenOf(child), child]);
   return childrenOf;
 }
 
@@ -337,13 +323,8 @@ export function forgetOld(refusals: Map<string, Refusal>, nowMs: number): void {
 }
 
 /** Where something is reached; two objects of a kind cannot be at the same place. */
-export const placeOf = ({
-  address,
-  number,
-}: {
-  readonly address: string;
-  readonly number: number;
-}) => `${address} ${number}`;
+export const placeOf = ({ address, number }: Pick<BindSpec, 'address' | 'number'>): string =>
+  `${address} ${number}`;
 
 /**
  * Leavers but for those that clients still need: a bind stays where another is to be that cannot be

@@ -1,4 +1,11 @@
-import { BARRING, backoffUntilMs, orderFor, serves, serveWaitEndMs } from '../eligibility.ts';
+import {
+  BARRING,
+  backoffUntilMs,
+  isLadder,
+  orderFor,
+  serves,
+  serveWaitEndMs,
+} from '../eligibility.ts';
 import { drainText } from '../balancing/members.ts';
 import type { GuardRow, HoldKind, Process, ProviderHoldRow, QuarantineKind } from '../machine.ts';
 import { capacityKeys, QUOTA_KEY } from '../provisioning/provider-holds.ts';
@@ -36,6 +43,14 @@ export function waysOf(
   return ways.length === 0 ? turn(at, work) : ways.toSorted(byKind);
 }
 
+/** A block that no clock ends, and whose text is its phrase, but for what `more` says. */
+const way = (
+  kind: Way['kind'],
+  text: string,
+  endedBy: string,
+  more: Partial<Pick<Way, 'endsAtMs' | 'phrase' | 'timeless'>> = {},
+): Way => ({ kind, text, endsAtMs: null, endedBy, phrase: text, ...more });
+
 const byKind = (a: Way, b: Way): number =>
   BLOCK_KINDS.indexOf(a.kind) - BLOCK_KINDS.indexOf(b.kind);
 
@@ -47,16 +62,9 @@ function quarantine({ state, view, facts: { slot }, moment }: At): Way[] {
   const endsAtMs = isSet ? set.untilMs : null;
   const end = isSet ? SET_ENDS[set.kind] : foundEnd(view.substate, row?.unreadable, conflict);
   const atMost = endsAtMs === null ? '' : `, or for ${spanText(endsAtMs - moment.nowMs)} more`;
-  return [
-    {
-      kind: 'quarantine',
-      text: 'nothing is done to it',
-      endsAtMs,
-      endedBy: view.endedBy ?? end,
-      phrase: `nothing is done until ${end}${atMost}`,
-      timeless: true,
-    },
-  ];
+  const phrase = `nothing is done until ${end}${atMost}`;
+  const text = 'nothing is done to it';
+  return [way('quarantine', text, view.endedBy ?? end, { endsAtMs, phrase, timeless: true })];
 }
 
 const SET_ENDS: Readonly<Record<QuarantineKind, string>> = {
@@ -89,13 +97,12 @@ function holds({ facts, moment }: At, work: ExplainedWork, process: Process | nu
     work === 'creation' ? ['no-allocate'] : ((process && BARRING[process]) ?? []);
   return facts.slot.holds
     .filter(({ kind, untilMs }) => barring.includes(kind) && (untilMs ?? Infinity) > moment.nowMs)
-    .map(({ kind, setBy, reason, untilMs }) => ({
-      kind: 'hold',
-      text: `${setBy}'s hold ${kind} forbids ${FORBIDS[work]}: ${reason}`,
-      endsAtMs: untilMs,
-      endedBy: `whoever takes it away: shepherd machine unhold${untilMs === null ? '' : '; or its end'}`,
-      phrase: `${setBy}'s hold ${kind} forbids ${FORBIDS[work]}`,
-    }));
+    .map(({ kind, setBy, reason, untilMs }) => {
+      const phrase = `${setBy}'s hold ${kind} forbids ${FORBIDS[work]}`;
+      const endedBy = 'whoever takes it away: shepherd machine unhold';
+      const end = untilMs === null ? '' : '; or its end';
+      return way('hold', `${phrase}: ${reason}`, `${endedBy}${end}`, { endsAtMs: untilMs, phrase });
+    });
 }
 
 const GUARD_KIND: Readonly<
@@ -128,25 +135,24 @@ function guardWay(
   if (kind === 'freeze') {
     const isManual = row?.frozen?.kind === 'manual';
     const calmAtMs = isManual ? null : (row?.calmSinceMs ?? null);
-    return {
+    const itself = isManual ? '' : 'itself, once it is calm; or ';
+    const phrase = `recovery of ${whose} is frozen by ${row?.frozen?.by ?? 'the guard'}`;
+    return way(
       kind,
-      text: `recovery of ${whose} is frozen: ${reason}`,
-      endsAtMs: calmAtMs === null ? null : calmAtMs + calmForMs,
-      endedBy: `${isManual ? '' : 'itself, once it is calm; or '}an operator: shepherd fleet thaw`,
-      phrase: `recovery of ${whose} is frozen by ${row?.frozen?.by ?? 'the guard'}`,
-    };
+      `recovery of ${whose} is frozen: ${reason}`,
+      `${itself}an operator: shepherd fleet thaw`,
+      { endsAtMs: calmAtMs === null ? null : calmAtMs + calmForMs, phrase },
+    );
   }
   if (kind === 'grace') {
     const endsAtMs = graceEndsAtMs({ upSinceMs: row?.ingestUpSinceMs ?? null }, loss);
     const endedBy = 'itself, once heartbeats were taken in for long enough';
-    return { kind, text: reason ?? state, endsAtMs, endedBy, phrase: 'silence means nothing yet' };
+    return way(kind, reason ?? state, endedBy, { endsAtMs, phrase: 'silence means nothing yet' });
   }
   const endedBy = 'itself, when fewer are late or silent; or a freeze of the guard';
-  const phrase =
-    state === 'blind'
-      ? 'the database has not told of the guard'
-      : `too many of ${whose} are late together`;
-  return { kind, text: reason ?? state, endsAtMs: null, endedBy, phrase };
+  const late = `too many of ${whose} are late together`;
+  const phrase = state === 'blind' ? 'the database has not told of the guard' : late;
+  return way(kind, reason ?? state, endedBy, { phrase });
 }
 
 function creation({ facts, moment: { nowMs } }: At): Way[] {
@@ -164,48 +170,35 @@ function creation({ facts, moment: { nowMs } }: At): Way[] {
       (kind === 'quota' && key === QUOTA_KEY) ||
       (kind === 'capacity' && keys.includes(key)));
   const clear = `an operator: shepherd provider clear ${provider}`;
-  return [
-    ...(penalty && penalty.untilMs > nowMs
-      ? [
-          {
-            kind: 'shelf',
-            text: `on the shelf: ${penalty.cause}`,
-            endsAtMs: penalty.untilMs,
-            endedBy: `its end; or ${clear} ${slot.slot.slice(provider.length + 1)}`,
-            phrase: `on the shelf for ${spanText(penalty.untilMs - nowMs)} more, or until \`provider clear\``,
-            timeless: true,
-          } as const,
-        ]
-      : []),
-    ...facts.providerHolds
-      .filter((hold) => hold.provider === provider && concerns(hold))
-      .map(({ kind, key, untilMs, amount, cause }): Way => {
-        const what =
-          kind === 'capacity' ? `no capacity (${key})` : `quota of ${amount ?? 0} machines`;
-        const phrase = kind === 'throttle' ? 'creations are throttled' : what;
-        const endedBy = `its end; or ${clear}`;
-        const told = kind === 'throttle' ? 'throttle' : 'quota';
-        return { kind: told, text: `${phrase}: ${cause}`, endsAtMs: untilMs, endedBy, phrase };
-      }),
-    ...(breaker === null
-      ? []
-      : [
-          {
-            kind: 'suspicion',
-            text: `its provider's listing is not believed: ${breaker}`,
-            endsAtMs: null,
-            endedBy: 'itself, when provider and rows agree again',
-            phrase: "its provider's listing is not believed",
-          } as const,
-        ]),
-  ];
+  const ways: Way[] = [];
+  if (penalty && penalty.untilMs > nowMs) {
+    const endedBy = `its end; or ${clear} ${slot.slot.slice(provider.length + 1)}`;
+    const span = spanText(penalty.untilMs - nowMs);
+    const phrase = `on the shelf for ${span} more, or until \`provider clear\``;
+    const end = { endsAtMs: penalty.untilMs, phrase, timeless: true } as const;
+    ways.push(way('shelf', `on the shelf: ${penalty.cause}`, endedBy, end));
+  }
+  for (const hold of facts.providerHolds) {
+    if (hold.provider !== provider || !concerns(hold)) continue;
+    const { kind, key, untilMs: endsAtMs, amount, cause } = hold;
+    const what = kind === 'capacity' ? `no capacity (${key})` : `quota of ${amount ?? 0} machines`;
+    const phrase = kind === 'throttle' ? 'creations are throttled' : what;
+    const told = kind === 'throttle' ? 'throttle' : 'quota';
+    ways.push(way(told, `${phrase}: ${cause}`, `its end; or ${clear}`, { endsAtMs, phrase }));
+  }
+  if (breaker !== null) {
+    const phrase = "its provider's listing is not believed";
+    const endedBy = 'itself, when provider and rows agree again';
+    ways.push(way('suspicion', `${phrase}: ${breaker}`, endedBy, { phrase }));
+  }
+  return ways;
 }
 
 /** What its provider does to it; nothing may be begun meanwhile. */
 function provisioning({ substate }: At): Way[] {
-  if (substate !== 'installing') return [];
-  const text = 'its provider has not finished';
-  return [{ kind: 'install', text, endsAtMs: null, endedBy: 'its provider', phrase: text }];
+  return substate === 'installing'
+    ? [way('install', 'its provider has not finished', 'its provider')]
+    : [];
 }
 
 function elsewhere({ row, facts, moment, view }: At): Way[] {
@@ -214,17 +207,15 @@ function elsewhere({ row, facts, moment, view }: At): Way[] {
   const endedBy = 'the daemon that works on it, or the end of its session';
   if (row?.unknownRung !== undefined) {
     const text = `a newer program recovers it, on its rung ${row.unknownRung}`;
-    ways.push({ kind: 'elsewhere', text, endsAtMs: null, endedBy, phrase: text });
+    ways.push(way('elsewhere', text, endedBy));
   } else if (row && worksElsewhere(row, self) && (self !== null || shown === null)) {
     const work = row.work.find(({ sessionId }) => sessionId !== self)!;
-    const text = `session ${work.sessionId.slice(0, 8)} works on it`;
-    ways.push({ kind: 'elsewhere', text, endsAtMs: null, endedBy, phrase: text });
+    ways.push(way('elsewhere', `session ${work.sessionId.slice(0, 8)} works on it`, endedBy));
   }
   const isUnknown = moment.providers !== undefined && !moment.providers.has(slot.provider);
   if (isUnknown && view.state !== 'Released') {
     const text = `provider ${slot.provider} is not configured here`;
-    const by = 'a daemon that has its provider configured';
-    ways.push({ kind: 'elsewhere', text, endsAtMs: null, endedBy: by, phrase: text });
+    ways.push(way('elsewhere', text, 'a daemon that has its provider configured'));
   }
   return ways;
 }
@@ -239,42 +230,22 @@ function waits({ row, facts, moment }: At, process: Process): Way[] {
   const untilMs = backoffUntilMs(row, process, nowMs);
   if (untilMs !== null && !isOrdered) {
     const cause = row.backoffs.find((each) => each.process === process)?.cause ?? '';
-    const text = `it waits after a failure: ${cause}`;
-    ways.push({
-      kind: 'backoff',
-      text,
-      endsAtMs: untilMs,
-      endedBy: clear,
-      phrase: 'it waits after a failure',
-    });
+    const phrase = 'it waits after a failure';
+    ways.push(way('backoff', `${phrase}: ${cause}`, clear, { endsAtMs: untilMs, phrase }));
   }
   const coolMs = row.recovery?.nextAtMs ?? null;
-  if (coolMs !== null && coolMs > nowMs && LADDER.includes(process) && !isOrdered) {
-    const text = 'it cools down after an attempt';
-    ways.push({
-      kind: 'cooldown',
-      text,
-      endsAtMs: coolMs,
-      endedBy: clear,
-      phrase: 'it cools down',
-    });
+  if (coolMs !== null && coolMs > nowMs && isLadder(process) && !isOrdered) {
+    const end = { endsAtMs: coolMs, phrase: 'it cools down' };
+    ways.push(way('cooldown', 'it cools down after an attempt', clear, end));
   }
   if (isAwaitingPools(row, process, moment)) {
-    const endsAtMs = LADDER.includes(process) && !isOrdered ? serveWaitEndMs(row, loss) : null;
+    const endsAtMs = isLadder(process) && !isOrdered ? serveWaitEndMs(row, loss) : null;
+    const phrase = 'its load balancers still send to it';
     const endedBy = 'its load balancers, when they let it go';
-    const text = `it ${drainText(row.members)}`;
-    ways.push({
-      kind: 'turn',
-      text,
-      endsAtMs,
-      endedBy,
-      phrase: 'its load balancers still send to it',
-    });
+    ways.push(way('turn', `it ${drainText(row.members)}`, endedBy, { endsAtMs, phrase }));
   }
   return [...ways, ...throttles(facts, process, nowMs)];
 }
-
-const LADDER: readonly Process[] = ['ShepherdRecovery', 'ShepherdReinstall'];
 
 function isAwaitingPools(
   row: NonNullable<At['row']>,
@@ -301,31 +272,27 @@ function throttles({ slot, providerHolds }: At['facts'], process: Process, nowMs
   return providerHolds
     .filter(({ provider, kind }) => provider === slot.provider && kind === 'throttle')
     .filter(({ key, untilMs }) => untilMs > nowMs && calls.includes(key))
-    .map(({ key, untilMs, cause }) => ({
-      kind: 'throttle',
-      text: `its provider is not asked for ${key}: ${cause}`,
-      endsAtMs: untilMs,
-      endedBy: `its end; or an operator: shepherd provider clear ${slot.provider}`,
-      phrase: `its provider throttles ${key}`,
-    }));
+    .map(({ key, untilMs, cause }) =>
+      way(
+        'throttle',
+        `its provider is not asked for ${key}: ${cause}`,
+        `its end; or an operator: shepherd provider clear ${slot.provider}`,
+        { endsAtMs: untilMs, phrase: `its provider throttles ${key}` },
+      ),
+    );
 }
 
 function budget({ facts: { queue } }: At): Way[] {
   if (!queue) return [];
   const { scope, place, of } = queue;
   const text = `it is ${ordinal(place)} of ${of} for a permit of ${scope.replace(/^\w+ /, '')}`;
-  const endedBy = 'others that come back, or give up';
-  return [{ kind: 'budget', text, endsAtMs: null, endedBy, phrase: text }];
+  return [way('budget', text, 'others that come back, or give up')];
 }
 
 function turn({ view, state, facts: { shown } }: At, work: ExplainedWork | null): readonly Way[] {
   const isDue =
     view.next !== null && view.next === work && (shown === null || shown.state === state);
-  if (!isDue) return [];
-  const text = 'it waits for its turn';
-  return [
-    { kind: 'turn', text, endsAtMs: null, endedBy: 'a daemon that has a place free', phrase: text },
-  ];
+  return isDue ? [way('turn', 'it waits for its turn', 'a daemon that has a place free')] : [];
 }
 
 const ENDINGS: Readonly<Record<string, string>> = { one: 'st', two: 'nd', few: 'rd', other: 'th' };
@@ -333,15 +300,8 @@ const rules = new Intl.PluralRules('en', { type: 'ordinal' });
 const ordinal = (place: number): string => `${place}${ENDINGS[rules.select(place)]}`;
 
 /** The process that does the work; null: none does, or nothing is left to try. */
-export const processFor = (work: ExplainedWork | null, ladder: Process): Process | null => {
-  switch (work) {
-    case 'agentStart':
-      return 'ShepherdAgentStart';
-    case 'recovery':
-      return ladder;
-    case 'deprovision':
-      return 'ShepherdDeprovision';
-    default:
-      return null;
-  }
-};
+export function processFor(work: ExplainedWork | null, ladder: Process): Process | null {
+  if (work === 'agentStart') return 'ShepherdAgentStart';
+  if (work === 'recovery') return ladder;
+  return work === 'deprovision' ? 'ShepherdDeprovision' : null;
+}

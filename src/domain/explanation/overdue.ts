@@ -1,5 +1,5 @@
 import { ABANDON_MS } from '../policy.ts';
-import { RUNGS, type Rung } from '../recovery/rungs.ts';
+import { isRung } from '../recovery/rungs.ts';
 import type { MachineState } from '../states.ts';
 import type { At } from './places.ts';
 import type { ExplanationFacts, ExplanationMoment, Usual } from './types.ts';
@@ -49,8 +49,6 @@ export function isOverdue(
   return nowMs - sinceMs > Math.max(limitMs, 2 * usual.p95Ms);
 }
 
-const isRung = (text: string): text is Rung => (RUNGS as readonly string[]).includes(text);
-
 /** Of whose likes it is: where, and on which hardware. */
 export interface StayPlace {
   readonly provider: string;
@@ -60,13 +58,7 @@ export interface StayPlace {
   readonly substate: string;
 }
 
-/** How long machines stayed in their places, as far as this daemon saw them come and go. */
-export interface Stays {
-  /** @param forMs how long it stayed. */
-  note(place: StayPlace, forMs: number): void;
-  /** Null: none of its likes was seen to leave the place. */
-  usual(place: StayPlace): Usual | null;
-}
+export type Stays = ReturnType<typeof createStays>;
 
 /** Older ones are forgotten, for hardware and vendors change. */
 const SAMPLES_MAX = 200;
@@ -80,10 +72,12 @@ interface Seen {
   p95Ms: number | null;
 }
 
-export function createStays(): Stays {
+/** How long machines stayed in their places, as far as this daemon saw them come and go. */
+export function createStays() {
   const places = new Map<string, Seen>();
   return {
-    note(place, forMs) {
+    /** @param forMs how long it stayed. */
+    note(place: StayPlace, forMs: number): void {
       const key = keyOf(place);
       const known = places.get(key);
       if (!known && places.size >= PLACES_MAX) return;
@@ -93,7 +87,8 @@ export function createStays(): Stays {
       if (seen.all.length > SAMPLES_MAX) seen.all.shift();
       places.set(key, seen);
     },
-    usual(place) {
+    /** Null: none of its likes was seen to leave the place. */
+    usual(place: StayPlace): Usual | null {
       const seen = places.get(keyOf(place));
       if (!seen) return null;
       seen.p95Ms ??= percentile(seen.all, 95);

@@ -2,7 +2,7 @@ import { spanText } from '../../lib/texts.ts';
 import { currentHeartbeat, installState } from '../eligibility.ts';
 import type { MachineRow } from '../machine.ts';
 import { patienceOf, type LadderPolicy } from '../recovery/ladder.ts';
-import { RUNGS, RUNG_FACTS, type Rung } from '../recovery/rungs.ts';
+import { isRung, RUNG_FACTS, type Rung } from '../recovery/rungs.ts';
 import type { MachineState } from '../states.ts';
 import { orderText, type MachineView } from '../view.ts';
 import type { ExplainedWork, ExplanationFacts, ExplanationMoment } from './types.ts';
@@ -142,7 +142,6 @@ function running({ substate, row, view, moment: { loss } }: At): Story {
 }
 
 const FAILED_INSTALL = 'its agent reports, though an installation failed';
-const isRung = (text: string): text is Rung => (RUNGS as readonly string[]).includes(text);
 
 function recovering({ substate, row, view, facts: { ladder } }: At): Story {
   const askedAtMs = row?.recovery?.askedAtMs ?? null;

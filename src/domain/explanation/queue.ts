@@ -13,29 +13,6 @@ export interface Queue {
   readonly of: number;
 }
 
-/**
- * Where a machine stands in the queue of the first scope that has no room for it; null: there is
- * room everywhere, or it holds a permit.
- * @param waiting all machines that wait for a permit; the machine itself may be among them.
- */
-export function queueOf(
-  row: MachineRow,
-  budgets: readonly BudgetUse[],
-  waiting: Iterable<MachineRow>,
-): Queue | null {
-  if (row.permit || !row.provided) return null;
-  const full = budgets.find((use) => isFull(use, row) && isIn(row, use.scope));
-  if (!full) return null;
-  const before = seniorityOf('ShepherdRecovery', row);
-  let [place, of] = [1, 1];
-  for (const other of waiting) {
-    if (other.machineId === row.machineId || !isIn(other, full.scope)) continue;
-    of += 1;
-    if (bySeniority(seniorityOf('ShepherdRecovery', other), before) < 0) place += 1;
-  }
-  return { scope: full.scope, place, of };
-}
-
 /** One permit is kept for orders. */
 const isFull = ({ permits, budget }: BudgetUse, { order }: MachineRow): boolean =>
   permits >= budget + (order === null ? 0 : ORDERS_KEPT);
@@ -57,8 +34,8 @@ export interface Queued {
 }
 
 /**
- * All that wait for a permit, the one whose turn is next first. Costs one pass for all of them, and
- * says of each what `queueOf` does.
+ * All that wait for a permit, the one whose turn is next first, each with its place in the queue of the
+ * first scope that has no room for it. Costs one pass for all of them.
  */
 export function queueInOrder(
   waiting: Iterable<MachineRow>,
@@ -94,4 +71,12 @@ export function scopeNames({ provided }: MachineRow): readonly string[] {
   return provided.location === null ? names : [...names, `location ${provided.location}`];
 }
 
-const isIn = (row: MachineRow, scope: string): boolean => scopeNames(row).includes(scope);
+/** Where one machine stands. @param waiting all that wait for a permit; it may be among them. */
+export function queueOf(
+  row: MachineRow,
+  budgets: readonly BudgetUse[],
+  waiting: Iterable<MachineRow>,
+): Queue | null {
+  const others = [...waiting].filter(({ machineId }) => machineId !== row.machineId);
+  return queueInOrder([...others, row], budgets).find((each) => each.row === row)!.queue;
+}

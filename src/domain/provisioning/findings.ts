@@ -246,7 +246,7 @@ function judgeRow(
 
 function judgeIntent(input: FindingsInput, intent: IntentRow, unclear: Unclear): Finding | null {
   const { stock, provider } = input;
-  if (stock.deviceByWitness.has(intent.witness)) return null;
+  if (stock.witnesses.has(intent.witness)) return null;
   const found = { slot: slot(provider, intent.slotId), device: null, row: null, intent };
   const action = emptyAction(input, intent, unclear);
   const reason = EMPTY_REASONS[action];

@@ -115,20 +115,10 @@ export const recordDiffers = (name: RecordName, isThere: boolean): ProviderError
 };
 
 /** Records in memory: what the table of the BMDB does, for where there is none. */
-export interface RecordTable {
-  all(provider: ProviderName): readonly ProviderRecord[];
-  /** How many each provider has. */
-  counts(): ReadonlyMap<ProviderName, number>;
-  /** @returns the version. @throws {ProviderError} `conflict`, `invalid`. */
-  make(name: RecordName, value: Json): string;
-  /** @returns the new version. @throws {ProviderError} `conflict`, `invalid`. */
-  replace(name: RecordName, value: Json, version: string): string;
-  /** @throws {ProviderError} `conflict`, `invalid`. */
-  drop(name: RecordName, version: string): void;
-}
+export type RecordTable = ReturnType<typeof createRecordTable>;
 
 /** @param newVersion never the same twice. */
-export function createRecordTable(newVersion: () => string): RecordTable {
+export function createRecordTable(newVersion: () => string) {
   const tables = new Map<ProviderName, Map<string, { text: string; version: string }>>();
 
   /** @throws {ProviderError} `conflict`: it is gone, or not as it was read. */
@@ -146,17 +136,19 @@ export function createRecordTable(newVersion: () => string): RecordTable {
   }
 
   return {
-    all: (provider) =>
+    all: (provider: ProviderName): readonly ProviderRecord[] =>
       [...(tables.get(provider) ?? [])].map(([key, { text, version }]) => ({
         key,
         value: JSON.parse(text) as Json,
         version,
       })),
-    counts: () =>
+    /** How many each provider has. */
+    counts: (): ReadonlyMap<ProviderName, number> =>
       new Map(
         [...tables].filter(([, { size }]) => size > 0).map(([name, { size }]) => [name, size]),
       ),
-    make(name, value) {
+    /** @returns the version. @throws {ProviderError} `conflict`, `invalid`. */
+    make(name: RecordName, value: Json): string {
       const text = recordText(name, value);
       const table = tables.get(name.provider) ?? new Map();
       if (table.has(name.key)) throw recordIsThere(name);
@@ -164,10 +156,13 @@ export function createRecordTable(newVersion: () => string): RecordTable {
       tables.set(name.provider, table);
       return write(table, name.key, text);
     },
-    replace(name, value, version) {
+    /** @returns the new version. @throws {ProviderError} `conflict`, `invalid`. */
+    replace(name: RecordName, value: Json, version: string): string {
       const text = recordText(name, value);
       return write(requireAsRead(name, version), name.key, text);
     },
-    drop: (name, version) => void requireAsRead(name, version).delete(name.key),
+    /** @throws {ProviderError} `conflict`, `invalid`. */
+    drop: (name: RecordName, version: string): void =>
+      void requireAsRead(name, version).delete(name.key),
   };
 }

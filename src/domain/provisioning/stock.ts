@@ -1,4 +1,4 @@
-import { byBytes, sortedByBytes } from '../../lib/data.ts';
+import { byBytes } from '../../lib/data.ts';
 import type { ProviderName } from '../ids.ts';
 import type { IntentRow, MachineRow, ProviderMachine } from '../machine.ts';
 import { witnessOf } from './provider-tags.ts';
@@ -7,15 +7,15 @@ import { witnessOf } from './provider-tags.ts';
 export interface Stock {
   /** Machines of this provider. */
   readonly rows: readonly Recorded[];
-  /** Slots that a machine of the BMDB is on, of those that are free or under a device of nobody's. */
+  /** Slots that a machine of the BMDB is on. */
   readonly rowSlots: ReadonlySet<string>;
   readonly intents: readonly IntentRow[];
   readonly intentByWitness: ReadonlyMap<string, IntentRow>;
   readonly intentBySlot: ReadonlyMap<string, IntentRow>;
   /** Devices in use, whosever. */
   readonly used: readonly Used[];
-  /** Intents whose device is listed. */
-  readonly deviceByWitness: ReadonlyMap<string, ProviderMachine>;
+  /** Witnesses of the devices that are listed. */
+  readonly witnesses: ReadonlySet<string>;
   /** Free capacity of ours under no device, in byte order of device id and slot id. */
   readonly free: readonly FreeSlot[];
 }
@@ -54,27 +54,22 @@ export const slotIdOfMachine = ({ reservationId, id }: ProviderMachine): string 
 export const slotIdOfRow = ({ provided }: MachineRow): string =>
   provided === null ? '' : (provided.reservationId ?? provided.providerId);
 
-/**
- * Sorts a provider's things out. One pass over each; cost per machine does not grow: of what there
- * are many, one index is made, and the others hold only what may be asked for.
- */
+/** Sorts a provider's things out. One pass over each; cost per machine does not grow. */
 export function takeStock({ provider, listed, machines, intents }: StockInput): Stock {
   const rows = machines
     .filter((row) => row.provided?.provider === provider)
     .map((row): Tracked => ({ row, device: null }));
   const { used, unused } = resolve(listed, rows);
-  const free = freeSlots(unused, used);
   const own = intents.filter((intent) => intent.provider === provider);
-  const intentByWitness = new Map<string, IntentRow>(own.map((each) => [each.witness, each]));
   return {
     rows,
-    rowSlots: slotsOfRows(rows, used, free),
+    rowSlots: new Set(rows.map(({ row }) => slotIdOfRow(row))),
     intents: own,
-    intentByWitness,
+    intentByWitness: new Map(own.map((each) => [each.witness, each])),
     intentBySlot: new Map(own.map((each) => [each.slotId, each])),
     used,
-    deviceByWitness: witnessed(used, intentByWitness),
-    free: inOrder(free),
+    witnesses: new Set(used.flatMap(({ device }) => witnessOf(device) ?? [])),
+    free: freeSlots(unused, used),
   };
 }
 
@@ -102,11 +97,8 @@ function resolve(listed: readonly ProviderMachine[], rows: readonly Tracked[]) {
   return { used, unused };
 }
 
-/** Free capacity of ours that no device in use covers, by slot. */
-function freeSlots(
-  unused: readonly ProviderMachine[],
-  used: readonly Used[],
-): Map<string, FreeSlot> {
+/** Free capacity of ours that no device in use covers, by device id, then slot id. */
+function freeSlots(unused: readonly ProviderMachine[], used: readonly Used[]): FreeSlot[] {
   const bySlot = new Map<string, FreeSlot>();
   for (const machine of unused) {
     const slotId = slotIdOfMachine(machine);
@@ -114,46 +106,8 @@ function freeSlots(
       bySlot.set(slotId, { slotId, unused: machine });
     }
   }
-  if (bySlot.size > 0) for (const { device } of used) bySlot.delete(slotIdOfMachine(device));
-  return bySlot;
-}
-
-/** By device id, then slot id; free capacity mostly has no device id. */
-function inOrder(free: ReadonlyMap<string, FreeSlot>): FreeSlot[] {
-  const all = [...free.values()];
-  if (all.every(({ unused }) => unused.id === null)) {
-    return sortedByBytes([...free.keys()]).map((slotId) => free.get(slotId)!);
-  }
-  return all.sort(
+  for (const { device } of used) bySlot.delete(slotIdOfMachine(device));
+  return [...bySlot.values()].sort(
     (a, b) => byBytes(a.unused.id ?? '', b.unused.id ?? '') || byBytes(a.slotId, b.slotId),
   );
-}
-
-function slotsOfRows(
-  rows: readonly Recorded[],
-  used: readonly Used[],
-  free: ReadonlyMap<string, FreeSlot>,
-): Set<string> {
-  const unknown = used.filter(({ row }) => row === null);
-  const asked = new Set([...free.keys(), ...unknown.map(({ device }) => slotIdOfMachine(device))]);
-  const found = new Set<string>();
-  if (asked.size === 0) return found;
-  for (const { row } of rows) {
-    const slotId = slotIdOfRow(row);
-    if (asked.has(slotId)) found.add(slotId);
-  }
-  return found;
-}
-
-function witnessed(
-  used: readonly Used[],
-  intents: ReadonlyMap<string, IntentRow>,
-): Map<string, ProviderMachine> {
-  const found = new Map<string, ProviderMachine>();
-  if (intents.size === 0) return found;
-  for (const { device } of used) {
-    const witness = witnessOf(device);
-    if (witness !== null && intents.has(witness)) found.set(witness, device);
-  }
-  return found;
 }

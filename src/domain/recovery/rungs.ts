@@ -108,6 +108,7 @@ export const RUNGS = [
   'reinstalling',
 ] as const;
 export type Rung = (typeof RUNGS)[number];
+export const isRung = (text: string | null): text is Rung => RUNGS.some((rung) => rung === text);
 
 /**
  * What switches a machine, where that is a computer of its own (a BMC): it may hang while the machine

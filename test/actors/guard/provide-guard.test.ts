@@ -136,15 +136,6 @@ describe('assessments', () => {
     expect(assessments).toEqual([true, false, false, false]);
   });
 
-  test('a nudge leads to an assessment at once; one that comes during an assessment leads to one more', async () => {
-    await settled();
-    found = frozen();
-    actor.send({ type: 'guard.nudged' });
-    for (let count = 0; count < 5; count += 1) actor.send({ type: 'guard.nudged' });
-    await settled();
-    expect([assessments.length, state()]).toEqual([3, 'frozen']);
-  });
-
   test('each state is shown with its reason, and is dated', async () => {
     await settled();
     expect(watch.view()).toMatchObject({ state: 'watching', reason: null });
@@ -164,30 +155,6 @@ describe('assessments', () => {
     });
     expect(actor.getSnapshot().context.reason).toBe(watch.view().reason);
     expect(watch.view().reason).toContain('9 of 20');
-  });
-
-  test('an answer that never comes leaves it blind, and it tries again', async () => {
-    actor.stop();
-    let answers = false;
-    const never = new Promise<GuardAssessment>(() => undefined);
-    const hanging = createActor(
-      provideGuard({
-        ...({} as GuardDeps),
-        watch,
-        log,
-        isTakingIn: () => true,
-        mirror: { requests: () => [] } as unknown as GuardDeps['mirror'],
-        bmdb: { guard: { assess: () => (answers ? Promise.resolve(calm()) : never) } },
-      }),
-      { clock, input: { assessMs: PERIOD_MS } },
-    ).start();
-    await advance(clock, 30_000);
-    expect(hanging.getSnapshot().context.failure?.message).toContain('did not answer in time');
-    expect(watch.view().state).toBe('blind');
-    answers = true;
-    await advance(clock, PERIOD_MS);
-    expect(hanging.getSnapshot().value).toMatchObject({ standing: 'watching' });
-    hanging.stop();
   });
 });
 

@@ -211,65 +211,12 @@ describe('what is newer stays', () => {
     expect(rowOf()?.agentStarted).not.toBeNull();
   });
 
-  test('nor does a single read undo changes that were read after it', async () => {
-    await begin({ machines: [machineRow()] });
-    const beganAtMs = clock.now();
-    let answer = () => undefined as void;
-    script.reading = new Promise((resolve) => {
-      answer = () => resolve({ nowMs: beganAtMs, version: beganAtMs, row: machineRow() });
-    });
-    const job = { slot: SLOT, machineId: MACHINE };
-    const reading = mirror.reread(job, new AbortController().signal);
-    await advance(clock, 1_000);
-    await change({ machines: [running()] });
-    answer();
-    await reading;
-    expect(rowOf()?.agentStarted).not.toBeNull();
-  });
-
-  test('by what was seen, not by when the reading transaction began', async () => {
-    await begin({ machines: [machineRow()] });
-    await ask();
-    const beganAtMs = clock.now();
-    await advance(clock, 1_000);
-    script.reading = { nowMs: clock.now(), version: 5, row: machineRow() };
-    await mirror.reread({ slot: SLOT, machineId: MACHINE }, new AbortController().signal);
-    await tell({ nowMs: beganAtMs, version: 6, machines: [running()] });
-    expect(rowOf()?.agentStarted).not.toBeNull();
-  });
-
   test('but a database that was replaced, and counts anew, is believed', async () => {
     await begin({ machines: [machineRow()] });
     await advance(clock, 1_000);
     await ask();
     await tell({ version: 3, machines: [running()] });
     expect(rowOf()?.agentStarted).not.toBeNull();
-  });
-
-  test('a scan that began before a machine was read for the first time does not lose it', async () => {
-    await begin({ intents: [intentRow()] });
-    script.wake('reconnected');
-    await settled();
-    await advance(clock, 1_000);
-    expect(await reread(machineRow())).toMatchObject({ state: 'Provisioned' });
-    script.scans.shift()!.answer({ cursor: MARK, intents: [intentRow()] });
-    await settled();
-    expect(rowOf()?.machineId).toBe(MACHINE);
-    await advance(clock, 10_000);
-  });
-
-  test('nor does one that began before it was gone bring it back', async () => {
-    await begin({ machines: [machineRow()], intents: [intentRow()] });
-    script.wake('reconnected');
-    await settled();
-    await advance(clock, 1_000);
-    await reread(null);
-    script.scans
-      .shift()!
-      .answer({ cursor: MARK, machines: [machineRow()], intents: [intentRow()] });
-    await settled();
-    expect(rowOf()).toBeNull();
-    await advance(clock, 10_000);
   });
 
   test('a heartbeat that was heard survives changes of its row', async () => {

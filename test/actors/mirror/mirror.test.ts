@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { BmdbSnapshot } from '../../../src/adapters/bmdb/port.ts';
 import type { Listing } from '../../../src/adapters/provider/port.ts';
@@ -6,7 +5,6 @@ import { Unreachable } from '../../../src/domain/errors.ts';
 import { machineId, sessionId, slot } from '../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
-import type { MachineView } from '../../../src/domain/view.ts';
 import {
   agentStarted,
   device,
@@ -82,24 +80,6 @@ describe('scans', () => {
     script.wake();
     await answer({ machines: [row] });
     expect(fresh()).toEqual([]);
-  });
-
-  test('that fail are repeated, later each time, and the mirror lives on', async () => {
-    await advance(clock, 0);
-    for (const pauseMs of [500, 1_000, 2_000]) {
-      const before = script.begun();
-      script.scans.shift()!.fail(new Unreachable('no database'));
-      await advance(clock, pauseMs - 1);
-      expect(script.begun()).toBe(before);
-      await advance(clock, 1);
-      expect(script.begun()).toBe(before + 1);
-    }
-    expect(log.count('the BMDB could not be read')).toBe(3);
-    expect(mirror.isWhole()).toBe(false);
-    await answer({ machines: [running()] });
-    expect(mirror.isWhole()).toBe(true);
-    expect(fresh()).toEqual([observed('Running', 'healthy')]);
-    expect(mirror.lastScanAt()).not.toBeNull();
   });
 
   test('tell which daemons are alive', async () => {
@@ -179,39 +159,6 @@ describe('listings', () => {
 });
 
 describe('what is newer stays', () => {
-  test('a scan that began before a single read does not undo it', async () => {
-    await answer({ machines: [machineRow()] });
-    fresh();
-    script.wake();
-    await settled();
-    await advance(clock, 1_000);
-    script.reading = { nowMs: clock.now(), version: clock.now(), row: running() };
-    expect(await reread()).toMatchObject({ state: 'Running' });
-    expect(fresh()).toEqual([observed('Running', 'healthy')]);
-    script.scans.shift()!.answer({ machines: [machineRow()] });
-    await settled();
-    expect(fresh()).toEqual([]);
-    expect(mirror.facts().get(SLOT)?.row?.agentStarted).not.toBeNull();
-    await advance(clock, MINUTE);
-    await answer({ machines: [machineRow()] });
-    expect(fresh()).toEqual([observed('Running', 'late'), observed('Provisioned', 'waiting')]);
-  });
-
-  test('a scan that began after a single read counts at once', async () => {
-    await answer({ machines: [machineRow()] });
-    fresh();
-    script.reading = { nowMs: clock.now(), version: clock.now(), row: running() };
-    expect(await reread()).toMatchObject({ state: 'Running' });
-    expect(fresh()).toEqual([observed('Running', 'healthy')]);
-    await advance(clock, 1_000);
-    script.wake();
-    await settled();
-    expect(script.scans).toHaveLength(1);
-    script.scans.shift()!.answer({ machines: [machineRow()] });
-    await settled();
-    expect(fresh()).toEqual([observed('Provisioned', 'waiting')]);
-  });
-
   test('neither a scan nor a single read that began before a heartbeat undoes it', async () => {
     const row = running();
     await answer({ machines: [row] });
@@ -308,40 +255,4 @@ describe('restarted', () => {
     ]);
     expect(vanished).toEqual(['stub/rack-2']);
   });
-});
-
-test('after any scans in any order, what was told is what there is', async () => {
-  const rows = fc.uniqueArray(
-    fc.record({ at: fc.nat(3), started: fc.boolean(), permit: fc.boolean() }),
-    { selector: ({ at }) => at, maxLength: 4 },
-  );
-  await fc.assert(
-    fc.asyncProperty(fc.array(rows, { minLength: 1, maxLength: 5 }), async (scans) => {
-      const told = new Map<string, MachineView>();
-      fresh();
-      for (const scan of [...scans, []]) {
-        const machines = scan.map(({ at, started, permit }) =>
-          machineRow({
-            machineId: machineId(`machine-${at}`),
-            provided: provided({ providerId: `device-${at}`, reservationId: `rack-${at}` }),
-            agentStarted: started ? agentStarted(clock.now()) : null,
-            permit,
-          }),
-        );
-        script.wake();
-        await answer({ machines });
-        for (const item of fresh()) {
-          if (item.type === 'vanished') told.delete(item.slot);
-          else told.set(item.view.slot, item.view);
-        }
-        expect([...told.keys()].toSorted()).toEqual([...mirror.facts().keys()].toSorted());
-        for (const row of machines) {
-          const view = told.get(`stub/${row.provided!.reservationId}`);
-          const state = row.permit ? 'Recovering' : row.agentStarted ? 'Running' : 'Provisioned';
-          expect(view).toMatchObject({ state, machineId: row.machineId });
-        }
-      }
-    }),
-    { numRuns: 25 },
-  );
 });

@@ -12,14 +12,6 @@ beforeEach(() => {
 });
 const listings = () => stand.provider.calls.count('list');
 
-test('it goes round and round until all is provisioned', async () => {
-  const chart = (await stand.life()).chart();
-  await advance(stand.clock, 5 * PERIOD_MS);
-  expect(stand.machines()).toHaveLength(6);
-  expect(chart.state()).toBe('resting');
-  chart.stop();
-});
-
 describe('two daemons', () => {
   test('one provisions; when it stops, the other takes over within seconds', async () => {
     const [one, two] = [await stand.life(), await stand.life()];
@@ -110,16 +102,6 @@ describe('a listing that the provider refuses', () => {
     await advance(stand.clock, 59_000);
     expect(chart.state()).toBe('paused');
     await advance(stand.clock, 7_000);
-    expect(chart.state()).toBe('resting');
-    chart.stop();
-  });
-
-  test('an outage backs off', async () => {
-    stand.provider.inject({ operation: 'list', effect: 'failBefore', times: 3 });
-    const chart = (await stand.life()).chart();
-    await advance(stand.clock, 1_000);
-    expect(chart.state()).toBe('backingOff');
-    await advance(stand.clock, 7 * PERIOD_MS + 7_000);
     expect(chart.state()).toBe('resting');
     chart.stop();
   });

@@ -253,16 +253,6 @@ describe('the end of the daemon', () => {
   });
 });
 
-test('an intent is fenced by the job: whoever lost it opens none', async () => {
-  const one = await stand.life({ limits: { chunkSize: 1 } });
-  for (const name of ['takeLease', 'listBoth', 'planRound'] as const) await one.step(name);
-  await one.parts.leases.releaseAll();
-  const two = await stand.life();
-  await two.step('takeLease');
-  await expect(one.step('beginCreations')).rejects.toBeInstanceOf(LeaseLost);
-  expect(stand.intents()).toEqual([]);
-});
-
 test('a database that fails at the end of a creation leaves its device to be found', async () => {
   const one = await stand.life({ limits: { chunkSize: 1 } });
   const { intents } = one.keeper.require();

@@ -247,26 +247,6 @@ describe('a creation that came to nothing', () => {
     ]);
   });
 
-  test('one that was never asked for is not searched for', async () => {
-    await dieIn('hang');
-    const searched: string[] = [];
-    const two = await stand.life({
-      provider: {
-        ...stand.provider,
-        findByWitness: async (witness) => {
-          searched.push(witness);
-          return null;
-        },
-      },
-    });
-    stand.bmdb.tables.intents.forEach((intent, witness) =>
-      stand.bmdb.tables.intents.set(witness, { ...intent, attempts: 0 }),
-    );
-    await two.step('takeLease');
-    await two.step('resolveIntents');
-    expect(searched).toEqual([]);
-  });
-
   test('a rate limit of searches is kept; no search is made before its time', async () => {
     await dieIn('failAfter');
     let searches = 0;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type HostKeyPolicy, proveHostKey } from '../../../src/actors/tasks/host-key-proof.ts';
+import { proveHostKey } from '../../../src/actors/tasks/host-key-proof.ts';
+import type { HostKeyPolicy } from '../../../src/domain/policy.ts';
 import { readBootId } from '../../../src/actors/tasks/task.ts';
 import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { hashOf, newSecret } from '../../../src/adapters/driver-kit/creation.ts';

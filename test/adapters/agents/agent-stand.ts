@@ -7,8 +7,7 @@ import { machineId } from '../../../src/domain/ids.ts';
 import type { HeartbeatRequest } from '../../../src/wire/codec.ts';
 import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
 import type { MemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
-import { ED25519, openRawClient, selfSigned } from './raw-client.ts';
-import type { RawIdentity } from './raw-client.ts';
+import { ED25519, openRawClient, selfSigned, type RawIdentity } from './raw-client.ts';
 import { openRawHttp2 } from './raw-http2.ts';
 import { createClients, startTestServer } from './test-server.ts';
 

@@ -9,8 +9,7 @@ import {
   installationRequestCodec,
 } from '../../../src/wire/codec.ts';
 import { GrpcError, GrpcStatus } from '../../../src/wire/grpc.ts';
-import { agentServerContract } from '../../contracts/agents.ts';
-import type { Answer, Beat } from '../../contracts/agents.ts';
+import { agentServerContract, type Answer, type Beat } from '../../contracts/agents.ts';
 import { createClients, startTestServer } from './test-server.ts';
 
 describe.each([

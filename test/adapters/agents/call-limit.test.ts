@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { constants } from 'node:http2';
-import type { ClientHttp2Stream } from 'node:http2';
+import { constants, type ClientHttp2Stream } from 'node:http2';
 import { beforeEach, expect, test } from 'vitest';
 import { createSimulatedClock, type VirtualClock } from '../../doubles/simulated-clock.ts';
 import { PATIENCE } from '../../support/patience.ts';

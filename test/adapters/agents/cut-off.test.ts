@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { onTestFinished, test } from 'vitest';
 import { generateRawKeyPair } from '../../../src/agent/keys.ts';
 import { machineId } from '../../../src/domain/ids.ts';

@@ -8,8 +8,7 @@ import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { heartbeatRequestCodec } from '../../../src/wire/codec.ts';
 import { writeFrame } from '../../../src/wire/grpc.ts';
-import { ED25519, openRawClient, rawCall, selfSigned } from './raw-client.ts';
-import type { RawIdentity } from './raw-client.ts';
+import { ED25519, openRawClient, rawCall, selfSigned, type RawIdentity } from './raw-client.ts';
 import {
   LAST_REMEMBERED,
   callHeaders,

@@ -4,7 +4,7 @@ import { connect as connectTcp } from 'node:net';
 import { MessageChannel } from 'node:worker_threads';
 import { expect, onTestFinished, test } from 'vitest';
 import { runFrontThread } from '../../../src/adapters/agents/front-thread.ts';
-import type { FromThread, ToThread } from '../../../src/adapters/agents/thread-messages.ts';
+import type { FromThread, ToThread } from '../../../src/adapters/agents/front-thread.ts';
 import { createDevCertificates } from '../../../src/adapters/agents/tls-material.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { generateRawKeyPair } from '../../../src/agent/keys.ts';

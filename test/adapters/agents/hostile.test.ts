@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createByteRoom, defaultLimits } from '../../../src/adapters/agents/limits.ts';
+import { defaultLimits } from '../../../src/adapters/agents/limits.ts';
 import { generateRawKeyPair } from '../../../src/agent/keys.ts';
 import { machineId } from '../../../src/domain/ids.ts';
 import {
@@ -286,20 +286,5 @@ describe('hostile agents', () => {
     const other = connectTls(options).on('error', () => undefined);
     onTestFinished(() => void other.destroy());
     await once(other, 'secureConnect');
-  });
-});
-
-describe('byte room', () => {
-  test('grants up to the limits, and what is given back again', () => {
-    const room = createByteRoom({ all: 10, each: 6 });
-    const [a, again, b] = [room.enter('a'), room.enter('a'), room.enter('b')];
-    expect([a.take(4), again.take(3), again.take(2), b.take(5), b.take(4)]).toEqual([
-      ...[true, false, true, false, true],
-    ]);
-    a.leave();
-    expect([again.take(4), again.take(1)]).toEqual([true, false]);
-    again.leave();
-    b.leave();
-    expect(room.enter('c').take(6)).toBe(true);
   });
 });

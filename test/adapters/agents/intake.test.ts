@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createIntake } from '../../../src/adapters/agents/intake.ts';
+import { createIntake } from '../../../src/adapters/agents/heartbeat-service.ts';
 import { defaultLimits } from '../../../src/adapters/agents/limits.ts';
 import type { HeartbeatRecord } from '../../../src/domain/heartbeat.ts';
 import { machineId } from '../../../src/domain/ids.ts';

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { createRecentSet } from '../../../src/adapters/agents/limits.ts';
 import { createRateLimit } from '../../../src/lib/rate-limit.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
@@ -15,18 +14,5 @@ describe('limits', () => {
     expect(grants('a')).toEqual([true, true, false, false, false]);
     clock.increment(60_000);
     expect(grants('a')).toEqual([true, true, true, false, false]);
-  });
-
-  test('a refusal is remembered from the first time on, not longer by asking again', () => {
-    const clock = createSimulatedClock();
-    const recent = createRecentSet(5_000, clock);
-    recent.add('a');
-    clock.increment(4_999);
-    recent.add('a');
-    expect(recent.has('a')).toBe(true);
-    clock.increment(1);
-    expect(recent.has('a')).toBe(false);
-    recent.add('a');
-    expect(recent.has('a')).toBe(true);
   });
 });

@@ -6,7 +6,7 @@ import { readUuid } from '../../../src/domain/ids.ts';
 import { hardwareReportCodec, heartbeatRequestCodec } from '../../../src/wire/codec.ts';
 import type { HardwareReport } from '../../../src/wire/codec.ts';
 import { GrpcStatus } from '../../../src/wire/grpc.ts';
-import { HEARTBEAT_PATH } from '../../../src/wire/heartbeat.ts';
+import { HEARTBEAT_PATH } from '../../../src/wire/codec.ts';
 import { openRawCall } from './raw-client.ts';
 import { startAgentStand } from './agent-stand.ts';
 

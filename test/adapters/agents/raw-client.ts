@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect } from 'node:http2';
 import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from 'node:http2';
 import * as x509 from '@peculiar/x509';
-import { HEARTBEAT_PATH } from '../../../src/wire/heartbeat.ts';
+import { HEARTBEAT_PATH } from '../../../src/wire/codec.ts';
 
 /** PEM, as TLS takes it. */
 export interface RawIdentity {

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
-import { connect } from 'node:tls';
-import type { TLSSocket } from 'node:tls';
-import { HEARTBEAT_PATH } from '../../../src/wire/heartbeat.ts';
+import { connect, type TLSSocket } from 'node:tls';
+import { HEARTBEAT_PATH } from '../../../src/wire/codec.ts';
 import type { RawIdentity } from './raw-client.ts';
 
 /** HTTP/2 by hand: a peer that keeps no rule of it. */

@@ -34,42 +34,26 @@ const judge = async (
   return verdict.type === 'ok' ? 'ok' : `${verdict.type} ${verdict.failure.kind}`;
 };
 
+const rowsOf = (statuses: readonly number[], read: string, change: string) =>
+  statuses.map((status): [number, string, string] => [status, read, change]);
 testRows([
-  [200, 'ok', 'ok'],
-  [201, 'ok', 'ok'],
-  [202, 'ok', 'ok'],
-  [204, 'ok', 'ok'],
-  [301, 'fail Protocol', 'ambiguous Protocol'],
-  [302, 'fail Protocol', 'ambiguous Protocol'],
-  [307, 'fail Protocol', 'ambiguous Protocol'],
-  [400, 'fail Rejected', 'fail Rejected'],
-  [401, 'fail Unauthorized', 'fail Unauthorized'],
-  [403, 'fail Forbidden', 'fail Forbidden'],
-  [404, 'fail NotFound', 'fail NotFound'],
-  [405, 'fail Rejected', 'fail Rejected'],
-  [406, 'fail Rejected', 'fail Rejected'],
-  [408, 'retry Network', 'ambiguous OutcomeUnknown'],
-  [409, 'fail Rejected', 'fail Rejected'],
-  [410, 'fail Rejected', 'fail Rejected'],
-  [413, 'fail Rejected', 'fail Rejected'],
-  [415, 'fail Rejected', 'fail Rejected'],
-  [422, 'fail Rejected', 'fail Rejected'],
-  [425, 'retry Network', 'retry Network'],
-  [429, 'retry RateLimited', 'retry RateLimited'],
-  [500, 'retry Network', 'ambiguous OutcomeUnknown'],
-  [502, 'retry Network', 'ambiguous OutcomeUnknown'],
-  [503, 'retry Network', 'ambiguous OutcomeUnknown'],
-  [504, 'retry Network', 'ambiguous OutcomeUnknown'],
+  ...rowsOf([200, 201, 202, 204], 'ok', 'ok'),
+  ...rowsOf([301, 302, 307], 'fail permanent', 'ambiguous permanent'),
+  ...rowsOf([400, 405, 406, 409, 410, 413, 415, 422], 'fail invalid', 'fail invalid'),
+  ...rowsOf([401, 403], 'fail auth', 'fail auth'),
+  ...rowsOf([404], 'fail not-found', 'fail not-found'),
+  ...rowsOf([425, 429], 'retry transient', 'retry transient'),
+  ...rowsOf([408, 500, 502, 503, 504], 'retry transient', 'ambiguous transient'),
 ])('status %i: a read is %s, a change is %s', async (status, read, change) => {
   expect(await judge(status)).toBe(read);
   expect(await judge(status, { mutates: true })).toBe(change);
 });
 
 testRows([
-  [403, 'retry Network', 'fail Forbidden'],
-  [404, 'retry Network', 'ambiguous OutcomeUnknown'],
-  [410, 'retry Network', 'ambiguous OutcomeUnknown'],
-  [422, 'fail Rejected', 'fail Rejected'],
+  [403, 'retry transient', 'fail auth'],
+  [404, 'retry transient', 'ambiguous transient'],
+  [410, 'retry transient', 'ambiguous transient'],
+  [422, 'fail invalid', 'fail invalid'],
 ])(
   "A2: status %i that is not the API's own: a read is %s, a change is %s",
   async (status, read, change) => {
@@ -88,7 +72,7 @@ test('A2: both forms of the API are its own', async () => {
       'application/json;charset=utf-8',
       'application/problem+json',
     ]) {
-      expect(await judge(404, { text, type })).toBe('fail NotFound');
+      expect(await judge(404, { text, type })).toBe('fail not-found');
     }
   }
 });
@@ -97,28 +81,31 @@ testRows([
   'There are no available hardware reservations for this plan',
   'The facility has no provisionable m3.large.x86 servers matching your criteria',
   'Not enough capacity',
-])('503 on a creation that says "%s" is Capacity; elsewhere it is not', async (message) => {
-  const text = JSON.stringify({ errors: [message] });
-  const creation = { mutates: true, endpoint: 'CreateDevice', text };
-  expect(await judge(503, creation)).toBe('fail Capacity');
-  expect(await judge(503, { ...creation, endpoint: 'UpdateDevice' })).toMatch(/^ambiguous/);
-  expect(await judge(503, { ...creation, text: '' })).toMatch(/^ambiguous/);
-  expect(await judge(500, creation)).toMatch(/^ambiguous/);
-});
+])(
+  '503 on a creation that says "%s" is a lack of machines; elsewhere it is not',
+  async (message) => {
+    const text = JSON.stringify({ errors: [message] });
+    const creation = { mutates: true, endpoint: 'CreateDevice', text };
+    expect(await judge(503, creation)).toBe('fail transient');
+    expect(await judge(503, { ...creation, endpoint: 'UpdateDevice' })).toMatch(/^ambiguous/);
+    expect(await judge(503, { ...creation, text: '' })).toMatch(/^ambiguous/);
+    expect(await judge(500, creation)).toMatch(/^ambiguous/);
+  },
+);
 
 test('a success that cannot be read: a read is tried again, a change is ambiguous', async () => {
-  expect(await judge(200, { text: '{' })).toBe('retry Protocol');
-  expect(await judge(201, { text: '{', mutates: true })).toBe('ambiguous Protocol');
+  expect(await judge(200, { text: '{' })).toBe('retry permanent');
+  expect(await judge(201, { text: '{', mutates: true })).toBe('ambiguous permanent');
 });
 
 testRows([
-  ['transport', false, 'retry Network', 'retry Network'],
-  ['transport', true, 'retry Network', 'ambiguous OutcomeUnknown'],
-  ['timeout', false, 'retry Network', 'retry Network'],
-  ['timeout', true, 'retry Network', 'ambiguous OutcomeUnknown'],
-  ['oversize', true, 'fail Protocol', 'ambiguous OutcomeUnknown'],
-  ['certificate', false, 'fail Network', 'fail Network'],
-  ['unsendable', false, 'fail InvalidArgument', 'fail InvalidArgument'],
+  ['transport', false, 'retry transient', 'retry transient'],
+  ['transport', true, 'retry transient', 'ambiguous transient'],
+  ['timeout', false, 'retry transient', 'retry transient'],
+  ['timeout', true, 'retry transient', 'ambiguous transient'],
+  ['oversize', true, 'fail permanent', 'ambiguous transient'],
+  ['certificate', false, 'fail transient', 'fail transient'],
+  ['unsendable', false, 'fail invalid', 'fail invalid'],
 ] as const)('%s, sent %s: a read is %s, a change is %s', (reason, sent, read, change) => {
   const failed = (mutates: boolean) => {
     const verdict = judgeFailure({ mutates }, new HttpFailure(reason, sent, 'failed'));

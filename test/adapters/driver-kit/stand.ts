@@ -58,19 +58,7 @@ export async function createApiStand(
       },
       ...terms,
     },
-    {
-      clock,
-      random: createSeededRandom(1),
-      log,
-      observer: {
-        attempt: () => undefined,
-        slots: () => undefined,
-        retry: () => undefined,
-        paused: () => undefined,
-        walk: () => undefined,
-      },
-      ...deps,
-    },
+    { clock, random: createSeededRandom(1), log, ...deps },
   );
   onTestFinished(async () => {
     api.stop();

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { createMemMetrics } from '../../doubles/mem-metrics.ts';
 import { createPromMetrics } from '../../../src/adapters/metrics/prom-metrics.ts';
 import { touchAll } from './every-metric.ts';
 
@@ -80,18 +79,4 @@ describe('prom metrics', () => {
     expect((await one.expose()).body).toMatch(/^shepherd_actor_crashes_total 1$/m);
     expect((await other.expose()).body).toMatch(/^shepherd_actor_crashes_total 0$/m);
   });
-});
-
-test('the remembering metrics tell what was counted', () => {
-  const metrics = createMemMetrics();
-  const work = { processor: 'shepherd', process: 'ShepherdRecovery' };
-  metrics.count('bmdb_work_finished', { ...work, result: 'lost' });
-  metrics.count('bmdb_work_finished', { ...work, result: 'failed' }, 2);
-  expect(metrics.total('bmdb_work_finished')).toBe(3);
-  expect(metrics.total('bmdb_work_finished', { result: 'lost' })).toBe(1);
-  expect(metrics.total('bmdb_work_finished', { process: 'x' })).toBe(0);
-  metrics.set('shepherd_ready', { check: 'session' }, 1);
-  metrics.set('shepherd_ready', { check: 'database' }, 0);
-  metrics.clear('shepherd_ready', { check: 'session' });
-  expect(metrics.series('shepherd_ready')).toEqual([['database', 0]]);
 });

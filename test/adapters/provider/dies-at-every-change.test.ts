@@ -7,7 +7,7 @@ import { SECRET_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { dyingAt, immortal, type Life } from '../../doubles/life.ts';
 import { advance, runOut, type VirtualClock } from '../../doubles/simulated-clock.ts';
 import * as equinix from './equinix/stand.ts';
-import * as robot from './hetzner-robot/setup.ts';
+import * as robot from './hetzner-robot/stand.ts';
 import * as latitude from './latitude/stand.ts';
 import { type Installs, startInstalls, WITNESS } from './redfish/install/stand.ts';
 
@@ -233,15 +233,13 @@ scenario({
   },
 });
 
-// Hetzner Robot: an account in memory, and records that say what is under way.
-
-const robotWorld = async () => robot.createStand();
+// Hetzner Robot: records say what is under way on the machines.
 
 /** What a daemon does about an unfinished creation: asks again, as long as it may have worked. */
 async function createAgain(stand: robot.Stand): Promise<string> {
   const provider = stand.daemon();
   for (let attempt = 1; attempt < 5; attempt++) {
-    const listed = (await stand.run(provider.listMachines({}, robot.callOf()))).machines;
+    const listed = await stand.list(provider);
     const made = listed.find(({ availability }) => availability === 'KnownUsed');
     if (made) return made.id!;
     expect(listed, 'the server is neither free nor a machine').toHaveLength(1);
@@ -257,15 +255,11 @@ async function createAgain(stand: robot.Stand): Promise<string> {
 
 async function expectOneMachine(stand: robot.Stand, id: string): Promise<void> {
   await stand.pass(700_000);
-  const one = stand.world.machine(321);
+  const { name, installs } = stand.machine();
   const claim = (await stand.claim())!;
-  expect(claim).toMatchObject({ phase: 'ready' });
-  expect([one.server.name, one.installs]).toEqual([robot.OUR_NAME, 1]);
-  const tags = claim['tags'] as Record<string, string>;
-  expect(tags[SECRET_TAG]).toBe(robot.hashOf(one.disk!.secret!));
-  const { machines } = await stand.run(stand.daemon().listMachines({}, robot.callOf()));
-  expect(machines.map((each) => each.id)).toEqual([id]);
-  expect(stand.world.count(/^record make/)).toBe(1);
+  expect([claim.phase, name, installs]).toEqual(['ready', robot.OUR_NAME, 1]);
+  expect(claim.tags[SECRET_TAG]).toBe(robot.hashOf(await stand.secret()));
+  expect((await stand.list(stand.daemon())).map((each) => each.id)).toEqual([id]);
 }
 
 for (const [when, afterMs] of [
@@ -274,9 +268,9 @@ for (const [when, afterMs] of [
 ] as const) {
   scenario({
     title: `hetzner-robot takes and installs a server once, wherever a daemon dies in a creation${when}`,
-    changes: 18,
-    start: robotWorld,
-    act: (stand, life) => stand.daemon(life).createMachine(robot.orderOf('s1'), robot.callOf()),
+    changes: 15,
+    start: robot.startStand,
+    act: (stand, life) => stand.daemon({ life }).createMachine(robot.orderOf('s1'), robot.callOf()),
     async goOn(stand) {
       await stand.pass(afterMs);
       await expectOneMachine(stand, await createAgain(stand));
@@ -284,9 +278,9 @@ for (const [when, afterMs] of [
   });
 }
 
-function expectNotFreeUnwiped({ world }: robot.Stand): void {
-  const one = world.machine(321);
-  if (one.server.name.startsWith('free-')) expect(one.disk).toBeNull();
+function expectNotFreeUnwiped({ machine }: robot.Stand): void {
+  const { name, drives } = machine();
+  if (name.startsWith('free-')) expect(Object.values(drives)).toEqual(['nothing', 'nothing']);
 }
 
 async function robotGivesBack(stand: robot.Stand, provider: Provider, id: string): Promise<void> {
@@ -301,17 +295,13 @@ async function robotGivesBack(stand: robot.Stand, provider: Provider, id: string
 scenario({
   title:
     'hetzner-robot never frees an unwiped server, and frees it in the end, wherever a daemon dies',
-  changes: 15,
-  async start() {
-    const stand = robot.createStand();
-    return { clock: stand.clock, stand, id: await stand.installed() };
-  },
-  act: ({ stand, id }, life) => robotGivesBack(stand, stand.daemon(life), id),
-  async goOn({ stand, id }) {
+  changes: 12,
+  start: robot.startInstalled,
+  act: (stand, life) => robotGivesBack(stand, stand.daemon({ life }), stand.id),
+  async goOn(stand) {
     expectNotFreeUnwiped(stand);
-    await stand.run(robotGivesBack(stand, stand.daemon(), id));
-    const one = stand.world.machine(321);
-    expect([one.server.name, await stand.claim()]).toEqual(['free-321', undefined]);
-    expect(one.wiped).toBeGreaterThan(0);
+    await stand.run(robotGivesBack(stand, stand.daemon(), stand.id));
+    expect([stand.machine().name, await stand.claim()]).toEqual(['free-321', undefined]);
+    expectNotFreeUnwiped(stand);
   },
 });

@@ -1,4 +1,3 @@
-import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
 import { signedHeaders } from '../../../src/adapters/webhooks/http-sender.ts';
 import { signingSecretOf } from '../../../src/domain/events/retries.ts';
@@ -26,17 +25,6 @@ describe('V57 signatures', () => {
     expect(signedHeaders(MESSAGE, [ED25519])['webhook-signature']).toBe(SIGNED_V1A);
     const seed = `whsk_${Buffer.from(ED25519.slice(5), 'base64').subarray(0, 32).toString('base64')}`;
     expect(signedHeaders(MESSAGE, [seed])['webhook-signature']).toBe(SIGNED_V1A);
-  });
-
-  it('are verified by the library, with the old secret and the new one while they are changed', () => {
-    const [old, fresh] = ['a', 'b'].map(
-      (byte) => `whsec_${Buffer.alloc(32, byte).toString('base64')}`,
-    );
-    const now = { ...MESSAGE, timestamp: Math.floor(Date.now() / 1_000) };
-    const headers = signedHeaders(now, [fresh!, old!]);
-    for (const secret of [old!, fresh!]) {
-      expect(new Webhook(secret).verify(now.body, headers)).toEqual({ test: 2432232314 });
-    }
   });
 
   it('want a secret that is one', () => {

@@ -58,54 +58,16 @@ describe('hardware report', () => {
       'network: supported speeds are not known without ethtool',
       'nvme0n1, sda, sdb: health is not known without smartctl or nvme',
     ]);
-    expect(report).toMatchObject({
-      memoryInstalledBytes: 268_435_456n,
-      memoryUsableRatio: 0.5,
-      manufacturer: 'ACME',
-      product: 'Anvil 3',
-      serialNumber: 'S1',
-      efiSupport: 4,
-      cpu: [{ cores: 1 }],
-    });
-    expect(report?.blockDevice).toMatchObject([
-      { name: 'mmcblk0', deviceModel: 'eMMC', protocol: 4 },
-      {
-        name: 'nvme0n1',
-        deviceModel: 'Fast',
-        serialNumber: 'N1',
-        protocol: 3,
-        wwn: Buffer.from('0025388b01234567', 'hex'),
+    const told = JSON.stringify(
+      report,
+      (_, value: unknown) => {
+        if (typeof value === 'bigint') return Number(value);
+        const { type, data } = (value ?? {}) as { type?: string; data?: number[] };
+        return type === 'Buffer' ? Buffer.from(data!).toString('hex') : value;
       },
-      {
-        name: 'sda',
-        vendor: '',
-        deviceModel: 'Disk 9000',
-        protocol: 2,
-        rotational: true,
-        capacityBytes: 1_048_576n,
-        logicalBlockSizeBytes: 512,
-        physicalBlockSizeBytes: 4096,
-        wwn: Buffer.from('5000c500a1b2c3d4', 'hex'),
-      },
-      { name: 'sdb', vendor: 'SEAGATE', protocol: 1 },
-      { name: 'vda', vendor: '', serialNumber: 'virtio-1', byId: ['virtio-virtio-1'] },
-    ]);
-    expect(report?.networkInterface).toEqual([
-      {
-        name: 'eth0',
-        mac: Buffer.from('020000aabbcc', 'hex'),
-        driver: 'ixgbe',
-        linkUp: true,
-        currentSpeedBytes: 1_250_000_000n,
-      },
-      {
-        name: 'eth1',
-        mac: Buffer.from('020000aabbcd', 'hex'),
-        driver: 'ixgbe',
-        linkUp: false,
-        currentSpeedBytes: 0n,
-      },
-    ]);
+      2,
+    );
+    await expect(`${told}\n`).toMatchFileSnapshot('golden/report.txt');
   });
 
   test('leaves out what is no disk of its own and no physical link', async () => {

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { BATCHES_IN_FLIGHT } from '../../../src/adapters/agents/intake.ts';
+import { BATCHES_IN_FLIGHT } from '../../../src/adapters/agents/heartbeat-service.ts';
 import type { Bmdb } from '../../../src/adapters/bmdb/port.ts';
 import type { HeartbeatRecord } from '../../../src/domain/heartbeat.ts';
 import type { MachineId } from '../../../src/domain/ids.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bindLabels, desiredOf, machineOf } from '../../../src/domain/balancing/desired.ts';
+import { bindLabels, desiredOf } from '../../../src/domain/balancing/desired.ts';
 import { desired, hashHex, M1, M2, M3, nameOf, pool } from './pool.ts';
 
 test('two ports, two addresses, two members: 2 backends, 2 frontends, 4 binds, 4 servers', () => {
@@ -54,8 +54,4 @@ test('a machine whose address is not known is left out, the others are not', () 
   const { objects, leftOut } = desiredOf(pool(), members, hashHex);
   expect(objects.filter(({ machineId }) => machineId === M2)).toHaveLength(2);
   expect([...leftOut.keys()]).toEqual([M1]);
-});
-
-test('a server tells by its name whose it is', () => {
-  expect(machineOf(nameOf(M2, 'https'))).toBe(M2);
 });

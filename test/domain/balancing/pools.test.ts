@@ -4,7 +4,6 @@ import {
   type PoolSelector,
   mergedAddresses,
   canonicalAddress,
-  familyOf,
 } from '../../../src/domain/balancing/pools.ts';
 import { providerName } from '../../../src/domain/ids.ts';
 import { testRows } from '../../support/rows.ts';
@@ -89,8 +88,4 @@ testRows([
   '::1]/[::2',
 ])('%j is no address', (text) => {
   expect(canonicalAddress(text)).toBeNull();
-});
-
-test('an address belongs to one family', () => {
-  expect(['192.0.2.10', '2001:db8::10'].map(familyOf)).toEqual(['ipv4', 'ipv6']);
 });

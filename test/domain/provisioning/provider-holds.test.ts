@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { failureOfCall } from '../../../src/domain/provisioning/provider-tags.ts';
 import { ProviderError, type ProviderErrorFacets } from '../../../src/domain/errors.ts';
 import type { ProviderHoldRow } from '../../../src/domain/machine.ts';
@@ -15,8 +15,11 @@ import {
   type HoldOrder,
 } from '../../../src/domain/provisioning/provider-holds.ts';
 import { NOW_MS, PROVIDER } from '../../support/facts.ts';
+import { at, rowsIn, span } from '../../support/fact-words.ts';
+import { testRows } from '../../support/rows.ts';
 
 const MINUTE = 60_000;
+const GROUP = 'group c3 in m1';
 const plan: CapacityPlan = { name: 'c3', location: 'm1', spot: false };
 const groupOf = ({ name, location, spot }: CapacityPlan) =>
   `${name} in ${location}${spot ? ' spot' : ''}`;
@@ -35,272 +38,218 @@ const failure = (facets: ProviderErrorFacets = {}, kind: 'transient' | 'auth' = 
   failureOfCall(new ProviderError(kind, 'it said so', facets), NOW_MS);
 const retryIn = (ms: number) => ({ rateLimit: { retryAt: new Date(NOW_MS + ms) } });
 
-interface Given {
-  readonly rows?: readonly ProviderHoldRow[];
-  readonly nowMs?: number;
-  readonly machines?: number;
-  readonly of?: CapacityPlan;
-}
-const creating = ({ rows = [], nowMs = NOW_MS, machines = 6, of = plan }: Given): CallContext => ({
-  call: 'create',
-  holds: indexHolds(rows),
-  nowMs,
-  creation: { plan: of, group: groupOf(of), machines },
+/** `throttle create 1m, quota machines 1m =5, capacity all 0s #3`: until when, amount and level. */
+const holdsIn = (words: string): ProviderHoldRow[] =>
+  words
+    .split(',')
+    .filter((each) => each.trim() !== '')
+    .map((each) => {
+      const [kind = '', key = '', until = '1m', ...more] = each.trim().split(' ');
+      const number = (sign: string) => more.find((word) => word.startsWith(sign))?.slice(1);
+      const [amount, level] = [number('='), number('#')];
+      return row({
+        ...{ kind: kind as 'quota', key: key === 'group' ? GROUP : key, untilMs: at(until) },
+        ...{ level: Number(level ?? 1), amount: amount === undefined ? null : Number(amount) },
+      });
+    });
+const creating = (rows: readonly ProviderHoldRow[], machines = 6): CallContext => ({
+  ...{ call: 'create', holds: indexHolds(rows), nowMs: NOW_MS },
+  creation: { plan, group: groupOf(plan), machines },
 });
-const may = ({ rows = [], nowMs = NOW_MS, machines = 5, of = plan }: Given, running = 0) => {
-  const input: AdmissionInput = {
-    holds: indexHolds(rows),
-    nowMs,
-    payload: null,
-    plan: of,
-    group: groupOf(of),
-    machines,
-    running,
-    runningMax: 3,
-    onTrial: new Set(),
+/** `retry 2m`, `quota`, `capacity group`, `auth`, `unknown`, alone or joined by `and`. */
+function failureIn(words: string) {
+  const facets = words.split(' and ').map((each): ProviderErrorFacets => {
+    const [what, how = ''] = each.split(' ');
+    if (what === 'retry') return retryIn(span(how));
+    if (what === 'quota') return { quota: true };
+    if (what === 'capacity') return { capacity: { scope: how as 'all' } };
+    return what === 'unknown' ? { outcome: 'unknown' } : {};
+  });
+  return failure(Object.assign({}, ...facets) as object, words === 'auth' ? 'auth' : 'transient');
+}
+const textOf = (orders: readonly HoldOrder[]) =>
+  orders
+    .map((order) => {
+      const key = order.key === GROUP ? 'group' : order.key;
+      if (order.order === 'lift') return `lift ${order.kind} ${key}`;
+      const amount = order.amount === undefined ? '' : ` =${order.amount}`;
+      return `${order.kind} ${key} ${order.forMs / 1_000}s${amount} #${order.level}`;
+    })
+    .join(', ');
+
+testRows(
+  rowsIn(`
+    ; retry 120s → throttle create 120s #1
+    ; retry 0s →
+    ; retry -1ms →
+    ; retry 8760h → throttle create 900s #1
+    throttle create 10m; retry 1m →
+    throttle create 10m; retry 11m → throttle create 660s #1
+    ; quota → quota machines 900s =5 #1
+    quota machines 1m =3; quota of 1 → lift quota machines, quota machines 60s =0 #1
+    quota machines 1m =4; quota of 9 → quota machines 900s =4 #1
+    quota machines 0s =4; quota of 9 → quota machines 900s =8 #2
+    ; capacity all → capacity all 60s #1
+    ; capacity group → capacity group 60s #1
+    capacity all 1m; capacity all →
+    capacity all 0s #1; capacity all → capacity all 120s #2
+    capacity all 0s #2; capacity all → capacity all 240s #3
+    capacity all 0s #4; capacity all → capacity all 960s #5
+    capacity all 0s #5; capacity all → capacity all 960s #6
+    ; auth → throttle create 60s #1
+    throttle create 0s #1; auth → throttle create 120s #2
+    throttle create 1m; auth →
+    ; outage → throttle create 5s #1
+    ; unknown →
+    ; retry 1m and quota and capacity all → throttle create 60s #1, quota machines 900s =5 #1, capacity all 60s #1
+  `),
+)('provider vectors 6 to 8: after a failure: %s: %s', (words, told) => {
+  const [before = '', failed = ''] = words.split(';');
+  const [what = '', machines = '6'] = failed.trim().split(' of ');
+  const context = creating(holdsIn(before), Number(machines));
+  expect(textOf(holdsAfterFailure(failureIn(what), context))).toBe(told);
+});
+
+testRows(
+  rowsIn(`
+    throttle create 1m → lift throttle create
+    quota machines 1m =4 →
+    quota machines 0s =5 → lift quota machines
+    capacity all 0s #7, capacity group 1m, capacity other 1m → lift capacity group, lift capacity all
+  `),
+)(
+  'a success begins anew, though within a quota in force it says nothing: %s: %s',
+  (words, told) => {
+    expect(textOf(holdsAfterSuccess(creating(holdsIn(words))))).toBe(told);
+  },
+);
+
+test('a hold that is lifted is the one that was seen', () => {
+  const rows = holdsIn('capacity all 0s');
+  expect(holdsAfterSuccess(creating(rows))).toMatchObject([{ seenUntilMs: NOW_MS }]);
+});
+
+test('provider vector 6: on list, listings alone are throttled', () => {
+  const context = { call: 'list', holds: indexHolds([]), nowMs: NOW_MS } as const;
+  expect(textOf(holdsAfterFailure(failureIn('retry 120s and quota'), context))).toBe(
+    'throttle list 120s #1',
+  );
+  const holds = indexHolds(holdsIn('throttle list 2m'));
+  const isThrottled = (call: 'list' | 'create' | 'destroy', after = 0) =>
+    throttleOf(holds, call, NOW_MS + after) !== null;
+  expect(isThrottled('list', 119_999)).toBe(true);
+  expect(isThrottled('list', 120_000)).toBe(false);
+  expect([isThrottled('create'), isThrottled('destroy')]).toEqual([false, false]);
+});
+
+const asked = (words: string, change: Partial<AdmissionInput> = {}): AdmissionInput => ({
+  ...{ holds: indexHolds(holdsIn(words)), nowMs: NOW_MS, payload: null },
+  ...{ plan, group: groupOf(change.plan ?? plan), machines: 5 },
+  ...{ running: 0, runningMax: 3, onTrial: new Set() },
+  ...change,
+});
+
+testRows([
+  ['throttle create 2m', {}, 'creations are throttled: it said so'],
+  ['throttle create 2m', { nowMs: at('2m') }, null],
+  ['throttle list 2m', {}, null],
+  ['quota machines 15m =5', {}, 'at quota, 5 machines of 5: it said so'],
+  ['quota machines 15m =5', { machines: 4 }, null],
+  ['quota machines 15m =5', { nowMs: at('15m') }, null],
+  ['quota machines 1m =0', { machines: 0 }, 'at quota, 0 machines of 0: it said so'],
+  ['quota machines 0s =5', { running: 1 }, 'one trial at a time (quota machines)'],
+  ['capacity group', {}, 'no capacity (group c3 in m1): it said so'],
+  ['capacity all', {}, 'no capacity (all): it said so'],
+  [
+    'capacity all, quota machines 1m =1, throttle create',
+    { payload: 'no key' },
+    'nothing can be created: no key',
+  ],
+  ['capacity all, quota machines 1m =1, throttle create', {}, 'no capacity (all): it said so'],
+  ['quota machines 1m =1, throttle create', {}, 'at quota, 5 machines of 1: it said so'],
+  ['throttle create', { running: 3 }, 'creations are throttled: it said so'],
+  ['', { running: 3 }, '3 creations are under way'],
+  ['', {}, null],
+] as const)('provider vectors 6 to 8: one more may be made: %s, %j: %s', (words, change, why) => {
+  expect(admissionRefusal(asked(words, change))).toBe(why);
+});
+
+test('after its time one single trial is let through', () => {
+  const input = asked('quota machines 0s =5');
+  expect([admissionRefusal(input), admissionRefusal(input)]).toEqual([
+    null,
+    'one trial at a time (quota machines)',
+  ]);
+});
+
+test('provider vector 9: a group, a plan, spot and metro apart, or everything', () => {
+  const plans = [
+    plan,
+    { ...plan, spot: true },
+    { ...plan, location: 'm2' },
+    { ...plan, name: 'm3' },
+  ];
+  const declined = (scope: 'all' | 'group' | 'plan') => {
+    const [order] = holdsAfterFailure(failure({ capacity: { scope } }), creating([]));
+    const holds = indexHolds([row({ kind: 'capacity', key: order!.key })]);
+    return plans.filter((of) => admissionRefusal(asked('', { holds, plan: of })) !== null);
   };
-  return admissionRefusal(input) === null;
-};
+  expect(declined('group')).toEqual([plan]);
+  expect(declined('plan')).toEqual([plan]);
+  expect(declined('all')).toEqual(plans);
+});
+
+test('provider vector 10: wrapped inside two causes it is still recognised', () => {
+  const inner = new ProviderError('transient', 'none left', { capacity: { scope: 'all' } });
+  const wrapped = new Error('outer', { cause: new Error('middle', { cause: inner }) });
+  const orders = holdsAfterFailure(failureOfCall(wrapped, NOW_MS), creating([]));
+  expect(textOf(orders)).toBe('capacity all 60s #1');
+});
+
 /** What is in force after the orders were carried out. */
-const carriedOut = (orders: readonly HoldOrder[], before: readonly ProviderHoldRow[] = []) => {
+const carriedOut = (orders: readonly HoldOrder[], before: readonly ProviderHoldRow[]) => {
   const rows = new Map(before.map((each) => [`${each.kind} ${each.key}`, each]));
   for (const order of orders) {
     const id = `${order.kind} ${order.key}`;
     if (order.order === 'lift') rows.delete(id);
     else {
-      const { kind, key, level, cause, amount = null } = order;
       const untilMs = Math.max(NOW_MS + order.forMs, rows.get(id)?.untilMs ?? 0);
-      rows.set(id, row({ kind, key, level, cause, amount, untilMs }));
+      rows.set(id, row({ kind: order.kind, key: order.key, untilMs }));
     }
   }
   return [...rows.values()];
 };
 
-describe('rate limits', () => {
-  test('provider vector 6: creations wait 120 s, listings go on', () => {
-    const rows = carriedOut(holdsAfterFailure(failure(retryIn(120_000)), creating({})));
-    expect(rows).toMatchObject([{ key: 'create', untilMs: NOW_MS + 120_000 }]);
-    expect(may({ rows, nowMs: NOW_MS + 119_999 })).toBe(false);
-    expect(may({ rows, nowMs: NOW_MS + 120_000 })).toBe(true);
-    expect(throttleOf(indexHolds(rows), 'list', NOW_MS)).toBeNull();
-    expect(throttleOf(indexHolds(rows), 'destroy', NOW_MS)).toBeNull();
+test('whatever fails, no hold in force ends earlier', () => {
+  const facets = fc.record({
+    quota: fc.constantFrom(undefined, true as const),
+    scope: fc.constantFrom(undefined, 'all' as const, 'group' as const, 'plan' as const),
+    retryMs: fc.option(fc.integer({ min: -MINUTE, max: 100 * MINUTE }), { nil: undefined }),
   });
-
-  test('provider vector 6: on list, creations and destroys go on', () => {
-    const context = { call: 'list', holds: indexHolds([]), nowMs: NOW_MS } as const;
-    const rows = carriedOut(holdsAfterFailure(failure(retryIn(120_000)), context));
-    expect(throttleOf(indexHolds(rows), 'list', NOW_MS + 119_999)).not.toBeNull();
-    expect(may({ rows })).toBe(true);
-    expect(throttleOf(indexHolds(rows), 'destroy', NOW_MS)).toBeNull();
-  });
-
-  test('provider vector 7: a shorter throttle during a longer one changes nothing', () => {
-    const rows = [row({ untilMs: NOW_MS + 10 * MINUTE })];
-    expect(holdsAfterFailure(failure(retryIn(MINUTE)), creating({ rows }))).toEqual([]);
-    const longer = holdsAfterFailure(failure(retryIn(11 * MINUTE)), creating({ rows }));
-    expect(longer).toMatchObject([{ order: 'impose', key: 'create', forMs: 11 * MINUTE }]);
-  });
-
-  test('a retry time that has passed says nothing; a far one is capped at 15 minutes', () => {
-    expect(holdsAfterFailure(failure(retryIn(0)), creating({}))).toEqual([]);
-    expect(holdsAfterFailure(failure(retryIn(-1)), creating({}))).toEqual([]);
-    const far = holdsAfterFailure(failure(retryIn(365 * 24 * 60 * MINUTE)), creating({}));
-    expect(far).toMatchObject([{ forMs: 15 * MINUTE }]);
-  });
-});
-
-describe('quota', () => {
-  const quota = { quota: true } as const;
-
-  test('provider vector 8: with 5 machines none is made until there are at most 4, or 15 min', () => {
-    const rows = carriedOut(holdsAfterFailure(failure(quota), creating({ machines: 6 })));
-    expect(rows).toMatchObject([{ kind: 'quota', amount: 5 }]);
-    expect(may({ rows, machines: 5 })).toBe(false);
-    expect(may({ rows, machines: 4 })).toBe(true);
-    expect(may({ rows, machines: 5, nowMs: NOW_MS + 15 * MINUTE - 1 })).toBe(false);
-    expect(may({ rows, machines: 5, nowMs: NOW_MS + 15 * MINUTE })).toBe(true);
-  });
-
-  test('provider vector 8: with no machine it is tried again after 60 s', () => {
-    const before = [row({ kind: 'quota', key: 'machines', amount: 3 })];
-    const orders = holdsAfterFailure(failure(quota), creating({ rows: before, machines: 1 }));
-    const rows = carriedOut(orders, before);
-    expect(may({ rows, machines: 0, nowMs: NOW_MS + MINUTE - 1 })).toBe(false);
-    expect(may({ rows, machines: 0, nowMs: NOW_MS + MINUTE })).toBe(true);
-  });
-
-  test('after its time one single trial is let through, and a success clears it', () => {
-    const rows = [row({ kind: 'quota', key: 'machines', amount: 5, untilMs: NOW_MS })];
-    expect(may({ rows }, 1), 'while another is under way').toBe(false);
-    const input: AdmissionInput = {
-      holds: indexHolds(rows),
-      nowMs: NOW_MS,
-      payload: null,
-      plan,
-      group: groupOf(plan),
-      machines: 5,
-      running: 0,
-      runningMax: 3,
-      onTrial: new Set(),
-    };
-    expect([admissionRefusal(input), admissionRefusal(input)]).toEqual([
-      null,
-      'one trial at a time (quota machines)',
-    ]);
-    expect(holdsAfterSuccess(creating({ rows }))).toContainEqual(
-      expect.objectContaining({ order: 'lift', kind: 'quota' }),
-    );
-  });
-
-  test('a success within a quota in force clears nothing; the smaller amount stays', () => {
-    const rows = [row({ kind: 'quota', key: 'machines', amount: 4 })];
-    expect(holdsAfterSuccess(creating({ rows }))).toEqual([]);
-    const orders = holdsAfterFailure(failure(quota), creating({ rows, machines: 9 }));
-    expect(orders).toMatchObject([{ amount: 4 }]);
-  });
-});
-
-describe('capacity', () => {
-  const spot = { ...plan, spot: true };
-  const elsewhere = { ...plan, location: 'm2' };
-  const other = { ...plan, name: 'm3' };
-  const none = (scope: 'all' | 'group' | 'plan') =>
-    carriedOut(holdsAfterFailure(failure({ capacity: { scope } }), creating({})));
-
-  test('provider vector 9: the group (m1, c3) alone is declined', () => {
-    const rows = none('group');
-    expect(may({ rows })).toBe(false);
-    for (const of of [spot, elsewhere, other]) expect(may({ rows, of })).toBe(true);
-  });
-
-  test('a plan, spot and metro apart; or everything', () => {
-    const rows = none('plan');
-    expect([plan, spot, elsewhere, other].map((of) => may({ rows, of }))).toEqual([
-      false,
-      true,
-      true,
-      true,
-    ]);
-    expect([plan, spot, elsewhere, other].some((of) => may({ rows: none('all'), of }))).toBe(false);
-  });
-
-  test('provider vector 10: wrapped inside two causes it is still recognised', () => {
-    const inner = new ProviderError('transient', 'none left', { capacity: { scope: 'all' } });
-    const wrapped = new Error('outer', { cause: new Error('middle', { cause: inner }) });
-    const orders = holdsAfterFailure(failureOfCall(wrapped, NOW_MS), creating({}));
-    expect(orders).toMatchObject([{ kind: 'capacity', key: 'all' }]);
-  });
-
-  test('the hold doubles from 60 s to 16 min, and a success begins anew', () => {
-    let rows: ProviderHoldRow[] = [];
-    const waits: number[] = [];
-    for (let at = 0; at < 7; at += 1) {
-      const [order] = holdsAfterFailure(
-        failure({ capacity: { scope: 'all' } }),
-        creating({ rows }),
-      );
-      if (order?.order !== 'impose') throw new Error('nothing was imposed');
-      waits.push(order.forMs / MINUTE);
-      rows = [row({ kind: 'capacity', key: 'all', level: order.level, untilMs: NOW_MS })];
-    }
-    expect(waits).toEqual([1, 2, 4, 8, 16, 16, 16]);
-    expect(holdsAfterSuccess(creating({ rows }))).toEqual([
-      { order: 'lift', kind: 'capacity', key: 'all', seenUntilMs: NOW_MS },
-    ]);
-  });
-
-  test('several failures under one hold are one step', () => {
-    const rows = [row({ kind: 'capacity', key: 'all' })];
-    const again = failure({ capacity: { scope: 'all' } });
-    expect(holdsAfterFailure(again, creating({ rows }))).toEqual([]);
-  });
-});
-
-describe('what stops creations besides', () => {
-  const base: AdmissionInput = {
-    holds: indexHolds([]),
-    nowMs: NOW_MS,
-    payload: null,
-    plan,
-    group: groupOf(plan),
-    machines: 5,
-    running: 0,
-    runningMax: 1,
-    onTrial: new Set(),
-  };
-
-  test('the reasons come in their order', () => {
-    const all = [
-      row({ kind: 'capacity', key: 'all' }),
-      row({ kind: 'quota', key: 'machines', amount: 1 }),
-      row({}),
-    ];
-    const given = { ...base, payload: 'no key', running: 1 };
-    const reasons = [
-      admissionRefusal({ ...given, holds: indexHolds(all) }),
-      admissionRefusal({ ...given, payload: null, holds: indexHolds(all) }),
-      admissionRefusal({ ...given, payload: null, holds: indexHolds(all.slice(1)) }),
-      admissionRefusal({ ...given, payload: null, holds: indexHolds(all.slice(2)) }),
-      admissionRefusal({ ...given, payload: null }),
-      admissionRefusal(base),
-    ];
-    expect(reasons.map((reason) => reason?.split(/[ ,:]/).slice(0, 2).join(' ') ?? null)).toEqual([
-      'nothing can',
-      'no capacity',
-      'at quota',
-      'creations are',
-      '1 creations',
-      null,
-    ]);
-  });
-
-  test('our token and an outage pause creations, ever longer; an unknown outcome does not', () => {
-    const first = holdsAfterFailure(failure({}, 'auth'), creating({}));
-    expect(first).toMatchObject([{ kind: 'throttle', key: 'create', forMs: MINUTE, level: 1 }]);
-    const rows = [row({ untilMs: NOW_MS, level: 1 })];
-    const second = holdsAfterFailure(failure({}, 'auth'), creating({ rows }));
-    expect(second).toMatchObject([{ forMs: 2 * MINUTE, level: 2 }]);
-    expect(holdsAfterFailure(failure(), creating({}))).toMatchObject([{ forMs: 5_000 }]);
-    expect(holdsAfterFailure(failure({ outcome: 'unknown' }), creating({}))).toEqual([]);
-  });
-
-  test('facets are independent: one error may carry several, each is handled', () => {
-    const both = failure({ ...retryIn(MINUTE), quota: true, capacity: { scope: 'plan' } });
-    const kinds = holdsAfterFailure(both, creating({})).map(({ kind }) => kind);
-    expect(kinds).toEqual(['throttle', 'quota', 'capacity']);
-  });
-
-  test('whatever fails, no hold in force ends earlier', () => {
-    const facets = fc.record({
-      quota: fc.constantFrom(undefined, true as const),
-      scope: fc.constantFrom(undefined, 'all' as const, 'group' as const, 'plan' as const),
-      retryMs: fc.option(fc.integer({ min: -MINUTE, max: 100 * MINUTE }), { nil: undefined }),
-    });
-    const rowsArb = fc.uniqueArray(
-      fc.record({
-        id: fc.constantFrom('throttle create', 'capacity all', 'quota machines'),
-        untilMs: fc.integer({ min: NOW_MS - MINUTE, max: NOW_MS + 120 * MINUTE }),
-        amount: fc.integer({ min: 1, max: 9 }),
-      }),
-      { selector: ({ id }) => id },
-    );
-    fc.assert(
-      fc.property(facets, rowsArb, fc.integer({ min: 2, max: 9 }), (said, given, machines) => {
-        const rows = given.map(({ id, untilMs, amount }) => {
-          const [kind, key] = id.split(' ') as [ProviderHoldRow['kind'], string];
-          return row({ kind, key, untilMs, amount });
-        });
-        const error = failure({
-          ...(said.quota && { quota: true }),
-          ...(said.scope && { capacity: { scope: said.scope } }),
-          ...(said.retryMs !== undefined && retryIn(said.retryMs)),
-        });
-        const after = carriedOut(holdsAfterFailure(error, creating({ rows, machines })), rows);
-        for (const before of rows) {
-          const now = after.find(({ kind, key }) => kind === before.kind && key === before.key);
-          expect(now!.untilMs).toBeGreaterThanOrEqual(before.untilMs);
-        }
-      }),
-    );
-  });
+  const rowsArb = fc.uniqueArray(
+    fc.record({
+      id: fc.constantFrom('throttle create', 'capacity all', 'quota machines'),
+      untilMs: fc.integer({ min: NOW_MS - MINUTE, max: NOW_MS + 120 * MINUTE }),
+      amount: fc.integer({ min: 1, max: 9 }),
+    }),
+    { selector: ({ id }) => id },
+  );
+  fc.assert(
+    fc.property(facets, rowsArb, fc.integer({ min: 2, max: 9 }), (said, given, machines) => {
+      const rows = given.map(({ id, untilMs, amount }) => {
+        const [kind, key] = id.split(' ') as [ProviderHoldRow['kind'], string];
+        return row({ kind, key, untilMs, amount });
+      });
+      const error = failure({
+        ...(said.quota && { quota: true }),
+        ...(said.scope && { capacity: { scope: said.scope } }),
+        ...(said.retryMs !== undefined && retryIn(said.retryMs)),
+      });
+      const after = carriedOut(holdsAfterFailure(error, creating(rows, machines)), rows);
+      for (const before of rows) {
+        const now = after.find(({ kind, key }) => kind === before.kind && key === before.key);
+        expect(now!.untilMs).toBeGreaterThanOrEqual(before.untilMs);
+      }
+    }),
+  );
 });

@@ -1,8 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ProviderMachine } from '../../../src/domain/machine.ts';
-import { providerName, witness } from '../../../src/domain/ids.ts';
-import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
+import { providerName } from '../../../src/domain/ids.ts';
 import type { ReconcileInput } from '../../../src/domain/provisioning/reconcile.ts';
 import {
   device,
@@ -15,7 +13,8 @@ import {
   provided,
 } from '../../support/facts.ts';
 import { testRows } from '../../support/rows.ts';
-import { judge } from './judge.ts';
+import { rowsIn } from '../../support/fact-words.ts';
+import { inputOf, judge } from './judge.ts';
 
 const OTHER = providerName('another');
 const rack = (at: number) => `rack-${String(at).padStart(3, '0')}`;
@@ -25,31 +24,39 @@ const racks = (count: number) =>
 const slotsOf = (change: Partial<ReconcileInput>) =>
   judge(change).creations.map(({ slotId }) => slotId);
 
-describe('what a listing entry counts as', () => {
-  const knowsDevice = { machines: [machineRow({ provided: provided({ reservationId: null }) })] };
-  const entry = (change: Partial<ProviderMachine>) => device({ reservationId: null, ...change });
-  const vectors: readonly (readonly [string, ProviderMachine, 'used' | 'free'])[] = [
-    ['KnownUsed stays used', entry({ availability: 'KnownUsed' }), 'used'],
-    [
-      'KnownUnused stays free',
-      entry({ availability: 'KnownUnused', id: null, reservationId: 'r' }),
-      'free',
-    ],
-    [
-      'PossiblyUsed without an id is free',
-      entry({ availability: 'PossiblyUsed', id: null, reservationId: 'r' }),
-      'free',
-    ],
-    ['PossiblyUsed, unknown: free', entry({ availability: 'PossiblyUsed', id: 'new' }), 'free'],
-    ['PossiblyUsed, known: used', entry({ availability: 'PossiblyUsed' }), 'used'],
-  ];
-  testRows(vectors)('judges an entry: %s', (_, machine, kind) => {
-    const { summary } = judge({ ...knowsDevice, listed: [machine] });
-    expect({ used: summary.used, free: summary.free }).toEqual({
-      used: kind === 'used' ? 1 : 0,
-      free: kind === 'free' ? 1 : 0,
-    });
-  });
+/** What is counted of a listing and rows in words, and which slots become machines. */
+function countsOf(words: string): string {
+  const { summary, creations } = judge({ ...inputOf(words), machinesMax: 2 });
+  const counts = (['managed', 'orphan', 'used', 'failed', 'free'] as const)
+    .filter((name) => summary[name] > 0)
+    .map((name) => `${name} ${summary[name]}`);
+  return [...counts, ...creations.map(({ slotId }) => `makes ${slotId}`)].join(', ');
+}
+const INVENTORY = 'device reservationId=null availability';
+testRows(
+  rowsIn(`
+    ${INVENTORY}=KnownUsed, machine reservationId=null            → managed 1, used 1
+    ${INVENTORY}=PossiblyUsed, machine reservationId=null         → managed 1, used 1
+    ${INVENTORY}=PossiblyUsed id=new, machine reservationId=null  → managed 1, free 1, makes new
+    device reservationId=r id=null availability=PossiblyUsed      → free 1, makes r
+    device reservationId=r id=null availability=KnownUnused       → free 1, makes r
+    ${INVENTORY}=PossiblyUsed ownership=foreign                   →
+    ${INVENTORY}=PossiblyUsed ownership=untagged                  →
+    witnessed, intent                                             → managed 1, used 1
+    witnessed, free reservationId=rack-2                          → managed 1, orphan 1, used 1, free 1, makes rack-2
+    device, free reservationId=rack-2                             → managed 1, orphan 1, used 1, free 1, makes rack-2
+    device ownership=untagged                                     → managed 1, orphan 1, used 1
+    device ownership=foreign failed=true, witnessed ownership=foreign reservationId=rack-3, free reservationId=rack-2 → free 1, makes rack-2
+    device, machine                                               → managed 1, used 1
+    device ownership=foreign, machine                             → managed 1
+    device ownership=untagged, machine                            → managed 1, used 1
+    free, device ownership=foreign, free reservationId=rack-2     → free 1, makes rack-2
+    device ownership=foreign, free, free reservationId=rack-2     → free 1, makes rack-2
+    free, machine provider=another                                → free 1, makes rack-1
+    free, device, free reservationId=rack-2                       → managed 1, orphan 1, used 1, free 1, makes rack-2
+    free, gap                                                     → free 1`),
+)('what is listed and recorded counts once, and what is free is used: %s', (words, expected) => {
+  expect(countsOf(words)).toBe(expected);
 });
 
 describe('reconcile', () => {
@@ -90,68 +97,6 @@ describe('reconcile', () => {
     expect(judge({ listed, machinesMax: 9, chunkSize: 1 })).toMatchObject({ leftOut: 0 });
   });
 
-  test('an intent and the device it made count once', () => {
-    const witnessed = device({ tags: { [WITNESS_TAG]: intentRow().witness } });
-    const { summary } = judge({ listed: [witnessed], intents: [intentRow()] });
-    expect(summary).toMatchObject({ managed: 1, orphan: 0, used: 1 });
-  });
-
-  test('a device of another witness is an orphan and counts', () => {
-    const orphan = device({
-      tags: { [WITNESS_TAG]: witness('dddddddd-0000-4000-8000-000000000001') },
-    });
-    const listed = [orphan, free({ reservationId: 'rack-2' })];
-    const { summary, creations } = judge({ listed, intents: [], machinesMax: 1 });
-    expect(summary).toMatchObject({ managed: 1, orphan: 1 });
-    expect(creations).toEqual([]);
-  });
-
-  test('a foreign device counts for nothing, whatever it carries', () => {
-    const foreign = device({ ownership: 'foreign', failed: true });
-    const witnessed = device({
-      ownership: 'foreign',
-      reservationId: 'rack-3',
-      tags: { [WITNESS_TAG]: intentRow().witness },
-    });
-    const listed = [foreign, witnessed, free({ reservationId: 'rack-2' })];
-    const { summary, creations } = judge({ listed, machinesMax: 1 });
-    expect(summary).toMatchObject({ managed: 0, orphan: 0, used: 0, free: 1, failed: 0 });
-    expect(creations.map(({ slotId }) => slotId)).toEqual(['rack-2']);
-  });
-
-  test('a machine counts once, whoever tagged its device', () => {
-    for (const ownership of ['ours', 'foreign', 'untagged'] as const) {
-      const { summary } = judge({ listed: [device({ ownership })], machines: [machineRow()] });
-      expect(summary).toMatchObject({ managed: 1, orphan: 0 });
-    }
-  });
-
-  test('an untagged device that nothing refers to is an orphan and counts', () => {
-    const { summary } = judge({ listed: [device({ ownership: 'untagged' })] });
-    expect(summary).toMatchObject({ managed: 1, orphan: 1, used: 1 });
-  });
-
-  testRows(['ours', 'foreign', 'untagged'] as const)(
-    'the slot under a device (%s) is never free, even if it is listed so',
-    (ownership) => {
-      const listed = [free(), device({ ownership }), free({ reservationId: 'rack-2' })];
-      expect(slotsOf({ listed })).toEqual(['rack-2']);
-      expect(slotsOf({ listed: listed.toReversed() })).toEqual(['rack-2']);
-    },
-  );
-
-  testRows(['foreign', 'untagged'] as const)(
-    'an entry of an inventory that is not ours is not free: %s',
-    (ownership) => {
-      const listed = [device({ availability: 'PossiblyUsed', ownership })];
-      expect(slotsOf({ listed })).toEqual([]);
-    },
-  );
-
-  test('one orphan stops nobody else', () => {
-    expect(slotsOf({ listed: [device(), free({ reservationId: 'rack-2' })] })).toEqual(['rack-2']);
-  });
-
   test.each<readonly [string, Partial<ReconcileInput>, readonly string[]]>([
     ['a slot with an intent', { intents: [intentRow()] }, ['rack-2']],
     ['a slot with a machine', { machines: [machineRow()] }, ['rack-2']],
@@ -188,10 +133,6 @@ describe('reconcile', () => {
     expect(summary.penalised).toBe(1);
   });
 
-  test('a listing with gaps creates nothing', () => {
-    expect(slotsOf({ listed: racks(3), listingComplete: false })).toEqual([]);
-  });
-
   test('a lower limit never reduces machines', () => {
     const machines = [
       machineRow(),
@@ -200,14 +141,6 @@ describe('reconcile', () => {
     expect(judge({ listed: racks(3), machines, machinesMax: 1 })).toMatchObject({
       creations: [],
       summary: { managed: 2, max: 1 },
-    });
-  });
-
-  test('rows of other providers are not ours', () => {
-    const foreign = machineRow({ provided: provided({ provider: OTHER }) });
-    expect(judge({ listed: [free()], machines: [foreign] })).toMatchObject({
-      creations: [{ slotId: 'rack-1' }],
-      summary: { bmdb: 0, managed: 0 },
     });
   });
 

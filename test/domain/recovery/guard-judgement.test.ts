@@ -12,208 +12,176 @@ import {
   isNear,
   judgeGuard,
   markIngest,
-  silentLimit,
   suspicionRefusal,
   thawedByOperator,
 } from '../../../src/domain/recovery/guard-judgement.ts';
 import type { GuardCounts, Ingest } from '../../../src/domain/recovery/guard-judgement.ts';
 import { noCounts } from '../../../src/domain/recovery/guard-rules.ts';
+import { rowsIn, span } from '../../support/fact-words.ts';
 import { testRows } from '../../support/rows.ts';
 
 const MINUTE = 60_000;
 const NOW = 1_700_000_000_000;
 const WATCHED = { assessedAtMs: NOW - 5_000 };
-const countsOf = (scope: string, change: Partial<GuardCounts>): GuardCounts => ({
-  ...{ ...noCounts(scope), machines: 100, started: 100 },
-  ...change,
-});
-const judge = (
-  rows: readonly GuardRow[],
-  counts: readonly GuardCounts[],
-  { pulse = WATCHED, nowMs = NOW } = {},
-) => judgeGuard(rows, counts, pulse, DEFAULT_GUARD, nowMs);
-const judged = (change: Partial<GuardCounts>, row: GuardRow = calmRow('metal')) =>
-  judge([row], [countsOf('metal', change)]);
+const NONE = noCounts('metal');
 const frozenRow = (kind: 'silence' | 'probes' | 'manual', change: Partial<GuardRow> = {}) => ({
   ...calmRow('metal'),
   frozen: { atMs: NOW - 30 * MINUTE, by: 'guard', kind, reason: 'x' },
   ...change,
 });
+const judge = (
+  rows: readonly GuardRow[],
+  counts: readonly Partial<GuardCounts>[],
+  { pulse = WATCHED, nowMs = NOW, policy = DEFAULT_GUARD } = {},
+) =>
+  judgeGuard(
+    rows,
+    counts.map((each) => ({ ...NONE, machines: 100, started: 100, ...each })),
+    ...([pulse, policy, nowMs] as const),
+  );
+const judged = (change: Partial<GuardCounts>, row: GuardRow = calmRow('metal')) =>
+  judge([row], [change]);
 
-describe('S7: a scope is frozen when too many of it fall silent together', () => {
-  testRows([
-    ['none', { started: 20 }, false],
-    ['5 of 20, the least limit', { started: 20, newlySilent: 5 }, false],
-    ['6 of 20', { started: 20, newlySilent: 6 }, true],
-    ['5 of 25, where both limits meet', { started: 25, newlySilent: 5 }, false],
-    ['6 of 30, exactly 20 %', { started: 30, newlySilent: 6 }, false],
-    ['7 of 30', { started: 30, newlySilent: 7 }, true],
-    ['6 of 29, just above 20 %', { started: 29, newlySilent: 6 }, true],
-    ['20 of 100', { started: 100, newlySilent: 20 }, false],
-    ['21 of 100', { started: 100, newlySilent: 21 }, true],
-    ['20 000 of 100 000', { started: 100_000, newlySilent: 20_000 }, false],
-    ['20 001 of 100 000', { started: 100_000, newlySilent: 20_001 }, true],
-    ['A8: the only one of a provider', { machines: 1, started: 1, newlySilent: 1 }, false],
-    ['A8: one of two', { machines: 2, started: 2, newlySilent: 1, silent: 1 }, false],
-    ['A8: both of two', { machines: 2, started: 2, newlySilent: 2, silent: 2 }, true],
-    ['A8: one of three', { machines: 3, started: 3, newlySilent: 1, silent: 1 }, false],
-    ['A8: two of three', { machines: 3, started: 3, newlySilent: 2, silent: 2 }, true],
-    ['A8: half of four', { machines: 4, started: 4, newlySilent: 2, silent: 2 }, false],
-    ['A8: three of four', { machines: 4, started: 4, newlySilent: 3, silent: 3 }, true],
-    ['A8: all of four', { machines: 4, started: 4, newlySilent: 4, silent: 4 }, true],
-    ['A8: half of eight', { machines: 8, started: 8, newlySilent: 4, silent: 4 }, false],
-    ['A8: five of nine', { machines: 9, started: 9, newlySilent: 5, silent: 5 }, true],
-    ['half of ten, from where on `silentMin` says', { started: 10, newlySilent: 5 }, false],
-    ['6 of 10', { started: 10, newlySilent: 6 }, true],
-    ['all, but long ago', { started: 100, silent: 100, newlySilent: 0 }, false],
-    ['all late, which is suspicion only', { started: 100, quiet: 100 }, false],
-  ] as const)('judges by the counts: %s', (_, counts, freezes) => {
-    const { rows, changes, written } = judged(counts);
-    expect(changes).toEqual(freezes ? [{ scope: 'metal', now: 'frozen' }] : []);
-    expect(written).toEqual(freezes ? rows : []);
-    if (!freezes) return;
-    expect(rows[0]).toMatchObject({
-      frozen: { atMs: NOW, by: 'guard', kind: 'silence' },
-      calmSinceMs: null,
-    });
-  });
+/** How a scope stands: what froze it, and for how long it has been calm. */
+const textOf = ({ frozen, calmSinceMs }: GuardRow) =>
+  `${frozen?.kind ?? 'free'}${calmSinceMs === null ? '' : ` calm ${(NOW - calmSinceMs) / 1_000}s`}`;
+/** `silence calm 3m; 9 silent, 60 unreachable of 100`: how it stood, and what is counted now. */
+function rowIn(words: string): GuardRow {
+  const [kind = '', , calm] = words.split(' ');
+  if (kind === 'free') return calmRow('metal');
+  return frozenRow(kind as 'silence', calm ? { calmSinceMs: NOW - span(calm) } : {});
+}
+function countsIn(words: string): Partial<GuardCounts> {
+  const of = Number(/of (\d+)/.exec(words)?.[1] ?? 100);
+  const counted = [...words.matchAll(/(\d+) ([a-z]\w+)/gi)].filter(([, , what]) => what !== 'of');
+  const known = Object.fromEntries(counted.map(([, count, what]) => [what, Number(count)]));
+  return { machines: of, started: of, ...known };
+}
+const afterwards = (before: string, counts: string, pulse = WATCHED) => {
+  const { rows } = judge([rowIn(before)], [countsIn(counts)], { pulse });
+  return textOf(rows[0]!);
+};
 
-  testRows([
-    ['50 of 100, exactly half', { unreachable: 50 }, false],
-    ['51 of 100', { unreachable: 51 }, true],
-    ['A8: the only one', { machines: 1, started: 0, unreachable: 1 }, false],
-    ['A8: one of two', { machines: 2, started: 0, unreachable: 1 }, false],
-    ['A8: both of two', { machines: 2, started: 0, unreachable: 2 }, true],
-    ['A8: half of six', { machines: 6, started: 0, unreachable: 3 }, false],
-    ['A8: four of six', { machines: 6, started: 0, unreachable: 4 }, true],
-  ] as const)('probes: %s cannot be reached', (_, counts, freezes) => {
-    const { rows, changes } = judged(counts);
-    expect(changes).toEqual(freezes ? [{ scope: 'metal', now: 'frozen' }] : []);
-    expect(rows[0]?.frozen?.kind).toBe(freezes ? 'probes' : undefined);
-  });
-
-  it('each for itself: a provider goes silent, and the fleet goes on', () => {
-    const { rows, changes } = judge(
-      [calmRow(FLEET)],
-      [
-        countsOf(FLEET, { started: 1_000, newlySilent: 150 }),
-        countsOf('metal', { started: 150, newlySilent: 150 }),
-        countsOf('static', { started: 850 }),
-      ],
-    );
-    expect(changes).toEqual([{ scope: 'metal', now: 'frozen' }]);
-    expect(rows.map(({ scope, frozen }) => [scope, frozen !== null])).toEqual([
-      [FLEET, false],
-      ['metal', true],
-    ]);
-  });
-
-  it('a dead rack is no freeze: locations are no scope', () => {
-    const { changes } = judge(
-      [calmRow(FLEET)],
-      [
-        countsOf(FLEET, { started: 300, newlySilent: 30, silent: 30 }),
-        countsOf('metal', { started: 300, newlySilent: 30, silent: 30 }),
-      ],
-    );
-    expect(changes).toEqual([]);
-  });
+/**
+ * Most machines that may be so, by how many there are: fallen silent, and out of reach, for a scope not
+ * to be frozen; then silent, and out of reach, for it to be calm. A8: small fleets are guarded, too.
+ */
+testRows([
+  [1, 1, 1, 0, 0],
+  [2, 1, 1, 1, 1],
+  [3, 1, 1, 1, 1],
+  [4, 2, 2, 1, 1],
+  [6, 3, 3, 1, 1],
+  [8, 4, 4, 1, 1],
+  [9, 4, 4, 1, 2],
+  [10, 5, 5, 0, 2],
+  [11, 5, 5, 1, 2],
+  [20, 5, 10, 1, 4],
+  [25, 5, 12, 2, 6],
+  [29, 5, 14, 2, 7],
+  [30, 6, 15, 2, 7],
+  [100, 20, 50, 9, 24],
+  [100_000, 20_000, 50_000, 9_999, 24_999],
+])('S7: of %i machines, %i may be silent, %i out of reach; %i and %i', (of, ...most) => {
+  const [silent, unreached, calmSilent, calmUnreached] = most;
+  const around = (many: number, told: (count: number) => unknown) => [told(many), told(many + 1)];
+  const fallen = (counts: string) => afterwards('free', `${counts} of ${of}`);
+  expect(around(silent, (n) => fallen(`${n} newlySilent, ${n} silent`))).toEqual([
+    'free',
+    'silence',
+  ]);
+  expect(around(unreached, (n) => fallen(`${n} unreachable, 0 started`))).toEqual([
+    'free',
+    'probes',
+  ]);
+  expect(
+    around(silent, (quiet) =>
+      suspicionRefusal({ scope: 'metal', quiet, started: of }, DEFAULT_GUARD),
+    ),
+  ).toEqual([
+    null,
+    `${silent + 1} of ${of} started machines of provider metal are late or silent together`,
+  ]);
+  const calm = (kind: string, counts: string) => afterwards(kind, `${counts} of ${of}`);
+  expect(around(calmSilent, (n) => calm('silence', `${n} silent`))).toEqual([
+    'silence calm 0s',
+    'silence',
+  ]);
+  expect(around(calmUnreached, (n) => calm('probes', `${n} unreachable`))).toEqual([
+    'probes calm 0s',
+    'probes',
+  ]);
 });
 
-describe('a freeze', () => {
-  const calm = { started: 100, silent: 9 };
-  testRows([
-    ['9 of 100 silent', { silent: 9 }, true],
-    ['10 of 100, exactly 10 %', { silent: 10 }, false],
-    ['none of none', { machines: 0, started: 0 }, true],
-    ['1 of 10, exactly 10 %', { started: 10, silent: 1 }, false],
-    ['1 of 11', { started: 11, silent: 1 }, true],
-    ['none of 3', { started: 3 }, true],
-    ['A8: one of two, the other being back', { machines: 2, started: 2, silent: 1 }, true],
-    ['A8: one of nine', { machines: 9, started: 9, silent: 1 }, true],
-    ['A8: two of nine', { machines: 9, started: 9, silent: 2 }, false],
-    ['A8: the only one there is', { machines: 1, started: 1, silent: 1 }, false],
-    ['9 silent, 24 unreachable', { silent: 9, unreachable: 24 }, true],
-  ] as const)('begins to be calm with %s: %s', (_, counts, isCalm) => {
-    const { rows, changes } = judged(counts, frozenRow('silence'));
-    expect(rows[0]!.calmSinceMs).toBe(isCalm ? NOW : null);
-    expect(changes).toEqual([]);
-  });
+testRows(
+  rowsIn(`
+    free; 100 silent of 100 → free
+    free; 100 quiet of 100 → free
+    silence; 0 silent of 0 → silence calm 0s
+    silence; 9 silent, 24 unreachable → silence calm 0s
+    silence calm 9m59s; 9 silent → silence calm 599s
+    silence calm 10m; 9 silent → free
+    silence calm 9m; 10 silent → silence
+    silence calm 11m; 60 unreachable → silence
+    silence; 90 newlySilent, 90 silent → silence
+    manual; 0 silent → manual
+  `),
+)('judges by the counts: %s: %s', (words, told) => {
+  const [before = '', counts = ''] = words.split('; ');
+  expect(afterwards(before, counts)).toBe(told);
+  const row = rowIn(before);
+  const { rows, written, changes } = judge([row], [countsIn(counts)]);
+  expect(written).toEqual(textOf(row) === textOf(rows[0]!) ? [] : rows);
+  const wasFrozen = row.frozen !== null;
+  const isFrozen = rows[0]!.frozen !== null;
+  const now = isFrozen ? 'frozen' : 'thawed';
+  expect(changes).toEqual(wasFrozen === isFrozen ? [] : [{ scope: 'metal', now }]);
+});
 
-  testRows([
-    ['24 of 100, less than half the limit', 24, true],
-    ['25 of 100, half of it', 25, false],
-  ] as const)('for probes is calm with %s', (_, unreachable, isCalm) => {
-    const { rows } = judged({ unreachable }, frozenRow('probes'));
-    expect(rows[0]!.calmSinceMs).toBe(isCalm ? NOW : null);
-  });
+it('freezes by itself, from now on, and keeps beginning and reason of a freeze', () => {
+  const { rows, changes } = judged({ newlySilent: 21 });
+  const frozen = { atMs: NOW, by: 'guard', kind: 'silence' };
+  expect([rows[0], changes]).toMatchObject([{ frozen }, [{ scope: 'metal', now: 'frozen' }]]);
+  const row = frozenRow('silence');
+  expect(judged({ newlySilent: 90, silent: 90 }, row).rows).toEqual([row]);
+});
 
-  testRows([
-    [1, 1, false],
-    [2, 1, true],
-    [3, 1, true],
-    [4, 1, true],
-    [3, 2, false],
-    [4, 2, false],
-    [9, 2, true],
-    [9, 3, false],
-  ])(
-    'A8: for probes, of %i machines, is calm with %i unreachable: %s',
-    (machines, gone, isCalm) => {
-      const few = { machines, started: machines, unreachable: gone };
-      const { rows } = judged(few, frozenRow('probes'));
-      expect(rows[0]!.calmSinceMs).toBe(isCalm ? NOW : null);
-    },
+test('each for itself: a provider goes silent, and the fleet goes on', () => {
+  const { rows, changes } = judge(
+    [calmRow(FLEET)],
+    [
+      { scope: FLEET, started: 1_000, newlySilent: 150 },
+      { scope: 'metal', started: 150, newlySilent: 150 },
+      { scope: 'static', started: 850 },
+    ],
   );
+  expect(changes).toEqual([{ scope: 'metal', now: 'frozen' }]);
+  expect(rows.map(({ scope, frozen }) => [scope, frozen !== null])).toEqual([
+    [FLEET, false],
+    ['metal', true],
+  ]);
+});
 
-  test('A8: of none silent or unreachable at all, where the policy wants it so', () => {
-    const few = [countsOf('metal', { machines: 2, started: 2, silent: 1 })];
-    const strict = { ...DEFAULT_GUARD, calmPercent: 0 };
-    const { rows } = judgeGuard([frozenRow('silence')], few, WATCHED, strict, NOW);
-    expect(rows[0]!.calmSinceMs).toBeNull();
-  });
+test('a dead rack is no freeze: locations are no scope', () => {
+  const counts = { started: 300, newlySilent: 30, silent: 30 };
+  expect(judge([calmRow(FLEET)], [{ scope: FLEET, ...counts }, counts]).changes).toEqual([]);
+});
 
-  it.each([
-    ['9 min 59 s', 10 * MINUTE - 1_000, false],
-    ['10 min', 10 * MINUTE, true],
-  ])('after %s of calm: thawed %s', (_, calmForMs, isOver) => {
-    const row = frozenRow('silence', { calmSinceMs: NOW - calmForMs });
-    const { rows, changes } = judged(calm, row);
-    expect(changes).toEqual(isOver ? [{ scope: 'metal', now: 'thawed' }] : []);
-    expect(rows[0]).toEqual(isOver ? { ...row, frozen: null, calmSinceMs: null } : row);
-  });
+test('A8: calm means none silent at all, where the policy wants it so', () => {
+  const policy = { ...DEFAULT_GUARD, calmPercent: 0 };
+  const few = [{ machines: 2, started: 2, silent: 1 }];
+  expect(judge([frozenRow('silence')], few, { policy }).rows[0]!.calmSinceMs).toBeNull();
+});
 
-  it('begins to count anew when too many are silent again', () => {
-    const row = frozenRow('silence', { calmSinceMs: NOW - 9 * MINUTE });
-    const { rows } = judged({ silent: 10 }, row);
-    expect(rows[0]).toMatchObject({ calmSinceMs: null, frozen: row.frozen });
-    const again = judge(rows, [countsOf('metal', calm)], { nowMs: NOW + MINUTE });
-    expect(again.rows[0]!.calmSinceMs).toBe(NOW + MINUTE);
-  });
+it('counts no calm that nobody watched', () => {
+  const pulse = { assessedAtMs: NOW - DEFAULT_GUARD.ingestGapMs - 1 };
+  expect(afterwards('silence calm 11m', '9 silent', pulse)).toBe('silence calm 0s');
+});
 
-  it('counts no calm that nobody watched', () => {
-    const row = frozenRow('silence', { calmSinceMs: NOW - 11 * MINUTE });
-    const pulse = { assessedAtMs: NOW - DEFAULT_GUARD.ingestGapMs - 1 };
-    const { rows, changes } = judge([row], [countsOf('metal', calm)], { pulse });
-    expect([rows[0]!.calmSinceMs, changes]).toEqual([NOW, []]);
-  });
-
-  it('does not thaw into the next one', () => {
-    const row = frozenRow('silence', { calmSinceMs: NOW - 11 * MINUTE });
-    const { rows, changes } = judged({ unreachable: 60 }, row);
-    expect([rows[0]!.calmSinceMs, changes]).toEqual([null, []]);
-  });
-
-  it('keeps its beginning and its reason', () => {
-    const row = frozenRow('silence');
-    const { rows, written } = judged({ newlySilent: 90, silent: 90 }, row);
-    expect([rows, written]).toEqual([[row], []]);
-  });
-
-  it('of a provider that is gone thaws', () => {
-    const row = frozenRow('silence', { calmSinceMs: NOW - 10 * MINUTE });
-    expect(judge([row], []).changes).toEqual([{ scope: 'metal', now: 'thawed' }]);
-  });
+test('a freeze of a provider that is gone thaws', () => {
+  const row = frozenRow('silence', { calmSinceMs: NOW - 10 * MINUTE });
+  const { changes } = judgeGuard([row], [], WATCHED, DEFAULT_GUARD, NOW);
+  expect(changes).toEqual([{ scope: 'metal', now: 'thawed' }]);
 });
 
 describe('an operator', () => {
@@ -221,7 +189,7 @@ describe('an operator', () => {
     const row = frozenByOperator(calmRow('metal'), { by: 'ann', reason: 'move' }, NOW);
     const frozen = { atMs: NOW, by: 'ann', kind: 'manual', reason: 'move' };
     expect(row).toEqual({ ...calmRow('metal'), frozen });
-    const later = judge([row], [countsOf('metal', {})], { nowMs: NOW + 86_400_000 });
+    const later = judge([row], [{}], { nowMs: NOW + 86_400_000 });
     expect([later.rows, later.written, later.changes]).toEqual([[row], [], []]);
   });
 
@@ -284,13 +252,12 @@ describe('when the clock has gone back by an hour', () => {
     const manual = judged({}, { ...calmRow('metal'), frozen });
     expect(manual.rows[0]!.frozen).toEqual({ ...frozen, atMs: NOW });
     const row = frozenRow('silence', { calmSinceMs: ahead });
-    expect(judged({ started: 100, silent: 9 }, row).rows[0]!.calmSinceMs).toBe(NOW);
+    expect(judged({ silent: 9 }, row).rows[0]!.calmSinceMs).toBe(NOW);
   });
 
   it('nobody has watched it', () => {
     const row = frozenRow('silence', { calmSinceMs: NOW - 60 * MINUTE });
-    const counts = [countsOf('metal', { started: 100, silent: 9 })];
-    const { rows } = judge([row], counts, { pulse: { assessedAtMs: ahead } });
+    const { rows } = judge([row], [{ silent: 9 }], { pulse: { assessedAtMs: ahead } });
     expect(rows[0]).toEqual({ ...row, calmSinceMs: NOW });
   });
 });
@@ -384,29 +351,52 @@ describe('S6: the intake of heartbeats', () => {
   });
 });
 
-describe('texts', () => {
-  it('say which scope is frozen, and why', () => {
-    expect(freezeRefusal(calmRow('metal'))).toBeNull();
-    expect(freezeRefusal(frozenRow('manual'))).toBe('provider metal is frozen: x');
-    expect(freezeRefusal({ ...frozenRow('manual'), scope: FLEET })).toBe('the fleet is frozen: x');
+describe('A8: whatever `silentMin` and the percentage of a policy say', () => {
+  const policies = fc.record({
+    silentMin: fc.integer({ min: 1, max: 1_000_000 }),
+    silentPercent: fc.integer({ min: 0, max: 50 }),
+    unreachablePercent: fc.integer({ min: 0, max: 50 }),
   });
+  const isFrozen = (change: Partial<GuardCounts>, policy: object) =>
+    judge([calmRow('metal')], [change], { policy: { ...DEFAULT_GUARD, ...policy } }).rows.some(
+      ({ frozen }) => frozen !== null,
+    );
+  const most = fc
+    .integer({ min: 2, max: 200 })
+    .chain((started) =>
+      fc.tuple(
+        fc.constant(started),
+        fc.integer({ min: Math.max(2, Math.floor(started / 2) + 1), max: started }),
+      ),
+    );
 
-  testRows([
-    [1, 1, false],
-    [2, 2, true],
-    [2, 4, false],
-    [3, 4, true],
-    [5, 20, false],
-    [6, 20, true],
-    [20, 100, false],
-    [21, 100, true],
-  ])('%i quiet of %i are suspicious: %s', (quiet, started, isSuspicious) => {
-    expect(quiet > silentLimit(DEFAULT_GUARD, started)).toBe(isSuspicious);
-    const why = suspicionRefusal({ scope: 'metal', quiet, started }, DEFAULT_GUARD);
-    expect(why).toBe(
-      isSuspicious
-        ? `${quiet} of ${started} started machines of provider metal are late or silent together`
-        : null,
+  it('more than half of a scope, and at least two, freeze it', () => {
+    fc.assert(
+      fc.property(policies, most, (policy, [machines, gone]) => {
+        expect(isFrozen({ machines, started: machines, newlySilent: gone }, policy)).toBe(true);
+        expect(isFrozen({ machines, started: 0, unreachable: gone }, policy)).toBe(true);
+        const quiet = { scope: 'metal', started: machines, quiet: gone };
+        expect(suspicionRefusal(quiet, { ...DEFAULT_GUARD, ...policy })).not.toBeNull();
+      }),
     );
   });
+
+  it('a percentage of 100 switches it off; one machine alone freezes nothing by default', () => {
+    const all = { silentPercent: 100, unreachablePercent: 100 };
+    fc.assert(
+      fc.property(policies, fc.integer({ min: 1, max: 200 }), (policy, machines) => {
+        const gone = { machines, started: machines, newlySilent: machines, unreachable: machines };
+        expect(isFrozen(gone, { ...policy, ...all })).toBe(false);
+        expect(isFrozen({ machines, started: machines, newlySilent: 1 }, DEFAULT_GUARD)).toBe(
+          false,
+        );
+      }),
+    );
+  });
+});
+
+test('texts say which scope is frozen, and why', () => {
+  expect(freezeRefusal(calmRow('metal'))).toBeNull();
+  expect(freezeRefusal(frozenRow('manual'))).toBe('provider metal is frozen: x');
+  expect(freezeRefusal({ ...frozenRow('manual'), scope: FLEET })).toBe('the fleet is frozen: x');
 });

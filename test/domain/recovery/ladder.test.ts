@@ -19,6 +19,8 @@ import {
   type StandingRung,
 } from '../../../src/domain/recovery/rungs.ts';
 import { agentStarted, ladderRow, machineRow, NOW_MS, orderRow } from '../../support/facts.ts';
+import { rowOf, rowsIn, span } from '../../support/fact-words.ts';
+import { testRows } from '../../support/rows.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -50,8 +52,7 @@ const open = (rung: StandingRung, attempts: number, agoMs: number): LadderRow =>
 
 const lost = (recovery: LadderRow | null, change: Partial<MachineRow> = {}) =>
   machineRow({ agentStarted: agentStarted(NOW_MS - HOUR), recovery, ...change });
-const givenUp = (recovery: LadderRow | null) =>
-  machineRow({ startAttempt: { atMs: NOW_MS - HOUR, count: 6, unreached: 0 }, recovery });
+const givenUp = (recovery: LadderRow | null) => ({ ...rowOf('failures 6 1h'), recovery });
 const order = (verb: OrderRow['verb'], change: Partial<OrderRow> = {}): OrderRow =>
   orderRow({ key: 'ann-1', verb, ...change });
 
@@ -64,160 +65,126 @@ const told = (step: LadderStep | LadderEnd): string => {
     .join(' ');
 };
 
-describe('the ladder of a lost machine', () => {
-  test.each<readonly [string, LadderRow | null, string]>([
-    ['begins with its agent', null, 'restartingAgent 1'],
-    ['tries its agent twice', failed('restartingAgent', 1), 'restartingAgent 2'],
-    ['goes on to a reboot', failed('restartingAgent', 2), 'rebooting 1'],
-    ['takes a refused reboot for none', ladder('rebooting', 0), 'rebooting 1'],
-    ['is gentle again after a reboot that was proved', ladder('rebooting', 1), 'rebooting 2'],
-    ['forces a reboot after one without evidence', failed('rebooting', 1), 'rebooting 2 force'],
-    ['reboots three times', failed('rebooting', 2), 'rebooting 3 force'],
-    ['goes on to a power cycle', failed('rebooting', 3), 'powerCycling 1'],
-    ['power-cycles twice', failed('powerCycling', 1), 'powerCycling 2'],
-    ['goes on to a reinstallation', failed('powerCycling', 2), 'reinstalling 1'],
-    ['reinstalls twice', failed('reinstalling', 1), 'reinstalling 2'],
-    ['ends with a person', failed('reinstalling', 2), 'needsHuman'],
-    ['has ended, whatever else was counted', ladder('reinstalling', 99), 'needsHuman'],
-  ])('%s', (_, recovery, expected) => {
-    expect(told(nextStep(lost(recovery), now()))).toBe(expected);
+/**
+ * Where the ladder stands, in words: `failed rebooting 2` ended in a failure an hour ago, `open rebooting 1 1m`
+ * was asked for by somebody who is gone, `at rebooting 1` has nothing open. After a comma: what its provider
+ * cannot, and whether it is preserved.
+ */
+function stepOf(words: string, next = nextStep, row = lost): string {
+  const [where = '', ...without] = words.split(', ');
+  const [how, rung, count, since] = where.split(' ') as [string, StandingRung, string, string?];
+  const at = (known: StandingRung, attempts: number) => ladder(known, attempts);
+  const makes = { failed, open, at }[how];
+  const recovery = makes?.(rung, Number(count), span(since ?? '1h')) ?? null;
+  const cannot = (means: string) => without.includes(`no ${means}`) || without.includes('no means');
+  const means = {
+    reboot: !cannot('reboot'),
+    power: !cannot('power'),
+    reinstall: !cannot('reinstall'),
+  };
+  return told(next(row(recovery), now({ means, preserved: without.includes('preserved') })));
+}
+const testSteps = (title: string, table: string, next = nextStep, row = lost) =>
+  testRows(rowsIn(table))(`${title}: %s`, (words, expected) => {
+    expect(stepOf(words, next, row)).toBe(expected);
   });
 
-  test.each<readonly [string, Partial<LadderCircumstances>, LadderRow | null, string]>([
-    ['the agent needs no capability', { means: NONE }, null, 'restartingAgent 1'],
-    [
-      'no reboot: power',
-      { means: { ...ALL, reboot: false } },
-      failed('restartingAgent', 2),
-      'powerCycling 1',
-    ],
-    [
-      'neither: reinstallation',
-      { means: { ...NONE, reinstall: true } },
-      failed('restartingAgent', 2),
-      'reinstalling 1',
-    ],
-    ['nothing: a person', { means: NONE }, failed('restartingAgent', 2), 'needsHuman'],
-    [
-      'no power: reinstallation',
-      { means: { ...ALL, power: false } },
-      failed('rebooting', 3),
-      'reinstalling 1',
-    ],
-    [
-      'no reinstallation: a person',
-      { means: { ...ALL, reinstall: false } },
-      failed('powerCycling', 2),
-      'needsHuman',
-    ],
-    ['preserved: a person', { preserved: true }, failed('powerCycling', 2), 'needsHuman'],
-    [
-      'preserved: milder rungs are tried',
-      { preserved: true },
-      failed('rebooting', 3),
-      'powerCycling 1',
-    ],
-    [
-      'a capability that is gone: the next one that is there',
-      { means: { ...ALL, power: false } },
-      failed('powerCycling', 1),
-      'reinstalling 1',
-    ],
-    ['a capability that is new: never back down', {}, failed('reinstalling', 1), 'reinstalling 2'],
-  ])('%s', (_, change, recovery, expected) => {
-    expect(told(nextStep(lost(recovery), now(change)))).toBe(expected);
-  });
+testSteps(
+  'the ladder of a lost machine',
+  `
+  begins                               → restartingAgent 1
+  failed restartingAgent 1             → restartingAgent 2
+  failed restartingAgent 2             → rebooting 1
+  at rebooting 0                       → rebooting 1
+  at rebooting 1                       → rebooting 2
+  failed rebooting 1                   → rebooting 2 force
+  failed rebooting 2                   → rebooting 3 force
+  failed rebooting 3                   → powerCycling 1
+  failed powerCycling 1                → powerCycling 2
+  failed powerCycling 2                → reinstalling 1
+  failed reinstalling 1                → reinstalling 2
+  failed reinstalling 2                → needsHuman
+  at reinstalling 99                   → needsHuman
+  begins, no means                     → restartingAgent 1
+  failed restartingAgent 2, no reboot  → powerCycling 1
+  failed restartingAgent 2, no reboot, no power → reinstalling 1
+  failed restartingAgent 2, no means   → needsHuman
+  failed rebooting 3, no power         → reinstalling 1
+  failed powerCycling 2, no reinstall  → needsHuman
+  failed powerCycling 2, preserved     → needsHuman
+  failed rebooting 3, preserved        → powerCycling 1
+  failed powerCycling 1, no power      → reinstalling 1`,
+);
 
-  test('leaves out what the policy switches off', () => {
-    const policy = {
-      ...ERASING_LADDER,
-      restartingAgent: { attempts: 0, patienceMs: 1 },
-      powerCycling: { attempts: 0, patienceMs: 1 },
-    };
-    expect(told(nextStep(lost(null), now({ policy })))).toBe('rebooting 1');
-    expect(told(nextStep(lost(failed('rebooting', 3)), now({ policy })))).toBe('reinstalling 1');
-  });
+testSteps(
+  'the ladder of a machine whose agent start was given up',
+  `
+  begins                               → rebooting 1
+  failed restartingAgent 1             → rebooting 1
+  failed powerCycling 1                → powerCycling 2`,
+  nextStep,
+  givenUp,
+);
 
-  test('is climbed by two processes', () => {
-    const processOf = (rung: StandingRung) => {
-      const step = nextStep(lost(ladder(rung, 0)), now());
-      return 'end' in step ? null : step.process;
-    };
-    expect(STANDING_RUNGS.map(processOf)).toEqual([
-      ...['ShepherdRecovery', 'ShepherdRecovery', 'ShepherdRecovery'],
-      'ShepherdReinstall',
-    ]);
-  });
+testSteps(
+  'where SSH does not answer',
+  `
+  begins                               → rebooting 1
+  begins, no reboot                    → powerCycling 1
+  failed restartingAgent 1, no means   → needsHuman`,
+  stepBeyondAgent,
+);
+
+testSteps(
+  'what was asked for by somebody who is gone is waited for as long as its patience',
+  `
+  open rebooting 1 1m                  → rebooting 1 force resumed
+  open rebooting 3 1m                  → rebooting 3 force resumed
+  open rebooting 1 14m59s999ms         → rebooting 1 force resumed
+  open rebooting 1 15m                 → rebooting 2 force
+  open reinstalling 2 44m              → reinstalling 2 resumed
+  open powerCycling 2 1m               → powerCycling 2 resumed
+  open restartingAgent 1 1ms           → restartingAgent 2
+  failed rebooting 1 1m                → rebooting 2 force`,
+);
+
+test('is not a reinstallation any more once the machine is to be preserved', () => {
+  expect(stepOf('open reinstalling 1 1m, preserved')).toBe('needsHuman');
 });
 
-describe('the ladder of a machine whose agent start was given up', () => {
-  test.each<readonly [string, LadderRow | null, string]>([
-    ['begins with a reboot', null, 'rebooting 1'],
-    [
-      'goes on with a reboot, where its agent was being restarted',
-      failed('restartingAgent', 1),
-      'rebooting 1',
-    ],
-    ['goes on where it stopped', failed('powerCycling', 1), 'powerCycling 2'],
-  ])('%s', (_, recovery, expected) => {
-    expect(told(nextStep(givenUp(recovery), now()))).toBe(expected);
-  });
+test('the ladder leaves out what the policy switches off', () => {
+  const none = { attempts: 0, patienceMs: 1 };
+  const policy = { ...ERASING_LADDER, restartingAgent: none, powerCycling: none };
+  expect(told(nextStep(lost(null), now({ policy })))).toBe('rebooting 1');
+  expect(told(nextStep(lost(failed('rebooting', 3)), now({ policy })))).toBe('reinstalling 1');
 });
 
-describe('where SSH does not answer', () => {
-  test.each<readonly [string, Partial<LadderCircumstances>, LadderRow | null, string]>([
-    ['a reboot comes next', {}, null, 'rebooting 1'],
-    ['a power cycle, if that is all', { means: { ...ALL, reboot: false } }, null, 'powerCycling 1'],
-    ['nothing may', { means: NONE }, failed('restartingAgent', 1), 'needsHuman'],
-  ])('%s', (_, change, recovery, expected) => {
-    expect(told(stepBeyondAgent(lost(recovery), now(change)))).toBe(expected);
-  });
+test('the ladder is climbed by two processes', () => {
+  const processOf = (rung: StandingRung) => {
+    const step = nextStep(lost(ladder(rung, 0)), now());
+    return 'end' in step ? null : step.process;
+  };
+  const recovery = 'ShepherdRecovery';
+  expect(STANDING_RUNGS.map(processOf)).toEqual([
+    recovery,
+    recovery,
+    recovery,
+    'ShepherdReinstall',
+  ]);
 });
 
-describe('what was asked for by somebody who is gone', () => {
-  test.each<readonly [string, LadderRow, string]>([
-    ['is waited for', open('rebooting', 1, MINUTE), 'rebooting 1 force resumed'],
-    [
-      'also when it was the last attempt',
-      open('rebooting', 3, MINUTE),
-      'rebooting 3 force resumed',
-    ],
-    ['as long as its patience', open('rebooting', 1, 15 * MINUTE - 1), 'rebooting 1 force resumed'],
-    ['and no longer', open('rebooting', 1, 15 * MINUTE), 'rebooting 2 force'],
-    [
-      'which is longer for a new system',
-      open('reinstalling', 2, 44 * MINUTE),
-      'reinstalling 2 resumed',
-    ],
-    [
-      'and for a while where patience is short',
-      open('powerCycling', 2, MINUTE),
-      'powerCycling 2 resumed',
-    ],
-    ['but not the stopping of an agent', open('restartingAgent', 1, 1), 'restartingAgent 2'],
-    ['nor what ended in a failure', failed('rebooting', 1, MINUTE), 'rebooting 2 force'],
-    [
-      'nor what an operator had asked for',
-      { ...open('rebooting', 0, MINUTE), orderKey: 'ann-0' },
-      'rebooting 1 force',
-    ],
-  ])('%s', (_, recovery, expected) => {
-    expect(told(nextStep(lost(recovery), now()))).toBe(expected);
-  });
-
-  test('is not a reinstallation any more once the machine is to be preserved', () => {
-    const row = lost(open('reinstalling', 1, MINUTE));
-    expect(told(nextStep(row, now({ preserved: true })))).toBe('needsHuman');
-  });
+test('what an operator had asked for is not waited for by the ladder', () => {
+  const ordered = { ...open('rebooting', 0, MINUTE), orderKey: 'ann-0' };
+  expect(told(nextStep(lost(ordered), now()))).toBe('rebooting 1 force');
 });
 
 describe('an order', () => {
-  test.each<readonly [string, OrderRow, string, string]>([
-    ['restart-agent', order('restart-agent'), 'restartingAgent 1', 'ShepherdRecovery'],
-    ['reboot', order('reboot'), 'rebooting 1', 'ShepherdRecovery'],
-    ['reboot by force', order('reboot', { force: true }), 'rebooting 1 force', 'ShepherdRecovery'],
-    ['reinstall', order('reinstall'), 'reinstalling 1', 'ShepherdReinstall'],
-  ])('%s comes first, wherever the ladder stands', (_, asked, expected, process) => {
+  testRows([
+    [order('restart-agent'), 'restartingAgent 1', 'ShepherdRecovery'],
+    [order('reboot'), 'rebooting 1', 'ShepherdRecovery'],
+    [order('reboot', { force: true }), 'rebooting 1 force', 'ShepherdRecovery'],
+    [order('reinstall'), 'reinstalling 1', 'ShepherdReinstall'],
+  ] as const)('%o comes first, wherever the ladder stands', (asked, expected, process) => {
     for (const recovery of [null, ladder('rebooting', 2), failed('reinstalling', 2)]) {
       const step = nextStep(lost(recovery, { order: asked }), now());
       expect(told(step)).toBe(expected);
@@ -225,20 +192,14 @@ describe('an order', () => {
     }
   });
 
-  test('is one attempt: what was asked for it is only waited for', () => {
-    const asked = { ...open('rebooting', 0, 3 * HOUR), orderKey: 'ann-1' };
-    const step = nextStep(lost(asked, { order: order('reboot') }), now());
-    expect(told(step)).toBe('rebooting 1 resumed');
-  });
-
-  test("does not take the ladder's own request for its own", () => {
-    const row = lost(open('rebooting', 1, MINUTE), { order: order('reboot') });
-    expect(told(nextStep(row, now()))).toBe('rebooting 1');
-  });
-
-  test('that has expired is none', () => {
-    const row = lost(null, { order: order('reboot', { expiresAtMs: NOW_MS }) });
-    expect(nextStep(row, now())).toMatchObject({ rung: 'restartingAgent', order: null });
+  test('is one attempt, whoever else asked before, as long as it has not expired', () => {
+    const of = (recovery: LadderRow | null, change: Partial<OrderRow> = {}) =>
+      told(nextStep(lost(recovery, { order: order('reboot', change) }), now()));
+    expect(of({ ...open('rebooting', 0, 3 * HOUR), orderKey: 'ann-1' })).toBe(
+      'rebooting 1 resumed',
+    );
+    expect(of(open('rebooting', 1, MINUTE))).toBe('rebooting 1');
+    expect(of(null, { expiresAtMs: NOW_MS })).toBe('restartingAgent 1');
   });
 
   test('is for a machine without an agent too', () => {
@@ -252,17 +213,17 @@ describe('patience', () => {
   const waitOf = (rung: StandingRung, attempt: number, ...boots: number[]) =>
     patienceOf({ rung, attempt }, ERASING_LADDER[rung], times(...boots));
 
-  test.each<readonly [string, number, number]>([
-    ['is the rung’s where no boot was measured', waitOf('rebooting', 1), 15 * MINUTE],
-    ['is three times the longest boot', waitOf('rebooting', 1, 60, 100, 80), 5 * MINUTE],
-    ['is two minutes at least', waitOf('rebooting', 1, 10), 2 * MINUTE],
-    ['is never more than the rung’s', waitOf('rebooting', 1, 900), 15 * MINUTE],
-    ['is the rung’s from the second attempt on', waitOf('rebooting', 2, 10), 15 * MINUTE],
-    ['counts for a power cycle alike', waitOf('powerCycling', 1, 100), 5 * MINUTE],
-    ['of stopping an agent has nothing to do with boots', waitOf('restartingAgent', 1, 10), MINUTE],
-    ['of a new system is by its own boots', waitOf('reinstalling', 1, 10), 45 * MINUTE],
-  ])('%s', (_, found, expected) => {
-    expect(found).toBe(expected);
+  testRows([
+    ['is the rung’s where no boot was measured', waitOf('rebooting', 1), 15],
+    ['is three times the longest boot', waitOf('rebooting', 1, 60, 100, 80), 5],
+    ['is two minutes at least', waitOf('rebooting', 1, 10), 2],
+    ['is never more than the rung’s', waitOf('rebooting', 1, 900), 15],
+    ['is the rung’s from the second attempt on', waitOf('rebooting', 2, 10), 15],
+    ['counts for a power cycle alike', waitOf('powerCycling', 1, 100), 5],
+    ['of stopping an agent has nothing to do with boots', waitOf('restartingAgent', 1, 10), 1],
+    ['of a new system is by its own boots', waitOf('reinstalling', 1, 10), 45],
+  ])('%s', (_, found, minutes) => {
+    expect(found).toBe(minutes * MINUTE);
   });
 
   test('of a new system is three times the longest reinstallation', () => {

@@ -1,14 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createMemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts';
-import { newMachine } from '../../doubles/mem-bmdb/tables.ts';
-import { createSeededRandom, createSimulatedClock } from '../../doubles/simulated-clock.ts';
-import { codeOf } from '../../../src/domain/errors.ts';
-import { machineId, providerName, slot } from '../../../src/domain/ids.ts';
+import { providerName, slot } from '../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { countPermits, type BudgetUse } from '../../../src/domain/recovery/permits.ts';
-import { DEFAULT_LOSS, type RecoveryBudget } from '../../../src/domain/policy.ts';
-import { takenIn, TRUSTING_GUARD } from '../../support/ingest.ts';
+import { type RecoveryBudget } from '../../../src/domain/policy.ts';
 import { agentStarted, machineRow, NOW_MS, provided, slotFacts } from '../../support/facts.ts';
 
 interface Seen {
@@ -127,64 +122,4 @@ describe('news', () => {
       }),
     );
   });
-});
-
-test('the forecast is what the BMDB decides when something is asked', async () => {
-  const seen = fc.record({
-    provider: fc.constantFrom('p', 'q'),
-    location: fc.constantFrom('a', 'b', null),
-    started: fc.boolean(),
-    permit: fc.boolean(),
-  });
-  const limits = fc.record({
-    percent: fc.integer({ min: 5, max: 60 }),
-    perGroupMax: fc.integer({ min: 1, max: 4 }),
-    fleetMax: fc.integer({ min: 1, max: 6 }),
-  });
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(seen, { maxLength: 24 }),
-      seen,
-      limits,
-      async (others, one, budget) => {
-        const clock = createSimulatedClock(NOW_MS);
-        const random = createSeededRandom(1);
-        const bmdb = createMemBmdb({
-          clock,
-          random,
-          loss: DEFAULT_LOSS,
-          budget,
-          guard: TRUSTING_GUARD,
-        });
-        takenIn(bmdb.tables);
-        const lost = {
-          ...rowOf(one),
-          permit: false,
-          agentStarted: agentStarted(NOW_MS - 3_600_000),
-        };
-        const rows = [lost, ...others.map(rowOf)].map((row, at) => ({
-          ...row,
-          machineId: machineId(`machine-${at}`),
-        }));
-        for (const row of rows) {
-          const permitGrantedAtMs = row.permit ? NOW_MS : null;
-          bmdb.tables.machines.set(row.machineId, { ...newMachine(row), permitGrantedAtMs });
-        }
-        const options = { component: 'shepherd', runtimeInfo: 'test', intervalMs: 60_000 };
-        const session = await bmdb.openSession(options);
-        const work = await session.claim('ShepherdRecovery', rows[0]!.machineId);
-        const asked = { kind: 'recoveryAsked', rung: 'rebooting', bootId: null } as const;
-        const claimed = await work.note(asked).then(
-          () => true,
-          (error: unknown) => {
-            expect(codeOf(error)).toBe('no-permit');
-            return false;
-          },
-        );
-        const counts = countPermits(rows.map(factsAt), budget);
-        expect(counts.hasRoom(lost.provided!, false)).toBe(claimed);
-        await session.close();
-      },
-    ),
-  );
 });

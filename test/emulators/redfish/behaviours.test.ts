@@ -3,7 +3,6 @@ import type { Boot } from '../../../emulators/redfish/power.ts';
 import { VENDOR_NAMES, type VendorName } from '../../../emulators/redfish/vendors.ts';
 import { testRows } from '../../support/rows.ts';
 import { type Asked, messagesOf, type Reply, ROOT, SESSIONS, startBmcs } from './harness.ts';
-import { faultsOfError } from './standard.ts';
 
 const IMAGE = 'https://images.test/installer.iso';
 const VM = 'VirtualMedia';
@@ -100,7 +99,6 @@ testRows(ANSWERS)('%s answers %s with %s', async (vendor, asked, answer, body, m
   const [method, path] = filled.split(' ') as [string, string];
   const reply = await ask(method, path, { body, ...more });
   expect(answerOf(reply)).toBe(answer);
-  if (reply.body['error']) expect(faultsOfError(reply.body)).toEqual([]);
   expect(await system()).toEqual(before);
 });
 

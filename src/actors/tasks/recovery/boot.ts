@@ -1,6 +1,12 @@
 import type { FleetCall, FleetProvider, OperationRef } from '../../../adapters/provider/port.ts';
-import { AmbiguousCommit, codeOf, isRetryable, ProviderError } from '../../../domain/errors.ts';
-import { facetsOf, type ThrottledCall } from '../../../domain/provisioning/provider-holds.ts';
+import {
+  AmbiguousCommit,
+  codeOf,
+  isRetryable,
+  ProviderError,
+  TimedOut,
+} from '../../../domain/errors.ts';
+import { facetsOf } from '../../../domain/provisioning/provider-holds.ts';
 import {
   askAgainInMs,
   beyondReachMs,
@@ -13,16 +19,16 @@ import { createSendCheck } from '../../providers/holds.ts';
 import { required } from '../task.ts';
 import {
   countAttempt,
+  evidenceOfBoot,
   isOutage,
   knownBootId,
   noteProgress,
   orderPart,
+  probe,
   rungPolicy,
-  type RecoverDeps,
   type Recovering,
   type Told,
-} from './deps.ts';
-import { evidenceOfBoot, probe, requireEvidence } from './evidence.ts';
+} from './recovering.ts';
 
 /** What the provider is asked for. */
 interface ProviderCall {
@@ -42,12 +48,10 @@ interface ProviderCall {
  *   asked.
  */
 export async function askProvider(
-  deps: RecoverDeps,
   given: Recovering,
   { call, bootIdBefore, ask }: ProviderCall,
-  signal: AbortSignal,
 ): Promise<Asked> {
-  const { slot, work, provider, provided, attempt } = given;
+  const { deps, slot, work, provider, provided, attempt, signal } = given;
   const { step } = attempt;
   const name = provided.provider;
   if (!provider.capabilities[call]) {
@@ -59,7 +63,7 @@ export async function askProvider(
   let askedAtMs: number | null = null;
   const check = async () => {
     await noteAsked(given, bootIdBefore);
-    countEscalation(deps, given);
+    countEscalation(given);
     askedAtMs = deps.nowMs();
     // A new system has to prove itself anew, whatever its key.
     if (step.rung === 'reinstalling') delete attempt.believed;
@@ -71,20 +75,21 @@ export async function askProvider(
   const { operationRef, isGraceful = false } = await ask(provider, provided.providerId, {
     signal,
     beforeSending,
-  }).catch((error: unknown) => refused(deps, given, { call, error, signal }));
+  }).catch((error: unknown) => refused(given, call, error));
   await deps.holds.succeeded(name, call, begun);
-  countAttempt(deps, name, step.rung, 'asked');
+  countAttempt(given, step.rung, 'asked');
   deps.log.info({ slot, machine: work.machineId, ...step }, `${call} asked for`);
   await noteProgress(given, { kind: 'recoveryAccepted', operationRef });
   return { askedAtMs, bootIdBefore, proof: null, isGraceful };
 }
 
-function countEscalation({ metrics }: RecoverDeps, { attempt, row, provided }: Recovering): void {
+function countEscalation({ deps, attempt, row, provided }: Recovering): void {
   const { rung, order } = attempt.step;
   if (order !== null) return;
   const before = row.recovery?.rung ?? 'restartingAgent';
   const isHigher = RUNGS.indexOf(rung) > RUNGS.indexOf(before);
-  if (isHigher) metrics.count('shepherd_escalations_total', { provider: provided.provider, rung });
+  const { provider } = provided;
+  if (isHigher) deps.metrics.count('shepherd_escalations_total', { provider, rung });
 }
 
 /** Notes the attempt, which counts from here, with what the machine was like before it. */
@@ -97,33 +102,26 @@ export async function noteAsked(given: Recovering, bootId: string | null): Promi
   attempt.asked = true;
 }
 
-interface Refusal {
-  readonly call: ThrottledCall;
-  readonly error: unknown;
-  readonly signal: AbortSignal;
-}
-
 /** A request that may have been carried out stays noted and counts, or it would be asked for ever. */
 async function refused(
-  deps: RecoverDeps,
-  { work, provided, attempt }: Recovering,
-  { call, error, signal }: Refusal,
+  given: Recovering,
+  call: ProviderCall['call'],
+  error: unknown,
 ): Promise<never> {
-  const code = codeOf(error);
-  const name = provided.provider;
-  await deps.holds.failed(name, call, error);
+  const { deps, work, provided, attempt, signal } = given;
+  await deps.holds.failed(provided.provider, call, error);
   if (!attempt.asked) {
     // Nothing was sent.
     delete attempt.power;
     throw error;
   }
-  const isOurEnd = signal.aborted || code === 'stopped';
+  const isOurEnd = signal.aborted || codeOf(error) === 'stopped';
   if (facetsOf(error).outcome === 'unknown' || isOurEnd) throw error;
   const counts = !isOutage(error);
   delete attempt.power;
   await work.note({ kind: 'recoveryRefused', counts });
   attempt.asked = counts;
-  countAttempt(deps, name, attempt.step.rung, 'refused');
+  countAttempt(given, attempt.step.rung, 'refused');
   throw error;
 }
 
@@ -140,14 +138,10 @@ interface BeforeBoot {
  * Before a boot is asked for: finds out which boot the machine is in, and whether an earlier request
  * came true in the end. One that was made a short while ago is given its time.
  */
-export async function probeBeforeBoot(
-  deps: RecoverDeps,
-  given: Recovering,
-  signal: AbortSignal,
-): Promise<BeforeBoot> {
-  const { row, attempt } = given;
+export async function probeBeforeBoot(given: Recovering): Promise<BeforeBoot> {
+  const { deps, row, attempt } = given;
   const { step } = attempt;
-  const { ssh } = await probe(deps, given, signal);
+  const { ssh } = await probe(given);
   const now = typeof ssh === 'string' ? null : ssh.bootId;
   const answers = now !== null;
   const before = bootIdBeforeRequest(given);
@@ -162,7 +156,7 @@ export async function probeBeforeBoot(
   deps.taskPool.leavePlace(given.slot);
   const askedAtMs = row.recovery?.askedAtMs ?? null;
   const question = { askedAtMs, bootIdBefore, offSeen: false, isMeasured: false, forMs };
-  const proof = await evidenceOfBoot(deps, given, question, signal);
+  const proof = await evidenceOfBoot(given, question);
   return { bootIdBefore, answers, proof };
 }
 
@@ -178,37 +172,22 @@ export const cameTrueBy = (bootIdBefore: string | null, proof: Proof): Told<'ask
 });
 
 /** Asks for a reboot, unless an earlier request may still come true, or just did. */
-export async function askReboot(
-  deps: RecoverDeps,
-  given: Recovering,
-  signal: AbortSignal,
-): Promise<Told<'asked'>> {
-  const { step } = given.attempt;
-  if (step.resumed) return resume(given);
-  const { bootIdBefore, answers, proof } = await probeBeforeBoot(deps, given, signal);
+export async function askReboot(given: Recovering): Promise<Told<'asked'>> {
+  if (given.attempt.step.resumed) return resume(given);
+  const { bootIdBefore, answers, proof } = await probeBeforeBoot(given);
   if (proof) return cameTrueBy(bootIdBefore, proof);
-  const asked = await ask(deps, given, bootIdBefore, signal);
+  const asked = await ask(given, bootIdBefore);
   return { asked: answers ? { ...asked, isGraceful: false } : asked };
 }
 
-async function ask(
-  deps: RecoverDeps,
-  given: Recovering,
-  bootIdBefore: string | null,
-  signal: AbortSignal,
-): Promise<Asked> {
+async function ask(given: Recovering, bootIdBefore: string | null): Promise<Asked> {
   const { mode } = given.attempt.step;
-  const call = 'reboot';
-  const asked = await askProvider(
-    deps,
-    given,
-    { call, bootIdBefore, ask: (provider, id, how) => provider.rebootMachine(id, mode, how) },
-    signal,
-  );
-  deps.metrics.count('shepherd_reboots_total', {
-    provider: given.provided.provider,
-    outcome: 'asked',
+  const asked = await askProvider(given, {
+    ...{ call: 'reboot', bootIdBefore },
+    ask: (provider, id, how) => provider.rebootMachine(id, mode, how),
   });
+  const { provider } = given.provided;
+  given.deps.metrics.count('shepherd_reboots_total', { provider, outcome: 'asked' });
   return asked;
 }
 
@@ -216,19 +195,15 @@ async function ask(
  * A machine that did not answer may hang, and hear of no graceful reboot either: it is forced after a
  * short while, which counts as an attempt of its own. What a person ordered is done as ordered.
  */
-async function pastGrace(
-  deps: RecoverDeps,
-  given: Recovering & Told<'asked'>,
-  signal: AbortSignal,
-): Promise<Asked> {
+async function pastGrace(given: Recovering & Told<'asked'>): Promise<Asked> {
   const { attempt, asked } = given;
   const { askedAtMs, bootIdBefore } = asked;
   if (asked.isGraceful !== true || attempt.step.order !== null) return asked;
   const question = { askedAtMs, bootIdBefore, offSeen: false, isMeasured: true, forMs: GRACE_MS };
-  const proof = await evidenceOfBoot(deps, given, question, signal);
+  const proof = await evidenceOfBoot(given, question);
   if (proof) return { ...asked, proof };
   attempt.step = { ...attempt.step, mode: 'force' };
-  return ask(deps, given, bootIdBefore, signal);
+  return ask(given, bootIdBefore);
 }
 
 /** Goes on with a request of a process that died before it saw the end of it. */
@@ -238,22 +213,19 @@ export function resume(given: Recovering): Told<'asked'> {
 }
 
 /** Waits, without a place, for evidence that the machine booted. @throws {TimedOut} */
-export async function awaitBoot(
-  deps: RecoverDeps,
-  given: Recovering & Told<'asked'>,
-  signal: AbortSignal,
-): Promise<Told<'proof'>> {
-  const { slot, work, attempt } = given;
+export async function awaitBoot(given: Recovering & Told<'asked'>): Promise<Told<'proof'>> {
+  const { deps, slot, work, attempt } = given;
   deps.taskPool.leavePlace(slot);
-  const asked = await pastGrace(deps, given, signal);
+  const asked = await pastGrace(given);
   const { bootIdBefore } = asked;
   const { rung, resumed } = attempt.step;
   const askedAtMs = asked.askedAtMs ?? deps.nowMs();
-  const forMs = remainingMs(deps, given, askedAtMs);
+  const forMs = remainingMs(given, askedAtMs);
   const offSeen = rung === 'powerCycling';
-  const whileWaiting = returnPermitLate(deps, given, askedAtMs);
+  const whileWaiting = returnPermitLate(given, askedAtMs);
   const question = { askedAtMs, bootIdBefore, offSeen, isMeasured: !resumed, forMs, whileWaiting };
-  const proof = asked.proof ?? (await requireEvidence(deps, given, question, signal));
+  const proof = asked.proof ?? (await evidenceOfBoot(given, question));
+  if (!proof) throw new TimedOut(`no evidence that ${slot} booted within ${forMs} ms`);
   deps.log.info({ slot, machine: work.machineId, proof: proof.what }, 'boot proved');
   return { proof };
 }
@@ -263,8 +235,7 @@ export async function awaitBoot(
  * the rest of its patience passes.
  */
 export function returnPermitLate(
-  { nowMs, log }: RecoverDeps,
-  { slot, work, row }: Recovering,
+  { deps: { nowMs, log }, slot, work, row }: Recovering,
   askedAtMs: number,
 ): () => Promise<void> {
   const returnAtMs = askedAtMs + beyondReachMs(row.bootTimes);
@@ -284,10 +255,10 @@ export function returnPermitLate(
 }
 
 /** How long to wait: the attempt's patience; for a request that was taken over, the rest of its time. */
-function remainingMs(deps: RecoverDeps, given: Recovering, askedAtMs: number): number {
-  const { step } = given.attempt;
-  const policy = rungPolicy(deps, given);
-  if (!step.resumed) return patienceOf(step, policy, given.row.bootTimes);
+function remainingMs(given: Recovering, askedAtMs: number): number {
+  const { deps, row, attempt } = given;
+  const policy = rungPolicy(given);
+  if (!attempt.step.resumed) return patienceOf(attempt.step, policy, row.bootTimes);
   const wholeMs = Math.max(policy.patienceMs, deps.askAgainMs);
   return askedAtMs + wholeMs - deps.nowMs();
 }

@@ -1,117 +1,78 @@
-import {
-  explain,
-  FleetError,
-  NotImplemented,
-  ProviderError,
-  TimedOut,
-} from '../../../domain/errors.ts';
-import type { ProviderMachine } from '../../../domain/machine.ts';
+import { explain, NotImplemented, ProviderError, TimedOut } from '../../../domain/errors.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-holds.ts';
-import { requireOurs, type Claimed } from '../task.ts';
+import type { Claimed } from '../task.ts';
 import { askProvider, cameTrueBy, probeBeforeBoot, resume, returnPermitLate } from './boot.ts';
 import {
+  glance,
   noteProgress,
+  pause,
   rungPolicy,
   type Attempt,
   type RecoverDeps,
   type Recovering,
   type Told,
-} from './deps.ts';
-import { pause } from './evidence.ts';
+} from './recovering.ts';
 
 /** When an attempt ends half-way, power is asked back for so long. */
 const RESTORE_MS = 5 * 60_000;
 
 /** Asks for the power to be switched off, unless that was done already. */
-export async function switchOff(
-  deps: RecoverDeps,
-  given: Recovering,
-  signal: AbortSignal,
-): Promise<Told<'asked'>> {
+export async function switchOff(given: Recovering): Promise<Told<'asked'>> {
   const { attempt } = given;
   if (attempt.step.resumed) {
     attempt.power = 'off';
     return resume(given);
   }
-  const { bootIdBefore, proof } = await probeBeforeBoot(deps, given, signal);
+  const { bootIdBefore, proof } = await probeBeforeBoot(given);
   if (proof) return cameTrueBy(bootIdBefore, proof);
-  const asked = await askProvider(
-    deps,
-    given,
-    {
-      call: 'power',
-      bootIdBefore,
-      ask: (provider, id, how) => {
-        attempt.power = 'off';
-        return provider.setPower(id, 'off', how);
-      },
+  const asked = await askProvider(given, {
+    ...{ call: 'power', bootIdBefore },
+    ask: (provider, id, how) => {
+      attempt.power = 'off';
+      return provider.setPower(id, 'off', how);
     },
-    signal,
-  );
+  });
   return { asked };
 }
 
 /** Asks again until the power is seen off, which is noted. @throws {TimedOut} within the patience. */
-export async function awaitOff(
-  deps: RecoverDeps,
-  given: Recovering & Told<'asked'>,
-  signal: AbortSignal,
-): Promise<void> {
-  const { slot, work, row, attempt, asked } = given;
+export async function awaitOff(given: Recovering & Told<'asked'>): Promise<void> {
+  const { deps, slot, work, row, attempt, asked } = given;
   const wasSeenOff = attempt.step.resumed && (row.recovery?.offSeenAtMs ?? null) !== null;
   if (asked.proof || wasSeenOff) return;
   deps.taskPool.leavePlace(slot);
-  const { patienceMs } = rungPolicy(deps, given);
+  const { patienceMs } = rungPolicy(given);
   const deadline = deps.clock.monotonic() + patienceMs;
-  const whileWaiting = returnPermitLate(deps, given, asked.askedAtMs ?? deps.nowMs());
-  while ((await powerOf(deps, given, signal)) !== 'off') {
+  const whileWaiting = returnPermitLate(given, asked.askedAtMs ?? deps.nowMs());
+  while (!(await isSeenOff(given))) {
     if (deps.clock.monotonic() >= deadline) {
       throw new TimedOut(`${slot} was not seen switched off within ${patienceMs} ms`);
     }
     await whileWaiting();
-    await pause(deps, signal);
+    await pause(given);
   }
   await work.note({ kind: 'powerSeenOff' });
 }
 
-/** A question that fails shows nothing; `unknown` is not `off`. */
-async function powerOf(
-  deps: RecoverDeps,
-  claimed: Claimed,
-  signal: AbortSignal,
-): Promise<ProviderMachine['power']> {
-  try {
-    return (await requireOurs(claimed, signal)).power;
-  } catch (error) {
-    if (signal.aborted || !(error instanceof FleetError)) throw error;
-    deps.log.debug({ slot: claimed.slot, err: error }, 'the power could not be looked at');
-    return 'unknown';
-  }
-}
+/** `unknown` is not `off`. */
+const isSeenOff = async (given: Claimed): Promise<boolean> =>
+  (await glance(given, 'the power could not be looked at'))?.power === 'off';
 
 /** Asks for power until that is accepted, at most as long as patience. */
-export async function switchOn(
-  deps: RecoverDeps,
-  given: Recovering & Told<'asked'>,
-  signal: AbortSignal,
-): Promise<Told<'asked'>> {
-  const { asked } = given;
+export async function switchOn(given: Recovering & Told<'asked'>): Promise<Told<'asked'>> {
+  const { deps, asked, attempt } = given;
   if (asked.proof) return { asked };
-  const { patienceMs } = rungPolicy(deps, given);
-  await powerOn(deps, given, { forMs: patienceMs, attempt: given.attempt }, signal);
+  const { patienceMs } = rungPolicy(given);
+  await powerOn(given, { forMs: patienceMs, attempt });
   return { asked: { ...asked, askedAtMs: deps.nowMs() } };
 }
 
 /** After an attempt failed: asks for power on, if it was asked off and not on again. */
-export async function restorePower(
-  deps: RecoverDeps,
-  given: Recovering,
-  signal: AbortSignal,
-): Promise<void> {
-  const { slot, work, attempt } = given;
+export async function restorePower(given: Recovering): Promise<void> {
+  const { deps, slot, work, attempt } = given;
   if (attempt.power !== 'off') return;
   try {
-    await powerOn(deps, given, { forMs: RESTORE_MS, attempt }, signal);
+    await powerOn(given, { forMs: RESTORE_MS, attempt });
   } catch (error) {
     const fields = { slot, machine: work.machineId, cause: explain(error) };
     deps.log.error(fields, isSwitchedOff(attempt) ? PERHAPS_OFF : ON_UNNOTED);
@@ -130,19 +91,15 @@ const PERHAPS_OFF = 'the machine may be switched off, and could not be switched 
  * step may help all the same.
  * @throws {ProviderError} it was not accepted now; it may be later.
  */
-export async function powerFirst(
-  deps: RecoverDeps,
-  given: Recovering,
-  signal: AbortSignal,
-): Promise<void> {
-  const { attempt } = given;
+export async function powerFirst(given: Recovering): Promise<void> {
+  const { deps, slot, attempt, signal } = given;
   const isCycle = attempt.step.resumed && attempt.step.rung === 'powerCycling';
   if (!isAskedOff(given) || isCycle || attempt.power !== undefined) return;
   try {
-    await powerOn(deps, given, { forMs: 0, attempt }, signal);
+    await powerOn(given, { forMs: 0, attempt });
   } catch (error) {
     if (signal.aborted || !(error instanceof ProviderError) || mayPass(error)) throw error;
-    deps.log.error({ slot: given.slot, cause: explain(error) }, LEFT_OFF);
+    deps.log.error({ slot, cause: explain(error) }, LEFT_OFF);
   }
 }
 
@@ -156,17 +113,13 @@ const LEFT_OFF = 'the machine is left switched off';
  * cannot be switched on is only told: a person is about to be called anyway.
  * @returns whether nothing is known to keep it off.
  */
-export async function leaveSwitchedOn(
-  deps: RecoverDeps,
-  claimed: Claimed,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const { slot, provider, row } = claimed;
+export async function leaveSwitchedOn(claimed: Claimed<RecoverDeps>): Promise<boolean> {
+  const { deps, slot, provider, row, signal } = claimed;
   if (!provider.capabilities.power || !row.recovery) return !isAskedOff(claimed);
   try {
-    if (!isAskedOff(claimed) && (await powerOf(deps, claimed, signal)) !== 'off') return true;
+    if (!isAskedOff(claimed) && !(await isSeenOff(claimed))) return true;
     deps.taskPool.leavePlace(slot);
-    await powerOn(deps, claimed, { forMs: RESTORE_MS }, signal);
+    await powerOn(claimed, { forMs: RESTORE_MS });
     return true;
   } catch (error) {
     if (signal.aborted) throw error;
@@ -182,12 +135,8 @@ interface PowerOn {
   readonly attempt?: Attempt;
 }
 
-async function powerOn(
-  deps: RecoverDeps,
-  { slot, work, provider, provided }: Claimed,
-  { forMs, attempt }: PowerOn,
-  signal: AbortSignal,
-): Promise<void> {
+async function powerOn(claimed: Claimed<RecoverDeps>, { forMs, attempt }: PowerOn): Promise<void> {
+  const { deps, slot, work, provider, provided, signal } = claimed;
   const name = provided.provider;
   const deadline = deps.clock.monotonic() + forMs;
   for (;;) {
@@ -204,7 +153,7 @@ async function powerOn(
       if (signal.aborted || !mayPass(error) || deps.clock.monotonic() >= deadline) throw error;
       deps.log.warn({ slot, cause: explain(error) }, 'power on is asked for again');
     }
-    await pause(deps, signal);
+    await pause(claimed);
   }
   if (attempt) attempt.power = 'on';
   deps.log.info({ slot, machine: work.machineId }, 'power on asked for');

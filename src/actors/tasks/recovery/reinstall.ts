@@ -1,90 +1,75 @@
 import type { ShellSession } from '../../../adapters/ssh/port.ts';
 import { FleetError, HostKeyRejected, TimedOut } from '../../../domain/errors.ts';
+import type { ProviderMachine } from '../../../domain/machine.ts';
 import { patienceOf } from '../../../domain/recovery/ladder.ts';
-import type { Proof } from '../../../machines/recovery.ts';
-import { connect, readBootId, required, requireOurs, targetOf } from '../task.ts';
+import { connect, readBootId, required, requireOurs } from '../task.ts';
 import { askProvider, cameTrueBy, resume } from './boot.ts';
-import { knownBootId, rungPolicy, type RecoverDeps, type Recovering, type Told } from './deps.ts';
-import { pause, probe, prove, type Host } from './evidence.ts';
+import {
+  knownBootId,
+  pause,
+  probe,
+  prove,
+  rungPolicy,
+  secondsOf,
+  type Recovering,
+  type Told,
+} from './recovering.ts';
 
 /** Asks for a new system, unless an earlier request may still come true. */
-export async function askReinstall(
-  deps: RecoverDeps,
-  given: Recovering,
-  signal: AbortSignal,
-): Promise<Told<'asked'>> {
+export async function askReinstall(given: Recovering): Promise<Told<'asked'>> {
   if (given.attempt.step.resumed) return resume(given);
-  const late = await cameTrue(deps, given, signal);
+  const late = await cameTrue(given);
   if (late) return late;
-  const { ssh } = await probe(deps, given, signal);
+  const { ssh } = await probe(given);
   const bootIdBefore = typeof ssh === 'string' ? knownBootId(given) : ssh.bootId;
-  const asked = await askProvider(
-    deps,
-    given,
-    {
-      call: 'reinstall',
-      bootIdBefore,
-      ask: (provider, id, how) => provider.reinstallMachine(id, how),
-    },
-    signal,
-  );
+  const asked = await askProvider(given, {
+    ...{ call: 'reinstall', bootIdBefore },
+    ask: (provider, id, how) => provider.reinstallMachine(id, how),
+  });
   return { asked };
 }
 
 /** An earlier request that came true after its wait was over, with its proof; null: it did not. */
-async function cameTrue(
-  deps: RecoverDeps,
-  given: Recovering,
-  signal: AbortSignal,
-): Promise<Told<'asked'> | null> {
+async function cameTrue(given: Recovering): Promise<Told<'asked'> | null> {
   const { row, attempt } = given;
   const { recovery } = row;
   if (attempt.step.order !== null || recovery?.askedRung !== 'reinstalling') return null;
   const { bootIdBefore, hostKeyBefore } = recovery;
-  const watch = createWatch(deps, given, { bootIdBefore, hostKeyBefore, pinned: row.hostKey });
-  const what = await watch(signal);
-  if (what === null) return null;
-  return cameTrueBy(bootIdBefore, proofOf(`${what}, after the wait for it was over`, null));
+  const seen = await createWatch(given, { bootIdBefore, hostKeyBefore, pinned: row.hostKey })();
+  if (seen === null) return null;
+  const what = `${seen}, after the wait for it was over`;
+  return cameTrueBy(bootIdBefore, { what, bootSeconds: null });
 }
 
 /** Waits, without a place, for a new system that proves to be the machine. @throws {TimedOut} */
-export async function awaitSystem(
-  deps: RecoverDeps,
-  given: Recovering & Told<'asked'>,
-  signal: AbortSignal,
-): Promise<Told<'proof'>> {
-  const { slot, work, row, asked } = given;
+export async function awaitSystem(given: Recovering & Told<'asked'>): Promise<Told<'proof'>> {
+  const { deps, slot, work, row, asked } = given;
   const { step } = given.attempt;
   const { bootIdBefore } = asked;
   if (asked.proof) return { proof: asked.proof };
   deps.taskPool.leavePlace(slot);
   const askedAtMs = required(asked.askedAtMs, 'request for a new system');
-  const policy = rungPolicy(deps, given);
+  const policy = rungPolicy(given);
   const waitMs = step.resumed ? policy.patienceMs : patienceOf(step, policy, row.bootTimes);
   const deadline = deps.clock.monotonic() + askedAtMs + waitMs - deps.nowMs();
   const hostKeyBefore = step.resumed ? (row.recovery?.hostKeyBefore ?? null) : row.hostKey;
   // The pinned key is that of the system before the reinstallation.
-  const watch = createWatch(deps, given, { bootIdBefore, hostKeyBefore, pinned: null });
+  const watch = createWatch(given, { bootIdBefore, hostKeyBefore, pinned: null });
   let what: string | null = null;
   let probes = 0;
   do {
-    await pause(deps, signal);
+    await pause(given);
     probes += 1;
-    what = await watch(signal);
+    what = await watch();
   } while (what === null && deps.clock.monotonic() < deadline);
   if (what === null) {
     throw new TimedOut(`no evidence that ${slot} was reinstalled within ${waitMs} ms`);
   }
   const isMeasured = probes > 1 || !step.resumed;
-  const proof = proofOf(what, isMeasured ? deps.nowMs() - askedAtMs : null);
+  const bootSeconds = isMeasured ? secondsOf(deps.nowMs() - askedAtMs) : null;
   deps.log.info({ slot, machine: work.machineId, proof: what }, 'new system proved');
-  return { proof };
+  return { proof: { what, bootSeconds } };
 }
-
-const proofOf = (what: string, tookMs: number | null): Proof => ({
-  what,
-  bootSeconds: tookMs === null ? null : Math.max(1, Math.round(tookMs / 1_000)),
-});
 
 /** The system before the reinstallation; null: it is not known. */
 interface OldSystem {
@@ -103,39 +88,39 @@ interface OldSystem {
  *   {HostKeyRejected} when a new host is not the machine.
  */
 function createWatch(
-  deps: RecoverDeps,
   given: Recovering,
   { bootIdBefore, hostKeyBefore, pinned }: OldSystem,
-): (signal: AbortSignal) => Promise<string | null> {
+): () => Promise<string | null> {
+  const { signal } = given;
   let seenProvisioning = false;
   // Where no old key is known, the old system may answer: only the provider seen at work tells.
   const isNewHost = (shell: ShellSession | null) =>
     hostKeyBefore === null ? seenProvisioning : shell?.hostKey !== hostKeyBefore;
 
-  const judge = async (host: Host, signal: AbortSignal): Promise<string | null> => {
-    const hasNewKey = hostKeyBefore !== null && isNewHost(host.shell);
+  const judge = async (machine: ProviderMachine, shell: ShellSession): Promise<string | null> => {
+    const hasNewKey = hostKeyBefore !== null && isNewHost(shell);
     if (!hasNewKey && !seenProvisioning && hostKeyBefore !== null) return null;
-    const evidence = await prove(deps, given, host, signal);
+    const evidence = await prove(given, machine, shell, pinned);
     const isProved = evidence === 'secret' || evidence === 'provider';
     if (!hasNewKey && !seenProvisioning && !isProved) return null;
-    const bootId = await readBootId(host.shell, signal);
+    const bootId = await readBootId(shell, signal);
     if (bootIdBefore === bootId) return null;
     if (hasNewKey) return 'new host key, new boot';
     return seenProvisioning ? 'installed by the provider, new boot' : 'proved host, new boot';
   };
 
-  return async (signal) => {
+  return async () => {
     let shell: ShellSession | null = null;
     try {
-      const machine = await requireOurs(given, signal);
+      const machine = await requireOurs(given);
       if (machine.status === 'Provisioning') seenProvisioning = true;
       if (machine.status !== 'Running') return null;
-      shell = await connect(deps, given, targetOf(deps, given, machine), signal);
-      return await judge({ machine, shell, pinned }, signal);
+      shell = await connect(given, machine);
+      return await judge(machine, shell);
     } catch (error) {
       if (signal.aborted || !(error instanceof FleetError)) throw error;
       if (error instanceof HostKeyRejected && isNewHost(shell)) throw error;
-      deps.log.debug({ slot: given.slot, err: error }, 'the new system does not answer yet');
+      given.deps.log.debug({ slot: given.slot, err: error }, 'the new system does not answer yet');
       return null;
     } finally {
       shell?.close();

@@ -1,4 +1,3 @@
-import type { Work } from '../../../adapters/bmdb/port.ts';
 import {
   AmbiguousCommit,
   explain,
@@ -8,21 +7,20 @@ import {
   Throttled,
   TimedOut,
 } from '../../../domain/errors.ts';
-import type { Controller } from '../../../domain/machine.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-holds.ts';
-import { hungControllerOf } from '../../../domain/recovery/rungs.ts';
 import { stepBeyondController } from '../../../domain/recovery/ladder.ts';
+import { hungControllerOf } from '../../../domain/recovery/rungs.ts';
 import { createSendCheck } from '../../providers/holds.ts';
-import { required, requireOurs } from '../task.ts';
+import { required } from '../task.ts';
 import {
   circumstancesOf,
   countAttempt,
+  glance,
+  pause,
   rungPolicy,
-  type RecoverDeps,
   type Recovering,
   type Told,
-} from './deps.ts';
-import { pause } from './evidence.ts';
+} from './recovering.ts';
 
 const CALL = 'resetController';
 
@@ -32,44 +30,30 @@ const CALL = 'resetController';
  * that it was in the way of.
  * @throws {ProviderError} the provider refused, or perhaps did it.
  */
-export async function askReset(
-  deps: RecoverDeps,
-  given: Recovering,
-  signal: AbortSignal,
-): Promise<Told<'rung'>> {
-  const { slot, work, provided } = given;
+export async function askReset(given: Recovering): Promise<Told<'rung'>> {
+  const { deps, slot, work } = given;
   const controller = required(hungControllerOf(slot, deps.facts()), 'controller that hangs');
   try {
-    await reset(deps, given, controller, signal);
+    await reset(given, controller);
   } catch (error) {
-    if (!(error instanceof FleetError) || !(await isNeedless(deps, given, error, signal)))
-      throw error;
+    if (!(error instanceof FleetError) || !(await isNeedless(given, error))) throw error;
     deps.log.info({ slot, controller, cause: explain(error) }, 'the controller is left as it is');
-    return onwards(deps, given);
+    return onwards(given);
   }
-  countAttempt(deps, provided.provider, 'resettingBmc', 'asked');
+  countAttempt(given, 'resettingBmc', 'asked');
   deps.log.warn({ slot, machine: work.machineId, controller }, 'its controller is restarted');
   return { rung: 'resettingBmc' };
 }
 
 /** It was restarted a short while ago, or answers again by itself: the provider refuses that. */
-async function isNeedless(
-  deps: RecoverDeps,
-  given: Recovering,
-  error: FleetError,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function isNeedless(given: Recovering, error: FleetError): Promise<boolean> {
   if (error instanceof Throttled) return true;
   if (!isProviderError(error, 'conflict') || facetsOf(error).outcome !== 'not-done') return false;
-  return (await controllerOf(deps, given, signal))?.hangs === false;
+  return answers(given);
 }
 
-async function reset(
-  deps: RecoverDeps,
-  { work, provider, provided }: Recovering,
-  controller: string,
-  signal: AbortSignal,
-): Promise<void> {
+async function reset(given: Recovering, controller: string): Promise<void> {
+  const { deps, work, provider, provided, signal } = given;
   const { provider: name, providerId } = provided;
   let isNoted = false;
   let isNoteLost = false;
@@ -92,10 +76,10 @@ async function reset(
   } catch (error) {
     if (signal.aborted) throw error;
     if (isNoted && facetsOf(error).outcome === 'not-done') {
-      countAttempt(deps, name, 'resettingBmc', 'refused');
+      countAttempt(given, 'resettingBmc', 'refused');
       await work.note({ kind: 'controllerResetRefused', controller });
     }
-    if (isNoteLost) await takeBack(deps, work, controller);
+    if (isNoteLost) await takeBack(given, controller);
     throw error;
   }
 }
@@ -104,14 +88,12 @@ async function reset(
  * A note whose answer was lost stopped the request before it was sent. Left there, it would keep the
  * machine from any restart of its controller for a day.
  */
-async function takeBack({ log }: RecoverDeps, work: Work, controller: string): Promise<void> {
+async function takeBack({ deps, work }: Recovering, controller: string): Promise<void> {
   try {
     await work.note({ kind: 'controllerResetRefused', controller });
   } catch (err) {
-    log.warn(
-      { machine: work.machineId, controller, err },
-      'a restart that was not sent stays noted',
-    );
+    const fields = { machine: work.machineId, controller, err };
+    deps.log.warn(fields, 'a restart that was not sent stays noted');
   }
 }
 
@@ -120,48 +102,31 @@ async function takeBack({ log }: RecoverDeps, work: Work, controller: string): P
  * the way of: nothing has recovered the machine yet.
  * @throws {TimedOut} within the patience.
  */
-export async function awaitController(
-  deps: RecoverDeps,
-  given: Recovering,
-  signal: AbortSignal,
-): Promise<Told<'rung'>> {
-  const { slot, provided } = given;
+export async function awaitController(given: Recovering): Promise<Told<'rung'>> {
+  const { deps, slot } = given;
   deps.taskPool.leavePlace(slot);
-  const { patienceMs } = rungPolicy(deps, given);
+  const { patienceMs } = rungPolicy(given);
   const deadline = deps.clock.monotonic() + patienceMs;
   do {
     if (deps.clock.monotonic() >= deadline) {
       throw new TimedOut(`the controller of ${slot} does not answer within ${patienceMs} ms`);
     }
-    await pause(deps, signal);
-  } while ((await controllerOf(deps, given, signal))?.hangs !== false);
-  countAttempt(deps, provided.provider, 'resettingBmc', 'proved');
+    await pause(given);
+  } while (!(await answers(given)));
+  countAttempt(given, 'resettingBmc', 'proved');
   deps.log.info({ slot }, 'its controller answers again');
-  return onwards(deps, given);
+  return onwards(given);
 }
 
-/** A question that fails shows nothing. */
-async function controllerOf(
-  deps: RecoverDeps,
-  given: Recovering,
-  signal: AbortSignal,
-): Promise<Controller | null> {
-  try {
-    return (await requireOurs(given, signal)).controller ?? null;
-  } catch (error) {
-    if (signal.aborted || !(error instanceof FleetError)) throw error;
-    deps.log.debug(
-      { slot: given.slot, cause: explain(error) },
-      'the controller does not answer yet',
-    );
-    return null;
-  }
+async function answers(given: Recovering): Promise<boolean> {
+  const machine = await glance(given, 'the controller does not answer yet');
+  return machine?.controller?.hangs === false;
 }
 
 /** @throws {NothingToDo} what comes next is another process's. */
-function onwards(deps: RecoverDeps, given: Recovering): Told<'rung'> {
+function onwards(given: Recovering): Told<'rung'> {
   const { slot, work, row, attempt } = given;
-  const next = stepBeyondController(row, circumstancesOf(deps, given));
+  const next = stepBeyondController(row, circumstancesOf(given));
   if ('end' in next || next.process !== work.process) {
     throw new NothingToDo(`${slot}: what comes next is another one's to do`);
   }

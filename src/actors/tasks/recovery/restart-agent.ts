@@ -7,44 +7,34 @@ import {
   Unreachable,
 } from '../../../domain/errors.ts';
 import type { ProviderMachine } from '../../../domain/machine.ts';
-import { hungControllerOf } from '../../../domain/recovery/rungs.ts';
 import { stepBeyondAgent } from '../../../domain/recovery/ladder.ts';
+import { hungControllerOf } from '../../../domain/recovery/rungs.ts';
 import { stopAgentCommand } from '../end-agent.ts';
-import { connect, readBootId, requireOurs, shellOf, targetOf } from '../task.ts';
+import { connect, NOTHING, readBootId, requireOurs, shellOf } from '../task.ts';
 import { noteAsked } from './boot.ts';
 import {
-  countAttempt,
   circumstancesOf,
+  countAttempt,
   isOutage,
   knownBootId,
+  prove,
   rungPolicy,
-  type RecoverDeps,
   type Recovering,
   type Told,
-} from './deps.ts';
-import { prove } from './evidence.ts';
-
-const NOTHING = new Uint8Array(0);
+} from './recovering.ts';
 
 /**
  * Connects to the machine and finds out in which boot it is. Where SSH does not answer, the attempt
  * goes on with the next rung; an operator's order to restart the agent does not. Where no other rung
  * is left, what never reached the machine counts as no attempt on it, so it is tried again and again.
  */
-export async function reachAgent(
-  deps: RecoverDeps,
-  given: Recovering,
-  signal: AbortSignal,
-): Promise<Told<'rung' | 'bootId'>> {
-  const { slot, turn, work, row, attempt } = given;
-  const limit = { ms: rungPolicy(deps, given).patienceMs, what: `connect to ${slot}`, signal };
-  const found = await withTimeLimit(deps.clock, limit, (within) =>
-    reach(deps, given, within),
-  ).catch(onlyIf(TimedOut));
+export async function reachAgent(given: Recovering): Promise<Told<'rung' | 'bootId'>> {
+  const { deps, slot, turn, work, row, attempt } = given;
+  const found = await inPatience(given, `connect to ${slot}`, reach).catch(onlyIf(TimedOut));
   if (!(found instanceof FleetError)) return { rung: attempt.step.rung, bootId: found };
   turn.held.shell?.close();
   if (attempt.step.order !== null) throw found;
-  const next = stepBeyondAgent(row, circumstancesOf(deps, given));
+  const next = stepBeyondAgent(row, circumstancesOf(given));
   const isLast = 'end' in next;
   if (isLast || next.process !== work.process) {
     if (!isLast || attempt.reached || !isOutage(found)) await noteAsked(given, null);
@@ -56,18 +46,14 @@ export async function reachAgent(
 }
 
 /** Leaves the connection open. @returns the boot in which the machine is, or why it does not answer. */
-async function reach(
-  deps: RecoverDeps,
-  given: Recovering,
-  signal: AbortSignal,
-): Promise<string | FleetError> {
-  const machine = await look(deps, given, signal).catch(onlyIf(Unreachable));
+async function reach(given: Recovering): Promise<string | FleetError> {
+  const { signal, attempt } = given;
+  const machine = await look(given).catch(onlyIf(Unreachable));
   if (machine instanceof Unreachable) return machine;
   try {
-    const target = targetOf(deps, given, machine);
-    const shell = await connect(deps, given, target, signal);
-    given.attempt.reached = true;
-    await prove(deps, given, { machine, shell, pinned: given.row.hostKey }, signal);
+    const shell = await connect(given, machine);
+    attempt.reached = true;
+    await prove(given, machine, shell);
     return await readBootId(shell, signal);
   } catch (error) {
     const isAnswer = error instanceof HostKeyRejected || error instanceof ProviderError;
@@ -77,14 +63,10 @@ async function reach(
 }
 
 /** A provider that asks a controller that hangs can say nothing: its listing has to do. */
-async function look(
-  deps: RecoverDeps,
-  given: Recovering,
-  signal: AbortSignal,
-): Promise<ProviderMachine> {
-  const { slot } = given;
+async function look(given: Recovering): Promise<ProviderMachine> {
+  const { deps, slot, signal } = given;
   try {
-    return await requireOurs(given, signal);
+    return await requireOurs(given);
   } catch (error) {
     const listed = deps.facts().get(slot)?.listed;
     const isHung = hungControllerOf(slot, deps.facts()) !== null;
@@ -105,26 +87,30 @@ const onlyIf =
  * Counts the attempt and stops what is left of the agent. In a machine that booted since its agent
  * was started there is nothing left to stop.
  */
-export async function stopAgent(
-  deps: RecoverDeps,
-  given: Recovering & Told<'bootId'>,
-  signal: AbortSignal,
-): Promise<Told<'proof'>> {
-  const { slot, work, provided, bootId } = given;
+export async function stopAgent(given: Recovering & Told<'bootId'>): Promise<Told<'proof'>> {
+  const { deps, slot, work, bootId } = given;
   await noteAsked(given, bootId);
-  countAttempt(deps, provided.provider, 'restartingAgent', 'asked');
+  countAttempt(given, 'restartingAgent', 'asked');
   const known = knownBootId(given);
   const hasBooted = known !== null && known !== bootId;
-  if (!hasBooted) await stop(deps, given, signal);
+  if (!hasBooted) await inPatience(given, `stop the agent of ${slot}`, stop);
   shellOf(given).close();
   const what = hasBooted ? 'it booted by itself since its agent was started' : 'no agent runs';
   deps.log.info({ slot, machine: work.machineId, what }, 'agent stopped');
   return { proof: { what, bootSeconds: null } };
 }
 
-const stop = (deps: RecoverDeps, given: Recovering, signal: AbortSignal) =>
+const stop = (given: Recovering) =>
+  shellOf(given).execute(stopAgentCommand(given.deps.agentPath), NOTHING, given.signal);
+
+/** Within the patience of the rung. @throws {TimedOut} */
+const inPatience = <Output>(
+  given: Recovering,
+  what: string,
+  act: (given: Recovering) => Promise<Output>,
+): Promise<Output> =>
   withTimeLimit(
-    deps.clock,
-    { ms: rungPolicy(deps, given).patienceMs, what: `stop the agent of ${given.slot}`, signal },
-    (within) => shellOf(given).execute(stopAgentCommand(deps.agentPath), NOTHING, within),
+    given.deps.clock,
+    { ms: rungPolicy(given).patienceMs, what, signal: given.signal },
+    (signal) => act({ ...given, signal }),
   );

@@ -7,6 +7,14 @@ import type { Turn } from '../../turns/task-pool.ts';
 import { claim, stepsOf, workEnded, type Claimed } from '../task.ts';
 import { askReboot, awaitBoot } from './boot.ts';
 import {
+  awaitOff,
+  leaveSwitchedOn,
+  powerFirst,
+  restorePower,
+  switchOff,
+  switchOn,
+} from './power-cycle.ts';
+import {
   circumstancesOf,
   countAttempt,
   isOutage,
@@ -15,20 +23,12 @@ import {
   type RecoverDeps,
   type Recovering,
   type Told,
-} from './deps.ts';
-import {
-  awaitOff,
-  leaveSwitchedOn,
-  powerFirst,
-  restorePower,
-  switchOff,
-  switchOn,
-} from './power-cycle.ts';
+} from './recovering.ts';
 import { askReinstall, awaitSystem } from './reinstall.ts';
 import { askReset, awaitController } from './reset-controller.ts';
 import { reachAgent, stopAgent } from './restart-agent.ts';
 
-export type { RecoverDeps } from './deps.ts';
+export type { RecoverDeps } from './recovering.ts';
 
 /** The services of the `recovery` chart. Each step may run again after a crash. */
 export function recoveryServices(deps: RecoverDeps) {
@@ -36,9 +36,9 @@ export function recoveryServices(deps: RecoverDeps) {
   /** The first step of a rung: the power is on before anything else is done. */
   const first = <Output>(act: Act<Recovering, Output>) =>
     step(
-      beforeAsked<Recovering, Output>(async (_, given, signal) => {
-        await powerFirst(deps, given, signal);
-        return act(deps, given, signal);
+      beforeAsked<Recovering, Output>(async (given) => {
+        await powerFirst(given);
+        return act(given);
       }),
     );
   return {
@@ -66,15 +66,14 @@ export function recoveryServices(deps: RecoverDeps) {
         ...orderPart(attempt.step),
         ...(attempt.unasked && { unasked: attempt.unasked }),
       }),
-      onFailed: (_, { attempt, provided }) =>
-        countAttempt(deps, provided.provider, attempt.step.rung, 'failed'),
+      onFailed: (_, given) => countAttempt(given, given.attempt.step.rung, 'failed'),
     }),
   };
 }
 
 /** Ends the attempt: the machine is ready for a new agent start, and its permit is free. */
-async function recordRecovery(deps: RecoverDeps, given: Recovering & Told<'proof'>): Promise<void> {
-  const { slot, work, provided, attempt, proof } = given;
+async function recordRecovery(given: Recovering & Told<'proof'>): Promise<void> {
+  const { deps, slot, work, provided, attempt, proof } = given;
   const { step, asked } = attempt;
   await work.finish({
     kind: 'recovered',
@@ -83,13 +82,11 @@ async function recordRecovery(deps: RecoverDeps, given: Recovering & Told<'proof
     ...orderPart(step),
     ...(asked ? {} : { unasked: true }),
   });
-  workEnded(deps, given, 'finished');
+  workEnded(given, 'finished');
+  const { provider } = provided;
   if (step.rung === 'rebooting')
-    deps.metrics.count('shepherd_reboots_total', {
-      provider: provided.provider,
-      outcome: 'proved',
-    });
-  countAttempt(deps, provided.provider, step.rung, 'proved');
+    deps.metrics.count('shepherd_reboots_total', { provider, outcome: 'proved' });
+  countAttempt(given, step.rung, 'proved');
   const { rung, attempt: nth } = step;
   const fields = { slot, machine: work.machineId, rung, attempt: nth, proof: proof.what };
   deps.log.info(fields, 'machine recovered');
@@ -103,16 +100,14 @@ async function claimStep(deps: RecoverDeps, turn: Turn, job: Job): Promise<Recov
   const process = likelyProcess(deps, job);
   const claimed = await claim(deps, process, turn, job);
   const { slot, work, row } = claimed;
-  const step = nextStep(row, circumstancesOf(deps, claimed));
+  const step = nextStep(row, circumstancesOf(claimed));
   if ('end' in step) {
-    throw step.startAgain
-      ? await left(deps, claimed, step.end)
-      : await parked(deps, claimed, step.end);
+    throw step.startAgain ? await left(claimed, step.end) : await parked(claimed, step.end);
   }
   if (step.process !== process) {
     const reason = `${slot} is due for ${step.process}, not for ${process}`;
     await work.cancel(reason);
-    workEnded(deps, claimed, 'canceled');
+    workEnded(claimed, 'canceled');
     throw new NothingToDo(reason);
   }
   return { ...claimed, attempt: { step } };
@@ -122,38 +117,36 @@ function likelyProcess(deps: RecoverDeps, { slot, machineId }: Job): LadderProce
   const row = deps.facts().get(slot)?.row;
   const provider = row?.provided && deps.providers.get(row.provided.provider);
   if (!provider || row.machineId !== machineId) return 'ShepherdRecovery';
-  const step = nextStep(row, circumstancesOf(deps, { slot, row, provider }));
+  const step = nextStep(row, circumstancesOf({ deps, slot, row, provider }));
   return 'end' in step ? 'ShepherdRecovery' : step.process;
 }
 
 /** The ladder lets go of the machine for a while, without a permit: its agent is started again. */
-async function left(deps: RecoverDeps, claimed: Claimed, end: string): Promise<Error> {
-  const { slot, work } = claimed;
+async function left(claimed: Claimed<RecoverDeps>, end: string): Promise<Error> {
+  const { deps, slot, work } = claimed;
   await work.fail(deps.backoff, end, { unasked: { countsOn: null } });
-  workEnded(deps, claimed, 'failed');
+  workEnded(claimed, 'failed');
   deps.log.warn({ slot, machine: work.machineId, cause: end }, 'its agent is started again');
   return new NothingToDo(`${slot}: ${end}`);
 }
 
 /** Nothing is left to try: the machine waits for a person, and its permit is free for others. */
-async function parked(deps: RecoverDeps, claimed: Claimed, end: string): Promise<Error> {
-  const { slot, work, row, provided } = claimed;
-  const isOn = await leaveSwitchedOn(deps, claimed, claimed.signal);
+async function parked(claimed: Claimed<RecoverDeps>, end: string): Promise<Error> {
+  const { deps, slot, work, row, provided } = claimed;
+  const isOn = await leaveSwitchedOn(claimed);
   const said = [end, ...(isOn ? [] : ['it may be switched off']), lastFailures(row)];
   const reason = said.filter((each) => each !== null).join('; ');
   await work.fail(deps.backoff, reason, { quarantine: { kind: 'needsHuman', reason } });
-  workEnded(deps, claimed, 'failed');
-  deps.metrics.count('shepherd_reboots_total', {
-    provider: provided.provider,
-    outcome: 'exhausted',
-  });
+  workEnded(claimed, 'failed');
+  const { provider } = provided;
+  deps.metrics.count('shepherd_reboots_total', { provider, outcome: 'exhausted' });
   const { recovery } = row;
-  if (recovery) countAttempt(deps, provided.provider, recovery.rung, 'exhausted');
+  if (recovery) countAttempt(claimed, recovery.rung, 'exhausted');
   deps.log.error({ slot, machine: work.machineId, reason }, 'a human is needed');
   return new NothingToDo(`${slot}: ${reason}`);
 }
 
-type Act<Given, Output> = (deps: RecoverDeps, given: Given, signal: AbortSignal) => Promise<Output>;
+type Act<Given, Output> = (given: Given) => Promise<Output>;
 
 /**
  * A step before anything was asked for, or that asks. When it fails before it asked, the attempt is
@@ -161,19 +154,16 @@ type Act<Given, Output> = (deps: RecoverDeps, given: Given, signal: AbortSignal)
  */
 const beforeAsked =
   <Given extends Recovering, Output>(act: Act<Given, Output>): Act<Given, Output> =>
-  async (deps, given, signal) => {
+  async (given) => {
     try {
-      return await act(deps, given, signal);
+      return await act(given);
     } catch (error) {
-      throw failed(deps, given, inTime(error, signal));
+      throw failed(given, inTime(error, given.signal));
     }
   };
 
-function failed(
-  { log, permits }: RecoverDeps,
-  { slot, provided, attempt }: Recovering,
-  error: unknown,
-): unknown {
+function failed({ deps, slot, provided, attempt }: Recovering, error: unknown): unknown {
+  const { log, permits } = deps;
   const { step, asked } = attempt;
   if (error instanceof NoPermit) permits.missed(slot, interrupts(step.rung));
   if (refusesUs(error)) {

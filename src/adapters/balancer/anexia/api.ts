@@ -45,10 +45,6 @@ export function createEngineApi({ settings, context, throttle, timings = {} }: A
           metrics.count(IN_FLIGHT, labels, -1);
           metrics.count('shepherd_lb_http_client_requests_total', { ...labels, status });
         },
-        slots: () => undefined,
-        retry: () => undefined,
-        paused: () => undefined,
-        walk: () => undefined,
       },
     },
   );

@@ -4,7 +4,7 @@ import {
   type Ref,
   type Spec,
 } from '../../../domain/balancing/objects.ts';
-import { isApiError } from '../../driver-kit/errors.ts';
+import { isProviderError } from '../../../domain/errors.ts';
 import { type Engine, addTag, ownerIn, tagOf } from './engine.ts';
 import { bodyOf, parentOf, specOf, type Readings } from './forms.ts';
 import type { Memory, Place } from './memory.ts';
@@ -46,13 +46,13 @@ export async function create(
   async function post(): Promise<string> {
     if (memory.isUnsettled(place)) {
       const text = `the creation of ${spec.name} went unanswered, and it may still show up`;
-      throw engine.call(`create ${spec.kind}`, signal).error('Network', text);
+      throw engine.call(`create ${spec.kind}`, signal).error('transient', text);
     }
     const body = bodyOf(spec, parentId, loadBalancer);
     const id = await engine.post(spec.kind, body, signal).catch(async (error: unknown) => {
-      if (!isApiError(error) || !error.ambiguous) throw error;
+      if (!isProviderError(error) || error.outcome !== 'unknown') throw error;
       memory.unanswered(place);
-      if (error.kind === 'Cancelled') throw error;
+      if (error.kind === 'aborted') throw error;
       await engine.call(`look for ${spec.kind}`, signal).backOff();
       const made = await findByName(scene, { spec, parentId, owner }, signal);
       if (!made) throw error;

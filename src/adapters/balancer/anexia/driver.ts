@@ -5,12 +5,13 @@ import {
   RemoteFailure,
   Denied,
   type FleetError,
+  isProviderError,
   Malformed,
+  type ProviderErrorKind,
   Throttled,
-  TimedOut,
   Unreachable,
 } from '../../../domain/errors.ts';
-import { baseUrlFault, ApiError, type ApiErrorKind } from '../../driver-kit/errors.ts';
+import { baseUrlFault } from '../../driver-kit/errors.ts';
 import type { BalancerDriver, BalancerContext, LoadBalancer } from '../port.ts';
 import { createThrottles, createEngine, addTag, ownerIn, tagOf, type Throttle } from './engine.ts';
 import { z } from 'zod';
@@ -191,31 +192,26 @@ const CAPABILITIES = {
 
 type Plain = new (message: string, options?: ErrorOptions) => FleetError;
 
-const ERRORS: Readonly<Partial<Record<ApiErrorKind, Plain>>> = {
-  Unauthorized: Denied,
-  Forbidden: Denied,
-  Network: Unreachable,
-  Deadline: TimedOut,
-  Cancelled,
-  Protocol: Malformed,
-  InvalidArgument: Malformed,
+const ERRORS: Readonly<Partial<Record<ProviderErrorKind, Plain>>> = {
+  auth: Denied,
+  transient: Unreachable,
+  aborted: Cancelled,
+  permanent: Malformed,
 };
 
 /** The port's error for one of the client's, saying what was being done; passes everything else. */
 function toFleetError(error: unknown, doing: string): unknown {
-  if (!(error instanceof ApiError)) return error;
+  if (!isProviderError(error)) return error;
+  const { kind, rateLimit, outcome, answer: { status } = {} } = error;
   const cause = { cause: error };
-  if (error.retryAt !== undefined) {
-    const until = new Date(error.retryAt).toISOString();
-    return new Throttled(
-      `${doing}: the account is not to be asked before ${until}`,
-      error.retryAt,
-      cause,
-    );
+  if (rateLimit) {
+    const until = rateLimit.retryAt.toISOString();
+    const told = `${doing}: the account is not to be asked before ${until}`;
+    return new Throttled(told, rateLimit.retryAt.getTime(), cause);
   }
-  // A change that nobody answered, and nobody refused.
-  const isUnanswered = error.kind === 'OutcomeUnknown' && error.status === undefined;
-  const Kind = isUnanswered ? Unreachable : (ERRORS[error.kind] ?? RemoteFailure);
+  // A change that somebody answered, and nobody refused.
+  const isVague = kind === 'transient' && outcome === 'unknown' && status !== undefined;
+  const Kind = isVague ? RemoteFailure : (ERRORS[kind] ?? RemoteFailure);
   return new Kind(doing, cause);
 }
 

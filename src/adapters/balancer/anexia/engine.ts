@@ -3,7 +3,8 @@ import type { ObjectKind, PoolRef } from '../../../domain/balancing/objects.ts';
 import type { Api } from '../../driver-kit/api.ts';
 import type { Call } from '../../driver-kit/call.ts';
 import type { ApiRequest } from '../../driver-kit/terms.ts';
-import { isNotFound, isApiError } from '../../driver-kit/errors.ts';
+import { isProviderError } from '../../../domain/errors.ts';
+import { isLost, nullIfGone } from '../../driver-kit/errors.ts';
 import { type EngineObject, engineObject, wholeIn } from './forms.ts';
 import { createLocks } from '../../driver-kit/time-limit.ts';
 import type { Clock } from '../../clock/port.ts';
@@ -35,30 +36,7 @@ export interface KindRow {
 export type Resource = z.output<typeof resource>;
 const created = z.object({ identifier: z.string().min(1) });
 
-/** The routes of the Engine, one function each. All reject with one `ApiError`. */
-export interface Engine {
-  /** False: there is no such load balancer. */
-  hasLoadBalancer(id: string, signal: AbortSignal): Promise<boolean>;
-  /** Everything of a tag; the Engine refuses the first page with 422 where nothing has it. */
-  listTagged(tag: string, signal: AbortSignal): Promise<readonly Resource[]>;
-  list(
-    kind: ObjectKind,
-    filters: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ): Promise<readonly KindRow[]>;
-  /** Null: it is gone. */
-  get(kind: ObjectKind, id: string, signal: AbortSignal): Promise<EngineObject | null>;
-  /** Null: it is gone. */
-  getResource(id: string, signal: AbortSignal): Promise<Resource | null>;
-  /** @throws {ApiError} `ambiguous`: it may be there. */
-  post(kind: ObjectKind, body: object, signal: AbortSignal): Promise<string>;
-  put(kind: ObjectKind, id: string, body: object, signal: AbortSignal): Promise<void>;
-  /** One that is not there is deleted. */
-  delete(kind: ObjectKind, id: string, signal: AbortSignal): Promise<void>;
-  /** One attempt within an operation. */
-  postTag(call: Call, id: string, tag: string): Promise<void>;
-  call(op: string, signal: AbortSignal): Call;
-}
+export type Engine = ReturnType<typeof createEngine>;
 
 export interface EngineDeps {
   readonly api: Api;
@@ -75,15 +53,16 @@ interface ListRequest {
 
 const nothing = z.undefined().transform(() => undefined);
 
-export function createEngine({ api, throttle, pageSize }: EngineDeps): Engine {
+/** The routes of the Engine, one function each. All reject with a `ProviderError`. */
+export function createEngine({ api, throttle, pageSize }: EngineDeps) {
   /** While the account is held, nothing is sent; nor what waited for its turn meanwhile. */
   function send<T>(call: Call, request: ApiRequest<T>): Promise<T> {
     return call.send({
       ...request,
       beforeAttempt: async () => {
-        const retryAt = throttle.heldUntilMs();
-        if (retryAt === null) return;
-        throw call.error('RateLimited', 'the account was asked too much', { retryAt });
+        const retryAtMs = throttle.heldUntilMs();
+        if (retryAtMs === null) return;
+        throw call.error('transient', 'the account was asked too much', { retryAtMs });
       },
     });
   }
@@ -109,52 +88,58 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps): Engine {
   }
 
   const read = <T>(op: string, path: string, schema: z.ZodType<T>, signal: AbortSignal) =>
-    send(api.call(op, signal), { method: 'GET', path, schema }).catch((error: unknown) => {
-      if (isNotFound(error)) return null;
-      throw error;
-    });
+    send(api.call(op, signal), { method: 'GET', path, schema }).catch(nullIfGone);
 
   return {
-    call: (op, signal) => api.call(op, signal),
-    async hasLoadBalancer(id, signal) {
+    call: (op: string, signal: AbortSignal): Call => api.call(op, signal),
+    /** False: there is no such load balancer. */
+    async hasLoadBalancer(id: string, signal: AbortSignal): Promise<boolean> {
       const path = `${kindPath('loadbalancer')}/${inPath(id)}`;
       return (await read('getLoadBalancer', path, row, signal)) !== null;
     },
-    async listTagged(tag, signal) {
+    /** Everything of a tag; the Engine refuses the first page with 422 where nothing has it. */
+    async listTagged(tag: string, signal: AbortSignal): Promise<readonly Resource[]> {
       const call = api.call('listTagged', signal);
       const query = { tag_name: tag };
       const found = await pages(call, { path: RESOURCES, query, isEmpty: isUnknownTag }, resource);
       const stranger = found.find((one) => one.tags && !one.tags.includes(tag));
       if (!stranger) return found;
-      throw call.error('Protocol', `${stranger.identifier} is listed, and has not the tag`);
+      throw call.error('permanent', `${stranger.identifier} is listed, and has not the tag`);
     },
-    list(kind, filters, signal) {
+    list(
+      kind: ObjectKind,
+      filters: Readonly<Record<string, string>>,
+      signal: AbortSignal,
+    ): Promise<readonly KindRow[]> {
       const query = { filters: new URLSearchParams(filters).toString() };
       const call = api.call(`list ${kind}s`, signal);
       return pages<KindRow>(call, { path: kindPath(kind), query }, kindRow(kind));
     },
-    get: (kind, id, signal) =>
+    /** Null: it is gone. */
+    get: (kind: ObjectKind, id: string, signal: AbortSignal): Promise<EngineObject | null> =>
       read(`get ${kind}`, `${kindPath(kind)}/${inPath(id)}`, engineObject, signal),
-    getResource: (id, signal) =>
+    /** Null: it is gone. */
+    getResource: (id: string, signal: AbortSignal): Promise<Resource | null> =>
       read('getResource', `${RESOURCES}/${inPath(id)}`, resource, signal),
-    async post(kind, body, signal) {
+    /** @throws {ProviderError} `outcome: 'unknown'`: it may be there. */
+    async post(kind: ObjectKind, body: object, signal: AbortSignal): Promise<string> {
       const call = api.call(`create ${kind}`, signal);
       const request = { method: 'POST', path: kindPath(kind), body, schema: created } as const;
       return (await send(call, request)).identifier;
     },
-    async put(kind, id, body, signal) {
+    async put(kind: ObjectKind, id: string, body: object, signal: AbortSignal): Promise<void> {
       const path = `${kindPath(kind)}/${inPath(id)}`;
       const request = { method: 'PUT', path, body, schema: nothing, ignoresReply: true } as const;
       await send(api.call(`update ${kind}`, signal), request);
     },
-    async delete(kind, id, signal) {
+    /** One that is not there is deleted. */
+    async delete(kind: ObjectKind, id: string, signal: AbortSignal): Promise<void> {
       const path = `${kindPath(kind)}/${inPath(id)}`;
       const request = { method: 'DELETE', path, schema: nothing, ignoresReply: true } as const;
-      await send(api.call(`destroy ${kind}`, signal), request).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
-      });
+      await send(api.call(`destroy ${kind}`, signal), request).catch(nullIfGone);
     },
-    async postTag(call, id, tag) {
+    /** One attempt within an operation. */
+    async postTag(call: Call, id: string, tag: string): Promise<void> {
       const path = `${RESOURCES}/${inPath(id)}/tags/${inPath(tag)}`;
       // An empty text as JSON: the Engine refuses null.
       const request = {
@@ -169,8 +154,7 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps): Engine {
   };
 }
 
-const isUnknownTag = (error: unknown): boolean =>
-  error instanceof Error && 'status' in error && error.status === 422;
+const isUnknownTag = (error: unknown): boolean => isStatus(error, 422);
 
 /** One page of a list, in whichever of its three forms. */
 interface Page<T> {
@@ -201,7 +185,7 @@ const PAGES_MAX = 10_000;
 /**
  * Reads a list until an empty page. A list that says how many there are has to give as many: what is
  * taken away meanwhile pushes others over the edge of a page, so it is read again, three times at most.
- * @throws {ApiError} Protocol: it does not hold still, or its pages do not advance; or what a page
+ * @throws {ProviderError} `permanent`: it does not hold still, or its pages do not advance; or what a page
  *   was refused with. What was read until then is worth nothing.
  */
 export async function readAll<T extends { readonly identifier: string }>(
@@ -212,7 +196,7 @@ export async function readAll<T extends { readonly identifier: string }>(
     const { rows, totals } = await walk(call, fetchPage);
     if ([...totals].every((total) => total === rows.length)) return rows;
   }
-  throw call.error('Protocol', `the list does not hold still: read ${WALKS_MAX} times`);
+  throw call.error('permanent', `the list does not hold still: read ${WALKS_MAX} times`);
 }
 
 async function walk<T extends { readonly identifier: string }>(
@@ -224,17 +208,17 @@ async function walk<T extends { readonly identifier: string }>(
   for (let number = 1; number <= PAGES_MAX; number++) {
     const page = await fetchPage(number);
     if (page.number !== undefined && page.number !== number) {
-      throw call.error('Protocol', `page ${number} was asked for, and page ${page.number} came`);
+      throw call.error('permanent', `page ${number} was asked for, and page ${page.number} came`);
     }
     if (page.total !== undefined) totals.add(page.total);
     if (page.rows.length === 0) return { rows: [...seen.values()], totals };
     const sizeBefore = seen.size;
     for (const row of page.rows) seen.set(row.identifier, row);
     if (seen.size === sizeBefore) {
-      throw call.error('Protocol', `page ${number} holds nothing new: the pages do not advance`);
+      throw call.error('permanent', `page ${number} holds nothing new: the pages do not advance`);
     }
   }
-  throw call.error('Protocol', `the list has more than ${PAGES_MAX} pages`);
+  throw call.error('permanent', `the list has more than ${PAGES_MAX} pages`);
 }
 
 const OURS = 'shepherd-pool=';
@@ -258,7 +242,7 @@ const BETWEEN_MS = 1_000;
 
 /**
  * Tags an object; one that has the tag already is tagged. Waits while another is being tagged.
- * @throws {ApiError}
+ * @throws {ProviderError}
  */
 export async function addTag(
   engine: Engine,
@@ -267,7 +251,7 @@ export async function addTag(
 ): Promise<void> {
   const call = engine.call('tag', signal);
   const free = await LOCKS.take('tags', signal).catch(() => {
-    throw call.error('Cancelled', 'aborted');
+    throw call.error('aborted', 'aborted');
   });
   async function isTagged(attempts: number): Promise<boolean> {
     try {
@@ -276,7 +260,8 @@ export async function addTag(
     } catch (error) {
       if (isStatus(error, 422)) return true;
       // The same tag twice is the same as once.
-      const isPassing = isStatus(error, 409) || isApiError(error, 'OutcomeUnknown');
+      const isPassing =
+        isStatus(error, 409) || (isLost(error) && isProviderError(error, 'transient'));
       if (!isPassing || attempts >= ATTEMPTS_MAX) throw error;
       return false;
     }
@@ -290,53 +275,47 @@ export async function addTag(
 }
 
 const isStatus = (error: unknown, status: number): boolean =>
-  isApiError(error) && error.status === status;
+  isProviderError(error) && error.answer?.status === status;
 
-/** Until when an account may not be asked. All balancers of the account share one. */
-export interface Throttle {
-  /** Epoch milliseconds; null: it may be asked now. */
-  heldUntilMs(): number | null;
-  /**
-   * The account asked us to stay away.
-   * @param askedMs 0: it said no time; then 60 s, twice as long each time, at most 30 min.
-   * @returns for how long, milliseconds.
-   */
-  hold(askedMs: number): number;
-  /** The account answered as usual. */
-  answered(): void;
-}
+export type Throttle = ReturnType<typeof createThrottle>;
 
 const UNASKED_MS = 60_000;
 const UNASKED_MAX_MS = 30 * 60_000;
 
-export function createThrottle(clock: Pick<Clock, 'now'>): Throttle {
+/** Until when an account may not be asked. All balancers of the account share one. */
+export function createThrottle(clock: Pick<Clock, 'now'>) {
   let untilMs = 0;
   let unasked = 0;
   const heldMs = () => Math.max(0, untilMs - clock.now());
   return {
-    heldUntilMs: () => (heldMs() > 0 ? untilMs : null),
-    hold(askedMs) {
+    /** Epoch milliseconds; null: it may be asked now. */
+    heldUntilMs: (): number | null => (heldMs() > 0 ? untilMs : null),
+    /**
+     * The account asked us to stay away.
+     * @param askedMs 0: it said no time; then 60 s, twice as long each time, at most 30 min.
+     * @returns for how long, milliseconds.
+     */
+    hold(askedMs: number): number {
       // Answers to calls that were under way together count as one.
       if (askedMs === 0 && heldMs() > 0) return heldMs();
       const waitMs = askedMs > 0 ? askedMs : Math.min(UNASKED_MAX_MS, UNASKED_MS * 2 ** unasked++);
       untilMs = Math.max(untilMs, clock.now() + waitMs);
       return heldMs();
     },
-    answered() {
+    /** The account answered as usual. */
+    answered(): void {
       if (heldMs() === 0) unasked = 0;
     },
   };
 }
 
-/** The throttles of all accounts that this process uses. */
-export interface Throttles {
-  of(baseUrl: string, tokenReference: string, clock: Pick<Clock, 'now'>): Throttle;
-}
+export type Throttles = ReturnType<typeof createThrottles>;
 
-export function createThrottles(): Throttles {
+/** The throttles of all accounts that this process uses. */
+export function createThrottles() {
   const accounts = new Map<string, Throttle>();
   return {
-    of(baseUrl, tokenReference, clock) {
+    of(baseUrl: string, tokenReference: string, clock: Pick<Clock, 'now'>): Throttle {
       const account = `${baseUrl} ${tokenReference}`;
       const known = accounts.get(account) ?? createThrottle(clock);
       accounts.set(account, known);

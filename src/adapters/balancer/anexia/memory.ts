@@ -8,28 +8,7 @@ export interface Place {
   readonly spec: Spec;
 }
 
-/**
- * What this process knows of its own creations, so that a list that lags behind, or a reply that was
- * lost, makes no twin. Nothing of it is needed after a restart: then everything is looked for.
- */
-export interface Memory {
-  /** What was observed; from now on names that are not in it need not be looked for. */
-  observed(owner: string, objects: readonly Observed[]): void;
-  /** Whether something of this name may be there. */
-  mayBeThere(place: Place): boolean;
-  /** What was made here under this name, and whether its tag is certain. */
-  made(place: Place): Made | undefined;
-  /** Made, and not tagged yet. */
-  note(place: Place, ref: Ref): void;
-  tagged(ref: Ref): void;
-  /** A creation went unanswered. */
-  unanswered(place: Place): void;
-  /** A creation went unanswered so lately that it may still show up. */
-  isUnsettled(place: Place): boolean;
-  /** What was made lately, and may be missing in lists. */
-  fresh(owner: string): readonly Made[];
-  forget(ref: Ref): void;
-}
+export type Memory = ReturnType<typeof createMemory>;
 
 export interface Made {
   readonly owner: string;
@@ -44,7 +23,11 @@ const VIEW_MS = 2 * 60_000;
 /** What was made by an unanswered call shows up within this. */
 const SETTLE_MS = 30_000;
 
-export function createMemory(clock: Pick<Clock, 'monotonic'>): Memory {
+/**
+ * What this process knows of its own creations, so that a list that lags behind, or a reply that was
+ * lost, makes no twin. Nothing of it is needed after a restart: then everything is looked for.
+ */
+export function createMemory(clock: Pick<Clock, 'monotonic'>) {
   const views = new Map<string, { readonly atMs: number; readonly names: ReadonlySet<string> }>();
   const creations = new Map<string, Made & { readonly atMs: number }>();
   const losses = new Map<string, number>();
@@ -58,7 +41,8 @@ export function createMemory(clock: Pick<Clock, 'monotonic'>): Memory {
   }
 
   return {
-    observed(owner, objects) {
+    /** What was observed; from now on names that are not in it need not be looked for. */
+    observed(owner: string, objects: readonly Observed[]): void {
       const names = objects.map(({ spec, parentId }) => keyOf({ owner, parentId, spec }));
       views.set(owner, { atMs: clock.monotonic(), names: new Set(names) });
       for (const [key, made] of creations) {
@@ -66,27 +50,33 @@ export function createMemory(clock: Pick<Clock, 'monotonic'>): Memory {
       }
       for (const [key, lostMs] of losses) if (ageMs(lostMs) > LAG_MS) losses.delete(key);
     },
-    mayBeThere(place) {
+    /** Whether something of this name may be there. */
+    mayBeThere(place: Place): boolean {
       const view = views.get(place.owner);
       if (!view || ageMs(view.atMs) > VIEW_MS || losses.has(keyOf(place))) return true;
       return view.names.has(keyOf(place));
     },
-    made: (place) => creations.get(keyOf(place)),
-    note(place, ref) {
+    /** What was made here under this name, and whether its tag is certain. */
+    made: (place: Place): Made | undefined => creations.get(keyOf(place)),
+    /** Made, and not tagged yet. */
+    note(place: Place, ref: Ref): void {
       losses.delete(keyOf(place));
       const made = { owner: place.owner, ref, tagged: false, atMs: clock.monotonic() };
       creations.set(keyOf(place), made);
     },
-    tagged(ref) {
+    tagged(ref: Ref): void {
       for (const [key, made] of creations) {
         if (made.ref.id === ref.id) creations.set(key, { ...made, tagged: true });
       }
     },
-    unanswered: (place) => void losses.set(keyOf(place), clock.monotonic()),
+    /** A creation went unanswered. */
+    unanswered: (place: Place): void => void losses.set(keyOf(place), clock.monotonic()),
+    /** A creation went unanswered so lately that it may still show up. */
     isUnsettled,
-    fresh: (owner) =>
+    /** What was made lately, and may be missing in lists. */
+    fresh: (owner: string): readonly Made[] =>
       [...creations.values()].filter((made) => made.owner === owner && ageMs(made.atMs) <= LAG_MS),
-    forget(ref) {
+    forget(ref: Ref): void {
       for (const [key, made] of creations) if (made.ref.id === ref.id) creations.delete(key);
     },
   };

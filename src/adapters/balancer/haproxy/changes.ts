@@ -40,18 +40,7 @@ export interface KnownPool {
   readonly isExact: boolean;
 }
 
-export interface Changes {
-  /** Resolves once HAProxy has it. Changes that wait for each other's reload share one. */
-  make(change: Change, signal: AbortSignal): Promise<void>;
-  /** Nobody changes anything meanwhile. */
-  alone<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>;
-  /**
-   * @param running what the running program has; absent: it is asked where that is needed.
-   * @throws {RemoteFailure} HAProxy serves the pool, and its file is another's.
-   */
-  known(owner: PoolRef, running?: RunTime): Promise<KnownPool>;
-  close(): Promise<void>;
-}
+export type Changes = ReturnType<typeof createChanges>;
 
 interface Waiting {
   readonly change: Change;
@@ -83,7 +72,7 @@ export interface ChangesDeps extends FileTimes {
  * and a new process of HAProxy comes up like that. Of several changes that wait, one reload is made; if
  * they cannot be made together, each is tried by itself, so that one pool's mistake is not another's.
  */
-export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps): Changes {
+export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) {
   const limit = pLimit(1);
   const closing = new AbortController();
   /** Of what must not break off once files are in place; each has a time limit of its own. */
@@ -244,16 +233,23 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps):
   }
 
   return {
+    /**
+     * @param running what the running program has; absent: it is asked where that is needed.
+     * @throws {RemoteFailure} HAProxy serves the pool, and its file is another's.
+     */
     known: draftOf,
-    make(change, signal) {
+    /** Resolves once HAProxy has it. Changes that wait for each other's reload share one. */
+    make(change: Change, signal: AbortSignal): Promise<void> {
       const made = new Promise<void>((resolve, reject) => {
         queue.push({ change, signal, resolve, reject });
       });
       void limit(carryOutAll);
       return cancellable(made, signal);
     },
-    alone: (work, signal) => cancellable(limit(work), signal),
-    async close() {
+    /** Nobody changes anything meanwhile. */
+    alone: <T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> =>
+      cancellable(limit(work), signal),
+    async close(): Promise<void> {
       closing.abort(new Cancelled('the balancer is closed'));
       await limit(carryOutAll);
     },

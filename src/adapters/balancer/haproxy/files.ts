@@ -12,26 +12,7 @@ import {
 import type { PoolRef } from '../../../domain/balancing/objects.ts';
 import { nameOf, MARK, markOf } from './pool-file.ts';
 
-/**
- * The directory of generated files. Each pool has two: the one that HAProxy loads, and beside it what
- * HAProxy has loaded as far as is known (`.loaded`, which HAProxy does not look at). They differ while
- * a reload is under way, after a crash in the middle of one, and when somebody changed the first.
- */
-export interface Files {
-  /** Texts of the owner's files; null: there is none. Files of others count as none. */
-  read(owner: PoolRef): Promise<OwnFiles>;
-  /** @throws {RemoteFailure} the owner's file is there, and is not its own. */
-  requireOurs(owner: PoolRef): Promise<void>;
-  /**
-   * Whether HAProxy could load everything if these files had these texts; null: no file.
-   * @throws {RemoteFailure} it could not, or one of the files is not its owner's.
-   */
-  check(candidates: readonly Candidate[], signal: AbortSignal): Promise<void>;
-  /** Puts a text in the place of the file, at once and whole. Only what was checked. */
-  put(candidate: Candidate): Promise<void>;
-  /** Remembers what HAProxy has loaded; null: nothing. */
-  remember(owner: PoolRef, loaded: string | null): Promise<void>;
-}
+export type Files = ReturnType<typeof createFiles>;
 export interface OwnFiles {
   readonly text: string | null;
   readonly loaded: string | null;
@@ -51,7 +32,12 @@ const CHECK_MS = 60_000;
 const DEAD_MS = 10 * CHECK_MS;
 const CANDIDATES = '.candidate-';
 
-export function createFiles({ poolsDir, baseFiles, program }: FilesDeps): Files {
+/**
+ * The directory of generated files. Each pool has two: the one that HAProxy loads, and beside it what
+ * HAProxy has loaded as far as is known (`.loaded`, which HAProxy does not look at). They differ while
+ * a reload is under way, after a crash in the middle of one, and when somebody changed the first.
+ */
+export function createFiles({ poolsDir, baseFiles, program }: FilesDeps) {
   const pathOf = (owner: PoolRef) => join(poolsDir, `${nameOf(owner.suffix)}.cfg`);
   const loadedOf = (owner: PoolRef) => `${pathOf(owner)}.loaded`;
 
@@ -97,7 +83,8 @@ export function createFiles({ poolsDir, baseFiles, program }: FilesDeps): Files 
   }
 
   return {
-    read: (owner) =>
+    /** Texts of the owner's files; null: there is none. Files of others count as none. */
+    read: (owner: PoolRef): Promise<OwnFiles> =>
       told(async () => {
         const [text, loaded] = await Promise.all([
           readText(pathOf(owner)),
@@ -106,8 +93,13 @@ export function createFiles({ poolsDir, baseFiles, program }: FilesDeps): Files 
         const own = (found: string | null) => (found && isMarked(found, owner) ? found : null);
         return { text: own(text), loaded: own(loaded) };
       }),
-    requireOurs: (owner) => told(() => requireOurs(owner)),
-    check: (candidates, signal) =>
+    /** @throws {RemoteFailure} the owner's file is there, and is not its own. */
+    requireOurs: (owner: PoolRef): Promise<void> => told(() => requireOurs(owner)),
+    /**
+     * Whether HAProxy could load everything if these files had these texts; null: no file.
+     * @throws {RemoteFailure} it could not, or one of the files is not its owner's.
+     */
+    check: (candidates: readonly Candidate[], signal: AbortSignal): Promise<void> =>
       told(async () => {
         for (const { owner } of candidates) await requireOurs(owner);
         const names = await readdir(poolsDir);
@@ -128,13 +120,15 @@ export function createFiles({ poolsDir, baseFiles, program }: FilesDeps): Files 
           await rm(dir, { recursive: true, force: true });
         }
       }),
-    put: ({ owner, text }) =>
+    /** Puts a text in the place of the file, at once and whole. Only what was checked. */
+    put: ({ owner, text }: Candidate): Promise<void> =>
       told(async () => {
         await requireOurs(owner);
         if (text === null) await rm(pathOf(owner), { force: true });
         else await write(pathOf(owner), text);
       }),
-    remember: (owner, loaded) =>
+    /** Remembers what HAProxy has loaded; null: nothing. */
+    remember: (owner: PoolRef, loaded: string | null): Promise<void> =>
       told(async () => {
         if (loaded === null) await rm(loadedOf(owner), { force: true });
         else await write(loadedOf(owner), loaded);

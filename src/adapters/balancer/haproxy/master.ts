@@ -22,6 +22,13 @@ export interface Processes {
   readonly old: readonly number[];
 }
 
+export type Master = ReturnType<typeof createMaster>;
+
+const RELOAD_MS = 60_000;
+const LOOK_EVERY_MS = 25;
+/** Well below `tune.bufsize`, which nobody has below 16 KiB. */
+const LINE_LENGTH_MAX = 4_000;
+
 /**
  * The socket of the master (`haproxy -W -S <socket>`). Workers are reached through it by their pid, and
  * not by an admin socket of their own: during a reload that one leads now to the old worker and now to
@@ -30,22 +37,7 @@ export interface Processes {
  * Rejects with `Unreachable`, `Denied`, `TimedOut`, `Cancelled`, and with `Malformed` where somebody
  * else answers.
  */
-export interface Master {
-  processes(signal: AbortSignal): Promise<Processes>;
-  /** Answers the text that a worker answers; null: it is no more. */
-  tell(worker: number, command: string, signal: AbortSignal): Promise<string | null>;
-  /** Says many things to a worker; what it answers is not looked at. */
-  tellAll(worker: number, commands: readonly string[], signal: AbortSignal): Promise<void>;
-  /** Has the configuration loaded anew. Answers why that failed; null: it did not. */
-  reload(signal: AbortSignal): Promise<string | null>;
-}
-
-const RELOAD_MS = 60_000;
-const LOOK_EVERY_MS = 25;
-/** Well below `tune.bufsize`, which nobody has below 16 KiB. */
-const LINE_LENGTH_MAX = 4_000;
-
-export function createMaster(socket: string, clock: Clock, random: Random): Master {
+export function createMaster(socket: string, clock: Clock, random: Random) {
   const patiently = createPatience(clock, random);
   const ask = (command: string, signal: AbortSignal) => exchange(socket, command, clock, signal);
   const processesNow = async (signal: AbortSignal) => {
@@ -70,13 +62,17 @@ export function createMaster(socket: string, clock: Clock, random: Random): Mast
 
   return {
     processes,
-    tell: (worker, command, signal) => patiently(signal, () => tellNow(worker, command, signal)),
-    async tellAll(worker, commands, signal) {
+    /** Answers the text that a worker answers; null: it is no more. */
+    tell: (worker: number, command: string, signal: AbortSignal): Promise<string | null> =>
+      patiently(signal, () => tellNow(worker, command, signal)),
+    /** Says many things to a worker; what it answers is not looked at. */
+    async tellAll(worker: number, commands: readonly string[], signal: AbortSignal): Promise<void> {
       for (const text of joined(commands.map((command) => `@!${worker} ${command}`))) {
         await patiently(signal, () => ask(text, signal));
       }
     },
-    async reload(signal) {
+    /** Has the configuration loaded anew. Answers why that failed; null: it did not. */
+    async reload(signal: AbortSignal): Promise<string | null> {
       const before = await processes(signal);
       const endsAt = clock.monotonic() + RELOAD_MS;
       let said: string | null = null;

@@ -23,33 +23,15 @@ export interface ServerChange {
   readonly wanted: FileServer | null;
 }
 
-/** Changes servers while the program runs. All of it may be done twice. */
-export interface RunTimes {
-  /**
-   * Everything that there is. Connections are counted over all workers: those of before a reload still
-   * have theirs, though no other command of the current one shows it.
-   */
-  read(signal: AbortSignal): Promise<RunTime>;
-  /** Only which servers there are. */
-  servers(signal: AbortSignal): Promise<Servers>;
-  /**
-   * Makes a server as it is wanted. The connections of one that is `off` or gone are ended in every
-   * worker, and waited for. @throws {RemoteFailure} HAProxy refuses, and says why.
-   */
-  make(change: ServerChange, signal: AbortSignal): Promise<void>;
-  /** Makes many with few commands. @returns those that came out as wanted; others are to be made. */
-  makeAll(
-    changes: readonly ServerChange[],
-    signal: AbortSignal,
-  ): Promise<ReadonlySet<ServerChange>>;
-}
+export type RunTimes = ReturnType<typeof createRunTimes>;
 
 const GONE_MS = 10_000;
 const LOOK_EVERY_MS = 50;
 const ATTEMPTS_MAX = 5;
 const RESTLESS = 'HAProxy starts one worker after the other';
 
-export function createRunTimes(master: Master, clock: Clock): RunTimes {
+/** Changes servers while the program runs. All of it may be done twice. */
+export function createRunTimes(master: Master, clock: Clock) {
   /** Says something to the worker that takes connections, whichever that is by then. */
   async function tell(command: string, signal: AbortSignal): Promise<string> {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
@@ -162,8 +144,13 @@ export function createRunTimes(master: Master, clock: Clock): RunTimes {
   }
 
   return {
+    /** Only which servers there are. */
     servers,
-    async read(signal) {
+    /**
+     * Everything that there is. Connections are counted over all workers: those of before a reload still
+     * have theirs, though no other command of the current one shows it.
+     */
+    async read(signal: AbortSignal): Promise<RunTime> {
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
         const { worker, old } = await master.processes(signal);
         const there = await servers(signal);
@@ -184,13 +171,21 @@ export function createRunTimes(master: Master, clock: Clock): RunTimes {
       }
       throw new Unreachable(RESTLESS);
     },
-    async make(change, signal) {
+    /**
+     * Makes a server as it is wanted. The connections of one that is `off` or gone are ended in every
+     * worker, and waited for. @throws {RemoteFailure} HAProxy refuses, and says why.
+     */
+    async make(change: ServerChange, signal: AbortSignal): Promise<void> {
       const path = pathOf(change);
       if (change.wanted === null) return remove(path, signal);
       await have(path, change.wanted, signal);
       if (change.wanted.mode === 'off') await cut(path, signal);
     },
-    async makeAll(changes, signal) {
+    /** Makes many with few commands. @returns those that came out as wanted; others are to be made. */
+    async makeAll(
+      changes: readonly ServerChange[],
+      signal: AbortSignal,
+    ): Promise<ReadonlySet<ServerChange>> {
       const before = await servers(signal);
       const say = async (commands: readonly string[]) => {
         if (commands.length === 0) return;

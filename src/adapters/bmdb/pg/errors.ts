@@ -13,110 +13,58 @@ import {
 import { hostUrlsOf } from './host-urls.ts';
 
 type ErrorClass = new (message: string, options?: ErrorOptions) => FleetError;
-interface Kind {
-  /** Matches the SQLSTATE of the server, else the code of Node's socket. */
-  readonly code: RegExp;
-  readonly error: ErrorClass;
-  /** What is wrong and what to do, for people. The server's own words follow it. */
-  readonly advice?: string;
-}
+/**
+ * Matches the SQLSTATE of the server, else the code of Node's socket, or what `pg` says without any code;
+ * which error that is; what is wrong and what to do, for people. The server's own words follow that.
+ */
+type Kind = readonly [matches: RegExp, error: ErrorClass, advice?: string];
 
 const GRANT = 'run "shepherd db migrate --grant-to <role>" as the role that migrates';
 const READ_ONLY =
   'the server is read-only; name the primary, or all hosts with target_session_attrs=read-write';
 const MIGRATE = 'run "shepherd db migrate", or the version of the program that fits';
+const NO_CONNECTION =
+  'the server has no connection left; lower database.poolMax or raise max_connections';
+const SILENT = 'the database does not answer; see that it runs, and check database.url';
+const MISTRUST = 'the certificate of the server is not trusted; check sslmode and sslrootcert';
+const FAULTY = 'the server reports a fault of its own; look at its log before anything else';
 
 /** First match wins. `Unreachable` and its kin are retryable, the others are not. */
 const KINDS: readonly Kind[] = [
-  {
-    code: /^57P03$/,
-    error: Unreachable,
-    advice: 'the server is starting or stopping; wait for it',
-  },
+  [/^57P03$/, Unreachable, 'the server is starting or stopping; wait for it'],
   // Shut down by somebody, crashed, its database dropped, or idle for too long.
-  {
-    code: /^57P0[1245]$/,
-    error: Unreachable,
-    advice: 'the server ended the connection; see that it runs',
-  },
-  {
-    code: /^53300$/,
-    error: Unreachable,
-    advice: 'the server has no connection left; lower database.poolMax or raise max_connections',
-  },
+  [/^57P0[1245]$/, Unreachable, 'the server ended the connection; see that it runs'],
+  [/^53300$/, Unreachable, NO_CONNECTION],
   // Idle in a transaction for too long: the server closed the connection. 40003: the server itself
   // cannot say what became of a COMMIT.
-  { code: /^(08|25P03|40003)/, error: Unreachable },
-  {
-    code: /^E(CONN|PIPE|HOST|NET|NOTFOUND|AI_AGAIN|TIMEDOUT|ACCES|NOENT)/,
-    error: Unreachable,
-    advice: 'the database does not answer; see that it runs, and check database.url',
-  },
-  { code: /^25006$/, error: NotWritable, advice: READ_ONLY },
-  {
-    code: /^53100$/,
-    error: NotWritable,
-    advice: 'the disk of the server is full; make room there',
-  },
-  {
-    code: /^53/,
-    error: NotWritable,
-    advice: 'the server is out of memory or at a limit; look at its log',
-  },
+  [/^(08|25P03|40003)/, Unreachable],
+  [/^E(CONN|PIPE|HOST|NET|NOTFOUND|AI_AGAIN|TIMEDOUT|ACCES|NOENT)/, Unreachable, SILENT],
+  [/^25006$/, NotWritable, READ_ONLY],
+  [/^53100$/, NotWritable, 'the disk of the server is full; make room there'],
+  [/^53/, NotWritable, 'the server is out of memory or at a limit; look at its log'],
   // Statement timeout.
-  { code: /^57014$/, error: TimedOut },
-  { code: /^55P03$/, error: Locked },
-  {
-    code: /^28/,
-    error: Denied,
-    advice: 'the server refused the role or its password; check both in database.url',
-  },
-  { code: /^42501$/, error: Denied, advice: `the role lacks a right; ${GRANT}` },
-  {
-    code: /^3D000$/,
-    error: NotFound,
-    advice: 'there is no such database; make it, or check database.url',
-  },
-  {
-    code: /^42(P01|703|704|883)$/,
-    error: SchemaMismatch,
-    advice: `the schema is not the one that this program works with; ${MIGRATE}`,
-  },
-  { code: /^40(001|P01)$/, error: RetryExhausted },
-  {
-    code: /^(58|XX00[12])/,
-    error: RemoteFailure,
-    advice: 'the server reports a fault of its own; look at its log before anything else',
-  },
-  {
-    code: /^(ERR_TLS|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|CERT_)/,
-    error: Denied,
-    advice: 'the certificate of the server is not trusted; check sslmode and sslrootcert',
-  },
+  [/^57014$/, TimedOut],
+  [/^55P03$/, Locked],
+  [/^28/, Denied, 'the server refused the role or its password; check both in database.url'],
+  [/^42501$/, Denied, `the role lacks a right; ${GRANT}`],
+  [/^3D000$/, NotFound, 'there is no such database; make it, or check database.url'],
+  [
+    /^42(P01|703|704|883)$/,
+    SchemaMismatch,
+    `the schema is not the one that this program works with; ${MIGRATE}`,
+  ],
+  [/^40(001|P01)$/, RetryExhausted],
+  [/^(58|XX00[12])/, RemoteFailure, FAULTY],
+  [/^(ERR_TLS|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|CERT_)/, Denied, MISTRUST],
 ];
 
-/** What `pg` says without any code. */
-const UNCODED: readonly (Omit<Kind, 'code'> & { readonly says: RegExp })[] = [
-  { says: /hot standby|during recovery/i, error: NotWritable, advice: READ_ONLY },
-  {
-    says: /does not support SSL/i,
-    error: Denied,
-    advice: 'the server speaks no TLS; check sslmode in database.url',
-  },
-  {
-    says: /client password must be/i,
-    error: Denied,
-    advice: 'the server asks for a password; give one in database.url',
-  },
-  {
-    says: /timeout exceeded when trying to connect|timeout expired/i,
-    error: Unreachable,
-    advice: 'the database does not answer in time; see that it runs, and check database.url',
-  },
-  {
-    says: /connection terminated|connection error|query read timeout|not queryable/i,
-    error: Unreachable,
-  },
+const SLOW = 'the database does not answer in time; see that it runs, and check database.url';
+const UNCODED: readonly Kind[] = [
+  [/hot standby|during recovery/i, NotWritable, READ_ONLY],
+  [/does not support SSL/i, Denied, 'the server speaks no TLS; check sslmode in database.url'],
+  [/client password must be/i, Denied, 'the server asks for a password; give one in database.url'],
+  [/timeout exceeded when trying to connect|timeout expired/i, Unreachable, SLOW],
+  [/connection terminated|connection error|query read timeout|not queryable/i, Unreachable],
 ];
 
 /** SQLSTATE or socket code of an error, if it has one. */
@@ -182,14 +130,15 @@ export function translate(error: unknown, doing: string, where = ''): unknown {
   if (error instanceof FleetError) return error;
   const kind = kindOf(error);
   if (!kind) return error;
+  const [, Known, advice] = kind;
   const what = `could not ${doing}${where === '' ? '' : ` (${where})`}`;
   const cause = error instanceof AggregateError ? error.errors[0] : error;
-  return new kind.error(kind.advice ? `${what}: ${kind.advice}` : what, { cause });
+  return new Known(advice ? `${what}: ${advice}` : what, { cause });
 }
 
-function kindOf(error: unknown): Omit<Kind, 'code'> | undefined {
+function kindOf(error: unknown): Kind | undefined {
   const code = sqlState(error);
-  const found = code === null ? undefined : KINDS.find((kind) => kind.code.test(code));
+  const found = code === null ? undefined : KINDS.find(([matches]) => matches.test(code));
   const text = error instanceof Error ? error.message : String(error);
-  return found ?? UNCODED.find((kind) => kind.says.test(text));
+  return found ?? UNCODED.find(([matches]) => matches.test(text));
 }

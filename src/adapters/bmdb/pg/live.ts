@@ -50,21 +50,16 @@ export const statements = {
   writeEvents: statement({
     name: 'events-write',
     params: {
-      machines: 'uuid[]',
-      kinds: 'text[]',
-      reasons: 'text[]',
-      actor: 'text',
-      session: 'uuid',
+      events: { machineId: 'uuid', kind: 'text', reason: 'text' },
+      ...{ actor: 'text', session: 'uuid' },
     },
     columns: {},
-    text: ({ machines, kinds, reasons, actor, session }) =>
+    text: ({ events, actor, session }) =>
       `INSERT INTO slot_events (provider, slot_id, machine_id, kind, actor, reason, session_id)
        SELECT p.provider, coalesce(p.provider_reservation_id, p.provider_id), p.machine_id,
-         e.kind, ${actor}, e.reason, ${session}
-       FROM unnest(${machines}, ${kinds}, ${reasons}) WITH ORDINALITY
-         AS e (machine_id, kind, reason, at)
-         JOIN machine_provided p ON p.machine_id = e.machine_id
-       ORDER BY e.at`,
+         events.kind, ${actor}, events.reason, ${session}
+       FROM ${events} JOIN machine_provided p ON p.machine_id = events.machine_id
+       ORDER BY events.nth`,
   }),
 };
 
@@ -188,15 +183,8 @@ export async function writeEvents(
   events: readonly SlotEvent[],
 ): Promise<void> {
   if (events.length === 0) return;
-  await q.run(statements.writeEvents, {
-    machines: events.map((each) => each.machineId),
-    kinds: events.map((each) => each.kind),
-    reasons: events.map((each) => each.reason),
-    actor: component,
-    session: sessionId,
-  });
+  await q.run(statements.writeEvents, { events, actor: component, session: sessionId });
 }
-
 /** One such line. */
 export const writeEvent = (q: Queries, session: LiveSession, event: SlotEvent): Promise<void> =>
   writeEvents(q, session, [event]);

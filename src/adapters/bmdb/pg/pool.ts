@@ -32,11 +32,15 @@ export interface Queries {
     args: ArgsOf<P>,
   ): Promise<RowOf<C>[]>;
   /** Number of rows changed. */
-  run<P extends Params, C extends Columns>(
-    statement: Statement<P, C>,
-    args: ArgsOf<P>,
-  ): Promise<number>;
+  run<P extends Params>(statement: Statement<P>, args: ArgsOf<P>): Promise<number>;
 }
+
+/** Runs a single statement in a transaction of its own. */
+type Ask<How> = <P extends Params, C extends Columns>(
+  how: How,
+  statement: Statement<P, C>,
+  args: ArgsOf<P>,
+) => Promise<RowOf<C>[]>;
 
 export interface TransactionOptions {
   /** What is being done to what; begins the message of errors: `could not …`. */
@@ -61,40 +65,22 @@ export type CommitOptions = Pick<
 
 /** Connections to one database, and transactions over them. */
 export interface Database {
-  /** A single statement in its own transaction. */
-  rows<P extends Params, C extends Columns>(
-    doing: string,
-    statement: Statement<P, C>,
-    args: ArgsOf<P>,
-  ): Promise<RowOf<C>[]>;
   /**
-   * The same, but again when it conflicts with another.
+   * Again when it conflicts with another.
    * @throws {RetryExhausted} too many conflicts.
    * @throws {Unreachable} the connection broke: whether it was done is not known.
    */
-  once<P extends Params, C extends Columns>(
-    options: Pick<TransactionOptions, 'doing' | 'processor' | 'signal'>,
-    statement: Statement<P, C>,
-    args: ArgsOf<P>,
-  ): Promise<RowOf<C>[]>;
+  readonly once: Ask<Pick<TransactionOptions, 'doing' | 'processor' | 'signal'>>;
   /** `commit` of what may safely be done twice: once more when the answer to its COMMIT was lost. */
-  write<P extends Params, C extends Columns>(
-    doing: string,
-    statement: Statement<P, C>,
-    args: ArgsOf<P>,
-  ): Promise<RowOf<C>[]>;
+  readonly write: Ask<string>;
   /**
-   * A single statement that writes, again when it conflicts with another.
+   * A statement that writes, again when it conflicts with another.
    * @throws {Locked} a lock could not be had in time: nothing was written.
    * @throws {RetryExhausted} too many conflicts, or past the deadline.
    * @throws {AmbiguousCommit} the connection broke: whether it was done is not known.
    * @throws {Unreachable} there was no connection: nothing was written.
    */
-  commit<P extends Params, C extends Columns>(
-    options: CommitOptions,
-    statement: Statement<P, C>,
-    args: ArgsOf<P>,
-  ): Promise<RowOf<C>[]>;
+  readonly commit: Ask<CommitOptions>;
   /**
    * Runs the body in one transaction, again when it conflicts with another: it must have no effect
    * outside the database.
@@ -146,28 +132,16 @@ export function createDatabase(deps: DatabaseDeps): Database {
   pool.on('connect', (client) => {
     client.on('error', (error) => deps.log.debug({ err: error }, 'database connection broke'));
   });
+  const commit: Ask<CommitOptions> = (how, what, args) =>
+    withRetries(deps, how, () => commitOne(pool, how, [what, args]));
   return {
-    rows: async (doing, what, args) => {
-      deps.metrics?.count('bmdb_transaction_executed', { processor: 'shepherd' });
-      deps.metrics?.observe('shepherd_transaction_attempts', { processor: 'shepherd' }, 1);
-      try {
-        return (await withFreshPlans(deps, () => pool.query(queryOf(what, args)))).rows;
-      } catch (error) {
-        deps.metrics?.count('bmdb_transaction_failed', { processor: 'shepherd' });
-        throw translate(error, doing, whereOf(deps.url));
-      }
-    },
-    once: (options, what, args) =>
-      withRetries(deps, options, async () => {
-        throwIfAborted(options.signal, options.doing);
+    once: (how, what, args) =>
+      withRetries(deps, how, async () => {
+        throwIfAborted(how.signal, how.doing);
         return (await pool.query(queryOf(what, args))).rows;
       }),
-    write: (doing, what, args) =>
-      repeatedOnce(() =>
-        withRetries(deps, { doing }, () => commitOne(pool, { doing }, [what, args])),
-      ),
-    commit: (options, what, args) =>
-      withRetries(deps, options, () => commitOne(pool, options, [what, args])),
+    write: (doing, what, args) => repeatedOnce(() => commit({ doing }, what, args)),
+    commit,
     transact: (options, body) => withRetries(deps, options, () => attempt(pool, options, body)),
     close: () => pool.end(),
   };
@@ -179,46 +153,42 @@ async function withRetries<T>(
   { doing, processor = 'shepherd', deadlineMs, signal }: TransactionOptions,
   run: () => Promise<T>,
 ): Promise<T> {
-  const { url, clock, random, metrics } = deps;
+  const { url, clock, random, metrics, poolMax } = deps;
+  const ended = (attempts: number) =>
+    metrics?.observe('shepherd_transaction_attempts', { processor }, attempts);
   for (let attempts = 1; ; attempts++) {
     const step = attempts === 1 ? 'executed' : 'retried';
     metrics?.count(`bmdb_transaction_${step}`, { processor });
     try {
-      const result = await withFreshPlans(deps, run);
-      metrics?.observe('shepherd_transaction_attempts', { processor }, attempts);
+      const result = await withFreshPlans(poolMax, run);
+      ended(attempts);
       return result;
     } catch (error) {
-      if (!isSerializationFailure(error)) {
-        metrics?.observe('shepherd_transaction_attempts', { processor }, attempts);
-        if (error instanceof AmbiguousCommit)
-          metrics?.count('shepherd_transaction_ambiguous_total', { processor });
-        if (isFailure(error)) metrics?.count('bmdb_transaction_failed', { processor });
-        throw translate(error, doing, whereOf(url));
-      }
       const pauseMs = random.next() * Math.min(1_000, 5 * 2 ** (attempts - 1));
       const late = deadlineMs !== undefined && clock.monotonic() + pauseMs >= deadlineMs();
-      if (late || attempts >= ATTEMPTS_MAX) {
-        metrics?.observe('shepherd_transaction_attempts', { processor }, attempts);
-        metrics?.count('bmdb_transaction_failed', { processor });
-        const why = late ? 'no time left' : `${attempts} attempts`;
-        throw new RetryExhausted(`could not ${doing}: conflicts, ${why}`, { cause: error });
+      const isConflict = isSerializationFailure(error);
+      if (isConflict && !late && attempts < ATTEMPTS_MAX) {
+        await sleep(clock, pauseMs, signal);
+        continue;
       }
-      await sleep(clock, pauseMs, signal);
+      ended(attempts);
+      if (error instanceof AmbiguousCommit)
+        metrics?.count('shepherd_transaction_ambiguous_total', { processor });
+      if (isFailure(error)) metrics?.count('bmdb_transaction_failed', { processor });
+      if (!isConflict) throw translate(error, doing, whereOf(url));
+      const why = late ? 'no time left' : `${attempts} attempts`;
+      throw new RetryExhausted(`could not ${doing}: conflicts, ${why}`, { cause: error });
     }
   }
 }
 
 /** A stale plan costs its connection, and the other idle ones may have kept it, too. */
-async function withFreshPlans<T>(
-  { poolMax }: Pick<DatabaseDeps, 'poolMax'>,
-  run: () => Promise<T>,
-): Promise<T> {
-  for (let idle = poolMax; ; idle--) {
-    try {
-      return await run();
-    } catch (error) {
-      if (!isStalePlan(error) || idle === 0) throw error;
-    }
+async function withFreshPlans<T>(idle: number, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!isStalePlan(error) || idle === 0) throw error;
+    return withFreshPlans(idle - 1, run);
   }
 }
 

@@ -1,5 +1,4 @@
 import { isRetryable, Locked, SessionExpired, TimedOut } from '../../../domain/errors.ts';
-import { sessionId } from '../../../domain/ids.ts';
 import type { MachineId, SessionId } from '../../../domain/ids.ts';
 import type { Clock } from '../../clock/port.ts';
 import { createBalancingBook } from './balancing/book.ts';
@@ -25,22 +24,16 @@ export const statements = {
   open: statement({
     name: 'session-open',
     params: {
-      component: 'text',
-      runtime: 'text',
-      seconds: 'int8',
-      version: 'text?',
-      schema: 'text?',
-      roles: 'text[]?',
-      console: 'text?',
-      level: 'text?',
+      ...{ component: 'text', runtimeInfo: 'text', seconds: 'int8', version: 'text?' },
+      ...{ schema: 'text?', roles: 'text[]?', consoleUrl: 'text?', logLevel: 'text?' },
     },
-    columns: { session_id: 'uuid' },
-    text: ({ component, runtime, seconds, version, schema, roles, console, level }) =>
+    columns: { session_id: 'session' },
+    text: ({ component, runtimeInfo, seconds, version, schema, roles, consoleUrl, logLevel }) =>
       `INSERT INTO sessions (session_component_name, session_runtime_info,
          session_interval_seconds, session_deadline, version, schema_version, roles, console_url,
          log_level)
-       VALUES (${component}, ${runtime}, ${seconds}, now() + ${seconds} * interval '1 second',
-         ${version}, ${schema}, ${roles}, ${console}, ${level})
+       VALUES (${component}, ${runtimeInfo}, ${seconds}, now() + ${seconds} * interval '1 second',
+         ${version}, ${schema}, ${roles}, ${consoleUrl}, ${logLevel})
        RETURNING session_id`,
   }),
   // The time of the statement, not of its transaction: a claim may have found us dead meanwhile.
@@ -91,18 +84,11 @@ export async function openSession(
 ): Promise<BmdbSession> {
   const intervalSeconds = Math.max(1, Math.ceil(options.intervalMs / 1000));
   const startedMs = context.clock.monotonic();
-  const { about } = options;
-  const [row] = await pulse.rows(`open a session of ${options.component}`, statements.open, {
-    component: options.component,
-    runtime: options.runtimeInfo,
-    seconds: intervalSeconds,
-    version: about?.version ?? null,
-    schema: about?.schema ?? null,
-    roles: about?.roles ?? null,
-    console: about?.consoleUrl ?? null,
-    level: about?.logLevel ?? null,
-  });
-  const id = sessionId(row!.session_id);
+  const { component, runtimeInfo, about = {} } = options;
+  const doing = `open a session of ${component}`;
+  const given = { ...about, component, runtimeInfo, seconds: intervalSeconds };
+  const [row] = await pulse.once({ doing }, statements.open, given);
+  const id = row!.session_id;
   const deadline = createSessionDeadline(context.clock, id, options.intervalMs);
   deadline.extend(startedMs);
   const session: LiveSession = {
@@ -147,7 +133,7 @@ async function poke(
   const doing = `extend session ${id}`;
   const limitMs = Math.max(1, deadline.remainingMs() / 2);
   const alive = await withLimit(session.clock, limitMs, doing, () =>
-    pulse.rows(doing, statements.poke, { session: id }),
+    pulse.once({ doing }, statements.poke, { session: id }),
   );
   if (alive.length > 0) {
     deadline.extend(startedMs);

@@ -1,3 +1,4 @@
+import type { MachineId, ProviderName, SessionId, Witness } from '../../../domain/ids.ts';
 import type { Process, ProviderStatus, QuarantineKind } from '../../../domain/machine.ts';
 import type { StandingRung } from '../../../domain/recovery/rungs.ts';
 import { plainText } from '../../../lib/texts.ts';
@@ -15,9 +16,14 @@ export interface Statement<P extends Params = Params, C extends Columns = Column
   readonly columns: C;
 }
 
-/** By name, in the order of `$1`, `$2`, …: a type of PostgreSQL. `?` may be null, `[]` is an array. */
-export type Params = Readonly<Record<string, ParamType>>;
+/**
+ * By name, in the order of `$1`, `$2`, …: a type of PostgreSQL. `?` may be null or absent, `[]` is an array.
+ * `Fields` are several items, which the statement reads as rows.
+ */
+export type Params = Readonly<Record<string, ParamType | Fields>>;
 export type Columns = Readonly<Record<string, ColumnType>>;
+/** What is given of each item, by its name here; in SQL the name has underscores. */
+export type Fields = Readonly<Record<string, Nullable<Scalar<Given>>>>;
 
 /**
  * What may be given for a parameter. What machines and providers answer ends up in causes and reasons,
@@ -60,6 +66,11 @@ interface Answered {
   quarantine_kind: string;
   recovery_rung: string;
   intent_state: string;
+  /** The ids of `domain/ids.ts`. */
+  machine: MachineId;
+  session: SessionId;
+  witness: Witness;
+  provider: ProviderName;
 }
 
 type Scalar<Known> = keyof Known & string;
@@ -67,25 +78,61 @@ type Nullable<T extends string> = T | `${T}?`;
 export type ParamType = Nullable<Scalar<Given> | `${Nullable<Scalar<Given>>}[]`>;
 export type ColumnType = Nullable<Scalar<Answered> | `${'uuid' | 'text' | 'float8' | 'int8'}[]`>;
 
-type ValueOf<T extends string, Known> = T extends `${infer Inner}?`
-  ? ValueOf<Inner, Known> | null
-  : T extends `${infer Inner}[]`
-    ? readonly ValueOf<Inner, Known>[]
-    : T extends keyof Known
-      ? Known[T]
-      : never;
+declare const told: unique symbol;
+/** A column of which more is known than the type that PostgreSQL has for it: `'text' as As<'text', HoldKind>`. */
+export type As<Type extends string, Value> = Type & { readonly [told]: Value };
 
-/** The values of a statement's parameters, by name. */
-export type ArgsOf<P extends Params> = { readonly [Name in keyof P]: ValueOf<P[Name], Given> };
+type ValueOf<T extends string, Known> = T extends { readonly [told]: infer Value }
+  ? Value
+  : T extends `${infer Inner}?`
+    ? ValueOf<Inner, Known> | null
+    : T extends `${infer Inner}[]`
+      ? readonly ValueOf<Inner, Known>[]
+      : T extends keyof Known
+        ? Known[T]
+        : never;
+type ArgOf<T> = T extends string
+  ? ValueOf<T, Given>
+  : T extends Fields
+    ? readonly ArgsOf<T>[]
+    : never;
+/** The values of a statement's parameters, by name, or of an item's fields. */
+export type ArgsOf<P extends Params> = {
+  readonly [Name in keyof P as P[Name] extends `${string}?` ? never : Name]: ArgOf<P[Name]>;
+} & {
+  readonly [Name in keyof P as P[Name] extends `${string}?` ? Name : never]?:
+    | ArgOf<P[Name]>
+    | undefined;
+};
 /** One row of a statement's answer. */
 export type RowOf<C extends Columns> = { readonly [Name in keyof C]: ValueOf<C[Name], Answered> };
 
+const ALIASES: Readonly<Record<string, string>> = {
+  ...{ raw: 'text', machine: 'uuid', session: 'uuid', witness: 'uuid', provider: 'text' },
+};
 /** A type of PostgreSQL as SQL writes it: `uuid[]`. */
-export const sqlType = (type: string): string => type.replaceAll('?', '').replace(/^raw/, 'text');
+export const sqlType = (type: string): string =>
+  type.replaceAll('?', '').replace(/^\w+/, (name) => ALIASES[name] ?? name);
+
+const snake = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** The parameters as they are sent: of items one for each field, with the values of all. */
+type Sent = readonly [param: string, type: string, field: string | null];
+const flattened = (params: Params): readonly Sent[] =>
+  Object.entries(params).flatMap(([name, type]): Sent[] =>
+    typeof type === 'string'
+      ? [[name, type, null]]
+      : Object.entries(type).map(([field, each]): Sent => [name, `${each}[]`, field]),
+  );
+
+/** Types of `$1`, `$2`, …, as SQL writes them. */
+export const paramTypes = (params: Params): string[] =>
+  flattened(params).map(([, type]) => sqlType(type));
 
 /**
  * Declares a statement.
- * @param text gets `$n::type` for each parameter, by its name.
+ * @param text gets `$n::type` for each parameter, by its name. For items it gets an item of FROM, called as
+ *   the parameter: a row for each, with its fields and `nth`, from 1.
  */
 export function statement<const P extends Params, const C extends Columns>(definition: {
   readonly name: string;
@@ -94,37 +141,39 @@ export function statement<const P extends Params, const C extends Columns>(defin
   readonly text: (params: { readonly [Name in keyof P]: string }) => string;
 }): Statement<P, C> {
   const { name, params, columns } = definition;
-  const places = Object.entries(params).map(([param, type], at): [string, string] => [
+  const places = flattened(params).map(([param, type, field], at): Sent => [
     param,
     `$${at + 1}::${sqlType(type)}`,
+    field,
   ]);
-  const text = definition.text(Object.fromEntries(places) as { [Name in keyof P]: string });
+  const sql = [...Map.groupBy(places, ([param]) => param)].map(([param, group]) => [
+    param,
+    group[0]![2] === null ? group[0]![1] : rowsOf(param, group),
+  ]);
+  const text = definition.text(Object.fromEntries(sql) as { [Name in keyof P]: string });
   return { name, params, columns, text };
 }
 
-/** Declares fields of items. */
-export const fields = <const F extends Params>(given: F): F => given;
+const rowsOf = (param: string, group: readonly Sent[]) => {
+  const names = [...group.map(([, , field]) => snake(field!)), 'nth'];
+  return `unnest(${group.map(([, place]) => place).join(', ')}) WITH ORDINALITY
+    AS ${snake(param)} (${names.map((name) => `"${name}"`).join(', ')})`;
+};
 
-/** Fields of several items that one statement is about: each is a parameter with the values of all. */
-type Arrays<F extends Params> = { readonly [Name in keyof F]: `${F[Name] & string}[]` };
-export const arraysOf = <const F extends Params>(fields: F) =>
-  Object.fromEntries(
-    Object.entries(fields).map(([name, type]) => [name, `${type}[]`]),
-  ) as Arrays<F>;
-
-/** The values of such fields. */
-export const valuesOfAll = <F extends Params>(
-  named: F,
-  items: readonly ArgsOf<F>[],
-): Readonly<Record<string, readonly unknown[]>> =>
-  Object.fromEntries(Object.keys(named).map((name) => [name, items.map((item) => item[name])]));
-
-/** An item of FROM, `step`, with a row for each. @param arrays the parameters, by name. */
-export const stepsFrom = (arrays: Readonly<Record<string, string>>): string =>
-  `unnest(${Object.values(arrays).join(', ')})
-    AS step (${Object.keys(arrays)
-      .map((name) => `"${name}"`)
-      .join(', ')})`;
+/** What is read of each row: by the name that it has here, its type and its expression. */
+export function selection<
+  const S extends Readonly<Record<string, readonly [type: ColumnType, sql: string]>>,
+>(of: S) {
+  const all = Object.entries(of);
+  return {
+    /** For `columns` of a statement. */
+    columns: Object.fromEntries(all.map(([name, [type]]) => [name, type])) as {
+      readonly [Name in keyof S]: S[Name][0];
+    },
+    /** For SELECT and RETURNING. */
+    sql: all.map(([name, [, sql]]) => `${sql} AS "${name}"`).join(', '),
+  };
+}
 
 /** What is made for each object, such as a policy, when it is first asked for. */
 export function madeOnce<Key extends object, Made>(make: (key: Key) => Made): (key: Key) => Made {
@@ -140,15 +189,21 @@ export function madeOnce<Key extends object, Made>(make: (key: Key) => Made): (k
 export const valuesOf = <P extends Params, C extends Columns>(
   { params }: Statement<P, C>,
   args: ArgsOf<P>,
-): unknown[] =>
-  Object.entries(params).map(([name, type]) => {
-    if (type === 'bytea[]') return byteaArray(args[name] as readonly Uint8Array[]);
-    return type.startsWith('text') ? plainly(args[name]) : args[name];
+): unknown[] => {
+  const given = args as Readonly<Record<string, unknown>>;
+  return flattened(params).map(([name, type, field]) => {
+    const value = field === null ? given[name] : (given[name] as Items).map((item) => item[field]);
+    if (type === 'bytea[]') return byteaArray(value as readonly Uint8Array[]);
+    return type.startsWith('text') ? plainly(value) : (value ?? null);
   });
+};
+type Items = readonly Readonly<Record<string, unknown>>[];
 
 /** A text, several, or null. */
-const plainly = (given: unknown): unknown =>
-  Array.isArray(given) ? given.map(plainly) : typeof given === 'string' ? plainText(given) : given;
+const plainly = (given: unknown): unknown => {
+  if (Array.isArray(given)) return given.map(plainly);
+  return typeof given === 'string' ? plainText(given) : (given ?? null);
+};
 
 const BYTEA_OID = 17;
 const ARRAY_HEAD_BYTES = 20;

@@ -4,7 +4,14 @@ import { Denied, SchemaMismatch } from '../../../domain/errors.ts';
 import type { Log } from '../../log/port.ts';
 import { grantTo } from './grants.ts';
 import { analyseTables } from './harm.ts';
-import { appliedMigrations, DIRECTORY, knownMigrations, TABLE, withClient } from './migrations.ts';
+import {
+  appliedMigrations,
+  DIRECTORY,
+  knownMigrations,
+  loadMigrations,
+  TABLE,
+  withClient,
+} from './migrations.ts';
 import { readPrivileges } from './privileges.ts';
 import { compareSchema, complaintAbout, refuseForMigration } from './state.ts';
 import type { SchemaState } from './state.ts';
@@ -148,6 +155,7 @@ const runnerOptions = (client: pg.Client, log: Log) => ({
   dir: DIRECTORY,
   schema: 'public',
   migrationsTable: TABLE,
+  migrationLoaderStrategies: [{ extensions: ['.sql'], loader: loadMigrations }],
   noLock: true,
   logger: {
     debug: (text: string) => log.debug({}, text),

@@ -1,6 +1,7 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import type pg from 'pg';
+import type { MigrationBuilder } from 'node-pg-migrate';
+import pg from 'pg';
 import { translate, whereOf } from '../pg/errors.ts';
 import { connectClient, createHosts } from '../pg/hosts.ts';
 
@@ -20,6 +21,34 @@ export async function knownMigrations(): Promise<string[]> {
 export async function latestMigration(): Promise<string> {
   return (await knownMigrations()).at(-1) ?? 'none';
 }
+
+/** Migrations, with what they say of their tables and columns as comments in the database. */
+export const loadMigrations = (files: string[]) =>
+  Promise.all(
+    files.map(async (file) => {
+      const [up = '', down = ''] = (await readFile(file, 'utf8')).split(/^-- Down Migration$/m);
+      return {
+        id: file,
+        filePaths: [file],
+        actions: {
+          up: (pgm: MigrationBuilder) => pgm.sql([up, ...commentsIn(up)].join('\n')),
+          down: (pgm: MigrationBuilder) => pgm.sql(down),
+        },
+      };
+    }),
+  );
+
+/** A comment at the end of the line that begins a table or a column explains it. */
+function* commentsIn(sql: string): Iterable<string> {
+  for (const [, table, first, body] of sql.matchAll(TABLES)) {
+    yield `COMMENT ON TABLE ${table} IS ${pg.escapeLiteral(first!)};`;
+    for (const [, column, text] of body!.matchAll(/^ {2}(\S+) .*?-- (.+)$/gm)) {
+      yield `COMMENT ON COLUMN ${table}.${column} IS ${pg.escapeLiteral(text!)};`;
+    }
+  }
+}
+
+const TABLES = /^CREATE (?:UNLOGGED )?TABLE (\w+) \( -- (.+)\n((?: {2}.*\n)+)/gm;
 
 /** Table of the migrations that were done. */
 export const TABLE = 'schema_migrations';

@@ -1,63 +1,13 @@
 import { z } from 'zod';
+import { UsageError } from '../../../domain/errors.ts';
 import { isUuid } from '../../../domain/ids.ts';
 import { createApi, type Api } from '../../driver-kit/api.ts';
+import { baseUrlFault } from '../../driver-kit/errors.ts';
 import type { ApiDeps } from '../../driver-kit/terms.ts';
-import type { Call } from '../../driver-kit/call.ts';
 import type { AnswerForm } from '../../driver-kit/outcome.ts';
-import { entriesOf, type Unread } from '../../driver-kit/pages.ts';
+import { entriesOf, type Page, type Unread } from '../../driver-kit/pages.ts';
 import type { MetricName, MetricsOf } from '../../metrics/port.ts';
 import { timingsOf, type EquinixConfig } from './settings.ts';
-
-/** Goes on with an operation; or is the signal of a new one. */
-export type Within = AbortSignal | Call;
-
-/** What a read opens and shuts of a resource: names of relations, dotted for deeper ones. */
-export interface Expansion {
-  readonly include?: readonly string[];
-  readonly exclude?: readonly string[];
-}
-
-/** How a change is sent. */
-export interface BeforeSending {
-  /** Awaited just before each request that changes something; what it throws ends the operation. */
-  readonly beforeSending?: (() => Promise<void>) | undefined;
-}
-
-/** How a listing is read. */
-export interface ListOptions {
-  /** An incomplete listing is a failure, `PartialListing`, that holds what was seen. */
-  readonly insist?: boolean;
-}
-
-/** Query parameters of one page. */
-export const pagingOf = ({ pageSize }: { readonly pageSize: number }, page: number) => ({
-  page: String(page),
-  per_page: String(pageSize),
-});
-
-/** An id as part of a path. @throws {ApiError} InvalidArgument: nothing is sent. */
-export function checkedId(call: Call, id: string): string {
-  if (!isUuid(id)) throw call.error('InvalidArgument', 'the id is no lower-case UUID');
-  return id;
-}
-
-/** `include` and `exclude` of a query; `always` is included whatever else is. */
-export function expansionOf(
-  { include = [], exclude = [] }: Expansion,
-  always: readonly string[] = [],
-): Record<string, string> {
-  const included = [...new Set([...always, ...include])];
-  return {
-    ...(included.length > 0 && { include: included.join(',') }),
-    ...(exclude.length > 0 && { exclude: exclude.join(',') }),
-  };
-}
-
-/** Only the fields that are given; `undefined` is as good as absent. */
-export function givenOf<T extends object>(fields: T): Partial<T> {
-  const given = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given) as Partial<T>;
-}
 
 /**
  * The fields of the API's replies that we use; unknown ones are left out. Nulls are dropped before,
@@ -186,8 +136,12 @@ function namesOf(entry: unknown): Pick<Unread, 'id' | 'reservationId'> {
   return { id, reservationId: idOf(onReservation.safeParse(entry).data?.hardware_reservation) };
 }
 
-export const devicePage = z.object({ devices: listOf(listedDevice), meta });
-export const reservationPage = z.object({ hardware_reservations: listOf(reservation), meta });
+export const devicePage: z.ZodType<Page<Device>> = z
+  .object({ devices: listOf(listedDevice), meta })
+  .transform(({ devices, meta: place }) => ({ ...devices, ...place }));
+export const reservationPage: z.ZodType<Page<Reservation>> = z
+  .object({ hardware_reservations: listOf(reservation), meta })
+  .transform(({ hardware_reservations: items, meta: place }) => ({ ...items, ...place }));
 /** The newest events; servers that do not page them send no `meta`. */
 export const events = z.object({ events: listOf(deviceEvent) });
 export const sshKeyList = z.object({ ssh_keys: listOf(sshKey) });
@@ -215,9 +169,14 @@ export type EquinixDeps = Omit<ApiDeps, 'observer'> & {
   readonly metrics: MetricsOf<EquinixMetric>;
 };
 
-/** What is particular to the API of Equinix Metal. */
+/**
+ * What is particular to the API of Equinix Metal.
+ * @throws {UsageError} the token would travel in the clear.
+ */
 export function createEquinixApi(config: EquinixConfig, { metrics, ...deps }: EquinixDeps): Api {
-  const { name, baseUrl, token, username, parallelism, apiRateMs, listingBytesMax } = config;
+  const fault = baseUrlFault(config.baseUrl, config.allowInsecureHttp);
+  if (fault) throw new UsageError(`provider ${config.name}: baseUrl ${fault}`);
+  const { name, baseUrl, token, username, parallelism, apiRate, listingBytesMax } = config;
   return createApi(
     {
       name,
@@ -226,7 +185,7 @@ export function createEquinixApi(config: EquinixConfig, { metrics, ...deps }: Eq
       headersFor: (key) => ({ 'X-Auth-Token': key, 'X-Consumer-Token': username }),
       endpointName,
       form: ANSWERS,
-      limits: { maxConcurrency: parallelism, gapMs: apiRateMs },
+      limits: { maxConcurrency: parallelism, gapMs: apiRate },
       timings: timingsOf(config),
       ...(listingBytesMax !== undefined && { listingBytesMax }),
     },
@@ -259,13 +218,30 @@ const errorBody = z.union([
   z.object({ error: z.string() }).transform(({ error }) => ({ errors: [error] })),
 ]);
 const CAPACITY = /hardware reservation|capacity|not enough|no provisionable/i;
+/** Nothing documents how the server says that the account may not have more. */
+const QUOTA = new RegExp(
+  [
+    /\bquota\b/,
+    /\b(device|instance|server|project|account)s? limit\b/,
+    /maximum number of (\w+ )?(device|instance|server|machine)s?\b/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'i',
+);
+/** Of statuses that mean something else. */
+const NO_QUOTA: ReadonlySet<number> = new Set([401, 404, 408, 425]);
 
 export const ANSWERS: AnswerForm = {
   errorsIn: (json) => errorBody.safeParse(json).data?.errors ?? null,
   tellsAbsence: new Set([403, 404, 410]),
-  kindOf({ endpoint, status, messages }) {
-    const isCapacity = endpoint === 'CreateDevice' && status === 503;
-    return isCapacity && messages.some((text) => CAPACITY.test(text)) ? 'Capacity' : undefined;
+  meaningOf({ endpoint, status, messages }) {
+    if (endpoint !== 'CreateDevice') return undefined;
+    const says = (what: RegExp) => messages.some((text) => what.test(text));
+    if (status === 503 && says(CAPACITY)) return { kind: 'transient', capacity: { scope: 'plan' } };
+    // A reservation is not to be blamed for it.
+    const isRefused = status < 500 && !NO_QUOTA.has(status);
+    return isRefused && says(QUOTA) ? { kind: 'transient', quota: true } : undefined;
   },
 };
 

@@ -1,118 +1,150 @@
-import { ProviderError, isProviderError } from '../../../domain/errors.ts';
+import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { Witness } from '../../../domain/ids.ts';
-import type { Clock } from '../../clock/port.ts';
-import { isApiError } from '../../driver-kit/errors.ts';
-import { fingerprintOfLine, isSameKey } from '../../driver-kit/our-key.ts';
-import { createLocks } from '../../driver-kit/time-limit.ts';
-import type { Log } from '../../log/port.ts';
-import type {
-  DriverContext,
-  SweepReport,
-  CallOptions,
-  CreateRequest,
-  DriverMachine,
-} from '../port.ts';
-import type { SshKey, Device } from './api.ts';
-import type { EquinixClient } from './client.ts';
-import type { DeviceOrder } from './create-device.ts';
-import { isManaged, toApiTags, type DeviceView } from './device-view.ts';
+import { SET_ID_TAG, WITNESS_TAG } from '../../../domain/provisioning/provider-tags.ts';
+import type { Call } from '../../driver-kit/call.ts';
+import { asUnknown, isLost, isNotFound, isRefused } from '../../driver-kit/errors.ts';
+import type { LabelsOf, MetricsOf } from '../../metrics/port.ts';
+import type { AttemptProgress, CreateRequest, DriverMachine } from '../port.ts';
+import { idOf, isExpanded, type Device, type Reservation } from './api.ts';
+import { isForbidden, type CreateDeviceBody, type EquinixClient } from './client.ts';
+import { isManaged, ownershipOf, toApiTags, witnessTag, type DeviceView } from './device-view.ts';
+import type { OurSshKey } from './our-ssh-key.ts';
 import type { EquinixConfig } from './settings.ts';
 import type { ReservationCache } from './stock.ts';
 
-const BELIEVED_MS = 24 * 3_600_000;
-const SWEPT_AGE_MS = 3_600_000;
-
-interface OurSshKeyDeps extends Pick<DriverContext, 'tellEvent'> {
-  readonly client: EquinixClient;
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
-  readonly log: Log;
+/** What a device is known by. */
+export interface Sought {
+  readonly witness: Witness;
+  /** Null: it is looked for among the tags alone. */
+  readonly reservationId: string | null;
 }
 
-/** The one key of ours at the provider, known by its label. */
-export function createOurSshKey(
-  config: EquinixConfig,
-  { client, clock, log, tellEvent = () => undefined }: OurSshKeyDeps,
-) {
-  const { sshKeyLabel: label } = config;
-  const locks = createLocks();
-  let known: { readonly id: string; readonly key: string; readonly untilMs: number } | null = null;
+/** The device on a reservation; `hidden`: there is one, but it cannot be read. */
+type Holder = Device | 'hidden' | null;
 
-  async function store(signal: AbortSignal): Promise<string> {
-    const key = config.publicKeyLine;
-    const { previousKeyLines: previousKeys = [] } = config;
-    const onReplaced = (previous: string) => {
-      const [from, to] = [previous, key].map(fingerprintOfLine) as [string, string];
-      log.warn(
-        { provider: config.name, label, from, to },
-        'an earlier SSH key of ours was replaced',
-      );
-      const reason = `our SSH key ${label} was renewed: ${to} replaced ${from}`;
-      tellEvent({ type: 'provider.ssh_key_replaced', reason, details: { name: label, from, to } });
-    };
-    const wanted = { label, key, previousKeys, onReplaced };
-    const id = await client.ensureSshKey(wanted, signal);
-    known = { id, key, untilMs: clock.monotonic() + BELIEVED_MS };
-    return id;
+interface Sighting {
+  readonly ours: Device | null;
+  readonly holder: Holder;
+  /** Somebody else's device is there and none of ours. */
+  readonly rival: ProviderError | null;
+  /** False: something may have been left out, so that finding nothing proves nothing. */
+  readonly complete: boolean;
+}
+
+/** Looks for devices of ours past any cache. */
+export function createSearch(
+  { instanceSetId }: Pick<EquinixConfig, 'instanceSetId'>,
+  client: EquinixClient,
+) {
+  const carriesWitness = ({ witness }: Sought, { tags }: Device): boolean =>
+    tags.includes(witnessTag(witness));
+  /** The witness proves that we made it, even if our owner tag was taken away; not if replaced. */
+  const isOurs = (sought: Sought, device: Device): boolean =>
+    carriesWitness(sought, device) && ownershipOf(device.tags, instanceSetId) !== 'foreign';
+
+  const strangerThere = (call: Call) =>
+    call.error('race-lost', 'the reservation holds another device');
+
+  /** The device on a reservation, fetched when only its address came, or no tags to know it by. */
+  async function holderOf(call: Call, { device }: Reservation): Promise<Holder> {
+    if (device === undefined) return null;
+    if (isExpanded(device) && device.tags.length > 0) return device;
+    const id = idOf(device);
+    if (id === null) return null;
+    return client.getDevice(call, id).catch((error: unknown) => {
+      if (isNotFound(error) || isForbidden(error)) return 'hidden';
+      throw error;
+    });
   }
-  /** One at a time, or two first creations would store two keys. */
-  const alone = (signal: AbortSignal, task: () => Promise<string>): Promise<string> =>
-    locks.alone('ssh key', signal, { what: 'our SSH key was being put in place', task });
+
+  /** Looks on the reservation and among the project's tags. */
+  async function sight(call: Call, sought: Sought): Promise<Sighting> {
+    const { reservationId, witness } = sought;
+    const holder =
+      reservationId === null
+        ? null
+        : await holderOf(call, await client.getReservation(call, reservationId));
+    const { items, complete } =
+      isDevice(holder) && carriesWitness(sought, holder)
+        ? { items: [await client.getDevice(call, holder.id)], complete: true }
+        : await client.listDevicesByTag(call, witnessTag(witness));
+    const ours = items.find((device) => isOurs(sought, device)) ?? null;
+    return { ours, holder, rival: rivalOf(), complete };
+
+    function rivalOf() {
+      if (ours) return null;
+      if (items.length > 0) return call.error('race-lost', 'another owner tagged the device');
+      return isDevice(holder) ? strangerThere(call) : null;
+    }
+  }
 
   return {
-    /** Looks whether it is there and stores it if not. */
-    ensure: (signal: AbortSignal): Promise<string> => alone(signal, () => store(signal)),
-    /** Its id. It is looked at again after a day, or when it was forgotten or changed. */
-    id: (signal: AbortSignal): Promise<string> =>
-      alone(signal, async () =>
-        known && known.key === config.publicKeyLine && clock.monotonic() < known.untilMs
-          ? known.id
-          : store(signal),
-      ),
-    /** Something speaks against it: the next `id` looks for itself. */
-    forget: (): void => void (known = null),
-    /** Removes further copies of it, which would make its label ambiguous. */
-    async sweep(
-      { dryRun }: { readonly dryRun: boolean },
-      signal: AbortSignal,
-    ): Promise<SweepReport> {
-      const keys = await client.listProjectSshKeys(signal);
-      const copies = keys.filter(
-        (each) => each.label === label && isSameKey(each.key, config.publicKeyLine),
-      );
-      const spare = copies.sort(byAge).slice(1);
-      const old = spare.filter((each) => createdAtMs(each) <= clock.now() - SWEPT_AGE_MS);
-      if (dryRun || old.length === 0) return removed(old);
-      for (const { id } of old) await client.deleteSshKey(id, signal);
-      // That a key is not known may be a proxy's word; what is still listed was not removed.
-      const left = new Set((await client.listProjectSshKeys(signal)).map(({ id }) => id));
-      return removed(old.filter(({ id }) => !left.has(id)));
+    isOurs,
+    holderOf,
+    strangerThere,
+    sight,
+    /** Null when it is certain that there is none. @throws {ProviderError} `race-lost`, `transient`. */
+    async find(call: Call, sought: Sought): Promise<Device | null> {
+      const { ours, holder, rival, complete } = await sight(call, sought);
+      if (ours) return ours;
+      if (holder === 'hidden') throw call.error('transient', HIDDEN);
+      if (!complete) throw call.error('transient', 'it may have been left out');
+      if (rival) throw rival;
+      return null;
     },
   };
 }
-export type OurSshKey = ReturnType<typeof createOurSshKey>;
+export type Search = ReturnType<typeof createSearch>;
 
-const removed = (keys: readonly SshKey[]): SweepReport => ({
-  removed: keys.map(({ id }) => ({ kind: 'ssh-key', id })),
-});
+const HIDDEN = 'the device on the reservation cannot be read; it may be the one';
 
-/** The oldest first: it is the one that devices were made with. Unknown ages count as young. */
-const byAge = (one: SshKey, other: SshKey): number =>
-  createdAtMs(one) - createdAtMs(other) || (one.id < other.id ? -1 : 1);
-const createdAtMs = ({ created_at: at = '' }: SshKey): number => {
-  const parsed = Date.parse(at);
-  return Number.isNaN(parsed) ? Number.MAX_SAFE_INTEGER : parsed;
-};
+const isDevice = (holder: Holder): holder is Device => holder !== null && holder !== 'hidden';
+
+/** What is made, and how far that has come. */
+interface Order extends Sought {
+  readonly call: Call;
+  readonly reservationId: string;
+  readonly request: CreateRequest;
+  readonly sshKeyId: string | undefined;
+  /** `attempts` counts requests that may create; `ambiguous`: one of them may have had its effect. */
+  readonly progress: { -readonly [K in keyof AttemptProgress]: AttemptProgress[K] };
+}
+
+/** What the hardware is, as a request has to say it. */
+type Target = Pick<CreateDeviceBody, 'plan' | 'metro'>;
+/** `adopted`: it was there already, made by a request whose reply was lost. */
+interface Creation {
+  readonly device: Device;
+  readonly outcome: 'created' | 'adopted';
+}
+const adopted = (device: Device): Creation => ({ device, outcome: 'adopted' });
+
+/** How often and how long one looks, milliseconds. */
+interface Patience {
+  readonly delayMs: number;
+  readonly gapMs: number;
+  /** Least time from the beginning to the end of the last look. */
+  readonly untilMs: number;
+  /** Looks that find nothing and left nothing out. */
+  readonly looksMin: number;
+}
 
 export interface CreationDeps {
   readonly client: EquinixClient;
+  readonly search: Search;
   readonly view: Pick<DeviceView, 'show'>;
-  readonly sshKey: OurSshKey;
+  readonly sshKey: Pick<OurSshKey, 'id' | 'ensure' | 'forget'>;
   readonly reservations: ReservationCache;
+  readonly metrics: MetricsOf<'equinix_create_outcomes_total'>;
 }
 
-/** Makes devices, and learns from what comes of it. */
+/**
+ * Makes devices, each at most once, and learns from what comes of it. The witness among its tags tells our
+ * device from a stranger's, so that a lost reply is settled by looking and never by a blind repetition.
+ */
 export function createCreation(config: EquinixConfig, deps: CreationDeps) {
-  const { client, view, sshKey, reservations } = deps;
+  const { client, search, view, sshKey, reservations, metrics } = deps;
+  const { probeGap: gapMs, settle: settleMs } = config;
 
   function slotOf({ unused, hostname }: CreateRequest): string {
     const { reservationId, availability } = unused;
@@ -123,52 +155,204 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     throw new ProviderError('invalid', `a device ${hostname} could not be told to be ours`);
   }
 
+  function bodyFor({ request, witness, reservationId, sshKeyId }: Order, target: Target) {
+    const marks = { [WITNESS_TAG]: witness, [SET_ID_TAG]: config.instanceSetId };
+    return {
+      hostname: request.hostname,
+      ...target,
+      operating_system: request.image ?? config.os,
+      hardware_reservation_id: reservationId,
+      tags: toApiTags({ ...request.tags, ...marks }),
+      userdata: request.initCommand,
+      ...(sshKeyId !== undefined && { project_ssh_keys: [sshKeyId] }),
+    };
+  }
+
+  /** Looks until the device shows or patience ends; then null. @throws {ProviderError} `race-lost`. */
+  async function lookUntil(
+    order: Order,
+    { delayMs, gapMs, untilMs, looksMin }: Patience,
+  ): Promise<Device | null> {
+    const { call } = order;
+    const startedMs = call.now();
+    await call.wait(delayMs);
+    for (let empty = 0; ;) {
+      const { ours, rival, complete } = await search.sight(call, order);
+      if (rival) throw rival;
+      if (ours) return ours;
+      if (complete) empty++;
+      if (empty >= looksMin && call.now() - startedMs >= untilMs) return null;
+      await call.wait(gapMs);
+    }
+  }
+
+  /** Null after two looks that did not find the device: then the request may be sent once more. */
+  function lookBeforeRepeating(order: Order): Promise<Device | null> {
+    return lookUntil(order, { delayMs: gapMs / 2, gapMs, untilMs: 0, looksMin: 2 });
+  }
+
+  /** A refused repetition may only mean that the lost request did work and is not visible yet. */
+  async function outlastRefusal(order: Order, cause: unknown, lostAtMs: number): Promise<Creation> {
+    const { call } = order;
+    const untilMs = lostAtMs + settleMs - call.now();
+    const found = await lookUntil(order, { delayMs: 0, gapMs, untilMs, looksMin: 1 });
+    if (found) return adopted(found);
+    const what = 'refused after a lost reply, device not found';
+    throw call.error('transient', what, { outcome: 'unknown', cause });
+  }
+
+  /** It was seen to be ours: whatever fails from here on, it exists. */
+  async function adoptSeen({ call, progress }: Order, { id }: Device): Promise<Creation> {
+    progress.ambiguous = true;
+    return adopted(await client.getDevice(call, id));
+  }
+
+  /** What is on the reservation, and what it offers if that is nothing. */
+  async function preCheck(order: Order): Promise<Creation | { readonly target: Target }> {
+    const { call, progress } = order;
+    const reservation = await client.getReservation(call, order.reservationId);
+    const holder = await search.holderOf(call, reservation);
+    if (isDevice(holder) && search.isOurs(order, holder)) return adoptSeen(order, holder);
+    if (holder === 'hidden' && progress.ambiguous) {
+      throw call.error('invalid', 'the reservation holds a device that cannot be read');
+    }
+    if (holder) throw search.strangerThere(call);
+    const projectId = idOf(reservation.project);
+    if (projectId !== null && projectId !== config.projectId) {
+      throw call.error('race-lost', 'the reservation moved to another project');
+    }
+    if (!reservation.provisionable || reservation.spare || reservation.need_of_service) {
+      throw call.error('invalid', 'the reservation is not provisionable');
+    }
+    const plan = reservation.plan?.slug;
+    if (plan === undefined) throw call.error('invalid', 'the reservation names no plan');
+    const metro = reservation.facility?.metro?.code;
+    return { target: { plan, ...(metro !== undefined && { metro }) } };
+  }
+
+  /** A reservation that is not free may only mean that the lost request worked. */
+  async function resume(order: Order) {
+    const lostAtMs = order.call.now();
+    const found = await lookBeforeRepeating(order);
+    if (found) return adopted(found);
+    try {
+      return await preCheck(order);
+    } catch (error) {
+      if (!isProviderError(error, 'invalid') && !isRefused(error)) throw error;
+      return outlastRefusal(order, error, lostAtMs);
+    }
+  }
+
+  function post(order: Order, target: Target): Promise<Device> {
+    const { call, progress, request } = order;
+    return client.postDevice(call, bodyFor(order, target), async () => {
+      progress.attempts++;
+      if (progress.attempts > 1 && progress.ambiguous) call.repeats('CreateDevice');
+      await request.onAttempt({ ...progress });
+    });
+  }
+
+  function requireAsOrdered(order: Order, device: Device): Device {
+    const reservationId = idOf(device.hardware_reservation);
+    const agrees =
+      device.hostname === order.request.hostname &&
+      search.isOurs(order, device) &&
+      (reservationId === null || reservationId === order.reservationId);
+    if (agrees) return device;
+    const what = 'the created device is not as ordered';
+    throw order.call.error('transient', what, { outcome: 'unknown' });
+  }
+
+  /** A first refusal is believed; one more read tells whether somebody was faster. */
+  async function explainRefusal(order: Order, refusal: ProviderError): Promise<Creation> {
+    const { call, reservationId } = order;
+    if (![409, 422].includes(refusal.answer?.status ?? 0)) throw refusal;
+    const holder = await client
+      .getReservation(call, reservationId)
+      .then((reservation) => search.holderOf(call, reservation))
+      .catch((error: unknown) => {
+        throw isProviderError(error) && error.kind !== 'aborted' ? refusal : error;
+      });
+    if (!holder) throw refusal;
+    if (!isDevice(holder) || !search.isOurs(order, holder)) throw search.strangerThere(call);
+    return adoptSeen(order, holder);
+  }
+
+  async function settle(order: Order): Promise<Creation> {
+    const { call, progress } = order;
+    let lostAtMs = call.now();
+    const first = progress.ambiguous ? await resume(order) : await preCheck(order);
+    if ('device' in first) return first;
+    for (;;) {
+      const answer = await post(order, first.target).catch(ifTelling);
+      if (!(answer instanceof ProviderError)) {
+        return { device: requireAsOrdered(order, answer), outcome: 'created' };
+      }
+      if (!isLost(answer)) {
+        return progress.ambiguous
+          ? outlastRefusal(order, answer, lostAtMs)
+          : explainRefusal(order, answer);
+      }
+      lostAtMs = call.now();
+      progress.ambiguous = true;
+      const found = await lookBeforeRepeating(order);
+      if (found) return adopted(found);
+    }
+  }
+
+  /** @throws {ProviderError} see `Provider.createMachine`. */
+  async function makeOne(order: Order): Promise<Device> {
+    let outcome: LabelsOf<'equinix_create_outcomes_total'>['outcome'] = 'rejected';
+    try {
+      const made = await settle(order);
+      outcome = made.outcome;
+      return made.device;
+    } catch (error) {
+      const isTold = isProviderError(error) && error.answer && error.kind !== 'race-lost';
+      const told = isTold && order.progress.ambiguous ? asUnknown(error) : error;
+      outcome = outcomeOf(told);
+      throw told;
+    } finally {
+      metrics.count('equinix_create_outcomes_total', { outcome });
+    }
+  }
+
   /** A key that somebody removed is put in place once; that it is missing is no slot's fault. */
-  async function withOurKey(order: DeviceOrder, signal: AbortSignal): Promise<Device> {
+  async function withOurKey(order: Omit<Order, 'progress' | 'sshKeyId'>, signal: AbortSignal) {
+    const orderWith = (sshKeyId: string | undefined): Order => {
+      const progress = { attempts: 0, ambiguous: order.request.resumed };
+      return { ...order, sshKeyId, progress };
+    };
+    if (config.useProjectKeys) return makeOne(orderWith(undefined));
+    const { call } = order;
     try {
-      return await client.createDevice(order, signal);
+      return await makeOne(orderWith(await sshKey.id(call, signal)));
     } catch (error) {
-      if (order.sshKeyId === undefined || !isKeyRefused(error)) throw error;
+      if (!isKeyRefused(error)) throw error;
     }
-    const sshKeyId = await sshKey.ensure(signal);
-    try {
-      return await client.createDevice({ ...order, sshKeyId }, signal);
-    } catch (error) {
-      throw isKeyRefused(error)
-        ? new ProviderError('auth', 'our SSH key is refused, though it is in place', {
-            cause: error,
-          })
-        : error;
-    }
+    const stored = orderWith(await sshKey.ensure(call, signal));
+    return makeOne(stored).catch((cause: unknown) => {
+      if (!isKeyRefused(cause)) throw cause;
+      throw new ProviderError('auth', 'our SSH key is refused, though it is in place', { cause });
+    });
   }
 
   /** What a failed creation says about the things we remember. */
   function learnFrom(error: unknown, reservationId: string) {
-    if (isApiError(error, 'RaceLost', 'Rejected', 'NotFound', 'Capacity')) {
-      reservations.evict(reservationId);
-    }
-    const isRefused = isApiError(error, 'Rejected', 'NotFound', 'Capacity');
-    if (isRefused) reservations.expire();
-    if (isRefused || isProviderError(error, 'auth')) sshKey.forget();
+    const isNo = isProviderError(error, 'invalid') || (saysNo(error) && !isForbidden(error));
+    if (isNo || isProviderError(error, 'race-lost')) reservations.evict(reservationId);
+    if (isNo) reservations.expire();
+    if (isNo || isProviderError(error, 'auth')) sshKey.forget();
   }
 
-  /** @throws {ApiError} @throws {ProviderError} `invalid`: not free, or not a name of ours. */
-  return async (request: CreateRequest, options: CallOptions): Promise<DriverMachine> => {
-    const { signal, operationId } = options;
+  return async (
+    call: Call,
+    request: CreateRequest,
+    { signal, witness }: { readonly signal: AbortSignal; readonly witness: Witness },
+  ): Promise<DriverMachine> => {
     const reservationId = slotOf(request);
-    const order: DeviceOrder = {
-      reservationId,
-      hostname: request.hostname,
-      witness: operationId as Witness,
-      tags: toApiTags(request.tags),
-      operatingSystem: request.image ?? config.os,
-      userdata: request.initCommand,
-      resumed: request.resumed,
-      onAttempt: request.onAttempt,
-      ...(!config.useProjectKeys && { sshKeyId: await sshKey.id(signal) }),
-    };
     try {
-      const device = await withOurKey(order, signal);
+      const device = await withOurKey({ call, request, witness, reservationId }, signal);
       reservations.evict(reservationId);
       return { ...view.show(device), reservationId };
     } catch (error) {
@@ -178,9 +362,31 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
   };
 }
 
+/** How a failed creation counts: `unknown` if a device may exist, `rejected` if none was made. */
+function outcomeOf(error: unknown): LabelsOf<'equinix_create_outcomes_total'>['outcome'] {
+  if (!isProviderError(error)) return 'rejected';
+  if (error.kind === 'race-lost') return 'race_lost';
+  if (error.outcome === 'unknown') return 'unknown';
+  return error.capacity ? 'capacity' : 'rejected';
+}
+
+/** The server would not make the device: nothing was made. */
+const saysNo = (error: unknown): boolean =>
+  isRefused(error) ||
+  isForbidden(error) ||
+  (isProviderError(error) &&
+    error.outcome === 'not-done' &&
+    (error.capacity !== undefined || error.answer?.status === 404));
+
+/** What settles an attempt: it was refused, or its answer was lost. */
+function ifTelling(error: unknown): ProviderError {
+  if (isProviderError(error) && (isLost(error) || saysNo(error))) return error;
+  throw error;
+}
+
 /** The server names an SSH key as what is wrong with a request, and did nothing. */
 const isKeyRefused = (error: unknown): boolean =>
-  isApiError(error, 'Rejected') &&
-  error.status === 422 &&
-  !error.ambiguous &&
-  error.messages.some((text) => /ssh[ _-]?key|no such key/i.test(text));
+  isProviderError(error) &&
+  isRefused(error) &&
+  error.answer?.status === 422 &&
+  error.answer.messages.some((text) => /ssh[ _-]?key|no such key/i.test(text));

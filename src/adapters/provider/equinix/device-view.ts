@@ -11,18 +11,11 @@ import {
   WITNESS_TAG,
   type Tags,
 } from '../../../domain/provisioning/provider-tags.ts';
-import { isApiError } from '../../driver-kit/errors.ts';
+import type { Call } from '../../driver-kit/call.ts';
 import type { Log } from '../../log/port.ts';
 import type { DriverMachine, CallOptions } from '../port.ts';
-import {
-  idOf,
-  isExpanded,
-  type Device,
-  type IpAddress,
-  type Reservation,
-  type Expansion,
-} from './api.ts';
-import type { EquinixClient } from './client.ts';
+import { idOf, isExpanded, type Device, type IpAddress, type Reservation } from './api.ts';
+import { isForbidden, type EquinixClient } from './client.ts';
 import { DELETED_PREFIX, HOSTNAME_LENGTH_MAX, type EquinixConfig } from './settings.ts';
 
 /**
@@ -219,17 +212,9 @@ export function classify(reservation: Reservation, nowMs: number): ReservationCl
 }
 
 /** All that is looked at of a device, so that a poll of many costs little. */
-const ONLY_NEEDED: Expansion = {
-  include: ['hardware_reservation'],
-  exclude: [
-    'created_by',
-    'network_ports',
-    'operating_system',
-    'actions',
-    'provisioning_events',
-    'ssh_keys',
-    'volumes',
-  ],
+const ONLY_NEEDED = {
+  include: 'facility,hardware_reservation',
+  exclude: 'created_by,network_ports,operating_system,actions,provisioning_events,ssh_keys,volumes',
 };
 
 /** Devices as they are now, read one by one. */
@@ -245,30 +230,29 @@ export function createDeviceView(
     log.warn({ provider: config.name, providerId, state }, message);
   };
 
-  const get = (id: string, signal: AbortSignal): Promise<Device> =>
-    client.getDevice(id, signal, ONLY_NEEDED).catch(ifHidden(id, signal));
-
-  const ifHidden =
-    (id: string, signal: AbortSignal) =>
-    async (error: unknown): Promise<never> => {
-      if (!isApiError(error, 'Forbidden')) throw error;
-      const isListed = await listShows(id, signal);
+  async function get(call: Call, id: string): Promise<Device> {
+    try {
+      return await client.getDevice(call, id, ONLY_NEEDED);
+    } catch (error) {
+      if (!isForbidden(error)) throw error;
+      const isListed = await listShows(call, id);
       const [kind, hint] = isListed
         ? (['transient', 'and yet in a list'] as const)
         : (['not-found', 'so probably gone'] as const);
       throw new ProviderError(kind, `device ${id} is hidden from us, ${hint}`, { cause: error });
-    };
+    }
+  }
 
   /**
    * Withdrawn devices are hidden behind 403, and one such answer proves little. A device whose end
    * was accepted does not count.
    */
-  async function listShows(id: string, signal: AbortSignal): Promise<boolean> {
-    const devices = await client.listDevices(signal, { insist: true });
+  async function listShows(call: Call, id: string): Promise<boolean> {
+    const devices = await client.listDevices(call, true);
     const listed = devices.items.find((device) => device.id === id);
     if (listed) return !isGoing(listed);
     if (devices.unread.some((device) => device.id === id)) return true;
-    const { items, unread } = await client.listReservations(signal, { insist: true });
+    const { items, unread } = await client.listReservations(call, true);
     return unread.length > 0 || items.some(({ device }) => device && idOf(device) === id);
   }
 
@@ -276,19 +260,14 @@ export function createDeviceView(
     /**
      * @throws {ProviderError} `not-found`: it is gone, or hidden and in no list, which on this API
      *   means withdrawn. `transient`: hidden, and yet in a list.
-     * @throws {ApiError}
      */
     get,
-    ifHidden,
-    /** All that is asked of a device, and what `get` makes of an error, for `catch`. */
-    needed: ONLY_NEEDED,
     /**
      * The second evidence for a device that the API said it does not know.
-     * @throws {ProviderError} `transient`: lists show it, or something that cannot be read.
-     * @throws {ApiError} such as `PartialListing`: they do not tell.
+     * @throws {ProviderError} `transient`: lists show it, or something that cannot be read; or do not tell.
      */
-    async confirmGone(id: string, signal: AbortSignal): Promise<void> {
-      if (!(await listShows(id, signal))) return;
+    async confirmGone(call: Call, id: string): Promise<void> {
+      if (!(await listShows(call, id))) return;
       const message = `device ${id} was said not to exist, and is listed: a proxy may have answered`;
       throw new ProviderError('transient', message);
     },
@@ -297,10 +276,11 @@ export function createDeviceView(
      * @throws {ProviderError} see `CallOptions.requireOurs`, and `get`.
      */
     async getOurs(
+      call: Call,
       id: string,
-      { signal, requireOurs }: Pick<CallOptions, 'signal' | 'requireOurs'>,
+      { requireOurs }: Pick<CallOptions, 'requireOurs'>,
     ): Promise<Device> {
-      const device = await get(id, signal);
+      const device = await get(call, id);
       requireOurs(toMachine(device, config));
       return device;
     },

@@ -1,15 +1,16 @@
 import { ProviderError } from '../../../domain/errors.ts';
+import type { Witness } from '../../../domain/ids.ts';
+import { createOperations } from '../../driver-kit/api.ts';
 import { isNotFound } from '../../driver-kit/errors.ts';
-import type { DriverContext, Plan, Provider, Driver } from '../port.ts';
-import type { EquinixDeps } from './api.ts';
-import { createChanges, createDoor, createGiveBack } from './changes.ts';
+import type { DriverContext, OperationRef, Plan, Provider, Driver } from '../port.ts';
+import { createEquinixApi, type EquinixDeps } from './api.ts';
+import { createChanges, createGiveBack } from './changes.ts';
 import { createEquinixClient } from './client.ts';
-import type { Sought } from './create-device.ts';
-import { createCreation, createOurSshKey } from './creation.ts';
+import { createCreation, createSearch } from './creation.ts';
+import { createOurSshKey } from './our-ssh-key.ts';
 import { createDeviceView } from './device-view.ts';
 import {
   HOSTNAME_ID_LENGTH,
-  configOf,
   equinixSchema,
   type EquinixConfig,
   type EquinixSettings,
@@ -29,75 +30,106 @@ export function createEquinixProvider(config: EquinixConfig, deps: EquinixProvid
   if (config.useProjectKeys) {
     log.warn({ provider: config.name }, 'INSECURE: new machines let in every key of the project');
   }
-  const client = createEquinixClient(config, deps);
+  const api = createEquinixApi(config, deps);
+  const { run, begin, stop, signal: ended } = createOperations(api);
+  const client = createEquinixClient(config);
+  const search = createSearch(config, client);
   const view = createDeviceView(config, { client, log });
   const giveBack = createGiveBack(config, { client, view, clock });
   const sshKey = createOurSshKey(config, { ...deps, client });
-  const door = createDoor();
-  const changes = createChanges({ client, view, door, clock, log });
+  const changes = createChanges({ client, view, clock, log, begin, ended });
   const stock = createStock(config, { client, view, clock, log, metrics: deps.metrics });
   const { reservations } = stock;
-  const create = createCreation(config, { client, view, sshKey, reservations });
+  const { metrics } = deps;
+  const create = createCreation(config, { client, search, view, sshKey, reservations, metrics });
 
-  /** A reservation that is gone from the project may have left its device behind. */
-  const findOnOrOff = (sought: Sought, signal: AbortSignal) =>
-    client.findByWitness(sought, signal).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error;
-      return client.findByWitness({ ...sought, reservationId: null }, signal);
-    });
+  const refOf = (action: string, id: string): OperationRef => ({
+    operationRef: `${action}/${id}/${new Date(clock.now()).toISOString()}`,
+  });
 
   return {
     capabilities: CAPABILITIES,
-    async listMachines(_filter, { signal }) {
-      const failed = door.enter('cannot list machines');
-      return stock.list(signal).catch(failed);
+    listMachines: (_filter, how) => run('cannot list machines', how, stock.list, true),
+    getMachine: (id, how) =>
+      run(
+        `cannot get device ${id}`,
+        how,
+        async (call) => view.show(await view.get(call, id)),
+        true,
+      ),
+    createMachine: (request, how) =>
+      run(
+        `cannot create a device on reservation ${request.unused.reservationId}`,
+        how,
+        (call, { signal }) =>
+          create(call, request, { signal, witness: how.operationId as Witness }),
+      ),
+    findByWitness: (witness, reservationId, how) =>
+      run(
+        `cannot look for the device of witness ${witness}`,
+        how,
+        async (call) => {
+          // A reservation that is gone from the project may have left its device behind.
+          const device = await search
+            .find(call, { witness, reservationId })
+            .catch((error: unknown) => {
+              if (!isNotFound(error)) throw error;
+              return search.find(call, { witness, reservationId: null });
+            });
+          return device && { ...view.show(device), reservationId };
+        },
+        true,
+      ),
+    deprovisionMachine: (id, how) =>
+      run(`cannot give back device ${id}`, how, (call, within) =>
+        giveBack.deprovision(call, id, within),
+      ),
+    isReusable: (reservationId, how) =>
+      run(
+        `cannot look at reservation ${reservationId}`,
+        how,
+        async (call) => {
+          const state = await giveBack.stateOf(call, reservationId);
+          if (state === 'free') reservations.expire();
+          return state !== 'busy';
+        },
+        true,
+      ),
+    setTags: (id, tags, how) =>
+      run(`cannot tag device ${id}`, how, (call, within) =>
+        changes.setTags(call, id, tags, within),
+      ),
+    async rebootMachine(id, _mode, how) {
+      await run(`cannot reboot device ${id}`, how, (call, within) =>
+        changes.reboot(call, id, within),
+      );
+      return refOf('reboot', id);
     },
-    async getMachine(id, { signal }) {
-      const failed = door.enter(`cannot get device ${id}`);
-      const { needed, ifHidden, show } = view;
-      return client
-        .getDevice(id, signal, needed)
-        .catch(ifHidden(id, signal))
-        .then(show)
-        .catch(failed);
+    async setPower(id, want, how) {
+      await run(`cannot switch ${want} device ${id}`, how, (call, within) =>
+        changes.power(call, id, want, within),
+      );
+      return refOf(`power-${want}`, id);
     },
-    async createMachine(request, options) {
-      const { reservationId } = request.unused;
-      const failed = door.enter(`cannot create a device on reservation ${reservationId}`);
-      return create(request, options).catch(failed);
+    async reinstallMachine(id, request, how) {
+      await run(`cannot reinstall device ${id}`, how, (call, within) =>
+        changes.reinstall(call, id, request, within),
+      );
+      return refOf('reinstall', id);
     },
-    async findByWitness(witness, reservationId, { signal }) {
-      const failed = door.enter(`cannot look for the device of witness ${witness}`);
-      const device = await findOnOrOff({ witness, reservationId }, signal).catch(failed);
-      return device && { ...view.show(device), reservationId };
-    },
-    async deprovisionMachine(id, options) {
-      const failed = door.enter(`cannot give back device ${id}`);
-      await giveBack.deprovision(id, options).catch(failed);
-    },
-    async isReusable(reservationId, { signal }) {
-      const failed = door.enter(`cannot look at reservation ${reservationId}`);
-      const state = await giveBack.stateOf(reservationId, signal).catch(failed);
-      if (state === 'free') reservations.expire();
-      return state !== 'busy';
-    },
-    ...changes,
     verifyHostKey: () =>
       Promise.reject(new ProviderError('not-implemented', 'this API knows no host keys')),
     capacityGroup,
     hostnameFor: (slotId) => config.devicePrefix + slotId.slice(0, HOSTNAME_ID_LENGTH),
-    async prepare({ signal }) {
-      const failed = door.enter(`cannot put SSH key ${config.sshKeyLabel} in place`);
-      if (!config.useProjectKeys) await sshKey.ensure(signal).catch(failed);
+    async prepare(how) {
+      if (config.useProjectKeys) return;
+      await run(`cannot put SSH key ${config.sshKeyLabel} in place`, how, (call, { signal }) =>
+        sshKey.ensure(call, signal),
+      );
     },
-    async sweep({ dryRun, signal }) {
-      const failed = door.enter('cannot sweep SSH keys');
-      return sshKey.sweep({ dryRun }, signal).catch(failed);
-    },
-    async stop() {
-      door.close();
-      client.stop();
-    },
+    sweep: ({ dryRun, ...how }) =>
+      run('cannot sweep SSH keys', how, (call) => sshKey.sweep(call, { dryRun })),
+    stop,
   };
 }
 
@@ -125,23 +157,18 @@ export const equinixDriver: Driver<EquinixSettings> = {
   name: 'equinix',
   settings: equinixSchema,
   open(settings, context) {
-    const { token, ...others } = settings;
     const { name, instanceSetId, publicKey: _changing, previousKeys: _too, ...deps } = context;
-    return createEquinixProvider(
-      {
-        ...configOf(others),
-        name,
-        instanceSetId,
-        token: () => token.read(),
-        get publicKeyLine() {
-          return context.publicKey;
-        },
-        get previousKeyLines() {
-          return context.previousKeys ?? [];
-        },
+    const config: EquinixConfig = {
+      ...{ ...settings, name, instanceSetId },
+      token: () => settings.token.read(),
+      get publicKeyLine() {
+        return context.publicKey;
       },
-      deps,
-    );
+      get previousKeyLines() {
+        return context.previousKeys ?? [];
+      },
+    };
+    return createEquinixProvider(config, deps);
   },
   overlaps: (one, other) =>
     one.projectId === other.projectId && nested(one.devicePrefix, other.devicePrefix)

@@ -95,8 +95,8 @@ const devicePrefix = () =>
       error: `is too long for a host name; give at most ${PREFIX_MAX} characters`,
     });
 
-/** One configured account and project, in the words of the client. */
-export interface EquinixConfig extends Omit<EquinixSettings, Renamed> {
+/** One configured account and project. */
+export interface EquinixConfig extends Omit<EquinixSettings, 'token'> {
   /** Name of the provider, as slots, BMDB and metrics show it. */
   readonly name: string;
   /** Asked before each attempt, so that a rotated token is picked up. Never logged. */
@@ -107,77 +107,18 @@ export interface EquinixConfig extends Omit<EquinixSettings, Renamed> {
   readonly previousKeyLines?: readonly string[];
   /** `xxxxx-xxxxx-xxxxxxxxxxxxxxx`: marks what is ours at the provider. */
   readonly instanceSetId: string;
-  /** Least distance between the starts of two attempts; 0: any. */
-  readonly apiRateMs: number;
-  readonly reservationCacheTimeoutMs: number;
   /** Of all replies of one listing together; 512 MiB if absent. */
   readonly listingBytesMax?: number;
-  readonly timings?: Partial<EquinixTimings>;
 }
 
-type Renamed =
-  | 'token'
-  | 'apiRate'
-  | 'reservationCacheTimeout'
-  | 'connectTimeout'
-  | 'attemptTimeout'
-  | 'operationTimeout'
-  | 'backoffInitial'
-  | 'backoffMaximum'
-  | 'probeGap'
-  | 'settle';
-
-/** Limits and waits, milliseconds. */
-export interface EquinixTimings extends ApiTimings {
-  /** From a lost creation to the first look for its device; half of `probeGapMs` if absent. */
-  readonly probeDelayMs: number;
-  /** Between two looks. */
-  readonly probeGapMs: number;
-  /** Empty looks for this long before a refused repetition is believed. */
-  readonly settleMs: number;
-}
-
-/** What the file says, in the words of the client. */
-export function configOf<T extends Usual>(settings: T) {
-  const { apiRate, reservationCacheTimeout, probeGap, settle, ...others } = settings;
-  const { connectTimeout, attemptTimeout, operationTimeout, ...more } = others;
-  const { backoffInitial, backoffMaximum, ...same } = more;
-  return {
-    ...same,
-    apiRateMs: apiRate,
-    reservationCacheTimeoutMs: reservationCacheTimeout,
-    timings: {
-      connectTimeoutMs: connectTimeout,
-      attemptTimeoutMs: attemptTimeout,
-      listPageTimeoutMs: 3 * attemptTimeout,
-      operationTimeoutMs: operationTimeout,
-      backoffInitialMs: backoffInitial,
-      backoffMaximumMs: backoffMaximum,
-      probeGapMs: probeGap,
-      settleMs: settle,
-    },
-  };
-}
-
-/** What has to be said. */
-const REQUIRED = {
-  token: true,
-  username: true,
-  projectId: true,
-  devicePrefix: true,
-  sshKeyLabel: true,
-} as const;
-type Usual = Omit<EquinixSettings, keyof typeof REQUIRED>;
-
-/** What counts where nothing is said. */
-export const EQUINIX_DEFAULTS = configOf(
-  fields({ env: {}, baseDirectory: '/', checkFiles: false }).omit(REQUIRED).parse({}),
-);
-
-const PAUSES = { pauseMaxMs: 60_000, authPauseMs: 60_000 };
-
-/** The configured limits and waits, defaults filled in. */
-export function timingsOf({ timings = {} }: Pick<EquinixConfig, 'timings'>): EquinixTimings {
-  const all = { ...PAUSES, ...EQUINIX_DEFAULTS.timings, ...timings };
-  return { ...all, probeDelayMs: timings.probeDelayMs ?? all.probeGapMs / 2 };
-}
+/** The configured limits and waits, milliseconds. */
+export const timingsOf = (config: EquinixConfig): ApiTimings => ({
+  connectTimeoutMs: config.connectTimeout,
+  attemptTimeoutMs: config.attemptTimeout,
+  listPageTimeoutMs: 3 * config.attemptTimeout,
+  operationTimeoutMs: config.operationTimeout,
+  backoffInitialMs: config.backoffInitial,
+  backoffMaximumMs: config.backoffMaximum,
+  pauseMaxMs: 60_000,
+  authPauseMs: 60_000,
+});

@@ -1,5 +1,6 @@
 import type { UnreadableEntry } from '../../../domain/machine.ts';
 import type { Clock } from '../../clock/port.ts';
+import type { Call } from '../../driver-kit/call.ts';
 import type { Unread, Walked } from '../../driver-kit/pages.ts';
 import { createNews, type Log } from '../../log/port.ts';
 import type { MetricsOf } from '../../metrics/port.ts';
@@ -25,7 +26,7 @@ export function createReservationCache(
   options: { readonly timeoutMs: number },
   deps: {
     readonly clock: Clock;
-    readonly list: (signal: AbortSignal) => Promise<Walked<Reservation>>;
+    readonly list: (call: Call) => Promise<Walked<Reservation>>;
     readonly onRefresh: (counts: ReservationCounts) => void;
   },
 ) {
@@ -39,9 +40,9 @@ export function createReservationCache(
   /** When the listing that is kept was begun. */
   let keptSinceMs = -1;
 
-  async function refresh(signal: AbortSignal): Promise<Walked<Reservation>> {
+  async function refresh(call: Call): Promise<Walked<Reservation>> {
     const startedMs = clock.monotonic();
-    const { items, unread, complete } = await deps.list(signal);
+    const { items, unread, complete } = await deps.list(call);
     // A younger one ended first, and what had left before it is forgotten.
     if (startedMs < keptSinceMs) return whatIsKept();
     const counts = { inUse: 0, notProvisionable: 0, available: 0 };
@@ -70,8 +71,8 @@ export function createReservationCache(
 
   return {
     /** Rereads when the kept list is too old or was incomplete. */
-    async available(signal: AbortSignal): Promise<Walked<Reservation>> {
-      if (clock.monotonic() >= freshUntilMs) return refresh(signal);
+    async available(call: Call): Promise<Walked<Reservation>> {
+      if (clock.monotonic() >= freshUntilMs) return refresh(call);
       return whatIsKept();
     },
     evict(reservationId: string): void {
@@ -100,8 +101,8 @@ export function createStock(config: EquinixConfig, deps: StockDeps) {
   const { client, view, clock } = deps;
   const tellNews = createNews(deps.log);
   const reservations = createReservationCache(
-    { timeoutMs: config.reservationCacheTimeoutMs },
-    { clock, list: (signal) => client.listReservations(signal), onRefresh: note },
+    { timeoutMs: config.reservationCacheTimeout },
+    { clock, list: client.listReservations, onRefresh: note },
   );
 
   function note({ available, inUse, notProvisionable }: ReservationCounts) {
@@ -117,9 +118,9 @@ export function createStock(config: EquinixConfig, deps: StockDeps) {
   return {
     reservations,
     /** Reservations first: what is created in between is then shown by its device. */
-    async list(signal: AbortSignal): Promise<DriverListing> {
-      const free = await reservations.available(signal);
-      const devices = await client.listDevices(signal);
+    async list(call: Call): Promise<DriverListing> {
+      const free = await reservations.available(call);
+      const devices = await client.listDevices(call);
       const taken = new Set(devices.items.map((device) => idOf(device.hardware_reservation)));
       const stillFree = free.items.filter(({ id }) => !taken.has(id));
       for (const { id } of free.items) if (taken.has(id)) reservations.evict(id);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ProviderError, type ProviderErrorKind } from '../../../domain/errors.ts';
+import { isProviderError, type ProviderErrorKind } from '../../../domain/errors.ts';
 import { lookup } from '../../../lib/data.ts';
 import { createApi, type Api } from '../../driver-kit/api.ts';
 import {
@@ -10,9 +10,9 @@ import {
   type ApiTerms,
   type Exchange,
 } from '../../driver-kit/terms.ts';
-import { ApiError, toProviderError } from '../../driver-kit/errors.ts';
-import type { AnswerForm, Refusal, StayAway } from '../../driver-kit/outcome.ts';
+import type { AnswerForm, Meaning, Refusal, StayAway } from '../../driver-kit/outcome.ts';
 import { entriesOf } from '../../driver-kit/pages.ts';
+import type { RobotSettings } from './settings.ts';
 
 /**
  * What Robot answers, as far as it is read. Null and a missing field mean the same, and are the same
@@ -154,7 +154,7 @@ export const keyList = z.array(keyReply);
 export const nothing = z.unknown().transform(() => undefined);
 
 const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
 /** Where an answer says no time. */
 const MAINTENANCE_MS = 5 * MINUTE_MS;
 const MANUAL_RESET_MS = 30 * MINUTE_MS;
@@ -207,7 +207,7 @@ export const ANSWERS: AnswerForm = {
   // A 403 without a body is a rate limit here, and tells nothing of what there is.
   tellsAbsence: new Set([404, 410]),
   staysAway,
-  kindOf: ({ messages }) => (BLOCKED.has(messages[0] ?? '') ? 'Rejected' : undefined),
+  meaningOf,
 };
 
 /** Something is armed already, whatever status it is said with. */
@@ -220,38 +220,28 @@ const KINDS: Readonly<Record<string, ProviderErrorKind>> = {
   BOOT_NOT_AVAILABLE: 'not-implemented',
   WOL_NOT_AVAILABLE: 'not-implemented',
   INVALID_INPUT: 'invalid',
-  RESET_MANUAL_ACTIVE: 'transient',
-  BOOT_ALREADY_ENABLED: 'conflict',
-  BOOT_BLOCKED: 'conflict',
   KEY_ALREADY_EXISTS: 'conflict',
 };
 
-/** What an error of the API is to the port. */
-export function toRobotError(error: unknown, doing: string, nowMs: number): unknown {
-  if (!(error instanceof ApiError) || error.ambiguous) return toProviderError(error, doing);
-  const [code = ''] = error.messages;
-  const isCertain = error.kind === 'Rejected' || error.kind === 'NotFound';
-  const told = isCertain ? lookup(KINDS, code) : undefined;
-  const kind = told === 'invalid' && isAboutType(error) ? 'not-implemented' : told;
-  if (kind === undefined) {
-    const isConflict = error.kind === 'Rejected' && error.status === 409;
-    if (!isConflict) return toProviderError(error, doing);
-    return new ProviderError('conflict', doing, { cause: error });
-  }
-  const isManual = code === 'RESET_MANUAL_ACTIVE';
-  return new ProviderError(kind, doing, {
-    cause: error,
-    ...(isManual && { rateLimit: { retryAt: new Date(nowMs + MANUAL_RESET_MS) } }),
-  });
-}
+/** A technician was called to reset the server: of that one nothing else is asked until then. */
+export const MANUAL_RESET = 'RESET_MANUAL_ACTIVE';
 
-/** The server has no reset of that type. */
-const isAboutType = ({ messages }: ApiError): boolean => messages.includes('field type');
+/** What Robot means by its code. */
+function meaningOf({ status, messages }: Refusal): Meaning | undefined {
+  const [code = ''] = messages;
+  if (BLOCKED.has(code)) return { kind: 'conflict' };
+  if (status >= 500 || status === 401 || status === 403) return undefined;
+  if (code === MANUAL_RESET) return { kind: 'transient', waitMs: MANUAL_RESET_MS };
+  const told = lookup(KINDS, code) ?? (status === 409 ? 'conflict' : undefined);
+  // The server has no reset of that type.
+  const isAboutType = told === 'invalid' && messages.includes('field type');
+  return told && { kind: isAboutType ? 'not-implemented' : told };
+}
 
 /** Whether Robot said so with this code. */
 export function saysCode(error: unknown, ...codes: readonly string[]): boolean {
   for (let at = error; at instanceof Error; at = at.cause) {
-    if (at instanceof ApiError) return codes.includes(at.messages[0] ?? '');
+    if (isProviderError(at) && at.answer) return codes.includes(at.answer.messages[0] ?? '');
   }
   return false;
 }
@@ -333,25 +323,17 @@ export const ROBOT_TIMINGS: ApiTerms['timings'] = {
   authPauseMs: 600_000,
 };
 
-/** What is particular to the web service of Robot. */
-export interface RobotAccess {
-  readonly name: string;
-  readonly baseUrl: string;
-  readonly user: string;
-  /** Read before each attempt, so that a rotated password is picked up. Never logged. */
-  readonly password: () => string;
-  readonly timings?: Partial<ApiTerms['timings']>;
-  /** Requests in an hour that are other than documented, by `CLASS_NAMES`. */
-  readonly limits?: Readonly<Record<string, number>>;
-}
-
-export function createRobotApi(access: RobotAccess, deps: ApiDeps): Api {
-  const { name, baseUrl, user, password, timings, limits = {} } = access;
-  return createApi(
+/** What is particular to the web service of Robot. The password is read before each attempt, so that a new one is picked up. */
+export const createRobotApi = (
+  name: string,
+  { baseUrl, user, password, limits }: RobotSettings,
+  deps: ApiDeps,
+): Api =>
+  createApi(
     {
       name,
       baseUrl,
-      token: password,
+      token: () => password.read(),
       headersFor: (secret) => ({
         Authorization: `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}`,
       }),
@@ -361,9 +343,8 @@ export function createRobotApi(access: RobotAccess, deps: ApiDeps): Api {
       limits: { maxConcurrency: 8, gapMs: 0 },
       classes: classesOf(limits),
       classOf,
-      timings: { ...ROBOT_TIMINGS, ...timings },
+      timings: ROBOT_TIMINGS,
       attemptsMax: 4,
     },
     deps,
   );
-}

@@ -1,15 +1,15 @@
+import type { z } from 'zod';
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
-import type { Api } from '../../driver-kit/api.ts';
-import type { ApiRequest, ApiDeps, Exchange } from '../../driver-kit/terms.ts';
-import { isApiError } from '../../driver-kit/errors.ts';
+import type { ApiObserver, ApiRequest, Exchange } from '../../driver-kit/terms.ts';
 import { bareKey } from '../../driver-kit/our-key.ts';
 import { createLocks } from '../../driver-kit/time-limit.ts';
 import { createTurns } from '../../driver-kit/turns.ts';
+import type { DriverContext } from '../port.ts';
 import {
   classOf,
   createRobotApi,
+  MANUAL_RESET,
   saysCode,
-  toRobotError,
   bootReply,
   keyList,
   keyReply,
@@ -18,7 +18,6 @@ import {
   resetReply,
   serverList,
   serverReply,
-  type RobotAccess,
   type AccountKey,
   type BootState,
   type Rescue,
@@ -26,6 +25,8 @@ import {
   type Server,
   type ServerList,
 } from './api.ts';
+import { createCounts } from './counts.ts';
+import type { RobotSettings } from './settings.ts';
 
 /** Robot shuts out an address after three failed logins; and each request is one. */
 const LOGINS_FORGIVEN = 2;
@@ -40,34 +41,19 @@ export interface Sending {
 /** What is ever sent. There is one more, which calls a technician: that is an operator's to ask for. */
 export type ResetType = 'sw' | 'hw' | 'power' | 'power_long';
 
-/** Keeps count of requests where it survives this process. */
-export interface CallCounts {
-  /** Counts in what daemons have sent that are gone. Before the first request, and from time to time. */
-  takeOver(api: Pick<Api, 'recall' | 'spent'>, signal: AbortSignal): Promise<void>;
-  /**
-   * Milliseconds until all daemons together, those that are gone with them, have something left; 0: now.
-   * The share of this daemon is not looked at.
-   */
-  waitMs(api: Pick<Api, 'spent'>, className: string, how: Sending): Promise<number>;
-  /** A request is about to be sent; counted already. */
-  note(api: Pick<Api, 'spent'>, className: string, signal: AbortSignal): Promise<void>;
-}
-
-export interface RobotClientDeps extends ApiDeps {
-  readonly counts: CallCounts;
-}
-
 /** What we ask of Robot. All reject with a `ProviderError`; a change is never sent twice by itself. */
-export function createRobotClient(access: RobotAccess, deps: RobotClientDeps) {
-  const { clock, log, counts } = deps;
+export function createRobotClient(settings: RobotSettings, context: DriverContext) {
+  const { clock, log, name } = context;
   const together = createTurns({ maxConcurrency: LOGINS_FORGIVEN, gapMs: 0 }, { clock });
-  const api = createRobotApi(access, { ...deps, together });
+  const daemons = () => context.daemons();
+  const observer = observerOf(context);
+  const api = createRobotApi(name, settings, { ...context, daemons, together, observer });
+  const counts = createCounts(settings.limits, api, context);
   const locks = createLocks();
   /** Answers of Robot that ask to stay away, by class: until when, epoch milliseconds. */
   const awayUntilMs = new Map<string, number>();
   /** With which password a login succeeded. */
   let provenPassword: string | null = null;
-  let isRestored = false;
 
   function refuseWhileAway(exchange: Exchange, doing: string): void {
     const untilMs = awayUntilMs.get(classOf(exchange)) ?? 0;
@@ -78,20 +64,20 @@ export function createRobotClient(access: RobotAccess, deps: RobotClientDeps) {
   }
 
   function noteAway(exchange: Exchange, error: unknown): void {
-    if (!isApiError(error, 'RateLimited')) return;
-    const { retryAt } = error;
+    if (!isProviderError(error)) return;
+    const { rateLimit, answer } = error;
     // An empty budget of ours fills up by itself.
-    if (retryAt === undefined || error.status === undefined) return;
+    if (!rateLimit || answer?.status === undefined || saysCode(error, MANUAL_RESET)) return;
     const name = classOf(exchange);
-    awayUntilMs.set(name, Math.max(retryAt, awayUntilMs.get(name) ?? 0));
+    awayUntilMs.set(name, Math.max(rateLimit.retryAt.getTime(), awayUntilMs.get(name) ?? 0));
   }
 
   function noteRefusal(error: unknown): void {
-    if (!isApiError(error, 'Unauthorized') || error.status !== 401) return;
+    if (!isProviderError(error, 'auth') || error.answer?.status !== 401) return;
     // Whoever asks first when the silence is over asks alone.
     provenPassword = null;
     log.error(
-      { provider: access.name, alarm: 'login-refused' },
+      { provider: name, alarm: 'login-refused' },
       'Robot refused the login; nothing is asked for ten minutes, or until the password changes',
     );
   }
@@ -101,43 +87,26 @@ export function createRobotClient(access: RobotAccess, deps: RobotClientDeps) {
    * once would shut out our address.
    */
   async function loggedIn<T>(signal: AbortSignal, send: () => Promise<T>): Promise<T> {
-    const before = access.password();
-    if (provenPassword === before) return send();
-    const free = await locks.take('login', signal);
-    try {
-      const answer = await send();
-      provenPassword = before;
-      return answer;
-    } catch (error) {
-      // Robot refused something else, so it has let us in.
-      if (isApiError(error) && error.status !== undefined && error.status !== 401) {
-        provenPassword = before;
-      }
-      throw error;
-    } finally {
-      free();
-    }
-  }
+    const password = settings.password.read();
+    if (provenPassword === password) return send();
+    const what = 'called off before its login';
+    return locks.alone('login', signal, { what, task: () => send().then(proven, asRefusal) });
 
-  async function restoreOnce(signal: AbortSignal): Promise<void> {
-    if (isRestored) return;
-    const free = await locks.take('restore', signal);
-    try {
-      if (!isRestored) {
-        await counts.takeOver(api, signal).catch((error: unknown) => {
-          // Who has no session yet writes nothing, and takes them over later.
-          if (signal.aborted || !isProviderError(error, 'aborted')) throw error;
-        });
-      }
-      isRestored = true;
-    } finally {
-      free();
+    function proven(answer: T): T {
+      provenPassword = password;
+      return answer;
+    }
+    function asRefusal(error: unknown): never {
+      // Robot refused something else, so it has let us in.
+      const { status = 401 } = (isProviderError(error) && error.answer) || {};
+      if (status !== 401) provenPassword = password;
+      throw error;
     }
   }
 
   /** What daemons have sent that are gone, or that live beside us, is spent too. */
   async function requireLeft(exchange: Exchange, doing: string, how: Sending): Promise<void> {
-    const waitMs = await counts.waitMs(api, classOf(exchange), how);
+    const waitMs = await counts.waitMs(classOf(exchange), how);
     if (waitMs === 0) return;
     throw new ProviderError('transient', `${doing}: our own budget of requests is used up`, {
       rateLimit: { retryAt: new Date(clock.now() + waitMs) },
@@ -151,30 +120,30 @@ export function createRobotClient(access: RobotAccess, deps: RobotClientDeps) {
   ): Promise<T> {
     refuseWhileAway(request, doing);
     try {
-      await restoreOnce(signal);
       await requireLeft(request, doing, { signal, urgent });
-      const beforeAttempt = () => counts.note(api, classOf(request), signal);
+      const beforeAttempt = () => counts.note(classOf(request), { signal });
       return await loggedIn(signal, () =>
         api.call(doing, signal).send({ ...request, urgent, beforeAttempt }),
       );
     } catch (error) {
       noteAway(request, error);
       noteRefusal(error);
-      if (signal.aborted && !isProviderError(error) && !isApiError(error)) {
-        throw new ProviderError('aborted', `${doing}: called off`, { cause: error });
-      }
-      throw toRobotError(error, doing, clock.now());
+      if (!signal.aborted || isProviderError(error)) throw error;
+      throw new ProviderError('aborted', `${doing}: called off`, { cause: error });
     }
   }
 
-  const serverPath = (server: number) => `/server/${server}`;
+  const get = <T>(path: string, schema: z.ZodType<T>) => ({ method: 'GET', path, schema }) as const;
+  const post = <T>(path: string, body: ApiRequest<T>['body'], schema: z.ZodType<T>) =>
+    ({ method: 'POST', path, body, schema }) as const;
+  const remove = (path: string) => ({ method: 'DELETE', path, schema: nothing }) as const;
   const rescuePath = (server: number) => `/boot/${server}/rescue`;
+  const replyAbout = (server: number) => serverReply.refine(({ number }) => number === server);
 
   return {
     async listServers(how: Sending): Promise<ServerList> {
-      const request = { method: 'GET', path: '/server', schema: serverList } as const;
       try {
-        return await send('cannot list the servers', how, request);
+        return await send('cannot list the servers', how, get('/server', serverList));
       } catch (error) {
         // So Robot says that the account has none.
         if (!saysCode(error, 'SERVER_NOT_FOUND')) throw error;
@@ -183,96 +152,57 @@ export function createRobotClient(access: RobotAccess, deps: RobotClientDeps) {
     },
     /** @throws {ProviderError} `not-found`: there is none, or it is not for us to see. */
     getServer: (server: number, how: Sending): Promise<Server> =>
-      send(`cannot look at server ${server}`, how, {
-        method: 'GET',
-        path: serverPath(server),
-        schema: serverReply.refine(({ number }) => number === server),
-      }),
+      send(`cannot look at server ${server}`, how, get(`/server/${server}`, replyAbout(server))),
     /** Answers with the server as Robot says that it is now. */
-    rename: (server: number, name: string, how: Sending): Promise<Server> =>
-      send(`cannot rename server ${server}`, how, {
-        method: 'POST',
-        path: serverPath(server),
-        body: { server_name: name },
-        schema: serverReply.refine(({ number }) => number === server),
-      }),
+    rename(server: number, name: string, how: Sending): Promise<Server> {
+      const request = post(`/server/${server}`, { server_name: name }, replyAbout(server));
+      return send(`cannot rename server ${server}`, how, request);
+    },
     resetOptions: (server: number, how: Sending): Promise<ResetOptions> =>
-      send(`cannot see how server ${server} can be reset`, how, {
-        method: 'GET',
-        path: `/reset/${server}`,
-        schema: resetReply,
-      }),
-    reset: (server: number, type: ResetType, how: Sending): Promise<void> =>
-      send(`cannot reset server ${server} (${type})`, how, {
-        method: 'POST',
-        path: `/reset/${server}`,
-        body: { type },
-        schema: nothing,
-        attemptsMax: 1,
-      }),
+      send(
+        `cannot see how server ${server} can be reset`,
+        how,
+        get(`/reset/${server}`, resetReply),
+      ),
+    reset(server: number, type: ResetType, how: Sending): Promise<void> {
+      const request = { ...post(`/reset/${server}`, { type }, nothing), attemptsMax: 1 };
+      return send(`cannot reset server ${server} (${type})`, how, request);
+    },
     bootState: (server: number, how: Sending): Promise<BootState> =>
-      send(`cannot see what server ${server} boots next`, how, {
-        method: 'GET',
-        path: `/boot/${server}`,
-        schema: bootReply,
-      }),
-    rescue: (server: number, how: Sending): Promise<Rescue> =>
-      send(`cannot see whether the rescue system of server ${server} is armed`, how, {
-        method: 'GET',
-        path: rescuePath(server),
-        schema: rescueReply,
-      }),
+      send(`cannot see what server ${server} boots next`, how, get(`/boot/${server}`, bootReply)),
+    rescue(server: number, how: Sending): Promise<Rescue> {
+      const doing = `cannot see whether the rescue system of server ${server} is armed`;
+      return send(doing, how, get(rescuePath(server), rescueReply));
+    },
     /** @param keys fingerprints. */
-    armRescue: (server: number, keys: readonly string[], how: Sending): Promise<Rescue> =>
-      send(`cannot arm the rescue system of server ${server}`, how, {
-        method: 'POST',
-        path: rescuePath(server),
-        body: { os: 'linux', authorized_key: keys },
-        schema: rescueReply,
-      }),
+    armRescue(server: number, keys: readonly string[], how: Sending): Promise<Rescue> {
+      const body = { os: 'linux', authorized_key: keys };
+      const request = post(rescuePath(server), body, rescueReply);
+      return send(`cannot arm the rescue system of server ${server}`, how, request);
+    },
     disarmRescue: (server: number, how: Sending): Promise<void> =>
-      send(`cannot disarm the rescue system of server ${server}`, how, {
-        method: 'DELETE',
-        path: rescuePath(server),
-        schema: nothing,
-      }),
+      send(`cannot disarm the rescue system of server ${server}`, how, remove(rescuePath(server))),
     /** Of a stock distribution that somebody ordered by hand. */
     disarmLinux: (server: number, how: Sending): Promise<void> =>
-      send(`cannot disarm the installation of server ${server}`, how, {
-        method: 'DELETE',
-        path: `/boot/${server}/linux`,
-        schema: nothing,
-      }),
+      send(
+        `cannot disarm the installation of server ${server}`,
+        how,
+        remove(`/boot/${server}/linux`),
+      ),
     /** Null: there is none. */
     findKey: (md5: string, how: Sending): Promise<AccountKey | null> =>
-      unlessAbsent(
-        send('cannot look for our SSH key', how, {
-          method: 'GET',
-          path: `/key/${md5}`,
-          schema: keyReply,
-        }),
-      ),
+      unlessAbsent(send('cannot look for our SSH key', how, get(`/key/${md5}`, keyReply))),
     /** @throws {ProviderError} `conflict`: it is there already. */
-    async storeKey(
-      { name, line }: { readonly name: string; readonly line: string },
-      how: Sending,
-    ): Promise<void> {
-      const request = { method: 'POST', path: '/key', schema: nothing } as const;
-      await send('cannot store our SSH key', how, {
-        ...request,
-        body: { name, data: bareKey(line) },
-      });
-    },
+    storeKey: (name: string, line: string, how: Sending): Promise<void> =>
+      send('cannot store our SSH key', how, post('/key', { name, data: bareKey(line) }, nothing)),
     async listKeys(how: Sending): Promise<readonly AccountKey[]> {
-      const request = { method: 'GET', path: '/key', schema: keyList } as const;
-      return (await unlessAbsent(send('cannot list the SSH keys', how, request))) ?? [];
+      return (
+        (await unlessAbsent(send('cannot list the SSH keys', how, get('/key', keyList)))) ?? []
+      );
     },
     async deleteKey(md5: string, how: Sending): Promise<void> {
-      const request = { method: 'DELETE', path: `/key/${md5}`, schema: nothing } as const;
-      await unlessAbsent(send('cannot delete an SSH key', how, request));
+      await unlessAbsent(send('cannot delete an SSH key', how, remove(`/key/${md5}`)));
     },
-    /** Counts in what daemons have sent that are gone since. */
-    takeOverCounts: (signal: AbortSignal): Promise<void> => counts.takeOver(api, signal),
     stop: (): void => api.stop(),
   };
 }
@@ -283,3 +213,17 @@ const unlessAbsent = <T>(request: Promise<T>): Promise<T | null> =>
     if (isProviderError(error, 'not-found')) return null;
     throw error;
   });
+
+/** Requests are counted as those of every adapter are. */
+const observerOf = ({ metrics }: Pick<DriverContext, 'metrics'>): ApiObserver => ({
+  attempt: (endpoint, status) =>
+    metrics.count('shepherd_adapter_calls_total', {
+      adapter: 'hetzner-robot',
+      op: endpoint,
+      code: status,
+    }),
+  slots: () => undefined,
+  retry: () => undefined,
+  paused: () => undefined,
+  walk: () => undefined,
+});

@@ -1,20 +1,8 @@
 import { ProviderError } from '../../../domain/errors.ts';
-import type { Clock, Random } from '../../clock/port.ts';
-import type { ApiObserver } from '../../driver-kit/terms.ts';
 import { createLifetime, createLocks } from '../../driver-kit/time-limit.ts';
-import type { Log } from '../../log/port.ts';
-import type {
-  Capabilities,
-  DriverShell,
-  Plan,
-  Provider,
-  Records,
-  Driver,
-  DriverContext,
-} from '../port.ts';
+import type { Capabilities, Plan, Provider, Driver, DriverContext } from '../port.ts';
 import { createBackground, createChanges } from './changes.ts';
-import { createRobotClient, type RobotClient } from './client.ts';
-import { createCounts } from './counts.ts';
+import { createRobotClient } from './client.ts';
 import { createCreation, createInstall } from './creation.ts';
 import { createGiveBack, sweepLeftovers } from './give-back.ts';
 import { hostnameOf, serverOfSlot } from './mapping.ts';
@@ -24,39 +12,23 @@ import { nested, robotSchema, type RobotConfig, type RobotSettings } from './set
 import { createOurKey, createSystems } from './systems.ts';
 import { createShowing, createWatch } from './view.ts';
 
-export interface RobotProviderDeps {
-  readonly client: RobotClient;
-  readonly shell: DriverShell;
-  readonly records: Records;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  /** OpenSSH line of the one key that lets in; may change. */
-  readonly publicKey: () => string;
-  /** OpenSSH lines of our earlier keys; may change. */
-  readonly previousKeys?: () => readonly string[];
-  daemons(): number;
-}
-
 /**
  * Dedicated servers of one account. A server's name says whose it is, and a record what became of it so
  * far. No call is made before the first one asked for.
  */
-export function createRobotProvider(config: RobotConfig, deps: RobotProviderDeps): Provider {
-  const { client, shell, records, clock, log, publicKey, previousKeys, daemons } = deps;
+function createRobotProvider(settings: RobotSettings, context: DriverContext): Provider {
+  const { name, instanceSetId, records, clock, log, shell } = context;
+  const config: RobotConfig = { ...settings, name, instanceSetId };
+  const client = createRobotClient(settings, context);
   const lifetime = createLifetime();
-  const freshMs = () => config.listCache * Math.max(1, daemons());
+  const freshMs = () => config.listCache * Math.max(1, context.daemons());
   const parts: Parts = {
     config,
     client,
     servers: createServers(client, { clock, freshMs }),
-    claims: createClaimStore(records, config.instanceSetId),
+    claims: createClaimStore(records, instanceSetId),
     systems: createSystems(shell, config.sshPort),
-    ourKey: createOurKey(client, {
-      name: config.sshKeyName,
-      line: publicKey,
-      previousLines: previousKeys ?? (() => []),
-    }),
+    ourKey: createOurKey(client, config.sshKeyName, context),
     clock,
     log,
     locks: createLocks(),
@@ -180,44 +152,7 @@ function requireServers({ servers = [] }: RobotConfig, there: ReadonlySet<number
 export const hetznerRobotDriver: Driver<RobotSettings> = {
   name: 'hetzner-robot',
   settings: robotSchema,
-  open(settings, context) {
-    const { password, ...own } = settings;
-    const { name, instanceSetId, records, clock, random, log, shell } = context;
-    const { userAgent, network } = context;
-    const daemons = () => context.daemons();
-    const config = { ...own, name, instanceSetId };
-    const counts = createCounts({
-      ...{ id: random.uuid(), instanceSetId, records, clock, log, daemons },
-      limits: own.limits,
-    });
-    const client = createRobotClient(
-      {
-        name,
-        baseUrl: own.baseUrl,
-        user: own.user,
-        password: () => password.read(),
-        limits: own.limits,
-      },
-      {
-        counts,
-        clock,
-        random,
-        log,
-        userAgent,
-        network,
-        daemons,
-        observer: observerOf(context),
-        ...(context.waitsForTurn && { waitsForTurn: context.waitsForTurn }),
-      },
-    );
-    const publicKey = () => context.publicKey;
-    const previousKeys = () => context.previousKeys ?? [];
-    const keys = { publicKey, previousKeys };
-    return createRobotProvider(config, {
-      ...{ client, shell, records, clock, random, log, daemons },
-      ...keys,
-    });
-  },
+  open: createRobotProvider,
   overlaps(one, other) {
     if (one.baseUrl !== other.baseUrl || areOfTwoAccounts(one, other)) return null;
     if (nested(one.namePrefix, other.namePrefix)) return 'namePrefix';
@@ -241,17 +176,3 @@ const areOfTwoAccounts = (one: RobotSettings, other: RobotSettings): boolean =>
   one.servers !== undefined &&
   other.servers !== undefined &&
   !one.servers.some((server) => other.servers!.includes(server));
-
-/** Requests are counted as those of every adapter are. */
-const observerOf = ({ metrics }: Pick<DriverContext, 'metrics'>): ApiObserver => ({
-  attempt: (endpoint, status) =>
-    metrics.count('shepherd_adapter_calls_total', {
-      adapter: 'hetzner-robot',
-      op: endpoint,
-      code: status,
-    }),
-  slots: () => undefined,
-  retry: () => undefined,
-  paused: () => undefined,
-  walk: () => undefined,
-});

@@ -190,7 +190,7 @@ export const nested = (one: string, other: string): boolean =>
 export type RobotSettings = z.output<ReturnType<typeof robotSchema>>;
 
 /** One configured account, in the words of the driver. */
-export interface RobotConfig extends Omit<RobotSettings, 'password'> {
+export interface RobotConfig extends RobotSettings {
   /** Name of the provider, as slots, BMDB and metrics show it. */
   readonly name: string;
   /** `xxxxx-xxxxx-xxxxxxxxxxxxxxx`: marks what is ours. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import { bareKey } from '../../driver-kit/our-key.ts';
-import type { DriverShell, DriverShellSession, HostKeyRule } from '../port.ts';
+import type { DriverContext, DriverShell, DriverShellSession, HostKeyRule } from '../port.ts';
 import type { RobotClient, Sending } from './client.ts';
 import { shortWitness } from './mapping.ts';
 import { lookScript, readLook, whole, type Seen } from './scripts.ts';
@@ -159,29 +159,21 @@ export type Systems = ReturnType<typeof createSystems>;
 const calledOff = (cause: unknown): ProviderError =>
   new ProviderError('aborted', 'called off on its way', { cause, outcome: 'unknown' });
 
-interface OurKeyOptions {
-  readonly name: string;
-  /** May answer with another key later, as may the next. */
-  readonly line: () => string;
-  readonly previousLines: () => readonly string[];
-}
-
-/** The one key that rescue systems and new machines let in. */
+/** The one key that rescue systems and new machines let in. @param name of it at Robot. */
 export function createOurKey(
   client: Pick<RobotClient, 'findKey' | 'storeKey'>,
-  { name, line, previousLines }: OurKeyOptions,
+  name: string,
+  context: Pick<DriverContext, 'publicKey' | 'previousKeys'>,
 ) {
   /** Fingerprint of the one that is known to be there. */
   let stored: string | null = null;
   return {
-    /** OpenSSH line, as it is now. */
-    line,
     /** Whether this is the fingerprint of an earlier key of ours. */
     isPrevious: (md5: string): boolean =>
-      previousLines().some((previous) => md5OfLine(previous) === md5),
+      (context.previousKeys ?? []).some((line) => md5OfLine(line) === md5),
     /** Its fingerprint at Robot, once it is stored there. Asked for once in a process for each key. */
     async ensure(how: Sending): Promise<string> {
-      const key = line();
+      const key = context.publicKey;
       if (bareKey(key).split(' ').length !== 2) {
         throw new ProviderError('invalid', 'our public key is no line of OpenSSH');
       }
@@ -196,7 +188,7 @@ export function createOurKey(
 
   async function store(key: string, how: Sending): Promise<void> {
     try {
-      await client.storeKey({ name, line: key }, how);
+      await client.storeKey(name, key, how);
     } catch (error) {
       const mayBeThere =
         isProviderError(error, 'conflict') ||

@@ -123,14 +123,13 @@ const SECRET = /[0-9a-f]{32,}/gi;
 
 /** Looks from time to time what becomes of installations, whosever daemon began them. */
 export function createWatch(parts: Parts, lifetime: AbortSignal) {
-  const { config, client, servers, claims, systems, clock, log, locks } = parts;
+  const { config, servers, claims, systems, clock, log, locks } = parts;
   const renamed = new Set<string>();
   let timer: unknown;
   let hasBegun = false;
 
   async function round(signal: AbortSignal): Promise<void> {
     try {
-      await client.takeOverCounts(signal);
       const all = [...(await claims.all({ signal })).ours.values()];
       const watched = all.filter(({ phase }) => phase === 'installing');
       for (let at = 0; at < watched.length; at += AT_ONCE) {

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { ProviderError } from '../../../domain/errors.ts';
+import { isProviderError, type ProviderError } from '../../../domain/errors.ts';
 import { createApi, type Api } from '../../driver-kit/api.ts';
 import type { ApiDeps } from '../../driver-kit/terms.ts';
-import { isApiError, toProviderError, type ApiError } from '../../driver-kit/errors.ts';
+import { isRefused } from '../../driver-kit/errors.ts';
 import type { AnswerForm } from '../../driver-kit/outcome.ts';
 import { entriesOf, type Entries, type Unread } from '../../driver-kit/pages.ts';
-import type { LatitudeConfig } from './settings.ts';
+import { timingsOf, type LatitudeConfig } from './settings.ts';
 
 /**
  * The fields of the API's documents that we use; unknown ones are left out, and all but the id may be
@@ -149,11 +149,15 @@ const LONGEST_WAIT_MS = 3_600_000;
 
 const STOCK = /stock|availab|capacity|sold out/i;
 const LIMIT = /\b(limit|quota)/i;
-/** Of machines, or of what the team may have of them. */
-const SHORT = new RegExp(`${STOCK.source}|${LIMIT.source}`, 'i');
 const LOCKED = /\block(ed)?\b/i;
 const PASSING =
   /deploying|in progress|erasing|reinstalling|\b(is|was|being) (powered )?off\b|powered off|not (powered )?on\b/i;
+
+const LOCKED_HINT = { hint: 'the server is locked, and only a person unlocks it' };
+const NOT_NOW = {
+  kind: 'transient',
+  hint: 'not while it is being installed or off; again in a minute',
+} as const;
 
 /** How the API says no: what is wrong, and where in the request; never with which value. */
 export const ANSWERS: AnswerForm = {
@@ -172,11 +176,17 @@ export const ANSWERS: AnswerForm = {
     });
   },
   tellsAbsence: new Set([404, 410]),
-  kindOf({ endpoint, status, messages }) {
-    // The key is refused, whichever of the two it says; but a locked server is refused like that, too.
-    if (status === 403) return says(messages, LOCKED) ? 'Forbidden' : 'Unauthorized';
-    const isOrder = endpoint === CREATE && status === 422;
-    return isOrder && says(messages, SHORT) ? 'Capacity' : undefined;
+  /** The texts are the only thing that tells what a refusal is about. */
+  meaningOf({ endpoint, status, messages }) {
+    const isLocked = (status === 403 || status === 422) && says(messages, LOCKED);
+    if (status === 409 || isLocked) return { kind: 'conflict', ...(isLocked && LOCKED_HINT) };
+    // The key is refused, whichever of the two it says.
+    if (status === 403) return { kind: 'auth' };
+    if (status !== 422) return undefined;
+    if (endpoint !== CREATE) return says(messages, PASSING) ? NOT_NOW : undefined;
+    // Of machines, or of what the team may have of them.
+    if (says(messages, LIMIT)) return { kind: 'transient', quota: true };
+    return says(messages, STOCK) ? { kind: 'transient', capacity: { scope: 'plan' } } : undefined;
   },
   staysAway({ status, json, waitAskedMs }) {
     if (status !== 429) return undefined;
@@ -193,78 +203,30 @@ export const CREATE = 'CreateServer';
 const says = (messages: readonly string[], what: RegExp): boolean =>
   messages.some((message) => what.test(message));
 
-/** What a refusal is about; the texts of the API are the only thing that tells. */
-export type Refused = 'limit' | 'locked' | 'passing' | 'conflict' | 'page' | null;
+/** Whether a list was asked for in pages that are too long. */
+export const isAboutPage = (error: unknown): boolean =>
+  isProviderError(error) &&
+  [400, 422].includes(error.answer?.status ?? 0) &&
+  says(error.answer!.messages, /\bpage\b/i);
 
-export function refusedFor(error: unknown): Refused {
-  if (!isApiError(error, 'Rejected', 'Forbidden', 'Capacity')) return null;
-  const { kind, status, messages, op } = error;
-  if (status === 409) return 'conflict';
-  if ((status === 422 || status === 403) && says(messages, LOCKED)) return 'locked';
-  if (kind === 'Capacity' && says(messages, LIMIT)) return 'limit';
-  if (status === 422 && op !== 'createMachine' && says(messages, PASSING)) return 'passing';
-  if ((status === 400 || status === 422) && says(messages, /\bpage\b/i)) return 'page';
-  return null;
-}
-
-/** A definite no to a creation: nothing was made. */
-export const isRefusal = (error: unknown): error is ApiError =>
-  isApiError(
-    error,
-    'Rejected',
-    'Forbidden',
-    'Unauthorized',
-    'NotFound',
-    'Capacity',
-    'InvalidArgument',
-  ) && !error.ambiguous;
+/** A definite no: nothing was made, whatever it is about. */
+export const isNo = (error: unknown): error is ProviderError =>
+  isRefused(error) || (isProviderError(error, 'auth', 'not-found') && error.outcome === 'not-done');
 
 /** Whether what is missing may be our key or our record. */
-export const namesOurThings = ({ status, messages }: ApiError): boolean =>
-  status === 404 || (status === 422 && says(messages, /ssh.?key|user.?data/i));
-
-/** Turns an error of the API into the port's, and passes everything else. */
-export function toPortError(error: unknown, doing: string): unknown {
-  if (!isApiError(error)) return error;
-  const outcome = error.ambiguous ? ('unknown' as const) : ('not-done' as const);
-  const port = (kind: 'conflict' | 'transient' | 'invalid', message: string, more = {}) =>
-    new ProviderError(kind, message, { cause: error, outcome, ...more });
-  switch (refusedFor(error)) {
-    case 'conflict':
-      return port('conflict', doing);
-    case 'locked':
-      return port('conflict', `${doing}: the server is locked, and only a person unlocks it`);
-    case 'limit':
-      return port('transient', doing, { quota: true });
-    case 'passing':
-      return port(
-        'transient',
-        `${doing}: not while it is being installed or off; again in a minute`,
-      );
-    default:
-      // Only of a server does its absence mean that a machine is gone.
-      if (isApiError(error, 'NotFound') && !OF_A_SERVER.has(error.op))
-        return port('invalid', doing);
-      return toProviderError(error, doing);
-  }
-}
-
-/** Operations in which "not found" is about the machine itself. */
-const OF_A_SERVER: ReadonlySet<string> = new Set([
-  'getMachine',
-  'deprovisionMachine',
-  'rebootMachine',
-  'reinstallMachine',
-  'setPower',
-  'setTags',
-]);
+export const namesOurThings = ({ answer }: ProviderError): boolean =>
+  answer?.status === 404 ||
+  (answer?.status === 422 && says(answer.messages, /ssh.?key|user.?data/i));
 
 const MINUTE_MS = 60_000;
 const LIMITS = { maxConcurrency: 4, gapMs: 0 };
 
-/** What is particular to the API of Latitude.sh: among that, a budget for reads and one for writes. */
-export function createLatitudeApi(config: LatitudeConfig, deps: Omit<ApiDeps, 'observer'>): Api {
-  const { name, baseUrl, token, timings, readsPerMinute, writesPerMinute } = config;
+/**
+ * What is particular to the API of Latitude.sh: among that, a budget for reads and one for writes. What the
+ * core counts of each call is all that is counted.
+ */
+export function createLatitudeApi(config: LatitudeConfig, deps: ApiDeps): Api {
+  const { name, baseUrl, token, readsPerMinute, writesPerMinute } = config;
   const inAMinute = (startsMax: number) => ({ budgets: [{ startsMax, withinMs: MINUTE_MS }] });
   return createApi(
     {
@@ -281,22 +243,13 @@ export function createLatitudeApi(config: LatitudeConfig, deps: Omit<ApiDeps, 'o
       limits: LIMITS,
       classes: { reads: inAMinute(readsPerMinute), writes: inAMinute(writesPerMinute) },
       classOf: ({ method }) => (method === 'GET' ? 'reads' : 'writes'),
-      timings,
+      timings: timingsOf(config),
       attemptsMax: 4,
       secretsIn: rememberSecrets(),
     },
-    { ...deps, observer: SILENT },
+    deps,
   );
 }
-
-/** What the core counts of each call is all that is counted. */
-const SILENT: ApiDeps['observer'] = {
-  attempt: () => undefined,
-  slots: () => undefined,
-  retry: () => undefined,
-  paused: () => undefined,
-  walk: () => undefined,
-};
 
 /** So many scripts are kept in mind: an answer may quote what an earlier request sent. */
 const SCRIPTS_KEPT = 8;

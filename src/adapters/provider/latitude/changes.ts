@@ -1,9 +1,9 @@
-import { ProviderError, explain } from '../../../domain/errors.ts';
+import { ProviderError, explain, isProviderError } from '../../../domain/errors.ts';
 import { TAG_PREFIX, WITNESS_TAG, type Tags } from '../../../domain/provisioning/provider-tags.ts';
 import type { Call } from '../../driver-kit/call.ts';
-import { isApiError } from '../../driver-kit/errors.ts';
+import { mutate } from '../../driver-kit/pages.ts';
 import type { CallOptions, ReinstallRequest } from '../port.ts';
-import { refusedFor, isRefusal, type Server } from './api.ts';
+import type { Server } from './api.ts';
 import type { MarkRecord } from './ownership.ts';
 import { NOTHING_TO_RUN, NO_WITNESS, TAKEN_IN_T, cloudConfigOf, type Mark } from './records.ts';
 import type { Action, ReinstallOrder } from './routes.ts';
@@ -11,40 +11,40 @@ import type { LatitudeConfig } from './settings.ts';
 import { SCRIPT_KEPT_MS, type Parts } from './stock.ts';
 import { isPassing, type SeenOurs } from './view.ts';
 
-const LOOK_GAP_MS = 10_000;
-const LOOK_MS = 60_000;
+/** When to look whether a request whose answer was lost was carried out. */
+const LOOKS_AFTER_MS = Array.from({ length: 6 }, () => 10_000);
 
 /** What is done to servers of ours that stay, without a new system. */
 export function createChanges(config: LatitudeConfig, deps: Parts) {
   const { routes, writer, view, clock } = deps;
 
-  /** An action, once; what refuses it because of a state that passes may pass. */
+  /**
+   * An action, once; what refuses it because of a state that passes may pass.
+   * @param isSeen of a server after it, where that shows.
+   */
   async function act(
     call: Call,
     { server, record }: { readonly server: Server; readonly record: MarkRecord },
     action: Action,
     { beforeSending }: CallOptions,
+    isSeen?: (server: Server) => boolean,
   ): Promise<void> {
     try {
-      await routes.postAction(call, server.id, action, beforeSending);
+      await mutate(call, {
+        endpoint: 'PostAction',
+        send: () => routes.postAction(call, server.id, action, beforeSending),
+        look: async () =>
+          isSeen?.(await routes.getServer(call, server.id)) ? { value: undefined } : null,
+        waitsMs: isSeen ? LOOKS_AFTER_MS : [],
+        repeatsMax: 0,
+      });
     } catch (error) {
-      const isYoung = clock.now() - record.writtenAtMs < config.staleOnMs;
+      const isYoung = clock.now() - record.writtenAtMs < config.staleOn;
       const mayPass = isPassing(server.status ?? '') || isYoung || server.status === 'off';
-      if (!isApiError(error, 'Rejected') || error.ambiguous || error.status !== 422 || !mayPass) {
-        throw error;
-      }
-      if (refusedFor(error) === 'locked') throw error;
-      throw notWhile(server, error);
+      const isHeld = isProviderError(error, 'invalid', 'transient') && error.outcome === 'not-done';
+      if (isHeld && error.answer?.status === 422 && mayPass) throw notWhile(server, error);
+      throw error;
     }
-  }
-
-  /** Whether the power is seen as wanted within a minute. */
-  async function becomes(call: Call, id: string, want: 'on' | 'off'): Promise<boolean> {
-    for (let waitedMs = 0; waitedMs < LOOK_MS; waitedMs += LOOK_GAP_MS) {
-      await call.wait(LOOK_GAP_MS);
-      if ((await routes.getServer(call, id)).status === want) return true;
-    }
-    return false;
   }
 
   /** The keys of ours replaced, the others as they are. */
@@ -78,12 +78,7 @@ export function createChanges(config: LatitudeConfig, deps: Parts) {
       const { status = '' } = seen.server;
       if (status === want) return;
       if (isPassing(status)) throw notWhile(seen.server);
-      try {
-        await act(call, seen, `power_${want}`, how);
-      } catch (error) {
-        const isLost = isApiError(error) && error.ambiguous && error.kind !== 'Cancelled';
-        if (!isLost || !(await becomes(call, id, want))) throw error;
-      }
+      await act(call, seen, `power_${want}`, how, (server) => server.status === want);
     },
     /** A server that has a name of ours and no record gets one, and is ours from then on. */
     async setTags(call: Call, id: string, tags: Tags): Promise<void> {
@@ -122,8 +117,6 @@ export const notWhile = ({ id, status = 'unknown' }: Server, cause?: unknown): P
     { cause },
   );
 
-const LOOKS = 6;
-
 /**
  * A new system on a server that stays ours throughout: the new record is there before it is asked for,
  * and which of the two counts is told by the server's own configuration until the old one is removed.
@@ -138,14 +131,9 @@ export function createReinstallation(deps: Parts) {
     return { ...mark, tags: all, witness, t: clock.now(), hasScript: true };
   };
 
-  /** Whether a request whose answer was lost was carried out. */
   async function isUnderWay(call: Call, id: string, recordId: string): Promise<boolean> {
-    for (let looks = 0; looks < LOOKS; looks++) {
-      await call.wait(LOOK_GAP_MS);
-      if (isPassing((await routes.getServer(call, id)).status ?? '')) return true;
-      if ((await routes.getDeployConfig(call, id)).userData === recordId) return true;
-    }
-    return false;
+    if (isPassing((await routes.getServer(call, id)).status ?? '')) return true;
+    return (await routes.getDeployConfig(call, id)).userData === recordId;
   }
 
   async function ask(
@@ -157,13 +145,14 @@ export function createReinstallation(deps: Parts) {
     const { id } = seen.server;
     view.noteChange(id);
     ownership.forget(id);
-    try {
-      await routes.postReinstall(call, id, order, beforeSending);
-    } catch (error) {
-      const isLost = isApiError(error) && error.ambiguous && error.kind !== 'Cancelled';
-      if (isLost && (await isUnderWay(call, id, order.userDataId))) return;
-      throw error;
-    }
+    await mutate(call, {
+      endpoint: 'ReinstallServer',
+      send: () => routes.postReinstall(call, id, order, beforeSending),
+      look: async () =>
+        (await isUnderWay(call, id, order.userDataId)) ? { value: undefined } : null,
+      waitsMs: LOOKS_AFTER_MS,
+      repeatsMax: 0,
+    });
   }
 
   async function removeAnyway(call: Call, serverId: string, recordId: string): Promise<void> {
@@ -196,8 +185,8 @@ export function createReinstallation(deps: Parts) {
       await ask(call, seen, order, how);
     } catch (error) {
       // While it may have been carried out, both stay, and the server's configuration says which counts.
-      if (!isApiError(error) || !error.ambiguous) await removeAnyway(call, id, recordId);
-      if (isRefusal(error) && refusedFor(error) === 'passing') throw notWhile(server, error);
+      const isUnknown = isProviderError(error) && error.outcome === 'unknown';
+      if (!isUnknown) await removeAnyway(call, id, recordId);
       throw error;
     }
     await removeAnyway(call, id, record.id);

@@ -1,10 +1,10 @@
-import { explain, ProviderError } from '../../../domain/errors.ts';
+import { explain, isProviderError, ProviderError } from '../../../domain/errors.ts';
 import { unlessAborted } from '../../../domain/joined.ts';
 import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { Call } from '../../driver-kit/call.ts';
-import { asAmbiguous, isApiError } from '../../driver-kit/errors.ts';
+import { asUnknown, isLost } from '../../driver-kit/errors.ts';
 import type { CreateRequest, DriverMachine } from '../port.ts';
-import { isRefusal, namesOurThings, type Server } from './api.ts';
+import { isNo, namesOurThings, type Server } from './api.ts';
 import type { ServerOrder } from './routes.ts';
 import type { LatitudeConfig, Place } from './settings.ts';
 import type { MarkRecord } from './ownership.ts';
@@ -42,7 +42,7 @@ interface Made {
  */
 export function createCreation(config: LatitudeConfig, deps: Parts) {
   const { routes, records, writer, search, view, systems, sshKey, clock, log } = deps;
-  const { instanceSetId, settleMs } = config;
+  const { instanceSetId, settle: settleMs } = config;
 
   function placeFor({ unused, hostname }: CreateRequest): Place {
     const { reservationId, availability } = unused;
@@ -204,7 +204,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
       const { attempts, ambiguous } = progress;
       await unlessAborted(request.onAttempt({ attempts, ambiguous }), signal).catch(
         (error: unknown) => {
-          throw signal.aborted ? call.error('Cancelled', 'called off before it was sent') : error;
+          throw signal.aborted ? call.error('aborted', 'called off before it was sent') : error;
         },
       );
     };
@@ -219,7 +219,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
     try {
       return { record, server: await routes.postServer(call, wanted, beforeAttempt) };
     } catch (error) {
-      if (!isRefusal(error) || !namesOurThings(error)) throw error;
+      if (!isNo(error) || !namesOurThings(error)) throw error;
       // Somebody may have removed our key or the record; that is mended once.
       const sshKeyId = await sshKey.ensure(call, signal);
       const isThere = await writer.isThere(call, record.id);
@@ -248,24 +248,21 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
       const made = await post(order, record, progress);
       return await shown(order, made.server, made.record);
     } catch (error) {
-      const isLost = isApiError(error) && error.ambiguous && error.kind !== 'Cancelled';
-      if (!isLost) {
+      if (!isLost(error)) {
         // Nothing was made by this call, and by no other.
-        const isUnsent = !isApiError(error) || !error.ambiguous;
+        const isUnsent = !isProviderError(error) || error.outcome !== 'unknown';
         if (isUnsent && !wasAmbiguous) await drop(order, record);
         throw error;
       }
       progress.ambiguous = true;
       const found = await lookFor(order);
       if (found) return found;
-      throw order.call.error('OutcomeUnknown', 'the server may have been ordered', {
-        ambiguous: true,
-        cause: error,
-      });
+      const what = 'the server may have been ordered';
+      throw order.call.error('transient', what, { outcome: 'unknown', cause: error });
     }
   }
 
-  /** @throws {ApiError} @throws {ProviderError} */
+  /** @throws {ProviderError} see `Provider.createMachine`. */
   return async (request: CreateRequest, call: Call, how: Pick<Order, 'signal' | 'witness'>) => {
     const order: Order = { ...how, call, request, place: placeFor(request) };
     if (request.tags[SET_ID_TAG] !== instanceSetId) {
@@ -286,8 +283,8 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
 
 /** A server may exist: whatever failed, it has to be looked for. */
 function unsettled(error: unknown, place: Place): unknown {
-  if (isApiError(error)) return asAmbiguous(error);
-  if (!(error instanceof ProviderError) || error.kind === 'race-lost') return error;
+  if (!isProviderError(error) || error.kind === 'race-lost') return error;
+  if (error.answer) return asUnknown(error);
   const message = `a server may have been ordered for ${place.slot}`;
   return new ProviderError(error.kind, message, { cause: error, outcome: 'unknown' });
 }

@@ -1,10 +1,10 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import type { ApiDeps } from '../../driver-kit/terms.ts';
 import type { Call } from '../../driver-kit/call.ts';
-import { createLifetime } from '../../driver-kit/time-limit.ts';
-import type { Log } from '../../log/port.ts';
-import type { CallOptions, Capabilities, Plan, Provider, Driver } from '../port.ts';
-import { toPortError, createLatitudeApi } from './api.ts';
+import { createOperations } from '../../driver-kit/api.ts';
+import { isNotFound } from '../../driver-kit/errors.ts';
+import type { CallOptions, Capabilities, DriverMachine, Plan, Provider, Driver } from '../port.ts';
+import { createLatitudeApi } from './api.ts';
 import { createChanges, createReinstallation } from './changes.ts';
 import { createCreation } from './creation.ts';
 import { createGiveBack } from './give-back.ts';
@@ -14,7 +14,7 @@ import { createStoredRecords } from './records.ts';
 import { createRoutes } from './routes.ts';
 import {
   hostnameOf,
-  configOf,
+  placesOf,
   latitudeSchema,
   type LatitudeConfig,
   type LatitudeSettings,
@@ -23,17 +23,15 @@ import { createStock, createSweeping, type Inventory } from './stock.ts';
 import { createPreparation, createOurSshKey, createSystems } from './systems.ts';
 import { createServerView } from './view.ts';
 
-export type LatitudeDeps = Omit<ApiDeps, 'observer'> & { readonly log: Log };
-
 /**
  * Bare metal of one project at Latitude.sh. Free capacity are the slots of the configuration; machines
  * are the servers that have a slot's name; ours are those whose user-data record says so. No call is
  * made before the first one asked for.
  */
-export function createLatitudeProvider(config: LatitudeConfig, deps: LatitudeDeps): Provider {
+export function createLatitudeProvider(config: LatitudeConfig, deps: ApiDeps): Provider {
   const { clock, log } = deps;
-  const api = createLatitudeApi(config, deps);
-  const lifetime = createLifetime();
+  const operations = createOperations(createLatitudeApi(config, deps));
+  const { begin } = operations;
   const routes = createRoutes(config);
   const records = createStoredRecords(routes, { clock });
   const ownership = createOwnership(config, { routes, clock });
@@ -41,7 +39,7 @@ export function createLatitudeProvider(config: LatitudeConfig, deps: LatitudeDep
   const view = createServerView(config, { routes, records, ownership, systems, clock, log });
   const stock = createStock(config, { routes, records, ownership, systems, view, clock, log });
   const search = createSearch({ routes, records, ownership });
-  const writer = createRecordWriter({ api, routes, records, clock });
+  const writer = createRecordWriter({ begin, routes, records, clock });
   const sshKey = createOurSshKey(config, { routes, clock });
   const shared = { routes, records, ownership, writer, search, view, systems, sshKey, clock, log };
   const create = createCreation(config, shared);
@@ -52,42 +50,48 @@ export function createLatitudeProvider(config: LatitudeConfig, deps: LatitudeDep
   const sweeping = createSweeping(config, { stock, writer, clock, log });
   let isCutting = false;
 
-  function run<T>(
-    op: string,
-    doing: string,
-    options: Pick<CallOptions, 'signal'>,
-    task: (call: Call, signal: AbortSignal) => Promise<T>,
-    reading = false,
-  ): Promise<T> {
-    const attempt = async (signal: AbortSignal) => {
-      try {
-        return await task(api.call(op, signal), signal);
-      } catch (error) {
-        throw toPortError(error, doing);
-      }
-    };
-    return lifetime.run(options, attempt, reading);
-  }
+  /** What is about one server. */
+  const { run } = operations;
+  /** Only of a server does its absence mean that a machine is gone. */
+  const runElse: typeof run = (doing, ...rest) =>
+    run(doing, ...rest).catch((cause: unknown) => {
+      if (!isNotFound(cause)) throw cause;
+      throw new ProviderError('invalid', doing, { cause, outcome: cause.outcome });
+    });
 
   /** Beside the calls: whoever asked for the listing does not wait for it. */
   function cutSome(inventory: Inventory): void {
     if (isCutting) return;
     isCutting = true;
     const over = () => (isCutting = false);
-    void sweeping.cutSome(api.call('sweep', lifetime.signal), inventory).then(over, over);
+    const call = begin('cannot cut out first-boot scripts', operations.signal);
+    void sweeping.cutSome(call, inventory).then(over, over);
   }
 
-  const refOf = (action: string, id: string, options: CallOptions) => ({
-    operationRef: `${action}/${id}/${options.operationId}`,
+  async function find(call: Call, witness: string, slot: string): Promise<DriverMachine | null> {
+    const hostname = hostnameOf(slot, config.namePrefix);
+    const named = await search.byName(call, hostname);
+    const found = named.length > 0 ? named : await search.everywhere(call, hostname);
+    const ours = found.find(
+      ({ owner }) => owner.kind === 'ours' && owner.record.witness === witness,
+    );
+    if (!ours && found.length > 0) {
+      const message = `another server is on ${slot}: ${found[0]!.server.id}`;
+      throw new ProviderError('race-lost', message);
+    }
+    return ours ? view.show(ours.server, ours.owner, await systems.users(call)) : null;
+  }
+
+  const refOf = (action: string, id: string, how: CallOptions) => ({
+    operationRef: `${action}/${id}/${how.operationId}`,
   });
 
   return {
     capabilities: CAPABILITIES,
-    listMachines: (_filter, options) =>
-      run(
-        'listMachines',
+    listMachines: (_filter, how) =>
+      runElse(
         'cannot list machines',
-        options,
+        how,
         async (call) => {
           const { listing, inventory } = await stock.list(call);
           cutSome(inventory);
@@ -95,82 +99,56 @@ export function createLatitudeProvider(config: LatitudeConfig, deps: LatitudeDep
         },
         true,
       ),
-    getMachine: (id, options) =>
-      run(
-        'getMachine',
-        `cannot get server ${id}`,
-        options,
-        async (call) => (await view.get(call, id)).machine,
-        true,
-      ),
-    createMachine: (request, options) =>
-      run(
-        'createMachine',
+    getMachine: (id, how) =>
+      run(`cannot get server ${id}`, how, async (call) => (await view.get(call, id)).machine, true),
+    createMachine: (request, how) =>
+      runElse(
         `cannot create a server on ${request.unused.reservationId}`,
-        options,
-        (call, signal) => create(request, call, { signal, witness: options.operationId }),
+        how,
+        (call, { signal, operationId: witness }) => create(request, call, { signal, witness }),
       ),
-    findByWitness: (witness, slotId, options) =>
-      run(
-        'findByWitness',
+    findByWitness: (witness, slot, how) =>
+      runElse(
         `cannot look for the server of witness ${witness}`,
-        options,
-        async (call) => {
-          const hostname = hostnameOf(slotId, config.namePrefix);
-          const named = await search.byName(call, hostname);
-          const found = named.length > 0 ? named : await search.everywhere(call, hostname);
-          const ours = found.find(
-            ({ owner }) => owner.kind === 'ours' && owner.record.witness === witness,
-          );
-          if (!ours && found.length > 0) {
-            const message = `another server is on ${slotId}: ${found[0]!.server.id}`;
-            throw new ProviderError('race-lost', message);
-          }
-          if (!ours) return null;
-          return view.show(ours.server, ours.owner, await systems.users(call));
-        },
+        how,
+        (call) => find(call, witness, slot),
         true,
       ),
-    deprovisionMachine: (id, options) =>
-      run('deprovisionMachine', `cannot give back server ${id}`, options, (call, signal) =>
-        giveBack.deprovision(call, id, { ...options, signal }),
+    deprovisionMachine: (id, how) =>
+      run(`cannot give back server ${id}`, how, (call, within) =>
+        giveBack.deprovision(call, id, within),
       ),
-    isReusable: (slotId, options) =>
-      run('isReusable', `cannot look at slot ${slotId}`, options, (call) =>
-        giveBack.isReusable(call, slotId),
-      ),
-    async rebootMachine(id, _mode, options) {
-      await run('rebootMachine', `cannot reboot server ${id}`, options, (call, signal) =>
-        changes.reboot(call, id, { ...options, signal }),
+    isReusable: (slot, how) =>
+      runElse(`cannot look at slot ${slot}`, how, (call) => giveBack.isReusable(call, slot)),
+    async rebootMachine(id, _mode, how) {
+      await run(`cannot reboot server ${id}`, how, (call, within) =>
+        changes.reboot(call, id, within),
       );
-      return refOf('reboot', id, options);
+      return refOf('reboot', id, how);
     },
-    async setPower(id, want, options) {
-      await run('setPower', `cannot switch ${want} server ${id}`, options, (call, signal) =>
-        changes.power(call, id, want, { ...options, signal }),
+    async setPower(id, want, how) {
+      await run(`cannot switch ${want} server ${id}`, how, (call, within) =>
+        changes.power(call, id, want, within),
       );
-      return refOf(`power-${want}`, id, options);
+      return refOf(`power-${want}`, id, how);
     },
-    async reinstallMachine(id, request, options) {
-      await run('reinstallMachine', `cannot reinstall server ${id}`, options, (call, signal) =>
-        reinstall(call, id, request, { ...options, signal }),
+    async reinstallMachine(id, request, how) {
+      await run(`cannot reinstall server ${id}`, how, (call, within) =>
+        reinstall(call, id, request, within),
       );
-      return refOf('reinstall', id, options);
+      return refOf('reinstall', id, how);
     },
-    setTags: (id, tags, options) =>
-      run('setTags', `cannot tag server ${id}`, options, (call) => changes.setTags(call, id, tags)),
+    setTags: (id, tags, how) =>
+      run(`cannot tag server ${id}`, how, (call) => changes.setTags(call, id, tags)),
     verifyHostKey: () =>
       Promise.reject(new ProviderError('not-implemented', 'this API knows no host keys')),
     capacityGroup,
     hostnameFor: (slotId) => hostnameOf(slotId, config.namePrefix),
-    prepare: (options) => run('prepare', 'cannot prepare the project', options, prepare),
-    sweep: ({ dryRun, ...options }) =>
-      run('sweep', 'cannot sweep user data', options, (call) => sweeping.sweep(call, dryRun)),
-    async stop() {
-      // What is called off may still have a record to remove.
-      await lifetime.stop();
-      api.stop();
-    },
+    prepare: (how) =>
+      runElse('cannot prepare the project', how, (call, { signal }) => prepare(call, signal)),
+    sweep: ({ dryRun, ...how }) =>
+      runElse('cannot sweep user data', how, (call) => sweeping.sweep(call, dryRun)),
+    stop: operations.stop,
   };
 }
 
@@ -203,16 +181,18 @@ export const latitudeDriver: Driver<LatitudeSettings> = {
         'new machines are paid monthly in advance, and deleting one refunds nothing',
       );
     }
-    const config = configOf(settings, {
-      ...{ name, instanceSetId },
-      publicKey: () => context.publicKey,
-      previousKeys: () => context.previousKeys ?? [],
-    });
-    const { clock, random, userAgent, network, daemons, waitsForTurn } = context;
-    return createLatitudeProvider(config, {
-      ...{ clock, random, log, userAgent, network, daemons },
-      ...(waitsForTurn && { waitsForTurn }),
-    });
+    const { slots, namePrefix } = settings;
+    const config: LatitudeConfig = {
+      ...{ ...settings, name, instanceSetId, places: placesOf(slots, namePrefix) },
+      token: () => settings.token.read(),
+      get publicKeyLine() {
+        return context.publicKey;
+      },
+      get previousKeyLines() {
+        return context.previousKeys ?? [];
+      },
+    };
+    return createLatitudeProvider(config, context);
   },
   overlaps(one, other) {
     if (one.project === other.project && nested(one.namePrefix, other.namePrefix))

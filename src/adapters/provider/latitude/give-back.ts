@@ -1,13 +1,14 @@
-import { explain, ProviderError } from '../../../domain/errors.ts';
+import { explain, isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { Call } from '../../driver-kit/call.ts';
-import { type ApiError, isApiError, isNotFound } from '../../driver-kit/errors.ts';
+import { isNotFound, isRefused } from '../../driver-kit/errors.ts';
+import { mutate } from '../../driver-kit/pages.ts';
 import type { CallOptions } from '../port.ts';
 import { hostnameOf, type LatitudeConfig } from './settings.ts';
 import { isLeaving, LEAVING_TAG, toMachine, type SeenOurs } from './view.ts';
 import type { Parts } from './stock.ts';
 
-const LOOKS = 3;
-const LOOK_GAP_MS = 10_000;
+/** When to look whether a request whose answer was lost was carried out. */
+const LOOKS_AFTER_MS = [10_000, 10_000, 10_000];
 
 /** How servers go, and when their slots are free again. */
 export function createGiveBack(config: LatitudeConfig, deps: Parts) {
@@ -23,31 +24,22 @@ export function createGiveBack(config: LatitudeConfig, deps: Parts) {
     const before = { kind: 'ours', record: { ...owner.record, mark: { ...mark, tags } } } as const;
     const { remoteUser = 'root', reservationId } = machine;
     const known = { owner: before, slot: reservationId, remoteUser, nowMs: clock.now() };
-    how.requireOurs(toMachine(server, { ...known, staleOnMs: config.staleOnMs }));
+    how.requireOurs(toMachine(server, { ...known, staleOnMs: config.staleOn }));
     await view.requireProved(call, server, owner.record);
     return { ...seen, record: owner.record };
   }
 
   /** A lost answer is settled by looking; it is sent again only if nothing came of it. */
-  async function settled(
+  const settled = (
     call: Call,
+    endpoint: string,
     send: () => Promise<void>,
     isDone: () => Promise<boolean>,
-  ): Promise<void> {
-    for (let sent = 1; ; sent++) {
-      try {
-        return await send();
-      } catch (error) {
-        const isLost = isApiError(error) && error.ambiguous && error.kind !== 'Cancelled';
-        if (!isLost) throw error;
-        for (let looks = 0; looks < LOOKS; looks++) {
-          await call.wait(LOOK_GAP_MS);
-          if (await isDone()) return;
-        }
-        if (sent > 1) throw error;
-      }
-    }
-  }
+  ): Promise<void> =>
+    mutate<void>(call, {
+      ...{ endpoint, send, repeatsMax: 1, waitsMs: LOOKS_AFTER_MS },
+      look: async () => ((await isDone()) ? { value: undefined } : null),
+    });
 
   async function isGone(call: Call, id: string): Promise<boolean> {
     return routes.getServer(call, id).then(
@@ -75,12 +67,13 @@ export function createGiveBack(config: LatitudeConfig, deps: Parts) {
     if (server.scheduled_deletion_at === undefined) {
       await settled(
         call,
+        'ScheduleDeletion',
         () => routes.scheduleDeletion(call, id, beforeSending),
         async () => (await routes.getServer(call, id)).scheduled_deletion_at !== undefined,
       );
     }
     if (!stayedOn) return;
-    if (stayedOn.kind !== 'Rejected') throw stayedOn;
+    if (!isRefused(stayedOn)) throw stayedOn;
     const message = 'a server that is to be deleted takes no action, and stays on until then';
     log.warn({ provider: config.name, providerId: id, cause: explain(stayedOn) }, message);
   }
@@ -90,18 +83,18 @@ export function createGiveBack(config: LatitudeConfig, deps: Parts) {
     call: Call,
     id: string,
     beforeSending: CallOptions['beforeSending'],
-  ): Promise<ApiError | null> {
+  ): Promise<ProviderError | null> {
     try {
       await routes.postAction(call, id, 'power_off', beforeSending);
       return null;
     } catch (error) {
-      if (isApiError(error) && error.kind !== 'Cancelled') return error;
+      if (isProviderError(error) && error.kind !== 'aborted') return error;
       throw error;
     }
   }
 
   return {
-    /** @throws {ApiError} NotFound: it is gone. */
+    /** @throws {ProviderError} `not-found`: it is gone. */
     async deprovision(call: Call, id: string, how: CallOptions): Promise<void> {
       const seen = await getOurs(call, id, how);
       if (seen.server.locked) throw new ProviderError('conflict', `server ${id} is locked`);
@@ -109,6 +102,7 @@ export function createGiveBack(config: LatitudeConfig, deps: Parts) {
       if (config.onDeprovision === 'schedule') return schedule(call, seen, how);
       await settled(
         call,
+        'DeleteServer',
         () => routes.deleteServer(call, id, how.beforeSending),
         () => isGone(call, id),
       );
@@ -121,7 +115,7 @@ export function createGiveBack(config: LatitudeConfig, deps: Parts) {
       const ours = left.filter(({ set }) => set === config.instanceSetId);
       if (ours.length === 0) return true;
       // A young one may be of a creation whose server is about to show up.
-      if (ours.some(({ writtenAtMs }) => clock.now() - writtenAtMs < config.settleMs)) return false;
+      if (ours.some(({ writtenAtMs }) => clock.now() - writtenAtMs < config.settle)) return false;
       if ((await search.everywhere(call, hostname)).length > 0) return false;
       for (const { id } of ours) await writer.remove(call, id);
       return true;

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock/port.ts';
 import type { Call } from '../../driver-kit/call.ts';
-import { isApiError } from '../../driver-kit/errors.ts';
+import { isRefused, nullIfGone } from '../../driver-kit/errors.ts';
 import type { Server } from './api.ts';
 import { TAKEN_IN_T, type Mark, type StoredRecord, type StoredRecords } from './records.ts';
 import type { Routes } from './routes.ts';
@@ -19,26 +19,6 @@ export type Owner =
   | { readonly kind: 'untagged' }
   | { readonly kind: 'disputed' };
 
-export interface Ownership {
-  /**
-   * @param servers all that are known of one name, which need not be unique.
-   * @param records all of that name.
-   */
-  ownersOf(
-    call: Call,
-    servers: readonly Server[],
-    records: readonly StoredRecord[],
-  ): Promise<ReadonlyMap<string, Owner>>;
-  /**
-   * Whether a server was installed with the record that has its name: the name alone may be anybody's. A
-   * server that was taken in was installed before it had one, and is believed.
-   * @throws {ApiError} PartialListing: one that is quite new does not tell yet.
-   */
-  isInstalledWith(call: Call, server: Server, record: MarkRecord): Promise<boolean>;
-  /** It is being installed with another record. */
-  forget(serverId: string): void;
-}
-
 const DISPUTED: Owner = { kind: 'disputed' };
 const UNTAGGED: Owner = { kind: 'untagged' };
 
@@ -46,9 +26,9 @@ const UNTAGGED: Owner = { kind: 'untagged' };
 const BELIEVED_MS = 10 * 60_000;
 
 export function createOwnership(
-  { instanceSetId, settleMs }: Pick<LatitudeConfig, 'instanceSetId' | 'settleMs'>,
+  { instanceSetId, settle: settleMs }: Pick<LatitudeConfig, 'instanceSetId' | 'settle'>,
   { routes, clock }: { readonly routes: Routes; readonly clock: Pick<Clock, 'monotonic' | 'now'> },
-): Ownership {
+) {
   const installed = new Map<
     string,
     { readonly userData: string | null; readonly untilMs: number }
@@ -77,7 +57,15 @@ export function createOwnership(
     record.set === instanceSetId ? { kind: 'ours', record } : DISPUTED;
 
   return {
-    async ownersOf(call, servers, records) {
+    /**
+     * @param servers all that are known of one name, which need not be unique.
+     * @param records all of that name.
+     */
+    async ownersOf(
+      call: Call,
+      servers: readonly Server[],
+      records: readonly StoredRecord[],
+    ): Promise<ReadonlyMap<string, Owner>> {
       const marks = records.filter((record): record is MarkRecord => record.mark !== null);
       const owners = new Map<string, Owner>();
       if (marks.length === 0) return new Map(servers.map(({ id }) => [id, UNTAGGED]));
@@ -94,23 +82,31 @@ export function createOwnership(
       }
       return owners;
     },
-    async isInstalledWith(call, server, { id, mark, writtenAtMs }) {
+    /**
+     * Whether a server was installed with the record that has its name: the name alone may be anybody's. A
+     * server that was taken in was installed before it had one, and is believed.
+     * @throws {ProviderError} `transient`: one that is quite new does not tell yet.
+     */
+    async isInstalledWith(
+      call: Call,
+      server: Server,
+      { id, mark, writtenAtMs }: MarkRecord,
+    ): Promise<boolean> {
       if (mark.t === TAKEN_IN_T) return true;
       // Another one is not believed: since then another daemon may have installed it anew.
       const named = await installedWith(call, server, (known) => known === id);
       if (named !== null || clock.now() - writtenAtMs >= settleMs) return named === id;
       const what = `server ${server.id} does not tell yet what it was installed with`;
-      throw call.error('PartialListing', what);
+      throw call.error('transient', what);
     },
-    forget: (serverId) => void installed.delete(serverId),
+    /** It is being installed with another record. */
+    forget: (serverId: string): void => void installed.delete(serverId),
   };
 }
+export type Ownership = ReturnType<typeof createOwnership>;
 
 /** Of one that is just going it may be refused; then it is not known whose it is. */
-const nullIfRefused = (error: unknown): null => {
-  if (isApiError(error, 'NotFound', 'Rejected')) return null;
-  throw error;
-};
+const nullIfRefused = (error: unknown): null => (isRefused(error) ? null : nullIfGone(error));
 
 /** Those whose age is not told count as young. */
 function byAge(one: Server, other: Server): number {
@@ -144,7 +140,7 @@ export function createSearch(deps: {
       owners = await proved(call, servers, table.of(hostname));
     }
     if (!table.complete && [...owners.values()].some(({ kind }) => kind === 'untagged')) {
-      throw call.error('PartialListing', `the record of ${hostname} may have been left out`);
+      throw call.error('transient', `the record of ${hostname} may have been left out`);
     }
     return servers.map((server) => ({ server, owner: owners.get(server.id)! }));
   }
@@ -169,13 +165,13 @@ export function createSearch(deps: {
     /**
      * By the API's own filter, of which nobody says what it may leave out: what is found is there, and
      * that nothing is found is no proof.
-     * @throws {ApiError} PartialListing: nothing was found, and something was left out.
+     * @throws {ProviderError} `transient`: nothing was found, and something was left out.
      */
     byName: async (call: Call, hostname: string): Promise<readonly Owned[]> =>
       withOwners(call, hostname, await routes.findServers(call, hostname)),
     /**
      * In the list of all, so that an empty answer is one.
-     * @throws {ApiError} PartialListing.
+     * @throws {ProviderError} `transient`.
      */
     async everywhere(call: Call, hostname: string): Promise<readonly Owned[]> {
       const { items, unread, complete } = await routes.listServers(call);
@@ -184,7 +180,7 @@ export function createSearch(deps: {
         !complete ||
         unread.some(({ reservationId: name }) => name === null || sameName(name, hostname));
       if (found.length === 0 && isVague) {
-        throw call.error('PartialListing', `a server ${hostname} may have been left out`);
+        throw call.error('transient', `a server ${hostname} may have been left out`);
       }
       return withOwners(call, hostname, found);
     },

@@ -1,9 +1,8 @@
-import { ProviderError } from '../../../domain/errors.ts';
+import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import { withTimeLimit } from '../../clock/port.ts';
 import type { Clock } from '../../clock/port.ts';
-import type { Api } from '../../driver-kit/api.ts';
 import type { Call } from '../../driver-kit/call.ts';
-import { isApiError, isNotFound } from '../../driver-kit/errors.ts';
+import { nullIfGone } from '../../driver-kit/errors.ts';
 import { mutate } from '../../driver-kit/pages.ts';
 import type { Routes } from './routes.ts';
 import type { UserData } from './api.ts';
@@ -30,12 +29,13 @@ class WrittenMeanwhile extends Error {}
 
 /** Writes the records of machines, so that what is written can be believed. */
 export function createRecordWriter(deps: {
-  readonly api: Api;
+  /** An operation beside those that are asked for. */
+  readonly begin: (doing: string, signal: AbortSignal) => Call;
   readonly routes: Routes;
   readonly records: StoredRecords;
   readonly clock: Pick<Clock, 'setTimeout' | 'clearTimeout'>;
 }) {
-  const { api, routes, records, clock } = deps;
+  const { begin, routes, records, clock } = deps;
 
   /** What is there is what was sent; a field that an answer leaves out says nothing. */
   const agrees = (found: UserData, { description, content }: RecordText): boolean =>
@@ -94,10 +94,7 @@ export function createRecordWriter(deps: {
         return agrees(value, written) ? { value } : null;
       },
       repeatsMax: REPEATS_MAX,
-    }).catch((error: unknown) => {
-      if (isNotFound(error)) return null;
-      throw error;
-    });
+    }).catch(nullIfGone);
     return changed && requireAgreed(changed, written);
   }
 
@@ -148,7 +145,7 @@ export function createRecordWriter(deps: {
         } catch (error) {
           if (!(error instanceof WrittenMeanwhile)) throw error;
           if (changes >= CHANGES_MAX) {
-            throw call.error('RaceLost', `others go on writing user data ${id}`, { cause: error });
+            throw call.error('race-lost', `others go on writing user data ${id}`, { cause: error });
           }
         }
       }
@@ -181,17 +178,12 @@ export function createRecordWriter(deps: {
       try {
         return await routes.deleteUserData(call, id);
       } catch (error) {
-        if (!isApiError(error, 'Cancelled', 'Deadline')) throw error;
+        if (!isProviderError(error, 'aborted', 'transient')) throw error;
       }
       await withTimeLimit(clock, { ms: REMOVAL_MS }, (own) =>
-        routes.deleteUserData(api.call('dropRecord', own), id),
+        routes.deleteUserData(begin(`cannot delete user data ${id}`, own), id),
       );
     },
   };
 }
 export type RecordWriter = ReturnType<typeof createRecordWriter>;
-
-const nullIfGone = (error: unknown): null => {
-  if (isNotFound(error)) return null;
-  throw error;
-};

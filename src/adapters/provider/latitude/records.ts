@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { SET_ID_TAG, WITNESS_TAG, type Tags } from '../../../domain/provisioning/provider-tags.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { Call } from '../../driver-kit/call.ts';
-import { isNotFound } from '../../driver-kit/errors.ts';
+import { nullIfGone } from '../../driver-kit/errors.ts';
 import type { UserData } from './api.ts';
 import type { Routes } from './routes.ts';
 
@@ -219,11 +219,6 @@ export function createStoredRecords(
   };
 }
 export type StoredRecords = ReturnType<typeof createStoredRecords>;
-
-const nullIfGone = (error: unknown): null => {
-  if (isNotFound(error)) return null;
-  throw error;
-};
 
 /** Infinity: it is none. */
 function timeOf(text = ''): number {

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import type { Call } from '../../driver-kit/call.ts';
-import { isNotFound } from '../../driver-kit/errors.ts';
-import { readPages, type Page, type Unread, type Walked } from '../../driver-kit/pages.ts';
+import { nullIfGone } from '../../driver-kit/errors.ts';
+import { readPages, type Page, type Walked } from '../../driver-kit/pages.ts';
 import {
-  refusedFor,
+  isAboutPage,
   pageOf,
   deployConfig,
   documentOf,
@@ -17,12 +17,11 @@ import {
   userData,
   type ListPage,
   type DeployConfig,
-  type OperatingSystem,
-  type Project,
   type Server,
   type SshKey,
   type UserData,
 } from './api.ts';
+import type { ApiRequest } from '../../driver-kit/terms.ts';
 import type { RecordText } from './records.ts';
 import { sameName, type LatitudeConfig } from './settings.ts';
 
@@ -34,8 +33,6 @@ export interface Listed<T> {
   readonly query: Readonly<Record<string, string>>;
   readonly schema: z.ZodType<T>;
 }
-
-const PAGES_MAX = 10_000;
 
 /** How lists are read; the size of a page is what the API was found to take. */
 export function createLists(pageSize: number) {
@@ -50,9 +47,9 @@ export function createLists(pageSize: number) {
 
   /**
    * A page that is shorter than it was asked to be need not be the last one: the API may have a limit of
-   * its own and say nothing of it. So a walk goes on until it has what the total promises.
+   * its own and say nothing of it. So a walk goes on until it has what the total promises, or nothing comes.
    */
-  async function walks<T extends { readonly id: string }>(
+  function walks<T extends { readonly id: string }>(
     call: Call,
     list: Listed<T>,
   ): Promise<Walked<T>> {
@@ -60,70 +57,28 @@ export function createLists(pageSize: number) {
     const fetchPage = async (number: number): Promise<Page<T>> => {
       if (number === 1) seen = 0;
       const { items, unread, total } = await fetch(call, list, number);
-      if (total === null) throw new Untold();
       const count = items.length + unread.length;
       seen += count;
-      return { items, unread, total, number, isLast: count === 0 || seen >= total };
+      const isLast = count === 0 || (total !== null && seen >= total);
+      return { items, unread, total, number, isLast };
     };
-    try {
-      return await readPages(call, { endpoint: list.endpoint, fetchPage });
-    } catch (error) {
-      if (!(error instanceof Untold)) throw error;
-      return withoutTotals(call, list);
-    }
-  }
-
-  /** Where no total is told, two walks that saw the same ids prove each other. */
-  async function withoutTotals<T extends { readonly id: string }>(
-    call: Call,
-    list: Listed<T>,
-  ): Promise<Walked<T>> {
-    const union = new Map<string, T>();
-    const unread = new Map<string, Unread>();
-    let before: string | null = null;
-    for (let walked = 0; walked < WALKS_MAX; walked++) {
-      const ids: string[] = [];
-      for (let number = 1; ; number++) {
-        const page = await fetch(call, list, number);
-        if (page.items.length + page.unread.length === 0) break;
-        if (number > PAGES_MAX) throw call.error('Protocol', `more than ${PAGES_MAX} pages`);
-        for (const item of page.items) union.set(item.id, item);
-        for (const entry of page.unread) unread.set(entry.id ?? '', entry);
-        ids.push(...[...page.items, ...page.unread].map(({ id }) => id ?? ''));
-      }
-      const seen = ids.toSorted().join(' ');
-      const isOnce = new Set(ids).size === ids.length;
-      const isWhole = isOnce && seen === before && !unread.has('');
-      call.observer.walk(list.endpoint, isOnce && (before === null || isWhole));
-      if (isWhole) return result(true);
-      before = isOnce ? seen : null;
-    }
-    return result(false);
-
-    function result(complete: boolean): Walked<T> {
-      const left = [...unread.values()].filter(({ id }) => id !== null && !union.has(id));
-      return { items: [...union.values()], unread: left, complete };
-    }
+    return readPages(call, { endpoint: list.endpoint, fetchPage });
   }
 
   return {
-    /** All of a list, by walks that are proved to be whole. @throws {ApiError} a page failed. */
+    /** All of a list, by walks that are proved to be whole. @throws {ProviderError} a page failed. */
     async read<T extends { readonly id: string }>(call: Call, list: Listed<T>): Promise<Walked<T>> {
       for (;;) {
         try {
           return await walks(call, list);
         } catch (error) {
-          if (refusedFor(error) !== 'page' || size <= 1) throw error;
+          if (!isAboutPage(error) || size <= 1) throw error;
           size = Math.ceil(size / 2);
         }
       }
     },
   };
 }
-const WALKS_MAX = 3;
-
-/** The list does not tell how long it is. */
-class Untold extends Error {}
 
 /** Awaited just before each request that changes something; what it throws ends the operation. */
 export type BeforeSending = (() => Promise<void>) | undefined;
@@ -148,17 +103,31 @@ const REASON = 'given back by Shepherd';
 
 /** The routes of the API, one function each: what is sent and what comes back, and nothing else. */
 export function createRoutes(config: LatitudeConfig) {
-  const { projectId, raid, billing } = config;
+  const { project: projectId, raid, billing } = config;
   const lists = createLists(config.pageSize);
   const ofProject = { 'filter[project]': projectId };
 
-  /** @throws {ApiError} InvalidArgument: nothing is sent. */
-  function pathOf(call: Call, collection: string, id: string): string {
-    if (isId(id)) return `/${collection}/${id}`;
-    throw call.error('InvalidArgument', 'the id is none of the API');
+  /** @throws {ProviderError} `invalid`: nothing is sent. */
+  function at(call: Call, collection: string, id: string, rest = ''): string {
+    if (isId(id)) return `/${collection}/${id}${rest}`;
+    throw call.error('invalid', 'the id is none of the API');
   }
   const get = <T>(call: Call, path: string, schema: z.ZodType<T>): Promise<T> =>
     call.send({ method: 'GET', path, schema });
+  /** A change of which the status is all that counts. */
+  const change = (
+    call: Call,
+    request: Pick<ApiRequest<void>, 'method' | 'path' | 'query' | 'body' | 'beforeAttempt'>,
+  ): Promise<void> => call.send({ ...request, schema: nothing, ignoresReply: true });
+  const listOf =
+    <T extends { readonly id: string }>(
+      endpoint: string,
+      path: string,
+      schema: z.ZodType<T>,
+      query: Readonly<Record<string, string>> = {},
+    ) =>
+    (call: Call): Promise<Walked<T>> =>
+      lists.read(call, { endpoint, path, query, schema });
 
   const installOf = (order: ReinstallOrder) => ({
     hostname: order.hostname,
@@ -169,148 +138,100 @@ export function createRoutes(config: LatitudeConfig) {
   });
 
   return {
-    listServers: (call: Call): Promise<Walked<Server>> =>
-      lists.read(call, {
-        endpoint: 'ListServers',
-        path: '/servers',
-        query: ofProject,
-        schema: server,
-      }),
+    listServers: listOf('ListServers', '/servers', server, ofProject),
     /** What the filter means is nowhere said, so what it answers is looked through again. */
     async findServers(call: Call, hostname: string): Promise<readonly Server[]> {
       const query = { ...ofProject, 'filter[hostname]': hostname };
-      const listed = { endpoint: 'FindServers', path: '/servers', query, schema: server };
-      const { items, complete } = await lists.read(call, listed);
+      const { items, complete } = await listOf('FindServers', '/servers', server, query)(call);
       const named = items.filter((found) => sameName(found.hostname, hostname));
       if (complete || named.length > 0) return named;
-      throw call.error('PartialListing', `a server ${hostname} may have been left out`);
+      throw call.error('transient', `a server ${hostname} may have been left out`);
     },
     getServer: (call: Call, id: string): Promise<Server> =>
-      get(call, pathOf(call, 'servers', id), documentOfId(server, id)),
+      get(call, at(call, 'servers', id), documentOfId(server, id)),
     /** Which record the server was installed with. */
     getDeployConfig: (call: Call, id: string): Promise<DeployConfig> =>
-      get(call, `${pathOf(call, 'servers', id)}/deploy_config`, documentOf(deployConfig)),
-    postServer: (call: Call, order: ServerOrder, beforeAttempt: BeforeSending): Promise<Server> =>
-      call.send({
-        method: 'POST',
-        path: '/servers',
-        body: bodyOf('servers', {
-          project: projectId,
-          plan: order.plan,
-          site: order.site,
-          billing,
-          ...installOf(order),
-        }),
-        schema: documentOf(server).refine(isAsOrdered(order), { path: ['data', 'attributes'] }),
-        beforeAttempt,
-      }),
-    deleteServer: (call: Call, id: string, beforeAttempt: BeforeSending): Promise<void> =>
-      call.send({
+      get(call, at(call, 'servers', id, '/deploy_config'), documentOf(deployConfig)),
+    postServer(call: Call, order: ServerOrder, beforeAttempt: BeforeSending): Promise<Server> {
+      const { plan, site } = order;
+      const body = bodyOf('servers', {
+        ...{ project: projectId, plan, site, billing, ...installOf(order) },
+      });
+      const schema = documentOf(server).refine(isAsOrdered(order), {
+        path: ['data', 'attributes'],
+      });
+      return call.send({ method: 'POST', path: '/servers', body, schema, beforeAttempt });
+    },
+    deleteServer: (call: Call, id: string, beforeAttempt: BeforeSending): Promise<void> => {
+      const query = { reason: REASON };
+      return change(call, {
         method: 'DELETE',
-        path: pathOf(call, 'servers', id),
-        query: { reason: REASON },
-        schema: nothing,
-        ignoresReply: true,
+        path: at(call, 'servers', id),
+        query,
         beforeAttempt,
-      }),
-    scheduleDeletion: (call: Call, id: string, beforeAttempt: BeforeSending): Promise<void> =>
-      call.send({
-        method: 'POST',
-        path: `${pathOf(call, 'servers', id)}/schedule_deletion`,
-        schema: nothing,
-        ignoresReply: true,
-        beforeAttempt,
-      }),
-    postAction: (call: Call, id: string, action: Action, beforeAttempt: BeforeSending) =>
-      call.send({
-        method: 'POST',
-        path: `${pathOf(call, 'servers', id)}/actions`,
-        body: bodyOf('actions', { action }),
-        schema: nothing,
-        ignoresReply: true,
-        beforeAttempt,
-      }),
-    postReinstall: (
+      });
+    },
+    scheduleDeletion: (call: Call, id: string, beforeAttempt: BeforeSending): Promise<void> => {
+      const path = at(call, 'servers', id, '/schedule_deletion');
+      return change(call, { method: 'POST', path, beforeAttempt });
+    },
+    postAction(
+      call: Call,
+      id: string,
+      action: Action,
+      beforeAttempt: BeforeSending,
+    ): Promise<void> {
+      const path = at(call, 'servers', id, '/actions');
+      const body = bodyOf('actions', { action });
+      return change(call, { method: 'POST', path, body, beforeAttempt });
+    },
+    postReinstall(
       call: Call,
       id: string,
       order: ReinstallOrder,
       beforeAttempt: BeforeSending,
-    ): Promise<void> =>
-      call.send({
-        method: 'POST',
-        path: `${pathOf(call, 'servers', id)}/reinstall`,
-        body: bodyOf('reinstalls', installOf(order)),
-        schema: nothing,
-        ignoresReply: true,
-        beforeAttempt,
-      }),
+    ): Promise<void> {
+      const path = at(call, 'servers', id, '/reinstall');
+      const body = bodyOf('reinstalls', installOf(order));
+      return change(call, { method: 'POST', path, body, beforeAttempt });
+    },
 
-    listUserData: (call: Call): Promise<Walked<UserData>> =>
-      lists.read(call, {
-        endpoint: 'ListUserData',
-        path: '/user_data',
-        query: ofProject,
-        schema: userData,
-      }),
+    listUserData: listOf('ListUserData', '/user_data', userData, ofProject),
     getUserData: (call: Call, id: string): Promise<UserData> =>
-      get(call, pathOf(call, 'user_data', id), documentOfId(userData, id)),
-    postUserData: (call: Call, written: RecordText): Promise<UserData> =>
-      call.send({
-        method: 'POST',
-        path: '/user_data',
-        body: bodyOf('user_data', { ...written, project: projectId }),
-        schema: documentOf(userData),
-      }),
-    patchUserData: (
+      get(call, at(call, 'user_data', id), documentOfId(userData, id)),
+    postUserData(call: Call, written: RecordText): Promise<UserData> {
+      const body = bodyOf('user_data', { ...written, project: projectId });
+      const schema = documentOf(userData);
+      return call.send({ method: 'POST', path: '/user_data', body, schema });
+    },
+    patchUserData(
       call: Call,
       id: string,
       written: RecordText,
       beforeAttempt?: BeforeSending,
-    ): Promise<UserData> =>
-      call.send({
-        method: 'PATCH',
-        path: pathOf(call, 'user_data', id),
-        body: { data: { id, type: 'user_data', attributes: written } },
-        schema: documentOfId(userData, id),
-        beforeAttempt,
-      }),
+    ): Promise<UserData> {
+      const body = { data: { id, type: 'user_data', attributes: written } };
+      const request = { path: at(call, 'user_data', id), body, beforeAttempt };
+      return call.send({ method: 'PATCH', ...request, schema: documentOfId(userData, id) });
+    },
     /** One that is not there has been deleted. */
-    deleteUserData: (call: Call, id: string, beforeAttempt?: BeforeSending): Promise<void> =>
-      call
-        .send({
-          method: 'DELETE',
-          path: pathOf(call, 'user_data', id),
-          schema: nothing,
-          ignoresReply: true,
-          beforeAttempt,
-        })
-        .catch((error: unknown) => {
-          if (!isNotFound(error)) throw error;
-        }),
+    async deleteUserData(call: Call, id: string, beforeAttempt?: BeforeSending): Promise<void> {
+      const path = at(call, 'user_data', id);
+      await change(call, { method: 'DELETE', path, beforeAttempt }).catch(nullIfGone);
+    },
 
-    listSshKeys: (call: Call): Promise<Walked<SshKey>> =>
-      lists.read(call, {
-        endpoint: 'ListSshKeys',
-        path: '/ssh_keys',
-        query: ofProject,
-        schema: sshKey,
-      }),
-    postSshKey: (call: Call, name: string, publicKey: string): Promise<SshKey> =>
-      call.send({
-        method: 'POST',
-        path: '/ssh_keys',
-        body: bodyOf('ssh_keys', { name, public_key: publicKey, project: projectId }),
-        schema: documentOf(sshKey),
-      }),
-    listProjects: (call: Call): Promise<Walked<Project>> =>
-      lists.read(call, { endpoint: 'ListProjects', path: '/projects', query: {}, schema: project }),
-    listOperatingSystems: (call: Call): Promise<Walked<OperatingSystem>> =>
-      lists.read(call, {
-        endpoint: 'ListOperatingSystems',
-        path: '/plans/operating_systems',
-        query: {},
-        schema: operatingSystem,
-      }),
+    listSshKeys: listOf('ListSshKeys', '/ssh_keys', sshKey, ofProject),
+    postSshKey(call: Call, name: string, publicKey: string): Promise<SshKey> {
+      const body = bodyOf('ssh_keys', { name, public_key: publicKey, project: projectId });
+      const schema = documentOf(sshKey);
+      return call.send({ method: 'POST', path: '/ssh_keys', body, schema });
+    },
+    listProjects: listOf('ListProjects', '/projects', project),
+    listOperatingSystems: listOf(
+      'ListOperatingSystems',
+      '/plans/operating_systems',
+      operatingSystem,
+    ),
   };
 }
 export type Routes = ReturnType<typeof createRoutes>;

@@ -1,8 +1,7 @@
-import { explain } from '../../../domain/errors.ts';
+import { explain, isProviderError } from '../../../domain/errors.ts';
 import type { UnreadableEntry } from '../../../domain/machine.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { Call } from '../../driver-kit/call.ts';
-import { isApiError } from '../../driver-kit/errors.ts';
 import type { Log } from '../../log/port.ts';
 import type { DriverListing, DriverMachine, SweepReport } from '../port.ts';
 import type { Server } from './api.ts';
@@ -46,19 +45,14 @@ export interface Inventory {
   readonly others: number;
 }
 
-export interface Stock {
-  /** Servers first: one that is made in between has its record by then. */
-  take(call: Call): Promise<Inventory>;
-  list(call: Call): Promise<{ readonly listing: DriverListing; readonly inventory: Inventory }>;
-}
-
 export function createStock(
   config: LatitudeConfig,
   deps: Omit<Parts, 'writer' | 'search' | 'sshKey'>,
-): Stock {
+) {
   const { routes, records, ownership, systems, view, clock, log } = deps;
   let othersTold = -1;
 
+  /** Servers first: one that is made in between has its record by then. */
   async function take(call: Call): Promise<Inventory> {
     const servers = await routes.listServers(call);
     const table = await records.read(call);
@@ -90,7 +84,7 @@ export function createStock(
 
   /** A record without a server may belong to one that is about to show up. */
   const isAwaited = ({ hostname }: Place, { records: table }: Inventory): boolean =>
-    table.of(hostname).some(({ writtenAtMs }) => clock.now() - writtenAtMs < config.settleMs);
+    table.of(hostname).some(({ writtenAtMs }) => clock.now() - writtenAtMs < config.settle);
 
   function freeIn(inventory: Inventory): Place[] {
     // One that cannot be read may have any name.
@@ -110,7 +104,9 @@ export function createStock(
 
   return {
     take,
-    async list(call) {
+    async list(
+      call: Call,
+    ): Promise<{ readonly listing: DriverListing; readonly inventory: Inventory }> {
       const inventory = await take(call);
       const userOf = await systems.users(call);
       tellOthers(inventory);
@@ -130,6 +126,8 @@ export function createStock(
     return { id, reservationId: view.slotOf(hostname) };
   }
 }
+
+export type Stock = ReturnType<typeof createStock>;
 
 /** Of a listing so many scripts are cut out at most: the next one is soon, and writes are scarce. */
 const CUTS_OF_A_LISTING = 4;
@@ -198,7 +196,7 @@ export function createSweeping(
         try {
           await cut(call, record);
         } catch (error) {
-          if (isApiError(error, 'Cancelled')) return;
+          if (isProviderError(error, 'aborted')) return;
           const fields = { provider: config.name, record: record.id, cause: explain(error) };
           log.warn(fields, 'a first-boot script is left in its record');
           return;

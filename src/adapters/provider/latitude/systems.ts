@@ -1,15 +1,8 @@
-import { explain, ProviderError } from '../../../domain/errors.ts';
+import { explain, isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { Call } from '../../driver-kit/call.ts';
-import { isApiError } from '../../driver-kit/errors.ts';
-import {
-  bareKey,
-  fingerprintOfLine,
-  isSameKey,
-  unknownKeyAdvice,
-} from '../../driver-kit/our-key.ts';
+import { bareKey, createKeptKey, isSameKey, ourKeyAmong } from '../../driver-kit/our-key.ts';
 import { mutate } from '../../driver-kit/pages.ts';
-import { createLocks } from '../../driver-kit/time-limit.ts';
 import type { Log } from '../../log/port.ts';
 import type { OperatingSystem, SshKey } from './api.ts';
 import type { Routes } from './routes.ts';
@@ -41,7 +34,7 @@ export function createSystems(deps: {
     try {
       return await read(call);
     } catch (error) {
-      if (!old || isApiError(error, 'Cancelled')) throw error;
+      if (!old || isProviderError(error, 'aborted')) throw error;
       log.warn({ cause: explain(error) }, 'the operating systems could not be read again');
       return old;
     }
@@ -64,74 +57,50 @@ export function createSystems(deps: {
 }
 export type Systems = ReturnType<typeof createSystems>;
 
-const BELIEVED_MS = 24 * 3_600_000;
-
 /** Our key in the project. */
 export function createOurSshKey(
   config: Pick<LatitudeConfig, 'sshKeyName' | 'publicKeyLine' | 'previousKeyLines'>,
   { routes, clock }: { readonly routes: Routes; readonly clock: Pick<Clock, 'monotonic'> },
 ) {
-  const locks = createLocks();
-  let known: { readonly id: string; readonly key: string; readonly untilMs: number } | null = null;
-
-  /** The one with our name and our key; else another one that is our key. */
-  async function find(call: Call, wanted: string): Promise<SshKey | null> {
-    const { sshKeyName: name, previousKeyLines } = config;
+  /** The one with our name and our key; else another one that is our key: the API replaces none. */
+  async function find(call: Call, key: string): Promise<SshKey | null> {
+    const { sshKeyName: name, previousKeyLines: previousKeys } = config;
     const { items, complete } = await routes.listSshKeys(call);
-    const isOneOf = (lines: readonly string[], { public_key: key = '' }: SshKey) =>
-      lines.some((line) => isSameKey(key, line));
-    const named = items.filter((key) => key.name === name);
-    // An earlier key of ours stays beside the current one: this API replaces no key.
-    const unknown = named.find((key) => !isOneOf([wanted, ...previousKeyLines], key));
-    if (unknown) {
-      const seen = fingerprintOfLine(unknown.public_key ?? '');
-      throw new ProviderError(
-        'conflict',
-        `the key ${name} of the project (${unknown.id}, ${seen}) is not ours ` +
-          `(${fingerprintOfLine(wanted)}): ${unknownKeyAdvice('sshKeyName')}`,
-      );
-    }
-    const isOurs = (key: SshKey) => isOneOf([wanted], key);
-    const found = named.find(isOurs) ?? items.find(isOurs) ?? null;
-    if (found || complete) return found;
-    throw call.error('PartialListing', 'our SSH key may have been left out');
+    const wanted = { name, nameSetting: 'sshKeyName', key, previousKeys };
+    const isOurs = ({ public_key: line = '' }: SshKey) => isSameKey(line, key);
+    const named = ourKeyAmong(
+      items,
+      wanted,
+      ({ id, name: called = '', public_key: line = '' }) => ({
+        ...{ id, name: called, key: line },
+      }),
+    );
+    const found = named && isOurs(named) ? named : items.find(isOurs);
+    if (found || complete) return found ?? null;
+    throw call.error('transient', 'our SSH key may have been left out');
   }
 
-  async function store(call: Call): Promise<string> {
-    const { sshKeyName: name, publicKeyLine: key } = config;
-    const there = await find(call, key);
-    const { id } =
-      there ??
-      (await mutate(call, {
+  return createKeptKey<Call>({
+    clock,
+    key: () => config.publicKeyLine,
+    async store(call, key) {
+      const there = await find(call, key);
+      if (there) return there.id;
+      const made = await mutate(call, {
         endpoint: 'CreateSshKey',
         // Without its comment, which is nobody's business.
-        send: () => routes.postSshKey(call, name, bareKey(key)),
+        send: () => routes.postSshKey(call, config.sshKeyName, bareKey(key)),
         look: async () => {
           const value = await find(call, key);
           return value && { value };
         },
         // Another daemon may have stored it a moment ago: the project takes a key once.
-        looksAfter: ({ status }) => status === 422,
+        looksAfter: ({ answer }) => answer?.status === 422,
         repeatsMax: 2,
-      }));
-    known = { id, key, untilMs: clock.monotonic() + BELIEVED_MS };
-    return id;
-  }
-
-  /** One at a time, or two first creations would store two keys. */
-  const alone = (signal: AbortSignal, task: () => Promise<string>): Promise<string> =>
-    locks.alone('ssh key', signal, { what: 'our SSH key was being put in place', task });
-
-  return {
-    /** Looks whether it is there, and puts it in place if not. */
-    ensure: (call: Call, signal: AbortSignal): Promise<string> => alone(signal, () => store(call)),
-    /** Its id. It is looked at again after a day, or when it was forgotten or changed. */
-    id: (call: Call, signal: AbortSignal): Promise<string> =>
-      alone(signal, async () => {
-        const isKnown = known?.key === config.publicKeyLine && clock.monotonic() < known.untilMs;
-        return isKnown ? known!.id : store(call);
-      }),
-  };
+      });
+      return made.id;
+    },
+  });
 }
 export type OurSshKey = ReturnType<typeof createOurSshKey>;
 
@@ -145,9 +114,9 @@ export function createPreparation(
 
   async function requireProject(call: Call): Promise<void> {
     const { items, complete } = await routes.listProjects(call);
-    const found = items.find(({ id }) => id === config.projectId);
-    if (!found && !complete) throw call.error('PartialListing', 'the project may be missing');
-    if (!found) throw refuse(`the key shows no project ${config.projectId}`);
+    const found = items.find(({ id }) => id === config.project);
+    if (!found && !complete) throw call.error('transient', 'the project may be missing');
+    if (!found) throw refuse(`the key shows no project ${config.project}`);
     const wanted = config.billing === 'yearly' ? 'reserved' : 'on_demand';
     const { provisioning_type: type } = found;
     if (type === undefined || type === wanted) return;

@@ -140,29 +140,10 @@ export interface SeenOurs extends Seen {
   readonly record: MarkRecord;
 }
 
-/** Servers as they are now. */
-export interface ServerView {
-  /** Slot of the machine that has this name; null: none that the configuration knows. */
-  slotOf(hostname: string | undefined): string | null;
-  /** Whether the name is one that we give, or gave. */
-  isNamed(hostname: string | undefined): boolean;
-  show(server: Server, owner: Owner, userOf: (system: string | undefined) => string): DriverMachine;
-  /** @throws {ApiError} NotFound: it is gone, or in another project now. */
-  get(call: Call, id: string): Promise<Seen>;
-  /**
-   * A server that is going to be changed.
-   * @throws {ProviderError} see `CallOptions.requireOurs`; `auth`: it is not ours. @throws {ApiError}
-   */
-  getOurs(call: Call, id: string, how: Pick<CallOptions, 'requireOurs'>): Promise<SeenOurs>;
-  /** @throws {ProviderError} `auth`: it has a name of ours, and was not installed with our record. */
-  requireProved(call: Call, server: Server, record: MarkRecord): Promise<void>;
-  /** It was changed by us just now: that it is not found is not believed at once. */
-  noteChange(id: string): void;
-}
-
 /** A server that was changed a moment ago is asked for a second time before it counts as gone. */
 const AGAIN_AFTER_MS = 5_000;
 
+/** Servers as they are now. */
 export function createServerView(
   config: LatitudeConfig,
   deps: {
@@ -173,14 +154,16 @@ export function createServerView(
     readonly clock: Pick<Clock, 'now' | 'monotonic'>;
     readonly log: Log;
   },
-): ServerView {
+) {
   const { routes, records, ownership, systems, clock, log } = deps;
   const slots = new Map(config.places.map(({ hostname, slot }) => [hostname, slot]));
   const told = new Set<string>();
   const changed = new Map<string, number>();
 
-  const slotOf = (hostname = '') => slots.get(hostname.toLowerCase()) ?? null;
-  const isNamed = (hostname = '') => hostname.toLowerCase().startsWith(config.namePrefix);
+  /** Slot of the machine that has this name; null: none that the configuration knows. */
+  const slotOf = (hostname = ''): string | null => slots.get(hostname.toLowerCase()) ?? null;
+  /** Whether the name is one that we give, or gave. */
+  const isNamed = (hostname = ''): boolean => hostname.toLowerCase().startsWith(config.namePrefix);
 
   function tellOnce(key: string, fields: object, message: string): void {
     if (told.has(key)) return;
@@ -188,7 +171,11 @@ export function createServerView(
     log.warn({ provider: config.name, ...fields }, message);
   }
 
-  const show: ServerView['show'] = (server, owner, userOf) => {
+  function show(
+    server: Server,
+    owner: Owner,
+    userOf: (system: string | undefined) => string,
+  ): DriverMachine {
     const { id: providerId, status: state = 'unknown', scheduled_deletion_at: until } = server;
     if (!isKnownState(state)) tellOnce(state, { providerId, state }, 'server in an unknown state');
     const machine = toMachine(server, {
@@ -196,19 +183,19 @@ export function createServerView(
       slot: slotOf(server.hostname),
       remoteUser: userOf(server.operating_system?.slug),
       nowMs: clock.now(),
-      staleOnMs: config.staleOnMs,
+      staleOnMs: config.staleOn,
     });
     if (until !== undefined && owner.kind === 'ours' && machine.status !== 'Missing') {
       const message = 'somebody has scheduled the deletion of a machine of ours';
       tellOnce(`${providerId} ${until}`, { providerId, until }, message);
     }
     return machine;
-  };
+  }
 
   function wasChanged(id: string): boolean {
     const atMs = changed.get(id);
     changed.delete(id);
-    return atMs !== undefined && clock.monotonic() - atMs < config.settleMs;
+    return atMs !== undefined && clock.monotonic() - atMs < config.settle;
   }
 
   async function read(call: Call, id: string): Promise<Server> {
@@ -225,15 +212,16 @@ export function createServerView(
   /** What is no id of the API goes into no path; the list says that there is no such server. */
   async function missing(call: Call, id: string): Promise<never> {
     const { complete } = await routes.listServers(call);
-    if (complete) throw call.error('NotFound', `there is no server ${id}`);
-    throw call.error('PartialListing', `server ${id} may have been left out`);
+    if (complete) throw call.error('not-found', `there is no server ${id}`);
+    throw call.error('transient', `server ${id} may have been left out`);
   }
 
+  /** @throws {ProviderError} `not-found`: it is gone, or in another project now. */
   async function get(call: Call, id: string): Promise<Seen> {
     const server = await read(call, id);
     const { project } = server;
-    if (project?.id !== undefined && project.id !== config.projectId) {
-      throw call.error('NotFound', `server ${id} is in another project now`);
+    if (project?.id !== undefined && project.id !== config.project) {
+      throw call.error('not-found', `server ${id} is in another project now`);
     }
     const userOf = await systems.users(call);
     if (!isNamed(server.hostname)) {
@@ -244,11 +232,12 @@ export function createServerView(
     const owners = await ownership.ownersOf(call, [server], table.of(server.hostname!));
     const owner = owners.get(id)!;
     if (owner.kind === 'untagged' && !table.complete) {
-      throw call.error('PartialListing', `the record of server ${id} may have been left out`);
+      throw call.error('transient', `the record of server ${id} may have been left out`);
     }
     return { server, owner, machine: show(server, owner, userOf) };
   }
 
+  /** @throws {ProviderError} `auth`: it has a name of ours, and was not installed with our record. */
   async function requireProved(call: Call, server: Server, record: MarkRecord): Promise<void> {
     if (await ownership.isInstalledWith(call, server, record)) return;
     throw new ProviderError(
@@ -264,7 +253,15 @@ export function createServerView(
     show,
     get,
     requireProved,
-    async getOurs(call, id, { requireOurs }) {
+    /**
+     * A server that is going to be changed.
+     * @throws {ProviderError} see `CallOptions.requireOurs`; `auth`: it is not ours.
+     */
+    async getOurs(
+      call: Call,
+      id: string,
+      { requireOurs }: Pick<CallOptions, 'requireOurs'>,
+    ): Promise<SeenOurs> {
       const seen = await get(call, id);
       requireOurs(seen.machine);
       const { owner } = seen;
@@ -274,6 +271,8 @@ export function createServerView(
       }
       throw new ProviderError('auth', `server ${id} is not ours to change (${owner.kind})`);
     },
-    noteChange: (id) => void changed.set(id, clock.monotonic()),
+    /** It was changed by us just now: that it is not found is not believed at once. */
+    noteChange: (id: string): void => void changed.set(id, clock.monotonic()),
   };
 }
+export type ServerView = ReturnType<typeof createServerView>;

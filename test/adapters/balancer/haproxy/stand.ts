@@ -9,8 +9,7 @@ import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
 import type { Desired, Observed, PoolRef, Ref } from '../../../../src/domain/balancing/objects.ts';
 import { ask, type Haproxy } from '../../../../emulators/haproxy/haproxy-process.ts';
 import { startTestHaproxy } from '../../../support/haproxy.ts';
-import { freePorts, startServing } from '../../../support/serving-machines.ts';
-import type { ServingMachine } from '../../../support/serving-machines.ts';
+import { freePorts, startServing, type ServingMachine } from '../../../support/serving-machines.ts';
 
 export const OWNER: PoolRef = { pool: 'api', uid: 'uid-1', suffix: 'api.eu' };
 export const OTHER: PoolRef = { pool: 'web', uid: 'uid-2', suffix: 'web.eu' };

@@ -375,8 +375,8 @@ describe('a schema that is changed under way', () => {
   it('costs no more when the server has forgotten a plan, as behind a pooler', async () => {
     const db = openPgDatabase({ url: s.server.url });
     const forget = (name: string) =>
-      db.rows(
-        'forget plans',
+      db.once(
+        { doing: 'forget plans' },
         statement({ name, params: {}, columns: {}, text: () => 'DEALLOCATE ALL' }),
         {},
       );
@@ -386,7 +386,7 @@ describe('a schema that is changed under way', () => {
       await forget('forget-all');
       expect(await read()).toHaveLength(1);
       await forget('forget-all-again');
-      expect(await db.rows('look', guarding.read, {})).toHaveLength(1);
+      expect(await db.once({ doing: 'look' }, guarding.read, {})).toHaveLength(1);
     } finally {
       await db.close();
     }

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { sqlType } from '../../../../src/adapters/bmdb/pg/statement.ts';
+import { paramTypes, sqlType } from '../../../../src/adapters/bmdb/pg/statement.ts';
 import type { Statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
 
 /** What the server says of a statement: types of the parameters, names and types of the columns. */
@@ -21,7 +21,7 @@ export async function complaintsAbout(
 }
 
 function compare(statement: Statement, real: Description): string[] {
-  const params = Object.values(statement.params).map(sqlType);
+  const params = paramTypes(statement.params);
   const columns = Object.entries(statement.columns).map(([name, type]) => [name, sqlType(type)]);
   const differences = [
     ['parameters', params, real.params],

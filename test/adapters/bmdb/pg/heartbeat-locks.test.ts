@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, test } from 'vitest';
-import { createIntake } from '../../../../src/adapters/agents/intake.ts';
+import { createIntake } from '../../../../src/adapters/agents/heartbeat-service.ts';
 import { defaultLimits } from '../../../../src/adapters/agents/limits.ts';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { Locked } from '../../../../src/domain/errors.ts';

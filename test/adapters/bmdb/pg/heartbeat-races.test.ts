@@ -67,7 +67,7 @@ describe.each([
       const records = new Map([[id, recordOf(id)]]);
       await heartbeat.run(heard ? beats.beat : beats.admit, {
         ...beatArgs(records, DEFAULT_LOSS),
-        boots: [null],
+        sent: [recordOf(id)],
       });
       const finish = await stand.begin();
       const ended = endStart(finish, id).then(() => dropBeat(finish, id));
@@ -124,7 +124,7 @@ describe('a recovery that ends', () => {
     }
     const work = await stand.rival.claim('ShepherdRecovery', id);
     const heartbeat = await stand.begin();
-    const args = { ...beatArgs(new Map([[id, recordOf(id)]]), DEFAULT_LOSS), boots: [null] };
+    const args = { ...beatArgs(new Map([[id, recordOf(id)]]), DEFAULT_LOSS), sent: [recordOf(id)] };
     await heartbeat.run(beats[what], args);
     const finished = work.finish({
       kind: 'recovered',

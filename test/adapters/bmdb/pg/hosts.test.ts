@@ -76,7 +76,7 @@ function open(url: string, timeoutMs = 16_000): Database {
 }
 const ask = (db: Database) =>
   db.transact({ doing: 'ask' }, async (q) => (await q.rows(whichPort, {}))[0]!.port);
-const askOnce = async (db: Database) => (await db.rows('ask', whichPort, {}))[0]!.port;
+const askOnce = async (db: Database) => (await db.once({ doing: 'ask' }, whichPort, {}))[0]!.port;
 
 beforeEach(() => fence(servers[1], true));
 afterEach(async () => {

@@ -92,7 +92,7 @@ test.each([
   ['for heartbeats', true, { plan_cache_mode: 'force_generic_plan' }],
 ])('C1: a connection %s has what it depends on, whatever its role is set to', async (...given) => {
   const [, byKeys, more] = given;
-  const [row] = await open(byKeys).rows('read settings', read, {});
+  const [row] = await open(byKeys).once({ doing: 'read settings' }, read, {});
   const timeouts = { statement_timeout: '5000', idle_in_transaction_session_timeout: '5000' };
   expect(row!.settings).toEqual({ ...OURS, ...timeouts, ...more });
 });

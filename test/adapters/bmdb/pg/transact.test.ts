@@ -173,7 +173,7 @@ describe('a statement that commits by itself', () => {
 
 it('a transaction that is left alone, or a statement that hangs, is ended by the server', async () => {
   const expected = [{ idle: '4min', statement: '4min' }];
-  expect(await db.rows('look', settings, {})).toEqual(expected);
+  expect(await db.once({ doing: 'look' }, settings, {})).toEqual(expected);
   expect(await db.transact({ doing: 'look' }, (q) => q.rows(settings, {}))).toEqual(expected);
 });
 
@@ -204,7 +204,7 @@ describe('a transaction', () => {
         await q.run(setCounter, { n: Number(row!.n) + 1 });
       });
     await Promise.all(Array.from({ length: 20 }, increment));
-    expect(await db.rows('count', counter, {})).toEqual([{ n: '20' }]);
+    expect(await db.once({ doing: 'count' }, counter, {})).toEqual([{ n: '20' }]);
   });
 });
 
@@ -230,7 +230,7 @@ describe('what metrics are told', () => {
   it('a transaction is counted for whom it is made', async () => {
     await db.transact({ doing: 'look', processor: 'bmsrv' }, (q) => q.rows(sql('SELECT'), {}));
     await db.transact({ doing: 'look' }, (q) => q.rows(sql('SELECT'), {}));
-    await db.rows('look', sql('SELECT'), {});
+    await db.once({ doing: 'look' }, sql('SELECT'), {});
     expect(counted()).toEqual(['executed bmsrv', 'executed shepherd', 'executed shepherd']);
   });
 
@@ -245,7 +245,9 @@ describe('what metrics are told', () => {
       'executed shepherd-recoverer',
       'failed shepherd-recoverer',
     ]);
-    await expect(db.rows('try', sql('SELECT 2/0'), {})).rejects.toThrow('division by zero');
+    await expect(db.once({ doing: 'try' }, sql('SELECT 2/0'), {})).rejects.toThrow(
+      'division by zero',
+    );
     expect(counted().slice(3)).toEqual(['executed shepherd', 'failed shepherd']);
   });
 

@@ -63,7 +63,7 @@ test.each(PROXIES)('A2: %s with %i is no word of the API', async (_, status, typ
     (thrown: unknown) => thrown as Error,
   );
   expect(error).toMatchObject({ code: 'transient', outcome: 'not-done' });
-  const told = String((error!.cause as Error).message);
+  const told = error!.message;
   expect(told).toContain(`status ${status}`);
   expect(told).toContain(`${type.split(';')[0]}, ${Buffer.byteLength(body)} bytes`);
   expect(told).toContain('a proxy may have answered');

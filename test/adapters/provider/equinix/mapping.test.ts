@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { toProviderMachine } from '../../../../src/adapters/driver-kit/entries.ts';
+import type { Call } from '../../../../src/adapters/driver-kit/call.ts';
 import type { Walked } from '../../../../src/adapters/driver-kit/pages.ts';
 import {
   device as deviceSchema,
@@ -193,7 +194,7 @@ test('free capacity as the port shows it', () => {
   });
 });
 
-const { signal } = new AbortController();
+const call = {} as Call;
 const [X, Y] = [reservationId(1), reservationId(2)];
 const free = (id: string): Reservation =>
   reservation.parse({ id, provisionable: true, plan: { slug: 'm3' }, facility: { code: 'fr2' } });
@@ -211,7 +212,7 @@ function start() {
   const cache = createReservationCache({ timeoutMs: 900_000 }, deps);
   const end = (n: number, ids: readonly string[], complete = true) =>
     lists[n]!.resolve({ items: ids.map(free), complete, unread: [] });
-  const available = async () => (await cache.available(signal)).items.map(({ id }) => id);
+  const available = async () => (await cache.available(call)).items.map(({ id }) => id);
   return { clock, cache, end, available, listings: () => lists.length };
 }
 

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { createMemoryNetwork, type MemoryNetwork } from '../../../doubles/memory-network.ts';
 import {
   createSeededRandom,
@@ -8,11 +8,12 @@ import {
   driven,
   type VirtualClock,
 } from '../../../doubles/simulated-clock.ts';
+import { createEquinixApi } from '../../../../src/adapters/provider/equinix/api.ts';
 import { createEquinixClient } from '../../../../src/adapters/provider/equinix/client.ts';
 import type { Log } from '../../../../src/adapters/log/port.ts';
 import { metricsTo } from '../../../../src/adapters/metrics/port.ts';
 import {
-  EQUINIX_DEFAULTS,
+  equinixSchema,
   type EquinixConfig,
 } from '../../../../src/adapters/provider/equinix/settings.ts';
 import { createFleetProvider } from '../../../../src/adapters/driver-kit/fleet-provider.ts';
@@ -20,14 +21,19 @@ import {
   createEquinixProvider,
   type EquinixProviderDeps,
 } from '../../../../src/adapters/provider/equinix/driver.ts';
-import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
-import { providerName } from '../../../../src/domain/ids.ts';
+import type {
+  CreateRequest,
+  DriverMachine,
+  FleetProvider,
+} from '../../../../src/adapters/provider/port.ts';
+import { ProviderError } from '../../../../src/domain/errors.ts';
+import { providerName, witness, type Witness } from '../../../../src/domain/ids.ts';
 import { startEquinixEmulator } from '../../../../emulators/equinix/emulator.ts';
 import type {
   EquinixEmulator,
   EquinixEmulatorOptions,
 } from '../../../../emulators/equinix/options.ts';
-import { INSTANCE_SET_ID, publicKeyLine } from '../driver-stand.ts';
+import { callOf, INSTANCE_SET_ID, publicKeyLine } from '../driver-stand.ts';
 
 export const TOKEN = 'token-that-must-never-be-seen';
 export const PROJECT_ID = '9d1c0000-0000-4000-8000-000000000001';
@@ -42,17 +48,17 @@ export const GIVEN = {
 };
 
 export const configFor = (baseUrl: string, change: Partial<EquinixConfig> = {}): EquinixConfig => ({
-  ...EQUINIX_DEFAULTS,
-  ...GIVEN,
+  ...equinixSchema({ env: { TOKEN }, baseDirectory: '/', checkFiles: false }).parse(GIVEN),
   name: 'equinix',
   baseUrl,
   token: () => TOKEN,
   publicKeyLine: publicKeyLine(1),
   instanceSetId: INSTANCE_SET_ID,
   os: 'ubuntu_22_04',
-  apiRateMs: 0,
+  apiRate: 0,
+  connectTimeout: 600_000,
+  attemptTimeout: 600_000,
   ...change,
-  timings: { connectTimeoutMs: 600_000, attemptTimeoutMs: 600_000, ...change.timings },
 });
 
 export interface Recorded extends EquinixProviderDeps {
@@ -214,9 +220,90 @@ export async function scriptedClient(script: Script, change: Partial<EquinixConf
   return { deps, api, client: clientOf(`${api.url}/`, deps, change) };
 }
 export function clientOf(baseUrl: string, deps: Recorded, change: Partial<EquinixConfig> = {}) {
-  const made = createEquinixClient(configFor(baseUrl, change), deps);
+  const made = operationsOver(configFor(baseUrl, change), deps);
   onTestFinished(() => made.stop());
   return driven(deps.clock, made);
+}
+
+export const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
+
+type Client = ReturnType<typeof createEquinixClient>;
+/** The operations of the client, each by itself, and the creation and the search of the driver. */
+export type Operations = {
+  readonly [Name in keyof Client]: (...args: readonly unknown[]) => ReturnType<Client[Name]>;
+} & {
+  createDevice(request: CreateRequest, signal: AbortSignal): Promise<DriverMachine>;
+  findByWitness(
+    sought: { readonly witness: Witness; readonly reservationId: string },
+    signal: AbortSignal,
+  ): Promise<DriverMachine | null>;
+  prepare(signal: AbortSignal): Promise<void>;
+  stop(): void;
+};
+export function operationsOver(config: EquinixConfig, deps: EquinixProviderDeps): Operations {
+  const driver = createEquinixProvider(config, deps);
+  const api = createEquinixApi(config, deps);
+  const alone = Object.entries(createEquinixClient(config)).map(([name, operation]) => [
+    name,
+    async (...args: readonly unknown[]) => {
+      const signal = args.find((arg) => arg instanceof AbortSignal)!;
+      const others = args.filter((arg) => arg !== signal);
+      const call = api.call(name, signal);
+      return (operation as (...all: unknown[]) => Promise<unknown>)(call, ...others);
+    },
+  ]);
+  return {
+    ...(Object.fromEntries(alone) as Operations),
+    createDevice: (request, signal) =>
+      driver.createMachine(request, callOf({ signal, operationId: WITNESS })),
+    findByWitness: (sought, signal) =>
+      driver.findByWitness!(sought.witness, sought.reservationId, callOf({ signal })),
+    prepare: (signal) => driver.prepare!(callOf({ signal })),
+    stop() {
+      api.stop();
+      void driver.stop();
+    },
+  };
+}
+
+/** What is asked of the driver for one reservation. */
+export const requestFor = (
+  reservationId: string,
+  change: Partial<CreateRequest> = {},
+): CreateRequest => ({
+  unused: { reservationId, availability: 'KnownUnused' } as CreateRequest['unused'],
+  hostname: `shepherd-ci-${reservationId.slice(0, 18)}`,
+  plan: 'm3.large.x86',
+  image: null,
+  tags: {},
+  initCommand: '',
+  publicKey: '',
+  resumed: false,
+  onAttempt: async () => undefined,
+  ...change,
+});
+
+/** What a promise failed with, and what its API answered. */
+export type Failure = Pick<ProviderError, 'kind' | 'outcome' | 'message' | 'stack' | 'capacity'> &
+  NonNullable<ProviderError['answer']> & {
+    readonly retryAt: number | undefined;
+    readonly cause: unknown;
+    readonly error: ProviderError;
+  };
+export async function failureOf(promise: Promise<unknown>): Promise<Failure> {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(ProviderError);
+  return flat(error) as Failure;
+}
+function flat(error: unknown): unknown {
+  if (!(error instanceof ProviderError)) return error;
+  const { kind, outcome, message, stack, capacity, answer, rateLimit } = error;
+  const retryAt = rateLimit?.retryAt.getTime();
+  const cause = flat(error.cause);
+  return { kind, outcome, message, stack, capacity, ...answer, retryAt, cause, error };
 }
 
 /** The driver in the core's hands, on a scripted API. */

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { DriverContext } from '../../../../src/adapters/provider/port.ts';
 import { createEquinixClient } from '../../../../src/adapters/provider/equinix/client.ts';
-import { createOurSshKey } from '../../../../src/adapters/provider/equinix/creation.ts';
+import { createEquinixApi } from '../../../../src/adapters/provider/equinix/api.ts';
+import { createOurSshKey } from '../../../../src/adapters/provider/equinix/our-ssh-key.ts';
 import { fingerprintOfLine } from '../../../../src/adapters/driver-kit/our-key.ts';
 import { callOf, live, publicKeyLine } from '../driver-stand.ts';
 import { driven } from '../../../doubles/simulated-clock.ts';
@@ -31,10 +32,17 @@ async function keyAt(
     previousKeyLines: [publicKeyLine(1)],
   };
   const { log, lines, clock: time } = stand.deps;
-  const client = driven(time, createEquinixClient(config, stand.deps));
   const pass = (ms: number) => void (laterMs += ms);
-  const key = createOurSshKey(config, { client, clock, log, tellEvent });
-  return { key, lines, pass, stop: () => client.stop() };
+  const api = createEquinixApi(config, stand.deps);
+  const client = createEquinixClient(config);
+  const { id, forget, sweep } = createOurSshKey(config, { client, clock, log, tellEvent });
+  const key = driven(time, {
+    id: (within: AbortSignal) => id(api.call('key', within), within),
+    sweep: (how: { readonly dryRun: boolean }, within: AbortSignal) =>
+      sweep(api.call('sweep', within), how),
+    forget,
+  });
+  return { key, lines, pass, stop: () => api.stop() };
 }
 
 test('each preparation looks whether the key is still there', async () => {

@@ -1,216 +1,225 @@
 import { expect, test } from 'vitest';
+import type { ProviderError } from '../../../../src/domain/errors.ts';
 import { SECRET_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
-import { ProviderError } from '../../../../src/domain/errors.ts';
-import { failureOf } from '../driver-stand.ts';
-import { callOf, createStand, hashOf, orderOf, WITNESS } from './setup.ts';
+import { testRows } from '../../../support/rows.ts';
+import {
+  at,
+  callOf,
+  failureOf,
+  hashOf,
+  orderOf,
+  refusal,
+  startInstalled,
+  startStand,
+} from './stand.ts';
 
-/** What a look prints of a system that was installed by the usual order. */
-const installedBy = (secret: string) =>
-  Buffer.from(JSON.stringify({ witness: WITNESS, tags: orderOf(secret).tags })).toString('base64');
+const RESET = 'POST /reset/{n}';
+/** An answer in place of the emulator's own. */
+const says = (line: string, body: object) => at(line, { type: 'status', code: 200, body });
+const shows = (type: readonly string[], status: string | null = 'running') =>
+  says('GET /reset/{n}', { reset: { type, operating_status: status } });
+const boots = (kind: 'linux' | 'windows') =>
+  says('GET /boot/{n}', { boot: { rescue: null, [kind]: { active: true } } });
 
-async function installedStand() {
-  const stand = createStand();
-  const id = await stand.installed();
-  stand.world.asked.length = 0;
-  const one = stand.world.machine(321);
-  one.resets.length = 0;
-  return { ...stand, id, one };
+async function startMachine() {
+  const stand = await startInstalled({
+    servers: [{ resetTypes: ['sw', 'hw', 'power', 'power_long', 'man'] }],
+  });
+  const { id, run, provider } = stand;
+  return {
+    ...stand,
+    /** Resets since then. */
+    pressed: () => stand.resets().slice(1),
+    reboot: (mode: 'graceful' | 'force', by = provider) =>
+      run(by.rebootMachine(id, mode, callOf())),
+    power: (want: 'on' | 'off') => run(provider.setPower!(id, want, callOf())),
+    reinstall: (secret = 's9', by = provider) =>
+      run(by.reinstallMachine(id, orderOf(secret), callOf())),
+    get: (by = provider) => run(by.getMachine(id, callOf())),
+  };
 }
 
-test.each([
+testRows([
   ['vector 9', ['sw', 'hw', 'man'], ['sw', 'hw']],
   ['vector 10', ['power', 'power_long', 'hw', 'man'], ['hw', 'hw']],
   ['a technician alone', ['man'], ['not-implemented', 'not-implemented']],
-])('%s: a server with the resets %j is rebooted, and by force, by %j', async (_, types, by) => {
-  const { id, one, provider, run } = await installedStand();
-  one.types = types;
-  const told: string[] = [];
-  for (const mode of ['graceful', 'force'] as const) {
-    const reboot = run(provider.rebootMachine(id, mode, callOf()));
-    const kind = await reboot.catch((error: ProviderError) => error.kind);
-    told.push(typeof kind === 'string' ? kind : one.resets.at(-1)!);
-  }
-  expect(told).toEqual(by);
-});
+] as const)(
+  '%s: a server with the resets %j is rebooted, and by force, by %j',
+  async (_, types, by) => {
+    const { fake, reboot, pressed } = await startMachine();
+    fake.addFault(shows(types));
+    const told: string[] = [];
+    for (const mode of ['graceful', 'force'] as const) {
+      const kind = await reboot(mode).catch((error: ProviderError) => error.kind);
+      told.push(typeof kind === 'string' ? kind : pressed().at(-1)!);
+    }
+    expect(told).toEqual(by);
+  },
+);
 
-test.each([
-  [
-    'vector 11: a rescue system that is armed and not ours to use',
-    { armed: { keys: [], hostKey: 'AAAA' } },
-    'DELETE /boot/321/rescue',
-    [],
-  ],
-  [
-    'an installation that was ordered by hand',
-    { ordered: ['linux' as const] },
-    'DELETE /boot/321/linux',
-    [expect.stringContaining('stock installation')],
-  ],
-])('%s is taken back before the reset', async (_, armed, request, told) => {
-  const { id, one, provider, run, world, log } = await installedStand();
-  Object.assign(one, armed);
-  await run(provider.rebootMachine(id, 'force', callOf()));
-  const asked = world.asked.filter((what) => /^(DELETE|POST)/.test(what));
-  expect(asked).toEqual([request, 'POST /reset/321 hw']);
-  const messages = log.lines.map(({ message }) => message);
-  expect(messages.filter((message) => message.includes('stock'))).toEqual(told);
+testRows([
+  ['vector 11: a rescue system that is armed and not ours to use', 'rescue', 0],
+  ['an installation that was ordered by hand', 'linux', 1],
+] as const)('%s is taken back before the reset', async (_, what, warnings) => {
+  const { fake, ask, forget, reboot, sent, log } = await startMachine();
+  if (what === 'rescue') await ask('POST', '/boot/321/rescue', 'os=linux');
+  else fake.addFault(boots('linux'));
+  forget();
+  await reboot('force');
+  const changes = sent().filter((line) => /^(DELETE|POST)/.test(line));
+  expect(changes).toEqual([`DELETE /boot/321/${what}`, 'POST /reset/321 hw']);
+  expect(log.lines.filter(({ message }) => message.includes('stock'))).toHaveLength(warnings);
 });
 
 test('where such a one cannot be taken back from here, nothing is reset', async () => {
-  const { id, one, provider, run, world } = await installedStand();
-  one.ordered = ['windows'];
-  for (const mode of ['graceful', 'force'] as const) {
-    const error = await failureOf(run(provider.rebootMachine(id, mode, callOf())));
-    expect(error).toMatchObject({ kind: 'conflict', outcome: 'not-done' });
+  const { fake, reboot, reinstall, count } = await startMachine();
+  fake.addFault(boots('windows'));
+  for (const change of [() => reboot('graceful'), () => reboot('force'), reinstall]) {
+    expect(await failureOf(change())).toMatchObject({ kind: 'conflict', outcome: 'not-done' });
   }
-  const error = await failureOf(run(provider.reinstallMachine(id, orderOf('s9'), callOf())));
-  expect(error).toMatchObject({ kind: 'conflict', outcome: 'not-done' });
-  expect(world.count(/^(POST|DELETE)/)).toBe(0);
+  expect(count(/^(POST|DELETE)/)).toBe(0);
 });
 
 test('vector 12: a reset that failed, perhaps: one request, and nobody knows', async () => {
-  const { id, one, provider, run, world } = await installedStand();
-  world.lose = (what) => what.startsWith('POST /reset');
-  const error = await failureOf(run(provider.rebootMachine(id, 'graceful', callOf())));
+  const { fake, reboot, count } = await startMachine();
+  fake.addFault(at(RESET, { type: 'reset', does: 'failsThoughDone' }));
+  const error = await failureOf(reboot('graceful'));
   expect(error).toMatchObject({ kind: 'transient', outcome: 'unknown' });
-  expect(one.resets).toEqual(['sw']);
+  expect(count(/^POST \/reset/)).toBe(1);
 });
 
-test('vector 14: a server without power_long is not switched off, and nothing is pressed', async () => {
-  const { id, one, provider, run } = await installedStand();
-  one.types = ['sw', 'hw', 'power'];
-  one.operatingStatus = 'running';
-  const error = await failureOf(run(provider.setPower!(id, 'off', callOf())));
-  expect(error).toMatchObject({ kind: 'not-implemented' });
-  expect(one.resets).toEqual([]);
-});
-
-test('vector 15: a server that runs is not switched on by a press that would end it', async () => {
-  const { id, one, provider, run } = await installedStand();
-  one.types = ['power', 'power_long', 'hw'];
-  one.operatingStatus = 'running';
-  await run(provider.setPower!(id, 'on', callOf()));
-  expect(one.resets).toEqual([]);
-});
-
-test('where Robot cannot tell whether it runs nothing is switched: unknown is not off', async () => {
-  const { id, one, provider, run } = await installedStand();
-  one.types = ['power', 'power_long', 'hw'];
-  for (const status of ['not supported', 'starting', 'läuft', null]) {
-    one.operatingStatus = status;
-    for (const want of ['off', 'on'] as const) {
-      const error = await failureOf(run(provider.setPower!(id, want, callOf())));
-      expect(error).toMatchObject({ kind: 'not-implemented' });
-    }
+testRows([
+  ['vector 14: without power_long', ['sw', 'hw', 'power'], 'running', { off: 'not-implemented' }],
+  ['vector 15: that runs already', ['power', 'power_long'], 'running', { on: 'done' }],
+  ...['not supported', 'starting', 'läuft', null].map(
+    (status) =>
+      [
+        `of which Robot cannot tell whether it runs (${status})`,
+        ['power', 'power_long'],
+        status,
+        { off: 'not-implemented', on: 'not-implemented' },
+      ] as const,
+  ),
+] as const)('nothing is pressed on a server %s', async (_, types, status, ends) => {
+  const { fake, power, pressed, list } = await startMachine();
+  fake.addFault(shows(types, status));
+  for (const [want, end] of Object.entries(ends)) {
+    const ended = await power(want as 'on' | 'off').catch((error: ProviderError) => error.kind);
+    expect(typeof ended === 'string' ? ended : 'done').toBe(end);
   }
-  expect(one.resets).toEqual([]);
-  const { machines } = await run(provider.listMachines({}, callOf()));
-  expect(machines[0]?.power).toBe('unknown');
+  expect(pressed()).toEqual([]);
+  expect((await list())[0]!.power).toBe('unknown');
 });
 
-test('nothing reboots a machine that is being installed', async () => {
-  const { provider, run, create, world } = createStand();
-  const { id } = await run(create());
-  const before = world.machine(321).resets.length;
-  for (const mode of ['graceful', 'force'] as const) {
-    const error = await failureOf(run(provider.rebootMachine(id!, mode, callOf())));
-    expect(error).toMatchObject({ kind: 'conflict' });
-  }
-  expect(world.machine(321).resets).toHaveLength(before);
-});
-
-test('a machine that has just come up can be rebooted before anybody’s round has seen it', async () => {
-  const { provider, run, create, world, claim } = createStand();
-  const { id } = await run(create());
-  const one = world.machine(321);
-  one.disk = {
-    hostname: 'shep-prod-321',
-    hostKey: 'bmV3',
-    installed: installedBy('s1'),
-    secret: 's1',
-  };
-  one.running = { kind: 'disk', bootId: 'new', hostKey: 'bmV3', guards: new Map() };
-  await run(provider.rebootMachine(id!, 'graceful', callOf()));
-  expect((await claim())!['phase']).toBe('ready');
+test('a machine is not rebooted while it is installed, but once it is up, whether or not a round has seen it', async () => {
+  const { create, provider, run, until, resets, claim, machine } = await startStand();
+  const { id } = await create();
+  const reboot = () => run(provider.rebootMachine(id!, 'graceful', callOf()));
+  expect(await failureOf(reboot())).toMatchObject({ kind: 'conflict' });
+  expect(resets()).toEqual(['sw']);
+  await until(() => machine().phase === 'disk');
+  expect((await claim())!.phase).toBe('installing');
+  await reboot();
+  expect([(await claim())!.phase, resets()]).toEqual(['ready', ['sw', 'sw']]);
 });
 
 test('tags of ours are replaced, and others stay', async () => {
-  const { id, provider, run } = await installedStand();
-  const before = (await run(provider.getMachine(id, callOf()))).tags;
-  await run(provider.setTags(id, { ...before, mine: 'x' }, callOf()));
-  await run(provider.setTags(id, { 'shepherd-op': 'y' }, callOf()));
-  const { tags } = await run(provider.getMachine(id, callOf()));
-  expect(tags).toEqual({ mine: 'x', 'shepherd-op': 'y' });
-  const gone = failureOf(run(provider.setTags('322-aaaaaaaa', {}, callOf())));
-  expect(await gone).toMatchObject({ kind: 'not-found' });
+  const { id, provider, run, get } = await startMachine();
+  const setTags = (tags: object, of = id) => run(provider.setTags(of, { ...tags }, callOf()));
+  await setTags({ ...(await get()).tags, mine: 'x' });
+  await setTags({ 'shepherd-op': 'y' });
+  expect((await get()).tags).toEqual({ mine: 'x', 'shepherd-op': 'y' });
+  expect(await failureOf(setTags({}, '322-aaaaaaaa'))).toMatchObject({ kind: 'not-found' });
 });
 
 test('a reinstallation: the same id, a new secret, no reset where our own system reboots by itself', async () => {
-  const { id, one, provider, run, pass, claim, world } = await installedStand();
-  const order = orderOf('s9');
-  await run(provider.reinstallMachine(id, order, callOf()));
+  const { id, reinstall, claim, pressed, ran, pass, machine, secret, get } = await startMachine();
+  await reinstall();
   expect(await claim()).toMatchObject({ phase: 'rescue', tags: { [SECRET_TAG]: hashOf('s9') } });
-  expect([one.resets, world.count(/^SSH 321 reboot/)]).toEqual([[], 1]);
+  expect([pressed(), ran.filter((name) => name === 'reboot')]).toEqual([[], ['reboot']]);
   await pass(800_000);
-  expect(await claim()).toMatchObject({ phase: 'ready', witness: expect.any(String) });
-  expect(one).toMatchObject({ installs: 2, disk: { secret: 's9' } });
-  expect((await run(provider.getMachine(id, callOf()))).id).toBe(id);
+  expect((await claim())!.phase).toBe('ready');
+  expect([machine().installs, await secret(), (await get()).id]).toEqual([2, 's9', id]);
 });
 
+testRows([
+  ['boots its disks in spite of all', { type: 'bootsDisk' }],
+  ['is not armed any more, and boots its disks', { type: 'rescueDisarms' }],
+] as const)(
+  'where a server %s, it is sent to the rescue system again after a minute, and its key is no false one',
+  async (_, effect) => {
+    const { fake, reinstall, pass, pressed, log } = await startMachine();
+    fake.addFault({ effect, times: 1 });
+    await reinstall();
+    await pass(240_000);
+    expect(pressed()).toEqual(['hw']);
+    expect(log.lines.filter(({ fields }) => fields['alarm'] === 'rescue-host-key')).toEqual([]);
+  },
+);
+
 test('the system of before, by the same name, is not taken for the one that is being installed', async () => {
-  const { id, one, provider, run, pass, claim } = await installedStand();
-  one.installer = 'hangs';
-  await run(provider.reinstallMachine(id, orderOf('s9'), callOf()));
-  await pass(300_000);
-  expect((await claim())!['phase']).toBe('installing');
-  const { hostKey } = one.disk!;
-  one.running = { kind: 'disk', bootId: 'another', hostKey, guards: new Map() };
-  await pass(130_000);
-  expect((await claim())!['phase']).toBe('installing');
+  const { fake, daemon, reinstall, pass, until, claim, machine } = await startMachine();
+  const drives = { 321: ['eui.of-no-drive'] };
+  await reinstall('s9', daemon({ settings: { drives } }));
+  await until(async () => (await claim())!.phase === 'installing');
+  fake.press(321, 'hw');
+  await pass(200_000);
+  expect([machine().phase, (await claim())!.phase]).toEqual(['disk', 'installing']);
 });
 
 test('a reinstallation whose daemon dies is begun anew by the next order', async () => {
-  const { id, one, daemon, run, pass, provider } = await installedStand();
-  await run(daemon().reinstallMachine(id, orderOf('s8'), callOf()));
-  await provider.stop();
+  const { reinstall, daemon, pass, provider, run, list, secret } = await startMachine();
+  await reinstall('s8', daemon());
+  await run(provider.stop());
   await pass(100_000);
   const next = daemon();
-  await run(next.reinstallMachine(id, orderOf('s9'), callOf()));
-  await run(next.listMachines({}, callOf()));
+  await reinstall('s9', next);
+  await list(next);
   await pass(1_500_000);
-  expect(one.disk?.secret).toBe('s9');
+  expect(await secret()).toBe('s9');
 });
 
 test('a reinstallation that nobody goes on with is shown as what nobody knows, and a reboot leads to the disks', async () => {
-  const { id, one, daemon, run, pass, provider, claim, world } = await installedStand();
-  await run(provider.reinstallMachine(id, orderOf('s8'), callOf()));
-  await provider.stop();
+  const {
+    ask,
+    reinstall,
+    daemon,
+    pass,
+    provider,
+    run,
+    list,
+    get,
+    claim,
+    claimRow,
+    reboot,
+    count,
+    secret,
+  } = await startMachine();
+  await reinstall('s8');
+  await run(provider.stop());
   const next = daemon();
-  const status = async () => (await run(next.getMachine(id, callOf()))).status;
-  expect(await status()).toBe('Provisioning');
-  await run(next.listMachines({}, callOf()));
-  await pass(1_000_000);
-  expect(await status()).toBe('Provisioning');
+  const status = async () => (await get(next)).status;
+  await list(next);
+  for (const afterMs of [0, 1_000_000]) {
+    await pass(afterMs);
+    expect(await status()).toBe('Provisioning');
+  }
   await pass(400_000);
   expect(await status()).toBe('Unknown');
-  const replaced = world.count(/^record replace/);
+  const left = await claimRow();
   await pass(600_000);
-  expect(world.count(/^record replace/)).toBe(replaced);
-  one.armed = { keys: [], hostKey: 'AAAA' };
-  await run(next.rebootMachine(id, 'graceful', callOf()));
-  expect(world.count(/^DELETE \/boot\/321\/rescue/)).toBe(1);
-  await run(next.reinstallMachine(id, orderOf('s9'), callOf()));
+  expect(await claimRow()).toEqual(left);
+  await ask('POST', '/boot/321/rescue', 'os=linux');
+  await reboot('graceful', next);
+  expect(count(/^DELETE \/boot\/321\/rescue/)).toBe(1);
+  await reinstall('s9', next);
   await pass(1_500_000);
-  expect([one.disk?.secret, (await claim())!['phase']]).toEqual(['s9', 'ready']);
+  expect([await secret(), (await claim())!.phase]).toEqual(['s9', 'ready']);
 });
 
 test('until the rescue system is armed the old tags count', async () => {
-  const { id, provider, run, world } = await installedStand();
-  world.strike = (what) => {
-    if (what !== 'POST /boot/321/rescue') return null;
-    throw new ProviderError('transient', 'not now');
-  };
-  await failureOf(run(provider.reinstallMachine(id, orderOf('s9'), callOf())));
-  const { tags } = await run(provider.getMachine(id, callOf()));
-  expect(tags?.[SECRET_TAG]).toBe(hashOf('s1'));
+  const { fake, reinstall, get } = await startMachine();
+  fake.addFault(at('POST /boot/{n}/rescue', refusal(500, 'BOOT_ACTIVATION_FAILED')));
+  expect(await failureOf(reinstall())).toMatchObject({ kind: 'transient' });
+  expect((await get()).tags?.[SECRET_TAG]).toBe(hashOf('s1'));
 });

@@ -250,7 +250,7 @@ test.each([
 test('an installation from the future proves itself, or not, like any other after a while', async () => {
   const routes = { getDeployConfig: async () => ({ userData: null }) } as unknown as Routes;
   const clock = { now: () => NOW_MS, monotonic: () => 0 };
-  const ownership = createOwnership({ instanceSetId: SET, settleMs: 120_000 }, { routes, clock });
+  const ownership = createOwnership({ instanceSetId: SET, settle: 120_000 }, { routes, clock });
   const mark = { t: NOW_MS + YEARS_MS };
   const record = { id: 'ud_1', mark, writtenAtMs: clock.now() - 120_000 } as never;
   const server = { id: 'sv_1' } as Server;

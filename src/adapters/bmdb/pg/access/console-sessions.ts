@@ -1,28 +1,25 @@
-import { GRANT_MS, GRANT_RETRY_MS, roleNamed } from '../../../../domain/access.ts';
-import type { ConsoleSession, ConsoleSessionBook } from '../../access-port.ts';
+import { GRANT_MS, GRANT_RETRY_MS, type Role } from '../../../../domain/access.ts';
+import type { ConsoleSessionBook } from '../../access-port.ts';
 import type { Database } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { statement, type RowOf } from '../statement.ts';
-import { after, endOf, SESSION_LASTS, SESSION_ORIGINS } from './lineage.ts';
+import { type As, selection, statement } from '../statement.ts';
+import { after, endOf, roleSql, SESSION_LASTS, SESSION_ORIGINS } from './lineage.ts';
 
-const SHOWN = {
-  id: 'uuid',
-  name: 'text',
-  identity: 'text?',
-  origins: 'text[]?',
-  proven: 'bool',
-  role: 'text',
-  providers: 'text[]?',
-  opened_ms: 'float8',
-  used_ms: 'float8',
-  ends_ms: 'float8',
-  grant_age_ms: 'float8',
-  renewal: 'bytea?',
-  page_digest: 'bytea?',
-} as const;
-const COLUMNS = `s.id, s.name, s.identity, ${SESSION_ORIGINS} AS origins, s.proven, s.role, s.providers,
-  ${ms('s.opened_at')} AS opened_ms, ${ms('s.last_used_at')} AS used_ms, ${ms(endOf('s'))} AS ends_ms,
-  ${ms('now()')} - ${ms('s.granted_at')} AS grant_age_ms, s.renewal, s.page_digest`;
+const SHOWN = selection({
+  id: ['uuid', 's.id'],
+  name: ['text', 's.name'],
+  identity: ['text?', 's.identity'],
+  origins: ['text[]', `coalesce(${SESSION_ORIGINS}, '{}')`],
+  proven: ['bool', 's.proven'],
+  role: ['text' as As<'text', Role>, roleSql('s.role')],
+  providers: ['text[]?', 's.providers'],
+  openedAtMs: ['float8', ms('s.opened_at')],
+  lastUsedAtMs: ['float8', ms('s.last_used_at')],
+  endsAtMs: ['float8', ms(endOf('s'))],
+  grantAgeMs: ['float8', `${ms('now()')} - ${ms('s.granted_at')}`],
+  renewal: ['bytea?', 's.renewal'],
+  pageDigest: ['bytea?', 's.page_digest'],
+});
 
 export const statements = {
   open: statement({
@@ -45,9 +42,9 @@ export const statements = {
   find: statement({
     name: 'console-session-find',
     params: { digest: 'bytea' },
-    columns: SHOWN,
+    columns: SHOWN.columns,
     text: ({ digest }) =>
-      `SELECT ${COLUMNS} FROM console_sessions s WHERE s.digest = ${digest} AND ${SESSION_LASTS}`,
+      `SELECT ${SHOWN.sql} FROM console_sessions s WHERE s.digest = ${digest} AND ${SESSION_LASTS}`,
   }),
   used: statement({
     name: 'console-session-used',
@@ -67,19 +64,19 @@ export const statements = {
   claimRenewal: statement({
     name: 'console-session-claim-renewal',
     params: { digest: 'bytea' },
-    columns: SHOWN,
+    columns: SHOWN.columns,
     text: ({ digest }) =>
       `UPDATE console_sessions s SET asked_at = now()
        WHERE s.digest = ${digest} AND ${SESSION_LASTS} AND s.granted_at + ${after(GRANT_MS)} <= now()
          AND (s.asked_at IS NULL OR s.asked_at + ${after(GRANT_RETRY_MS)} <= now())
-       RETURNING ${COLUMNS}`,
+       RETURNING ${SHOWN.sql}`,
   }),
   list: statement({
     name: 'console-session-list',
     params: {},
-    columns: SHOWN,
+    columns: SHOWN.columns,
     text: () =>
-      `SELECT ${COLUMNS} FROM console_sessions s WHERE ${SESSION_LASTS}
+      `SELECT ${SHOWN.sql} FROM console_sessions s WHERE ${SESSION_LASTS}
        ORDER BY s.last_used_at DESC, s.id LIMIT 1000`,
   }),
   end: statement({
@@ -93,49 +90,21 @@ export const statements = {
 /** See `ConsoleSessionBook`. */
 export const createConsoleSessionBook = (db: Database): ConsoleSessionBook => ({
   open: async (session) => {
-    const args = { pageDigest: null, ...session };
-    const doing = 'open a session of the console';
-    await db.write(doing, statements.open, args);
+    await db.write('open a session of the console', statements.open, session);
   },
   find: async (digest, signal) => {
     const doing = 'look up a session of the console';
-    const [row] = await db.once({ doing, signal }, statements.find, { digest });
-    return row ? sessionOf(row) : null;
+    return (await db.once({ doing, signal }, statements.find, { digest }))[0] ?? null;
   },
   used: async (digest, grant) => {
-    const { role = null, providers = null, renewal = null } = grant ?? {};
-    const args = { digest, granted: grant !== undefined, role, providers, renewal };
+    const args = { ...grant, digest, granted: grant !== undefined };
     await db.once({ doing: 'note that a session was used' }, statements.used, args);
   },
   claimRenewal: async (digest) => {
     const doing = 'claim the renewal of a session of the console';
-    const [row] = await db.write(doing, statements.claimRenewal, { digest });
-    return row ? sessionOf(row) : null;
+    return (await db.write(doing, statements.claimRenewal, { digest }))[0] ?? null;
   },
-  list: async (signal) => {
-    const doing = 'list sessions of the console';
-    const rows = await db.once({ doing, signal }, statements.list, {});
-    return rows.map(sessionOf);
-  },
-  end: async (id) => {
-    const doing = 'end a session of the console';
-    const [row] = await db.write(doing, statements.end, { id });
-    return row?.name ?? null;
-  },
-});
-
-const sessionOf = (row: RowOf<typeof SHOWN>): ConsoleSession => ({
-  id: row.id,
-  name: row.name,
-  identity: row.identity,
-  origins: row.origins ?? [],
-  proven: row.proven,
-  role: roleNamed(row.role),
-  providers: row.providers,
-  openedAtMs: row.opened_ms,
-  lastUsedAtMs: row.used_ms,
-  endsAtMs: row.ends_ms,
-  grantAgeMs: row.grant_age_ms,
-  renewal: row.renewal,
-  pageDigest: row.page_digest,
+  list: (signal) => db.once({ doing: 'list sessions of the console', signal }, statements.list, {}),
+  end: async (id) =>
+    (await db.write('end a session of the console', statements.end, { id }))[0]?.name ?? null,
 });

@@ -6,6 +6,10 @@ export const after = (limitMs: number) => `interval '${limitMs / 1_000} seconds'
 /** When session `s` ends in any case. */
 export const endOf = (s: string) => `${s}.opened_at + ${after(SESSION_MAX_MS)}`;
 
+/** See `roleNamed`. */
+export const roleSql = (role: string): string =>
+  `CASE WHEN ${role} IN (${texts(ROLES)}) THEN ${role} ELSE 'viewer' END`;
+
 const rankOf = (role: string) => `array_position(ARRAY[${texts(ROLES)}], ${role})`;
 
 /**

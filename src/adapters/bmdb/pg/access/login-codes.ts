@@ -1,9 +1,18 @@
-import { LOGIN_CODE_MS, roleNamed } from '../../../../domain/access.ts';
+import { LOGIN_CODE_MS, type Role } from '../../../../domain/access.ts';
 import type { AccessBook, LoginCodeBook } from '../../access-port.ts';
 import type { Database } from '../pool.ts';
-import { statement } from '../statement.ts';
+import { type As, selection, statement } from '../statement.ts';
 import { createConsoleSessionBook } from './console-sessions.ts';
+import { roleSql } from './lineage.ts';
 import { createTokenBook } from './tokens.ts';
+
+const LOGIN = selection({
+  name: ['text', 'c.name'],
+  identity: ['text?', 'c.identity'],
+  role: ['text' as As<'text', Role>, roleSql('c.role')],
+  providers: ['text[]?', 'c.providers'],
+  tokenId: ['text?', 'c.token_id'],
+});
 
 export const statements = {
   add: statement({
@@ -24,28 +33,23 @@ export const statements = {
   redeem: statement({
     name: 'login-code-redeem',
     params: { digest: 'bytea' },
-    columns: {
-      ...{ name: 'text', identity: 'text?', role: 'text', providers: 'text[]?' },
-      ...{ token_id: 'text?', good: 'bool' },
-    },
+    columns: { ...LOGIN.columns, good: 'bool' },
     text: ({ digest }) =>
       `DELETE FROM login_codes c WHERE c.digest = ${digest}
-       RETURNING c.name, c.identity, c.role, c.providers, c.token_id, c.expires_at > now() AS good`,
+       RETURNING ${LOGIN.sql}, c.expires_at > now() AS good`,
   }),
 };
 
 /** See `LoginCodeBook`. A code whose redemption is in doubt is lost: a new link is soon made. */
 const createLoginCodeBook = (db: Database): LoginCodeBook => ({
-  add: async ({ digest, name, identity, role, providers, tokenId }) => {
-    const args = { digest, name, identity, role, providers, tokenId, forMs: LOGIN_CODE_MS };
-    await db.write('add a login code', statements.add, args);
+  add: async (code) => {
+    await db.write('add a login code', statements.add, { ...code, forMs: LOGIN_CODE_MS });
   },
   redeem: async (digest) => {
-    const doing = 'redeem a login code';
-    const [row] = await db.commit({ doing }, statements.redeem, { digest });
+    const [row] = await db.commit({ doing: 'redeem a login code' }, statements.redeem, { digest });
     if (row?.good !== true) return null;
-    const { name, identity, role, providers, token_id: tokenId } = row;
-    return { name, identity, role: roleNamed(role), providers, tokenId };
+    const { good: _, ...login } = row;
+    return login;
   },
 });
 

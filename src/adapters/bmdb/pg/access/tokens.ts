@@ -1,30 +1,26 @@
-import { roleNamed } from '../../../../domain/access.ts';
-import type { ApiToken, TokenBook } from '../../access-port.ts';
+import type { Role } from '../../../../domain/access.ts';
+import type { TokenBook } from '../../access-port.ts';
 import type { Database } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { statement, type RowOf } from '../statement.ts';
-import { endOfMaker, TOKEN_LASTS, TOKEN_ORIGINS } from './lineage.ts';
+import { type As, selection, statement } from '../statement.ts';
+import { endOfMaker, roleSql, TOKEN_LASTS, TOKEN_ORIGINS } from './lineage.ts';
 
-const SHOWN = {
-  id: 'text',
-  name: 'text',
-  owner: 'text',
-  owner_identity: 'text?',
-  role: 'text',
-  providers: 'text[]?',
-  origins: 'text[]?',
-  has_ended: 'bool',
-  login_seal: 'bytea?',
-  created_ms: 'float8',
-  expires_ms: 'float8',
-  used_ms: 'float8?',
-  revoked_ms: 'float8?',
-  revoked_by: 'text?',
-} as const;
-const COLUMNS = `t.id, t.name, t.owner, t.owner_identity, t.role, t.providers,
-  ${TOKEN_ORIGINS} AS origins, NOT ${TOKEN_LASTS} AS has_ended, t.login_seal,
-  ${ms('t.created_at')} AS created_ms, ${ms('t.expires_at')} AS expires_ms, ${ms('t.last_used_at')} AS used_ms,
-  ${ms('t.revoked_at')} AS revoked_ms, t.revoked_by`;
+const SHOWN = selection({
+  id: ['text', 't.id'],
+  name: ['text', 't.name'],
+  owner: ['text', 't.owner'],
+  ownerIdentity: ['text?', 't.owner_identity'],
+  role: ['text' as As<'text', Role>, roleSql('t.role')],
+  providers: ['text[]?', 't.providers'],
+  origins: ['text[]', `coalesce(${TOKEN_ORIGINS}, '{}')`],
+  hasEnded: ['bool', `NOT ${TOKEN_LASTS}`],
+  loginSeal: ['bytea?', 't.login_seal'],
+  createdAtMs: ['float8', ms('t.created_at')],
+  expiresAtMs: ['float8', ms('t.expires_at')],
+  lastUsedAtMs: ['float8?', ms('t.last_used_at')],
+  revokedAtMs: ['float8?', ms('t.revoked_at')],
+  revokedBy: ['text?', 't.revoked_by'],
+});
 
 export const statements = {
   /** Made by the attempt before, of which the answer was lost, it counts as added. */
@@ -55,9 +51,9 @@ export const statements = {
   find: statement({
     name: 'token-find',
     params: { id: 'text', digest: 'bytea' },
-    columns: SHOWN,
+    columns: SHOWN.columns,
     text: ({ id, digest }) =>
-      `SELECT ${COLUMNS} FROM api_tokens t WHERE t.id = ${id} AND t.digest = ${digest}
+      `SELECT ${SHOWN.sql} FROM api_tokens t WHERE t.id = ${id} AND t.digest = ${digest}
          AND ${TOKEN_LASTS}`,
   }),
   used: statement({
@@ -69,8 +65,8 @@ export const statements = {
   list: statement({
     name: 'token-list',
     params: {},
-    columns: SHOWN,
-    text: () => `SELECT ${COLUMNS} FROM api_tokens t ORDER BY t.created_at DESC, t.id LIMIT 1000`,
+    columns: SHOWN.columns,
+    text: () => `SELECT ${SHOWN.sql} FROM api_tokens t ORDER BY t.created_at DESC, t.id LIMIT 1000`,
   }),
   revoke: statement({
     name: 'token-revoke',
@@ -84,45 +80,15 @@ export const statements = {
 
 /** See `TokenBook`. */
 export const createTokenBook = (db: Database): TokenBook => ({
-  add: async (token) => {
-    const without = { ownerIdentity: null, parentTokenId: null, parentSessionId: null };
-    const args = { ...without, loginSeal: null, ...token };
-    const doing = `add token ${token.name}`;
-    const [row] = await db.write(doing, statements.add, args);
-    return row?.expires_ms ?? null;
-  },
-  find: async (id, digest, signal) => {
-    const doing = 'look up a token';
-    const [row] = await db.once({ doing, signal }, statements.find, { id, digest });
-    return row ? tokenOf(row) : null;
-  },
+  add: async (token) =>
+    (await db.write(`add token ${token.name}`, statements.add, token))[0]?.expires_ms ?? null,
+  find: async (id, digest, signal) =>
+    (await db.once({ doing: 'look up a token', signal }, statements.find, { id, digest }))[0] ??
+    null,
   used: async (id) => {
     await db.once({ doing: `note that token ${id} was used` }, statements.used, { id });
   },
-  list: async (signal) => {
-    const doing = 'list tokens';
-    const rows = await db.once({ doing, signal }, statements.list, {});
-    return rows.map(tokenOf);
-  },
-  revoke: async (id, by) => {
-    const doing = `revoke token ${id}`;
-    return (await db.write(doing, statements.revoke, { id, by })).length > 0;
-  },
-});
-
-const tokenOf = (row: RowOf<typeof SHOWN>): ApiToken => ({
-  id: row.id,
-  name: row.name,
-  owner: row.owner,
-  ownerIdentity: row.owner_identity,
-  origins: row.origins ?? [],
-  hasEnded: row.has_ended,
-  loginSeal: row.login_seal,
-  role: roleNamed(row.role),
-  providers: row.providers,
-  createdAtMs: row.created_ms,
-  expiresAtMs: row.expires_ms,
-  lastUsedAtMs: row.used_ms,
-  revokedAtMs: row.revoked_ms,
-  revokedBy: row.revoked_by,
+  list: (signal) => db.once({ doing: 'list tokens', signal }, statements.list, {}),
+  revoke: async (id, by) =>
+    (await db.write(`revoke token ${id}`, statements.revoke, { id, by })).length > 0,
 });

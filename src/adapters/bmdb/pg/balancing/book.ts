@@ -1,6 +1,5 @@
 import type { PoolName } from '../../../../domain/balancing/pool-row.ts';
 import { exclusionGroup } from '../../../../domain/eligibility.ts';
-import { machineId } from '../../../../domain/ids.ts';
 import {
   type BalancingBook,
   forgottenText,
@@ -17,8 +16,6 @@ import { commitAsHolder, FENCE, FENCE_TOLD, FENCED, fenceSql } from '../fence.ts
 import { repeatedOnce } from '../repeat.ts';
 import { statement } from '../statement.ts';
 import type { RowOf } from '../statement.ts';
-import { toMember } from './pool-rows.ts';
-import type { FlatMember } from './pool-rows.ts';
 import { statements as members } from './member-writes.ts';
 
 const NAME = { pool: 'text', balancer: 'text' } as const;
@@ -34,19 +31,10 @@ export const statements = {
     params: {
       ...FENCE,
       ...NAME,
-      state: 'text?',
-      madeAs: 'text?',
-      generation: 'int8?',
-      failures: 'int8?',
-      retrying: 'bool',
-      retryIn: 'float8?',
-      reasoned: 'bool',
-      reason: 'text?',
-      settled: 'bool',
-      observed: 'bool',
-      freezing: 'bool',
-      frozenReason: 'text?',
-      snapshot: 'raw?',
+      ...{ state: 'text?', madeAs: 'text?', generation: 'int8?', failures: 'int8?' },
+      ...{ retrying: 'bool', retryInMs: 'float8?', reasoned: 'bool', reason: 'text?' },
+      ...{ settled: 'bool', observed: 'bool' },
+      ...{ freezing: 'bool', frozenReason: 'text?', snapshot: 'raw?' },
     },
     columns: FENCED,
     text: (of) => `
@@ -55,7 +43,7 @@ export const statements = {
           settled_at, observed_at, frozen_at, frozen_reason, frozen_snapshot)
         SELECT ${of.pool}, ${of.balancer}, coalesce(${of.state}, 'retrieving'), ${of.madeAs},
           coalesce(${of.generation}, 0), coalesce(${of.failures}, 0),
-          now() + ${of.retryIn} * interval '1 millisecond', ${of.reason},
+          now() + ${of.retryInMs} * interval '1 millisecond', ${of.reason},
           CASE WHEN ${of.settled} THEN now() END, CASE WHEN ${of.observed} THEN now() END,
           CASE WHEN ${of.frozenReason} IS NOT NULL THEN now() END, ${of.frozenReason},
           ${of.snapshot}
@@ -131,26 +119,22 @@ async function write(
   // Work of a session that is dead keeps nobody from serving; it is ended as a claim would end it.
   const held = rows.filter(({ result, dead }) => result === 'busy' && dead);
   if (held.length > 0) {
-    const ids = new Set(held.map((row) => row.machine_id));
+    const ids = held.map((row) => row.machine_id);
     await transactLive(session, { doing: doingTo(pool), isolation: 'READ COMMITTED' }, (q) =>
-      cancelDead(q, [...ids].map(machineId), exclusionGroup('ShepherdRecovery')),
+      cancelDead(q, ids, exclusionGroup('ShepherdRecovery')),
     );
-    const again = changes.filter((change) => ids.has(change.machineId));
+    const again = changes.filter((change) => ids.includes(change.machineId));
     for (const row of await writeOnce(session, lease, pool, again)) {
       verdicts.set(row.machine_id, row);
     }
   }
-  return changes.map((change) => toVerdict(verdicts.get(change.machineId)!));
+  return changes.map(({ machineId }) => {
+    const { result, member: row } = verdicts.get(machineId)!;
+    return { machineId, result, row };
+  });
 }
 
 type WrittenRow = RowOf<(typeof members.write)['columns']>;
-
-const toVerdict = ({ machine_id: id, result, member }: WrittenRow): MemberVerdict => ({
-  machineId: machineId(id),
-  result: result as MemberVerdict['result'],
-  row: member === null ? null : toMember(id, member as FlatMember),
-});
-
 const doingTo = ({ pool, balancer }: PoolName): string =>
   `write members of pool ${pool} at ${balancer}`;
 
@@ -160,22 +144,16 @@ async function writeOnce(
   pool: PoolName,
   changes: readonly MemberChange[],
 ): Promise<WrittenRow[]> {
-  const doing = doingTo(pool);
   const args = {
     ...nameOf(pool),
-    machines: changes.map((each) => each.machineId),
-    states: changes.map((each) => each.to ?? null),
-    graces: changes.map((each) => each.graceMs ?? null),
-    anew: changes.map((each) => each.newDeadline ?? false),
-    hows: changes.map((each) => each.how ?? null),
-    waived: changes.map((each) => each.waived ?? null),
-    refused: changes.map((each) => each.refused ?? null),
-    noted: changes.map((each) => each.note !== undefined),
-    notes: changes.map((each) => each.note ?? null),
-    counted: changes.map((each) => each.sessions !== undefined),
-    sessions: changes.map((each) => each.sessions ?? null),
+    changes: changes.map((change) => ({
+      ...change,
+      anew: change.newDeadline ?? false,
+      noted: change.note !== undefined,
+      counted: change.sessions !== undefined,
+    })),
   };
-  return commitAsHolder(session, lease, doing, [members.write, args]);
+  return commitAsHolder(session, lease, doingTo(pool), [members.write, args]);
 }
 
 async function note(
@@ -185,19 +163,15 @@ async function note(
   patch: PoolPatch,
 ): Promise<void> {
   const doing = `note how pool ${pool.pool} stands at ${pool.balancer}`;
-  const { state = null, madeAs = null, generation = null, failures = null, frozen } = patch;
+  const { frozen, settled = false, observed = false, ...rest } = patch;
   const args = {
-    ...nameOf(pool),
-    ...{ state, madeAs, generation, failures },
+    ...{ ...rest, settled, observed },
     retrying: patch.retryInMs !== undefined,
-    retryIn: patch.retryInMs ?? null,
     reasoned: patch.reason !== undefined,
-    reason: patch.reason ?? null,
-    settled: patch.settled ?? false,
-    observed: patch.observed ?? false,
     freezing: frozen !== undefined,
-    frozenReason: frozen?.reason ?? null,
-    snapshot: frozen?.snapshot ?? null,
+    frozenReason: frozen?.reason,
+    snapshot: frozen?.snapshot,
+    ...nameOf(pool),
   };
   await commitAsHolder(session, lease, doing, [statements.note, args]);
 }

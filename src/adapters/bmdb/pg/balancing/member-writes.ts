@@ -1,9 +1,10 @@
 import { SUCCESSORS } from '../../../../domain/balancing/members.ts';
+import type { MemberVerdict } from '../../balancing-port.ts';
 import { exclusionGroup } from '../../../../domain/eligibility.ts';
 import { PENDING } from '../eligibility.ts';
 import { FENCE, FENCE_TOLD, FENCED, fenceSql } from '../fence.ts';
 import { LIVE } from '../sql.ts';
-import { statement } from '../statement.ts';
+import { type As, statement } from '../statement.ts';
 import { MEMBER } from './pool-rows.ts';
 
 const GROUP = `'${exclusionGroup('ShepherdRecovery')}'`;
@@ -33,28 +34,30 @@ export const statements = {
       ...FENCE,
       pool: 'text',
       balancer: 'text',
-      machines: 'uuid[]',
-      states: 'text?[]',
-      graces: 'float8?[]',
-      anew: 'bool[]',
-      hows: 'text?[]',
-      waived: 'bool?[]',
-      refused: 'bool?[]',
-      noted: 'bool[]',
-      notes: 'text?[]',
-      counted: 'bool[]',
-      sessions: 'int8?[]',
+      changes: {
+        ...{ machineId: 'uuid', to: 'text?', graceMs: 'float8?', anew: 'bool', how: 'text?' },
+        ...{ waived: 'bool?', refused: 'bool?', noted: 'bool', note: 'text?' },
+        ...{ counted: 'bool', sessions: 'int8?' },
+      },
     },
     /** `dead`: the lease of the machine is held by a session that is dead. */
-    columns: { ...FENCED, machine_id: 'uuid', result: 'text', dead: 'bool', member: 'jsonb?' },
+    columns: {
+      ...{ ...FENCED, machine_id: 'machine' },
+      result: 'text' as As<'text', MemberVerdict['result']>,
+      dead: 'bool',
+      member: 'jsonb?' as As<'jsonb?', MemberVerdict['row']>,
+    },
     text: (of) => `
     WITH ${fenceSql(of)},
-    before AS MATERIALIZED (
+    e AS MATERIALIZED (
+      SELECT machine_id, "to" AS state, grace_ms AS grace, anew, how, waived, refused, noted, note,
+        counted, sessions FROM ${of.changes}
+    ), before AS MATERIALIZED (
       SELECT g.machine_id, g.state, g.since, g.deadline, g.how, g.waived, g.refused, g.note,
         g.sessions, ${MEMBER} AS member
       FROM pool_members g
       WHERE g.pool = ${of.pool} AND g.balancer = ${of.balancer}
-        AND g.machine_id = ANY (${of.machines}) AND EXISTS (SELECT 1 FROM lease)
+        AND g.machine_id = ANY (ARRAY(SELECT machine_id FROM e)) AND EXISTS (SELECT 1 FROM lease)
       ORDER BY g.machine_id FOR UPDATE
     ), seen AS (
       SELECT e.*, m.machine_id IS NOT NULL AS there, b.member AS was_member,
@@ -62,9 +65,7 @@ export const statements = {
         b.waived AS was_waived, b.refused AS was_refused, b.note AS was_note,
         b.sessions AS was_sessions, coalesce(e.state, b.state) AS next_state,
         l.epoch AS lease_epoch, ${PENDING} AS installing
-      FROM unnest(${of.machines}, ${of.states}, ${of.graces}, ${of.anew}, ${of.hows}, ${of.waived},
-          ${of.refused}, ${of.noted}, ${of.notes}, ${of.counted}, ${of.sessions})
-        AS e (machine_id, state, grace, anew, how, waived, refused, noted, note, counted, sessions)
+      FROM e
         LEFT JOIN machines m ON m.machine_id = e.machine_id
         LEFT JOIN before b ON b.machine_id = e.machine_id
         LEFT JOIN work l ON l.machine_id = e.machine_id AND l.exclusion_group = ${GROUP}

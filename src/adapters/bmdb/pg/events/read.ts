@@ -6,17 +6,16 @@ import {
   slotKindsOf,
   toldLine,
 } from '../../../../domain/events/fleet-event.ts';
-import { machineId, providerName } from '../../../../domain/ids.ts';
 import { EVENTS_MAX } from '../../events-port.ts';
 import type { EventBook, EventsPage, EventsQuery, LatestQuery } from '../../events-port.ts';
 import type { Clock } from '../../../clock/port.ts';
 import type { Database } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { statement } from '../statement.ts';
-import type { RowOf } from '../statement.ts';
+import { type As, selection, statement } from '../statement.ts';
+import type { ArgsOf, Columns, Params, RowOf, Statement } from '../statement.ts';
 import { horizonAfter, NOTHING_SEEN } from './horizon.ts';
 import type { Horizon } from './horizon.ts';
-import { eventArgs, statements as writing } from './write.ts';
+import { statements as writing } from './write.ts';
 
 /** So many rows are looked at for one page, however few of them match. */
 const SCAN_MAX = 5_000;
@@ -39,6 +38,9 @@ const COLUMNS = {
 const selectFrom = (table: keyof typeof COLUMNS) =>
   `SELECT e.seq, e.at, ${COLUMNS[table]}, e.provider, e.slot_id, e.machine_id, e.actor, e.reason
     FROM ${table} e`;
+/** The rows of both logs to which an end of their statement applies. */
+export const unitedSql = (end: string): string =>
+  `${selectFrom('slot_events')} ${end} UNION ALL ${selectFrom('fleet_events')} ${end}`;
 const of = (table: keyof typeof COLUMNS, after: string, scan: string) =>
   `(${selectFrom(table)} WHERE e.seq > ${after} ORDER BY e.seq LIMIT ${scan})`;
 
@@ -63,23 +65,22 @@ const latestOf = (
 type LatestPart = 'column' | 'words' | 'since' | 'limit';
 
 /** An event of either log, or none. */
-export const EVENT_COLUMNS = {
-  seq: 'int8?',
-  at: 'float8?',
-  kind: 'text?',
-  type: 'text?',
-  from: 'text?',
-  to: 'text?',
-  details: 'jsonb?',
-  provider: 'text?',
-  slot_id: 'text?',
-  machine_id: 'uuid?',
-  actor: 'text?',
-  reason: 'text?',
-} as const;
-export const eventSql = (e: string): string =>
-  `${e}.seq, ${ms(`${e}.at`)} AS at, ${e}.kind, ${e}.type, ${e}."from", ${e}."to", ${e}.details,
-   ${e}.provider, ${e}.slot_id, ${e}.machine_id, ${e}.actor, ${e}.reason`;
+export const eventIn = (e: string) =>
+  selection({
+    seq: ['int8?', `${e}.seq`],
+    atMs: ['float8?', ms(`${e}.at`)],
+    kind: ['text?', `${e}.kind`],
+    type: ['text?', `${e}.type`],
+    from: ['text?', `${e}."from"`],
+    to: ['text?', `${e}."to"`],
+    details: ['jsonb?' as As<'jsonb?', EventDetails | null>, `${e}.details`],
+    provider: ['provider?', `${e}.provider`],
+    slotId: ['text?', `${e}.slot_id`],
+    machineId: ['machine?', `${e}.machine_id`],
+    actor: ['text?', `${e}.actor`],
+    reason: ['text?', `${e}.reason`],
+  });
+const EVENT = eventIn('w');
 
 export const statements = {
   head: statement({ name: 'events-head', params: {}, columns: SIGHT, text: () => HEAD }),
@@ -95,7 +96,7 @@ export const statements = {
       /** The last row that was looked at, and whether these were all. */
       scanned: 'int8?',
       rows: 'int8',
-      ...EVENT_COLUMNS,
+      ...EVENT.columns,
     },
     text: ({ after, scan, limit, kinds, types, provider, slot, machine }) => `
       WITH scan AS MATERIALIZED (
@@ -111,7 +112,7 @@ export const statements = {
         ORDER BY s.seq LIMIT ${limit}
       )
       SELECT h.newest, h.xmin, h.begun, (SELECT max(seq) FROM scan) AS scanned,
-        (SELECT count(*) FROM scan) AS rows, ${eventSql('w')}
+        (SELECT count(*) FROM scan) AS rows, ${EVENT.sql}
       FROM (${HEAD}) h LEFT JOIN wanted w ON true ORDER BY w.seq`,
   }),
   latest: statement({
@@ -120,9 +121,9 @@ export const statements = {
       ...{ limit: 'int8', since: 'float8?', kinds: 'text[]', types: 'text[]' },
       ...{ provider: 'text?', slot: 'text?', machine: 'uuid?' },
     },
-    columns: { ...SIGHT, ...EVENT_COLUMNS },
+    columns: { ...SIGHT, ...EVENT.columns },
     text: ({ kinds, types, ...rest }) => `
-      SELECT h.newest, h.xmin, h.begun, ${eventSql('w')}
+      SELECT h.newest, h.xmin, h.begun, ${EVENT.sql}
       FROM (${HEAD}) h LEFT JOIN (
         SELECT * FROM (
           ${latestOf('slot_events', { ...rest, column: 'kind', words: kinds })}
@@ -134,13 +135,18 @@ export const statements = {
 };
 
 type PageRow = RowOf<typeof statements.page.columns>;
-const READING = { isolation: 'READ COMMITTED' } as const;
 
 /** See `EventBook`. What one answer proves holds for those that are asked for after it. */
 export function createEventBook(db: Database, clock: Pick<Clock, 'monotonic'>): EventBook {
   let horizon: Horizon = NOTHING_SEEN;
   /** Since when nothing more is told, though there is more. */
   let waitingSince: number | null = null;
+  const read = <P extends Params, C extends Columns>(
+    doing: string,
+    signal: AbortSignal,
+    what: Statement<P, C>,
+    args: ArgsOf<P>,
+  ) => db.transact({ doing, isolation: 'READ COMMITTED', signal }, (q) => q.rows(what, args));
   const learn = (before: Horizon, row: RowOf<typeof SIGHT>): bigint => {
     const [newest, xmin, begun] = [row.newest, row.xmin, row.begun].map(BigInt);
     const found = horizonAfter(before, { newest: newest!, xmin: xmin!, begun: begun! });
@@ -155,28 +161,20 @@ export function createEventBook(db: Database, clock: Pick<Clock, 'monotonic'>): 
   return {
     newest: async (signal) => {
       const before = horizon;
-      const doing = 'look for the newest event';
-      const [row] = await db.transact({ doing, ...READING, signal }, (q) =>
-        q.rows(statements.head, {}),
-      );
+      const [row] = await read('look for the newest event', signal, statements.head, {});
       return String(learn(before, row!));
     },
     read: async (query, signal) => {
       const before = horizon;
       const args = { ...argsOf(query), after: query.after };
-      const rows = await db.transact({ doing: 'read events', ...READING, signal }, (q) =>
-        q.rows(statements.page, args),
-      );
+      const rows = await read('read events', signal, statements.page, args);
       return pageOf(query, args, rows, learn(before, rows[0]!));
     },
     latest: async (query, signal) => {
       const before = horizon;
       const { scan: _, ...args } = argsOf(query);
-      const since = query.sinceMs ?? null;
-      const doing = 'read the latest events';
-      const rows = await db.transact({ doing, ...READING, signal }, (q) =>
-        q.rows(statements.latest, { ...args, since }),
-      );
+      const asked = { ...args, since: query.sinceMs };
+      const rows = await read('read the latest events', signal, statements.latest, asked);
       const end = learn(before, rows[0]!);
       const events = eventsUpTo(end, rows).filter(({ type }) => args.types.includes(type));
       return { events, next: String(end), more: false };
@@ -184,7 +182,7 @@ export function createEventBook(db: Database, clock: Pick<Clock, 'monotonic'>): 
     waitingMs: () => (waitingSince === null ? 0 : clock.monotonic() - waitingSince),
     append: async (event) => {
       const doing = `write event ${event.type}`;
-      await db.commit({ doing }, writing.write, eventArgs([event]));
+      await db.commit({ doing }, writing.write, { events: [event] });
     },
   };
 }
@@ -218,7 +216,7 @@ function pageOf(
   };
 }
 
-type EventRow = RowOf<typeof EVENT_COLUMNS>;
+type EventRow = RowOf<typeof EVENT.columns>;
 
 const eventsUpTo = (horizon: bigint, rows: readonly EventRow[]): FleetEvent[] =>
   rows
@@ -228,18 +226,12 @@ const eventsUpTo = (horizon: bigint, rows: readonly EventRow[]): FleetEvent[] =>
 
 /** Null: there is no row, or this program does not know what it tells. */
 export function eventOf(row: EventRow): FleetEvent | null {
-  if (row.seq === null) return null;
-  const told =
-    row.kind === null
-      ? { type: row.type!, reason: row.reason!, details: row.details as EventDetails }
-      : toldLine(row.kind, row.reason!);
-  if (told === null || !isEventType(told.type)) return null;
-  const { type, reason, details } = told;
-  return {
-    ...{ number: row.seq, type, atMs: row.at!, reason, details, actor: row.actor! },
-    provider: row.provider === null ? null : providerName(row.provider),
-    slotId: row.slot_id,
-    machineId: row.machine_id === null ? null : machineId(row.machine_id),
-    ...{ from: row.from, to: row.to },
-  };
+  const { seq: number, kind, atMs, actor, provider, slotId, machineId, from, to } = row;
+  if (number === null) return null;
+  const { type, reason, details } = row;
+  const line =
+    kind === null ? { type: type!, reason: reason!, details: details! } : toldLine(kind, reason!);
+  if (line === null || !isEventType(line.type)) return null;
+  const about = { provider, slotId, machineId, from, to };
+  return { number, ...line, type: line.type, atMs: atMs!, actor: actor!, ...about };
 }

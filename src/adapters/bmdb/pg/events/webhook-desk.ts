@@ -1,10 +1,11 @@
-import type { DueDelivery, WebhookDesk } from '../../events-port.ts';
+import type { WebhookDesk } from '../../events-port.ts';
 import { commitFenced } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import { commitAsHolder, FENCE, FENCE_TOLD, FENCED, fenceSql } from '../fence.ts';
 import { statement } from '../statement.ts';
-import { EVENT_COLUMNS, eventOf, eventSql } from './read.ts';
+import { eventIn, eventOf, unitedSql } from './read.ts';
 
+const EVENT = eventIn('e');
 const PARAMS = { ...FENCE, webhook: 'text' } as const;
 
 export const statements = {
@@ -27,22 +28,16 @@ export const statements = {
   due: statement({
     name: 'webhook-due',
     params: { webhook: 'text', but: 'int8[]', limit: 'int8' },
-    columns: { number: 'int8', attempts: 'int8', ...EVENT_COLUMNS },
+    columns: { number: 'int8', attempts: 'float8', ...EVENT.columns },
     text: ({ webhook, but, limit }) => `
       WITH due AS MATERIALIZED (
         SELECT d.seq, d.attempts, d.next_at FROM webhook_deliveries d
         WHERE d.webhook = ${webhook} AND d.next_at <= now() AND d.seq <> ALL (${but})
         ORDER BY d.next_at, d.seq LIMIT ${limit}
       )
-      SELECT d.seq AS number, d.attempts, ${eventSql('e')}
+      SELECT d.seq AS number, d.attempts::float8 AS attempts, ${EVENT.sql}
       FROM due d LEFT JOIN LATERAL (
-        SELECT s.seq, s.at, s.kind, NULL::text AS type, s."from", s."to", NULL::jsonb AS details,
-          s.provider, s.slot_id, s.machine_id, s.actor, s.reason
-        FROM slot_events s WHERE s.seq = d.seq
-        UNION ALL
-        SELECT f.seq, f.at, NULL, f.type, NULL, NULL, f.details, f.provider, f.slot_id,
-          f.machine_id, f.actor, f.reason
-        FROM fleet_events f WHERE f.seq = d.seq
+        ${unitedSql('WHERE e.seq = d.seq')}
       ) e ON true
       ORDER BY d.next_at, d.seq`,
   }),
@@ -50,8 +45,10 @@ export const statements = {
     name: 'webhook-record',
     params: {
       ...{ ...PARAMS, toldTo: 'int8', delivered: 'bool', gone: 'int8[]', disabled: 'text?' },
-      ...{ numbers: 'int8[]', types: 'text[]', attempts: 'int8[]', pauses: 'float8?[]' },
-      ...{ statuses: 'int8?[]', causes: 'text[]' },
+      failed: {
+        ...{ number: 'int8', type: 'text', attempts: 'int8', nextInMs: 'float8?' },
+        ...{ status: 'int8?', cause: 'text' },
+      },
     },
     columns: FENCED,
     text: (of) => `
@@ -68,13 +65,11 @@ export const statements = {
       ), done AS (
         DELETE FROM webhook_deliveries d WHERE d.webhook = ${of.webhook}
           AND d.seq = ANY (${of.gone}) AND EXISTS (SELECT 1 FROM lease)
-      ), failed AS (
+      ), noted AS (
         INSERT INTO webhook_deliveries AS d (webhook, seq, type, attempts, next_at, status, cause)
-        SELECT ${of.webhook}, a.seq, a.type, a.attempts, now() + a.pause * interval '1 millisecond',
-          a.status, a.cause
-        FROM unnest(${of.numbers}, ${of.types}, ${of.attempts}, ${of.pauses}, ${of.statuses},
-          ${of.causes}) AS a (seq, type, attempts, pause, status, cause)
-        WHERE EXISTS (SELECT 1 FROM lease) ORDER BY a.seq
+        SELECT ${of.webhook}, number, type, attempts, now() + next_in_ms * interval '1 millisecond',
+          status, cause
+        FROM ${of.failed} WHERE EXISTS (SELECT 1 FROM lease) ORDER BY number
         ON CONFLICT (webhook, seq) DO UPDATE SET attempts = excluded.attempts, last_at = now(),
           next_at = excluded.next_at, status = excluded.status, cause = excluded.cause
       ), ended AS (
@@ -98,24 +93,12 @@ export const createWebhookDesk = (session: LiveSession): WebhookDesk => ({
   due: async (webhook, but, limit) => {
     const doing = `look for deliveries to webhook ${webhook} that are due`;
     const rows = await commitFenced(session, { doing }, [statements.due, { webhook, but, limit }]);
-    return rows.map((row): DueDelivery => ({
-      number: row.number,
-      attempts: Number(row.attempts),
-      event: eventOf(row),
-    }));
+    return rows.map(({ number, attempts, ...row }) => ({ number, attempts, event: eventOf(row) }));
   },
   record: async (lease, webhook, results) => {
-    const { toldTo, hasDelivered: delivered, delivered: gone, failed, disabled } = results;
+    const { hasDelivered, delivered: gone, ...rest } = results;
     const doing = `write down deliveries to webhook ${webhook}`;
-    const args = {
-      ...{ webhook, toldTo, delivered, gone, disabled },
-      numbers: failed.map(({ number }) => number),
-      types: failed.map(({ type }) => type),
-      attempts: failed.map(({ attempts }) => attempts),
-      pauses: failed.map(({ nextInMs }) => nextInMs),
-      statuses: failed.map(({ status }) => status),
-      causes: failed.map(({ cause }) => cause),
-    };
+    const args = { ...rest, webhook, gone, delivered: hasDelivered };
     await commitAsHolder(session, lease, doing, [statements.record, args]);
   },
 });

@@ -1,7 +1,7 @@
 import type { WebhookBook } from '../../events-port.ts';
 import type { Database } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { statement } from '../statement.ts';
+import { selection, statement } from '../statement.ts';
 
 /** Dead letters are kept so long. */
 const DEAD_KEPT_DAYS = 30;
@@ -16,20 +16,36 @@ const LEFT = `d.next_at < now() - interval '${DUE_KEPT_DAYS} days'`;
 export const UNKEPT = `EXISTS (SELECT 1 FROM webhook_deliveries d WHERE ${DEAD})
   OR EXISTS (SELECT 1 FROM webhooks w CROSS JOIN LATERAL (
     SELECT 1 FROM webhook_deliveries d WHERE d.webhook = w.name AND ${LEFT} LIMIT 1) e)`;
+const LISTED = selection({
+  name: ['text', 'w.name'],
+  toldTo: ['int8', 'w.told_to'],
+  deliveredAtMs: ['float8?', ms('w.delivered_at')],
+  disabledAtMs: ['float8?', ms('w.disabled_at')],
+  disabledReason: ['text?', 'w.disabled_reason'],
+  waiting: ['float8', 'd.waiting::float8'],
+  waitingSinceMs: ['float8?', ms('d.since')],
+  dead: ['float8', 'd.dead::float8'],
+});
+const FAILED = selection({
+  number: ['int8', 'd.seq'],
+  type: ['text', 'd.type'],
+  attempts: ['float8', 'd.attempts::float8'],
+  firstAtMs: ['float8', ms('d.first_at')],
+  lastAtMs: ['float8', ms('d.last_at')],
+  nextAtMs: ['float8?', ms('d.next_at')],
+  status: ['float8?', 'd.status::float8'],
+  cause: ['text', 'd.cause'],
+});
+
 const LISTED_MAX = 1_000;
 
 export const statements = {
   list: statement({
     name: 'webhooks-list',
     params: {},
-    columns: {
-      ...{ name: 'text', told_to: 'int8', delivered: 'float8?', disabled: 'float8?' },
-      ...{ disabled_reason: 'text?', waiting: 'int8', since: 'float8?', dead: 'int8' },
-    },
+    columns: LISTED.columns,
     text: () => `
-      SELECT w.name, w.told_to, ${ms('w.delivered_at')} AS delivered,
-        ${ms('w.disabled_at')} AS disabled, w.disabled_reason, d.waiting, ${ms('d.since')} AS since,
-        d.dead
+      SELECT ${LISTED.sql}
       FROM webhooks w CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE e.next_at IS NOT NULL) AS waiting,
           min(e.first_at) FILTER (WHERE e.next_at IS NOT NULL) AS since,
@@ -40,13 +56,9 @@ export const statements = {
   deliveries: statement({
     name: 'webhook-deliveries',
     params: { webhook: 'text', dead: 'bool?', before: 'int8?', limit: 'int8' },
-    columns: {
-      ...{ seq: 'int8', type: 'text', attempts: 'int8', first: 'float8', last: 'float8' },
-      ...{ next: 'float8?', status: 'int8?', cause: 'text' },
-    },
+    columns: FAILED.columns,
     text: ({ webhook, dead, before, limit }) =>
-      `SELECT d.seq, d.type, d.attempts, ${ms('d.first_at')} AS first, ${ms('d.last_at')} AS last,
-         ${ms('d.next_at')} AS next, d.status, d.cause
+      `SELECT ${FAILED.sql}
        FROM webhook_deliveries d
        WHERE d.webhook = ${webhook} AND (${dead} IS NULL OR (d.next_at IS NULL) = ${dead})
          AND (${before} IS NULL OR d.seq < ${before})
@@ -82,40 +94,12 @@ export const statements = {
 
 /** See `WebhookBook`. */
 export const createWebhookBook = (db: Database): WebhookBook => ({
-  list: async (signal) => {
-    const doing = 'list webhooks';
-    const rows = await db.once({ doing, signal }, statements.list, {});
-    return rows.map((row) => ({
-      name: row.name,
-      toldTo: row.told_to,
-      deliveredAtMs: row.delivered,
-      disabledAtMs: row.disabled,
-      disabledReason: row.disabled_reason,
-      waiting: Number(row.waiting),
-      waitingSinceMs: row.since,
-      dead: Number(row.dead),
-    }));
-  },
-  deliveries: async ({ webhook, state, before = null, ...query }, signal) => {
+  list: (signal) => db.once({ doing: 'list webhooks', signal }, statements.list, {}),
+  deliveries: ({ webhook, state, before, ...query }, signal) => {
     const dead = state === undefined ? null : state === 'dead';
     const limit = Math.max(1, Math.min(LISTED_MAX, Math.floor(query.limit)));
     const doing = `list deliveries to webhook ${webhook}`;
-    const rows = await db.once({ doing, signal }, statements.deliveries, {
-      webhook,
-      dead,
-      before,
-      limit,
-    });
-    return rows.map((row) => ({
-      number: row.seq,
-      type: row.type,
-      attempts: Number(row.attempts),
-      firstAtMs: row.first,
-      lastAtMs: row.last,
-      nextAtMs: row.next,
-      status: row.status === null ? null : Number(row.status),
-      cause: row.cause,
-    }));
+    return db.once({ doing, signal }, statements.deliveries, { webhook, dead, before, limit });
   },
   replay: async (webhook, number) => {
     const doing = `replay a delivery to webhook ${webhook}`;

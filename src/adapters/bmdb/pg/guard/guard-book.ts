@@ -24,8 +24,20 @@ import { lockGuard, readGuardRows, time, writeGuardRow } from './guard-rows.ts';
 import type { PgContext } from '../live.ts';
 import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { statement } from '../statement.ts';
+import { selection, statement } from '../statement.ts';
 import type { GuardAssessment, GuardBook } from '../../port.ts';
+
+// The time of the statement: the transaction may have waited for the lock.
+const PULSE = selection({
+  nowMs: ['float8', ms('clock_timestamp()')],
+  upSinceMs: ['float8?', ms('f.ingest_up_since')],
+  seenAtMs: ['float8?', ms('u.ingest_seen_at')],
+  lostAtMs: ['float8?', ms('u.ingest_lost_at')],
+  assessedAtMs: ['float8?', ms('u.assessed_at')],
+  counts: ['jsonb?', 'u.counts'],
+  /** It was written before. */
+  isThere: ['bool', 'u.single IS NOT NULL'],
+});
 
 export const statements = {
   /** One daemon assesses the fleet at a time; the others do not wait for it. */
@@ -41,24 +53,12 @@ export const statements = {
     columns: {},
     text: () => `INSERT INTO guard_pulse DEFAULT VALUES ON CONFLICT DO NOTHING`,
   }),
-  // The time of the statement: the transaction may have waited for the lock.
   pulse: statement({
     name: 'guard-pulse',
     params: {},
-    columns: {
-      now: 'float8',
-      up: 'float8?',
-      seen: 'float8?',
-      lost: 'float8?',
-      assessed: 'float8?',
-      counts: 'jsonb?',
-      there: 'bool',
-    },
+    columns: PULSE.columns,
     text: () => `
-      SELECT ${ms('clock_timestamp()')} AS now, ${ms('f.ingest_up_since')} AS up,
-        ${ms('u.ingest_seen_at')} AS seen, ${ms('u.ingest_lost_at')} AS lost,
-        ${ms('u.assessed_at')} AS assessed, u.counts,
-        u.single IS NOT NULL AS there
+      SELECT ${PULSE.sql}
       FROM (SELECT 1) one LEFT JOIN fleet_guard f ON f.scope = '${FLEET}'
         LEFT JOIN guard_pulse u ON true`,
   }),
@@ -72,15 +72,13 @@ export const statements = {
   }),
 };
 
-/** What was written of the guard, and when that was read. */
-interface Pulse {
-  /** It was written before. */
-  readonly isThere: boolean;
-  readonly nowMs: number;
-  readonly ingest: Ingest;
-  readonly assessedAtMs: number | null;
-  readonly counts: readonly GuardCounts[];
+async function readPulse(q: Queries) {
+  const [row] = await q.rows(statements.pulse, {});
+  const { nowMs, isThere, assessedAtMs, counts, ...ingest } = row!;
+  return { nowMs, isThere, assessedAtMs, ingest, counts: readCounts(counts) };
 }
+/** What was written of the guard, and when that was read. */
+type Pulse = Awaited<ReturnType<typeof readPulse>>;
 
 const COUNTS = z.array(
   z.object({
@@ -98,18 +96,6 @@ const COUNTS = z.array(
 function readCounts(stored: unknown): readonly GuardCounts[] {
   const counts = COUNTS.safeParse(stored);
   return counts.success ? counts.data : [];
-}
-
-async function readPulse(q: Queries): Promise<Pulse> {
-  const [row] = await q.rows(statements.pulse, {});
-  const { now, up, seen, lost, assessed, counts, there: isThere } = row!;
-  return {
-    isThere,
-    nowMs: now,
-    ingest: { upSinceMs: up, seenAtMs: seen, lostAtMs: lost },
-    assessedAtMs: assessed,
-    counts: readCounts(counts),
-  };
 }
 
 /** See `GuardBook`. */

@@ -1,12 +1,23 @@
-import type { FreezeKind, GuardRow } from '../../../../domain/machine.ts';
+import type { GuardRow } from '../../../../domain/machine.ts';
 import { FLEET } from '../../../../domain/recovery/guard-judgement.ts';
 import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { statement } from '../statement.ts';
-import type { RowOf } from '../statement.ts';
+import { type As, selection, statement } from '../statement.ts';
 
 /** A parameter in epoch milliseconds as a timestamp. */
 export const time = (epochMs: string) => `to_timestamp(${epochMs} / 1000)`;
+
+const ROW = selection({
+  scope: ['text', 'scope'],
+  frozen: [
+    'jsonb?' as As<'jsonb?', GuardRow['frozen']>,
+    `CASE WHEN frozen_at IS NOT NULL THEN jsonb_build_object('atMs', ${ms('frozen_at')},
+      'by', coalesce(frozen_by, ''), 'reason', coalesce(reason, ''), 'kind', frozen_kind) END`,
+  ],
+  calmSinceMs: ['float8?', ms('calm_since')],
+  thawedAtMs: ['float8?', ms('thawed_at')],
+  ingestUpSinceMs: ['float8?', ms('ingest_up_since')],
+});
 
 export const statements = {
   /** Whatever the guard decides is decided by one transaction after the other. */
@@ -19,40 +30,21 @@ export const statements = {
   read: statement({
     name: 'guard-rows',
     params: {},
-    columns: {
-      scope: 'text',
-      frozen_at: 'float8?',
-      frozen_by: 'text?',
-      frozen_kind: 'text?',
-      reason: 'text?',
-      calm: 'float8?',
-      thawed: 'float8?',
-      ingest: 'float8?',
-    },
-    text: () => `
-      SELECT scope, ${ms('frozen_at')} AS frozen_at, frozen_by, frozen_kind, reason,
-        ${ms('calm_since')} AS calm, ${ms('thawed_at')} AS thawed,
-        ${ms('ingest_up_since')} AS ingest
-      FROM fleet_guard ORDER BY scope COLLATE "C"`,
+    columns: ROW.columns,
+    text: () => `SELECT ${ROW.sql} FROM fleet_guard ORDER BY scope COLLATE "C"`,
   }),
   writeRow: statement({
     name: 'guard-write-row',
     params: {
-      scope: 'text',
-      at: 'float8?',
-      by: 'text?',
-      kind: 'text?',
-      reason: 'text?',
-      calm: 'float8?',
-      thawed: 'float8?',
-      up: 'float8?',
+      ...{ scope: 'text', atMs: 'float8?', by: 'text?', kind: 'text?', reason: 'text?' },
+      ...{ calmSinceMs: 'float8?', thawedAtMs: 'float8?', ingestUpSinceMs: 'float8?' },
     },
     columns: {},
-    text: ({ scope, at, by, kind, reason, calm, thawed, up }) => `
+    text: ({ scope, atMs, by, kind, reason, calmSinceMs, thawedAtMs, ingestUpSinceMs }) => `
       INSERT INTO fleet_guard (scope, frozen_at, frozen_by, frozen_kind, reason, calm_since,
         thawed_at, ingest_up_since)
-      VALUES (${scope}, ${time(at)}, ${by}, ${kind}, ${reason}, ${time(calm)}, ${time(thawed)},
-        ${time(up)})
+      VALUES (${scope}, ${time(atMs)}, ${by}, ${kind}, ${reason}, ${time(calmSinceMs)},
+        ${time(thawedAtMs)}, ${time(ingestUpSinceMs)})
       ON CONFLICT (scope) DO UPDATE SET frozen_at = excluded.frozen_at,
         frozen_by = excluded.frozen_by, frozen_kind = excluded.frozen_kind,
         reason = excluded.reason, calm_since = excluded.calm_since,
@@ -61,24 +53,7 @@ export const statements = {
 };
 
 /** What the guard has decided, of the fleet and of each provider that it ever decided on. */
-export const readGuardRows = async (q: Queries): Promise<GuardRow[]> =>
-  (await q.rows(statements.read, {})).map(toGuardRow);
-
-export const toGuardRow = (row: RowOf<typeof statements.read.columns>): GuardRow => ({
-  scope: row.scope,
-  frozen:
-    row.frozen_at === null
-      ? null
-      : {
-          atMs: row.frozen_at,
-          by: row.frozen_by ?? '',
-          reason: row.reason ?? '',
-          kind: row.frozen_kind as FreezeKind,
-        },
-  calmSinceMs: row.calm,
-  thawedAtMs: row.thawed,
-  ingestUpSinceMs: row.ingest,
-});
+export const readGuardRows = (q: Queries): Promise<GuardRow[]> => q.rows(statements.read, {});
 
 /** Until the transaction has ended, nobody else decides anything about the guard. */
 export async function lockGuard(q: Queries): Promise<void> {
@@ -87,16 +62,6 @@ export async function lockGuard(q: Queries): Promise<void> {
 }
 
 /** Writes what was decided for a scope. The guard must be locked. */
-export async function writeGuardRow(q: Queries, row: GuardRow): Promise<void> {
-  const { scope, frozen } = row;
-  await q.run(statements.writeRow, {
-    scope,
-    at: frozen?.atMs ?? null,
-    by: frozen?.by ?? null,
-    kind: frozen?.kind ?? null,
-    reason: frozen?.reason ?? null,
-    calm: row.calmSinceMs,
-    thawed: row.thawedAtMs,
-    up: row.ingestUpSinceMs,
-  });
+export async function writeGuardRow(q: Queries, { frozen, ...row }: GuardRow): Promise<void> {
+  await q.run(statements.writeRow, { ...frozen, ...row });
 }

@@ -12,12 +12,11 @@ import type { RowOf } from '../statement.ts';
 export const statements = {
   writeHardware: statement({
     name: 'hardware-write',
-    params: { machines: 'uuid[]', reports: 'bytea[]' },
+    params: { reports: { machineId: 'uuid', raw: 'bytea' } },
     columns: {},
-    text: ({ machines, reports }) =>
+    text: ({ reports }) =>
       `INSERT INTO machine_hardware_report AS h (machine_id, hardware_report_raw)
-       SELECT b.machine_id, b.raw FROM unnest(${machines}, ${reports}) AS b (machine_id, raw)
-       ORDER BY b.machine_id
+       SELECT machine_id, raw FROM ${reports} ORDER BY machine_id
        ON CONFLICT (machine_id) DO UPDATE SET hardware_report_raw = excluded.hardware_report_raw
        WHERE h.hardware_report_raw <> excluded.hardware_report_raw`,
   }),
@@ -45,18 +44,16 @@ export const statements = {
   writeInstallations: statement({
     name: 'installations-write',
     params: {
-      machines: 'uuid[]',
-      generations: 'int8[]',
-      results: 'machine_os_installation_result[]',
-      reports: 'bytea[]',
+      reports: {
+        ...{ machineId: 'uuid', generation: 'int8', raw: 'bytea' },
+        result: 'machine_os_installation_result',
+      },
     },
     columns: {},
-    text: ({ machines, generations, results, reports }) =>
+    text: ({ reports }) =>
       `INSERT INTO machine_os_installation_report AS o
          (machine_id, generation, os_installation_result, os_installation_report_raw)
-       SELECT b.* FROM unnest(${machines}, ${generations}, ${results}, ${reports})
-         AS b (machine_id, generation, result, raw)
-       ORDER BY b.machine_id
+       SELECT machine_id, generation, result, raw FROM ${reports} ORDER BY machine_id
        ON CONFLICT (machine_id) DO UPDATE SET generation = excluded.generation,
          os_installation_result = excluded.os_installation_result,
          os_installation_report_raw = excluded.os_installation_report_raw
@@ -65,12 +62,12 @@ export const statements = {
   /** Of requests that are locked. */
   keepAnswered: statement({
     name: 'installation-requests-answered',
-    params: { machines: 'uuid[]', raws: 'bytea[]' },
+    params: { answered: { machineId: 'uuid', raw: 'bytea' } },
     columns: {},
-    text: ({ machines, raws }) =>
-      `UPDATE machine_os_installation_request r SET os_installation_request_raw = b.raw
-       FROM unnest(${machines}, ${raws}) AS b (machine_id, raw)
-       WHERE r.machine_id = b.machine_id AND r.os_installation_request_raw <> b.raw`,
+    text: ({ answered }) =>
+      `UPDATE machine_os_installation_request r SET os_installation_request_raw = answered.raw
+       FROM ${answered}
+       WHERE r.machine_id = answered.machine_id AND r.os_installation_request_raw <> answered.raw`,
   }),
   /** Who forbids that they are handed out waits, or has said so already. */
   lockNew: statement({
@@ -128,15 +125,12 @@ export const statements = {
   /** Lines in the logs of slots. */
   writeEvents: statement({
     name: 'installation-events-write',
-    params: { machines: 'uuid[]', kinds: 'text[]', actors: 'text[]', reasons: 'text[]' },
+    params: { lines: { machineId: 'uuid', kind: 'text', actor: 'text', reason: 'text' } },
     columns: {},
-    text: ({ machines, kinds, actors, reasons }) =>
+    text: ({ lines }) =>
       `INSERT INTO slot_events (provider, slot_id, machine_id, kind, actor, reason)
-       SELECT p.provider, ${SLOT_ID}, p.machine_id, e.kind, e.actor, e.reason
-       FROM unnest(${machines}, ${kinds}, ${actors}, ${reasons}) WITH ORDINALITY
-         AS e (machine_id, kind, actor, reason, at)
-         JOIN machine_provided p ON p.machine_id = e.machine_id
-       ORDER BY e.at`,
+       SELECT p.provider, ${SLOT_ID}, p.machine_id, lines.kind, lines.actor, lines.reason
+       FROM ${lines} JOIN machine_provided p ON p.machine_id = lines.machine_id ORDER BY lines.nth`,
   }),
 };
 
@@ -168,10 +162,7 @@ export async function writeHardware(q: Queries, beats: Beats): Promise<void> {
     if (raw && raw.length > 0) reports.push({ machineId, raw });
   }
   for (const chunk of chunksOf(reports)) {
-    await q.run(statements.writeHardware, {
-      machines: chunk.map(({ machineId }) => machineId),
-      reports: chunk.map(({ raw }) => raw),
-    });
+    await q.run(statements.writeHardware, { reports: chunk });
   }
 }
 
@@ -204,15 +195,18 @@ export async function writeInstallations(q: Queries, beats: Beats): Promise<Inst
     }
     answers.push({ machineId, ...report! });
     if (!isNews(before, report!)) continue;
-    news.push([machineId, installationReported(report!)]);
+    news.push({ machineId, ...installationReported(report!) });
     ended.push(report!.result);
   }
-  await writeAnswers(q, answers);
-  const answered = answers.map(({ machineId }) => asked.get(machineId)!);
-  if (answered.length > 0) {
+  for (const chunk of chunksOf(answers)) {
+    await q.run(statements.writeInstallations, { reports: chunk });
+  }
+  if (answers.length > 0) {
     await q.run(statements.keepAnswered, {
-      machines: answered.map((row) => row.machine_id),
-      raws: answered.map((row) => answeredRequest(row.raw)),
+      answered: answers.map(({ machineId }) => ({
+        machineId,
+        raw: answeredRequest(asked.get(machineId)!.raw),
+      })),
     });
   }
   await writeEvents(q, news);
@@ -231,31 +225,14 @@ const isNews = (
 type Report = NonNullable<HeartbeatRecord['installationReport']>;
 type Answer = RawReport & Report;
 
-async function writeAnswers(q: Queries, answers: readonly Answer[]): Promise<void> {
-  for (const chunk of chunksOf(answers)) {
-    await q.run(statements.writeInstallations, {
-      machines: chunk.map(({ machineId }) => machineId),
-      generations: chunk.map(({ generation }) => generation),
-      results: chunk.map(({ result }) => result),
-      reports: chunk.map(({ raw }) => raw),
-    });
-  }
-}
-
 const aheadText = (reported: bigint, asked: string) =>
   `installation report of generation ${reported}, but only ${asked} was asked for`;
 
-type Line = readonly [machineId: string, event: HeartbeatEvent];
+type Line = HeartbeatEvent & { readonly machineId: string };
 
 /** Lines in the logs of slots, of what came with heartbeats. */
 export async function writeEvents(q: Queries, lines: readonly Line[]): Promise<void> {
-  if (lines.length === 0) return;
-  await q.run(statements.writeEvents, {
-    machines: lines.map(([machine]) => machine),
-    kinds: lines.map(([, { kind }]) => kind),
-    actors: lines.map(([, { actor }]) => actor),
-    reasons: lines.map(([, { reason }]) => reason),
-  });
+  if (lines.length > 0) await q.run(statements.writeEvents, { lines });
 }
 
 /** Machines whose installed image was reported just now, and that may be rebooted into it. */
@@ -298,10 +275,11 @@ export async function handOutRequests(
   const fresh = rows.filter((row) => !row.handed_out).map((row) => row.machine_id);
   const marked = fresh.length > 0 ? await q.rows(statements.handOut, { machines: fresh }) : [];
   const old = rows.filter((row) => row.handed_out);
-  await writeEvents(
-    q,
-    marked.map((row): Line => [row.machine_id, installationHandedOut(BigInt(row.generation))]),
-  );
+  const lines = marked.map(({ machine_id: machineId, generation }) => ({
+    machineId,
+    ...installationHandedOut(BigInt(generation)),
+  }));
+  await writeEvents(q, lines);
   return new Map(
     [...old, ...marked].map(({ machine_id, generation, raw }) => [
       machine_id,

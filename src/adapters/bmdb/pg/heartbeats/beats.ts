@@ -39,21 +39,17 @@ const SENT = (machine: string, key: string) =>
 const admitting = <const Name extends string>(name: Name, locked: 'SKIP LOCKED' | '') =>
   statement({
     name,
-    params: { machines: 'uuid[]', keys: 'bytea[]', boots: 'text?[]' },
+    params: { sent: { machineId: 'uuid', publicKey: 'bytea', bootId: 'text?' } },
     columns: { place: 'int4', ready: 'bool' },
-    text: ({ machines, keys, boots }) => `
+    text: ({ sent }) => `
       WITH known AS MATERIALIZED (
-        SELECT b.place, b.boot_id, b.machine_id, started.at
-        FROM (
-          SELECT * FROM unnest(${machines}, ${keys}, ${boots}) WITH ORDINALITY
-            AS sent (machine_id, key, boot_id, place)
-          ORDER BY machine_id
-        ) b LEFT JOIN LATERAL (
+        SELECT b.nth AS place, b.boot_id, b.machine_id, started.at
+        FROM (SELECT * FROM ${sent} ORDER BY machine_id) b LEFT JOIN LATERAL (
           SELECT a.agent_started_at AS at FROM machine_agent_started a
-          WHERE ${SENT('b.machine_id', 'b.key')}
+          WHERE ${SENT('b.machine_id', 'b.public_key')}
           FOR SHARE ${locked}
         ) started ON true
-        WHERE (SELECT true FROM machine_agent_started a WHERE ${SENT('b.machine_id', 'b.key')})
+        WHERE (SELECT true FROM machine_agent_started a WHERE ${SENT('b.machine_id', 'b.public_key')})
       ), heard AS MATERIALIZED (
         SELECT h.machine_id FROM machine_agent_heartbeat h
         WHERE h.machine_id = ANY (ARRAY (SELECT machine_id FROM known WHERE at IS NOT NULL))
@@ -207,11 +203,8 @@ export async function admit(
   records: readonly HeartbeatRecord[],
   manner: Manner,
 ): Promise<Admitted> {
-  const rows = await q.rows(manner === 'passing' ? statements.admit : statements.admitPatiently, {
-    machines: records.map((record) => record.machineId),
-    keys: records.map((record) => record.publicKey),
-    boots: records.map((record) => record.bootId),
-  });
+  const admitting = manner === 'passing' ? statements.admit : statements.admitPatiently;
+  const rows = await q.rows(admitting, { sent: records });
   const those = (ready: boolean) =>
     rows.filter((row) => row.ready === ready).map(({ place }) => records[place - 1]!);
   return { known: those(true), held: those(false) };

@@ -73,7 +73,7 @@ async function endParkings(
   const ended = await q.rows(endParking, { machines: locked.map((row) => row.machine_id) });
   await writeEvents(
     q,
-    ended.map((row) => [row.machine_id, humanNeededNoMore(loss)] as const),
+    ended.map((row) => ({ machineId: row.machine_id, ...humanNeededNoMore(loss) })),
   );
 }
 

@@ -34,18 +34,13 @@ export const statements = {
   hold: statement({
     name: 'settle-hold',
     params: {
-      provider: 'text',
-      slot: 'text',
-      kind: 'text',
-      by: 'text',
-      reason: 'text',
-      until: 'float8?',
-      force: 'bool',
+      ...{ provider: 'text', slot: 'text', kind: 'text', by: 'text', reason: 'text' },
+      ...{ untilMs: 'float8?', force: 'bool' },
     },
     columns: {},
-    text: ({ provider, slot, kind, by, reason, until, force }) =>
+    text: ({ provider, slot, kind, by, reason, untilMs, force }) =>
       `INSERT INTO slot_holds (provider, slot_id, kind, set_by, reason, until, force)
-       VALUES (${provider}, ${slot}, ${kind}, ${by}, ${reason}, to_timestamp(${until} / 1000),
+       VALUES (${provider}, ${slot}, ${kind}, ${by}, ${reason}, to_timestamp(${untilMs} / 1000),
          ${force})
        ON CONFLICT (provider, slot_id, kind) DO UPDATE SET set_by = excluded.set_by,
          reason = excluded.reason, set_at = now(), until = excluded.until,
@@ -211,10 +206,8 @@ type Write<E> = (q: Queries, scene: Scene, effect: E) => Promise<unknown>;
 
 /** What the verb writes; false: something else was written meanwhile that forbids it. */
 const WRITES: { readonly [V in Effect['verb']]: Write<Extract<Effect, { readonly verb: V }>> } = {
-  hold: (q, { request }, { kind, untilMs: until, force }) => {
-    const { by, reason } = request;
-    return q.run(statements.hold, { ...slotOf(request), kind, by, reason, until, force });
-  },
+  hold: (q, { request }, effect) =>
+    q.run(statements.hold, { ...effect, ...request, ...slotOf(request) }),
   unhold: (q, { request }, { kind }) => q.run(statements.unhold, { ...slotOf(request), kind }),
   label: (q, { request }, { labels }) =>
     q.run(statements.label, { ...slotOf(request), labels: Object.fromEntries(labelsOf(labels)) }),

@@ -11,7 +11,7 @@ import type { RequestState } from '../../port.ts';
 import { isKey, wishIn } from '../../filed-requests.ts';
 import { settlementOf } from '../../../../domain/settlement.ts';
 import type { Scene } from '../../../../domain/settlement.ts';
-import { statements as pools, toPool } from '../balancing/pool-rows.ts';
+import { statements as pools } from '../balancing/pool-rows.ts';
 import { readGate } from '../guard/guard-book.ts';
 import { lockGuard, readGuardRows } from '../guard/guard-rows.ts';
 import { transactLive } from '../live.ts';
@@ -23,7 +23,7 @@ import { statements as requests, toRequest, toState } from '../requests/requests
 import { readMachines } from '../reading/rows.ts';
 import { whyNoRoom } from '../recovery/permits.ts';
 import { applyEffect } from './settle-effects.ts';
-import { MOMENT, MOMENT_COLUMNS, readHoldsOf } from '../reading/surroundings.ts';
+import { MOMENT, readHoldsOf } from '../reading/surroundings.ts';
 import { statement } from '../statement.ts';
 
 const INTERRUPTING = ORDER_VERBS.filter((verb) => interrupts(RUNG_OF[verb]))
@@ -75,8 +75,8 @@ export const statements = {
   moment: statement({
     name: 'settle-moment',
     params: {},
-    columns: MOMENT_COLUMNS,
-    text: () => `SELECT ${MOMENT}`,
+    columns: MOMENT.columns,
+    text: () => `SELECT ${MOMENT.sql}`,
   }),
 };
 
@@ -164,13 +164,13 @@ async function readScene(q: Queries, { loss }: LiveSession, asked: Asked): Promi
   const { provider, slotId, machineId } = request;
   const holds = provider === null || slotId === null ? [] : await readHoldsOf(q, provider, slotId);
   const row: MachineRow | null = machineId && ((await readMachines(q, [machineId]))[0] ?? null);
-  const now = { holds, nowMs: moment!.at, loss };
+  const now = { holds, nowMs: moment!.nowMs, loss };
   const guard = await readGuardOf(q, request);
   return { ...asked, row, guard, pools: await lockPoolsOf(q, request), now };
 }
 
 const lockPoolsOf = async (q: Queries, { pool }: RequestRow): Promise<PoolRow[]> =>
-  pool ? (await q.rows(pools.lock, pool)).map(toPool) : [];
+  pool ? q.rows(pools.lock, pool) : [];
 
 async function readGuardOf(q: Queries, { verb, provider }: RequestRow): Promise<GuardRow | null> {
   if (verb !== 'freeze' && verb !== 'thaw') return null;

@@ -11,9 +11,9 @@ import { commitAlive, liveSession, transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import { repeatedOnce } from '../repeat.ts';
 import { LIVE, ms } from '../sql.ts';
-import { arraysOf, fields, statement, stepsFrom, valuesOfAll } from '../statement.ts';
-import type { ArgsOf, Params, RowOf, Statement } from '../statement.ts';
-import { INTENT, INTENT_COLUMNS, toIntent } from '../reading/surroundings.ts';
+import { statement } from '../statement.ts';
+import type { ArgsOf, Columns, Fields, RowOf, Statement } from '../statement.ts';
+import { INTENT } from '../reading/surroundings.ts';
 import type { IntentBook } from '../../port.ts';
 
 /**
@@ -41,12 +41,12 @@ const BARRED = `coalesce(
  * true now. Whoever is just changing one is waited for; one that another session took over meanwhile is
  * not ours.
  */
-const lockedIntents = (session: string, steps: Readonly<Record<string, string>>) => `
+const lockedIntents = ({ session, steps }: Readonly<Record<'session' | 'steps', string>>) => `
   me AS MATERIALIZED (${liveSession(session)}),
   locked AS MATERIALIZED (
-    SELECT step.*, i.machine_id, i.provider, i.slot_id, i.state,
+    SELECT steps.*, i.machine_id, i.provider, i.slot_id, i.state,
       i.session_id = me.session_id AND i.state IN ('open', 'unresolved') AS ours
-    FROM me CROSS JOIN ${stepsFrom(steps)} JOIN provision_intents i ON i.witness = step.witness
+    FROM me CROSS JOIN ${steps} JOIN provision_intents i ON i.witness = steps.witness
     ORDER BY i.witness FOR UPDATE OF i
   )`;
 
@@ -59,22 +59,11 @@ const answerOf = (told: string): string => `
   SELECT EXISTS (SELECT 1 FROM me) AS alive, told.*
   FROM (SELECT) AS always LEFT JOIN (${told}) AS told ON true`;
 
-const SESSION = { session: 'uuid' } as const;
 const ANSWER = { alive: 'bool', witness: 'uuid?' } as const;
 const TRAIT_COLUMNS = TRAIT_NAMES.map((name) => TRAITS[name].column).join(', ');
-const OPENING = fields({
-  ...{ witness: 'uuid', machine_id: 'uuid', provider: 'text', slot_id: 'text' },
-  ...{ hostname: 'text', lease: 'text?', epoch: 'int8?' },
-});
-const NOTE = fields({
-  ...{ witness: 'uuid', attempts: 'int8?', ambiguous: 'bool?', unresolved: 'bool?' },
-  ...{ last_error: 'text?', empty: 'bool?' },
-});
-const ADOPTION = fields({
-  ...{ witness: 'uuid', told_by: 'text', provider_id: 'text', reservation_id: 'text?' },
-  ...{ address: 'text?', status: 'provider_status?', ...forTraits(() => 'text?' as const) },
-});
-const END = fields({ witness: 'uuid', ended: 'text', cause: 'text', penalty_ms: 'float8?' });
+/** Parameters of steps in the lives of intents. */
+const stepParams = <const F extends Fields>(steps: F) =>
+  ({ session: 'uuid', steps: { witness: 'uuid', ...steps } }) as const;
 
 /**
  * Nothing is made on a slot that has a machine. An intent for it may have ended with one, or with a
@@ -90,22 +79,26 @@ export const statements = {
    */
   open: statement({
     name: 'intents-open',
-    params: { ...SESSION, ...arraysOf(OPENING) },
+    params: stepParams({
+      ...{ machineId: 'uuid', provider: 'text', slotId: 'text', hostname: 'text' },
+      ...{ lease: 'text?', epoch: 'int8?' },
+    }),
     /** Nothing is told of one whose slot has an intent. */
     columns: {
       ...{ ...ANSWER, created_at: 'float8?' },
       ...{ leased: 'bool?', occupied: 'bool?', barred: 'text?' },
     },
-    text: ({ session, ...steps }) => `
+    text: ({ session, steps }) => `
       WITH me AS MATERIALIZED (${liveSession(session)}),
+      step AS MATERIALIZED (SELECT * FROM ${steps}),
       lease AS MATERIALIZED (
         SELECT l.name, l.epoch FROM me JOIN leases l ON l.session_id = me.session_id
-        WHERE l.name = ANY (${steps.lease}) ORDER BY l.name FOR SHARE OF l
+        WHERE l.name = ANY (ARRAY(SELECT step.lease FROM step)) ORDER BY l.name FOR SHARE OF l
       ), wanted AS MATERIALIZED (
         SELECT at.*, ${OCCUPIED} AS occupied, ${BARRED} AS barred,
           at.lease IS NULL OR EXISTS (SELECT 1 FROM lease l
             WHERE l.name = at.lease AND l.epoch = at.epoch) AS leased
-        FROM (SELECT * FROM ${stepsFrom(steps)}) AS at
+        FROM step AS at
       ), opened AS (
         INSERT INTO provision_intents AS i
           (witness, machine_id, provider, slot_id, hostname, session_id)
@@ -124,10 +117,13 @@ export const statements = {
   }),
   note: statement({
     name: 'intents-note',
-    params: { ...SESSION, ...arraysOf(NOTE) },
+    params: stepParams({
+      ...{ attempts: 'int8?', ambiguous: 'bool?', unresolved: 'bool?' },
+      ...{ lastError: 'text?', empty: 'bool?' },
+    }),
     columns: { ...ANSWER, ours: 'bool?', obstacle: 'text?' },
-    text: ({ session, ...steps }) => `
-      WITH ${lockedIntents(session, steps)},
+    text: (of) => `
+      WITH ${lockedIntents(of)},
       looked AS MATERIALIZED (
         SELECT at.*, CASE WHEN at.attempts IS NOT NULL AND at.ours THEN
             CASE WHEN ${OCCUPIED} THEN 'it has a machine' ELSE ${BARRED} END
@@ -149,10 +145,13 @@ export const statements = {
   /** The slot has proved itself: its next penalty starts small again. */
   adopt: statement({
     name: 'intents-adopt',
-    params: { ...SESSION, ...arraysOf(ADOPTION) },
-    columns: { ...ANSWER, machine_id: 'uuid?', state: 'intent_state?', ours: 'bool?' },
-    text: ({ session, ...steps }) => `
-      WITH ${lockedIntents(session, steps)},
+    params: stepParams({
+      ...{ toldBy: 'text', providerId: 'text', reservationId: 'text?', address: 'text?' },
+      ...{ status: 'provider_status?', ...forTraits(() => 'text?' as const) },
+    }),
+    columns: { ...ANSWER, machine_id: 'machine?', state: 'intent_state?', ours: 'bool?' },
+    text: (of) => `
+      WITH ${lockedIntents(of)},
       provided AS (
         INSERT INTO machine_provided AS p (machine_id, provider, provider_id,
           provider_reservation_id, provider_ip_address, provider_status, ${TRAIT_COLUMNS})
@@ -180,10 +179,10 @@ export const statements = {
   /** Each penalty in a row lasts twice as long, at most a day; a later end is never shortened. */
   end: statement({
     name: 'intents-end',
-    params: { ...SESSION, ...arraysOf(END) },
+    params: stepParams({ ended: 'text', cause: 'text', penaltyMs: 'float8?' }),
     columns: { ...ANSWER, state: 'intent_state?', ours: 'bool?' },
-    text: ({ session, ...steps }) => `
-      WITH ${lockedIntents(session, steps)},
+    text: (of) => `
+      WITH ${lockedIntents(of)},
       ended AS (
         UPDATE provision_intents i SET state = e.ended::intent_state, last_error = e.cause,
           updated_at = now()
@@ -209,13 +208,13 @@ export const statements = {
   resumeIntent: statement({
     name: 'intent-resume',
     params: { witness: 'uuid', session: 'uuid' },
-    columns: INTENT_COLUMNS,
+    columns: INTENT.columns,
     text: ({ witness, session }) =>
       `UPDATE provision_intents i SET session_id = ${session}, updated_at = now()
        WHERE i.witness = ${witness} AND i.state IN ('open', 'unresolved')
          AND (i.session_id = ${session} OR NOT EXISTS (SELECT 1 FROM sessions s
            WHERE s.session_id = i.session_id AND ${LIVE}))
-       RETURNING ${INTENT}`,
+       RETURNING ${INTENT.sql}`,
   }),
 };
 
@@ -228,19 +227,17 @@ const PROCESSOR = 'shepherd-provisioner';
  */
 export function createIntentBook(session: LiveSession): IntentBook {
   const { sessionId, random } = session;
-  const openings = stepsOf(session, 'open', statements.open, OPENING, slotOf);
-  const notes = stepsOf(session, 'note progress of', statements.note, NOTE);
-  const adoptions = stepsOf(session, 'adopt the device of', statements.adopt, ADOPTION);
-  const ends = stepsOf(session, 'end', statements.end, END);
+  const slotOf = (at: { readonly provider: string; readonly slotId: string }) =>
+    `${at.provider}/${at.slotId}`;
+  const openings = stepsOf(session, 'open', statements.open, slotOf);
+  const notes = stepsOf(session, 'note progress of', statements.note);
+  const adoptions = stepsOf(session, 'adopt the device of', statements.adopt);
+  const ends = stepsOf(session, 'end', statements.end);
   return {
     open: async ({ lease, ...input }) => {
       const names = { witness: asWitness(random.uuid()), machineId: machineId(random.uuid()) };
-      const place = { provider: input.provider, slot_id: input.slotId, hostname: input.hostname };
-      const row = await openings({
-        ...{ ...place, witness: names.witness, machine_id: names.machineId },
-        ...{ lease: lease?.name ?? null, epoch: lease?.epoch ?? null },
-      });
-      const slot = slotOf(place);
+      const row = await openings({ ...input, ...names, lease: lease?.name, epoch: lease?.epoch });
+      const slot = slotOf(input);
       if (!row) throw new WorkConflict(`${slot} has an intent already`);
       if (!row.leased) {
         throw new LeaseLost(`${lease!.name} (lease ${lease!.epoch}) is no longer ours`);
@@ -248,52 +245,44 @@ export function createIntentBook(session: LiveSession): IntentBook {
       if (row.occupied) throw new WorkConflict(`${slot} has a machine already`);
       if (row.barred !== null) throw new NothingToDo(`${slot} must not be used: ${row.barred}`);
       const fresh = { state: 'open', ambiguous: false, attempts: 0, lastError: null } as const;
-      const createdAtMs = row.created_at!;
-      return {
-        ...{ ...input, ...names, ...fresh, sessionId, sessionAlive: true, createdAtMs },
-        emptySinceMs: null,
-      };
+      const ours = { sessionId, sessionAlive: true, createdAtMs: row.created_at! };
+      return { ...input, ...names, ...fresh, ...ours, emptySinceMs: null };
     },
     resume: (witness) => resume(session, witness),
     progress: async (witness, change) => {
-      const { attempts = null, ambiguous = null, unresolved = null, empty = null } = change;
-      const last_error = change.lastError ?? null;
-      const row = await notes({ witness, attempts, ambiguous, unresolved, empty, last_error });
+      const row = await notes({ ...change, witness });
       if (!row?.ours) throw notOurs(witness);
       if (row.obstacle === null) return;
       throw new NothingToDo(`the slot must not be used: ${row.obstacle}`);
     },
     adopt: async (witness, provided) => {
-      const { provider, providerId, reservationId, address, status } = provided;
-      const row = await adoptions({
-        ...{ witness, told_by: provider, provider_id: providerId },
-        ...{ reservation_id: reservationId, address, status },
-        ...forTraits((name) => provided[name]),
-      }).catch((error: unknown) => {
+      const { provider, providerId } = provided;
+      const step = { ...provided, witness, toldBy: provider };
+      const row = await adoptions(step).catch((error: unknown) => {
         if (!isUniqueViolation(error)) throw error;
         const device = `device ${provider}/${providerId}`;
         throw new WorkConflict(`${device} belongs to another machine`, { cause: error });
       });
       if (!row) throw noIntent(witness);
       if (!row.ours && row.state !== 'adopted') throw notOurs(witness);
-      return machineId(row.machine_id!);
+      return row.machine_id!;
     },
-    end: async (witness, { state: ended, cause, penaltyMs = null }) => {
-      const row = await ends({ witness, ended, cause, penalty_ms: penaltyMs });
+    end: async (witness, { state: ended, cause, penaltyMs }) => {
+      const row = await ends({ witness, ended, cause, penaltyMs });
       if (!row) throw noIntent(witness);
       if (!row.ours && row.state !== ended) throw notOurs(witness);
     },
   };
 }
 
-const slotOf = (at: { readonly provider: string; readonly slot_id: string }) =>
-  `${at.provider}/${at.slot_id}`;
 /** The intent cannot be changed by the caller. */
 const notOurs = (witness: Witness) =>
   new WorkConflict(`intent ${witness} is settled or worked on by another session`);
 const noIntent = (witness: Witness) => new NotFound(`there is no intent ${witness}`);
 
-type Fields = Params & { readonly witness: 'uuid' };
+type Step = Fields & { readonly witness: 'uuid' };
+type Item<F extends Step> = ArgsOf<F> & { readonly witness: string };
+type Steps<F extends Step> = { readonly session: 'uuid'; readonly steps: F };
 
 /**
  * Takes steps of one kind in the lives of intents. A step may safely be taken twice: it is repeated when
@@ -302,26 +291,18 @@ type Fields = Params & { readonly witness: 'uuid' };
  * intent had come.
  * @returns what takes a step, and tells what is told of its intent, if anything is.
  */
-function stepsOf<
-  F extends Fields,
-  P extends Params,
-  C extends Statement['columns'] & typeof ANSWER,
->(
+function stepsOf<F extends Step, C extends Columns & typeof ANSWER>(
   session: LiveSession,
   verb: string,
-  step: Statement<P, C>,
-  named: F,
-  keyOf: (item: ArgsOf<F>) => string = ({ witness }) => witness,
-): (item: ArgsOf<F>) => Promise<RowOf<C> | undefined> {
-  const { submit } = createPatientBatches<ArgsOf<F>, RowOf<C> | undefined>(session, {
+  step: Statement<Steps<F>, C>,
+  keyOf: (item: Item<F>) => string = ({ witness }) => witness,
+): (item: Item<F>) => Promise<RowOf<C> | undefined> {
+  const { submit } = createPatientBatches<Item<F>, RowOf<C> | undefined>(session, {
     keyOf,
     run: async (items) => {
       const what = items.length === 1 ? `intent ${keyOf(items[0]!)}` : `${items.length} intents`;
       const doing = `${verb} ${what}`;
-      const args = {
-        session: session.sessionId,
-        ...valuesOfAll(named, items),
-      } as unknown as ArgsOf<P>;
+      const args = { session: session.sessionId, steps: items } as unknown as ArgsOf<Steps<F>>;
       const rows = await repeatedOnce(() =>
         commitAlive(session, { doing, processor: PROCESSOR }, [step, args]),
       );
@@ -343,7 +324,7 @@ async function resume(session: LiveSession, witness: Witness): Promise<IntentRow
       const [row] = await q.rows(statements.resumeIntent, args);
       if (!row) throw notOurs(witness);
       // The subquery of RETURNING still sees the session before the update.
-      return { ...toIntent(row), sessionAlive: true };
+      return { ...row, sessionAlive: true };
     });
   return repeatedOnce(run);
 }

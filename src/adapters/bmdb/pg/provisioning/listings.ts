@@ -1,11 +1,17 @@
-import { providerName, sessionId as sessionIdOf } from '../../../../domain/ids.ts';
 import type { ListingBook } from '../../port.ts';
 import type { Database } from '../pool.ts';
 import { LIVE, ms } from '../sql.ts';
-import { statement } from '../statement.ts';
+import { selection, statement } from '../statement.ts';
 
 /** Whether the session of a row `l` lives. */
 const ALIVE = `EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = l.session_id AND ${LIVE})`;
+
+const UNLISTED = selection({
+  provider: ['provider', 'l.provider'],
+  sessionId: ['session', 'l.session_id'],
+  sinceMs: ['float8', ms('l.failing_since')],
+  cause: ['text', 'l.cause'],
+});
 
 export const statements = {
   /** Goes on where daemons stopped that are dead. */
@@ -34,9 +40,9 @@ export const statements = {
   unlisted: statement({
     name: 'listing-unlisted',
     params: {},
-    columns: { provider: 'text', session_id: 'uuid', since: 'float8', cause: 'text' },
+    columns: UNLISTED.columns,
     text: () =>
-      `SELECT l.provider, l.session_id, ${ms('l.failing_since')} AS since, l.cause
+      `SELECT ${UNLISTED.sql}
        FROM provider_listings l WHERE ${ALIVE}
        ORDER BY l.provider, l.failing_since, l.session_id`,
   }),
@@ -52,14 +58,6 @@ export const createListingBook = (db: Database): ListingBook => ({
     const doing = `note that provider ${provider} can be listed`;
     await db.write(doing, statements.succeeded, { provider, session });
   },
-  unlisted: async (signal) => {
-    const doing = 'read which providers cannot be listed';
-    const rows = await db.once({ doing, signal }, statements.unlisted, {});
-    return rows.map(({ provider, session_id: session, since: sinceMs, cause }) => ({
-      provider: providerName(provider),
-      sessionId: sessionIdOf(session),
-      sinceMs,
-      cause,
-    }));
-  },
+  unlisted: (signal) =>
+    db.once({ doing: 'read which providers cannot be listed', signal }, statements.unlisted, {}),
 });

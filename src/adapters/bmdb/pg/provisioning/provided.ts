@@ -24,13 +24,10 @@ export const statements = {
     name: 'provided-update',
     params: {
       session: 'uuid',
-      machines: 'uuid[]',
-      told: 'jsonb[]',
-      statuses: 'provider_status?[]',
-      absent: 'bool?[]',
+      c: { machineId: 'uuid', told: 'jsonb', status: 'provider_status?', absent: 'bool?' },
     },
     columns: { alive: 'bool', found: 'uuid[]' },
-    text: ({ session, machines, told, statuses, absent }) => {
+    text: ({ session, c }) => {
       const texts = CLEARABLE.map((field) => {
         const column = COLUMN_OF[field];
         const fresh = `CASE WHEN c.told ? '${field}' THEN c.told ->> '${field}' ELSE p.${column} END`;
@@ -57,9 +54,7 @@ export const statements = {
       return `
         WITH me AS MATERIALIZED (${liveSession(session)}),
         locked AS MATERIALIZED (
-          SELECT c.* FROM me CROSS JOIN unnest(${machines}, ${told}, ${statuses}, ${absent})
-              AS c (machine_id, told, status, absent)
-            JOIN machine_provided p ON p.machine_id = c.machine_id
+          SELECT c.* FROM me CROSS JOIN ${c} JOIN machine_provided p ON p.machine_id = c.machine_id
           ORDER BY p.machine_id FOR NO KEY UPDATE OF p
         ), updated AS (
           UPDATE machine_provided p SET (${columns.join(', ')}) = ROW (${fresh})
@@ -95,20 +90,15 @@ export function createProvidedUpdates(session: LiveSession): BmdbSession['update
 async function update(session: LiveSession, updates: readonly Update[]): Promise<Outcome<void>[]> {
   const many = `${updates.length} machines`;
   const doing = `update what is provided as ${updates.length === 1 ? updates[0]!.machine : many}`;
-  const told = updates.map(({ patch: { absent: _, status: __, ...texts } }) =>
-    Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, plainTextOr(text)])),
-  );
+  const c = updates.map(({ machine: machineId, patch: { absent, status, ...texts } }) => ({
+    ...{ machineId, absent, status },
+    told: Object.fromEntries(
+      Object.entries(texts).map(([name, text]) => [name, plainTextOr(text)]),
+    ),
+  }));
   const call = { doing, processor: 'shepherd-updater' } as const;
-  const [answer] = await commitAlive(session, call, [
-    statements.update,
-    {
-      session: session.sessionId,
-      machines: updates.map(({ machine }) => machine),
-      told,
-      statuses: updates.map(({ patch }) => patch.status ?? null),
-      absent: updates.map(({ patch }) => patch.absent ?? null),
-    },
-  ]);
+  const args = { session: session.sessionId, c };
+  const [answer] = await commitAlive(session, call, [statements.update, args]);
   const found = new Set<string>(answer!.found);
   return updates.map(({ machine }) =>
     found.has(machine)

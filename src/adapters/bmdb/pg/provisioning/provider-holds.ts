@@ -8,13 +8,8 @@ export const statements = {
   impose: statement({
     name: 'provider-hold-impose',
     params: {
-      provider: 'text',
-      kind: 'text',
-      key: 'text',
-      forMs: 'float8',
-      level: 'int8',
-      amount: 'int8?',
-      cause: 'text',
+      ...{ provider: 'text', kind: 'text', key: 'text', forMs: 'float8' },
+      ...{ level: 'int8', amount: 'int8?', cause: 'text' },
     },
     columns: {},
     text: ({ provider, kind, key, forMs, level, amount, cause }) =>
@@ -52,14 +47,11 @@ export const statements = {
 /** See `ProviderHoldBook`. Both may safely be done twice, so a lost answer is no trouble. */
 export const createProviderHolds = (db: Database): ProviderHoldBook => ({
   impose: async (hold) => {
-    const { provider, kind, key, level, amount = null, cause } = hold;
-    const args = { provider, kind, key, level, amount, cause, forMs: holdForMs(hold) };
-    const doing = `hold ${kind} ${key} of provider ${provider}`;
-    await db.write(doing, statements.impose, args);
+    const doing = `hold ${hold.kind} ${hold.key} of provider ${hold.provider}`;
+    await db.write(doing, statements.impose, { ...hold, forMs: holdForMs(hold) });
   },
-  lift: async (provider, kind, key, seenUntilMs) => {
+  lift: async (provider, kind, key, seenUntil) => {
     const doing = `lift ${kind} ${key ?? ''} of provider ${provider}`;
-    const args = { provider, kind, key: key ?? null, seenUntil: seenUntilMs ?? null };
-    return (await db.write(doing, statements.lift, args)).length;
+    return (await db.write(doing, statements.lift, { provider, kind, key, seenUntil })).length;
   },
 });

@@ -1,11 +1,10 @@
-import { machineId } from '../../../../domain/ids.ts';
-import type { Cursor } from '../../../../domain/ids.ts';
+import type { Cursor, MachineId } from '../../../../domain/ids.ts';
 import type { BmdbChanges } from '../../port.ts';
 import { SNAPSHOT } from '../pool.ts';
 import type { Database } from '../pool.ts';
 import { readMachines } from './rows.ts';
-import { statement } from '../statement.ts';
-import { SURROUNDINGS, SURROUNDINGS_COLUMNS, toSurroundings } from './surroundings.ts';
+import { type As, statement } from '../statement.ts';
+import { SURROUNDINGS_COLUMNS, SURROUNDINGS_SQL, toSurroundings } from './surroundings.ts';
 
 /**
  * A cursor is `<era> <xmin>`: of the snapshot that was read. Every transaction below xmin had ended
@@ -26,14 +25,18 @@ export const statements = {
   changes: statement({
     name: 'changes',
     params: { era: 'uuid', xid: 'text' },
-    columns: { covers: 'bool?', changed: 'uuid[]', ...SURROUNDINGS_COLUMNS },
+    columns: {
+      covers: 'bool?',
+      changed: 'uuid[]' as As<'uuid[]', MachineId[]>,
+      ...SURROUNDINGS_COLUMNS,
+    },
     text: ({ era, xid }) => `
       SELECT (SELECT f.era = ${era} AND f.trimmed_xid < (${xid})::xid8
           AND (${xid})::xid8 <= pg_snapshot_xmin(pg_current_snapshot()) FROM change_feed f)
           AS covers,
         ARRAY(SELECT DISTINCT c.machine_id FROM machine_changes c WHERE c.xid >= (${xid})::xid8)
           AS changed,
-        ${SURROUNDINGS}`,
+        ${SURROUNDINGS_SQL}`,
   }),
   /**
    * The first reader after the feed was emptied begins an era; it has none itself yet. So does the
@@ -82,16 +85,16 @@ export async function readChanges(
 ): Promise<BmdbChanges | null> {
   const doing = 'read what changed';
   const [era = '', xid = ''] = since.split(' ');
-  const [now] = await db.rows(doing, statements.changes, { era, xid });
-  if (!now!.covers) return null;
-  if (now!.changed.length === 0) return { ...toSurroundings(now!), machines: [], gone: [] };
+  const [now] = await db.once({ doing }, statements.changes, { era, xid });
+  const { covers, changed, ...around } = now!;
+  if (!covers) return null;
+  if (changed.length === 0) return { ...toSurroundings(around), machines: [], gone: [] };
   return db.transact({ doing, isolation: SNAPSHOT, signal }, async (q) => {
     const [found] = await q.rows(statements.changes, { era, xid });
-    if (!found!.covers) return null;
-    const ids = found!.changed;
+    const { covers: isTold, changed: ids, ...then } = found!;
+    if (!isTold) return null;
     const machines = await readMachines(q, ids);
-    const there = new Set<string>(machines.map((row) => row.machineId));
-    const gone = ids.filter((id) => !there.has(id)).map(machineId);
-    return { ...toSurroundings(found!), machines, gone };
+    const there = new Set(machines.map((row) => row.machineId));
+    return { ...toSurroundings(then), machines, gone: ids.filter((id) => !there.has(id)) };
   });
 }

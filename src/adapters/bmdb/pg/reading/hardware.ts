@@ -1,29 +1,28 @@
-import { machineId, providerName } from '../../../../domain/ids.ts';
 import type { HardwarePage, HardwareQuery } from '../../port.ts';
 import { inspectField } from '../../reflection/fields.ts';
 import type { MessageReader } from '../../reflection/messages.ts';
 import type { Queries } from '../pool.ts';
 import { FIRST } from '../sql.ts';
-import { statement } from '../statement.ts';
+import { selection, statement } from '../statement.ts';
 
 const PAGE_MAX = 100;
 const COLUMN = { name: 'hardware_report_raw', type: 'bytea' };
+
+const HARDWARE = selection({
+  machineId: ['machine', 'r.machine_id'],
+  provider: ['provider', 'p.provider'],
+  providerId: ['text', 'p.provider_id'],
+  location: ['text?', 'p.provider_location'],
+  report: ['text', `encode(r.hardware_report_raw, 'hex')`],
+});
 
 export const statements = {
   hardwareAfter: statement({
     name: 'inspect-hardware',
     params: { after: 'uuid', limit: 'int8' },
-    columns: {
-      machine_id: 'uuid',
-      provider: 'text',
-      provider_id: 'text',
-      location: 'text?',
-      report: 'text',
-    },
+    columns: HARDWARE.columns,
     text: ({ after, limit }) =>
-      `SELECT r.machine_id, p.provider, p.provider_id::text AS provider_id,
-         p.provider_location::text AS location,
-         encode(r.hardware_report_raw, 'hex') AS report
+      `SELECT ${HARDWARE.sql}
        FROM machine_provided p JOIN machine_hardware_report r USING (machine_id)
        WHERE r.machine_id > ${after} ORDER BY r.machine_id LIMIT ${limit}`,
   }),
@@ -40,12 +39,6 @@ export async function readHardware(
   const rows = await q.rows(statements.hardwareAfter, { after: after ?? FIRST, limit: size + 1 });
   const machines = rows
     .slice(0, size)
-    .map((row) => ({
-      machineId: machineId(row.machine_id),
-      provider: providerName(row.provider),
-      providerId: row.provider_id,
-      location: row.location,
-      report: inspectField(COLUMN, row.report, messages),
-    }));
+    .map((row) => ({ ...row, report: inspectField(COLUMN, row.report, messages) }));
   return { machines, next: rows.length > size ? (machines.at(-1)?.machineId ?? null) : null };
 }

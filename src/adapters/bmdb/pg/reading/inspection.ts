@@ -1,9 +1,7 @@
 import pg from 'pg';
-import { machineId, sessionId } from '../../../../domain/ids.ts';
 import type { MachineId, SessionId } from '../../../../domain/ids.ts';
 import type {
   BmdbInspection,
-  HistoryLine,
   InspectedField,
   InspectedMachine,
   InspectedMachines,
@@ -18,7 +16,7 @@ import type { PgContext } from '../live.ts';
 import { SNAPSHOT } from '../pool.ts';
 import type { Queries } from '../pool.ts';
 import { FIRST, LIVE, ms } from '../sql.ts';
-import { statement, valuesOf } from '../statement.ts';
+import { selection, statement, valuesOf } from '../statement.ts';
 import type { ArgsOf, Params, Statement } from '../statement.ts';
 import { readSlotHistory } from './slot-history.ts';
 import { readSessions } from './sessions.ts';
@@ -27,25 +25,35 @@ import { readSchema, readTagTypes, tagStatement } from './tag-types.ts';
 
 const PAGE_MAX = 200;
 
-const IDS = { machine_id: 'uuid', created_at: 'float8' } as const;
+const IDS = selection({
+  machineId: ['machine', 'm.machine_id'],
+  createdAtMs: ['float8', ms('m.machine_created_at')],
+});
 const RANGE = { first: 'uuid', last: 'uuid' } as const;
+
+const LINE = selection({
+  seq: ['int8', 'y.seq'],
+  atMs: ['float8', ms('y."timestamp"')],
+  process: ['process', 'y.process'],
+  event: ['work_history_event', 'y.event'],
+  cause: ['text?', 'y.failed_cause'],
+  sessionId: ['session?', 'y.session_id'],
+  component: ['text?', 'y.component'],
+});
 
 export const statements = {
   machine: statement({
     name: 'inspect-machine',
     params: { id: 'uuid' },
-    columns: IDS,
-    text: ({ id }) =>
-      `SELECT m.machine_id, ${ms('m.machine_created_at')} AS created_at
-       FROM machines m WHERE m.machine_id = ${id}`,
+    columns: IDS.columns,
+    text: ({ id }) => `SELECT ${IDS.sql} FROM machines m WHERE m.machine_id = ${id}`,
   }),
   machinesAfter: statement({
     name: 'inspect-machines',
     params: { after: 'uuid', limit: 'int8' },
-    columns: IDS,
+    columns: IDS.columns,
     text: ({ after, limit }) =>
-      `SELECT m.machine_id, ${ms('m.machine_created_at')} AS created_at
-       FROM machines m WHERE m.machine_id > ${after} ORDER BY m.machine_id LIMIT ${limit}`,
+      `SELECT ${IDS.sql} FROM machines m WHERE m.machine_id > ${after} ORDER BY m.machine_id LIMIT ${limit}`,
   }),
   backoffs: statement({
     name: 'inspect-backoffs',
@@ -60,7 +68,7 @@ export const statements = {
   work: statement({
     name: 'inspect-work',
     params: RANGE,
-    columns: { machine_id: 'uuid', process: 'process', session_id: 'uuid' },
+    columns: { machine_id: 'uuid', process: 'process', session_id: 'session' },
     text: ({ first, last }) =>
       `SELECT w.machine_id, w.process, s.session_id
        FROM work w JOIN sessions s USING (session_id)
@@ -70,18 +78,9 @@ export const statements = {
   history: statement({
     name: 'inspect-history',
     params: { machine: 'uuid' },
-    columns: {
-      seq: 'int8',
-      at: 'float8',
-      process: 'process',
-      event: 'work_history_event',
-      cause: 'text?',
-      session_id: 'uuid?',
-      component: 'text?',
-    },
+    columns: LINE.columns,
     text: ({ machine }) =>
-      `SELECT y.seq, ${ms('y."timestamp"')} AS at, y.process, y.event, y.failed_cause AS cause,
-         y.session_id, y.component
+      `SELECT ${LINE.sql}
        FROM work_history y WHERE y.machine_id = ${machine} ORDER BY y.seq`,
   }),
 };
@@ -90,47 +89,27 @@ export const statements = {
 export function createInspection({ db, loss }: PgContext): BmdbInspection {
   const counting = statementsFor(loss);
   const messages = createMessageReader();
-  const isolation = SNAPSHOT;
-  const processor = 'scruffy-stats';
+  const read = <T>(doing: string, signal: AbortSignal, body: (q: Queries) => Promise<T>) =>
+    db.transact({ doing, isolation: SNAPSHOT, signal }, body);
+  const count = <T>(doing: string, signal: AbortSignal, body: (q: Queries) => Promise<T>) =>
+    db.transact({ doing, isolation: SNAPSHOT, signal, processor: 'scruffy-stats' }, body);
   return {
     statistics: (signal, only) =>
-      db.transact({ doing: 'count the fleet', processor, isolation, signal }, (q) =>
-        readStatistics(q, counting, only),
-      ),
-    schema: (signal) =>
-      db.transact({ doing: 'read the schema', isolation, signal }, (q) => readSchema(q)),
+      count('count the fleet', signal, (q) => readStatistics(q, counting, only)),
+    schema: (signal) => read('read the schema', signal, readSchema),
     machines: (query, signal) =>
-      db.transact({ doing: 'inspect machines', isolation, signal }, (q) =>
-        inspect(q, query, messages),
-      ),
+      read('inspect machines', signal, (q) => inspect(q, query, messages)),
     hardware: (query, signal) =>
-      db.transact({ doing: 'inspect hardware', processor, isolation, signal }, (q) =>
-        readHardware(q, query, messages),
+      count('inspect hardware', signal, (q) => readHardware(q, query, messages)),
+    history: (machine, signal) =>
+      read(`read the history of machine ${machine}`, signal, (q) =>
+        q.rows(statements.history, { machine }),
       ),
-    history: (id, signal) =>
-      db.transact({ doing: `read the history of machine ${id}`, isolation, signal }, (q) =>
-        readHistory(q, id),
-      ),
-    events: (query, signal) =>
-      db.transact({ doing: 'read the log of a slot', isolation, signal }, (q) =>
-        readEvents(q, query),
-      ),
+    events: (query, signal) => read('read the log of a slot', signal, (q) => readEvents(q, query)),
     slotHistory: (query, signal) =>
-      db.transact({ doing: 'read the history of a slot', isolation, signal }, (q) =>
-        readSlotHistory(q, query),
-      ),
-    sessions: (signal) =>
-      db.transact({ doing: 'read the sessions', isolation, signal }, (q) => readSessions(q)),
+      read('read the history of a slot', signal, (q) => readSlotHistory(q, query)),
+    sessions: (signal) => read('read the sessions', signal, readSessions),
   };
-}
-
-async function readHistory(q: Queries, machine: MachineId): Promise<HistoryLine[]> {
-  const rows = await q.rows(statements.history, { machine });
-  return rows.map(({ at, session_id, ...line }) => ({
-    ...line,
-    atMs: at,
-    sessionId: session_id === null ? null : sessionId(session_id),
-  }));
 }
 
 /** A machine while its parts come together. */
@@ -166,7 +145,7 @@ async function inspect(
     byId.get(row.machine_id)!.backoffs[process] = { untilMs: until, cause };
   }
   for (const row of await q.rows(statements.work, range)) {
-    byId.get(row.machine_id)!.work[row.process] = sessionId(row.session_id);
+    byId.get(row.machine_id)!.work[row.process] = row.session_id;
   }
   return { machines, sql, next };
 }
@@ -181,13 +160,7 @@ async function readPage(
     : await q.rows(statements.machinesAfter, { after: after ?? FIRST, limit: size + 1 });
   const machines = rows
     .slice(0, size)
-    .map((row) => ({
-      machineId: machineId(row.machine_id),
-      createdAtMs: row.created_at,
-      tags: {},
-      backoffs: {},
-      work: {},
-    }));
+    .map((row): Draft => ({ ...row, tags: {}, backoffs: {}, work: {} }));
   return { machines, next: rows.length > size ? (machines.at(-1)?.machineId ?? null) : null };
 }
 

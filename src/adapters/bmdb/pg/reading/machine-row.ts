@@ -1,5 +1,5 @@
 import type { MemberRow } from '../../../../domain/balancing/members.ts';
-import { machineId, sessionId } from '../../../../domain/ids.ts';
+import { machineId } from '../../../../domain/ids.ts';
 import {
   ALWAYS,
   DRAIN_MODES,
@@ -16,11 +16,10 @@ import type {
   MachineRow,
   PartName,
 } from '../../../../domain/machine.ts';
-import { MEMBER_LIST, toMember } from '../balancing/pool-rows.ts';
-import type { FlatMember } from '../balancing/pool-rows.ts';
+import { MEMBER_LIST } from '../balancing/pool-rows.ts';
 import { ORDER } from '../eligibility.ts';
 import { LIVE, ms } from '../sql.ts';
-import type { ColumnType, RowOf } from '../statement.ts';
+import type { As, ColumnType, RowOf } from '../statement.ts';
 import { STANDING_RUNGS } from '../../../../domain/recovery/rungs.ts';
 
 /** A field of a part: its column in the answer, its expression, and what it is read as. */
@@ -50,22 +49,23 @@ const FIELDS = PARTS.flatMap(({ columns }) => columns);
 
 /**
  * What a machine's row is read as; for `columns` of a statement, with `MACHINE` in its text. Columns
- * of `MACHINE_PARTS` are among them. `members`, `work` and `backoffs` hold a `FlatMember`, a `FlatWork`
- * and a `FlatBackoff` each, or null for none.
+ * of `MACHINE_PARTS` are among them. Lists of nothing are null.
  */
 export const MACHINE_COLUMNS = {
   ...(Object.fromEntries(FIELDS.map(({ column, type }) => [column, type])) as unknown as object),
   ...({ machine_id: 'uuid', created_at: 'float8', permit: 'bool', host_key: 'text?' } as const),
-  ...({ members: 'jsonb?', work: 'jsonb?', backoffs: 'jsonb?' } as const),
+  members: 'jsonb?' as As<'jsonb?', readonly MemberRow[] | null>,
+  work: 'jsonb?' as As<'jsonb?', readonly LiveWork[] | null>,
+  backoffs: 'jsonb?' as As<'jsonb?', readonly BackoffRow[] | null>,
 };
 export type FlatMachine = RowOf<typeof MACHINE_COLUMNS>;
 
 /** Over rows of `work w` whose sessions live: the column `work`. */
 export const WORK_LIST = `jsonb_agg(jsonb_build_object('process', w.process,
-  'session', w.session_id, 'epoch', w.epoch::text, 'startedAt', ${ms('w.work_started_at')}))`;
+  'sessionId', w.session_id, 'epoch', w.epoch::text, 'startedAtMs', ${ms('w.work_started_at')}))`;
 /** Over rows of `work_backoff b`: the column `backoffs`. */
 export const BACKOFF_LIST = `jsonb_agg(jsonb_build_object('process', b.process,
-  'until', ${ms('b.until')}, 'cause', b.cause, 'lastIntervalSeconds', b.last_interval_seconds))`;
+  'untilMs', ${ms('b.until')}, 'cause', b.cause, 'lastIntervalSeconds', b.last_interval_seconds))`;
 
 /** Where there are no members at all, which is asked once, nobody's are looked up. */
 const MEMBERS = `CASE WHEN (SELECT EXISTS (SELECT 1 FROM pool_members))
@@ -111,24 +111,13 @@ export const MACHINE_TABLES = [
   `LEFT JOIN operator_intents y ON ${ORDER}`,
 ].join('\n');
 
-interface FlatWork {
-  readonly process: string;
-  readonly session: string;
-  readonly epoch: string;
-  readonly startedAt: number;
-}
-interface FlatBackoff {
-  readonly process: string;
-  readonly until: number;
-  readonly cause: string;
-  readonly lastIntervalSeconds: number | null;
-}
-
 /** A row as the domain knows it. Total: a value that this program does not know is `unreadable`. */
 export function toMachine(row: FlatMachine): MachineRow {
   const unknown: string[] = [];
   const read = readerInto(unknown);
   const unknownRung = unknownRungOf(row);
+  const isKnown = ({ process }: { readonly process: string }) =>
+    read('process', process, PROCESSES) !== null;
   const machine: MachineRow = {
     machineId: machineId(row.machine_id),
     createdAtMs: row.created_at,
@@ -136,9 +125,9 @@ export function toMachine(row: FlatMachine): MachineRow {
     ...(unknownRung !== null && { recovery: null, unknownRung }),
     permit: row.permit,
     hostKey: row.host_key,
-    members: toMembers(row),
-    work: ((row.work ?? []) as FlatWork[]).flatMap((work) => toWork(work, read)),
-    backoffs: ((row.backoffs ?? []) as FlatBackoff[]).flatMap((each) => toBackoff(each, read)),
+    members: row.members ?? NO_MEMBERS,
+    work: (row.work ?? []).filter(isKnown),
+    backoffs: (row.backoffs ?? []).filter(isKnown),
   };
   if (unknown.length === 0) return machine;
   const what = unknown.join(', ');
@@ -214,21 +203,3 @@ function unknownRungOf(row: object): string | null {
 
 /** Nearly all machines have none, and share that. */
 const NO_MEMBERS: readonly MemberRow[] = [];
-const toMembers = (row: FlatMachine): readonly MemberRow[] =>
-  row.members === null
-    ? NO_MEMBERS
-    : (row.members as FlatMember[]).map((each) => toMember(row.machine_id, each));
-
-function toWork(row: FlatWork, read: Read): LiveWork[] {
-  const process = read('process', row.process, PROCESSES);
-  if (!process) return [];
-  const { epoch, startedAt } = row;
-  return [{ process, sessionId: sessionId(row.session), epoch, startedAtMs: startedAt }];
-}
-
-function toBackoff(row: FlatBackoff, read: Read): BackoffRow[] {
-  const process = read('process', row.process, PROCESSES);
-  if (!process) return [];
-  const { until, cause, lastIntervalSeconds } = row;
-  return [{ process, untilMs: until, cause, lastIntervalSeconds }];
-}

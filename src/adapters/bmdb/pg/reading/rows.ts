@@ -4,13 +4,7 @@ import type { BmdbSnapshot, KeepRow, MachineReading } from '../../port.ts';
 import { MACHINE, MACHINE_COLUMNS, MACHINE_TABLES, toMachine } from './machine-row.ts';
 import type { Database, Queries } from '../pool.ts';
 import { statement } from '../statement.ts';
-import {
-  MOMENT,
-  MOMENT_COLUMNS,
-  SURROUNDINGS,
-  SURROUNDINGS_COLUMNS,
-  toSurroundings,
-} from './surroundings.ts';
+import { MOMENT, SURROUNDINGS_COLUMNS, SURROUNDINGS_SQL, toSurroundings } from './surroundings.ts';
 
 /**
  * Machines of one page of a scan: between two of them everybody else has a turn, so a page must not
@@ -23,9 +17,9 @@ export const statements = {
   machinesNow: statement({
     name: 'machines-now',
     params: { ids: 'uuid[]' },
-    columns: { ...MACHINE_COLUMNS, ...MOMENT_COLUMNS },
+    columns: { ...MACHINE_COLUMNS, ...MOMENT.columns },
     text: ({ ids }) =>
-      `SELECT r.*, ${MOMENT} FROM (SELECT 1) AS one LEFT JOIN (
+      `SELECT r.*, ${MOMENT.sql} FROM (SELECT 1) AS one LEFT JOIN (
          SELECT ${MACHINE} FROM ${MACHINE_TABLES} WHERE m.machine_id = ANY (${ids})
        ) r ON true`,
   }),
@@ -33,7 +27,7 @@ export const statements = {
     name: 'surroundings',
     params: {},
     columns: SURROUNDINGS_COLUMNS,
-    text: () => `SELECT ${SURROUNDINGS}`,
+    text: () => `SELECT ${SURROUNDINGS_SQL}`,
   }),
   machinesNamed: statement({
     name: 'machines-named',
@@ -100,8 +94,8 @@ export async function readSnapshot(q: Queries, keep?: KeepRow): Promise<BmdbSnap
 /** Machines as they are now, in the order of the ids. */
 export async function readNow(db: Database, ids: readonly MachineId[]): Promise<MachineReading[]> {
   const doing = `read ${ids.length} machines`;
-  const rows = await db.rows(doing, statements.machinesNow, { ids });
-  const { at: nowMs, version } = rows[0]!;
+  const rows = await db.once({ doing }, statements.machinesNow, { ids });
+  const { nowMs, version } = rows[0]!;
   const found = new Map(rows.map((row) => [row.machine_id, row]));
   return ids.map((id) => {
     const row = found.get(id);

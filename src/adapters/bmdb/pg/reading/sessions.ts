@@ -1,42 +1,38 @@
-import { sessionId } from '../../../../domain/ids.ts';
-import type { SessionLine, SessionsReading } from '../../port.ts';
+import type { DaemonAbout, SessionLine, SessionsReading } from '../../port.ts';
 import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { statement } from '../statement.ts';
+import { type As, selection, statement } from '../statement.ts';
 
 const ENDED_MAX = 200;
-
-const COLUMNS = {
-  session_id: 'uuid',
-  component: 'text',
-  runtime: 'text',
-  started: 'float8',
-  deadline: 'float8?',
-  ended: 'float8?',
-  version: 'text?',
-  schema_version: 'text?',
-  roles: 'text[]?',
-  console_url: 'text?',
-  log_level: 'text?',
-} as const;
-const SAID = (of: string) =>
-  `${of}.version, ${of}.schema_version, ${of}.roles, ${of}.console_url, ${of}.log_level`;
+type About = { readonly [Name in keyof DaemonAbout]: DaemonAbout[Name] | null };
+/** Of a table of sessions; `deadline` and `ended` are expressions. */
+const sessionOf = (s: string, deadline: string, ended: string) =>
+  selection({
+    sessionId: ['session', `${s}.session_id`],
+    component: ['text', `${s}.session_component_name`],
+    runtimeInfo: ['text', `${s}.session_runtime_info`],
+    startedAtMs: ['float8', ms(`${s}.session_created_at`)],
+    deadlineAtMs: ['float8?', deadline],
+    endedAtMs: ['float8?', ended],
+    about: [
+      'jsonb' as As<'jsonb', About>,
+      `jsonb_build_object('version', ${s}.version, 'schema', ${s}.schema_version,
+        'roles', ${s}.roles, 'consoleUrl', ${s}.console_url, 'logLevel', ${s}.log_level)`,
+    ],
+  });
+const END = ms('s.session_deadline');
+const isLive = (live: string) => `CASE WHEN s.session_deadline ${live} now() THEN ${END} END`;
+const OPEN = sessionOf('s', isLive('>'), isLive('<='));
 
 export const statements = {
   all: statement({
     name: 'sessions-inspect',
     params: { limit: 'int8' },
-    columns: COLUMNS,
+    columns: OPEN.columns,
     text: ({ limit }) => `
-      SELECT s.session_id, s.session_component_name AS component,
-        s.session_runtime_info AS runtime, ${ms('s.session_created_at')} AS started,
-        CASE WHEN s.session_deadline > now() THEN ${ms('s.session_deadline')} END AS deadline,
-        CASE WHEN s.session_deadline <= now() THEN ${ms('s.session_deadline')} END AS ended,
-        ${SAID('s')}
-      FROM sessions s
+      SELECT ${OPEN.sql} FROM sessions s
       UNION ALL
-      (SELECT e.session_id, e.session_component_name, e.session_runtime_info,
-        ${ms('e.session_created_at')}, NULL, ${ms('e.ended_at')}, ${SAID('e')}
+      (SELECT ${sessionOf('e', 'NULL', ms('e.ended_at')).sql}
       FROM ended_sessions e WHERE e.ended_at >= now() - interval '1 day'
       ORDER BY e.ended_at DESC LIMIT ${limit})`,
   }),
@@ -44,9 +40,9 @@ export const statements = {
   work: statement({
     name: 'sessions-work',
     params: {},
-    columns: { session_id: 'uuid', process: 'process', machines: 'int8' },
+    columns: { session_id: 'session', process: 'process', machines: 'float8' },
     text: () => `
-      SELECT w.session_id, w.process, count(*) AS machines FROM work w
+      SELECT w.session_id, w.process, count(*)::float8 AS machines FROM work w
       WHERE w.session_id IS NOT NULL GROUP BY w.session_id, w.process
       ORDER BY w.session_id, w.process`,
   }),
@@ -63,23 +59,11 @@ export async function readSessions(q: Queries): Promise<SessionsReading> {
   const rows = await q.rows(statements.all, { limit: ENDED_MAX });
   const [moment] = await q.rows(statements.now, {});
   const work = await q.rows(statements.work, {});
-  const sessions = rows.map(({ roles, ...row }): SessionLine => ({
-    sessionId: sessionId(row.session_id),
-    component: row.component,
-    runtimeInfo: row.runtime,
-    startedAtMs: row.started,
-    deadlineAtMs: row.deadline,
-    endedAtMs: row.ended,
-    about: {
-      version: row.version,
-      schema: row.schema_version,
-      roles,
-      consoleUrl: row.console_url,
-      logLevel: row.log_level,
-    },
+  const sessions = rows.map((row): SessionLine => ({
+    ...row,
     work: work
-      .filter((each) => each.session_id === row.session_id && row.deadline !== null)
-      .map(({ process, machines }) => ({ process, machines: Number(machines) })),
+      .filter((each) => each.session_id === row.sessionId && row.deadlineAtMs !== null)
+      .map(({ process, machines }) => ({ process, machines })),
   }));
   return { atMs: moment!.now, sessions: sessions.toSorted(inOrder) };
 }

@@ -1,8 +1,8 @@
-import { sessionId } from '../../../../domain/ids.ts';
+import type { SlotLine } from '../../../../domain/history/fold.ts';
 import type { SlotHistory, SlotHistoryQuery } from '../../port.ts';
 import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { statement } from '../statement.ts';
+import { type As, selection, statement } from '../statement.ts';
 
 /** Whole microseconds: what pages are cut by, with the number of the line where they are equal. */
 const micros = (column: string) => `round(date_part('epoch', ${column}) * 1e6)::int8`;
@@ -10,14 +10,31 @@ const micros = (column: string) => `round(date_part('epoch', ${column}) * 1e6)::
 /** Raises the numbers of the log above those of work, which are from another sequence. */
 const ABOVE_WORK = '4611686018427387904';
 
+const LINE = selection({
+  atMs: ['float8', 'l.at'],
+  of: [
+    'text' as As<'text', SlotLine['of']>,
+    `CASE WHEN l.process IS NULL THEN 'slot' ELSE 'work' END`,
+  ],
+  machineId: ['machine?', 'l.machine_id'],
+  kind: ['text', 'l.kind'],
+  process: ['text?', 'l.process'],
+  actor: ['text?', 'l.actor'],
+  reason: ['text', 'l.reason'],
+  from: ['text?', 'l."from"'],
+  to: ['text?', 'l."to"'],
+  sessionId: ['session?', 'l.session_id'],
+});
+
 export const statements = {
   /** Which were on the slot, as far as its log tells; the latest first. */
   tenants: statement({
     name: 'slot-history-tenants',
     params: { provider: 'text', slot: 'text', limit: 'int8' },
-    columns: { machine_id: 'uuid', first: 'float8', last: 'float8' },
+    columns: { machineId: 'machine', firstAtMs: 'float8', lastAtMs: 'float8' },
     text: ({ provider, slot, limit }) => `
-      SELECT e.machine_id, ${ms('min(e.at)')} AS first, ${ms('max(e.at)')} AS last
+      SELECT e.machine_id AS "machineId", ${ms('min(e.at)')} AS "firstAtMs",
+        ${ms('max(e.at)')} AS "lastAtMs"
       FROM slot_events e
       WHERE e.provider = ${provider} AND e.slot_id = ${slot} AND e.machine_id IS NOT NULL
       GROUP BY e.machine_id ORDER BY max(e.at) DESC, e.machine_id LIMIT ${limit}`,
@@ -26,28 +43,12 @@ export const statements = {
   lines: statement({
     name: 'slot-history-lines',
     params: {
-      provider: 'text',
-      slot: 'text',
-      machines: 'uuid[]',
-      before: 'int8?',
-      beforeSeq: 'int8?',
-      limit: 'int8',
+      ...{ provider: 'text', slot: 'text', machines: 'uuid[]' },
+      ...{ before: 'int8?', beforeSeq: 'int8?', limit: 'int8' },
     },
-    columns: {
-      cut: 'int8',
-      seq: 'int8',
-      at: 'float8',
-      machine_id: 'uuid?',
-      kind: 'text',
-      process: 'text?',
-      actor: 'text?',
-      reason: 'text',
-      from: 'text?',
-      to: 'text?',
-      session_id: 'uuid?',
-    },
+    columns: { cut: 'int8', seq: 'int8', ...LINE.columns },
     text: ({ provider, slot, machines, before, beforeSeq, limit }) => `
-      SELECT * FROM (
+      SELECT l.cut, l.seq, ${LINE.sql} FROM (
         SELECT ${micros('e.at')} AS cut, e.seq + ${ABOVE_WORK} AS seq, ${ms('e.at')} AS at, e.machine_id,
           e.kind, NULL::text AS process, e.actor, e.reason, e."from", e."to", e.session_id
         FROM slot_events e WHERE e.provider = ${provider} AND e.slot_id = ${slot}
@@ -68,32 +69,16 @@ const TENANTS_MAX = 20;
 export async function readSlotHistory(q: Queries, query: SlotHistoryQuery): Promise<SlotHistory> {
   const { provider, slotId: slot, present, before, limit } = query;
   const found = await q.rows(statements.tenants, { provider, slot, limit: TENANTS_MAX });
-  const machines = [...new Set([...found.map((each) => each.machine_id), ...present])];
+  const machines = [...new Set([...found.map((each) => each.machineId), ...present])];
   const rows = await q.rows(statements.lines, {
     ...{ provider, slot, machines, limit: limit + 1 },
-    before: before?.cut ?? null,
-    beforeSeq: before?.seq ?? null,
+    ...{ before: before?.cut, beforeSeq: before?.seq },
   });
   const shown = rows.slice(0, limit);
   const last = rows.length > limit ? shown.at(-1) : undefined;
   return {
-    lines: shown.map((row) => ({
-      atMs: row.at,
-      of: row.process === null ? 'slot' : 'work',
-      machineId: row.machine_id,
-      kind: row.kind,
-      process: row.process,
-      actor: row.actor,
-      reason: row.reason,
-      from: row.from,
-      to: row.to,
-      sessionId: row.session_id === null ? null : sessionId(row.session_id),
-    })),
+    lines: shown.map(({ cut: _, seq: __, ...line }) => line),
     next: last ? { cut: last.cut, seq: last.seq } : null,
-    tenants: found.map((row) => ({
-      machineId: row.machine_id,
-      firstAtMs: row.first,
-      lastAtMs: row.last,
-    })),
+    tenants: found,
   };
 }

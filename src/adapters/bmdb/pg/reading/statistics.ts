@@ -1,4 +1,3 @@
-import { providerName } from '../../../../domain/ids.ts';
 import type { ProviderName } from '../../../../domain/ids.ts';
 import type { Process } from '../../../../domain/machine.ts';
 import type { LossPolicy } from '../../../../domain/policy.ts';
@@ -7,7 +6,7 @@ import type { Counts, Statistics, StatisticsPart } from '../../../../domain/stat
 import { DONE, FAILED, FROM, heartbeatingSql, ruleSql, PENDING } from '../eligibility.ts';
 import type { Queries } from '../pool.ts';
 import { LIVE } from '../sql.ts';
-import { statement } from '../statement.ts';
+import { selection, statement } from '../statement.ts';
 import type { RowOf } from '../statement.ts';
 
 /** `statisticsOf` in SQL, made of the predicates that claims are checked with. */
@@ -15,38 +14,31 @@ import type { RowOf } from '../statement.ts';
 const PROVIDED = 'p.machine_id IS NOT NULL';
 const count = (condition: string) => `(count(*) FILTER (WHERE ${condition}))::int4`;
 
-const CONDITIONS = {
-  provider: 'text?',
-  machines: 'int4',
-  provided: 'int4',
-  heartbeating: 'int4',
-  installation_pending: 'int4',
-  installed: 'int4',
-  installation_failed: 'int4',
-  pending_agent_start: 'int4',
-  pending_recovery: 'int4',
-} as const;
-
+const CONDITIONS = (loss: LossPolicy) =>
+  selection({
+    machines: ['int4', 'count(*)::int4'],
+    provided: ['int4', count(PROVIDED)],
+    heartbeating: ['int4', count(`${PROVIDED} AND ${heartbeatingSql(loss)}`)],
+    installationPending: ['int4', count(`${PROVIDED} AND ${PENDING}`)],
+    installed: ['int4', count(`${PROVIDED} AND ${DONE}`)],
+    installationFailed: ['int4', count(`${PROVIDED} AND ${FAILED}`)],
+    pendingAgentStart: ['int4', count(pending('ShepherdAgentStart', loss))],
+    pendingRecovery: ['int4', count(pending('ShepherdRecovery', loss))],
+  });
 /** One row for each provider, and one for the machines without hardware. */
-const conditions = (loss: LossPolicy) =>
-  statement({
+const conditions = (loss: LossPolicy) => {
+  const { columns, sql } = CONDITIONS(loss);
+  return statement({
     name: 'statistics-conditions',
     params: {},
-    columns: CONDITIONS,
-    text: () => `
-      SELECT p.provider, count(*)::int4 AS machines, ${count(PROVIDED)} AS provided,
-        ${count(`${PROVIDED} AND ${heartbeatingSql(loss)}`)} AS heartbeating,
-        ${count(`${PROVIDED} AND ${PENDING}`)} AS installation_pending,
-        ${count(`${PROVIDED} AND ${DONE}`)} AS installed,
-        ${count(`${PROVIDED} AND ${FAILED}`)} AS installation_failed,
-        ${count(pending('ShepherdAgentStart', loss))} AS pending_agent_start,
-        ${count(pending('ShepherdRecovery', loss))} AS pending_recovery
-      ${FROM} GROUP BY p.provider`,
+    columns: { provider: 'provider?', ...columns },
+    text: () => `SELECT p.provider, ${sql} ${FROM} GROUP BY p.provider`,
   });
+};
 const pending = (process: Process, loss: LossPolicy) =>
   `(${ruleSql('ineligibility', process, loss)}) IS NULL`;
 
-const PER_PROCESS = { provider: 'text?', process: 'process', count: 'int4' } as const;
+const PER_PROCESS = { provider: 'provider?', process: 'process', count: 'int4' } as const;
 
 export const statementsFor = (loss: LossPolicy) => ({
   conditions: conditions(loss),
@@ -72,7 +64,7 @@ export const statementsFor = (loss: LossPolicy) => ({
 });
 export type StatisticsStatements = ReturnType<typeof statementsFor>;
 
-type Conditions = RowOf<typeof CONDITIONS>;
+type Conditions = RowOf<ReturnType<typeof conditions>['columns']>;
 type PerProcess = RowOf<typeof PER_PROCESS>;
 
 /** See `BmdbInspection.statistics`; in the caller's snapshot. */
@@ -89,7 +81,7 @@ export async function readStatistics(
     toCounts(rows.filter(which), work.filter(which), backoffs.filter(which));
   const names = new Set([rows, work, backoffs].flat().flatMap(({ provider }) => provider ?? []));
   const providers = [...names].map((name): [ProviderName, Counts] => [
-    providerName(name),
+    name,
     countsOf(({ provider }) => provider === name),
   ]);
   return { fleet: countsOf(() => true), providers: new Map(providers) };
@@ -110,11 +102,11 @@ function toCounts(
     machines: sum('machines'),
     provided: sum('provided'),
     heartbeating: sum('heartbeating'),
-    installationPending: sum('installation_pending'),
+    installationPending: sum('installationPending'),
     installed: sum('installed'),
-    installationFailed: sum('installation_failed'),
-    pendingAgentStart: sum('pending_agent_start'),
-    pendingRecovery: sum('pending_recovery'),
+    installationFailed: sum('installationFailed'),
+    pendingAgentStart: sum('pendingAgentStart'),
+    pendingRecovery: sum('pendingRecovery'),
     activeWork: sumOf(work),
     activeBackoffs: sumOf(backoffs),
   };

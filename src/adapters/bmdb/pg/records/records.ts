@@ -1,4 +1,3 @@
-import { providerName } from '../../../../domain/ids.ts';
 import {
   type Json,
   recordDiffers,
@@ -14,7 +13,8 @@ import { commitAlive, liveSession } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import type { Database } from '../pool.ts';
 import { repeatedOnce } from '../repeat.ts';
-import { statement } from '../statement.ts';
+import { type As, statement } from '../statement.ts';
+import type { ArgsOf, Columns, Params, RowOf, Statement } from '../statement.ts';
 
 const NAME = { session: 'uuid', provider: 'text', key: 'text' } as const;
 const me = (session: string) => `me AS MATERIALIZED (${liveSession(session)})`;
@@ -33,14 +33,14 @@ export const statements = {
   read: statement({
     name: 'records-read',
     params: { provider: 'text' },
-    columns: { key: 'text', value: 'json', version: 'text' },
+    columns: { key: 'text', value: 'json' as As<'json', Json>, version: 'text' },
     text: ({ provider }) =>
       `SELECT r.key, r.value, r.version FROM provider_records r WHERE r.provider = ${provider}`,
   }),
   count: statement({
     name: 'records-count',
     params: {},
-    columns: { provider: 'text', records: 'int4' },
+    columns: { provider: 'provider', records: 'int4' },
     text: () =>
       `SELECT r.provider, count(*)::int4 AS records FROM provider_records r GROUP BY r.provider`,
   }),
@@ -90,63 +90,57 @@ export const statements = {
 
 /** See `RecordShelf`. */
 export const createRecordShelf = (db: Database): RecordShelf => ({
-  async all(provider, signal) {
+  all: (provider, signal) => {
     const doing = `read the records of provider ${provider}`;
-    const rows = await db.once({ doing, signal }, statements.read, { provider });
-    return rows.map(({ value, ...rest }) => ({ ...rest, value: value as Json }));
+    return db.once({ doing, signal }, statements.read, { provider });
   },
-  async counts(signal) {
+  counts: async (signal) => {
     const doing = 'count the records of providers';
     const rows = await db.once({ doing, signal }, statements.count, {});
-    return new Map(rows.map(({ provider, records }) => [providerName(provider), records]));
+    return new Map(rows.map(({ provider, records }) => [provider, records]));
   },
 });
 
 /** See `RecordBook`. */
-export const createRecordBook = (session: LiveSession): RecordBook => ({
-  async make(name, value) {
-    const text = recordText(name, value);
-    const version = session.random.uuid();
-    const doing = doingTo('make', name);
-    const { done, there, room } = await repeatedOnce(async () => {
-      const args = { ...of(session, name), value: text, version };
-      const [found] = await commitAlive(session, { doing }, [statements.make, args]);
-      return found!;
-    });
-    if (done) return version;
-    throw room || there ? recordIsThere(name) : recordsAreFull(name);
-  },
-  async replace(name, value, before) {
-    const text = recordText(name, value);
-    const version = session.random.uuid();
-    const doing = doingTo('replace', name);
-    const { done, there } = await repeatedOnce(async () => {
-      const args = { ...of(session, name), value: text, before, version };
-      const [found] = await commitAlive(session, { doing }, [statements.replace, args]);
-      return found!;
-    });
-    if (done) return version;
-    throw recordDiffers(name, there);
-  },
-  async drop(name, before) {
-    requireRecordKey(name);
-    const doing = doingTo('drop', name);
-    let attempts = 0;
-    const { done, there } = await repeatedOnce(async () => {
-      attempts += 1;
-      const args = { ...of(session, name), before };
-      const [found] = await commitAlive(session, { doing }, [statements.drop, args]);
-      return found!;
-    });
-    // It went with the first attempt, of which the answer was lost; or somebody else dropped it since.
-    if (done || (attempts > 1 && !there)) return;
-    throw recordDiffers(name, there);
-  },
-});
-
-const doingTo = (what: string, { provider, key }: RecordName) =>
-  `${what} record "${key}" of provider ${provider}`;
-
-const of = ({ sessionId }: LiveSession, { provider, key }: RecordName) => ({
-  ...{ session: sessionId, provider, key },
-});
+export function createRecordBook(session: LiveSession): RecordBook {
+  /** The one row of its answer. */
+  const write = async <P extends Params, C extends Columns & typeof TOLD>(
+    what: string,
+    { provider, key }: RecordName,
+    sql: Statement<P, C>,
+    args: object,
+  ): Promise<RowOf<C>> => {
+    const doing = `${what} record "${key}" of provider ${provider}`;
+    const given = { ...args, session: session.sessionId, provider, key } as unknown as ArgsOf<P>;
+    return (await commitAlive(session, { doing }, [sql, given]))[0]!;
+  };
+  return {
+    async make(name, value) {
+      const args = { value: recordText(name, value), version: session.random.uuid() };
+      const { done, there, room } = await repeatedOnce(() =>
+        write('make', name, statements.make, args),
+      );
+      if (done) return args.version;
+      throw room || there ? recordIsThere(name) : recordsAreFull(name);
+    },
+    async replace(name, value, before) {
+      const args = { value: recordText(name, value), before, version: session.random.uuid() };
+      const { done, there } = await repeatedOnce(() =>
+        write('replace', name, statements.replace, args),
+      );
+      if (done) return args.version;
+      throw recordDiffers(name, there);
+    },
+    async drop(name, before) {
+      requireRecordKey(name);
+      let attempts = 0;
+      const { done, there } = await repeatedOnce(() => {
+        attempts += 1;
+        return write('drop', name, statements.drop, { before });
+      });
+      // It went with the first attempt, of which the answer was lost; or somebody else dropped it since.
+      if (done || (attempts > 1 && !there)) return;
+      throw recordDiffers(name, there);
+    },
+  };
+}

@@ -29,13 +29,12 @@ export const statements = {
   }),
   coolDown: statement({
     name: 'ladders-cool-down',
-    params: { machines: 'uuid[]', waits: 'float8[]', seconds: 'int8[]' },
+    params: { waits: { machineId: 'uuid', wait: 'float8', seconds: 'int8' } },
     columns: {},
-    text: ({ machines, waits, seconds }) =>
-      `UPDATE machine_recovery l
-       SET next_at = now() + e.wait * interval '1 second', cool_down_seconds = e.seconds
-       FROM unnest(${machines}, ${waits}, ${seconds}) AS e (machine_id, wait, seconds)
-       WHERE l.machine_id = e.machine_id`,
+    text: ({ waits }) =>
+      `UPDATE machine_recovery l SET next_at = now() + waits.wait * interval '1 second',
+         cool_down_seconds = waits.seconds
+       FROM ${waits} WHERE l.machine_id = waits.machine_id`,
   }),
   /** What was asked for has come true. */
   prove: statement({
@@ -52,15 +51,14 @@ export const statements = {
   /** The machines must be locked by their ladders. */
   addBootTimes: statement({
     name: 'boot-times-add',
-    params: { machines: 'uuid[]', seconds: 'int8[]' },
+    params: { boots: { machineId: 'uuid', seconds: 'int8' } },
     columns: {},
-    text: ({ machines, seconds }) => `
+    text: ({ boots }) => `
       INSERT INTO machine_boot_times AS t (machine_id, reboot_seconds, reinstall_seconds)
       SELECT l.machine_id,
-        CASE WHEN l.asked_rung <> 'reinstalling' THEN ARRAY[e.seconds] ELSE '{}' END,
-        CASE WHEN l.asked_rung = 'reinstalling' THEN ARRAY[e.seconds] ELSE '{}' END
-      FROM unnest(${machines}, ${seconds}) AS e (machine_id, seconds)
-        JOIN machine_recovery l ON l.machine_id = e.machine_id
+        CASE WHEN l.asked_rung <> 'reinstalling' THEN ARRAY[boots.seconds] ELSE '{}' END,
+        CASE WHEN l.asked_rung = 'reinstalling' THEN ARRAY[boots.seconds] ELSE '{}' END
+      FROM ${boots} JOIN machine_recovery l ON l.machine_id = boots.machine_id
       WHERE l.asked_rung IS NOT NULL ORDER BY 1
       ON CONFLICT (machine_id) DO UPDATE SET
         reboot_seconds = (excluded.reboot_seconds || t.reboot_seconds)[1:${BOOT_TIMES_KEPT}],
@@ -70,12 +68,11 @@ export const statements = {
   /** Attempts that failed before anything was asked for. */
   count: statement({
     name: 'ladders-count',
-    params: { machines: 'uuid[]', rungs: 'recovery_rung[]' },
+    params: { failed: { machineId: 'uuid', rung: 'recovery_rung' } },
     columns: {},
-    text: ({ machines, rungs }) =>
+    text: ({ failed }) =>
       `INSERT INTO machine_recovery AS l (machine_id, rung, attempts)
-       SELECT e.machine_id, e.rung, 1 FROM unnest(${machines}, ${rungs}) AS e (machine_id, rung)
-       ORDER BY 1
+       SELECT machine_id, rung, 1 FROM ${failed} ORDER BY 1
        ON CONFLICT (machine_id) DO UPDATE SET rung = excluded.rung,
          attempts = CASE WHEN l.rung = excluded.rung THEN l.attempts + 1 ELSE 1 END`,
   }),
@@ -108,8 +105,10 @@ export async function recordRecoveries(
   const booted = ladder.filter(({ change }) => change.bootSeconds !== null);
   if (booted.length > 0) {
     await q.run(statements.addBootTimes, {
-      machines: booted.map(({ held }) => held.machineId),
-      seconds: booted.map(({ change }) => Math.max(0, Math.round(change.bootSeconds!))),
+      boots: booted.map(({ held, change }) => ({
+        machineId: held.machineId,
+        seconds: Math.max(0, Math.round(change.bootSeconds!)),
+      })),
     });
   }
   await q.run(statements.prove, { machines });
@@ -150,13 +149,9 @@ export async function endUnasked(q: Queries, failed: readonly Failure[]): Promis
   const unasked = failed.filter(({ held, also }) => isLadder(held.process) && also.unasked);
   const counted = unasked.flatMap(({ held, also }) => {
     const rung = also.unasked!.countsOn;
-    return rung === null ? [] : [{ id: held.machineId, rung }];
+    return rung === null ? [] : [{ machineId: held.machineId, rung }];
   });
-  if (counted.length === 0) return;
-  await q.run(statements.count, {
-    machines: counted.map(({ id }) => id),
-    rungs: counted.map(({ rung }) => rung),
-  });
+  if (counted.length > 0) await q.run(statements.count, { failed: counted });
 }
 
 interface CoolDown {
@@ -184,13 +179,9 @@ export async function coolDown(
   const waits = rows.map((row) => {
     const previous = row.cool_down_seconds === null ? null : Number(row.cool_down_seconds);
     const seconds = nextBackoffSeconds(descriptors.get(row.machine_id)!, previous);
-    return { id: row.machine_id, seconds, wait: jittered(session, seconds) };
+    return { machineId: row.machine_id, seconds, wait: jittered(session, seconds) };
   });
-  await q.run(statements.coolDown, {
-    machines: waits.map(({ id }) => id),
-    waits: waits.map(({ wait }) => wait),
-    seconds: waits.map(({ seconds }) => seconds),
-  });
+  await q.run(statements.coolDown, { waits });
 }
 
 /** A wait, lengthened at random. */

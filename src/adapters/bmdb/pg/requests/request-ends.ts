@@ -12,20 +12,14 @@ export const statements = {
   end: statement({
     name: 'requests-end',
     params: {
-      keys: 'text[]',
-      states: 'text[]',
-      outcomes: 'text[]',
-      kinds: 'text?[]',
-      reasons: 'text?[]',
+      ends: { key: 'text', state: 'text', outcome: 'text', kind: 'text?', reason: 'text?' },
       session: 'uuid?',
     },
     columns: { key: 'text' },
-    text: ({ keys, states, outcomes, kinds, reasons, session }) => `
+    text: ({ ends, session }) => `
       WITH ending AS MATERIALIZED (
-        SELECT e.* FROM unnest(${keys}, ${states}, ${outcomes}, ${kinds}, ${reasons})
-          AS e (key, state, outcome, kind, reason)
-          JOIN operator_intents y ON y.idempotency_key = e.key
-        WHERE y.state = 'open' ORDER BY e.key FOR UPDATE OF y
+        SELECT ends.* FROM ${ends} JOIN operator_intents y ON y.idempotency_key = ends.key
+        WHERE y.state = 'open' ORDER BY ends.key FOR UPDATE OF y
       ), ended AS (
         UPDATE operator_intents y SET state = e.state, outcome = e.outcome, settled_at = now()
         FROM ending e WHERE y.idempotency_key = e.key
@@ -52,12 +46,6 @@ export async function endRequests(
   ends: readonly RequestEnd[],
 ): Promise<void> {
   if (ends.length === 0) return;
-  await q.rows(statements.end, {
-    keys: ends.map(({ key }) => key),
-    states: ends.map(({ state }) => state),
-    outcomes: ends.map(({ outcome }) => outcome),
-    kinds: ends.map(({ event }) => event?.kind ?? null),
-    reasons: ends.map(({ event }) => event?.reason ?? null),
-    session,
-  });
+  const told = ends.map(({ event, ...end }) => ({ ...end, ...event }));
+  await q.rows(statements.end, { ends: told, session });
 }

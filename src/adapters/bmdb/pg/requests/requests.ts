@@ -1,6 +1,6 @@
 import { NotFound, NothingToDo } from '../../../../domain/errors.ts';
 import type { BatchRefusal } from '../../../../domain/errors.ts';
-import { isUuid, machineId, providerName } from '../../../../domain/ids.ts';
+import { isUuid } from '../../../../domain/ids.ts';
 import type { RequestRow } from '../../../../domain/machine.ts';
 import { isOrder, VERB_NAMES, type Verb } from '../../../../domain/verbs.ts';
 import { EXPIRED, openOrderText } from '../../../../domain/requests.ts';
@@ -22,119 +22,112 @@ import { endRequests } from './request-ends.ts';
 import type { Database, Queries } from '../pool.ts';
 import { repeatedOnce } from '../repeat.ts';
 import { ms, texts } from '../sql.ts';
-import { statement } from '../statement.ts';
+import { type As, selection, statement } from '../statement.ts';
 import type { RowOf } from '../statement.ts';
 
 /** Lines of one answer at most. */
 const LIST_MAX = 1_000;
 const DOING = { isolation: 'READ COMMITTED' } as const;
 
-/** Columns of a request, for SELECT; the table must be called `y`. */
-const REQUEST = `y.idempotency_key AS key, y.verb, y.provider, y.slot_id, y.machine_id,
-  y.actor AS by, y.reason, ${ms('y.created_at')} AS created_at,
-  ${ms('y.expires_at')} AS expires_at, y.state, y.outcome, ${ms('y.settled_at')} AS settled_at,
-  y.parameters, y.batch, y.role, y.proven`;
-const COLUMNS = {
-  key: 'text',
-  verb: 'text',
-  provider: 'text?',
-  slot_id: 'text?',
-  machine_id: 'uuid?',
-  by: 'text',
-  reason: 'text',
-  created_at: 'float8',
-  expires_at: 'float8',
-  state: 'text',
-  outcome: 'text?',
-  settled_at: 'float8?',
-  parameters: 'jsonb',
-  batch: 'text?',
-  role: 'text?',
-  proven: 'bool',
-} as const;
-export type FlatRequest = RowOf<typeof COLUMNS>;
+/** A request as it is kept; the table must be called `y`. */
+const REQUEST = selection({
+  key: ['text', 'y.idempotency_key'],
+  verb: ['text' as As<'text', Verb>, 'y.verb'],
+  provider: ['provider?', 'y.provider'],
+  slotId: ['text?', 'y.slot_id'],
+  machineId: ['machine?', 'y.machine_id'],
+  by: ['text', 'y.actor'],
+  reason: ['text', 'y.reason'],
+  createdAtMs: ['float8', ms('y.created_at')],
+  expiresAtMs: ['float8', ms('y.expires_at')],
+  state: ['text' as As<'text', RequestState['state']>, 'y.state'],
+  outcome: ['text?', 'y.outcome'],
+  settledAtMs: ['float8?', ms('y.settled_at')],
+  parameters: ['jsonb' as As<'jsonb', FiledRequest['parameters']>, 'y.parameters'],
+  batch: ['text?', 'y.batch'],
+  role: ['text?', 'y.role'],
+  proven: ['bool', 'y.proven'],
+});
+export type FlatRequest = RowOf<typeof REQUEST.columns>;
+
+/**
+ * A filter as a CASE, of which the planner thinks that half of the rows pass: it walks the index of the
+ * order, where by the estimate for OR it would read and sort all.
+ */
+const given = (value: string, condition: string) =>
+  `CASE WHEN ${value} IS NULL THEN true ELSE ${condition} ${value} END`;
+const COLUMN_OF = {
+  ...{ provider: 'provider', slotId: 'slot_id', machineId: 'machine_id', verb: 'verb' },
+  ...{ by: 'actor', state: 'state', batch: 'batch' },
+};
 
 export const statements = {
   /** Of the verbs that this program knows, oldest first. */
   open: statement({
     name: 'requests-open',
     params: {},
-    columns: COLUMNS,
+    columns: REQUEST.columns,
     text: () =>
-      `SELECT ${REQUEST} FROM operator_intents y
+      `SELECT ${REQUEST.sql} FROM operator_intents y
        WHERE y.state = 'open' AND y.verb IN (${texts(VERB_NAMES)})
        ORDER BY y.created_at, y.idempotency_key`,
   }),
   named: statement({
     name: 'requests-named',
     params: { keys: 'text[]' },
-    columns: COLUMNS,
+    columns: REQUEST.columns,
     text: ({ keys }) =>
-      `SELECT ${REQUEST} FROM operator_intents y WHERE y.idempotency_key = ANY (${keys})`,
+      `SELECT ${REQUEST.sql} FROM operator_intents y WHERE y.idempotency_key = ANY (${keys})`,
   }),
   /** Whoever settles it waits for whoever else does. */
   lock: statement({
     name: 'request-lock',
     params: { key: 'text' },
-    columns: COLUMNS,
+    columns: REQUEST.columns,
     text: ({ key }) =>
-      `SELECT ${REQUEST} FROM operator_intents y WHERE y.idempotency_key = ${key} FOR UPDATE`,
+      `SELECT ${REQUEST.sql} FROM operator_intents y WHERE y.idempotency_key = ${key} FOR UPDATE`,
   }),
   list: statement({
     name: 'requests-list',
     params: {
-      provider: 'text?',
-      slot: 'text?',
-      machine: 'uuid?',
-      verb: 'text?',
-      by: 'text?',
-      state: 'text?',
-      batch: 'text?',
-      since: 'float8?',
-      until: 'float8?',
-      after: 'text?',
-      limit: 'int8',
+      ...{ provider: 'text?', slotId: 'text?', machineId: 'uuid?', verb: 'text?', by: 'text?' },
+      ...{ state: 'text?', batch: 'text?', sinceMs: 'float8?', untilMs: 'float8?' },
+      ...{ after: 'text?', limit: 'int8' },
     },
-    columns: COLUMNS,
-    // Each filter as a CASE, of which the planner thinks that half of the rows pass: it walks the index
-    // of the order, where by the estimate for OR it would read and sort all.
-    text: ({ provider, slot, machine, verb, by, state, batch, since, until, ...page }) =>
-      `SELECT ${REQUEST} FROM operator_intents y
-       WHERE CASE WHEN ${provider} IS NULL THEN true ELSE y.provider = ${provider} END
-         AND CASE WHEN ${slot} IS NULL THEN true ELSE y.slot_id = ${slot} END
-         AND CASE WHEN ${machine} IS NULL THEN true ELSE y.machine_id = ${machine} END
-         AND CASE WHEN ${verb} IS NULL THEN true ELSE y.verb = ${verb} END
-         AND CASE WHEN ${by} IS NULL THEN true ELSE y.actor = ${by} END
-         AND CASE WHEN ${state} IS NULL THEN true ELSE y.state = ${state} END
-         AND CASE WHEN ${batch} IS NULL THEN true ELSE y.batch = ${batch} END
-         AND CASE WHEN ${since} IS NULL THEN true ELSE ${ms('y.created_at')} >= ${since} END
-         AND CASE WHEN ${until} IS NULL THEN true ELSE ${ms('y.created_at')} < ${until} END
-         AND CASE WHEN ${page.after} IS NULL THEN true ELSE (y.created_at, y.idempotency_key) < (
+    columns: REQUEST.columns,
+    text: ({ sinceMs, untilMs, after, limit, ...equal }) =>
+      `SELECT ${REQUEST.sql} FROM operator_intents y
+       WHERE ${Object.entries(COLUMN_OF)
+         .map(([name, column]) => given(equal[name as keyof typeof equal], `y.${column} =`))
+         .join(' AND ')}
+         AND ${given(sinceMs, `${ms('y.created_at')} >=`)}
+         AND ${given(untilMs, `${ms('y.created_at')} <`)}
+         AND CASE WHEN ${after} IS NULL THEN true ELSE (y.created_at, y.idempotency_key) < (
            SELECT b.created_at, b.idempotency_key FROM operator_intents b
-           WHERE b.idempotency_key = ${page.after}) END
-       ORDER BY y.created_at DESC, y.idempotency_key DESC LIMIT ${page.limit}`,
+           WHERE b.idempotency_key = ${after}) END
+       ORDER BY y.created_at DESC, y.idempotency_key DESC LIMIT ${limit}`,
   }),
   listOfSlot: statement({
     name: 'requests-list-of-slot',
     params: { provider: 'text', slot: 'text', limit: 'int8' },
-    columns: COLUMNS,
+    columns: REQUEST.columns,
     text: ({ provider, slot, limit }) =>
-      `SELECT ${REQUEST} FROM operator_intents y
+      `SELECT ${REQUEST.sql} FROM operator_intents y
        WHERE y.provider = ${provider} AND y.slot_id = ${slot}
        ORDER BY y.created_at DESC, y.idempotency_key DESC LIMIT ${limit}`,
   }),
   ofBatch: statement({
     name: 'requests-of-batch',
     params: { batch: 'text' },
-    columns: COLUMNS,
+    columns: REQUEST.columns,
     text: ({ batch }) =>
-      `SELECT ${REQUEST} FROM operator_intents y
+      `SELECT ${REQUEST.sql} FROM operator_intents y
        WHERE y.batch = ${batch} ORDER BY y.idempotency_key`,
   }),
   slotsOfMachines: statement({
     name: 'request-slots-of-machines',
     params: { machines: 'uuid[]' },
-    columns: { machine_id: 'uuid', provider: 'text?', slot_id: 'text?' },
+    columns: { machine_id: 'machine', provider: 'text?', slot_id: 'text?' },
     text: ({ machines }) =>
       `SELECT m.machine_id, p.provider, ${SLOT_ID}::text AS slot_id
        FROM machines m LEFT JOIN machine_provided p USING (machine_id)
@@ -143,48 +136,37 @@ export const statements = {
   openOrders: statement({
     name: 'request-open-orders',
     params: { machines: 'uuid[]' },
-    columns: { ...COLUMNS, expired: 'bool' },
+    columns: { ...REQUEST.columns, expired: 'bool' },
     text: ({ machines }) =>
-      `SELECT ${REQUEST}, y.expires_at <= now() AS expired FROM operator_intents y
+      `SELECT ${REQUEST.sql}, y.expires_at <= now() AS expired FROM operator_intents y
        WHERE y.machine_id = ANY (${machines}) AND ${OPEN_ORDER}`,
   }),
   /** Nothing is written where the key is used, or the machine has an open order. */
   insert: statement({
     name: 'request-insert',
     params: {
-      keys: 'text[]',
-      verbs: 'text[]',
-      providers: 'text?[]',
-      slots: 'text?[]',
-      machines: 'uuid?[]',
-      parameters: 'jsonb[]',
-      by: 'text[]',
-      reasons: 'text[]',
-      valid: 'float8[]',
-      batches: 'text?[]',
-      roles: 'text?[]',
-      proven: 'bool[]',
+      asked: {
+        ...{ key: 'text', verb: 'text', provider: 'text?', slotId: 'text?', machineId: 'uuid?' },
+        ...{ parameters: 'jsonb', by: 'text', reason: 'text', validForMs: 'float8' },
+        ...{ batch: 'text?', role: 'text?', proven: 'bool' },
+      },
     },
-    columns: COLUMNS,
-    text: ({ keys, verbs, providers, slots, machines, parameters, by, reasons, valid, ...who }) =>
+    columns: REQUEST.columns,
+    text: ({ asked }) =>
       `INSERT INTO operator_intents AS y (idempotency_key, verb, provider, slot_id, machine_id,
          parameters, actor, reason, expires_at, batch, role, proven)
-       SELECT a.key, a.verb, a.provider, a.slot, a.machine, a.parameters, a.actor, a.reason,
-         now() + a.valid * interval '1 millisecond', a.batch, a.role, a.proven
-       FROM unnest(${keys}, ${verbs}, ${providers}, ${slots}, ${machines}, ${parameters}, ${by},
-         ${reasons}, ${valid}, ${who.batches}, ${who.roles}, ${who.proven})
-         AS a (key, verb, provider, slot, machine, parameters, actor, reason, valid, batch, role,
-           proven)
-       ORDER BY a.key
-       ON CONFLICT DO NOTHING RETURNING ${REQUEST}`,
+       SELECT key, verb, provider, slot_id, machine_id, parameters, by, reason,
+         now() + valid_for_ms * interval '1 millisecond', batch, role, proven
+       FROM ${asked} ORDER BY key
+       ON CONFLICT DO NOTHING RETURNING ${REQUEST.sql}`,
   }),
   settleHead: statement({
     name: 'request-settle-head',
     params: { key: 'text', outcome: 'text' },
-    columns: COLUMNS,
+    columns: REQUEST.columns,
     text: ({ key, outcome }) =>
       `UPDATE operator_intents y SET state = 'done', outcome = ${outcome}, settled_at = now()
-       WHERE y.idempotency_key = ${key} RETURNING ${REQUEST}`,
+       WHERE y.idempotency_key = ${key} RETURNING ${REQUEST.sql}`,
   }),
 };
 
@@ -216,41 +198,26 @@ export const createRequests = (db: Database): RequestBook => ({
 });
 
 async function listed(q: Queries, query: RequestQuery): Promise<FlatRequest[]> {
-  const { provider = null, slotId: slot = null, machineId: machine = null, ...rest } = query;
-  const { verb = null, by = null, state = null, batch = null, after = null } = rest;
-  const { sinceMs: since = null, untilMs: until = null } = rest;
+  const { provider, slotId: slot, machineId: machine, after } = query;
   const limit = Math.max(0, Math.min(LIST_MAX, Math.floor(query.limit)));
-  if (after !== null && !isKey(after)) return [];
-  if (machine !== null && !isUuid(machine)) return [];
-  const others = { machine, verb, by, state, batch, since, until, after };
-  const isOfSlot = Object.values(others).every((each) => each === null);
-  return provider !== null && slot !== null && isOfSlot
+  if (after !== undefined && !isKey(after)) return [];
+  if (machine !== undefined && !isUuid(machine)) return [];
+  const { provider: _, slotId: __, limit: ___, ...others } = query;
+  const isOfSlot = Object.values(others).every((each) => each === undefined);
+  return provider !== undefined && slot !== undefined && isOfSlot
     ? q.rows(statements.listOfSlot, { provider, slot, limit })
-    : q.rows(statements.list, { provider, slot, ...others, limit });
+    : q.rows(statements.list, { ...query, limit });
 }
 
-export const toRequest = (row: FlatRequest): RequestRow => ({
-  key: row.key,
-  verb: row.verb as Verb,
-  provider: row.provider === null ? null : providerName(row.provider),
-  slotId: row.slot_id,
-  machineId: row.machine_id === null ? null : machineId(row.machine_id),
-  by: row.by,
-  reason: row.reason,
-  createdAtMs: row.created_at,
-  expiresAtMs: row.expires_at,
-  ...poolOf(row.verb as Verb, row.parameters),
+export const toState = ({ parameters, ...row }: FlatRequest): RequestState => ({
+  ...row,
+  ...poolOf(row.verb, parameters),
 });
-
-export const toState = (row: FlatRequest): RequestState => ({
-  ...toRequest(row),
-  state: row.state as RequestState['state'],
-  outcome: row.outcome,
-  settledAtMs: row.settled_at,
-  batch: row.batch,
-  role: row.role,
-  proven: row.proven,
-});
+export function toRequest(flat: FlatRequest): RequestRow {
+  const { state: _, outcome: __, settledAtMs: ___, ...rest } = toState(flat);
+  const { batch: ____, role: _____, proven: ______, ...row } = rest;
+  return row;
+}
 
 /** Tries so often to file what others file, or settle, at the same time. */
 const TURNS = 5;
@@ -274,18 +241,11 @@ async function fileAll(
 
 const insert = (q: Queries, asked: readonly FiledRequest[]): Promise<FlatRequest[]> =>
   q.rows(statements.insert, {
-    keys: asked.map(({ key }) => key),
-    verbs: asked.map(({ verb }) => verb),
-    providers: asked.map(({ provider }) => provider),
-    slots: asked.map(({ slotId }) => slotId),
-    machines: asked.map(({ machineId: machine }) => machine),
-    parameters: asked.map(({ parameters }) => parameters),
-    by: asked.map(({ by }) => by),
-    reasons: asked.map(({ reason }) => reason),
-    valid: asked.map(({ validForMs }) => validForMs),
-    batches: asked.map(({ batch }) => batch),
-    roles: asked.map(({ standing }) => standing?.role ?? null),
-    proven: asked.map(({ standing }) => standing?.proven ?? false),
+    asked: asked.map(({ standing, ...each }) => ({
+      ...each,
+      role: standing?.role,
+      proven: standing?.proven ?? false,
+    })),
   });
 
 /** Whoever files the same at the same time waits for the row of the head. */
@@ -322,9 +282,7 @@ async function readBefore(
   for (const each of asked) {
     const row = before.get(each.key);
     if (row === undefined) continue;
-    const { batch } = row;
-    const parameters = row.parameters as FiledRequest['parameters'];
-    requireSame(each, { ...toRequest(row), batch, parameters });
+    requireSame(each, row);
     filed.set(row.key, toState(row));
   }
 }
@@ -351,7 +309,7 @@ async function secondOrders(q: Queries, asked: readonly FiledRequest[]): Promise
   const orders = asked.filter(({ verb }) => isOrder(verb));
   const machines = orders.map(({ machineId: machine }) => machine!).filter(isUuid);
   const rows = machines.length === 0 ? [] : await q.rows(statements.openOrders, { machines });
-  const open = new Map(rows.map((row) => [row.machine_id, row]));
+  const open = new Map(rows.map((row) => [row.machineId, row]));
   // The same may have been filed a moment ago.
   const others = orders.flatMap(({ key, machineId: machine }) => {
     const row = open.get(machine);
@@ -365,8 +323,5 @@ async function secondOrders(q: Queries, asked: readonly FiledRequest[]): Promise
   );
   return others
     .filter(({ row }) => !row.expired)
-    .map(({ key, row }) => ({
-      key,
-      cause: new NothingToDo(openOrderText(row.machine_id!, toRequest(row))),
-    }));
+    .map(({ key, row }) => ({ key, cause: new NothingToDo(openOrderText(row.machineId!, row)) }));
 }

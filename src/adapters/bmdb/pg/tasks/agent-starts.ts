@@ -4,8 +4,8 @@ import type { LiveSession } from '../live.ts';
 import {
   HELD_ANSWER,
   HELD_COLUMNS,
-  HELD_PARAMS,
   heldArgs,
+  heldParams,
   heldSql,
   releaseSql,
 } from './held-works.ts';
@@ -31,28 +31,18 @@ export const statements = {
    */
   startAgents: statement({
     name: 'agents-start',
-    params: {
-      ...HELD_PARAMS,
-      processes: 'process[]',
-      keys: 'bytea[]',
-      boots: 'text?[]',
-      hostKeys: 'text?[]',
-      reasons: 'text[]',
-    },
+    params: heldParams({
+      ...{ process: 'process', publicKey: 'bytea', bootId: 'text?' },
+      ...{ hostKey: 'text?', warning: 'text' },
+    }),
     columns: HELD_COLUMNS,
-    text: ({ processes, keys, boots, hostKeys, reasons, ...works }) => `
-      WITH ${heldSql(works, {
-        process: processes,
-        key: keys,
-        boot: boots,
-        host_key: hostKeys,
-        reason: reasons,
-      })},
+    text: (of) => `
+      WITH ${heldSql(of)},
       ${releaseSql({ process: 'h.process', event: `'Finished'`, cause: 'NULL' })},
       started AS (
         INSERT INTO machine_agent_started
           (machine_id, agent_started_at, agent_public_key, boot_id)
-        SELECT h.machine_id, now(), h.key, h.boot FROM held h ORDER BY 1
+        SELECT h.machine_id, now(), h.public_key, h.boot_id FROM held h ORDER BY 1
         ON CONFLICT (machine_id) DO UPDATE SET agent_started_at = excluded.agent_started_at,
           agent_public_key = excluded.agent_public_key, boot_id = excluded.boot_id
         RETURNING machine_id
@@ -70,7 +60,7 @@ export const statements = {
       ), told AS (
         INSERT INTO slot_events (provider, slot_id, machine_id, kind, actor, reason, session_id)
         SELECT p.provider, ${SLOT_ID}, p.machine_id, 'agentStarted', me.session_component_name,
-          h.reason, me.session_id
+          h.warning, me.session_id
         FROM me, held h JOIN machine_provided p ON p.machine_id = h.machine_id
         ORDER BY p.machine_id
       ) ${HELD_ANSWER}`,
@@ -78,18 +68,10 @@ export const statements = {
 };
 
 /** The statement that ends these works. */
-export const recordStarts = (session: LiveSession, ends: readonly AgentStart[]) =>
-  [
-    statements.startAgents,
-    {
-      ...heldArgs(
-        session,
-        ends.map(({ held }) => held),
-      ),
-      processes: ends.map(({ held }) => held.process),
-      keys: ends.map(({ change }) => Buffer.from(change.publicKey)),
-      boots: ends.map(({ change }) => change.bootId),
-      hostKeys: ends.map(({ change }) => change.hostKey),
-      reasons: ends.map(({ change }) => change.warnings.join('; ')),
-    },
-  ] as const;
+export const recordStarts = (session: LiveSession, ends: readonly AgentStart[]) => {
+  const works = ends.map(({ held, change }) => {
+    const warning = change.warnings.join('; ');
+    return [held, { ...change, process: held.process, warning }] as const;
+  });
+  return [statements.startAgents, heldArgs(session, works)] as const;
+};

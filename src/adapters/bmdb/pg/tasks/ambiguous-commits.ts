@@ -23,34 +23,31 @@ export const statements = {
    */
   awaitLeases: statement({
     name: 'claim-status-await-leases',
-    params: { machines: 'uuid[]', groups: 'text[]' },
+    params: { claims: { machineId: 'uuid', exclusionGroup: 'text' } },
     columns: {},
-    text: ({ machines, groups }) =>
+    text: ({ claims }) =>
       `INSERT INTO work (machine_id, exclusion_group)
-       SELECT c.* FROM unnest(${machines}, ${groups}) AS c (machine_id, exclusion_group)
-       WHERE (SELECT true FROM machines m WHERE m.machine_id = c.machine_id) ORDER BY 1, 2
+       SELECT machine_id, exclusion_group FROM ${claims}
+       WHERE (SELECT true FROM machines m WHERE m.machine_id = claims.machine_id) ORDER BY 1, 2
        ON CONFLICT DO NOTHING`,
   }),
   /** Waits for whoever has locked the leases. */
   heldClaims: statement({
     name: 'claim-status-held-claims',
-    params: { machines: 'uuid[]', groups: 'text[]', epochs: 'int8[]' },
+    params: { claims: { machineId: 'uuid', exclusionGroup: 'text', epoch: 'int8' } },
     columns: { epoch: 'int8', held: 'bool' },
-    text: ({ machines, groups, epochs }) =>
-      `SELECT c.epoch, w.epoch = c.epoch AND w.session_id IS NOT NULL AS held
-       FROM unnest(${machines}, ${groups}, ${epochs}) AS c (machine_id, exclusion_group, epoch)
-         JOIN work w ON w.machine_id = c.machine_id AND w.exclusion_group = c.exclusion_group
+    text: ({ claims }) =>
+      `SELECT claims.epoch, w.epoch = claims.epoch AND w.session_id IS NOT NULL AS held
+       FROM ${claims} JOIN work w
+         ON w.machine_id = claims.machine_id AND w.exclusion_group = claims.exclusion_group
        ORDER BY w.machine_id, w.exclusion_group FOR UPDATE OF w`,
   }),
   /** The same of leases whose epochs nobody knows: those of ours that are newer. */
   newClaims: statement({
     name: 'claim-status-new-claims',
     params: {
-      machines: 'uuid[]',
-      group: 'text',
-      session: 'uuid',
-      process: 'process',
-      newest: 'int8',
+      ...{ machines: 'uuid[]', group: 'text', session: 'uuid' },
+      ...{ process: 'process', newest: 'int8' },
     },
     columns: { machine_id: 'uuid', epoch: 'int8', ours: 'bool' },
     text: ({ machines, group, session, process, newest }) =>
@@ -62,12 +59,12 @@ export const statements = {
   }),
   endedClaims: statement({
     name: 'claim-status-ended-claims',
-    params: { machines: 'uuid[]', epochs: 'int8[]' },
+    params: { claims: { machineId: 'uuid', epoch: 'int8' } },
     columns: { epoch: 'int8', event: 'work_history_event' },
-    text: ({ machines, epochs }) =>
+    text: ({ claims }) =>
       `SELECT h.epoch, h.event
-       FROM unnest(${machines}, ${epochs}) AS c (machine_id, epoch)
-         JOIN work_history h ON h.machine_id = c.machine_id AND h.epoch = c.epoch
+       FROM ${claims} JOIN work_history h
+         ON h.machine_id = claims.machine_id AND h.epoch = claims.epoch
        WHERE h.event <> 'Started'`,
   }),
 };
@@ -137,12 +134,13 @@ async function readClaimStatuses(
   q: Queries,
   claims: readonly ClaimName[],
 ): Promise<Map<string, ClaimStatus>> {
-  const machines = claims.map((claim) => claim.machineId);
-  const groups = claims.map((claim) => exclusionGroup(claim.process));
-  const epochs = claims.map((claim) => claim.epoch);
-  await q.run(statements.awaitLeases, { machines, groups });
-  const leases = await q.rows(statements.heldClaims, { machines, groups, epochs });
-  const ended = await q.rows(statements.endedClaims, { machines, epochs });
+  const those = claims.map((claim) => ({
+    ...claim,
+    exclusionGroup: exclusionGroup(claim.process),
+  }));
+  await q.run(statements.awaitLeases, { claims: those });
+  const leases = await q.rows(statements.heldClaims, { claims: those });
+  const ended = await q.rows(statements.endedClaims, { claims });
   const held = leases.filter((lease) => lease.held);
   return new Map<string, ClaimStatus>([
     ...held.map(({ epoch }): [string, ClaimStatus] => [epoch, 'held']),
@@ -156,7 +154,8 @@ async function readTaken(
   { process, machines, newest }: LostClaims,
 ): Promise<Map<string, TakenClaim>> {
   const group = exclusionGroup(process);
-  await q.run(statements.awaitLeases, { machines, groups: machines.map(() => group) });
+  const claims = machines.map((machineId) => ({ machineId, exclusionGroup: group }));
+  await q.run(statements.awaitLeases, { claims });
   const args = { machines, group, session, process, newest };
   const leases = await q.rows(statements.newClaims, args);
   const epochs = new Map(leases.flatMap((row) => (row.ours ? [[row.machine_id, row.epoch]] : [])));

@@ -10,9 +10,9 @@ import type { End, HeldClaim } from '../claims/held-claim.ts';
 import {
   HELD_ANSWER,
   HELD_COLUMNS,
-  HELD_PARAMS,
   heldArgs,
   heldEpochs,
+  heldParams,
   heldSql,
   releaseSql,
   writeHeld,
@@ -29,15 +29,10 @@ import { applyChanges, failureEvents, finishEvents, recordFailures } from './tag
 export const statements = {
   release: statement({
     name: 'work-release',
-    params: {
-      ...HELD_PARAMS,
-      processes: 'process[]',
-      events: 'work_history_event[]',
-      causes: 'text?[]',
-    },
+    params: heldParams({ process: 'process', event: 'work_history_event', cause: 'text?' }),
     columns: HELD_COLUMNS,
-    text: ({ processes: process, events: event, causes: cause, ...works }) => `
-      WITH ${heldSql(works, { process, event, cause })},
+    text: (of) => `
+      WITH ${heldSql(of)},
       ${releaseSql({ process: 'h.process', event: 'h.event', cause: 'h.cause' })} ${HELD_ANSWER}`,
   }),
 };
@@ -161,15 +156,11 @@ async function resolve(
   });
 }
 
-const releaseArgs = (session: LiveSession, ends: readonly End[]) => ({
-  ...heldArgs(
+const releaseArgs = (session: LiveSession, ends: readonly End[]) =>
+  heldArgs(
     session,
-    ends.map(({ held }) => held),
-  ),
-  processes: ends.map(({ held }) => held.process),
-  events: ends.map(({ event }) => event),
-  causes: ends.map(({ cause }) => cause),
-});
+    ends.map(({ held, event, cause }) => [held, { process: held.process, event, cause }] as const),
+  );
 
 /** What is true once the works have ended, in the same transaction. */
 async function apply(q: Queries, session: LiveSession, ends: readonly End[]): Promise<void> {

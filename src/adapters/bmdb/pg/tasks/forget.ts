@@ -43,13 +43,12 @@ export const statements = {
   /** One without an end stays as it is. */
   bar: statement({
     name: 'forget-bar',
-    params: { machines: 'uuid[]', by: 'text[]', reasons: 'text[]' },
+    params: { barred: { machineId: 'uuid', setBy: 'text', reason: 'text' } },
     columns: {},
-    text: ({ machines, by, reasons }) =>
+    text: ({ barred }) =>
       `INSERT INTO slot_holds AS h (provider, slot_id, kind, set_by, reason)
-       SELECT p.provider, ${SLOT_ID}, 'no-allocate', e.set_by, e.reason
-       FROM unnest(${machines}, ${by}, ${reasons}) AS e (machine_id, set_by, reason)
-         JOIN machine_provided p ON p.machine_id = e.machine_id
+       SELECT p.provider, ${SLOT_ID}, 'no-allocate', barred.set_by, barred.reason
+       FROM ${barred} JOIN machine_provided p ON p.machine_id = barred.machine_id
        ORDER BY 1, 2
        ON CONFLICT (provider, slot_id, kind) DO UPDATE SET set_by = excluded.set_by,
          reason = excluded.reason, set_at = now(), until = NULL WHERE h.until IS NOT NULL`,
@@ -73,14 +72,9 @@ export const statements = {
 async function barSlots(q: Queries, finished: readonly Finish[]): Promise<void> {
   const barred = finished.flatMap(({ held, change }) => {
     const { bar } = change as Deprovisioned;
-    return bar ? [{ machine: held.machineId, ...bar }] : [];
+    return bar ? [{ machineId: held.machineId, ...bar }] : [];
   });
-  if (barred.length === 0) return;
-  await q.run(statements.bar, {
-    machines: barred.map(({ machine }) => machine),
-    by: barred.map(({ setBy }) => setBy),
-    reasons: barred.map(({ reason }) => reason),
-  });
+  if (barred.length > 0) await q.run(statements.bar, { barred });
 }
 
 const GROUPS = [...new Set(PROCESSES.map(exclusionGroup))];

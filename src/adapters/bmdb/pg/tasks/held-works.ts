@@ -2,44 +2,45 @@ import { exclusionGroup } from '../../../../domain/eligibility.ts';
 import type { HeldClaim } from '../claims/held-claim.ts';
 import { commitFenced, declareDead, liveSession } from '../live.ts';
 import type { LiveOptions, LiveSession } from '../live.ts';
-import type { ArgsOf, Params, RowOf, Statement } from '../statement.ts';
+import type { ArgsOf, Fields, Params, RowOf, Statement } from '../statement.ts';
 
-/** By which a statement names works, for `heldSql`; the arrays are of one length. */
-export const HELD_PARAMS = {
-  session: 'uuid',
-  machines: 'uuid[]',
-  groups: 'text[]',
-  epochs: 'int8[]',
-} as const;
+/** By which a statement names works, for `heldSql`. */
+const HELD = { machineId: 'uuid', exclusionGroup: 'text', epoch: 'int8' } as const;
+/** Parameters of such a statement. @param more what else is said of each work. */
+export const heldParams = <const More extends Fields = Record<never, never>>(
+  more: More = {} as More,
+) => ({ session: 'uuid', works: { ...HELD, ...more } }) as const;
 /** What it answers: whether the session lives, and the epochs of those works that are its own still. */
 export const HELD_COLUMNS = { alive: 'bool', held: 'int8[]' } as const;
 
-/** For `HELD_PARAMS`. */
-export const heldArgs = (session: LiveSession, works: readonly HeldClaim[]) => ({
-  session: session.sessionId,
-  machines: works.map(({ machineId }) => machineId),
-  groups: works.map(({ process }) => exclusionGroup(process)),
-  epochs: works.map(({ epoch }) => epoch),
+/** For `heldParams`. @param more what else is said of each. */
+export const heldArgs = <More extends object>(
+  { sessionId: session }: LiveSession,
+  works: readonly (readonly [HeldClaim, More])[],
+) => ({
+  session,
+  works: works.map(([{ machineId, process, epoch }, more]) => ({
+    ...{ machineId, exclusionGroup: exclusionGroup(process), epoch },
+    ...more,
+  })),
 });
 
 /**
- * CTEs: `me`, the session if it lives, and `held`, those works that are its own still. Nobody else
- * can take or end them before the transaction has ended. All are locked before the first is read, in
- * the order of their machines, so that nobody who has locked a tag waits for a lease. Waits a little
- * for whoever has locked one of them: a note of the same work, or somebody who takes us for dead.
- * @param more names of what else is said of each work, with the arrays that say it.
+ * CTEs: `me`, the session if it lives, and `held`, those works that are its own still, with what else is
+ * said of them. Nobody else can take or end them before the transaction has ended. All are locked before
+ * the first is read, in the order of their machines, so that nobody who has locked a tag waits for a
+ * lease. Waits a little for whoever has locked one of them: a note of the same work, or somebody who takes
+ * us for dead.
  */
-export const heldSql = (
-  { session, machines, groups, epochs }: Readonly<Record<keyof typeof HELD_PARAMS, string>>,
-  more: Readonly<Record<string, string>> = {},
-): string => `
+export const heldSql = ({
+  session,
+  works,
+}: Readonly<Record<'session' | 'works', string>>): string => `
   me AS MATERIALIZED (${liveSession(session)}),
   locked AS MATERIALIZED (
-    SELECT e.* FROM me CROSS JOIN
-      unnest(${[machines, groups, epochs, ...Object.values(more)].join(', ')})
-        AS e (${['machine_id', 'exclusion_group', 'epoch', ...Object.keys(more)].join(', ')})
-      JOIN work w ON w.machine_id = e.machine_id AND w.exclusion_group = e.exclusion_group
-    WHERE w.epoch = e.epoch AND w.session_id = me.session_id
+    SELECT works.* FROM me CROSS JOIN ${works}
+      JOIN work w ON w.machine_id = works.machine_id AND w.exclusion_group = works.exclusion_group
+    WHERE w.epoch = works.epoch AND w.session_id = me.session_id
     ORDER BY w.machine_id, w.exclusion_group FOR UPDATE OF w
   ), held AS MATERIALIZED (SELECT * FROM locked ORDER BY machine_id)`;
 

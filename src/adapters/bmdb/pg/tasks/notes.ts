@@ -18,9 +18,9 @@ import { orderedText } from '../../preconditions.ts';
 import {
   HELD_ANSWER,
   HELD_COLUMNS,
-  HELD_PARAMS,
   heldArgs,
   heldEpochs,
+  heldParams,
   heldSql,
   writeHeld,
 } from './held-works.ts';
@@ -32,10 +32,9 @@ import {
 const note = <const Name extends string>(name: Name, writes: string) =>
   statement({
     name: `note-${name}`,
-    params: { ...HELD_PARAMS, values: 'text?[]' },
+    params: heldParams({ value: 'text?' }),
     columns: HELD_COLUMNS,
-    text: ({ values, ...works }) =>
-      `WITH ${heldSql(works, { value: values })}, ${writes} ${HELD_ANSWER}`,
+    text: (of) => `WITH ${heldSql(of)}, ${writes} ${HELD_ANSWER}`,
   });
 
 const simple = {
@@ -116,7 +115,7 @@ export const statements = {
   ...simple,
   lockLease: statement({
     name: 'note-lock-lease',
-    params: HELD_PARAMS,
+    params: heldParams(),
     columns: HELD_COLUMNS,
     text: (work) => `WITH ${heldSql(work)} ${HELD_ANSWER}`,
   }),
@@ -209,8 +208,11 @@ async function writeTogether(
 ): Promise<Outcome<void>[]> {
   const { kind } = noted[0]!.note;
   const works = noted.map(({ held }) => held);
-  const args = { ...heldArgs(session, works), values: noted.map(({ note }) => valueOf(note)) };
-  const doing = `note ${kind} of ${describeMachines(args.machines)}`;
+  const args = heldArgs(
+    session,
+    noted.map(({ held, note }) => [held, { value: valueOf(note) }] as const),
+  );
+  const doing = `note ${kind} of ${describeMachines(works.map(({ machineId }) => machineId))}`;
   const what = { doing, processor: processorOf(works[0]!.process) };
   const epochs = await writeHeld(session, what, [simple[kind], args]);
   requireInTime(session, doing);
@@ -257,7 +259,7 @@ async function writeAsking(held: HeldClaim, note: Asking): Promise<void> {
 
 /** Until the transaction has ended, nobody else can take the machine. @throws {WorkLost} */
 async function lockLease(q: Queries, held: HeldClaim, doing: string): Promise<void> {
-  const rows = await q.rows(statements.lockLease, heldArgs(held.session, [held]));
+  const rows = await q.rows(statements.lockLease, heldArgs(held.session, [[held, {}]]));
   if (heldEpochs(held.session, doing, rows).size === 0) throw workLost(held);
 }
 

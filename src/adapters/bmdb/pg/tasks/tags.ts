@@ -20,21 +20,18 @@ export const statements = {
   backOff: statement({
     name: 'work-back-off',
     params: {
-      machines: 'uuid[]',
-      processes: 'process[]',
-      waits: 'float8[]',
-      causes: 'text[]',
-      seconds: 'int8[]',
-      unreachable: 'bool[]',
+      waits: {
+        ...{ machineId: 'uuid', process: 'process', wait: 'float8', cause: 'text' },
+        ...{ seconds: 'int8', unreachable: 'bool' },
+      },
     },
     columns: {},
-    text: ({ machines, processes, waits, causes, seconds, unreachable }) =>
+    text: ({ waits }) =>
       `INSERT INTO work_backoff AS b
          (machine_id, process, until, cause, last_interval_seconds, unreachable_since)
-       SELECT e.machine_id, e.process, now() + e.wait * interval '1 second', e.cause, e.seconds,
-         CASE WHEN e.unreachable THEN now() END
-       FROM unnest(${machines}, ${processes}, ${waits}, ${causes}, ${seconds}, ${unreachable})
-         AS e (machine_id, process, wait, cause, seconds, unreachable) ORDER BY 1
+       SELECT machine_id, process, now() + wait * interval '1 second', cause, seconds,
+         CASE WHEN unreachable THEN now() END
+       FROM ${waits} ORDER BY 1
        ON CONFLICT (machine_id, process) DO UPDATE SET until = excluded.until,
          cause = excluded.cause, last_interval_seconds = excluded.last_interval_seconds,
          unreachable_since = CASE WHEN excluded.unreachable_since IS NOT NULL
@@ -42,23 +39,21 @@ export const statements = {
   }),
   countAttempts: statement({
     name: 'agent-start-count',
-    params: { machines: 'uuid[]', unreached: 'bool[]' },
+    params: { starts: { machineId: 'uuid', unreached: 'bool' } },
     columns: {},
-    text: ({ machines, unreached }) =>
+    text: ({ starts }) =>
       `INSERT INTO machine_agent_start_attempt AS t (machine_id, attempted_at, count, unreached)
-       SELECT e.machine_id, NULL, 1, e.unreached::int
-       FROM unnest(${machines}, ${unreached}) AS e (machine_id, unreached) ORDER BY 1
+       SELECT machine_id, NULL, 1, unreached::int FROM ${starts} ORDER BY 1
        ON CONFLICT (machine_id) DO UPDATE SET count = t.count + 1,
          unreached = t.unreached + excluded.unreached`,
   }),
   quarantine: statement({
     name: 'machines-quarantine',
-    params: { machines: 'uuid[]', kinds: 'quarantine_kind[]', reasons: 'text[]', by: 'text' },
+    params: { parked: { machineId: 'uuid', kind: 'quarantine_kind', reason: 'text' }, by: 'text' },
     columns: {},
-    text: ({ machines, kinds, reasons, by }) =>
+    text: ({ parked, by }) =>
       `INSERT INTO machine_quarantined (machine_id, kind, reason, set_by)
-       SELECT e.machine_id, e.kind, e.reason, ${by}
-       FROM unnest(${machines}, ${kinds}, ${reasons}) AS e (machine_id, kind, reason) ORDER BY 1
+       SELECT machine_id, kind, reason, ${by} FROM ${parked} ORDER BY 1
        ON CONFLICT (machine_id) DO UPDATE SET kind = excluded.kind, reason = excluded.reason,
          until = NULL, set_by = excluded.set_by
          WHERE machine_quarantined.kind <> 'byOperator' OR machine_quarantined.until <= now()`,
@@ -102,8 +97,10 @@ export async function recordFailures(
   const starts = own.filter(({ held }) => held.process === 'ShepherdAgentStart');
   if (starts.length > 0) {
     await q.run(statements.countAttempts, {
-      machines: starts.map(({ held }) => held.machineId),
-      unreached: starts.map(({ also }) => also.unreached ?? false),
+      starts: starts.map(({ held: { machineId }, also }) => ({
+        machineId,
+        unreached: also.unreached ?? false,
+      })),
     });
   }
   const ladder = failed.filter(({ held }) => isLadder(held.process));
@@ -129,17 +126,13 @@ async function backOff(
   failed: readonly Failure[],
 ): Promise<void> {
   if (failed.length === 0) return;
-  const seconds = failed.map(({ held, backoff }) => {
-    return nextBackoffSeconds(backoff, previousWaitSeconds(held.row, held.process));
+  const waits = failed.map(({ held, backoff, cause, also }) => {
+    const { machineId, process, row } = held;
+    const seconds = nextBackoffSeconds(backoff, previousWaitSeconds(row, process));
+    const wait = jittered(session, seconds);
+    return { machineId, process, cause, seconds, wait, unreachable: also.unreachable ?? false };
   });
-  await q.run(statements.backOff, {
-    machines: failed.map(({ held }) => held.machineId),
-    processes: failed.map(({ held }) => held.process),
-    waits: seconds.map((each) => jittered(session, each)),
-    causes: failed.map(({ cause }) => cause),
-    seconds,
-    unreachable: failed.map(({ also }) => also.unreachable ?? false),
-  });
+  await q.run(statements.backOff, { waits });
 }
 
 /** Parks machines that no operator has parked meanwhile. */
@@ -149,17 +142,11 @@ async function quarantine(
   failed: readonly Failure[],
 ): Promise<void> {
   const parked = failed.flatMap(({ held, also: { quarantine: how } }) =>
-    how ? [{ id: held.machineId, ...how }] : [],
+    how ? [{ machineId: held.machineId, ...how }] : [],
   );
   if (parked.length === 0) return;
-  const machines = parked.map(({ id }) => id);
-  await q.run(statements.quarantine, {
-    machines,
-    kinds: parked.map(({ kind }) => kind),
-    reasons: parked.map(({ reason }) => reason),
-    by: session.component,
-  });
-  await q.run(tags.returnPermits, { machines });
+  await q.run(statements.quarantine, { parked, by: session.component });
+  await q.run(tags.returnPermits, { machines: parked.map(({ machineId }) => machineId) });
 }
 
 /** Lines for the slot's log; of machines that were given back, while there is a slot to write them for. */

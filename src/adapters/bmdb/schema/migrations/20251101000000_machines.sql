@@ -9,66 +9,39 @@ CREATE TYPE process AS ENUM (
 );
 CREATE TYPE work_history_event AS ENUM ('Started', 'Finished', 'Failed', 'Canceled');
 
-CREATE TABLE machines (
-  machine_id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
-  machine_created_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(machine_created_at))
+CREATE TABLE machines ( -- One tenancy of a physical machine. Facts about it are tags: tables named machine_…, at most one row each.
+  machine_id uuid PRIMARY KEY DEFAULT gen_random_uuid(), -- Chosen when the creation intent is written, before the provider is called.
+  machine_created_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(machine_created_at)) -- When the machine was recorded.
 );
-COMMENT ON TABLE machines IS 'One tenancy of a physical machine. Facts about it are tags: tables named machine_…, at most one row each.';
-COMMENT ON COLUMN machines.machine_id IS 'Chosen when the creation intent is written, before the provider is called.';
-COMMENT ON COLUMN machines.machine_created_at IS 'When the machine was recorded.';
 
-CREATE TABLE sessions (
-  session_id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
-  session_component_name text NOT NULL,
-  session_runtime_info text NOT NULL,
-  session_created_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(session_created_at)),
-  session_interval_seconds bigint NOT NULL CHECK (session_interval_seconds > 0),
-  session_deadline timestamptz NOT NULL CHECK (isfinite(session_deadline)),
-  console_url text CHECK (char_length(console_url) <= 2048),
-  version text,
-  schema_version text,
-  roles text[],
-  log_level text,
-  closed_at timestamptz CHECK (isfinite(closed_at))
+CREATE TABLE sessions ( -- Liveness of a component. Alive means session_deadline > now(). Only a live session may claim and end work, change what is provided, and carry out creations; heartbeats, housekeeping and readers need none.
+  session_id uuid PRIMARY KEY DEFAULT gen_random_uuid(), -- Names the session in work, history and intents.
+  session_component_name text NOT NULL, -- Such as shepherd.
+  session_runtime_info text NOT NULL, -- Where it runs, such as: host rack7.
+  session_created_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(session_created_at)), -- When it was opened.
+  session_interval_seconds bigint NOT NULL CHECK (session_interval_seconds > 0), -- A poke moves the deadline this far from now().
+  session_deadline timestamptz NOT NULL CHECK (isfinite(session_deadline)), -- From here on the session is dead and its work counts for nothing.
+  console_url text CHECK (char_length(console_url) <= 2048), -- Where browsers find its console; null: it has none, or does not say.
+  version text, -- Of its program; null: not told.
+  schema_version text, -- Newest migration that its program knows; null: not told.
+  roles text[], -- Parts of the program that it runs; null: not told.
+  log_level text, -- Least level of what it logs; null: not told.
+  closed_at timestamptz CHECK (isfinite(closed_at)) -- Its daemon closed it then, and it was alive; the row stays until its work is free. Null: it was not closed, or by a daemon that does not say so.
 );
-COMMENT ON TABLE sessions IS 'Liveness of a component. Alive means session_deadline > now(). Only a live session may claim and end work, change what is provided, and carry out creations; heartbeats, housekeeping and readers need none.';
-COMMENT ON COLUMN sessions.session_id IS 'Names the session in work, history and intents.';
-COMMENT ON COLUMN sessions.session_component_name IS 'Such as shepherd.';
-COMMENT ON COLUMN sessions.session_runtime_info IS 'Where it runs, such as: host rack7.';
-COMMENT ON COLUMN sessions.session_created_at IS 'When it was opened.';
-COMMENT ON COLUMN sessions.session_interval_seconds IS 'A poke moves the deadline this far from now().';
-COMMENT ON COLUMN sessions.session_deadline IS 'From here on the session is dead and its work counts for nothing.';
-COMMENT ON COLUMN sessions.console_url IS 'Where browsers find its console; null: it has none, or does not say.';
-COMMENT ON COLUMN sessions.version IS 'Of its program; null: not told.';
-COMMENT ON COLUMN sessions.schema_version IS 'Newest migration that its program knows; null: not told.';
-COMMENT ON COLUMN sessions.roles IS 'Parts of the program that it runs; null: not told.';
-COMMENT ON COLUMN sessions.log_level IS 'Least level of what it logs; null: not told.';
-COMMENT ON COLUMN sessions.closed_at IS 'Its daemon closed it then, and it was alive; the row stays until its work is free. Null: it was not closed, or by a daemon that does not say so.';
 
-CREATE TABLE ended_sessions (
-  session_id uuid PRIMARY KEY,
-  session_component_name text NOT NULL,
-  session_runtime_info text NOT NULL,
-  session_created_at timestamptz NOT NULL CHECK (isfinite(session_created_at)),
-  ended_at timestamptz NOT NULL CHECK (isfinite(ended_at)),
-  console_url text,
-  version text,
-  schema_version text,
-  roles text[],
-  log_level text
+CREATE TABLE ended_sessions ( -- Sessions that ended within a day, for people. A trigger writes them, whoever removes a session.
+  session_id uuid PRIMARY KEY, -- The session.
+  session_component_name text NOT NULL, -- As it was in the session.
+  session_runtime_info text NOT NULL, -- As it was in the session.
+  session_created_at timestamptz NOT NULL CHECK (isfinite(session_created_at)), -- When it was opened.
+  ended_at timestamptz NOT NULL CHECK (isfinite(ended_at)), -- When it was closed, or its deadline if that passed before.
+  console_url text, -- As it was in the session.
+  version text, -- As it was in the session.
+  schema_version text, -- As it was in the session.
+  roles text[], -- As it was in the session.
+  log_level text -- As it was in the session.
 );
 CREATE INDEX ended_sessions_ended_idx ON ended_sessions (ended_at, session_id);
-COMMENT ON TABLE ended_sessions IS 'Sessions that ended within a day, for people. A trigger writes them, whoever removes a session.';
-COMMENT ON COLUMN ended_sessions.session_id IS 'The session.';
-COMMENT ON COLUMN ended_sessions.session_component_name IS 'As it was in the session.';
-COMMENT ON COLUMN ended_sessions.session_runtime_info IS 'As it was in the session.';
-COMMENT ON COLUMN ended_sessions.session_created_at IS 'When it was opened.';
-COMMENT ON COLUMN ended_sessions.ended_at IS 'When it was closed, or its deadline if that passed before.';
-COMMENT ON COLUMN ended_sessions.console_url IS 'As it was in the session.';
-COMMENT ON COLUMN ended_sessions.version IS 'As it was in the session.';
-COMMENT ON COLUMN ended_sessions.schema_version IS 'As it was in the session.';
-COMMENT ON COLUMN ended_sessions.roles IS 'As it was in the session.';
-COMMENT ON COLUMN ended_sessions.log_level IS 'As it was in the session.';
 
 -- It runs with the rights of the role that migrates: a daemon that was granted nothing on the new
 -- table yet can still close its session.
@@ -93,25 +66,18 @@ CREATE TRIGGER keep_ended AFTER DELETE ON sessions REFERENCING OLD TABLE AS remo
 CREATE SEQUENCE work_epoch AS bigint;
 COMMENT ON SEQUENCE work_epoch IS 'Fencing numbers: a new one at each claim.';
 
-CREATE TABLE work (
-  machine_id uuid NOT NULL REFERENCES machines ON DELETE RESTRICT,
-  exclusion_group text NOT NULL,
-  session_id uuid,
-  process process,
-  work_started_at timestamptz CHECK (isfinite(work_started_at)),
-  epoch bigint NOT NULL DEFAULT nextval('work_epoch'),
+CREATE TABLE work ( -- Leases: who works on a machine. One row for each machine and exclusion group, from its first claim on (of the group shepherd: as long as the machine is there); taking and releasing it updates the row. A lease counts only while its session lives.
+  machine_id uuid NOT NULL REFERENCES machines ON DELETE RESTRICT, -- The machine worked on.
+  exclusion_group text NOT NULL, -- Processes of one group exclude each other on a machine: shepherd for all Shepherd… processes, else the process itself. Holds at every isolation level.
+  session_id uuid, -- Who works; null: nobody. No reference: the work of a session that is gone is dead by definition.
+  process process, -- What is being done; null: nothing.
+  work_started_at timestamptz CHECK (isfinite(work_started_at)), -- When it was claimed; null while free.
+  epoch bigint NOT NULL DEFAULT nextval('work_epoch'), -- Fencing number of the last claim. Finish, fail and cancel name it, so a late one of an earlier claim does nothing; a claim takes the row only if it is still the one it saw.
   CONSTRAINT work_pkey PRIMARY KEY (machine_id, exclusion_group),
   CONSTRAINT work_held_check CHECK (num_nulls(session_id, process, work_started_at) IN (0, 3)),
   CONSTRAINT work_exclusion_check CHECK (process IS NULL OR exclusion_group =
     CASE process WHEN 'UnitTest1' THEN 'UnitTest1' WHEN 'UnitTest2' THEN 'UnitTest2' ELSE 'shepherd' END)
 ) WITH (fillfactor = 70);
-COMMENT ON TABLE work IS 'Leases: who works on a machine. One row for each machine and exclusion group, from its first claim on (of the group shepherd: as long as the machine is there); taking and releasing it updates the row. A lease counts only while its session lives.';
-COMMENT ON COLUMN work.machine_id IS 'The machine worked on.';
-COMMENT ON COLUMN work.exclusion_group IS 'Processes of one group exclude each other on a machine: shepherd for all Shepherd… processes, else the process itself. Holds at every isolation level.';
-COMMENT ON COLUMN work.session_id IS 'Who works; null: nobody. No reference: the work of a session that is gone is dead by definition.';
-COMMENT ON COLUMN work.process IS 'What is being done; null: nothing.';
-COMMENT ON COLUMN work.work_started_at IS 'When it was claimed; null while free.';
-COMMENT ON COLUMN work.epoch IS 'Fencing number of the last claim. Finish, fail and cancel name it, so a late one of an earlier claim does nothing; a claim takes the row only if it is still the one it saw.';
 
 -- Every Shepherd… process meets a row that is there already, so its claims only ever update.
 CREATE FUNCTION shepherd_lease() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -124,46 +90,29 @@ COMMENT ON FUNCTION shepherd_lease IS 'Statement-level trigger: gives new machin
 CREATE TRIGGER lease_insert AFTER INSERT ON machines REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION shepherd_lease();
 
-CREATE TABLE work_history (
-  machine_id uuid NOT NULL,
-  seq bigint GENERATED ALWAYS AS IDENTITY,
-  process process NOT NULL,
-  event work_history_event NOT NULL,
-  "timestamp" timestamptz NOT NULL DEFAULT now() CHECK (isfinite("timestamp")),
-  failed_cause text,
-  session_id uuid,
-  component text,
-  epoch bigint,
+CREATE TABLE work_history ( -- Append-only record of work. No reference to machines: it outlives them.
+  machine_id uuid NOT NULL, -- The machine worked on.
+  seq bigint GENERATED ALWAYS AS IDENTITY, -- Order of writing; breaks ties of timestamp.
+  process process NOT NULL, -- What was done.
+  event work_history_event NOT NULL, -- Started, then exactly one of the others.
+  "timestamp" timestamptz NOT NULL DEFAULT now() CHECK (isfinite("timestamp")), -- When, by the database clock.
+  failed_cause text, -- Why it failed or was cancelled.
+  session_id uuid, -- Who did it.
+  component text, -- Component name of that session.
+  epoch bigint, -- The claim it belongs to; with the machine it tells what became of a commit whose answer was lost.
   CONSTRAINT work_history_pkey PRIMARY KEY (machine_id, seq)
 );
-COMMENT ON TABLE work_history IS 'Append-only record of work. No reference to machines: it outlives them.';
-COMMENT ON COLUMN work_history.machine_id IS 'The machine worked on.';
-COMMENT ON COLUMN work_history.seq IS 'Order of writing; breaks ties of timestamp.';
-COMMENT ON COLUMN work_history.process IS 'What was done.';
-COMMENT ON COLUMN work_history.event IS 'Started, then exactly one of the others.';
-COMMENT ON COLUMN work_history."timestamp" IS 'When, by the database clock.';
-COMMENT ON COLUMN work_history.failed_cause IS 'Why it failed or was cancelled.';
-COMMENT ON COLUMN work_history.session_id IS 'Who did it.';
-COMMENT ON COLUMN work_history.component IS 'Component name of that session.';
-COMMENT ON COLUMN work_history.epoch IS 'The claim it belongs to; with the machine it tells what became of a commit whose answer was lost.';
 
-CREATE TABLE work_backoff (
-  machine_id uuid NOT NULL REFERENCES machines ON DELETE CASCADE,
-  process process NOT NULL,
-  until timestamptz NOT NULL CHECK (isfinite(until)),
-  cause text NOT NULL,
-  last_interval_seconds bigint,
-  unreachable_since timestamptz CHECK (isfinite(unreachable_since)),
+CREATE TABLE work_backoff ( -- A process failed on a machine and must wait. Active while until > now().
+  machine_id uuid NOT NULL REFERENCES machines ON DELETE CASCADE, -- The machine.
+  process process NOT NULL, -- The process that must wait.
+  until timestamptz NOT NULL CHECK (isfinite(until)), -- End of the wait, jitter included.
+  cause text NOT NULL, -- Why the last attempt failed.
+  last_interval_seconds bigint, -- Last wait without jitter, from which the next is computed; kept after the wait ended.
+  unreachable_since timestamptz CHECK (isfinite(unreachable_since)), -- Agent start: since when the machine could not be reached, or did not let us in, at each attempt; null: something else failed last.
   CONSTRAINT work_backoff_pkey PRIMARY KEY (machine_id, process)
 );
 CREATE INDEX work_backoff_process_idx ON work_backoff (process, machine_id) INCLUDE (until);
-COMMENT ON TABLE work_backoff IS 'A process failed on a machine and must wait. Active while until > now().';
-COMMENT ON COLUMN work_backoff.machine_id IS 'The machine.';
-COMMENT ON COLUMN work_backoff.process IS 'The process that must wait.';
-COMMENT ON COLUMN work_backoff.until IS 'End of the wait, jitter included.';
-COMMENT ON COLUMN work_backoff.cause IS 'Why the last attempt failed.';
-COMMENT ON COLUMN work_backoff.last_interval_seconds IS 'Last wait without jitter, from which the next is computed; kept after the wait ended.';
-COMMENT ON COLUMN work_backoff.unreachable_since IS 'Agent start: since when the machine could not be reached, or did not let us in, at each attempt; null: something else failed last.';
 
 -- The role that daemons use may add to the history of work and read it, but neither change nor
 -- delete any of it. This function, which runs with the rights of the role that migrates, is the only

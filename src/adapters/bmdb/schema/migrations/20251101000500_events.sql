@@ -20,29 +20,19 @@ CREATE FUNCTION shepherd_next_event() RETURNS bigint LANGUAGE sql SECURITY DEFIN
 SET search_path = pg_catalog, public, pg_temp AS $$ SELECT nextval('slot_events_seq_seq') $$;
 COMMENT ON FUNCTION shepherd_next_event IS 'The next number of an event: slot_events and fleet_events share one sequence.';
 
-CREATE TABLE fleet_events (
-  seq bigint PRIMARY KEY DEFAULT shepherd_next_event(),
-  at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(at)),
-  type text NOT NULL,
-  provider text,
-  slot_id text,
-  machine_id uuid,
-  actor text NOT NULL,
-  reason text NOT NULL DEFAULT '',
-  details jsonb NOT NULL DEFAULT '{}'
+CREATE TABLE fleet_events ( -- Append-only log of what happened to the fleet and is no line of slot_events, written in the transaction that causes it.
+  seq bigint PRIMARY KEY DEFAULT shepherd_next_event(), -- Order of writing, over slot_events and this table.
+  at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(at)), -- When, by the database clock.
+  type text NOT NULL, -- Such as request.filed, guard.frozen, session.expired.
+  provider text, -- Configured name of the provider; null: it is about none.
+  slot_id text, -- The physical machine; null: it is about none.
+  machine_id uuid, -- Its tenancy, if it had one.
+  actor text NOT NULL, -- Who: a component or a person.
+  reason text NOT NULL DEFAULT '', -- Why.
+  details jsonb NOT NULL DEFAULT '{}' -- What else events of this type tell.
 );
 CREATE TRIGGER take_xid BEFORE INSERT ON fleet_events
   FOR EACH STATEMENT EXECUTE FUNCTION shepherd_take_xid();
-COMMENT ON TABLE fleet_events IS 'Append-only log of what happened to the fleet and is no line of slot_events, written in the transaction that causes it.';
-COMMENT ON COLUMN fleet_events.seq IS 'Order of writing, over slot_events and this table.';
-COMMENT ON COLUMN fleet_events.at IS 'When, by the database clock.';
-COMMENT ON COLUMN fleet_events.type IS 'Such as request.filed, guard.frozen, session.expired.';
-COMMENT ON COLUMN fleet_events.provider IS 'Configured name of the provider; null: it is about none.';
-COMMENT ON COLUMN fleet_events.slot_id IS 'The physical machine; null: it is about none.';
-COMMENT ON COLUMN fleet_events.machine_id IS 'Its tenancy, if it had one.';
-COMMENT ON COLUMN fleet_events.actor IS 'Who: a component or a person.';
-COMMENT ON COLUMN fleet_events.reason IS 'Why.';
-COMMENT ON COLUMN fleet_events.details IS 'What else events of this type tell.';
 
 CREATE FUNCTION shepherd_requests_filed() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp AS $$
@@ -254,46 +244,30 @@ REVOKE ALL ON FUNCTION shepherd_trim_logs FROM PUBLIC;
 
 -- How far each webhook was told of events, and which deliveries failed. What was delivered leaves no row.
 
-CREATE TABLE webhooks (
-  name text PRIMARY KEY CHECK (char_length(name) BETWEEN 1 AND 64),
-  told_to bigint NOT NULL,
-  delivered_at timestamptz CHECK (isfinite(delivered_at)),
-  disabled_at timestamptz CHECK (isfinite(disabled_at)),
-  disabled_reason text
+CREATE TABLE webhooks ( -- Webhooks of the configuration that were delivered to, or will be. Written by the daemon that has the lease webhook/<name>.
+  name text PRIMARY KEY CHECK (char_length(name) BETWEEN 1 AND 64), -- Its name in the configuration.
+  told_to bigint NOT NULL, -- Events up to this number were delivered, have a row in webhook_deliveries, or are not wanted.
+  delivered_at timestamptz CHECK (isfinite(delivered_at)), -- The last success; null: none yet.
+  disabled_at timestamptz CHECK (isfinite(disabled_at)), -- It answered that it is gone: nothing is sent until somebody enables it.
+  disabled_reason text -- Why it is disabled.
 );
-COMMENT ON TABLE webhooks IS 'Webhooks of the configuration that were delivered to, or will be. Written by the daemon that has the lease webhook/<name>.';
-COMMENT ON COLUMN webhooks.name IS 'Its name in the configuration.';
-COMMENT ON COLUMN webhooks.told_to IS 'Events up to this number were delivered, have a row in webhook_deliveries, or are not wanted.';
-COMMENT ON COLUMN webhooks.delivered_at IS 'The last success; null: none yet.';
-COMMENT ON COLUMN webhooks.disabled_at IS 'It answered that it is gone: nothing is sent until somebody enables it.';
-COMMENT ON COLUMN webhooks.disabled_reason IS 'Why it is disabled.';
 
-CREATE TABLE webhook_deliveries (
-  webhook text NOT NULL,
-  seq bigint NOT NULL,
-  type text NOT NULL,
-  attempts bigint NOT NULL CHECK (attempts >= 0),
-  first_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(first_at)),
-  last_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(last_at)),
-  next_at timestamptz CHECK (isfinite(next_at)),
-  status bigint,
-  cause text NOT NULL,
+CREATE TABLE webhook_deliveries ( -- Deliveries that failed: tried again, or dead letters, which are kept for 30 days.
+  webhook text NOT NULL, -- The webhook; it may not be configured any more.
+  seq bigint NOT NULL, -- Number of the event, in slot_events or fleet_events.
+  type text NOT NULL, -- Type of the event.
+  attempts bigint NOT NULL CHECK (attempts >= 0), -- How often it was tried since it was filed or replayed.
+  first_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(first_at)), -- The first failure.
+  last_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(last_at)), -- The last failure.
+  next_at timestamptz CHECK (isfinite(next_at)), -- It is tried again then; null: it is a dead letter.
+  status bigint, -- HTTP status of the last answer; null: there was none.
+  cause text NOT NULL, -- What was wrong the last time.
   PRIMARY KEY (webhook, seq)
 );
 CREATE INDEX webhook_deliveries_due_idx ON webhook_deliveries (webhook, next_at, seq)
   WHERE next_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_dead_idx ON webhook_deliveries (last_at, webhook, seq)
   WHERE next_at IS NULL;
-COMMENT ON TABLE webhook_deliveries IS 'Deliveries that failed: tried again, or dead letters, which are kept for 30 days.';
-COMMENT ON COLUMN webhook_deliveries.webhook IS 'The webhook; it may not be configured any more.';
-COMMENT ON COLUMN webhook_deliveries.seq IS 'Number of the event, in slot_events or fleet_events.';
-COMMENT ON COLUMN webhook_deliveries.type IS 'Type of the event.';
-COMMENT ON COLUMN webhook_deliveries.attempts IS 'How often it was tried since it was filed or replayed.';
-COMMENT ON COLUMN webhook_deliveries.first_at IS 'The first failure.';
-COMMENT ON COLUMN webhook_deliveries.last_at IS 'The last failure.';
-COMMENT ON COLUMN webhook_deliveries.next_at IS 'It is tried again then; null: it is a dead letter.';
-COMMENT ON COLUMN webhook_deliveries.status IS 'HTTP status of the last answer; null: there was none.';
-COMMENT ON COLUMN webhook_deliveries.cause IS 'What was wrong the last time.';
 
 -- Down Migration
 

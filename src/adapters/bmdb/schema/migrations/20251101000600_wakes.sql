@@ -5,26 +5,18 @@
 -- without content. Statements that changed nothing leave no trace, and neither do heartbeats and
 -- pokes: else every daemon would read all the time.
 
-CREATE UNLOGGED TABLE machine_changes (
-  xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
-  machine_id uuid NOT NULL,
-  at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(at))
+CREATE UNLOGGED TABLE machine_changes ( -- Machines whose rows changed, for readers that know the rest already. Not crash-safe: whoever finds it emptied reads everything.
+  xid xid8 NOT NULL DEFAULT pg_current_xact_id(), -- The transaction. Whatever had not ended when a reader looked is not below the xmin of its snapshot.
+  machine_id uuid NOT NULL, -- The machine; it may be gone.
+  at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(at)) -- When that transaction began. Old lines are removed.
 );
 CREATE INDEX machine_changes_xid_idx ON machine_changes (xid);
-COMMENT ON TABLE machine_changes IS 'Machines whose rows changed, for readers that know the rest already. Not crash-safe: whoever finds it emptied reads everything.';
-COMMENT ON COLUMN machine_changes.xid IS 'The transaction. Whatever had not ended when a reader looked is not below the xmin of its snapshot.';
-COMMENT ON COLUMN machine_changes.machine_id IS 'The machine; it may be gone.';
-COMMENT ON COLUMN machine_changes.at IS 'When that transaction began. Old lines are removed.';
 
-CREATE UNLOGGED TABLE change_feed (
-  single boolean PRIMARY KEY DEFAULT true CHECK (single),
-  era uuid NOT NULL DEFAULT gen_random_uuid(),
-  trimmed_xid xid8 NOT NULL DEFAULT '0'
+CREATE UNLOGGED TABLE change_feed ( -- What machine_changes still holds. A crash empties both, so a reader of another era, or from before what was removed, has to read everything.
+  single boolean PRIMARY KEY DEFAULT true CHECK (single), -- There is one row; readers write it when it is missing.
+  era uuid NOT NULL DEFAULT gen_random_uuid(), -- Names the time since the tables were last empty.
+  trimmed_xid xid8 NOT NULL DEFAULT '0' -- The newest transaction that lines were removed of.
 );
-COMMENT ON TABLE change_feed IS 'What machine_changes still holds. A crash empties both, so a reader of another era, or from before what was removed, has to read everything.';
-COMMENT ON COLUMN change_feed.single IS 'There is one row; readers write it when it is missing.';
-COMMENT ON COLUMN change_feed.era IS 'Names the time since the tables were last empty.';
-COMMENT ON COLUMN change_feed.trimmed_xid IS 'The newest transaction that lines were removed of.';
 
 CREATE FUNCTION shepherd_machine_wake() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -3,16 +3,12 @@
 
 -- Labels: what operators call a physical machine. They outlive its tenancies.
 
-CREATE TABLE slot_labels (
-  provider text NOT NULL,
-  slot_id text NOT NULL,
-  labels jsonb NOT NULL CHECK (jsonb_typeof(labels) = 'object'),
+CREATE TABLE slot_labels ( -- Labels that operators gave a physical machine.
+  provider text NOT NULL, -- Configured name of the provider.
+  slot_id text NOT NULL, -- The physical machine.
+  labels jsonb NOT NULL CHECK (jsonb_typeof(labels) = 'object'), -- Values by keys, all of them texts.
   PRIMARY KEY (provider, slot_id)
 );
-COMMENT ON TABLE slot_labels IS 'Labels that operators gave a physical machine.';
-COMMENT ON COLUMN slot_labels.provider IS 'Configured name of the provider.';
-COMMENT ON COLUMN slot_labels.slot_id IS 'The physical machine.';
-COMMENT ON COLUMN slot_labels.labels IS 'Values by keys, all of them texts.';
 
 -- Rows of a machine are read with the labels of its slot.
 CREATE FUNCTION shepherd_label_wake() RETURNS trigger LANGUAGE plpgsql AS $$

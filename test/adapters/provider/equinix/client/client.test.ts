@@ -2,29 +2,26 @@ import { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
-import { isNotFound } from '../../../../../src/adapters/driver-kit/errors.ts';
-import { endpointName } from '../../../../../src/adapters/provider/equinix/api.ts';
-import {
-  createEquinixClient,
-  type EquinixClient,
-} from '../../../../../src/adapters/provider/equinix/client.ts';
 import {
   answer,
   clientOf,
   configFor,
+  failureOf,
+  operationsOver,
   recordingDeps,
   scriptedClient,
   TOKEN,
+  type Operations,
   type Recorded,
   type ScriptedApi,
 } from '../setup.ts';
-import { failureOf, live } from './stand.ts';
+import { live } from './stand.ts';
 
 const ID = 'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701';
 const DEVICE = { id: ID, hostname: 'shepherd-ci-4f0c2d9a', state: 'active', tags: [] };
 
 let api: ScriptedApi;
-let client: EquinixClient;
+let client: Operations;
 let deps: Recorded;
 
 const start = async (...args: Parameters<typeof scriptedClient>) =>
@@ -55,10 +52,9 @@ test.each([
 ])('an error told as %s has its status and messages', async (_name, body, messages, isTheApis) => {
   await start((_, res) => answer(res, 404, body));
   const error = await failureOf(client.getDevice(ID, live));
-  const kind = isTheApis ? 'NotFound' : 'Network';
-  expect(error).toMatchObject({ kind, status: 404, messages, op: 'getDevice' });
-  expect(error.message).toContain('404');
-  expect(isNotFound(error)).toBe(isTheApis);
+  const kind = isTheApis ? 'not-found' : 'transient';
+  expect(error).toMatchObject({ kind, status: 404, messages });
+  expect(error.message).toMatch(/^getDevice: .*404/);
 });
 
 test('null, nothing and an empty list are the same', async () => {
@@ -83,7 +79,7 @@ test.each([
 ])('a malformed field is named by its path and never by its value', async (body, path) => {
   await start((_, res) => answer(res, 200, body));
   const error = await failureOf(client.getDevice(ID, live));
-  expect(error.kind).toBe('Protocol');
+  expect(error.kind).toBe('permanent');
   expect(error.message).toContain(path);
   expect(error.message).not.toContain('secret-value');
 });
@@ -92,7 +88,7 @@ test('an id that is no UUID never leaves', async () => {
   await start((_, res) => answer(res, 200, DEVICE));
   for (const id of ['../projects', ID.toUpperCase(), '']) {
     const error = await failureOf(client.getDevice(id, live));
-    expect(error).toMatchObject({ kind: 'InvalidArgument', attempts: 0 });
+    expect(error).toMatchObject({ kind: 'invalid', attempts: 0 });
   }
   expect(api.seen).toHaveLength(0);
 });
@@ -130,33 +126,33 @@ test.each([
   );
   const recorded = recordingDeps();
   const { port } = recorded.network.listen(server, { host: '127.0.0.1', port: 0 });
-  const brief = { timings: { operationTimeoutMs: 90_000 } };
+  const brief = { operationTimeout: 90_000 };
   const broken = clientOf(`http://127.0.0.1:${port}`, recorded, brief);
   const error = await failureOf(broken.getDevice(ID, live));
   const chain: object[] = [];
-  for (let one: unknown = error; one instanceof Error; one = one.cause) chain.push(one);
+  for (let one: unknown = error.error; one instanceof Error; one = one.cause) chain.push(one);
   expect(chain.length).toBeGreaterThan(1);
   expect(chain.some((one) => 'code' in one && String(one.code).startsWith('HPE_'))).toBe(true);
   expect(chain.every((one) => !('rawPacket' in one))).toBe(true);
-  expect(inspect(error, { depth: null, showHidden: true })).not.toContain('hunter2');
+  expect(inspect(error.error, { depth: null, showHidden: true })).not.toContain('hunter2');
 });
 
 test('no listener is tried again, then Deadline with the refusal as cause', async () => {
-  await start(() => undefined, { timings: { operationTimeoutMs: 60_000 } });
+  await start(() => undefined, { operationTimeout: 60_000 });
   await api.close();
   const error = await failureOf(client.getDevice(ID, live));
-  expect(error).toMatchObject({ kind: 'Deadline' });
-  expect(error.cause).toMatchObject({ kind: 'Network' });
+  expect(error).toMatchObject({ kind: 'transient' });
+  expect(error.cause).toMatchObject({ messages: ['connection failed: ECONNREFUSED'] });
   expect(error.attempts).toBeGreaterThan(1);
 });
 
 test('a connection that is never established is left in time, and a change tried again', async () => {
   const recorded = recordingDeps();
   recorded.network.silent.add('127.0.0.1:8443');
-  const brief = { timings: { connectTimeoutMs: 10_000, operationTimeoutMs: 60_000 } };
+  const brief = { connectTimeout: 10_000, operationTimeout: 60_000 };
   const silent = clientOf('https://127.0.0.1:8443', recorded, brief);
   const error = await failureOf(silent.deleteDevice(ID, live));
-  expect(error).toMatchObject({ kind: 'Deadline', ambiguous: false });
+  expect(error).toMatchObject({ kind: 'transient', outcome: 'not-done' });
   expect(error.cause).toMatchObject({ messages: ['no connection in time'] });
   expect(error.attempts).toBeGreaterThan(1);
   expect(recorded.calls[0]).toEqual({ endpoint: 'DeleteDevice', status: 'deadline exceeded' });
@@ -168,7 +164,7 @@ test.each([
   ['https://user:secret@example.invalid/', /credentials/],
   ['nothing', /no http or https/],
 ])('the base URL %s is refused before any call', (baseUrl, message) => {
-  expect(() => createEquinixClient(configFor(baseUrl), recordingDeps())).toThrow(message);
+  expect(() => operationsOver(configFor(baseUrl), recordingDeps())).toThrow(message);
 });
 
 test('stop ends what runs with Cancelled, and what comes later too', async () => {
@@ -176,40 +172,15 @@ test('stop ends what runs with Cancelled, and what comes later too', async () =>
   await start(() => stop());
   stop = () => client.stop();
   const hung = failureOf(client.getDevice(ID, live));
-  expect(await hung).toMatchObject({ kind: 'Cancelled', ambiguous: false });
+  expect(await hung).toMatchObject({ kind: 'aborted', outcome: 'not-done' });
   expect(await failureOf(client.getDevice(ID, live))).toMatchObject({ attempts: 0 });
 });
 
 test('the same key stored twice, by daemons that started together, will do', async () => {
-  const key = { label: 'mine', key: 'ssh-ed25519 AAAA' };
+  const [label, key] = ['mine', 'ssh-ed25519 AAAA'];
+  const wanted = { name: label, nameSetting: 'sshKeyLabel', key, previousKeys: [] };
   const ids = [ID.replace('e', 'f'), ID];
-  await start((_, res) => answer(res, 200, { ssh_keys: ids.map((id) => ({ id, ...key })) }));
-  expect(await client.ensureSshKey(key, live)).toBe(ID);
+  await start((_, res) => answer(res, 200, { ssh_keys: ids.map((id) => ({ id, label, key })) }));
+  expect(await client.ensureSshKey(wanted, live)).toBe(ID);
   expect(api.seen.map(({ method }) => method)).toEqual(['GET']);
-});
-
-test.each([
-  ['GET', '/devices/x', 'GetDevice'],
-  ['GET', '/projects/x/devices', 'ListDevices'],
-  ['GET', '/organizations/x/devices', 'ListDevices'],
-  ['POST', '/projects/x/devices', 'CreateDevice'],
-  ['PUT', '/devices/x', 'UpdateDevice'],
-  ['PATCH', '/devices/x', 'UpdateDevice'],
-  ['DELETE', '/devices/x', 'DeleteDevice'],
-  ['POST', '/devices/x/actions', 'PerformDeviceAction'],
-  ['GET', '/devices/x/events', 'ListDeviceEvents'],
-  ['GET', '/projects/x/hardware-reservations', 'ListReservations'],
-  ['GET', '/organizations/x/hardware-reservations', 'ListOrganizationReservations'],
-  ['GET', '/hardware-reservations/x', 'GetReservation'],
-  ['POST', '/hardware-reservations/x/move', 'MoveReservation'],
-  ['GET', '/projects/x/ssh-keys', 'ListProjectSSHKeys'],
-  ['POST', '/projects/x/ssh-keys', 'CreateSSHKey'],
-  ['POST', '/ssh-keys', 'CreateSSHKey'],
-  ['GET', '/ssh-keys/x', 'GetSSHKey'],
-  ['PATCH', '/ssh-keys/x', 'UpdateSSHKey'],
-  ['PUT', '/ssh-keys/x', 'UpdateSSHKey'],
-  ['DELETE', '/ssh-keys/x', 'DeleteSSHKey'],
-  ['GET', '/plans', null],
-])('%s %s is %s', (method, path, name) => {
-  expect(endpointName(method, path)).toBe(name);
 });

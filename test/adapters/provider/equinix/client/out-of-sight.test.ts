@@ -1,9 +1,16 @@
 import { expect, test } from 'vitest';
-import type { EquinixClient } from '../../../../../src/adapters/provider/equinix/client.ts';
-import type { DeviceOrder } from '../../../../../src/adapters/provider/equinix/create-device.ts';
 import { settled } from '../../../../doubles/simulated-clock.ts';
-import { failureOf, live, WITNESS } from './stand.ts';
-import { answer, type ScriptedApi, scriptedClient, type SeenRequest } from '../setup.ts';
+import { live } from './stand.ts';
+import {
+  answer,
+  failureOf,
+  requestFor,
+  scriptedClient,
+  WITNESS,
+  type Operations,
+  type ScriptedApi,
+  type SeenRequest,
+} from '../setup.ts';
 
 /** What the API shows of one reservation and of the device on it. Absent: as if all were free. */
 interface Scenery {
@@ -24,11 +31,11 @@ const OURS = [`shepherd-idempotency-${WITNESS}`];
 const DEVICE = { id: ID, hostname: NAME, state: 'provisioning', tags: OURS };
 const AS_ADDRESS = { device: { href: `/devices/${ID}` } };
 const REFUSED = { errors: ['no'] };
-const ORDER: DeviceOrder = { reservationId: SLOT, hostname: NAME, witness: WITNESS };
+const ORDER = requestFor(SLOT);
 const RESUMED = { ...ORDER, resumed: true };
 
 let api: ScriptedApi;
-let client: EquinixClient;
+let client: Operations;
 
 async function start(scenery: Scenery) {
   const { reservation, device = () => [404, REFUSED], tagged = [], creation } = scenery;
@@ -41,11 +48,11 @@ async function start(scenery: Scenery) {
     return [200, { id: SLOT, provisionable: true, plan, ...reservation }];
   };
   await serve((request, res) => answer(res, ...reply(request)), {
-    timings: { probeGapMs: 1_000, settleMs: 5_000 },
+    ...{ probeGap: 1_000, settle: 5_000 },
   });
 }
-const serve = async (...args: Parameters<typeof scriptedClient>) =>
-  ({ api, client } = await scriptedClient(...args));
+const serve = async (...[script, change]: Parameters<typeof scriptedClient>) =>
+  ({ api, client } = await scriptedClient(script, { useProjectKeys: true, ...change }));
 const listOf = (devices: readonly object[]) => ({
   devices,
   meta: { total: devices.length, current_page: 1, last_page: 1 },
@@ -56,7 +63,7 @@ test('a resumed creation does not take a holder that it cannot read for a strang
   for (const status of [403, 404]) {
     await start({ reservation: AS_ADDRESS, device: () => [status, REFUSED] });
     const error = await failureOf(client.createDevice(RESUMED, live));
-    expect(error).toMatchObject({ kind: 'OutcomeUnknown', ambiguous: true });
+    expect(error).toMatchObject({ kind: 'transient', outcome: 'unknown' });
     expect(methods()).toEqual(new Set(['GET']));
   }
 });
@@ -71,16 +78,14 @@ test('a resumed creation adopts a holder that could not be read at first', async
 test('for a first creation a holder that cannot be read is a stranger', async () => {
   await start({ reservation: AS_ADDRESS, device: () => [403, REFUSED] });
   const error = await failureOf(client.createDevice(ORDER, live));
-  expect(error).toMatchObject({ kind: 'RaceLost', ambiguous: false });
+  expect(error).toMatchObject({ kind: 'race-lost', outcome: 'not-done' });
   expect(methods()).toEqual(new Set(['GET']));
 });
 
 test('while the holder cannot be read it is not certain that there is no device of ours', async () => {
   await start({ reservation: AS_ADDRESS, device: () => [403, REFUSED] });
   const sought = { reservationId: SLOT, witness: WITNESS };
-  expect(await failureOf(client.findByWitness(sought, live))).toMatchObject({
-    kind: 'PartialListing',
-  });
+  expect(await failureOf(client.findByWitness(sought, live))).toMatchObject({ kind: 'transient' });
 });
 
 test('without a holder that is certain; a stranger on the reservation is a lost race', async () => {
@@ -89,8 +94,8 @@ test('without a holder that is certain; a stranger on the reservation is a lost 
   expect(await client.findByWitness(sought, live)).toBeNull();
   await start({ reservation: { device: { ...DEVICE, tags: ['of somebody'] } } });
   expect(await failureOf(client.findByWitness(sought, live))).toMatchObject({
-    kind: 'RaceLost',
-    ambiguous: false,
+    kind: 'race-lost',
+    outcome: 'not-done',
   });
 });
 
@@ -107,7 +112,7 @@ test.each(['before', 'after'])(
       const plan = { slug: 'm3.large.x86' };
       return answer(res, 200, { id: SLOT, provisionable: true, plan, ...holder });
     });
-    expect(await failureOf(client.createDevice(ORDER, live))).toMatchObject({ ambiguous: true });
+    expect(await failureOf(client.createDevice(ORDER, live))).toMatchObject({ outcome: 'unknown' });
   },
 );
 
@@ -124,7 +129,7 @@ test('a timeout that the server tells of is looked after before the request is r
   const failed = failureOf(client.createDevice(ORDER, live));
   while (sent().length < 2) await settled();
   client.stop();
-  expect(await failed).toMatchObject({ ambiguous: true });
+  expect(await failed).toMatchObject({ outcome: 'unknown' });
   // Two looks, each on the reservation and among the tags.
   const [first, second] = sent();
   expect(second! - first! - 1).toBe(4);
@@ -135,7 +140,7 @@ test.each([{ hostname: 'another' }, { tags: [] }])(
   async (change) => {
     await start({ creation: [201, { ...DEVICE, ...change }] });
     const error = await failureOf(client.createDevice(ORDER, live));
-    expect(error).toMatchObject({ kind: 'OutcomeUnknown', ambiguous: true });
+    expect(error).toMatchObject({ kind: 'transient', outcome: 'unknown' });
   },
 );
 
@@ -149,7 +154,7 @@ test.each([{ provisionable: false }, { spare: true }, { need_of_service: true }]
   async (reservation) => {
     await start({ reservation });
     const error = await failureOf(client.createDevice(ORDER, live));
-    expect(error).toMatchObject({ kind: 'Rejected', ambiguous: false });
+    expect(error).toMatchObject({ kind: 'invalid', outcome: 'not-done' });
     expect(methods()).toEqual(new Set(['GET']));
   },
 );
@@ -157,7 +162,7 @@ test.each([{ provisionable: false }, { spare: true }, { need_of_service: true }]
 test('a resumed creation does not believe that its reservation is only out of service', async () => {
   await start({ reservation: { provisionable: false } });
   const error = await failureOf(client.createDevice(RESUMED, live));
-  expect(error).toMatchObject({ kind: 'OutcomeUnknown', ambiguous: true });
+  expect(error).toMatchObject({ kind: 'transient', outcome: 'unknown' });
 });
 
 test('a server that ignores the filter by tag gives us no stranger’s device', async () => {

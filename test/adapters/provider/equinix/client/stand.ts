@@ -2,19 +2,19 @@ import { heeding } from '../../../../../src/adapters/metrics/port.ts';
 import { expect, onTestFinished } from 'vitest';
 import { createSeededRandom, runOut } from '../../../../doubles/simulated-clock.ts';
 import { createMemMetrics } from '../../../../doubles/mem-metrics.ts';
-import {
-  createEquinixClient,
-  type EquinixClient,
-} from '../../../../../src/adapters/provider/equinix/client.ts';
-import type { DeviceOrder } from '../../../../../src/adapters/provider/equinix/create-device.ts';
-import { ApiError } from '../../../../../src/adapters/driver-kit/errors.ts';
+import type { CreateRequest } from '../../../../../src/adapters/provider/port.ts';
 import type { EquinixConfig } from '../../../../../src/adapters/provider/equinix/settings.ts';
-import { witness } from '../../../../../src/domain/ids.ts';
 import type { EquinixEmulatorOptions } from '../../../../../emulators/equinix/options.ts';
-import { configFor, recordingDeps, startEmulator } from '../setup.ts';
-import { publicKeyLine } from '../../driver-stand.ts';
+import {
+  configFor,
+  failureOf,
+  operationsOver,
+  recordingDeps,
+  requestFor,
+  startEmulator,
+  type Operations,
+} from '../setup.ts';
 
-export const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
 export const KEY_LABEL = 'shepherd-ci';
 export const live = new AbortController().signal;
 
@@ -31,22 +31,22 @@ export async function createStand({ fake: given, config = {}, daemons }: StandOp
   const fake = await startEmulator({ clock, network }, { ...real, ...given });
   const remembered = createMemMetrics();
   const flights: { now: number }[] = [];
-  const clients: EquinixClient[] = [];
+  const clients: Operations[] = [];
   let fromSeq = 0;
 
   /** Another client of the same account. */
-  function another(change: Partial<EquinixConfig> = {}): EquinixClient {
+  function another(change: Partial<EquinixConfig> = {}): Operations {
     const flight = { now: 0 };
     flights.push(flight);
     const metrics = heeding(remembered, ({ name, value }) => {
       if (name === 'equinix_api_in_flight') flight.now = value;
     });
     const access = { token: () => fake.tokens.user, projectId: fake.projectId };
-    const settings = { ...configFor(fake.url, access), parallelism: 1, ...config, ...change };
-    const timings = { ...config.timings, ...change.timings };
+    const paced = { parallelism: 1, connectTimeout: 10_000, attemptTimeout: 60_000 };
+    const settings = { ...configFor(fake.url, access), ...paced, ...config, ...change };
     const random = createSeededRandom(clients.length + 1);
     const deps = { clock, network, random, log, metrics, ...(daemons && { daemons }) };
-    const client = createEquinixClient({ ...settings, timings }, deps);
+    const client = operationsOver(settings, deps);
     clients.push(client);
     return client;
   }
@@ -73,24 +73,12 @@ export async function createStand({ fake: given, config = {}, daemons }: StandOp
 }
 export type Stand = Awaited<ReturnType<typeof createStand>>;
 
-export async function failureOf(promise: Promise<unknown>): Promise<ApiError> {
-  const error: unknown = await promise.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  expect(error).toBeInstanceOf(ApiError);
-  return error as ApiError;
-}
-
-/** Stores our key and makes an order for the first free reservation. */
+/** Stores our key and asks for a device on the first free reservation. */
 export async function orderFor(
   stand: Stand,
-  change: Partial<DeviceOrder> = {},
-): Promise<DeviceOrder> {
-  const key = { label: KEY_LABEL, key: publicKeyLine(1) };
-  const sshKeyId = await stand.run(stand.client.ensureSshKey(key, live));
+  change: Partial<CreateRequest> = {},
+): Promise<CreateRequest> {
+  await stand.run(stand.client.prepare(live));
   stand.forget();
-  const reservationId = stand.fake.reservations()[0]!.id;
-  const hostname = `shepherd-ci-${reservationId.slice(0, 18)}`;
-  return { reservationId, hostname, witness: WITNESS, sshKeyId, ...change };
+  return requestFor(stand.fake.reservations()[0]!.id, change);
 }

@@ -2,7 +2,8 @@ import type { MemMetrics } from '../../../../doubles/mem-metrics.ts';
 import { settled } from '../../../../doubles/simulated-clock.ts';
 import { expect, test } from 'vitest';
 import type { EquinixConfig } from '../../../../../src/adapters/provider/equinix/settings.ts';
-import { createStand, failureOf, live, type Stand } from './stand.ts';
+import { failureOf } from '../setup.ts';
+import { createStand, live, type Stand } from './stand.ts';
 
 const GET_DEVICE = { method: 'GET', route: '/devices/{id}' };
 const LIST_DEVICES = { method: 'GET', route: '/projects/{id}/devices' };
@@ -52,7 +53,7 @@ test('vector 15: always 500 ends within the budget, with the last failure as cau
   const { client, fake, failureOf: failure, clock } = await begin();
   fake.addFault({ match: GET_DEVICE, effect: { type: 'status', code: 500 } });
   const error = await failure(client.getDevice(ID, live));
-  expect(error).toMatchObject({ kind: 'Deadline', ambiguous: false });
+  expect(error).toMatchObject({ kind: 'transient', outcome: 'not-done' });
   expect(error.cause).toMatchObject({ status: 500 });
   expect(error.attempts).toBe(stand.calls().length);
   expect(error.attempts).toBeGreaterThan(20);
@@ -71,8 +72,8 @@ test.each([
   const { client, fake, failureOf: failure, clock } = await begin();
   fake.addFault({ match: LIST_DEVICES, effect });
   const error = await failure(client.listDevices(live));
-  expect(error).toMatchObject({ kind: 'Deadline', ambiguous: false });
-  expect(error.cause).toMatchObject({ kind: 'Network' });
+  expect(error).toMatchObject({ kind: 'transient', outcome: 'not-done' });
+  expect(error.cause).toMatchObject({ kind: 'transient' });
   expect(error.attempts).toBeGreaterThan(5);
   expect(clock.monotonic()).toBeGreaterThan(60_000);
   expect(clock.monotonic()).toBeLessThanOrEqual(4 * 60_000);
@@ -105,7 +106,7 @@ test('vector 18: a wait of an hour is RateLimited at once', async () => {
   const headers = { 'Retry-After': '3600' };
   fake.addFault({ match: LIST_DEVICES, effect: { type: 'status', code: 429, headers } });
   const error = await failure(client.listDevices(live));
-  expect(error).toMatchObject({ kind: 'RateLimited', retryAt: clock.now() + 3_600_000 });
+  expect(error).toMatchObject({ kind: 'transient', retryAt: clock.now() + 3_600_000 });
   expect(clock.monotonic()).toBe(0);
   expect(stand.calls()).toHaveLength(1);
 });
@@ -115,7 +116,7 @@ test('A3: a wait of over a minute is the caller’s, though it would fit into th
   const headers = { 'Retry-After': '61' };
   fake.addFault({ match: GET_DEVICE, effect: { type: 'status', code: 429, headers } });
   const error = await failure(client.getDevice(ID, live));
-  expect(error).toMatchObject({ kind: 'RateLimited', retryAt: clock.now() + 61_000 });
+  expect(error).toMatchObject({ kind: 'transient', retryAt: clock.now() + 61_000 });
   expect(stand.calls()).toHaveLength(1);
 });
 
@@ -125,8 +126,8 @@ test('A3: a long wait is not kept in the client: who calls decides when it is ov
   fake.addFault({ match: GET_DEVICE, times: 1, effect: { type: 'status', code: 429, headers } });
   const first = failure(client.getDevice(ID, live));
   const waiting = failure(client.getDevice(ID, live));
-  expect(await first).toMatchObject({ kind: 'RateLimited' });
-  expect(await waiting, 'it is not sent after that').toMatchObject({ kind: 'RateLimited' });
+  expect(await first).toMatchObject({ kind: 'transient' });
+  expect(await waiting, 'it is not sent after that').toMatchObject({ kind: 'transient' });
   expect(stand.calls()).toHaveLength(1);
   expect((await run(client.getDevice(ID, live))).id, 'the next one is').toBe(ID);
 });
@@ -141,7 +142,7 @@ test('503 with a wish is heeded for a read, and holds nobody else', async () => 
 });
 
 test('vector 19: one slot, two seconds between starts', async () => {
-  const { client, run, clock, metrics } = await begin({ parallelism: 1, apiRateMs: 2_000 });
+  const { client, run, clock, metrics } = await begin({ parallelism: 1, apiRate: 2_000 });
   const results = await run(
     Promise.all(Array.from({ length: 5 }, () => client.getDevice(ID, live))),
   );
@@ -154,7 +155,7 @@ test('vector 19: one slot, two seconds between starts', async () => {
 
 test('the budget of calls is shared among the live daemons', async () => {
   let daemons = 3;
-  const { client, run } = await begin({ parallelism: 3, apiRateMs: 2_000 }, () => daemons);
+  const { client, run } = await begin({ parallelism: 3, apiRate: 2_000 }, () => daemons);
   await run(Promise.all([client.getDevice(ID, live), client.getDevice(ID, live)]));
   expect(gaps(atMs())).toEqual([6_000]);
   daemons = 1;
@@ -186,7 +187,7 @@ test('vector 21: an operation that sleeps holds no slot', async () => {
   const sleeping = client.getDevice(ID, live);
   await settled();
   expect(stand.calls()[0]?.status).toBe(503);
-  expect(await failureOf(run(client.getDevice(other, live)))).toMatchObject({ kind: 'NotFound' });
+  expect(await failureOf(run(client.getDevice(other, live)))).toMatchObject({ kind: 'not-found' });
   await run(sleeping);
   expect(stand.calls().map(({ path }) => path)).toEqual([
     `/devices/${ID}`,
@@ -201,7 +202,7 @@ test('vector 25: an abort leaves the server at once and frees the slot', async (
   const controller = new AbortController();
   clock.setTimeout(() => controller.abort(), 3_000);
   const error = await failure(client.getDevice(ID, controller.signal));
-  expect(error).toMatchObject({ kind: 'Cancelled', ambiguous: false, attempts: 1 });
+  expect(error).toMatchObject({ kind: 'aborted', outcome: 'not-done', attempts: 1 });
   expect(clock.monotonic()).toBe(3_000);
   await settled();
   expect(stand.calls()[0]!.fate).toBe('clientGone');
@@ -222,9 +223,9 @@ test('an abort during a sleep and one in the queue end at once, without a call',
   await settled();
   expect(stand.calls()[0]?.status).toBe(503);
   controller.abort();
-  expect(await failureOf(sleeping)).toMatchObject({ kind: 'Cancelled', attempts: 1 });
+  expect(await failureOf(sleeping)).toMatchObject({ kind: 'aborted', attempts: 1 });
   expect(await failureOf(client.getDevice(ID, AbortSignal.abort()))).toMatchObject({
-    kind: 'Cancelled',
+    kind: 'aborted',
     attempts: 0,
   });
   expect(clock.monotonic()).toBe(0);
@@ -254,10 +255,10 @@ test('a silent server is left after a minute, a list page after three', async ()
 test('after 401 nothing is sent for a minute or until the token changes', async () => {
   let token = 'an-old-token';
   const { client, fake, failureOf: failure, run, clock } = await begin({ token: () => token });
-  expect(await failure(client.getDevice(ID, live))).toMatchObject({ kind: 'Unauthorized' });
+  expect(await failure(client.getDevice(ID, live))).toMatchObject({ kind: 'auth' });
   expect(await failure(client.listDevices(live))).toMatchObject({ attempts: 0 });
   clock.increment(59_000);
-  expect(await failure(client.listDevices(live))).toMatchObject({ kind: 'Unauthorized' });
+  expect(await failure(client.listDevices(live))).toMatchObject({ kind: 'auth' });
   expect(stand.calls()).toHaveLength(1);
   clock.increment(1_000);
   expect(await failure(client.getDevice(ID, live))).toMatchObject({ status: 401 });
@@ -287,7 +288,7 @@ test('B2: one that is rotated each time, and refused each time, gets no third tr
   let reads = 0;
   const { client, failureOf: failure } = await begin({ token: () => `old-token-${(reads += 1)}` });
   expect(await failure(client.getDevice(ID, live))).toMatchObject({
-    kind: 'Unauthorized',
+    kind: 'auth',
     status: 401,
     attempts: 2,
   });
@@ -301,10 +302,10 @@ test('a token that cannot be read, or cannot be sent, is no reason to try for lo
   };
   const { client, failureOf: failure } = await begin({ token: () => token() });
   const error = await failure(client.getDevice(ID, live));
-  expect(error).toMatchObject({ kind: 'Unauthorized', cause: unreadable, attempts: 0 });
+  expect(error).toMatchObject({ kind: 'auth', cause: unreadable, attempts: 0 });
   token = () => 'two\nlines-of-secret';
   const unsent = await failure(client.getDevice(ID, live));
-  expect(unsent).toMatchObject({ kind: 'InvalidArgument', attempts: 1 });
+  expect(unsent).toMatchObject({ kind: 'invalid', attempts: 1 });
   expect(JSON.stringify(unsent) + unsent.stack).not.toContain('lines-of-secret');
   expect(stand.calls()).toEqual([]);
 });
@@ -315,7 +316,7 @@ test.each(['truncated', 'html', 'notJson', 'wrongType'] as const)(
     const { client, fake, failureOf: failure } = await begin();
     fake.addFault({ match: GET_DEVICE, effect: { type: 'garbage', kind } });
     const error = await failure(client.getDevice(ID, live));
-    expect(error).toMatchObject({ kind: 'Protocol', status: 200, attempts: 4 });
+    expect(error).toMatchObject({ kind: 'permanent', status: 200, attempts: 4 });
     expect(stand.calls()).toHaveLength(4);
     const shown = JSON.stringify(error) + error.stack + String(error.cause);
     for (const text of ['shepherd-ci-one', 'unavailable', 'upstream', 'unexpected']) {

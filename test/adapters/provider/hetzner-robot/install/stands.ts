@@ -12,9 +12,6 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { rescueTree, type Tree } from '../../../../../emulators/hetzner-robot/machine/disk.ts';
-import { rescuePrograms } from '../../../../../emulators/hetzner-robot/machine/programs.ts';
-import { createShell, said } from '../../../../../emulators/hetzner-robot/machine/shell.ts';
 import type { Installation } from '../../../../../src/adapters/provider/hetzner-robot/scripts.ts';
 import { INSTANCE_SECRET_PATH } from '../../../../../src/domain/provisioning/provider-tags.ts';
 
@@ -25,26 +22,6 @@ export interface Rescue {
   readonly installer: 'works' | 'fails' | 'marksAndFails';
   readonly hasDrives: boolean;
 }
-export interface Ended {
-  readonly status: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** A rescue system of two drives in which scripts are run, and the system that they install. */
-export interface Stand {
-  /** As `sh -s`. Answers when all has ended, also what went on in the background. */
-  run(script: string): Promise<Ended>;
-  /** Boots what was installed: scripts run there from now on. */
-  boot(): void;
-  /** Of the system that was installed, else of the rescue system. Null: there is no such file. */
-  read(path: string): Promise<string | null>;
-  write(path: string, text: string): void;
-  hasRebooted(): boolean;
-  /** Drives without signatures, by name. */
-  wiped(): readonly string[];
-}
-
 export const IMAGE = 'Debian-1300-trixie-amd64-base.tar.gz';
 export const HOSTNAME = 'shep-prod-321';
 export const SECRET = '5ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2';
@@ -95,7 +72,7 @@ const INSTALLERS: Readonly<Record<Rescue['installer'], string>> = {
  * paths lie in a folder of the test, and a file stands for a block device (`-b` is read as `-e`), since
  * only root makes those. Programs are this computer's but for those of `bin`, which come first on `PATH`.
  */
-export function realStand(shell: string, given: Partial<Rescue> = {}): Stand {
+export function startRescue(shell: string, given: Partial<Rescue> = {}) {
   const rescue = { ...USUAL, ...given };
   const root = mkdtempSync(join(tmpdir(), 'robot-scripts-'));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
@@ -122,7 +99,8 @@ export function realStand(shell: string, given: Partial<Rescue> = {}): Stand {
   symlinkSync(found, join(root, 'bin/sh'));
 
   return {
-    async run(script) {
+    /** As `sh -s`. Answers when all has ended, also what went on in the background. */
+    run(script: string) {
       // Whatever runs in the background keeps the fourth pipe open, whose end is waited for.
       const { status, stdout, stderr } = spawnSync(join(root, 'bin/sh'), ['-s'], {
         input: inside(script),
@@ -132,85 +110,22 @@ export function realStand(shell: string, given: Partial<Rescue> = {}): Stand {
       });
       return { status, stdout: outside(stdout), stderr: outside(stderr) };
     },
+    /** Boots what was installed: scripts run there from now on. */
     boot() {
       for (const guard of globSync('root/shepherd-*', { cwd: root })) {
         rmSync(join(root, guard), { recursive: true });
       }
       tool('bin/hostname', `echo ${HOSTNAME}`);
     },
-    read: async (path) => {
+    /** Null: there is no such file. */
+    read(path: string) {
       const there = join(root, path);
       return existsSync(there) ? outside(readFileSync(there, 'utf8')) : null;
     },
-    write: (path, text) => put(path, inside(text)),
+    write: (path: string, text: string) => put(path, inside(text)),
     hasRebooted: () => existsSync(join(root, 'rebooted')),
-    wiped() {
-      const file = join(root, 'wiped');
-      const lines = existsSync(file) ? readFileSync(file, 'utf8') : '';
-      return DRIVES.map(({ name }) => name).filter((name) =>
-        new RegExp(`^-a -f .*/${name}$`, 'm').test(lines),
-      );
-    },
+    /** What wipefs was asked for. */
+    wiped: () => outside(readFileSync(join(root, 'wiped'), 'utf8')),
   };
 }
-
-/** The shell of the emulator, with the programs that it has for rescue systems. */
-export function emulatedStand(given: Partial<Rescue> = {}): Stand {
-  const { images, hasInstaller, installer, hasDrives } = { ...USUAL, ...given };
-  const rescue = rescueTree('', [], images);
-  const drives = DRIVES.map(({ name, wwn }) => {
-    const system: Tree | null = null;
-    return { name, wwn, sizeGb: 512, partitions: 1, system };
-  });
-  const pending: Promise<unknown>[] = [];
-  let installed: Tree | null = null;
-  let rebooted = false;
-  const { signal } = new AbortController();
-  const host = {
-    signal,
-    sleep: async () => undefined,
-    background: (work: Promise<unknown>) => void pending.push(work),
-  };
-  const programsOf = (tree: Tree) => ({
-    hostname: () => said(`${tree.hostname}\n`),
-    reboot() {
-      rebooted = true;
-      return said();
-    },
-  });
-  const shellOf = (tree: Tree, more: ReturnType<typeof rescuePrograms> = {}) =>
-    createShell({ ...host, files: tree.files, programs: { ...programsOf(tree), ...more } });
-  let shell = shellOf(
-    rescue,
-    rescuePrograms({
-      ...{ drives: hasDrives ? drives : [], files: rescue.files, installMs: 1, sleep: host.sleep },
-      fault: () => (installer === 'works' ? undefined : installer),
-      runInside: (tree, path) => shellOf((installed = tree))(path),
-      installed: () => undefined,
-    }),
-  );
-  const started = hasInstaller ? Promise.resolve() : rescue.files.rm(INSTALLER);
-  rescue.files.writeFileSync('/proc/sys/kernel/random/boot_id', 'boot-1\n');
-
-  return {
-    async run(script) {
-      await started;
-      const { stdout, stderr, exitCode: status } = await shell('sh -s', script);
-      await Promise.all(pending.splice(0));
-      return { status, stdout, stderr };
-    },
-    boot() {
-      installed!.files.writeFileSync('/proc/sys/kernel/random/boot_id', 'boot-1\n');
-      shell = shellOf(installed!);
-    },
-    async read(path) {
-      for (const tree of [installed, rescue]) {
-        if (await tree?.files.exists(path)) return tree!.files.readFile(path);
-      }
-      return null;
-    },
-    write: (path, text) => rescue.files.writeFileSync(path, text),
-    hasRebooted: () => rebooted,
-    wiped: () => drives.filter(({ partitions }) => partitions === 0).map(({ name }) => name),
-  };
-}
+export type Stand = ReturnType<typeof startRescue>;
