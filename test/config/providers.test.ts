@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { BALANCER_DRIVERS } from '../../src/adapters/balancer/drivers.ts';
 import type { Driver } from '../../src/adapters/provider/port.ts';
 import { machinesMaxOf, ownSettingsOf, parseConfig, policyOf } from '../../src/config.ts';
-import { settingsOf } from '../../src/config/provider-schema.ts';
+import { providerSettingsOf } from '../../src/config/provider-schema.ts';
 import * as leaf from '../../src/settings/leaves.ts';
 import { env, minimal, rack } from './examples.ts';
 
@@ -87,7 +87,7 @@ test('a driver must not have a key that all have', () => {
     },
   };
   const around = { env: {}, baseDirectory: '/', checkFiles: false };
-  expect(() => settingsOf(driver, around)).toThrow('driver rack: every provider has a key image');
+  expect(() => providerSettingsOf(driver, around)).toThrow('driver rack: image is no key');
 });
 
 test('the table shows the keys of each driver apart', () => {
