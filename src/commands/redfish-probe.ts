@@ -62,7 +62,10 @@ export async function probe(options: ProbeOptions) {
       gapMs: 100,
       auth: 'auto',
       authPauseMs: 0,
-      credentials: { username: login?.username ?? '', password: () => login?.password ?? '' },
+      credentials: {
+        username: login?.username ?? '',
+        password: { read: () => login?.password ?? '' },
+      },
     },
     {
       clock: systemClock,
@@ -88,7 +91,7 @@ export async function probe(options: ProbeOptions) {
         /** Null: nobody logged in. */
         systems,
         /** What it links to and does not show, and why. */
-        unread: unread as readonly string[],
+        unread,
       };
     });
   try {

@@ -30,7 +30,7 @@ test('a driver that does something wrong fails the step that is about it, which 
     const first = badIn(report)[0] ?? 'every step passed';
     expect(first, what).toMatch(new RegExp(`^${step} failed`));
     expect({ exitCode, passed: report.passed }).toEqual({ exitCode: 1, passed: false });
-    const message = resultOf(report, step).message!.replaceAll(UUID, '<id>');
+    const message = resultOf(report, step).message.replaceAll(UUID, '<id>');
     told.push(`A driver that ${what}\n    ${step}: ${message}\n`);
   }
   await expect(told.join('\n')).toMatchFileSnapshot('golden/broken-drivers.txt');

@@ -86,15 +86,19 @@ export function scriptedBmdb(nowMs: () => number): ScriptedBmdb {
 }
 
 /** Whatever is not given throws when it is called; so does what it would have inside. */
-function unscripted<Port extends object>(given: Partial<Port>, name = ''): Port {
-  const missing = () => {
-    throw new Error(`"${name}" is not scripted`);
+const unscripted = <Port extends object>(given: Partial<Port>): Port =>
+  new Proxy(given, {
+    get: (target, key) => (key in target ? Reflect.get(target, key) : missing(key)),
+  }) as Port;
+
+const missing = (name: string | symbol): unknown => {
+  // Whoever asks for `then` wants to know whether it is a promise.
+  if (name === 'then') return undefined;
+  const call = () => {
+    throw new Error(`"${String(name)}" is not scripted`);
   };
-  return new Proxy(Object.assign(missing, given), {
-    get: (target, key) =>
-      key === 'then' ? undefined : (Reflect.get(target, key) ?? unscripted({}, String(key))),
-  }) as unknown as Port;
-}
+  return new Proxy(call, { get: (_, key) => missing(key) });
+};
 
 const momentAt = (atMs: number): ReadingMoment => ({ nowMs: atMs, version: atMs });
 

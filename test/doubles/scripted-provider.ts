@@ -2,12 +2,21 @@ import type { FleetProvider, Listing } from '../../src/adapters/provider/port.ts
 import { ProviderError } from '../../src/domain/errors.ts';
 import { providerName } from '../../src/domain/ids.ts';
 
+const NAMES =
+  'getMachine createMachine findByWitness deprovisionMachine isReusable rebootMachine reinstallMachine setPower resetController setTags assimilate';
+const UNUSED = Object.fromEntries(
+  NAMES.split(' ').map((name) => {
+    const unused = () => {
+      throw new Error(`"${name}" is not scripted`);
+    };
+    return [name, unused];
+  }),
+) as unknown as FleetProvider;
+
 /** A provider of which only what the test overrides works. */
 export function scriptedProvider(change: Partial<FleetProvider> = {}): FleetProvider {
-  const unused = (name: string) => () => {
-    throw new Error(`"${name}" is not scripted`);
-  };
   return {
+    ...UNUSED,
     name: providerName('stub'),
     type: 'stub',
     capabilities: {
@@ -22,17 +31,6 @@ export function scriptedProvider(change: Partial<FleetProvider> = {}): FleetProv
       maxConcurrency: 64,
     },
     listMachines: async (): Promise<Listing> => ({ machines: [], complete: true }),
-    getMachine: unused('getMachine'),
-    createMachine: unused('createMachine'),
-    findByWitness: unused('findByWitness'),
-    deprovisionMachine: unused('deprovisionMachine'),
-    isReusable: unused('isReusable'),
-    rebootMachine: unused('rebootMachine'),
-    reinstallMachine: unused('reinstallMachine'),
-    setPower: unused('setPower'),
-    resetController: unused('resetController'),
-    setTags: unused('setTags'),
-    assimilate: unused('assimilate'),
     verifyHostKey: async () => {
       throw new ProviderError('not-implemented', 'the stub knows no host keys');
     },

@@ -1,11 +1,10 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startEquinixEmulator } from '../../emulators/equinix/emulator.ts';
 import { issue } from '../support/certificates.ts';
-import { shepherd } from './commands.ts';
-import { WAIT } from './simulated-fleet.ts';
+import { processesUsing, shepherd } from './commands.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'shepherd-commands-'));
 /** Temporary files of the processes started here, so that what they leave can be seen. */
@@ -145,34 +144,14 @@ test('sim --exit-when-running --json prints one line and leaves nothing behind',
 });
 
 test('sim --chaos --json prints its one line when it is interrupted', async () => {
-  const { child, ended } = shepherd(
+  const { child, ended, said } = shepherd(
     ['sim', '--light', '--machines', '2', '--chaos', '--json', '--console-port', '0'],
     { TMPDIR: dir },
   );
-  let log = '';
-  child.stderr!.on('data', (chunk: Buffer) => (log += chunk.toString()));
-  await vi.waitUntil(() => {
-    if (child.exitCode !== null) throw new Error(`it ended: ${log}`);
-    return log.includes('"component":"chaos"');
-  }, WAIT);
+  await said((log) => log.includes('"component":"chaos"'));
   child.kill('SIGTERM');
   const { code, stdout } = await ended;
   expect(code).toBe(0);
   expect(stdout.trimEnd().split('\n')).toHaveLength(1);
   expect(JSON.parse(stdout)).toMatchObject({ machines: 2, devicesCreated: 2, leaked: 0 });
 });
-
-/** Processes whose environment or command line names the directory. */
-function processesUsing(path: string): string[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-    .filter((pid) => [`/proc/${pid}/environ`, `/proc/${pid}/cmdline`].some((f) => names(f, path)));
-}
-
-function names(file: string, path: string): boolean {
-  try {
-    return readFileSync(file, 'utf8').includes(path);
-  } catch {
-    return false; // It ended while we looked, or is not ours to read.
-  }
-}

@@ -1,10 +1,15 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pid } from 'node:process';
 import { text } from 'node:stream/consumers';
+import { vi } from 'vitest';
 import { judgedChild } from '../published/children.ts';
+
+/** What a busy machine needs for a fleet of real processes. */
+export const WAIT = { timeout: 600_000, interval: 100 };
 
 /** Contexts of the person who runs the tests are not touched, and found by no command. */
 const NO_CONTEXTS = mkdtempSync(join(tmpdir(), 'shepherd-no-contexts-'));
@@ -22,6 +27,10 @@ export interface Ended {
 export interface Started {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
+  /** Waits until `find` finds something in what it wrote to standard error. @throws when it ends before. */
+  said<T>(find: (log: string) => T): Promise<Exclude<T, null | undefined | false>>;
+  /** What it says when it has started. */
+  started(): Promise<Readonly<Record<string, string>>>;
 }
 
 export function shepherd(
@@ -36,7 +45,24 @@ export function shepherd(
   const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]).then(
     ([stdout, stderr, [code]]): Ended => ({ stdout, stderr, code: code as number | null }),
   );
-  return { child, ended };
+  let log = '';
+  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
+  const said: Started['said'] = (find) =>
+    vi.waitUntil(() => {
+      if (child.exitCode !== null) throw new Error(`it ended: ${log}`);
+      return find(log);
+    }, WAIT) as never;
+  return {
+    child,
+    ended,
+    said,
+    started: async () => {
+      const line = await said((all) =>
+        all.split('\n').find((each) => /daemon started.*\}$/.test(each)),
+      );
+      return JSON.parse(line.replace(/^<\d>/, '')) as Record<string, string>;
+    },
+  };
 }
 
 /** Resolves with the first line that the process writes to standard output. */
@@ -53,4 +79,20 @@ export async function firstLine({ child, ended }: Started): Promise<string> {
     throw new Error(`ended with ${code} before its first line: ${stderr}`);
   });
   return Promise.race([line, failed]);
+}
+
+/** Processes whose environment or command line names the directory. */
+export const processesUsing = (path: string): string[] =>
+  globSync('/proc/[0-9]*').filter(
+    (process) =>
+      process !== `/proc/${pid}` &&
+      ['environ', 'cmdline'].some((file) => read(`${process}/${file}`).includes(path)),
+  );
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return ''; // It ended while we looked, or is not ours to read.
+  }
 }

@@ -44,14 +44,8 @@ test('with no daemon left, a console beside the database shows machines and take
   const made = await shepherd(making, env).ended;
   expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining('the role admin') });
 
-  const { child, ended } = shepherd(['run', '--roles', 'console', '--config', file], env);
-  let log = '';
-  child.stderr!.on('data', (chunk: Buffer) => (log += chunk.toString()));
-  const started = await vi.waitUntil(() => {
-    if (child.exitCode !== null) throw new Error(`it ended: ${log}`);
-    return log.split('\n').find((line) => /daemon started.*\}$/.test(line));
-  }, PATIENCE);
-  const { console: url } = JSON.parse(started) as { console: string };
+  const { child, ended, started } = shepherd(['run', '--roles', 'console', '--config', file], env);
+  const { console: url } = await started();
   const known = { SHEPHERD_URL: url, SHEPHERD_TOKEN: made.stdout.trim() };
   const run = (...args: string[]) => shepherd(args, known).ended;
   await vi.waitFor(async () => {

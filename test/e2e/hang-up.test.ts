@@ -1,7 +1,6 @@
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { rawKey } from '../adapters/ssh/keys.ts';
 import { shepherd } from './commands.ts';
@@ -37,33 +36,27 @@ test('SIGHUP has a daemon read its inventory and its SSH keys again; wrong ones 
     log: { format: 'json' },
   };
   writeFileSync(file, JSON.stringify(config));
-  const { child, ended } = shepherd(['run', '--config', file]);
-  let log = '';
-  child.stderr!.on('data', (chunk: Buffer) => (log += chunk.toString()));
-  const until = async (text: string, times = 1) => {
-    // Whole lines only.
-    while (log.slice(0, log.lastIndexOf('\n') + 1).split(text).length <= times) {
-      if (child.exitCode !== null) throw new Error(`ended before it said "${text}": ${log}`);
-      await setTimeout(20);
-    }
-  };
+  const { child, ended, said } = shepherd(['run', '--config', file]);
+  // Whole lines only.
+  const until = (text: string, times = 1) =>
+    said((log) => log.slice(0, log.lastIndexOf('\n') + 1).split(text).length > times && log);
   try {
     await until('daemon started');
     list('srv-1', 'srv-2');
     child.kill('SIGHUP');
-    await until('the provider was read again');
-    expect(log).not.toContain('is refused');
+    const again = await until('the provider was read again');
+    expect(again).not.toContain('is refused');
     writeFileSync(inventory, '[{"ID": "srv-1"}]');
     child.kill('SIGHUP');
-    await until('the last good inventory is kept');
-    expect(log).toContain('Addr is missing');
+    const kept = await until('the last good inventory is kept');
+    expect(kept).toContain('Addr is missing');
     renameSync(join(dir, 'ssh-key'), join(dir, 'ssh-key.old'));
     child.kill('SIGHUP');
     await until('the SSH keys could not be read again');
     writeFileSync(join(dir, 'ssh-key'), rawKey(), { mode: 0o400 });
     child.kill('SIGHUP');
-    await until('SSH key loaded', 2);
-    const [before, after] = log
+    const loaded = await until('SSH key loaded', 2);
+    const [before, after] = loaded
       .split('\n')
       .filter((line) => line.includes('SSH key loaded'))
       .map((line) => JSON.parse(line) as { fingerprint: string; previous: string[] });

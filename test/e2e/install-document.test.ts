@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -11,7 +11,7 @@ import { silentLog } from '../../src/adapters/log/port.ts';
 import { openSimWorld, simInput, type EquinixWorld } from '../../emulators/sim/world.ts';
 import type { ConfigInput } from '../../src/config.ts';
 import { CONSOLE, runPromtool } from '../deploy/promtool.ts';
-import { blocksOf, ROOT } from '../support/document-blocks.ts';
+import { blocksOf, installShepherd, ROOT } from '../support/document-blocks.ts';
 import { shepherd } from './commands.ts';
 import { WAIT } from './simulated-fleet.ts';
 
@@ -96,30 +96,25 @@ function configurationHere(text: string): ConfigInput {
 
 /** The daemon as the unit starts it. Answers with the port of its page. */
 async function startDaemon(): Promise<number> {
-  const { child, ended } = shepherd(['run', '--config', here('/etc/shepherd/shepherd.yaml')], {
-    CREDENTIALS_DIRECTORY: here('/etc/shepherd/credentials'),
-    SHEPHERD_SIM_TOKEN: world.provider.secrets['TOKEN'],
-  });
+  const { child, ended, started } = shepherd(
+    ['run', '--config', here('/etc/shepherd/shepherd.yaml')],
+    {
+      CREDENTIALS_DIRECTORY: here('/etc/shepherd/credentials'),
+      SHEPHERD_SIM_TOKEN: world.provider.secrets['TOKEN'],
+    },
+  );
   onTestFinished(async () => {
     child.kill('SIGTERM');
     expect(await ended).toMatchObject({ code: 0 });
   });
-  let log = '';
-  child.stderr!.on('data', (chunk: Buffer) => (log += chunk.toString()));
-  const started = await vi.waitUntil(() => {
-    if (child.exitCode !== null) throw new Error(`it ended: ${log}`);
-    return log.split('\n').find((line) => line.includes('daemon started') && line.endsWith('}'));
-  }, WAIT);
-  const page = (JSON.parse(started.slice(3)) as { console: string }).console;
-  return Number(new URL(page).port);
+  const { console: page } = await started();
+  return Number(new URL(page!).port);
 }
 
 test('V68 the document, command by command: from nothing to TLS, a token and an alert when a machine is killed', async () => {
   for (const each of ['root', 'etc/prometheus', 'etc/systemd/system', 'var/lib/shepherd'])
     mkdirSync(join(directory, each), { recursive: true });
-  const launcher = `exec '${process.execPath}' '${join(ROOT, 'bin/shepherd.mjs')}' "$@"`;
-  write('shepherd', `#!/bin/sh\n${launcher}\n`);
-  chmodSync(join(directory, 'shepherd'), 0o755);
+  installShepherd(directory);
 
   await inShell(blockWith('useradd'));
   const statements = sql!.replaceAll("'…'", "'of-the-test'").split('\n').filter(Boolean);

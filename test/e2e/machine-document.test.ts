@@ -1,12 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { blocksOf, looksLike, ROOT, type Block } from '../support/document-blocks.ts';
-import { withCommandedFleet, type CommandedFleet } from './machine-fleet.ts';
+import { blocksOf, looksLike, runBlocks, type Block } from '../support/document-blocks.ts';
+import { withCommandedFleet } from './machine-fleet.ts';
 import { RUNBOOK_COMMANDS } from './runbook-commands.ts';
 import { testRows } from '../support/rows.ts';
 
@@ -23,70 +20,30 @@ const shownAfter = (block: Placed): Block | undefined => {
   const next = blocks[blocks.indexOf(block) + 1];
   return next?.language === 'text' ? next : undefined;
 };
-const BOUNDARY = '--- end of the block of line';
 /** Two dozen processes, one after the other. */
 const LIMIT_MS = 900_000;
 
-let outputs: Map<string, string>;
+let outputs: ReadonlyMap<Block, string>;
 const directory = mkdtempSync(join(tmpdir(), 'machine-document-'));
 beforeAll(async () => {
-  await withCommandedFleet(3, async (fleet) => {
-    outputs = await runAll(fleet);
+  await withCommandedFleet(3, async ({ consoleEnv }) => {
+    const { SHEPHERD_URL, SHEPHERD_TOKEN } = consoleEnv;
+    outputs = await runBlocks(examples, directory, {
+      first: ['exec 2>&1'],
+      last: RUNBOOK_COMMANDS,
+      // The documents show what a terminal of 80 columns shows.
+      env: {
+        ...{ COLUMNS: '80', XDG_CONFIG_HOME: join(directory, 'config') },
+        ...{ CONSOLE: SHEPHERD_URL, TOKEN: SHEPHERD_TOKEN },
+      },
+    });
   });
 }, LIMIT_MS + 60_000);
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** A `shepherd` on the path, as if it were installed. */
-function installShepherd(): void {
-  const launcher = join(directory, 'shepherd');
-  const start = `exec '${process.execPath}' '${join(ROOT, 'bin/shepherd.mjs')}' "$@"`;
-  writeFileSync(launcher, `#!/bin/sh\n${start}\n`);
-  chmodSync(launcher, 0o755);
-}
-
-/** Runs every block in one shell, as a reader would, and answers what each of them printed. */
-async function runAll({ consoleEnv }: CommandedFleet): Promise<Map<string, string>> {
-  installShepherd();
-  const script = [
-    'exec 2>&1',
-    'set -eu',
-    ...examples.map((block) => `${block.text}\necho; echo '${BOUNDARY}' ${block.place}`),
-    ...RUNBOOK_COMMANDS,
-  ].join('\n');
-  const path = [directory, process.env['PATH']].join(delimiter);
-  const shell = spawn('bash', ['-c', script], {
-    cwd: directory,
-    env: {
-      // The documents show what a terminal of 80 columns shows.
-      ...{ ...process.env, COLUMNS: '80', PATH: path, XDG_CONFIG_HOME: join(directory, 'config') },
-      ...{ CONSOLE: consoleEnv['SHEPHERD_URL'], TOKEN: consoleEnv['SHEPHERD_TOKEN'] },
-    },
-    stdio: ['ignore', 'pipe', 'inherit'],
-    detached: true,
-  });
-  const limit = setTimeout(() => process.kill(-shell.pid!, 'SIGKILL'), LIMIT_MS);
-  const [stdout, [code]] = await Promise.all([text(shell.stdout), once(shell, 'exit')]);
-  clearTimeout(limit);
-  const ends = stdout.split('\n').filter((line) => line.startsWith(BOUNDARY)).length;
-  expect({ code, ends }, stdout.slice(-2_000)).toEqual({ code: 0, ends: examples.length });
-  return outputsIn(stdout);
-}
-
-function outputsIn(stdout: string): Map<string, string> {
-  let rest = stdout;
-  return new Map(
-    examples.map(({ place }) => {
-      const mark = `\n${BOUNDARY} ${place}\n`;
-      const [before = '', ...after] = rest.split(mark);
-      rest = after.join(mark);
-      return [place, before.trimEnd()];
-    }),
-  );
-}
-
 const withAnswer = examples.flatMap((block) => {
   const shown = shownAfter(block);
-  return shown ? [[block.place, shown] as const] : [];
+  return shown ? [[block.place, block, shown] as const] : [];
 });
 
 test('V55 the commands of runbooks ran, too, or the shell would have ended before', () => {
@@ -95,7 +52,7 @@ test('V55 the commands of runbooks ran, too, or the shell would have ended befor
 });
 
 test('every command has an example that shows its answer', () => {
-  const all = examples.map(({ text: command }) => command).join('\n');
+  const all = examples.map(({ text }) => text).join('\n');
   const verbs = [
     ...[
       'show',
@@ -119,7 +76,7 @@ test('every command has an example that shows its answer', () => {
   expect(withAnswer.length).toBeGreaterThan(12);
 });
 
-testRows(withAnswer)('the example of %s answers what is shown', (place, shown) => {
-  const output = outputs.get(place)!;
+testRows(withAnswer)('the example of %s answers what is shown', (_place, block, shown) => {
+  const output = outputs.get(block)!;
   expect(looksLike(output, shown.text.trimEnd()), output).toBe(true);
 });

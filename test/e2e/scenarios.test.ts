@@ -1,10 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { hasHaproxyFor } from '../support/haproxy.ts';
 import { testRows } from '../support/rows.ts';
-import { shepherd } from './commands.ts';
+import { processesUsing, shepherd } from './commands.ts';
 
 const LIMIT_MS = 1_800_000;
 const KEYS = [
@@ -32,18 +32,6 @@ async function play(scenario: string, machines: number, ...more: string[]) {
   expect(readdirSync(scratch), 'no directory is left').toEqual([]);
   expect(processesUsing(scratch), 'no process is left').toEqual([]);
   return { code, stderr, report: JSON.parse(stdout) as Record<string, number> };
-}
-
-/** Processes whose environment names the directory. */
-const processesUsing = (path: string): string[] =>
-  readdirSync('/proc').filter((name) => /^\d+$/.test(name) && environmentOf(name).includes(path));
-
-function environmentOf(pid: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, 'utf8');
-  } catch {
-    return ''; // It ended while we looked, or is not ours to read.
-  }
 }
 
 /** The command itself judges whether the scenario kept its promise. */

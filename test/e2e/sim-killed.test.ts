@@ -23,15 +23,8 @@ const sim = (...more: string[]) => {
 };
 
 /** Resolves when it has said that all machines run. */
-const allRun = ({ child, ended }: Started) =>
-  new Promise<void>((resolve, reject) => {
-    let said = '';
-    child.stderr!.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
-      if (said.includes(`${MACHINES} of ${MACHINES} Running`)) resolve();
-    });
-    void ended.then(({ code, stderr }) => reject(new Error(`ended with ${code}: ${stderr}`)));
-  });
+const allRun = ({ said }: Started) =>
+  said((log) => log.includes(`${MACHINES} of ${MACHINES} Running`));
 
 /** A second terminal has no further setting: the simulator made a context. */
 async function isFound(): Promise<void> {

@@ -8,6 +8,7 @@ import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
 import { realPorts } from '../../src/daemon/real-ports.ts';
 import type { FaultRule } from '../../emulators/equinix/fault-rules.ts';
 import { openTestDatabase } from '../support/test-database.ts';
+import { WAIT } from './commands.ts';
 
 export interface SimulatedFleet {
   readonly world: EquinixWorld;
@@ -97,8 +98,7 @@ const PATIENT_AGENTS = {
   firstHeartbeatDeadline: '40s',
 };
 
-/** What a busy machine needs for a fleet of real processes. */
-export const WAIT = { timeout: 600_000, interval: 100 };
+export { WAIT };
 
 export const becomesTrue = (question: () => boolean | Promise<boolean>, what: string) =>
   vi.waitFor(async () => expect(await question(), what).toBe(true), WAIT);

@@ -55,22 +55,18 @@ test('V61 systemd hears: ready with listeners though the database is away, alive
   const socket = await startNotifySocket();
   onTestFinished(() => socket.close());
   const env = { NOTIFY_SOCKET: socket.path, WATCHDOG_USEC: '900000' };
-  const { child, ended } = shepherd(['run', '--config', writeConfig()], env);
+  const { child, ended, said } = shepherd(['run', '--config', writeConfig()], env);
   onTestFinished(() => void child.kill('SIGKILL'));
-  let log = '';
-  child.stderr!.on('data', (chunk: Buffer) => (log += chunk.toString()));
   const count = (name: string) => socket.told.filter((each) => each[name] !== undefined).length;
-  const becomes = (what: () => boolean) =>
-    vi.waitUntil(() => {
-      if (child.exitCode !== null) throw new Error(`it ended: ${log}`);
-      return what();
-    }, WAIT);
+  const becomes = (what: () => boolean) => said(what);
 
   await becomes(() => count('READY') === 1);
   expect(socket.told[0], 'the start goes on').toEqual({ EXTEND_TIMEOUT_USEC: '30000000' });
   const ready = socket.told.find((each) => each['READY'] !== undefined)!;
   expect(ready['STATUS']).toMatch(/^no session, so work is stopped: .*ECONNREFUSED.*; no machines/);
-  const started = log.split('\n').find((line) => line.includes('daemon started'))!;
+  const started = await said((log) =>
+    log.split('\n').find((line) => /daemon started.*\}$/.test(line)),
+  );
   expect(started, 'a severity that the journal reads').toMatch(/^<6>\{/);
   const { console: page, agents } = JSON.parse(started.slice(3)) as Record<string, string>;
   expect(await opens(new URL(page!).host)).toBe(true);

@@ -59,14 +59,8 @@ test('without the optional PostgreSQL, a daemon that is given its database is at
   };
   writeFileSync(file, stringify(config));
   const env = { DATABASE_URL: database.url };
-  const { child, ended } = shepherd(['run', '--config', file], env, LAUNCHER);
-  let log = '';
-  child.stderr!.on('data', (chunk: Buffer) => (log += chunk.toString()));
-  const started = await vi.waitUntil(() => {
-    if (child.exitCode !== null) throw new Error(`it ended: ${log}`);
-    return log.split('\n').find((line) => /daemon started.*\}$/.test(line));
-  }, PATIENCE);
-  const { console: url } = JSON.parse(started) as { console: string };
+  const { child, ended, started } = shepherd(['run', '--config', file], env, LAUNCHER);
+  const { console: url } = await started();
   const isReady = async () => (await fetch(`${url}readyz`)).status;
   await vi.waitFor(async () => expect(await isReady()).toBe(200), PATIENCE);
   child.kill('SIGTERM');

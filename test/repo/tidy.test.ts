@@ -7,7 +7,6 @@ const LINES_MAX = 400;
 const LONG_FILES: Readonly<Record<string, string>> = {
   'test/domain/recovery/guard-judgement.test.ts': 'one decision, one suite over its tables',
   'web/texts.ts': 'every text of the page, where they can be read together',
-  'test/model/balancer.rules.test.ts': 'one table: every event in every state of a chart',
 };
 
 /** Words that mean unfinished, silenced or skipped work. Spelled so that this file has none. */

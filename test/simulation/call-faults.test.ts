@@ -4,6 +4,7 @@ import { codeOf } from '../../src/domain/errors.ts';
 import { advance, createSimulatedClock } from '../doubles/simulated-clock.ts';
 import { createCallFaults, type CallFault } from './call-faults.ts';
 import type { PortCall } from './intercept.ts';
+import { testRows } from '../support/rows.ts';
 
 /** Makes one call, and tells when it was done, when it ended, and how. */
 async function callWith(fault: Omit<CallFault, 'path'>, call: Partial<PortCall> = {}) {
@@ -27,56 +28,48 @@ async function callWith(fault: Omit<CallFault, 'path'>, call: Partial<PortCall> 
 const claim = { path: 'bmdb.session.claim' };
 const finish = { path: 'bmdb.work.finish' };
 
-test('a call goes wrong as its port would have it', async () => {
-  const found = {
-    refused: await callWith({ effect: 'refused' }),
-    'read-only': await callWith({ effect: 'read-only' }),
-    'lost with its commit': await callWith({ effect: 'lost' }),
-    'lost without one': await callWith({ effect: 'lost' }, { path: 'bmdb.session.poke' }),
-    'a connection, lost': await callWith({ effect: 'lost' }, { path: 'shell.connect' }),
-    late: await callWith({ effect: 'late' }),
-    delayed: await callWith({ effect: 'delayed' }),
-    conflict: await callWith({ effect: 'conflict' }),
-    'dies before': await callWith({ effect: 'dies-before' }),
-    'dies after': await callWith({ effect: 'dies-after' }),
-    'dies answered': await callWith({ effect: 'dies-answered' }),
-    'a claim, found out': await callWith({ effect: 'lost', times: 1 }, claim),
-    'a claim, not found out': await callWith({ effect: 'lost' }, claim),
-    'a claim of a dead session': await callWith(
-      { effect: 'late' },
-      { ...claim, signal: AbortSignal.abort() },
-    ),
-    'an end, repeated': await callWith({ effect: 'refused' }, finish),
-    'an end, given up': await callWith({ effect: 'refused', times: 99 }, finish),
-    'a cancel, given up': await callWith(
-      { effect: 'refused', times: 99 },
-      { path: 'bmdb.work.cancel' },
-    ),
-    'of a provider': await callWith({ effect: 'lost' }, { path: 'provider.rebootMachine' }),
-    'only the third': await callWith({ effect: 'refused', skip: 2 }),
-  };
-  expect(found).toEqual({
-    refused: 'unreachable 0',
-    'read-only': 'unreachable 0',
-    'lost with its commit': 'done 0, ambiguous-commit 0',
-    'lost without one': 'done 0, unreachable 0',
-    'a connection, lost': 'done 0, closed 0, unreachable 0',
-    late: 'done 0, answered 700',
-    delayed: 'done 700, answered 700',
-    conflict: 'retry-exhausted 12000',
-    'dies before': 'dies 0',
-    'dies after': 'done 0, dies 0, answered 0',
-    'dies answered': 'done 0, answered 0, dies 0',
-    'a claim, found out': 'done 0, answered 250',
-    'a claim, not found out': 'done 0, unreachable 5000',
-    'a claim of a dead session': 'done 0, session-expired 700',
-    'an end, repeated': 'done 400, answered 400',
-    'an end, given up': 'unreachable 4800',
-    'a cancel, given up': 'answered 4800',
-    'of a provider': 'done 0, transient 0',
-    'only the third': 'done 0, answered 0',
-  });
-});
+/** A call that goes wrong as its port would have it, and what is told of it. */
+testRows([
+  ['refused', 'unreachable 0', { effect: 'refused' }],
+  ['read-only', 'unreachable 0', { effect: 'read-only' }],
+  ['lost with its commit', 'done 0, ambiguous-commit 0', { effect: 'lost' }],
+  ['lost without one', 'done 0, unreachable 0', { effect: 'lost' }, { path: 'bmdb.session.poke' }],
+  [
+    'a connection, lost',
+    'done 0, closed 0, unreachable 0',
+    { effect: 'lost' },
+    { path: 'shell.connect' },
+  ],
+  ['late', 'done 0, answered 700', { effect: 'late' }],
+  ['delayed', 'done 700, answered 700', { effect: 'delayed' }],
+  ['conflict', 'retry-exhausted 12000', { effect: 'conflict' }],
+  ['dies before', 'dies 0', { effect: 'dies-before' }],
+  ['dies after', 'done 0, dies 0, answered 0', { effect: 'dies-after' }],
+  ['dies answered', 'done 0, answered 0, dies 0', { effect: 'dies-answered' }],
+  ['a claim, found out', 'done 0, answered 250', { effect: 'lost', times: 1 }, claim],
+  ['a claim, not found out', 'done 0, unreachable 5000', { effect: 'lost' }, claim],
+  [
+    'a claim of a dead session',
+    'done 0, session-expired 700',
+    { effect: 'late' },
+    { ...claim, signal: AbortSignal.abort() },
+  ],
+  ['an end, repeated', 'done 400, answered 400', { effect: 'refused' }, finish],
+  ['an end, given up', 'unreachable 4800', { effect: 'refused', times: 99 }, finish],
+  [
+    'a cancel, given up',
+    'answered 4800',
+    { effect: 'refused', times: 99 },
+    { path: 'bmdb.work.cancel' },
+  ],
+  ['of a provider', 'done 0, transient 0', { effect: 'lost' }, { path: 'provider.rebootMachine' }],
+  ['only the third', 'done 0, answered 0', { effect: 'refused', skip: 2 }],
+] as [string, string, Omit<CallFault, 'path'>, Partial<PortCall>?][])(
+  '%s: %s',
+  async (_, told, fault, call) => {
+    expect(await callWith(fault, call)).toBe(told);
+  },
+);
 
 test('a notification is lost, late or doubled', async () => {
   const clock = createSimulatedClock();

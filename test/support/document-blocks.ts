@@ -1,5 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { text as textFrom } from 'node:stream/consumers';
+import { expect } from 'vitest';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
@@ -20,6 +24,49 @@ export function blocksOf(path: string): Block[] {
       line: document.slice(0, index).split('\n').length,
     }),
   );
+}
+
+/** A `shepherd` in the directory, as if it were installed there. @returns a path on which it is found. */
+export function installShepherd(directory: string): string {
+  const launcher = join(directory, 'shepherd');
+  const start = `exec '${process.execPath}' '${join(ROOT, 'bin/shepherd.mjs')}' "$@"`;
+  writeFileSync(launcher, `#!/bin/sh\n${start}\n`);
+  chmodSync(launcher, 0o755);
+  return [directory, process.env['PATH']].join(delimiter);
+}
+
+const BOUNDARY = '--- end of a block of a document';
+const SHELL_LIMIT_MS = 900_000;
+
+/**
+ * Runs all blocks in one shell, as a reader would, where `shepherd` is on the path. Answers what each printed.
+ * @param around lines before and after all blocks. Nothing may be written to standard error, and nothing fail.
+ */
+export async function runBlocks<Shown extends Block>(
+  blocks: readonly Shown[],
+  directory: string,
+  around: { first?: string[]; last?: readonly string[]; env?: NodeJS.ProcessEnv } = {},
+): Promise<ReadonlyMap<Shown, string>> {
+  const { first = [], last = [], env } = around;
+  const lines = blocks.map(({ text }) => `${text}\necho; echo '${BOUNDARY}'`);
+  const shell = spawn('bash', ['-c', ['set -eu', ...first, ...lines, ...last].join('\n')], {
+    cwd: directory,
+    env: { ...process.env, PATH: installShepherd(directory), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const limit = setTimeout(() => process.kill(-shell.pid!, 'SIGKILL'), SHELL_LIMIT_MS);
+  const [stdout, stderr, [code]] = await Promise.all([
+    textFrom(shell.stdout),
+    textFrom(shell.stderr),
+    once(shell, 'exit'),
+  ]);
+  clearTimeout(limit);
+  const printed = stdout.split(`\n${BOUNDARY}\n`);
+  expect({ code, stderr, ends: printed.length - 1 }, stdout.slice(-2_000)).toEqual({
+    ...{ code: 0, stderr: '', ends: blocks.length },
+  });
+  return new Map(blocks.map((block, at) => [block, printed[at]!.trimEnd()]));
 }
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>

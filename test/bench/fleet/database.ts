@@ -9,26 +9,8 @@ import { startEmbeddedPostgres } from '../../../src/adapters/bmdb/embedded/embed
 import { migrate } from '../../../src/adapters/bmdb/schema/migrate.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 
-/** One embedded PostgreSQL with `fsync`, and as many migrated databases on it as are asked for. */
-export interface Server {
-  /** Directory of the run, removed with everything in it. */
-  readonly dir: string;
-  database(): Promise<Database>;
-  close(): Promise<void>;
-}
-
-export interface Database {
-  /** Of the daemons' role. */
-  readonly url: string;
-  readonly ownerUrl: string;
-  /** Does something as the owner. */
-  query<T>(task: (sql: pg.Pool) => Promise<T>): Promise<T>;
-  /**
-   * Waits until the agents of so many machines run. @returns seconds from the first intent to the last start.
-   * @throws {Error} some of them do not come up.
-   */
-  started(machines: number): Promise<number>;
-}
+export type Server = Awaited<ReturnType<typeof startServer>>;
+export type Database = Awaited<ReturnType<Server['database']>>;
 
 const POLL_MS = 20;
 const LIMIT_MS = 10 * 60_000;
@@ -50,7 +32,8 @@ async function untilStarted(sql: pg.Pool, machines: number): Promise<number> {
   }
 }
 
-export async function startServer(): Promise<Server> {
+/** One embedded PostgreSQL with `fsync`, and as many migrated databases on it as are asked for. */
+export async function startServer() {
   const dir = await mkdtemp(path.join(tmpdir(), 'bench-fleet-'));
   const remove = () => rmSync(dir, { recursive: true, force: true });
   process.once('exit', remove);
@@ -58,6 +41,7 @@ export async function startServer(): Promise<Server> {
   const server = await startEmbeddedPostgres({ dataDir, log: silentLog });
   let count = 0;
   return {
+    /** Directory of the run, removed with everything in it. */
     dir,
     async database() {
       const name = `bench_${(count += 1)}`;
@@ -66,9 +50,12 @@ export async function startServer(): Promise<Server> {
       const ownerUrl = named(server.ownerUrl);
       await migrate(ownerUrl, silentLog, { grantTo: server.role });
       return {
+        /** Of the daemons' role. */
         ...{ url: named(server.url), ownerUrl },
-        query: (task) => within(ownerUrl, task),
-        started: (machines) => within(ownerUrl, (sql) => untilStarted(sql, machines)),
+        /** Does something as the owner. */
+        query: <T>(task: (sql: pg.Pool) => Promise<T>) => within(ownerUrl, task),
+        /** Waits until the agents of so many machines run. @returns seconds from the first intent to the last start. */
+        started: (machines: number) => within(ownerUrl, (sql) => untilStarted(sql, machines)),
       };
     },
     async close() {

@@ -6,25 +6,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { OpenedShell } from '../../../src/daemon/ports.ts';
 import type { RemoteShell, ShellSession } from '../../../src/adapters/ssh/port.ts';
 import { startSshd, type Sshd } from '../../adapters/ssh/sshd.ts';
-import { type BenchProvider, benchProvider } from './provider.ts';
+import { benchProvider } from './provider.ts';
 
-/** Servers of OpenSSH, each of several machines: a port is a machine. */
-export interface SshdFleet {
-  /** A provider of as many of these machines, in order, which knows their host keys. */
-  provider(machines: number): BenchProvider;
-  /** The way to them: where an agent goes to `targetPath`, each has a directory of its own for it. */
-  through(opened: OpenedShell): OpenedShell;
-  /** Makes all machines new: nothing is on them. */
-  wipe(): Promise<void>;
-  /**
-   * Of the servers and all that they ran, since they were started, milliseconds. Waits until nobody
-   * is logged in.
-   */
-  cpuMs(): Promise<number>;
-  stop(): Promise<void>;
-}
-
-export interface SshdFleetOptions {
+interface SshdFleetOptions {
   readonly servers: number;
   readonly portsEach: number;
   /** Line of the key that they let in. */
@@ -36,8 +20,11 @@ export interface SshdFleetOptions {
 /** Lets all of them be logged in to at once, and says little. */
 const SETTINGS = ['MaxStartups 1000', 'LogLevel INFO'];
 
-/** @throws {Error} OpenSSH's server is missing, or does not start. */
-export async function startSshdFleet(options: SshdFleetOptions): Promise<SshdFleet> {
+/**
+ * Servers of OpenSSH, each of several machines: a port is a machine.
+ * @throws {Error} OpenSSH's server is missing, or does not start.
+ */
+export async function startSshdFleet(options: SshdFleetOptions) {
   const { servers, portsEach, authorizedKey, targetPath } = options;
   const sshds: Sshd[] = [];
   const abandon = () => {
@@ -69,20 +56,27 @@ export async function startSshdFleet(options: SshdFleetOptions): Promise<SshdFle
   );
   const homes = new Map(machines.map(({ address, home }) => [address, home]));
   return {
-    provider(count) {
+    /** A provider of as many of these machines, in order, which knows their host keys. */
+    provider(count: number) {
       let raised = 0;
       return benchProvider(count, {
         onUp: () => machines[raised++]!.address,
         hostKeyAt: (address) => machines.find((each) => each.address === address)?.hostKey,
       });
     },
-    through: (opened) => ({ ...opened, shell: eachAtHome(opened.shell, targetPath, homes) }),
+    /** The way to them: where an agent goes to `targetPath`, each has a directory of its own for it. */
+    through: (opened: OpenedShell): OpenedShell => ({
+      ...opened,
+      shell: eachAtHome(opened.shell, targetPath, homes),
+    }),
+    /** Makes all machines new: nothing is on them. */
     async wipe() {
       for (const { home } of machines) {
         await rm(home, { recursive: true, force: true });
         await mkdir(home);
       }
     },
+    /** Of the servers and all that they ran, since they were started. Waits until nobody is logged in. */
     async cpuMs() {
       let sum = 0;
       for (const { pid } of sshds) {

@@ -9,37 +9,18 @@ import type { Server } from './database.ts';
 import { startSshdFleet } from './sshd-fleet.ts';
 import { takeoverAgent } from './takeover-agent.ts';
 
-interface TakeoversOptions {
-  readonly server: Server;
-  /** The most machines that will be taken over by one daemon. */
-  readonly machinesMax: number;
-}
-
-interface TakeoverFigures {
-  readonly machinesPerSecond: number;
-  /** Milliseconds of one core for each machine: of the daemon, and of sshd and all that it ran. */
-  readonly daemonCpuMs: number;
-  readonly sshdCpuMs: number;
-  /** Of all that the computer's processors did meanwhile, 0 to 1. */
-  readonly sshdShare: number;
-}
-
-/** Machines that answer SSH, and an agent for them. */
-interface TakeoverStand {
-  /** By a new daemon with a new database, on machines that nothing was ever put on. */
-  measure(machines: number, parallelism: number): Promise<TakeoverFigures>;
-  close(): Promise<void>;
-}
-
 const SSHD_SERVERS = 8;
 const AGENT_BYTES = 5_000_000;
 const TARGET_PATH = '/root/agent';
 /** Of the provisioner, always: what is varied is who starts agents. */
 const CREATIONS = 50;
 
-/** @throws {Error} OpenSSH's server is missing, or does not start. */
-export async function prepareTakeovers(options: TakeoversOptions): Promise<TakeoverStand> {
-  const { server, machinesMax } = options;
+/**
+ * Machines that answer SSH, and an agent for them.
+ * @param machinesMax the most machines that will be taken over by one daemon.
+ * @throws {Error} OpenSSH's server is missing, or does not start.
+ */
+export async function prepareTakeovers(server: Server, machinesMax: number) {
   const key = parseSshKey(rawKey(), 'key');
   const [keyPath, agentPath] = ['takeover-key', 'takeover-agent'].map((name) =>
     path.join(server.dir, name),
@@ -53,7 +34,8 @@ export async function prepareTakeovers(options: TakeoversOptions): Promise<Takeo
     targetPath: TARGET_PATH,
   });
   return {
-    async measure(machines, parallelism) {
+    /** By a new daemon with a new database, on machines that nothing was ever put on. CPU is for each machine. */
+    async measure(machines: number, parallelism: number) {
       await fleet.wipe();
       const sshdMs = await fleet.cpuMs();
       const database = await server.database();

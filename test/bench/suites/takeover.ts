@@ -13,7 +13,7 @@ export const suite: Suite = {
   run: (options) =>
     withOpen(startServer(), (server) => {
       const machinesMax = scaled(Math.max(...Object.values(MACHINES)), options);
-      return withOpen(prepareTakeovers({ server, machinesMax }), ({ measure }) =>
+      return withOpen(prepareTakeovers(server, machinesMax), ({ measure }) =>
         inRounds(options, async () => {
           const of = async (parallelism: keyof typeof MACHINES) => {
             const found = await measure(scaled(MACHINES[parallelism], options), parallelism);

@@ -27,7 +27,7 @@ const writing = (at: 'edge' | 'cloud') => async (s: Stand, about: string) => {
   await s.tending!.write(at, change, machine);
 };
 const noting = (at: 'edge' | 'cloud') => async (s: Stand, about: string) =>
-  void (await s.tending!.note(at, parse(about) as object));
+  s.tending!.note(at, parse(about) as object);
 
 const steps: Record<string, (s: Stand, about: string) => unknown> = {
   machine: (s, at) => void s.add(Number(at)),

@@ -10,20 +10,9 @@ import {
   type Strike,
 } from './faults.ts';
 
-/** The way in of every call: its index, its latency, and what may happen to any call. */
-export interface Calls {
-  /** @param device that the call is about, if it is about one. */
-  run<T>(
-    operation: Operation,
-    device: string | null,
-    options: Pick<CallOptions, 'signal'>,
-    effect: (occasion: Occasion) => T | Promise<T>,
-  ): Promise<T>;
-  /** Calls so far. */
-  count(operation: Operation): number;
-}
+export type Calls = ReturnType<typeof createCalls>;
 
-export interface CallsDeps {
+interface CallsDeps {
   readonly clock: Clock;
   readonly faults: Faults;
   /** Of every call. */
@@ -35,8 +24,11 @@ const AFTERWARDS: readonly CallFaultKind[] = ['fails-after', 'reply-lost', 'hang
 type DecisiveKind = Exclude<CallFaultKind, 'slow'>;
 const DECISIVE = Object.keys(CALL_FAULTS).filter((kind): kind is DecisiveKind => kind !== 'slow');
 
-/** Counts belong to the account: every instance that is open on it shares them. */
-export function createCalls({ clock, faults, latencyMs }: CallsDeps): Calls {
+/**
+ * The way in of every call: its index, its latency, and what may happen to any call. Counts belong to the account:
+ * every instance that is open on it shares them.
+ */
+export function createCalls({ clock, faults, latencyMs }: CallsDeps) {
   const counts = new Map<Operation, number>();
 
   async function carryOut<T>(
@@ -56,7 +48,13 @@ export function createCalls({ clock, faults, latencyMs }: CallsDeps): Calls {
   }
 
   return {
-    async run(operation, device, { signal }, effect) {
+    /** @param device that the call is about, if it is about one. */
+    async run<T>(
+      operation: Operation,
+      device: string | null,
+      { signal }: Pick<CallOptions, 'signal'>,
+      effect: (occasion: Occasion) => T | Promise<T>,
+    ): Promise<T> {
       const call = (counts.get(operation) ?? 0) + 1;
       counts.set(operation, call);
       const occasion = { operation, call, device };
@@ -72,7 +70,8 @@ export function createCalls({ clock, faults, latencyMs }: CallsDeps): Calls {
         throw new ProviderError('aborted', `${asked} was aborted`, { cause: error });
       }
     },
-    count: (operation) => counts.get(operation) ?? 0,
+    /** Calls so far. */
+    count: (operation: Operation) => counts.get(operation) ?? 0,
   };
 }
 

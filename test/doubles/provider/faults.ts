@@ -149,28 +149,22 @@ export interface Strike<Kind extends FaultKind = FaultKind> {
   readonly error: Error | undefined;
 }
 
-/** The script of faults. */
-export interface Faults {
-  add(rule: FaultRule): void;
-  /** Takes the rules of this fault away; all when none is named. What happened stays so. */
-  clear(kind?: FaultKind): void;
-  /** The first rule of one of these faults that strikes this call; it counts as used. */
-  strike<Kind extends FaultKind>(
-    occasion: Occasion,
-    ...kinds: readonly Kind[]
-  ): Strike<Kind> | null;
-  /** Whether the device is to be shown wrongly. */
-  isShown(fault: DeviceFaultKind, device: string): boolean;
-}
+export type Faults = ReturnType<typeof createFaults>;
 
-export function createFaults(): Faults {
+/** The script of faults. */
+export function createFaults() {
   let entries: { readonly rule: FaultRule; left: number }[] = [];
   return {
-    add: (rule) => void entries.push({ rule, left: rule.times ?? Infinity }),
-    clear(kind) {
+    add: (rule: FaultRule) => void entries.push({ rule, left: rule.times ?? Infinity }),
+    /** Takes the rules of this fault away; all when none is named. What happened stays so. */
+    clear(kind?: FaultKind) {
       entries = entries.filter(({ rule }) => kind !== undefined && rule.fault !== kind);
     },
-    strike(occasion, ...kinds) {
+    /** The first rule of one of these faults that strikes this call; it counts as used. */
+    strike<Kind extends FaultKind>(
+      occasion: Occasion,
+      ...kinds: readonly Kind[]
+    ): Strike<Kind> | null {
       const isWanted = ({ fault }: FaultRule) => (kinds as readonly FaultKind[]).includes(fault);
       const entry = entries.find(
         ({ rule, left }) => left > 0 && isWanted(rule) && fits(rule, occasion),
@@ -180,7 +174,8 @@ export function createFaults(): Faults {
       const { fault, amount = FAULTS[fault].amount ?? 0, error } = entry.rule;
       return { fault: fault as (typeof kinds)[number], amount, error };
     },
-    isShown: (fault, device) =>
+    /** Whether the device is to be shown wrongly. */
+    isShown: (fault: DeviceFaultKind, device: string) =>
       entries.some(({ rule }) => rule.fault === fault && (rule.device ?? device) === device),
   };
 }

@@ -124,7 +124,7 @@ export async function filingStand() {
   return Object.assign(stand, {
     ...{ bmdb, clock, app, listings, add, daemon },
     /** What was counted: verb, how the person was known, outcome. */
-    asks: asks as readonly string[],
+    asks,
     /** The console sees the fleet as it is now, and not again before this is called. */
     look: async () => {
       around = await bmdb.scan(SIGNAL);

@@ -4,44 +4,19 @@ import type { Outcome, ScenarioName } from '../../../../emulators/sim/scenarios/
 import type { Stage } from '../../../../emulators/sim/scenarios/scenario.ts';
 import type { HostSnapshot } from '../../../../emulators/hosts/options.ts';
 
-/** What all sources say of a scenario; by default of one that kept every promise. */
-interface Told {
-  scenario: ScenarioName;
-  machines: number;
-  struck: string[];
-  running: number;
-  agents: number;
-  boots: number;
-  stops: number;
-  programs: number;
-  installs: number;
-  actions: Record<string, number>;
-  asked: Record<string, number>;
-  agentStarts: number;
-  shownHuman: number;
-  human: number;
-  peak: number;
-  peakOfPlace: number;
-  budget: number;
-  frozen: number;
-  frozenHere: number;
-  noticed: Record<string, string>;
-  left: Record<string, string>;
-  violations: string[];
-}
-
-const quiet: Told = {
-  scenario: 'storm',
+/** What all sources say of a scenario that kept every promise. */
+const quiet = {
+  scenario: 'storm' as ScenarioName,
   machines: 40,
-  struck: [],
+  struck: [] as string[],
   running: 40,
   agents: 40,
   boots: 0,
   stops: 0,
   programs: 0,
   installs: 0,
-  actions: {},
-  asked: {},
+  actions: {} as Record<string, number>,
+  asked: {} as Record<string, number>,
   agentStarts: 0,
   shownHuman: 0,
   human: 0,
@@ -50,10 +25,11 @@ const quiet: Told = {
   budget: 2,
   frozen: 12,
   frozenHere: 12.5,
-  noticed: {},
-  left: {},
-  violations: [],
+  noticed: {} as Record<string, string>,
+  left: {} as Record<string, string>,
+  violations: [] as string[],
 };
+type Told = typeof quiet;
 const many = (count: number, name = 'm') =>
   new Set(Array.from({ length: count }, (_, at) => `${name}${at}`));
 
