@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { isIP } from 'node:net';
 import { connect } from 'node:tls';
+import { withTimeLimit } from '../adapters/clock/port.ts';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { certificateSha256 } from '../adapters/driver-kit/exchange.ts';
 import { createTurnGroups } from '../adapters/driver-kit/turns.ts';
@@ -33,32 +34,10 @@ export interface ProbeOptions {
 }
 
 /** What a BMC tells of itself. */
-export interface Probe {
-  readonly url: string;
-  readonly certSha256: string;
-  /** An authority of the system vouches for the certificate. */
-  readonly isTrusted: boolean;
-  readonly vendor: string;
-  readonly product: string;
-  readonly version: string;
-  /** Null: nobody logged in. */
-  readonly systems: readonly ProbedSystem[] | null;
-  /** What it links to and does not show, and why. */
-  readonly unread: readonly string[];
-}
-export interface ProbedSystem {
-  readonly path: string;
-  readonly serial: string | null;
-  readonly sku: string | null;
-  readonly uuid: string | null;
-  readonly model: string;
-  readonly power: string | null;
-  readonly resets: readonly string[];
-  readonly media: readonly string[];
-}
+export type Probe = Awaited<ReturnType<typeof probe>>;
 
 /** Asks a BMC who it is. @throws {UsageError} the login may not be sent there. @throws {ProviderError} */
-export async function probe(options: ProbeOptions): Promise<Probe> {
+export async function probe(options: ProbeOptions) {
   const { url, timeoutMs, login } = options;
   const shown = await showCertificate(url, timeoutMs);
   const named = options.certSha256?.toLowerCase() ?? null;
@@ -83,7 +62,10 @@ export async function probe(options: ProbeOptions): Promise<Probe> {
       gapMs: 100,
       auth: 'auto',
       authPauseMs: 0,
-      credentials: { username: login?.username ?? '', password: { read: () => login?.password ?? '' } },
+      credentials: {
+        username: login?.username ?? '',
+        password: { read: () => login?.password ?? '' },
+      },
     },
     {
       clock: systemClock,
@@ -101,11 +83,14 @@ export async function probe(options: ProbeOptions): Promise<Probe> {
       return {
         url,
         certSha256: shown.sha256,
+        /** An authority of the system vouches for the certificate. */
         isTrusted: shown.isTrusted,
         vendor: textOf(root['Vendor']),
         product: textOf(root['Product']),
         version: textOf(root['RedfishVersion']),
+        /** Null: nobody logged in. */
         systems,
+        /** What it links to and does not show, and why. */
         unread,
       };
     });
@@ -119,15 +104,8 @@ export async function probe(options: ProbeOptions): Promise<Probe> {
 /** As many requests may take their whole time. */
 const REQUESTS = 10;
 
-async function within<T>(limitMs: number, task: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const late = new AbortController();
-  const timer = systemClock.setTimeout(() => late.abort(new Error('it took too long')), limitMs);
-  try {
-    return await task(late.signal);
-  } finally {
-    systemClock.clearTimeout(timer);
-  }
-}
+const within = <T>(limitMs: number, task: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+  withTimeLimit(systemClock, { ms: limitMs }, task);
 
 const textOf = (value: unknown): string =>
   typeof value === 'string' && value !== '' ? value.slice(0, 200) : 'not told';
@@ -177,8 +155,8 @@ const tried = <T>(reading: Promise<T>): Promise<T | null> =>
 
 const jsonOf = async (reading: Promise<Reply>): Promise<Json> => (await tried(reading))?.json ?? {};
 
-async function systemsOf(bmc: Bmc, wire: Wire): Promise<ProbedSystem[]> {
-  const found: ProbedSystem[] = [];
+async function systemsOf(bmc: Bmc, wire: Wire) {
+  const found = [];
   for (const path of await systemPaths(wire)) {
     const reply = await tried(wire.get(path));
     if (!reply) continue;

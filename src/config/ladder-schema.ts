@@ -1,8 +1,8 @@
-import { z } from 'zod';
 import { DEFAULT_LADDER, ERASING_LADDER, type LadderPolicy } from '../domain/recovery/ladder.ts';
 import { RUNGS, RUNG_FACTS, type Rung, type RungPolicy } from '../domain/recovery/rungs.ts';
 import { formatDuration } from '../settings/duration.ts';
 import * as leaf from '../settings/leaves.ts';
+import { filledSection, section } from './driven.ts';
 
 /** How often, and how long, each rung of the recovery ladder is tried. */
 
@@ -35,48 +35,33 @@ const patience = (rung: Rung) =>
     1000,
   );
 
-const notASection = { error: () => 'is not a section; give key: value lines' };
-
 type ByRung<Of> = Readonly<Record<Rung, Of>>;
 const byRung = <Of>(make: (rung: Rung) => Of) =>
   Object.fromEntries(RUNGS.map((rung) => [rung, make(rung)])) as unknown as ByRung<Of>;
 
 /** The ladder of all providers, with its defaults. */
 export const ladderSchema = () =>
-  z
-    .strictObject(
-      byRung((rung) =>
-        z
-          .strictObject(
-            {
-              attempts: RUNG_FACTS[rung].erases
-                ? attempts(rung).optional()
-                : attempts(rung).prefault(DEFAULT_LADDER[rung].attempts),
-              patience: patience(rung).prefault(formatDuration(DEFAULT_LADDER[rung].patienceMs)),
-            },
-            notASection,
-          )
-          .prefault({}),
-      ),
-      notASection,
-    )
-    .prefault({});
+  filledSection(
+    byRung((rung) =>
+      filledSection({
+        attempts: RUNG_FACTS[rung].erases
+          ? attempts(rung).optional()
+          : attempts(rung).prefault(DEFAULT_LADDER[rung].attempts),
+        patience: patience(rung).prefault(formatDuration(DEFAULT_LADDER[rung].patienceMs)),
+      }),
+    ),
+  );
 
 /** What is different with the machines of one provider. */
 export const ladderChangeSchema = () =>
-  z
-    .strictObject(
-      byRung((rung) =>
-        z
-          .strictObject(
-            { attempts: attempts(rung).optional(), patience: patience(rung).optional() },
-            notASection,
-          )
-          .optional(),
-      ),
-      notASection,
-    )
-    .optional();
+  section(
+    byRung((rung) =>
+      section({
+        attempts: attempts(rung).optional(),
+        patience: patience(rung).optional(),
+      }).optional(),
+    ),
+  ).optional();
 
 type RungSettings = { readonly attempts?: number | undefined; readonly patience: number };
 type RungChange = { readonly [Key in keyof RungSettings]?: RungSettings[Key] | undefined };

@@ -9,9 +9,8 @@ import {
 import { CHECK_PATH, type HealthCheck } from '../domain/balancing/objects.ts';
 import { formatDuration } from '../settings/duration.ts';
 import * as leaf from '../settings/leaves.ts';
-import { nameOf } from './sections.ts';
+import { filledSection, nameOf, notASection, section } from './driven.ts';
 
-const notASection = { error: () => 'is not a section; give key: value lines' };
 const PORT_MAX = 65_535;
 
 /** Last part of the name of everything that is ours at a balancer. */
@@ -74,14 +73,11 @@ const checkSchema = () =>
     });
 
 const portSchema = () =>
-  z.strictObject(
-    {
-      external: leaf.count('Port of the balancer, where clients come in.', 1, PORT_MAX),
-      internal: leaf.count('Port of the machines.', 1, PORT_MAX),
-      check: checkSchema(),
-    },
-    notASection,
-  );
+  section({
+    external: leaf.count('Port of the balancer, where clients come in.', 1, PORT_MAX),
+    internal: leaf.count('Port of the machines.', 1, PORT_MAX),
+    check: checkSchema(),
+  });
 
 const portsSchema = () =>
   z
@@ -117,69 +113,61 @@ const selectSchema = () =>
       error: (issue) =>
         issue.input === undefined
           ? 'is missing; say which machines serve here, or {} for all of them'
-          : notASection.error(),
+          : notASection(),
     },
   );
 
 const drainSchema = () =>
-  z
-    .strictObject(
-      {
-        grace: leaf
-          .duration('So long connections may go on, at most 5m; then they are cut.', 1000)
-          .refine((ms) => typeof ms !== 'number' || ms <= LONGEST_GRACE_MS, {
-            error: `is too long; give at most ${formatDuration(LONGEST_GRACE_MS)}`,
-          })
-          .prefault('30s'),
-        policy: leaf
-          .choice(
-            DRAIN_POLICIES,
-            'While a balancer cannot be reached: require refuses planned interruptions, best-effort goes on without.',
-          )
-          .prefault('require'),
-        wait: leaf
-          .duration('require: so long one waits for the balancer before it is refused.', 1000)
-          .prefault('10m'),
-        atOnce: leaf.count('Members that are interrupted by plan at once.', 1, 1000).prefault(1),
-      },
-      notASection,
-    )
-    .prefault({});
+  filledSection({
+    grace: leaf
+      .duration('So long connections may go on, at most 5m; then they are cut.', 1000)
+      .refine((ms) => typeof ms !== 'number' || ms <= LONGEST_GRACE_MS, {
+        error: `is too long; give at most ${formatDuration(LONGEST_GRACE_MS)}`,
+      })
+      .prefault('30s'),
+    policy: leaf
+      .choice(
+        DRAIN_POLICIES,
+        'While a balancer cannot be reached: require refuses planned interruptions, best-effort goes on without.',
+      )
+      .prefault('require'),
+    wait: leaf
+      .duration('require: so long one waits for the balancer before it is refused.', 1000)
+      .prefault('10m'),
+    atOnce: leaf.count('Members that are interrupted by plan at once.', 1, 1000).prefault(1),
+  });
 
 const poolSchema = () =>
-  z.strictObject(
-    {
-      balancers: list(z.string(), 'balancers', 'Which balancers serve it.'),
-      uid: leaf
-        .text(
-          'Marks what is ours at the balancers; never changed while there is something. Unset: <pool>.<fleet>.',
-          {
-            matches: /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/,
-            type: 'a text of letters, digits, ., - and _, at most 100',
-          },
-        )
-        .optional(),
-      addresses: list(addressSchema(), 'IP addresses', 'Where clients come in.'),
-      ports: portsSchema(),
-      select: selectSchema(),
-      memberStates: list(
-        leaf.choice(SERVING_STATES, 'State of a machine.'),
-        `states of ${SERVING_STATES.join(', ')}`,
-        'In which states of a machine it serves.',
-      ).prefault(['Running']),
-      drain: drainSchema(),
-      minActive: leaf
-        .count('No planned interruption leaves fewer active members.', 0, 10_000)
-        .prefault(1),
-      warmUp: leaf
-        .duration(
-          'A new member that no check finds well after this gets traffic all the same, and is flagged.',
-          1000,
-        )
-        .prefault('2m'),
-    },
-    notASection,
-  );
+  section({
+    balancers: list(z.string(), 'balancers', 'Which balancers serve it.'),
+    uid: leaf
+      .text(
+        'Marks what is ours at the balancers; never changed while there is something. Unset: <pool>.<fleet>.',
+        {
+          matches: /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/,
+          type: 'a text of letters, digits, ., - and _, at most 100',
+        },
+      )
+      .optional(),
+    addresses: list(addressSchema(), 'IP addresses', 'Where clients come in.'),
+    ports: portsSchema(),
+    select: selectSchema(),
+    memberStates: list(
+      leaf.choice(SERVING_STATES, 'State of a machine.'),
+      `states of ${SERVING_STATES.join(', ')}`,
+      'In which states of a machine it serves.',
+    ).prefault(['Running']),
+    drain: drainSchema(),
+    minActive: leaf
+      .count('No planned interruption leaves fewer active members.', 0, 10_000)
+      .prefault(1),
+    warmUp: leaf
+      .duration(
+        'A new member that no check finds well after this gets traffic all the same, and is flagged.',
+        1000,
+      )
+      .prefault('2m'),
+  });
 
 /** All pools, by name. What they have in common is checked with the whole configuration. */
 export const poolsSchema = () =>

@@ -5,6 +5,7 @@ import { HOST_KEY_POLICIES, type HostKeyPolicy } from '../domain/policy.ts';
 import { TAG_PREFIX } from '../domain/provisioning/provider-tags.ts';
 import * as leaf from '../settings/leaves.ts';
 import type { Surroundings } from '../settings/secret.ts';
+import { apart, drivenSchema, nameOf, settingsOf, type DriverKeys } from './driven.ts';
 import { erasingSwitch, ladderChangeSchema } from './ladder-schema.ts';
 
 /** Room that the site's own lines of the first boot have beside ours; user data is scarce. */
@@ -56,19 +57,10 @@ export type ProviderSettings = CommonSettings & { readonly driver: string } & Dr
 type ProviderInput = z.input<z.ZodObject<ReturnType<typeof commonShape>>> & {
   readonly driver: string;
 } & DriverKeys;
-type DriverKeys = Readonly<Record<string, unknown>>;
 
 /** The keys of one driver's providers. @throws {Error} it has one that all providers have. */
-export function settingsOf(driver: Driver, around: Surroundings): z.ZodObject {
-  const own = driver.settings(around);
-  const common = {
-    driver: leaf.choice([driver.name], 'Kind of hardware supply.'),
-    ...commonShape(around),
-  };
-  const clash = Object.keys(common).find((key) => key in own.shape);
-  if (clash) throw new Error(`driver ${driver.name}: every provider has a key ${clash} already`);
-  return own.safeExtend(common);
-}
+export const providerSettingsOf = (driver: Driver, around: Surroundings): z.ZodObject =>
+  settingsOf(driver, around, { kind: 'hardware supply', common: commonShape(around) });
 
 const NOWHERE: Surroundings = { env: {}, baseDirectory: '/', checkFiles: false };
 
@@ -90,52 +82,22 @@ const INSTEAD =
   'to try Shepherd, run shepherd sim, or list machines of your own with driver static';
 
 /** One configured provider. */
-export function providerSchema(around: Surroundings, drivers = DRIVERS) {
-  const [first, ...others] = [...drivers.values()].map((driver) => settingsOf(driver, around));
-  const names = [...drivers.keys()].join(', ');
-  const union = z.discriminatedUnion('driver', [first!, ...others], {
-    error: ({ input }) => {
-      const { driver } = input as { readonly driver?: unknown };
-      const instead = FORMER.includes(driver) ? `; ${INSTEAD}` : '';
-      return `names no driver that exists; give one of ${names}${instead}`;
-    },
-  });
-  return union as unknown as z.ZodType<ProviderSettings, ProviderInput>;
-}
+export const providerSchema = (around: Surroundings, drivers = DRIVERS) =>
+  drivenSchema(
+    [...drivers.values()].map((driver) => providerSettingsOf(driver, around)),
+    drivers,
+    (driver) => (FORMER.includes(driver) ? `; ${INSTEAD}` : ''),
+  ) as unknown as z.ZodType<ProviderSettings, ProviderInput>;
 
 /** All providers, by name. Two of them must never claim the same devices. */
 export const providersSchema = (around: Surroundings, drivers = DRIVERS) =>
   z
-    .record(
-      z
-        .string()
-        .regex(/^[a-z][a-z0-9-]{0,30}$/, {
-          error: 'is no name for a provider; give a-z first, then a-z, 0-9 or -, at most 31 in all',
-        }),
-      providerSchema(around, drivers),
-      { error: 'is missing; give at least one provider by its name' },
-    )
-    .superRefine((providers, context) => {
-      if (Object.keys(providers).length === 0) {
-        context.addIssue({ code: 'custom', message: 'is empty; give at least one provider' });
-      }
-      for (const { name, other, key } of overlaps(providers, drivers)) {
-        const message = `overlaps with that of provider ${other}; give it one of its own`;
-        context.addIssue({ code: 'custom', path: [name, key], message });
-      }
-    });
-
-/** Pairs of providers that would claim the same machines, and by which key. */
-function overlaps(
-  providers: Readonly<Record<string, ProviderSettings>>,
-  drivers: ReadonlyMap<string, Driver>,
-) {
-  const entries = Object.entries(providers);
-  return entries.flatMap(([name, one], index) =>
-    entries.slice(0, index).flatMap(([other, before]) => {
-      if (one.driver !== before.driver) return [];
-      const key = drivers.get(one.driver)?.overlaps?.(one, before) ?? null;
-      return key === null ? [] : [{ name, other, key }];
-    }),
-  );
-}
+    .record(nameOf('provider'), providerSchema(around, drivers), {
+      error: 'is missing; give at least one provider by its name',
+    })
+    .refine((providers) => Object.keys(providers).length > 0, {
+      error: 'is empty; give at least one provider',
+    })
+    .superRefine(
+      apart(drivers, (other) => `overlaps with that of provider ${other}; give it one of its own`),
+    );

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { BALANCER_DRIVERS } from '../adapters/balancer/drivers.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
 import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../domain/backoff.ts';
@@ -9,6 +9,7 @@ import { formatDuration } from '../settings/duration.ts';
 import * as leaf from '../settings/leaves.ts';
 import { ladderSchema, unwantedErasures, type LadderOfProvider } from './ladder-schema.ts';
 import { consoleSettings, hasAddress, hasWayIn, isEncrypted } from './console-schema.ts';
+import { filledSection, section } from './driven.ts';
 import { balancersSchema, complaintAboutRoles, rolesSchema, webhooksSchema } from './sections.ts';
 import { poolFaults } from './pool-faults.ts';
 import { fleetSchema, poolsSchema } from './pool-schema.ts';
@@ -133,15 +134,6 @@ function agentsKnowWhereToReport(value: {
   if (endpoint !== undefined || typeof listen?.host !== 'string') return true;
   return !['', '0.0.0.0', '::'].includes(listen.host);
 }
-
-const notASection = () => 'is not a section; give key: value lines';
-
-const section = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
-  z.strictObject(shape, { error: notASection });
-
-/** A section that may be left out: then its defaults hold, and its required keys are reported. */
-const filledSection = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
-  section(shape).prefault({} as never);
 
 const databaseSchema = (around: Surroundings) =>
   filledSection({

@@ -10,7 +10,7 @@ import {
   skipped,
   type Verdict,
 } from './course.ts';
-import { createStage, type Stage } from './stage.ts';
+import { createStage, stageAt, type Stage } from './stage.ts';
 import { type ConformanceReport, lacks, type LeftBehind, type Need, type Step } from './step.ts';
 import { StepSkipped, shown, within } from './waiting.ts';
 import type { ConformanceDeps } from './subject.ts';
@@ -91,7 +91,7 @@ function barOf(stage: Stage): Course<Step, LeftBehind>['bar'] {
     if (missing === undefined) return null;
     const known = refusals.get(missing);
     if (known) return known.outcome === 'failed' ? notRun(`${missing} is not refused`) : known;
-    const verdict = await assertRefuses(stage.at(signal), missing).then(
+    const verdict = await assertRefuses(stageAt(stage, signal), missing).then(
       () => skipped(`not supported, and refuses so: ${missing}`),
       failed,
     );
@@ -117,7 +117,7 @@ async function bounded(stage: Stage, step: Step, signal: AbortSignal): Promise<s
     signal.addEventListener('abort', onAbort, { once: true });
   });
   try {
-    return await Promise.race([step.run(stage.at(signal)), deserted]);
+    return await Promise.race([step.run(stageAt(stage, signal)), deserted]);
   } finally {
     signal.removeEventListener('abort', onAbort!);
     stage.clock.clearTimeout(timer);
@@ -132,9 +132,9 @@ async function end(stage: Stage): Promise<CleanedUp> {
   const { clock, patience, found } = stage;
   const timeoutMs = patience.stopMs + patience.cleanUpMs * CLEAN_UP_PARTS;
   const limits = { clock, timeoutMs, signal: new AbortController().signal };
-  const left = await within('the clean-up', limits, (signal) => cleanUp(stage.at(signal))).catch(
-    (error: unknown) => ({ leftBehind: unclean(stage), errors: [explain(error)] }),
-  );
+  const left = await within('the clean-up', limits, (signal) =>
+    cleanUp(stageAt(stage, signal)),
+  ).catch((error: unknown) => ({ leftBehind: unclean(stage), errors: [explain(error)] }));
   if (found.opened === null) return left;
   const stopping = { ...limits, timeoutMs: patience.stopMs };
   const { fleet } = found.opened;

@@ -1,7 +1,5 @@
 import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import { newMachine } from '../doubles/mem-bmdb/tables.ts';
-import type { BmdbSession } from '../../src/adapters/bmdb/port.ts';
-import type { Random } from '../../src/adapters/clock/port.ts';
 import {
   createSeededRandom,
   createSimulatedClock,
@@ -27,31 +25,13 @@ export const idOf = (at: number): MachineId =>
   machineId(`00000000-0000-4000-8000-${String(at).padStart(12, '0')}`);
 
 /** A BMDB in memory, in virtual time. */
-export interface MachineStand {
-  readonly bmdb: MemBmdb;
-  readonly clock: VirtualClock;
-  readonly random: Random;
-  /** Never aborted. */
-  readonly signal: AbortSignal;
-  /** Puts machine `at` on slot `metal/slot-<at>`, with an agent that was just heard. */
-  add(at: number, change?: Partial<MachineRow>): MachineId;
-  /** From now on somebody settles whatever can be settled. */
-  daemon(): Promise<BmdbSession>;
-  /** Lets time pass until it ends. */
-  driven<T>(task: Promise<T>): Promise<T>;
-  /** What a wish asks of the machines that the selector means; nothing is filed. */
-  meant(wish: Wish, selector: Selector, key?: string): Promise<readonly Asked[]>;
-  /** Ann files the wish for one machine, by its id or slot; the daemon, if there is one, settles it. */
-  file(wish: Wish, name: string): Promise<void>;
-}
+export type MachineStand = ReturnType<typeof machineStand>;
 
 /** What happens in a BMDB in memory while something is asked of it. */
-export function fleetIn(
-  bmdb: MemBmdb,
-  clock: VirtualClock,
-): Pick<MachineStand, 'add' | 'daemon' | 'driven'> {
+export function fleetIn(bmdb: MemBmdb, clock: VirtualClock) {
   return {
-    add: (at, change = {}) => {
+    /** Puts machine `at` on slot `metal/slot-<at>`, with an agent that was just heard. */
+    add: (at: number, change: Partial<MachineRow> = {}): MachineId => {
       const id = idOf(at);
       const nowMs = clock.now();
       const row: MachineRow = {
@@ -65,6 +45,7 @@ export function fleetIn(
       bmdb.tables.touch(id);
       return id;
     },
+    /** From now on somebody settles whatever can be settled. */
     daemon: async () => {
       const session = await bmdb.openSession({
         component: 'shepherd',
@@ -78,7 +59,8 @@ export function fleetIn(
       bmdb.wakes$.subscribe(() => void settleAll());
       return session;
     },
-    driven: async (task) => {
+    /** Lets time pass until it ends. */
+    driven: async <T>(task: Promise<T>): Promise<T> => {
       let ended = false;
       const end = () => (ended = true);
       task.then(end, end);
@@ -108,21 +90,27 @@ async function fleetOf(bmdb: MemBmdb): Promise<NamedFleet> {
   };
 }
 
-export function machineStand(): MachineStand {
+export function machineStand() {
   const clock = createSimulatedClock();
   const random = createSeededRandom(1);
   const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
   const { signal } = new AbortController();
   const fleet = fleetIn(bmdb, clock);
-  const meant: MachineStand['meant'] = async (wish, selector, key = random.uuid()) => {
+  const meant = async (
+    wish: Wish,
+    selector: Selector,
+    key: string = random.uuid(),
+  ): Promise<readonly Asked[]> => {
     const selected = machinesMeant(await fleetOf(bmdb), wish, selector);
     return askedOf(wish, selected, { key, several: selector.name === undefined });
   };
   return {
     ...{ bmdb, clock, random, signal },
     ...fleet,
+    /** What a wish asks of the machines that the selector means; nothing is filed. */
     meant,
-    async file(wish, name) {
+    /** Ann files the wish for one machine, by its id or slot; the daemon, if there is one, settles it. */
+    async file(wish: Wish, name: string): Promise<void> {
       const [asked] = await meant(wish, { name });
       const { key, what } = asked!;
       await bmdb.requests.file({ key, by: 'ann', reason: 'because', what });

@@ -1,5 +1,5 @@
 import { startConsole } from '../../src/console/console.ts';
-import { parseConfig, type Config, type ConfigInput } from '../../src/config.ts';
+import { parseConfig, type ConfigInput } from '../../src/config.ts';
 import { openHttpDoor, type Door } from '../../src/commands/remote/client.ts';
 import { startDaemon } from '../../src/daemon/daemon.ts';
 import type { Provider } from '../../src/adapters/provider/port.ts';
@@ -14,16 +14,6 @@ import { memPorts } from '../support/mem-ports.ts';
 import { machineStand, type MachineStand } from './machine-stand.ts';
 import { runThrough, type Ran, type RunMeans } from './run-through.ts';
 
-/** The console of a daemon that does nothing else, as `shepherd run --roles console` starts it. */
-export interface Shown {
-  readonly config: Config;
-  /** For a token of Ann's, who is an admin. No answer is waited for in the console itself. */
-  readonly door: Door;
-  /** The daemon takes in what the database has now. */
-  look(): Promise<void>;
-  close(): Promise<void>;
-}
-
 export interface ShownOptions {
   /** What differs from a fleet of one provider `metal`, which lists nothing. */
   readonly config?: Partial<ConfigInput>;
@@ -32,22 +22,20 @@ export interface ShownOptions {
 }
 
 /** Command lines of Ann's at that console. */
-export interface CommandStand extends MachineStand, Shown {
-  run(args: readonly string[], change?: Partial<RunMeans>): Promise<Ran>;
-}
+export type CommandStand = Awaited<ReturnType<typeof commandStand>>;
 
 /** @param stand what is there already when that daemon starts. */
 export async function commandStand(
   options: ShownOptions = {},
   stand: MachineStand = machineStand(),
-): Promise<CommandStand> {
+) {
   const shown = await startShown(stand, options);
   const { clock } = stand;
   let runs = 0;
   return {
     ...stand,
     ...shown,
-    async run(args, change = {}) {
+    async run(args: readonly string[], change: Partial<RunMeans> = {}): Promise<Ran> {
       await shown.look();
       const keysUsed = (runs += 1) * 100;
       const sleep = (ms: number) => advance(clock, ms);
@@ -59,10 +47,14 @@ export async function commandStand(
 
 const nothing: Provider['listMachines'] = async () => ({ machines: [], complete: true });
 
+/**
+ * The console of a daemon that does nothing else, as `shepherd run --roles console` starts it, and a door to it
+ * for a token of Ann's, who is an admin. No answer is waited for in the console itself.
+ */
 async function startShown(
   { bmdb, clock, random }: MachineStand,
   { config: changes, balancerDrivers = [], listMachines = nothing }: ShownOptions,
-): Promise<Shown> {
+) {
   const drivers = [memoryDriver(() => scripted({ listMachines }))];
   const config = parseConfig(
     {
@@ -103,7 +95,8 @@ async function startShown(
       send({ headers: { prefer: _, ...headers } = {}, ...question }) {
         return door.send({ ...question, headers });
       },
-    },
+    } satisfies Door,
+    /** The daemon takes in what the database has now. */
     async look() {
       const read = daemon.parts.mirror.readFleet(new AbortController().signal);
       await Promise.all([read, advance(clock, 0)]);

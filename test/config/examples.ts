@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { ConfigInput } from '../../src/config.ts';
+import { UsageError } from '../../src/domain/errors.ts';
 
 export const TOKEN = 'canary-token-value';
 export const env = { API_TOKEN: TOKEN, PGPASSWORD: 'p@ss/word' };
@@ -49,4 +50,22 @@ export function withValue(path: string, value: unknown, input: unknown = minimal
   if (value === undefined) delete at[last];
   else at[last] = value;
   return input;
+}
+
+/** A provider of machines that are on a list. */
+export const rack = {
+  driver: 'static',
+  instanceSetId: 'aaaaa-bbbbb-ccccccccccccccc',
+  inventory: 'file:machines.json',
+};
+
+/** What the program would print. */
+export function complaint(run: () => unknown): string {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof UsageError) return error.message;
+    throw error;
+  }
+  throw new Error('the configuration was accepted');
 }

@@ -1,5 +1,6 @@
 import { tellCensus } from '../../src/daemon/views/standing.ts';
 import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
 import { describe, expect, test } from 'vitest';
 import { createBoard } from '../../src/actors/board.ts';
 import { createPromMetrics } from '../../src/adapters/metrics/prom-metrics.ts';
@@ -7,7 +8,6 @@ import { providerName, slot } from '../../src/domain/ids.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { viewOf, type MachineView } from '../../src/domain/view.ts';
 import { root } from '../repo/sources.ts';
-import { ALERT_CASES } from './alert-cases.ts';
 import { faultsOf } from './promql.ts';
 import { CONSOLE, hasPromtool, runPromtool, type PromCase } from './promtool.ts';
 import { runbookOf, SHIPPED } from './rules.ts';
@@ -59,13 +59,25 @@ test('what is wrong with an expression is found', () => {
   expect(faultsOf('max(rate(shepherd_work_lost_total[5m]))')).toHaveLength(1);
 });
 
+interface AlertCase {
+  readonly what: 'fires' | 'just below' | 'two daemons' | 'nothing is scraped' | 'not of this kind';
+  readonly series: Labels;
+  readonly at: number;
+  readonly step?: '1h';
+  readonly says?: readonly { readonly summary: string; readonly labels?: Labels }[];
+  readonly severity?: 'critical' | 'warning' | 'info';
+}
+const ALERT_CASES = parse(readFileSync(`${root}/test/deploy/alert-cases.yml`, 'utf8')) as Readonly<
+  Record<string, readonly AlertCase[]>
+>;
+
 /** The rules' own labels and annotations are what the file says; summaries are spelled out. */
 const cases = Object.entries(ALERT_CASES).flatMap(([alert, each]) =>
   each.map(({ what, series, at, says = [], severity, step = '1m' as const }, index): PromCase => {
     const rules = SHIPPED.filter((rule) => rule.alert === alert);
     return {
       ...{ name: `${alert}: ${what} (${index})`, series, alert, at, step },
-      expected: says.map(([summary, labels = {}]) => ({
+      expected: says.map(({ summary, labels = {} }) => ({
         labels: { ...labels, severity: severity ?? rules[0]!.labels.severity },
         annotations: { summary, runbook_url: `${CONSOLE}/runbooks/${runbookOf(alert)}` },
       })),

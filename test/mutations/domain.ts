@@ -2,11 +2,11 @@ import { mutationsOf } from './mutation.ts';
 
 /** Decisions as pure functions. */
 export const mutations = mutationsOf({
-  'src/domain/labels.ts test/console/api/filing/verbs.test.ts': {
+  'src/domain/labels.ts test/console/api/filing/filing.test.ts': {
     'a-label-is-not-removed': 'if (value === null) [-labels.delete(key)-]{+labels.has(key)+};',
     'labels-are-of-any-length': 'part.length <= [-PART_MAX-]{+9_999+}',
   },
-  'src/domain/labels.ts test/console/api/machines.test.ts': {
+  'src/domain/labels.ts test/console/api/reading.test.ts': {
     'any-value-of-a-label-will-do':
       '(value === undefined [-|| found === value-]{+|| found !== value+})',
   },

@@ -2,7 +2,7 @@ import { mutationsOf } from './mutation.ts';
 
 /** Pools as they are configured, shown and counted. */
 export const mutations = mutationsOf({
-  'src/config/pool-faults.ts test/config/pools.test.ts': {
+  'src/config/pool-faults.ts test/config/refused.test.ts': {
     'pools-may-share-an-address':
       '    const other = before.addresses.find(([-each) => meets(address, each)-]{+) => false+});',
     'pools-of-other-balancers-collide': '[-  if (balancer === undefined) return [];\n-]',
@@ -18,11 +18,11 @@ export const mutations = mutationsOf({
   'src/actors/balancing/balancers.ts test/actors/balancing/crash.test.ts': {
     'a-pool-that-was-left-is-frozen-for-ever': "[-  'shepherd_lb_frozen',\n-]",
   },
-  'src/commands/lb/verbs.ts test/commands/lb/verbs.test.ts': {
+  'src/commands/lb/verbs.ts test/commands/lb/pools.test.ts': {
     'a-teardown-needs-no-consent': '    if ([-!yes-]{+yes && !yes+}) return foretell(',
     'a-teardown-is-over-when-its-members-are': '[-state === GONE && -]',
   },
-  'src/commands/lb/let-go.ts test/commands/lb/let-go.test.ts': {
+  'src/commands/lb/let-go.ts test/commands/lb/pools.test.ts': {
     'a-drain-is-over-when-its-hold-is-set': "progress !== '[-waits-]{+never+}')",
     'what-was-said-of-an-earlier-order-counts': 'isOver: isSame [-&&-]{+||+} isDecided(seen)',
   },
@@ -31,7 +31,7 @@ export const mutations = mutationsOf({
       'each.ref.kind === kind{+ && each.tagged+})) {',
     'the-test-of-a-balancer-removes-once': 'const FRUITLESS_MAX = [-5-]{+1+};',
   },
-  'src/commands/lb/forget.ts test/commands/lb/forget.test.ts': {
+  'src/commands/lb/forget.ts test/commands/lb/pools.test.ts': {
     'a-pool-is-forgotten-that-is-configured': '  if (ours.length > [-0-]{+99+}) {',
     'a-pool-is-forgotten-without-consent':
       'const told = [-yes ? -]await forgetAll(options, places, means)[- : places.map(wouldForget)-];',

@@ -36,7 +36,7 @@ export const mutations = mutationsOf({
     'a-list-is-not-narrowed-by-traits':
       '[-...wantedTraits(flags).map(([trait, name]) => `${trait}:${quoted(name)}`),-]',
   },
-  'src/console/index/row.ts test/console/api/machines.test.ts': {
+  'src/console/index/row.ts test/console/api/reading.test.ts': {
     'the-api-is-not-narrowed-by-traits':
       "term.values.[-includes(view[term.name] ?? '')-]{+length > 0+}",
   },

@@ -7,7 +7,7 @@ const { virtual, real, night } = filesByProject();
 /** Rooms that decide: all of their tests are in virtual time. */
 const DECIDES = /^test\/(config|domain|machines|model|settings|wire)\//;
 const EXCEPT = [
-  'test/config/config.test.ts', // makes a pipe
+  'test/config/refused.test.ts', // makes a pipe
   'test/machines/scale.test.ts', // tells how long many machines take
 ];
 

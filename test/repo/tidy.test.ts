@@ -5,7 +5,6 @@ import type { Source } from './sources.ts';
 const LINES_MAX = 400;
 /** Files that are one thing and longer than that; each with the reason. */
 const LONG_FILES: Readonly<Record<string, string>> = {
-  'test/commands/remote/reading.test.ts': 'the texts of every command that only reads, in full',
   'test/domain/recovery/guard-judgement.test.ts': 'one decision, one suite over its tables',
   'web/texts.ts': 'every text of the page, where they can be read together',
 };

@@ -3,7 +3,7 @@ import { isProviderError } from '../../domain/errors.ts';
 import { namesOf } from '../ledger.ts';
 import { assertNoStrays, destroyUntilGone } from '../presence.ts';
 import { callsOn, createRaw, mustReject, requestOf, slotIdOf } from '../requests.ts';
-import type { Stage } from '../stage.ts';
+import { stageAt, type Stage } from '../stage.ts';
 import type { Step } from '../step.ts';
 import { must, StepFailed, StepSkipped, pending, within } from '../waiting.ts';
 
@@ -147,7 +147,7 @@ async function stopCreation(stage: Stage, raw: Provider): Promise<void> {
     onAttempt: async () => void tell().then(told.resolve, told.reject),
   };
   const leave = new AbortController();
-  const { ask } = stage.at(AbortSignal.any([stage.signal, leave.signal]));
+  const { ask } = stageAt(stage, AbortSignal.any([stage.signal, leave.signal]));
   const creation = mustEnd(
     ask('Create', (options) => raw.createMachine(order, options), mark),
     () => {

@@ -4,7 +4,7 @@ import { codeOf, isProviderError } from '../../domain/errors.ts';
 import { SET_ID_TAG } from '../../domain/provisioning/provider-tags.ts';
 import { destroyAll } from '../clean-up.ts';
 import { callsOn, mustReject, slotIdOf, UNKNOWN_ID } from '../requests.ts';
-import type { Stage } from '../stage.ts';
+import { stageAt, type Stage } from '../stage.ts';
 import type { Step } from '../step.ts';
 import { must, StepFailed, StepSkipped, within } from '../waiting.ts';
 
@@ -148,7 +148,7 @@ const abort: Step = {
     const { raw } = stage;
     const list = (options: CallOptions) => raw.listMachines({}, options);
     const get = (options: CallOptions) => raw.getMachine(UNKNOWN_ID, options);
-    await stage.at(AbortSignal.abort()).ask('an aborted call', async (options) => {
+    await stageAt(stage, AbortSignal.abort()).ask('an aborted call', async (options) => {
       await mustReject('list', ['aborted'], () => list(options));
       await mustReject('get', ['aborted'], () => get(options));
     });
@@ -171,7 +171,7 @@ async function callOff(
 ): Promise<void> {
   const { clock, patience, signal } = stage;
   const leave = new AbortController();
-  const { ask } = stage.at(AbortSignal.any([signal, leave.signal]));
+  const { ask } = stageAt(stage, AbortSignal.any([signal, leave.signal]));
   const answer = ask(what, call).catch((error: unknown) => {
     if (isProviderError(error, 'aborted', 'not-found')) return;
     throw new StepFailed(`${what} under way: ${codeOf(error)} instead of aborted`, {

@@ -270,30 +270,35 @@ function presented(header: string): string {
   return pair.slice(pair.indexOf(':') + 1);
 }
 
+/** Whether something of this name has not come within the last minute. */
+function onceAMinute({ monotonic }: Clock) {
+  const atMs = new Map<string, number>();
+  return (name: string): boolean => {
+    const nowMs = monotonic();
+    if (nowMs - (atMs.get(name) ?? Number.NEGATIVE_INFINITY) < NOTED_EVERY_MS) return false;
+    if (atMs.size > 10_000) atMs.clear();
+    atMs.set(name, nowMs);
+    return true;
+  };
+}
+
 /**
  * Tells of who was not let in, of one network once in a minute, and of so many in all, without keeping
  * anybody waiting.
  */
 function tellingRefused({ clock, log, events }: AccessOptions) {
-  const toldAtMs = new Map<string, number>();
+  const isNew = onceAMinute(clock);
   /** Since when it was told how often, and how many were left out since the last that was told. */
   let [sinceMs, told, untold] = [Number.NEGATIVE_INFINITY, 0, 0];
   return (address: string) => {
+    if (!isNew(networkOf(address))) return;
     const nowMs = clock.monotonic();
-    const network = networkOf(address);
-    const before = toldAtMs.get(network) ?? Number.NEGATIVE_INFINITY;
-    if (nowMs - before < NOTED_EVERY_MS) return;
     if (nowMs - sinceMs >= NOTED_EVERY_MS) [sinceMs, told] = [nowMs, 0];
-    if (told >= REFUSED_TOLD_MAX) {
-      untold += 1;
-      return;
-    }
+    if (told >= REFUSED_TOLD_MAX) return void (untold += 1);
     told += 1;
-    if (toldAtMs.size > 10_000) toldAtMs.clear();
-    toldAtMs.set(network, nowMs);
-    const reason = 'the token is unknown or wrong, has expired or was revoked';
     const details = { address, ...(untold > 0 && { untold }) };
     untold = 0;
+    const reason = 'the token is unknown or wrong, has expired or was revoked';
     events
       .append({ type: 'access.refused', actor: 'unknown', reason, details })
       .catch((error: unknown) =>
@@ -304,13 +309,10 @@ function tellingRefused({ clock, log, events }: AccessOptions) {
 
 /** Notes uses without keeping anybody waiting, and none twice in a minute. */
 function noting({ clock, log }: AccessOptions) {
-  const notedAtMs = new Map<string, number>();
+  const isNew = onceAMinute(clock);
   return (what: string, lastUsedAtMs: number | null, write: () => Promise<void>) => {
-    const before = notedAtMs.get(what) ?? Number.NEGATIVE_INFINITY;
     if (lastUsedAtMs !== null && clock.now() - lastUsedAtMs < NOTED_EVERY_MS) return;
-    if (clock.monotonic() - before < NOTED_EVERY_MS) return;
-    if (notedAtMs.size > 10_000) notedAtMs.clear();
-    notedAtMs.set(what, clock.monotonic());
+    if (!isNew(what)) return;
     write().catch((error: unknown) =>
       log.warn({ cause: explain(error) }, `the use of ${what} could not be noted`),
     );

@@ -6,7 +6,7 @@ import { filterKey, isTimed, type MachineFilter } from '../../domain/machine-fil
 import type { MachineState } from '../../domain/states.ts';
 import { sameData } from '../../lib/data.ts';
 import type { EntryChange, MachineEntry } from '../port.ts';
-import { createListing, type Listing } from './listing.ts';
+import { createListing, type Listing, type ListingOptions } from './listing.ts';
 import { matcherOf, type MatchMeans, sortKeyOf, type Row, type Sort } from './row.ts';
 
 export interface IndexDeps extends MatchMeans {
@@ -47,6 +47,8 @@ const TIMED_MS = 1_000;
 interface Kept {
   readonly listing: Listing;
   readonly timed: boolean;
+  /** Without a filter. */
+  readonly isPlain: boolean;
   /** While it is filled for the first time, or again. */
   filling: Promise<void> | null;
   holders: number;
@@ -57,14 +59,10 @@ export function createMachineIndex(deps: IndexDeps): MachineIndex {
   let revisions = 0;
   const common = { clock, nowMs, nextRevision: () => (revisions += 1) };
   const rows = new Map<Slot, Row>();
-  const plain = new Map<Sort, Kept>();
-  /** The one asked for last comes last. */
-  const filtered = new Map<string, Kept>();
+  /** By sort and filter; the one asked for last comes last. */
+  const kept = new Map<string, Kept>();
   const listeners = new Set<ChangeListener>();
-  const all = function* (): Iterable<Listing> {
-    for (const { listing } of plain.values()) yield listing;
-    for (const { listing } of filtered.values()) yield listing;
-  };
+  const all = () => [...kept.values()].map(({ listing }) => listing);
 
   const change = (slot: Slot, next: MachineEntry | null): void => {
     const known = rows.get(slot);
@@ -73,7 +71,7 @@ export function createMachineIndex(deps: IndexDeps): MachineIndex {
       return;
     }
     const before = known.entry;
-    const touched = [...all()].filter((each) => next === null || each.isTouched(known, next));
+    const touched = all().filter((each) => next === null || each.isTouched(known, next));
     for (const each of touched) each.leave(known);
     if (next === null) {
       rows.delete(slot);
@@ -91,72 +89,48 @@ export function createMachineIndex(deps: IndexDeps): MachineIndex {
     for (const tell of listeners) tell(row, null, row.entry);
   };
 
-  const fill = (kept: Kept): Promise<void> => {
-    kept.filling ??= kept.listing.fill().finally(() => (kept.filling = null));
-    return kept.filling;
+  const keep = (key: string, make: () => Omit<Kept, 'filling'>): Kept => {
+    const one = kept.get(key) ?? { ...make(), filling: null };
+    kept.delete(key);
+    kept.set(key, one);
+    return one;
   };
-  /** Without a filter. Whatever else there is is filled from them. */
-  const plainBy = (sort: Sort): Kept => {
-    const known = plain.get(sort);
-    if (known) return known;
-    const made: Kept = {
-      listing: createListing({
-        keyOf: sortKeyOf(sort),
-        matches: null,
-        source: bySlot,
-        sourceKeyOf: sortKeyOf('slot'),
-        ...common,
-      }),
-      timed: false,
-      filling: null,
-      holders: 0,
-    };
-    plain.set(sort, made);
-    return made;
-  };
+  const ordered = (sort: Sort, of: Pick<ListingOptions, 'matches' | 'source'>, from: Sort) =>
+    createListing({ keyOf: sortKeyOf(sort), ...of, sourceKeyOf: sortKeyOf(from), ...common });
+  /** Without a filter, kept for good. Whatever else there is is filled from them. */
+  const plainBy = (sort: Sort): Kept =>
+    keep(sort, () => ({
+      listing: ordered(sort, { matches: null, source: bySlot }, 'slot'),
+      ...{ timed: false, isPlain: true, holders: 1 },
+    }));
   const filteredBy = (filter: MachineFilter, sort: Sort): Kept => {
-    const key = `${sort} ${filterKey(filter)}`;
-    const known = filtered.get(key);
-    filtered.delete(key);
-    const made: Kept = known ?? {
-      listing: createListing({
-        keyOf: sortKeyOf(sort),
-        matches: matcherOf(filter, deps),
-        source: plainBy(sort).listing.rows,
-        sourceKeyOf: sortKeyOf(sort),
-        ...common,
-      }),
-      timed: isTimed(filter),
-      filling: null,
-      holders: 0,
-    };
-    filtered.set(key, made);
-    forgetOld();
-    return made;
-  };
-  const forgetOld = () => {
+    const source = plainBy(sort).listing.rows;
+    const one = keep(`${sort} ${filterKey(filter)}`, () => ({
+      listing: ordered(sort, { matches: matcherOf(filter, deps), source }, sort),
+      ...{ timed: isTimed(filter), isPlain: false, holders: 0 },
+    }));
+    const filtered = [...kept].filter(([, { isPlain }]) => !isPlain);
+    let spare = filtered.length - LISTINGS_KEPT;
     for (const [key, { holders, filling }] of filtered) {
-      if (filtered.size <= LISTINGS_KEPT) return;
-      if (holders === 0 && filling === null) filtered.delete(key);
+      if (spare > 0 && holders === 0 && filling === null && kept.delete(key)) spare -= 1;
     }
+    return one;
   };
-  const current = async (kept: Kept): Promise<Listing> => {
-    const { listing, timed } = kept;
+  const current = async (one: Kept): Promise<Listing> => {
+    const { listing, timed } = one;
     const age = clock.monotonic() - listing.filledAtMs;
-    if (age === Number.POSITIVE_INFINITY || (timed && age >= TIMED_MS)) await fill(kept);
+    if (age === Number.POSITIVE_INFINITY || (timed && age >= TIMED_MS)) {
+      one.filling ??= listing.fill().finally(() => (one.filling = null));
+      await one.filling;
+    }
     return listing;
   };
 
-  const slots = createListing({
-    keyOf: sortKeyOf('slot'),
-    matches: null,
-    source: { size: 0, slice: () => [], rank: () => 0 },
-    sourceKeyOf: sortKeyOf('slot'),
-    ...common,
-  });
+  const nothing = { size: 0, slice: () => [], rank: () => 0 };
+  const slots = ordered('slot', { matches: null, source: nothing }, 'slot');
   // Of nothing, so it is done at once; from then on it is kept by changes.
   void slots.fill();
-  plain.set('slot', { listing: slots, timed: false, filling: null, holders: 0 });
+  keep('slot', () => ({ listing: slots, timed: false, isPlain: true, holders: 1 }));
   const bySlot = slots.rows;
   for (const [slot, entry] of deps.entries) change(slot, entry);
   const watching: Subscription = deps.entryChanges$.subscribe((news) =>
@@ -169,18 +143,15 @@ export function createMachineIndex(deps: IndexDeps): MachineIndex {
     },
     row: (slot) => rows.get(slot),
     async listing(filter, sort) {
-      const ordered = plainBy(sort);
-      await current(ordered);
-      if (filter.terms.length === 0) return ordered.listing;
+      const plain = await current(plainBy(sort));
+      if (filter.terms.length === 0) return plain;
       return current(filteredBy(filter, sort));
     },
     hold(listing) {
-      const kept = [...plain.values(), ...filtered.values()].find(
-        (each) => each.listing === listing,
-      );
-      if (kept) kept.holders += 1;
+      const one = [...kept.values()].find((each) => each.listing === listing);
+      if (one) one.holders += 1;
       return () => {
-        if (kept) kept.holders -= 1;
+        if (one) one.holders -= 1;
       };
     },
     onChange(listener) {

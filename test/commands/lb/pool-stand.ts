@@ -4,24 +4,13 @@ import type { BalancerDriver, LoadBalancer } from '../../../src/adapters/balance
 import type { Lease, MemberChange } from '../../../src/adapters/bmdb/port.ts';
 import type { PoolVerb } from '../../../src/domain/verbs.ts';
 import { idOf, type MachineStand } from '../machine-stand.ts';
-import { commandStand, type CommandStand } from '../shown.ts';
+import { commandStand } from '../shown.ts';
 
 /** Commands about pools at two balancers, of which a daemon that only shows asks neither anything. */
-export interface PoolStand extends CommandStand {
-  /** Leases of both balancers' jobs, by a daemon that settles requests. */
-  tend(): Promise<Tending>;
-  /** Files a request about `api` at `edge` by Eva, since the balancer moves, and has it settled. */
-  ask(verb: PoolVerb): Promise<void>;
-}
-type Patch = Parameters<Session['balancing']['note']>[2];
+export type PoolStand = Awaited<ReturnType<typeof poolStand>>;
+export type Tending = Awaited<ReturnType<PoolStand['tend']>>;
 type Session = Awaited<ReturnType<MachineStand['daemon']>>;
-export interface Tending {
-  readonly session: Session;
-  readonly leases: Readonly<Record<At, Lease>>;
-  /** Writes down how the pool is doing at a balancer, and how a machine of it is, as `add` has it. */
-  note(at: At, change: Patch): Promise<unknown>;
-  write(at: At, change: Omit<MemberChange, 'machineId'>, machine?: number): Promise<unknown>;
-}
+type Patch = Parameters<Session['balancing']['note']>[2];
 type At = 'edge' | 'cloud';
 
 export const API_EDGE = { pool: 'api', balancer: 'edge' };
@@ -59,19 +48,21 @@ const CONFIG = {
   },
 };
 
-export async function poolStand(): Promise<PoolStand> {
+export async function poolStand() {
   const stand = await commandStand({ config: CONFIG, balancerDrivers: [SHELF] });
   return {
     ...stand,
-    async ask(verb) {
+    /** Files a request about `api` at `edge` by Eva, since the balancer moves, and has it settled. */
+    async ask(verb: PoolVerb) {
       const what = { verb, ...API_EDGE };
       await stand.bmdb.requests.file({ key: verb, by: 'eva', reason: 'it moves', what });
       const isOpen = async () => (await stand.bmdb.scan(stand.signal)).requests.length > 0;
       while (await isOpen()) await new Promise(setImmediate);
     },
+    /** Leases of both balancers' jobs, by a daemon that settles requests. */
     async tend() {
       const session = await stand.daemon();
-      const lease = async (balancer: string) => {
+      const lease = async (balancer: string): Promise<Lease> => {
         await session.lease(poolJob({ pool: 'api', balancer }));
         return (await session.lease(balancerJob(balancer)))!;
       };
@@ -79,8 +70,9 @@ export async function poolStand(): Promise<PoolStand> {
       const { balancing } = session;
       return {
         ...{ session, leases },
-        note: (at, change) => balancing.note(leases[at], API_AT[at], change),
-        write: (at, change, machine = 1) =>
+        /** Writes down how the pool is doing at a balancer, and how a machine of it is, as `add` has it. */
+        note: (at: At, change: Patch) => balancing.note(leases[at], API_AT[at], change),
+        write: (at: At, change: Omit<MemberChange, 'machineId'>, machine = 1) =>
           balancing.write(leases[at], API_AT[at], [{ machineId: idOf(machine), ...change }]),
       };
     },

@@ -8,6 +8,7 @@ import {
   type PlayedDaemon,
   type PlayedWorld,
 } from '../../support/played-world.ts';
+import { playScenes } from '../../support/scenes.ts';
 import { runThrough } from '../run-through.ts';
 
 /** Every kind of command line at the console of a daemon whose fleet of five machines runs. */
@@ -43,90 +44,21 @@ const run = (...args: string[]) => {
 };
 
 /** `@1` is the slot of the first machine, and `@1m` its id. */
-function filled(command: string): string[] {
+function filled(word: string): string {
   const { entries } = played.daemon.board;
   const slots = [...entries.keys()].toSorted();
-  return command
-    .match(/"[^"]*"|\S+/g)!
-    .map((word) => word.replaceAll('"', ''))
-    .map((word) =>
-      word.replaceAll(/@(\d)(m?)/g, (_, at: string, isId: string) => {
-        const slot = slots[Number(at) - 1]!;
-        return isId === '' ? slot : entries.get(slot)!.view.machineId!;
-      }),
-    );
+  return word.replaceAll(/@(\d)(m?)/g, (_, at: string, isId: string) => {
+    const slot = slots[Number(at) - 1]!;
+    return isId === '' ? slot : entries.get(slot)!.view.machineId!;
+  });
 }
 
-const COMMANDS = [
-  'machines',
-  'machines -o wide --columns slot,state,heard,address,machine,holds',
-  'machines --columns slot,machineId,lastHeartbeatAtMs --sort -slot',
-  'machines --location rack --no-headers',
-  'machines --state Running --limit 2',
-  'machines --state Quarantined/needsHuman',
-  'machines --needs-human',
-  'machines --filter "rack"',
-  'machines --filter "state:Running heard<5m" -o name',
-  'machines --filter overdue',
-  'machines -o name',
-  'machines --provider nobody',
-  'machines --filter "state:Odd"',
-  'machines --filter "state:Odd" -o json',
-  'machine show @1',
-  'machine show @2m',
-  'machine show nothing-like-it',
-  'machine explain @1',
-  'machine explain @1 -o json',
-  'machine explain @3 -o yaml',
-  'machine history @1',
-  'machine history @1m --limit 3',
-  'machine history @2 -o json',
-  'machine history @2 -o ndjson',
-  'machine wait @1 --for state=Running',
-  'machine wait @1 --for state=Quarantined --timeout 1s',
-  'machine reboot @1 --reason "new kernel" --dry-run',
-  'machine reinstall @1 --reason "new kernel"',
-  'machine deprovision @4 --reason "end of it" -o json',
-  'machine hold --location rack --kind preserve --reason works --dry-run',
-  'machine hold --all --kind preserve --reason works',
-  'machine hold --all --kind preserve --reason works --expect-count 4',
-  'machine hold @5 --kind preserve --reason works --wait 0s --key hold-5',
-  'machine restart-agent @2 --reason leaks --key leak-2',
-  'machine restart-agent @3 --reason other --key leak-2',
-  'machine reboot --slots @1,@4 --reason both --expect-count 2 --key both',
-  'machine reboot @1 --reason again --key again',
-  'events --limit 3',
-  'events --type machine.* --limit 2 -o ndjson',
-  'events --type odd -o json',
-  'plan',
-  'plan stub -o json',
-  'plan nobody',
-  'provider status',
-  'provider status nobody',
-  'status',
-  'fleet status',
-  'fleet freeze --reason storm --wait 0s --key storm',
-  'lb status',
-  'lb status api',
-  'lb drain @3 --reason move --for 2h --wait 0s --key drain-3',
-  'lb drain @4 @5 --reason move --dry-run',
-  'lb pause api --reason move',
-  'token list',
-  'token list -o name',
-  'token revoke none -o json',
-  'whoami',
-] as const;
-
-test('commands say what they say', async () => {
-  const told: string[] = [];
-  for (const command of COMMANDS) {
-    const { stdout, stderr, code } = await run(...filled(command));
-    expect(stdout + stderr, command).not.toBe('');
-    told.push(`$ shepherd ${command}\n${stdout}${stderr}exit code ${code}\n`);
-  }
-  const text = told.join('\n').replaceAll(played.daemon.consoleUrl, 'http://console/');
-  await expect(text).toMatchFileSnapshot('golden/commands.txt');
-});
+test('commands say what they say', () =>
+  playScenes(import.meta.dirname, 'commands', {
+    open: async () => undefined,
+    run: (_, words) => run(...words.map(filled)),
+    plain: (_, text) => text.replaceAll(played.daemon.consoleUrl, 'http://console/'),
+  }));
 
 test('tokens are made, listed and revoked; what is printed alone is the token', async () => {
   const made = await run('token', 'create', 'ci', '--role', 'operator', '--for', '720h');

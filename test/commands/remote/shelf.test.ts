@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { providerName } from '../../../src/domain/ids.ts';
+import { playScenes } from '../../support/scenes.ts';
 import { commandStand, type CommandStand } from '../shown.ts';
 import { runThrough, scriptedDoor } from '../run-through.ts';
 
@@ -35,55 +36,33 @@ test('where a console does not tell all of them, nothing is done', async () => {
   }
 });
 
-describe('at a provider of the fleet', () => {
-  let s: CommandStand;
-  beforeEach(async () => {
-    s = await commandStand();
-    const provider = providerName('metal');
-    const hold = { provider, kind: 'throttle', key: 'create', forMs: 90_000, level: 2 } as const;
-    await s.bmdb.providerHolds.impose({ ...hold, cause: 'too many requests' });
-    const session = await s.bmdb.openSession({
-      ...{ component: 'shepherd', runtimeInfo: 'host test', intervalMs: 86_400_000 },
-    });
-    await session.lease('provisioner/metal');
-    await session.intents.open({ provider, slotId: 'slot-9', hostname: 'h' });
-    for (const slotId of ['a', 'b', 'c']) {
-      const { witness } = await session.intents.open({ provider, slotId, hostname: slotId });
-      const how = { state: 'abandoned', penaltyMs: 3_600_000, cause: 'it was refused' } as const;
-      await session.intents.end(witness, how);
-    }
-    const { sessionId } = session;
-    await s.bmdb.listings.failed({ provider, sessionId, cause: 'connect ECONNREFUSED' });
-  });
-  afterEach(() => s.close());
-
-  test('the status shows what must not be asked for, the shelf, and unfinished creations', async () => {
-    const { stdout } = await s.run(['provider', 'status', 'metal']);
-    await expect(stdout).toMatchFileSnapshot('golden/provider-status.txt');
-  });
-
-  test('slots leave the shelf by name, or all of them with their number; holds end by kind', async () => {
-    const clear = (...args: string[]) =>
-      s.run(['provider', 'clear', ...args, '--reason', 'mended', '--wait', '0s']);
-    const refused = async (code: number, says: string, ...args: string[]) =>
-      expect(await clear(...args), args.join(' ')).toMatchObject({
-        ...{ code, stdout: '', stderr: expect.stringContaining(says) },
+test('at a provider, slots leave the shelf by name, or all of them with their number', () =>
+  playScenes<CommandStand>(import.meta.dirname, 'provider', {
+    async open() {
+      const s = await commandStand();
+      const provider = providerName('metal');
+      const hold = { provider, kind: 'throttle', key: 'create', forMs: 90_000, level: 2 } as const;
+      await s.bmdb.providerHolds.impose({ ...hold, cause: 'too many requests' });
+      const session = await s.bmdb.openSession({
+        ...{ component: 'shepherd', runtimeInfo: 'host test', intervalMs: 86_400_000 },
       });
-    await refused(2, 'say what: slots by their ids', 'metal');
-    await refused(1, 'z: not on the shelf of metal; nothing was done', 'metal', 'a', 'z');
-    await refused(2, 'confirm with --expect-count 3', 'metal', '--all-slots');
-    await refused(2, 'not 2; nothing was done', 'metal', '--all-slots', '--expect-count', '2');
-    await refused(1, 'No provider is named nobody; there is metal', 'nobody', 'b');
-    const filed = () => s.bmdb.requests.list({ limit: 100 }, s.signal);
-    expect(await filed()).toEqual([]);
-    expect(await clear('metal', 'a')).toMatchObject({
-      ...{ code: 0, stdout: expect.stringMatching(/^clear-provider metal: filed/) },
-    });
-    const all = await clear('metal', '--all-slots', '--expect-count', '3');
-    expect(all).toMatchObject({ code: 0 });
-    expect(await clear('metal', '--hold', 'throttle')).toMatchObject({ code: 0 });
-    expect(await filed()).toMatchObject(
-      Array(3).fill({ verb: 'clear-provider', by: 'token:ann', provider: 'metal' }),
-    );
-  });
-});
+      await session.lease('provisioner/metal');
+      await session.intents.open({ provider, slotId: 'slot-9', hostname: 'h' });
+      for (const slotId of ['a', 'b', 'c']) {
+        const { witness } = await session.intents.open({ provider, slotId, hostname: slotId });
+        const how = { state: 'abandoned', penaltyMs: 3_600_000, cause: 'it was refused' } as const;
+        await session.intents.end(witness, how);
+      }
+      const { sessionId } = session;
+      await s.bmdb.listings.failed({ provider, sessionId, cause: 'connect ECONNREFUSED' });
+      return s;
+    },
+    close: (s) => s.close(),
+    run: (s, words) => s.run(words),
+    steps: {
+      async filed(s) {
+        const filed = await s.bmdb.requests.list({ limit: 100 }, s.signal);
+        return filed.map(({ verb, by, provider }) => `${verb} ${provider} by ${by}`).join('\n');
+      },
+    },
+  }));

@@ -13,9 +13,13 @@ import type { LabOptions } from '../lab.ts';
 export interface Broken extends LabOptions {
   readonly what: string;
   readonly step: string;
-  /** What the step must say. */
-  readonly says: RegExp;
 }
+
+export const fails = (
+  step: string,
+  what: string,
+  lab: LabOptions | NonNullable<LabOptions['change']>,
+): Broken => ({ what, step, ...(typeof lab === 'function' ? { change: lab } : lab) });
 
 export const refuse = (kind: ConstructorParameters<typeof ProviderError>[0]) => () =>
   Promise.reject(new ProviderError(kind, 'as scripted'));

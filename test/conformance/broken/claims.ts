@@ -1,5 +1,5 @@
 import type { DriverContext, Provider } from '../../../src/adapters/provider/port.ts';
-import type { Broken } from './broken.ts';
+import { type Broken, fails } from './broken.ts';
 
 /** What a driver does wrong that keeps claims on record. */
 export interface ClaimFaults {
@@ -43,22 +43,11 @@ export const claiming =
   };
 
 export const BROKEN_CLAIMS: readonly Broken[] = [
-  {
-    what: 'claims a machine only once it is made',
-    step: 'claims',
-    says: /^nothing could be put on record, and /,
-    change: claiming({ late: true }),
-  },
-  {
-    what: 'makes a machine though its claim could not be kept',
-    step: 'claims',
-    says: /was made all the same/,
-    change: claiming({ careless: true }),
-  },
-  {
-    what: 'keeps its claim of a machine that is gone',
-    step: 'claims-dropped',
-    says: /still on record: /,
-    change: claiming({ kept: true }),
-  },
+  fails('claims', 'claims a machine only once it is made', claiming({ late: true })),
+  fails(
+    'claims',
+    'makes a machine though its claim could not be kept',
+    claiming({ careless: true }),
+  ),
+  fails('claims-dropped', 'keeps its claim of a machine that is gone', claiming({ kept: true })),
 ];

@@ -11,81 +11,62 @@ import {
   SET_ID_TAG,
   WITNESS_TAG,
 } from '../../../src/domain/provisioning/provider-tags.ts';
-import { type Broken, refuse, showing, losing, declaring, creating, silent } from './broken.ts';
+import {
+  type Broken,
+  fails,
+  refuse,
+  showing,
+  losing,
+  declaring,
+  creating,
+  silent,
+} from './broken.ts';
 
 export const BROKEN_CREATION: readonly Broken[] = [
-  {
-    what: 'creates although that could not be announced',
-    step: 'unannounced',
-    says: /onAttempt rejected, and machine \S+ was made all the same/,
-    change: creating((provider, request, o) => {
+  fails(
+    'unannounced',
+    'creates although that could not be announced',
+    creating((provider, request, o) => {
       const onAttempt = (progress: AttemptProgress) =>
         request.onAttempt(progress).catch(() => undefined);
       return provider.createMachine({ ...request, onAttempt }, o);
     }),
-  },
-  {
-    what: 'does not wait for its announcement, and says that it failed',
-    step: 'unannounced',
-    says: /more machines came than were asked for: \S+ on \S+/,
-    change: creating(async (provider, request, o) => {
+  ),
+  fails(
+    'unannounced',
+    'does not wait for its announcement, and says that it failed',
+    creating(async (provider, request, o) => {
       const announced = request.onAttempt({ attempts: 1, ambiguous: false });
       await Promise.all([provider.createMachine(silent(request), o), announced]);
       throw new Error('never reached');
     }),
-  },
-  {
-    what: 'creates without announcing it',
-    step: 'create',
-    says: /onAttempt was not called/,
-    change: creating((provider, request, o) => provider.createMachine(silent(request), o)),
-  },
-  {
-    what: 'answers with a machine on another slot',
-    step: 'create',
-    says: /create: permanent, and machine \S+ came of it/,
-    change: creating(async (provider, request, o) => ({
+  ),
+  fails(
+    'create',
+    'creates without announcing it',
+    creating((provider, request, o) => provider.createMachine(silent(request), o)),
+  ),
+  fails(
+    'create',
+    'answers with a machine on another slot',
+    creating(async (provider, request, o) => ({
       ...(await provider.createMachine(request, o)),
       reservationId: 'another',
     })),
-  },
-  {
-    what: 'loses the reply',
-    step: 'create',
-    says: /create: .*machine \S+ came of it/,
-    faults: [{ fault: 'reply-lost', operation: 'create' }],
-  },
-  { what: 'has nothing to give', step: 'create', says: /no free capacity/, reservations: 0 },
-  {
-    what: 'lists a new machine later than it says',
-    step: 'listed',
-    says: /not listed/,
+  ),
+  fails('create', 'loses the reply', { faults: [{ fault: 'reply-lost', operation: 'create' }] }),
+  fails('create', 'has nothing to give', { reservations: 0 }),
+  fails('listed', 'lists a new machine later than it says', {
     faults: [{ fault: 'list-lag', operation: 'list', amount: 3 }],
     change: (provider) => declaring(provider, { consistentList: true }),
-  },
-  {
-    what: 'loses the witness',
-    step: 'tags',
-    says: new RegExp(`tag ${WITNESS_TAG} is lost`),
-    change: losing(WITNESS_TAG),
-  },
-  {
-    what: 'loses the hash of the secret',
-    step: 'tags',
-    says: new RegExp(`${SECRET_TAG} is not the hash`),
-    change: losing(SECRET_TAG),
-  },
-  {
-    what: 'loses tags that are not ours',
-    step: 'tags',
-    says: /tag conformance-test is lost/,
-    change: losing('conformance-test'),
-  },
-  {
-    what: 'cuts tags off',
-    step: 'tags',
-    says: /reads back differently|is not the hash/,
-    change: showing((machine) => ({
+  }),
+  fails('tags', 'loses the witness', losing(WITNESS_TAG)),
+  fails('tags', 'loses the hash of the secret', losing(SECRET_TAG)),
+  fails('tags', 'loses tags that are not ours', losing('conformance-test')),
+  fails(
+    'tags',
+    'cuts tags off',
+    showing((machine) => ({
       ...machine,
       tags: Object.fromEntries(
         Object.entries(machine.tags ?? {}).map(([key, value]) =>
@@ -93,18 +74,12 @@ export const BROKEN_CREATION: readonly Broken[] = [
         ),
       ),
     })),
-  },
-  {
-    what: 'loses the mark of the set',
-    step: 'create',
-    says: /not the test's: its instance set is none/,
-    change: losing(SET_ID_TAG),
-  },
-  {
-    what: 'creates a second machine when it is asked again',
-    step: 'idempotent',
-    says: /a second machine was made/,
-    change: creating(async (provider, request, o) => {
+  ),
+  fails('create', 'loses the mark of the set', losing(SET_ID_TAG)),
+  fails(
+    'idempotent',
+    'creates a second machine when it is asked again',
+    creating(async (provider, request, o) => {
       const { machines } = await provider.listMachines({}, o);
       const isRepeated = machines.some(({ tags }) => tags?.[WITNESS_TAG] === o.operationId);
       const free = machines.find(({ availability }) => availability === 'KnownUnused')!;
@@ -117,12 +92,11 @@ export const BROKEN_CREATION: readonly Broken[] = [
       );
       return { ...made, reservationId: request.unused.reservationId };
     }),
-  },
-  {
-    what: 'creates a second machine when it is asked again, elsewhere and without a mark',
-    step: 'idempotent',
-    says: /more machines came than were asked for: stray-1 on elsewhere/,
-    change(provider) {
+  ),
+  fails(
+    'idempotent',
+    'creates a second machine when it is asked again, elsewhere and without a mark',
+    (provider) => {
       let creations = 0;
       return {
         createMachine: async (request, o) => {
@@ -135,38 +109,26 @@ export const BROKEN_CREATION: readonly Broken[] = [
         },
       };
     },
-  },
-  {
-    what: 'answers with a machine of which it says nothing else',
-    step: 'create',
-    says: /create: permanent, and machine \S+ came of it: the driver answered with it/,
-    change: creating(async (provider, request, o) => {
+  ),
+  fails(
+    'create',
+    'answers with a machine of which it says nothing else',
+    creating(async (provider, request, o) => {
       const { availability: _, ...rest } = await provider.createMachine(request, o);
       return rest as DriverMachine;
     }),
-  },
-  {
-    what: 'finds what nobody looks for',
-    step: 'witness',
-    says: /another witness leads to/,
-    change: (provider) => ({
-      findByWitness: async (_, slotId, o) => {
-        const { machines } = await provider.listMachines({}, o);
-        return machines.find(({ reservationId }) => reservationId === slotId) ?? null;
-      },
-    }),
-  },
-  {
-    what: 'does not find what it made',
-    step: 'witness',
-    says: /its own witness leads to nothing/,
-    change: () => ({ findByWitness: async () => null }),
-  },
-  {
-    what: 'gives a taken slot away again',
-    step: 'rival',
-    says: /succeeded instead of race-lost/,
-    change: creating(async (provider, request, o) => {
+  ),
+  fails('witness', 'finds what nobody looks for', (provider) => ({
+    findByWitness: async (_, slotId, o) => {
+      const { machines } = await provider.listMachines({}, o);
+      return machines.find(({ reservationId }) => reservationId === slotId) ?? null;
+    },
+  })),
+  fails('witness', 'does not find what it made', () => ({ findByWitness: async () => null })),
+  fails(
+    'rival',
+    'gives a taken slot away again',
+    creating(async (provider, request, o) => {
       try {
         return await provider.createMachine(request, o);
       } catch (error) {
@@ -175,31 +137,25 @@ export const BROKEN_CREATION: readonly Broken[] = [
         return machines.find(({ id }) => id !== null)!;
       }
     }),
-  },
-  {
-    what: 'does not look at what it is to be made of',
-    step: 'rival',
-    says: /create on nothing: .* instead of invalid/,
-    change: creating(async (provider, request, o) =>
+  ),
+  fails(
+    'rival',
+    'does not look at what it is to be made of',
+    creating(async (provider, request, o) =>
       request.unused.reservationId === null
         ? refuse('transient')()
         : provider.createMachine(request, o),
     ),
-  },
-  {
-    what: 'removes things when it is to look only',
-    step: 'sweep',
-    says: /not-found|no (such )?(device|machine)/i,
-    change: (provider, { clock }) => ({
-      sweep: async (o) => {
-        const { machines } = await provider.listMachines({}, o);
-        const ids = machines.flatMap(({ id }) => id ?? []);
-        for (const id of ids) await provider.deprovisionMachine(id, o);
-        for (const id of ids) await gone(provider, id, { ...o, clock });
-        return { removed: [] };
-      },
-    }),
-  },
+  ),
+  fails('sweep', 'removes things when it is to look only', (provider, { clock }) => ({
+    sweep: async (o) => {
+      const { machines } = await provider.listMachines({}, o);
+      const ids = machines.flatMap(({ id }) => id ?? []);
+      for (const id of ids) await provider.deprovisionMachine(id, o);
+      for (const id of ids) await gone(provider, id, { ...o, clock });
+      return { removed: [] };
+    },
+  })),
 ];
 
 async function gone(

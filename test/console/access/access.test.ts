@@ -4,7 +4,6 @@ import { silentLog } from '../../../src/adapters/log/port.ts';
 import { createAccess } from '../../../src/console/access/access.ts';
 import type { NewEvent } from '../../../src/domain/events/fleet-event.ts';
 import { expect, test } from 'vitest';
-import { digestOf } from '../../../src/console/access/secrets.ts';
 import { root } from '../../repo/sources.ts';
 import { bare, openStand, OWN_PAGE, type Stand } from './stand.ts';
 import { testRows } from '../../support/rows.ts';
@@ -13,37 +12,6 @@ const whoami = async (stand: Stand, shown: { token?: string; cookie?: string }) 
   const { status, body } = await stand.ask('api/v1/whoami', shown);
   return { status, ...(JSON.parse(body) as { name?: string; role?: string }) };
 };
-const ANN = { name: 'db:ann@host', identity: 'db:ann@host' };
-const CODE = { ...ANN, role: 'admin', providers: null, tokenId: null } as const;
-
-test('a token tells who asks, and what they may do', async () => {
-  const stand = await openStand();
-  const { token } = await stand.token('operator', { name: 'ci', providers: ['rack'] });
-  expect(await whoami(stand, { token })).toEqual({
-    ...{ status: 200, name: 'token:ci', role: 'operator', providers: ['rack'] },
-    ...{ via: 'token', proven: true, rights: ['see', 'operate'] },
-  });
-  expect(await whoami(stand, {})).toMatchObject({ name: 'anonymous', role: 'viewer' });
-});
-
-test('V29: a revoked token is refused within five seconds, and its streams end', async () => {
-  const stand = await openStand();
-  const { token, id } = await stand.token('admin');
-  const headers = { authorization: `Bearer ${token}` };
-  const ends = ['api/v1/stream?view=fleet', 'api/v1/stream?view=list'].map(async (path) => {
-    const stream = await fetch(`${stand.url}${path}`, { headers });
-    expect(stream.status).toBe(200);
-    return stream.text().then(
-      () => 'ended',
-      () => 'ended',
-    );
-  });
-  expect((await whoami(stand, { token })).status).toBe(200);
-  expect(await stand.bmdb.access.tokens.revoke(id, 'oidc:bob')).toBe(true);
-  stand.pass(5_000);
-  expect((await whoami(stand, { token })).status).toBe(401);
-  expect(await Promise.all(ends)).toEqual(['ended', 'ended']);
-});
 
 test('V30: wrong, expired, revoked and unknown tokens are told alike', async () => {
   const stand = await openStand();
@@ -98,20 +66,6 @@ function strangers(world: { at: number }, events: NewEvent[]) {
   });
 }
 
-test('V30: the sixth login of a minute is not looked at', async () => {
-  const stand = await openStand();
-  const { token } = await stand.token('admin');
-  const attempt = (body: object) =>
-    stand.ask('api/v1/login', { method: 'POST', headers: OWN_PAGE, body });
-  for (let count = 0; count < 5; count += 1) {
-    expect((await attempt({ code: 'wrong' })).status).toBe(401);
-  }
-  const sixth = await attempt({ token });
-  expect([sixth.status, sixth.headers['set-cookie']]).toEqual([429, undefined]);
-  stand.pass(60_000);
-  expect((await attempt({ token })).status).toBe(200);
-});
-
 test('a login is a cookie that scripts cannot read, until it is logged out', async () => {
   const stand = await openStand();
   const { token } = await stand.token('operator', { name: 'ann' });
@@ -126,55 +80,6 @@ test('a login is a cookie that scripts cannot read, until it is logged out', asy
   ]);
   stand.pass(5_000);
   expect(await whoami(stand, shown)).toMatchObject({ name: 'anonymous' });
-});
-
-test('a session ends when nothing is asked for eight hours', async () => {
-  const stand = await openStand();
-  const cookie = bare(await stand.logIn({ token: (await stand.token('admin')).token }));
-  stand.pass(7 * 3_600_000);
-  expect(await whoami(stand, { cookie })).toMatchObject({ role: 'admin' });
-  stand.pass(7 * 3_600_000);
-  expect(await whoami(stand, { cookie })).toMatchObject({ role: 'admin' });
-  stand.pass(8 * 3_600_000);
-  expect(await whoami(stand, { cookie })).toMatchObject({ name: 'anonymous' });
-});
-
-test('a one-time link logs in once, and its name is a claim', async () => {
-  const stand = await openStand();
-  await stand.bmdb.access.codes.add({ digest: digestOf('link'), ...CODE });
-  const cookie = bare(await stand.logIn({ code: 'link' }));
-  expect(await whoami(stand, { cookie })).toMatchObject({
-    ...{ name: 'db:ann@host', role: 'admin', via: 'cookie', proven: false },
-  });
-  await expect(stand.logIn({ code: 'link' })).rejects.toThrow('no cookie: 401');
-});
-
-test('V29: a login by a token, or by its link, ends with the token; a login makes no links', async () => {
-  const stand = await openStand();
-  const { token, id } = await stand.token('admin', { name: 'ann' });
-  const asked = await stand.ask('api/v1/login-codes', { method: 'POST', token });
-  const { code } = JSON.parse(asked.body) as { code: string };
-  const byToken = bare(await stand.logIn({ token }));
-  const byLink = bare(await stand.logIn({ code }));
-  expect(await whoami(stand, { cookie: byLink })).toMatchObject({ name: 'token:ann' });
-  const again = { method: 'POST', cookie: byLink, headers: OWN_PAGE };
-  expect((await stand.ask('api/v1/login-codes', again)).status).toBe(403);
-  await stand.bmdb.access.tokens.revoke(id, 'oidc:bob');
-  stand.pass(5_000);
-  for (const cookie of [byToken, byLink]) {
-    expect(await whoami(stand, { cookie })).toMatchObject({ name: 'anonymous' });
-  }
-});
-
-test('with the database away, who was known goes on looking', async () => {
-  const stand = await openStand();
-  const { token } = await stand.token('operator');
-  expect((await whoami(stand, { token })).status).toBe(200);
-  stand.bmdb.tables.reachable = false;
-  stand.pass(60_000);
-  expect(await whoami(stand, { token })).toMatchObject({ status: 200, role: 'operator' });
-  stand.pass(15 * 60_000);
-  expect((await whoami(stand, { token })).status).toBe(503);
 });
 
 testRows([
@@ -208,16 +113,6 @@ test('V32: over plain HTTP the origin tells the own page; programs need none', a
   expect((await post('c', { token, headers: { origin: 'http://evil.example' } })).status).toBe(403);
   const foreign = { cookie, headers: { ...OWN_PAGE, host: 'evil.example' } };
   expect((await post('d', foreign)).status).toBe(421);
-});
-
-test('V67: metrics have a token of their own, and refuse the cookie of the page', async () => {
-  const stand = await openStand({ token: 'of-the-console', metricsToken: () => 'of-metrics' });
-  const cookie = bare(await stand.logIn({ token: 'of-the-console' }));
-  const metrics = (shown: object) => stand.ask('metrics', shown).then(({ status }) => status);
-  expect(await metrics({ cookie })).toBe(401);
-  expect(await metrics({ token: 'of-metrics' })).toBe(200);
-  expect(await whoami(stand, { token: 'of-metrics' })).toMatchObject({ status: 401 });
-  expect((await whoami(stand, { cookie })).status).toBe(200);
 });
 
 test('who opens a page and is not known is led to where one logs in', async () => {

@@ -23,33 +23,10 @@ function gated(token: string | null): FastifyInstance {
     ...{ access, letIn },
   });
   addFailures(app, silentLog);
-  app.get('/who', async ({ person }) => person);
   app.post('/log-in', { config: { right: 'open' } }, async () => ({ loggedIn: true }));
   app.post('/act', { config: { right: 'operate' } }, async () => ({ acted: true }));
   return app;
 }
-
-const bearer = { authorization: `Bearer ${TOKEN}` };
-
-test('who asks is known to every handler', async () => {
-  const anonymous = await gated(null).inject('/who');
-  expect(anonymous.json()).toMatchObject({ name: 'anonymous', role: 'viewer', proven: false });
-  const known = await gated(TOKEN).inject({ url: '/who', headers: bearer });
-  expect(known.json()).toMatchObject({ role: 'viewer', via: 'token', proven: true });
-});
-
-test('nobody acts on loopback without a login, and the token of the console only sees', async () => {
-  const own = {
-    method: 'POST',
-    url: '/act',
-    headers: { 'sec-fetch-site': 'same-origin' },
-  } as const;
-  expect((await gated(null).inject(own)).statusCode).toBe(401);
-  const shown = { ...own, headers: { ...own.headers, ...bearer } };
-  const refused = await gated(TOKEN).inject(shown);
-  expect(refused.statusCode).toBe(403);
-  expect(refused.body).toContain('demands the role operator');
-});
 
 test('tells a program that shows nothing to log in, and a browser which page is missing', async () => {
   const act = { method: 'POST', url: '/act' } as const;

@@ -5,7 +5,7 @@ import type { ConsoleDeps } from '../../../src/console/console.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 import { digestOf, makeToken } from '../../../src/console/access/secrets.ts';
 import type { Role } from '../../../src/domain/access.ts';
-import { createMemBmdb, type MemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts';
+import { createMemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts';
 import { openConsole } from '../api/console-stand.ts';
 
 export interface Answer {
@@ -15,24 +15,7 @@ export interface Answer {
 }
 
 /** A console with a database in memory, and who may come in. */
-export interface Stand {
-  readonly url: string;
-  readonly bmdb: MemBmdb;
-  /** Lets time pass for all that looks at the clock. */
-  pass(ms: number): void;
-  /** Makes a token with this role. */
-  token(
-    role: Role,
-    change?: {
-      readonly name?: string;
-      readonly providers?: readonly string[] | null;
-      forMs?: number;
-    },
-  ): Promise<{ readonly id: string; readonly token: string }>;
-  ask(path: string, options?: AskOptions): Promise<Answer>;
-  /** As the page itself does it; answers with the cookie that was set. */
-  logIn(body: object, headers?: Readonly<Record<string, string>>): Promise<string>;
-}
+export type Stand = Awaited<ReturnType<typeof openStand>>;
 export interface AskOptions {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -47,7 +30,7 @@ export interface AskOptions {
 export const bare = (cookie: string) => cookie.split(';', 1)[0]!;
 export const OWN_PAGE = { 'sec-fetch-site': 'same-origin' };
 
-export async function openStand(deps: Partial<ConsoleDeps> = {}): Promise<Stand> {
+export async function openStand(deps: Partial<ConsoleDeps> = {}) {
   let aheadMs = 0;
   const clock = {
     ...systemClock,
@@ -60,7 +43,7 @@ export async function openStand(deps: Partial<ConsoleDeps> = {}): Promise<Stand>
   const { url } = await openConsole({ accounts, clock, ...deps });
   /** By the cookie: what the page keeps beside it. */
   const secrets = new Map<string, string>();
-  const ask: Stand['ask'] = (path, options = {}) => {
+  const ask = (path: string, options: AskOptions = {}): Promise<Answer> => {
     const { method = 'GET', headers, token, cookie, isNeighbour = false, body } = options;
     const secret = isNeighbour || method === 'GET' ? undefined : secrets.get(cookie ?? '');
     return asked(`${url}${path}`, method, {
@@ -79,8 +62,17 @@ export async function openStand(deps: Partial<ConsoleDeps> = {}): Promise<Stand>
     url,
     bmdb,
     ask,
-    pass: (ms) => void (aheadMs += ms),
-    token: async (role, { name, providers = null, forMs = 86_400_000 } = {}) => {
+    /** Lets time pass for all that looks at the clock. */
+    pass: (ms: number) => void (aheadMs += ms),
+    /** Makes a token with this role. */
+    token: async (
+      role: Role,
+      {
+        name,
+        providers = null,
+        forMs = 86_400_000,
+      }: { name?: string; providers?: readonly string[] | null; forMs?: number } = {},
+    ) => {
       const { id, token } = makeToken(systemRandom);
       made += 1;
       const owner = 'db:ann@host';
@@ -90,7 +82,8 @@ export async function openStand(deps: Partial<ConsoleDeps> = {}): Promise<Stand>
       });
       return { id, token };
     },
-    logIn: async (body, headers = {}) => {
+    /** As the page itself does it; answers with the cookie that was set. */
+    logIn: async (body: object, headers: Readonly<Record<string, string>> = {}) => {
       const answer = await ask('api/v1/login', {
         ...{ method: 'POST', headers: { ...OWN_PAGE, ...headers }, body },
       });

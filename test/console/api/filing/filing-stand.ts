@@ -1,8 +1,8 @@
 import Fastify from 'fastify';
-import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
+import type { LightMyRequestResponse } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
-import type { Bmdb, BmdbSession } from '../../../../src/adapters/bmdb/port.ts';
+import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
 import { ANONYMOUS, type Person } from '../../../../src/console/access/port.ts';
 import type { FilingDeps } from '../../../../src/console/api/filing/filing.ts';
 import { addFiling } from '../../../../src/console/api/filing/requests.ts';
@@ -10,17 +10,13 @@ import { API, prepareApi } from '../../../../src/console/api/kit.ts';
 import { addFailures } from '../../../../src/console/api/failures.ts';
 import type { FleetView, MachineEntry } from '../../../../src/console/port.ts';
 import { assembleFacts, type KnownListing } from '../../../../src/domain/assemble.ts';
-import type { MachineId, ProviderName, Slot } from '../../../../src/domain/ids.ts';
-import type { MachineRow, SlotFacts } from '../../../../src/domain/machine.ts';
+import type { ProviderName, Slot } from '../../../../src/domain/ids.ts';
+import type { SlotFacts } from '../../../../src/domain/machine.ts';
 import type { ProviderMeans } from '../../../../src/domain/filing/prospects.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { viewOf } from '../../../../src/domain/view.ts';
-import { createMemBmdb, type MemBmdb } from '../../../doubles/mem-bmdb/mem-bmdb.ts';
-import {
-  createSeededRandom,
-  createSimulatedClock,
-  type VirtualClock,
-} from '../../../doubles/simulated-clock.ts';
+import { createMemBmdb } from '../../../doubles/mem-bmdb/mem-bmdb.ts';
+import { createSeededRandom, createSimulatedClock } from '../../../doubles/simulated-clock.ts';
 import { fleetIn } from '../../../commands/machine-stand.ts';
 
 export { slotName } from '../../../commands/machine-stand.ts';
@@ -38,33 +34,7 @@ export const person = (change: Partial<Person> = {}): Person => ({
 });
 
 /** The API over a BMDB in memory, in virtual time, asked by whoever the test says. */
-export interface FilingStand {
-  readonly bmdb: MemBmdb;
-  readonly clock: VirtualClock;
-  readonly app: FastifyInstance;
-  /** Who asks from now on. */
-  asker: Person;
-  /** What providers can do; null: it is not known here. */
-  means: ProviderMeans | null;
-  /** What providers listed. */
-  readonly listings: Map<ProviderName, KnownListing>;
-  /** The console sees the fleet as it is now, and not again before this is called. */
-  look(): Promise<void>;
-  /** Puts machine `at` on slot `metal/slot-<at>`, with an agent that was just heard. */
-  add(at: number, change?: Partial<MachineRow>): MachineId;
-  /** From now on somebody settles whatever can be settled. */
-  daemon(): Promise<BmdbSession>;
-  ask(body: object, options?: AskOptions): Promise<Told>;
-  get(path: string, headers?: Readonly<Record<string, string>>): Promise<Told>;
-  remove(path: string): Promise<Told>;
-  /** Keys of what is kept, oldest first. */
-  keys(): Promise<string[]>;
-  /** What was counted: verb, how the person was known, outcome. */
-  readonly asks: readonly string[];
-  /** What the file calls of the BMDB are answered with instead, until it is called with null. */
-  breakFiling(error: Error | null): void;
-  close(): Promise<void>;
-}
+export type FilingStand = Awaited<ReturnType<typeof filingStand>>;
 
 export interface AskOptions {
   readonly key?: string | undefined;
@@ -81,7 +51,7 @@ export interface Told {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-export async function filingStand(): Promise<FilingStand> {
+export async function filingStand() {
   const clock = createSimulatedClock();
   const random = createSeededRandom(1);
   const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
@@ -112,7 +82,12 @@ export async function filingStand(): Promise<FilingStand> {
     isElsewhere: () => false,
   } as unknown as FleetView;
   const app = Fastify();
-  const stand: Pick<FilingStand, 'asker' | 'means'> = { asker: person(), means: null };
+  const stand: {
+    /** Who asks from now on. */
+    asker: Person;
+    /** What providers can do; null: it is not known here. */
+    means: ProviderMeans | null;
+  } = { asker: person(), means: null };
   app.decorateRequest('person');
   app.addHook('onRequest', async (request) => {
     request.person = stand.asker;
@@ -147,7 +122,10 @@ export async function filingStand(): Promise<FilingStand> {
   };
   let asked = 0;
   return Object.assign(stand, {
-    ...{ bmdb, clock, app, asks, listings, add, daemon },
+    ...{ bmdb, clock, app, listings, add, daemon },
+    /** What was counted: verb, how the person was known, outcome. */
+    asks,
+    /** The console sees the fleet as it is now, and not again before this is called. */
     look: async () => {
       around = await bmdb.scan(SIGNAL);
       facts = assembleFacts(around, listings);
@@ -175,10 +153,12 @@ export async function filingStand(): Promise<FilingStand> {
       ),
     get: (path: string, headers = {}) => told(app.inject({ url: `/api/v1/${path}`, headers })),
     remove: (path: string) => told(app.inject({ method: 'DELETE', url: `/api/v1/${path}` })),
+    /** Keys of what is kept, oldest first. */
     keys: async () => {
       const all = await bmdb.requests.list({ limit: 1_000 }, SIGNAL);
       return all.map(({ key }) => key).toReversed();
     },
+    /** What the file calls of the BMDB are answered with instead, until it is called with null. */
     breakFiling: (error: Error | null) => {
       failure = error;
     },

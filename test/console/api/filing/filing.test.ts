@@ -1,7 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import type { Role } from '../../../../src/console/access/port.ts';
 import { AmbiguousCommit, Unreachable } from '../../../../src/domain/errors.ts';
-import { filingStand, person, SIGNAL, slotName, type FilingStand } from './filing-stand.ts';
+import { providerName } from '../../../../src/domain/ids.ts';
 import { idOf } from '../../../commands/machine-stand.ts';
+import { free } from '../../../support/facts.ts';
+import { playScenes } from '../../../support/scenes.ts';
+import { filingStand, person, SIGNAL, slotName, type FilingStand } from './filing-stand.ts';
 
 let s: FilingStand;
 beforeEach(async () => {
@@ -16,135 +21,88 @@ const inQuarantine = {
   quarantine: { kind: 'needsHuman', reason: 'the ladder has ended', untilMs: null },
 } as const;
 
-async function fleetOf(count: number, change: Parameters<FilingStand['add']>[1] = {}) {
-  for (let at = 1; at <= count; at++) s.add(at, change);
-  await s.look();
+async function fleetOf(count: number, on = s) {
+  for (let at = 1; at <= count; at++) on.add(at);
+  await on.look();
 }
 
-describe('one machine', () => {
-  test('is asked once, under the key, with who, by which right, and where to look', async () => {
-    await fleetOf(1);
-    const filed = await s.ask(reboot(1), { key: 'one two' });
-    expect(filed).toMatchObject({
-      status: 202,
-      headers: { location: '/api/v1/requests/one%20two' },
-    });
-    expect(filed.body).toMatchObject({
-      ...{ key: 'one two', verb: 'reboot', slot: slotName(1), machineId: idOf(1), state: 'open' },
-      ...{ by: 'token:ann', role: 'admin', proven: true, reason, batch: null },
-    });
-    expect((await s.get('requests/one%20two')).body).toEqual(filed.body);
-    expect((await s.get('requests/none')).status).toBe(404);
-  });
+/** `verb 1 2 {more: parts} key=k`: what is asked of machines 1 and 2; or a method, and a path. */
+async function asked(stand: FilingStand, line: string) {
+  const { clock } = stand;
+  const body = /\{.*\}/.exec(line)?.[0] ?? '{}';
+  const [verb = '', ...words] = line.replace(body, '').split(' ').filter(Boolean);
+  if (verb === 'GET') return stand.get(words[0]!);
+  if (verb === 'DELETE') return stand.remove(words[0]!);
+  const options = new Map(words.filter((word) => word.includes('=')).map(optionIn));
+  const slots = words
+    .filter((word) => !word.includes('=') && word !== 'dry')
+    .map((word) => (/^\d+$/.test(word) ? slotName(Number(word)) : word));
+  const past = body.includes('untilMs: past') && { untilMs: clock.now() - 1 };
+  return stand.ask(
+    {
+      ...{ verb, ...(slots.length > 0 && { slots }) },
+      ...(verb !== 'note' && verb !== 'label' && { reason }),
+      ...{ ...(parse(body) as object), ...past },
+    },
+    {
+      ...{ dryRun: words.includes('dry'), key: options.get('key')?.replaceAll('+', ' ') },
+      ...(options.has('seen') && { seen: options.get('seen')! }),
+      ...(options.has('wait') && { prefer: `wait=${options.get('wait')!}` }),
+    },
+  );
+}
+const optionIn = (word: string): [string, string] => {
+  const at = word.indexOf('=');
+  return [word.slice(0, at), word.slice(at + 1)];
+};
 
-  test('is waited for as long as the caller likes, and then 200 says that it is settled', async () => {
-    await fleetOf(2);
-    await s.daemon();
-    const body = { ...hold, slots: [idOf(1)] };
-    const waited = await s.ask(body, { prefer: 'wait=30' });
-    expect(waited).toMatchObject({ status: 200, body: { state: 'done' } });
-    expect(waited.body['outcome']).toMatch(/^no-recover holds until it is taken away/);
-    const open = await s.ask(reboot(2), { prefer: 'respond-async, wait=2' });
-    expect(open).toMatchObject({ status: 202, body: { state: 'open' } });
-  });
-
-  test('V24: that changed meanwhile is told as it is now, and nothing is filed', async () => {
-    await fleetOf(1);
-    const seen = '"as it was"';
-    const changed = await s.ask(reboot(1), { seen });
-    expect(changed).toMatchObject({
-      status: 412,
-      body: {
-        code: 'changed',
-        detail: 'It is Running · healthy now, and not as you saw it',
-        current: { slot: slotName(1), state: 'Running', substate: 'healthy' },
+test('what is asked for is filed, refused, foretold and told as it is written down', () =>
+  playScenes<FilingStand>(import.meta.dirname, 'filing', {
+    open: filingStand,
+    close: (stand) => stand.close(),
+    async run(stand, _, line) {
+      const { status, headers, body, text } = await asked(stand, line);
+      const marks = [headers.location, headers['retry-after'], headers['content-disposition']];
+      const { code, detail, current, refusals } = body;
+      const told = code === undefined ? body : { code, detail, current, refusals };
+      const said = JSON.stringify(told, (_key, value: unknown) => value ?? undefined);
+      return [
+        [status, ...marks.flatMap((mark) => mark ?? [])].join(' '),
+        said === '{}' ? text : said,
+      ].join('\n');
+    },
+    steps: {
+      machines: (stand, count) => fleetOf(Number(count), stand),
+      looks: (stand) => stand.look(),
+      daemon: (stand) => stand.daemon().then(() => undefined),
+      'a second passes': (stand) => stand.clock.increment(1_000),
+      'the machine goes': async (stand) => {
+        stand.bmdb.tables.machines.delete(idOf(1));
+        await stand.look();
       },
-    });
-    expect(await s.keys()).toEqual([]);
-    const { etag } = changed.body['current'] as { etag: string };
-    expect((await s.ask(reboot(1), { seen: etag })).status).toBe(202);
-    await s.look();
-    const ordered = await s.ask({ ...hold, slots: [slotName(1)] }, { seen: etag });
-    expect(ordered.status, 'its order is another thing that may have been seen').toBe(412);
-  });
-
-  test('is refused where an order is open already, which is named', async () => {
-    await fleetOf(1);
-    await s.ask(reboot(1));
-    const second = await s.ask(reboot(1));
-    expect(second).toMatchObject({ status: 422, body: { code: 'refused' } });
-    expect(second.body['detail']).toContain('reboot by token:ann: it hangs');
-  });
-
-  test.each([
-    ['no machine there', { slots: ['metal/none'] }, 404],
-    ['no name', { slots: ['none'] }, 400],
-    ['nothing named', {}, 400],
-    ['two ways', { slots: [slotName(1)], selector: { all: true }, expectCount: 1 }, 400],
-    ['another count', { slots: [slotName(1)], expectCount: 2 }, 412],
-    ['no such state', { selector: { states: ['Runing'] }, expectCount: 1 }, 400],
-    ['no machine so', { selector: { states: ['Reserved'] }, expectCount: 1 }, 400],
-    ['an unknown part', { slots: [slotName(1)], colour: 'red' }, 400],
-  ])('%s: nothing is filed', async (_what, which, status) => {
-    await fleetOf(1);
-    const refused = await s.ask({ verb: 'reboot', reason, ...which });
-    expect(refused.status).toBe(status);
-    expect(await s.keys()).toEqual([]);
-  });
-
-  test('an end that is past is a mistake', async () => {
-    await fleetOf(1);
-    const past = { ...hold, slots: [slotName(1)], untilMs: s.clock.now() - 1 };
-    expect(await s.ask(past)).toMatchObject({
-      status: 400,
-      body: { errors: [{ pointer: '#/body/untilMs', detail: 'it is past already' }] },
-    });
-  });
-
-  test('an order is taken back by asking to withdraw it', async () => {
-    await fleetOf(1);
-    await s.daemon();
-    await s.ask(reboot(1), { key: 'one' });
-    expect(await s.remove('requests/one')).toMatchObject({
-      status: 202,
-      headers: { location: '/api/v1/requests/one%2Fwithdraw' },
-      body: { verb: 'withdraw', by: 'token:ann' },
-    });
-    const [one] = await s.bmdb.requests.read(['one'], SIGNAL);
-    expect(one).toMatchObject({ state: 'refused', outcome: expect.stringContaining('withdrew') });
-    await s.look();
-    await s.ask(reboot(1), { key: 'two' });
-    const late = { verb: 'withdraw', order: 'one', slots: [slotName(1)], reason };
-    expect(await s.ask(late, { prefer: 'wait=10' })).toMatchObject({
-      body: { outcome: 'that order does not wait any more' },
-    });
-    expect((await s.bmdb.requests.read(['two'], SIGNAL))[0]).toMatchObject({ state: 'open' });
-    expect((await s.remove('requests/one')).status).toBe(422);
-    expect((await s.remove('requests/none')).status).toBe(404);
-  });
-});
+      'the provider lists a slot without a machine': async (stand) => {
+        const machines = [free({ reservationId: 'free' })];
+        stand.listings.set(providerName('metal'), { machines, complete: true });
+        await stand.look();
+      },
+      'the provider reboots and reinstalls nothing': (stand) => {
+        stand.means = { reboot: false, power: false, reinstall: false, deprovision: true };
+      },
+      asker: (stand, change) => void (stand.asker = person(parse(change) as object)),
+      'the database is away': (stand) => stand.breakFiling(new Unreachable('no database')),
+      'the database loses the connection': (stand) =>
+        stand.breakFiling(new AmbiguousCommit('lost the connection')),
+      'the database is back': (stand) => stand.breakFiling(null),
+      keys: async (stand) => (await stand.keys()).join('\n'),
+      counted: (stand) => stand.asks.join('\n'),
+      events: (stand) =>
+        stand.bmdb.tables.events
+          .map((event) => [event.slot, event.actor, event.kind, event.reason].join(' '))
+          .join('\n'),
+    },
+  }));
 
 describe('a key', () => {
-  test('V39: used again for the same is the same, for other content 422', async () => {
-    await fleetOf(2);
-    const first = await s.ask(reboot(1), { key: 'k' });
-    const again = await s.ask(reboot(1), { key: '"k"' });
-    expect([again.status, again.headers.location]).toEqual([202, first.headers.location]);
-    for (const other of [
-      reboot(2),
-      { ...reboot(1), force: true },
-      { ...hold, slots: [slotName(1)] },
-    ]) {
-      expect(await s.ask(other, { key: 'k' })).toMatchObject({
-        status: 422,
-        body: { code: 'key-reused' },
-      });
-    }
-    s.asker = person({ name: 'token:bob' });
-    expect((await s.ask(reboot(1), { key: 'k' })).status).toBe(422);
-    expect(await s.keys()).toEqual(['k']);
-  });
-
   test('V39: two at once file one, and the other is told that it is being filed', async () => {
     await fleetOf(3);
     for (const body of [reboot(1), { ...reboot(2, 3), expectCount: 2 }]) {
@@ -153,247 +111,118 @@ describe('a key', () => {
       expect(both.map(({ status }) => status).toSorted()).toEqual([202, 409]);
       expect((await s.ask(body, { key })).status).toBe(202);
     }
-    expect((await s.keys()).toSorted()).toEqual([
-      ...['1', '2', `2/${slotName(2)}`, `2/${slotName(3)}`],
-    ]);
-  });
-
-  test('asked again answers for the machine of then, also when it has gone', async () => {
-    await fleetOf(1);
-    await s.ask(reboot(1), { key: 'k' });
-    s.bmdb.tables.machines.delete(idOf(1));
-    await s.look();
-    expect(await s.ask(reboot(1), { key: 'k' })).toMatchObject({
-      ...{ status: 202, body: { key: 'k', machineId: idOf(1) } },
-    });
   });
 
   test('is demanded', async () => {
     await fleetOf(1);
-    const bare = await s.app.inject({
-      method: 'POST',
-      url: '/api/v1/requests',
-      payload: reboot(1),
-    });
-    expect(bare.statusCode).toBe(400);
-    expect(bare.body).toContain('idempotency-key');
+    const about = { method: 'POST', url: '/api/v1/requests', payload: reboot(1) } as const;
+    const bare = await s.app.inject(about);
+    expect([bare.statusCode, bare.body]).toEqual([400, expect.stringContaining('idempotency-key')]);
   });
 });
 
-describe('the database is away', () => {
-  test.each([
-    ['V12: before', new Unreachable('the database does not answer')],
-    ['V12: while it commits', new AmbiguousCommit('lost the connection')],
-  ])('%s: 503, and nothing twice after', async (_when, error) => {
-    await fleetOf(2);
-    s.breakFiling(error);
-    const bodies = [reboot(1), { ...hold, slots: [slotName(1), slotName(2)], expectCount: 2 }];
-    for (const [at, body] of bodies.entries()) {
-      const away = await s.ask(body, { key: `k${at}` });
-      expect(away).toMatchObject({ status: 503, body: { code: 'unavailable' } });
-      expect(away.headers['retry-after']).toBe('5');
-    }
-    expect((await s.get('requests')).status).toBe(503);
-    s.breakFiling(null);
-    for (const [at, body] of bodies.entries()) {
-      for (const _ of [1, 2]) expect((await s.ask(body, { key: `k${at}` })).status).toBe(202);
-    }
-    expect(await s.keys()).toHaveLength(4);
+test('V24: that a machine changed meanwhile is told as it is now, and nothing is filed', async () => {
+  await fleetOf(1);
+  const changed = await s.ask(reboot(1), { seen: '"as it was"' });
+  expect(changed).toMatchObject({
+    status: 412,
+    body: { code: 'changed', detail: 'It is Running · healthy now, and not as you saw it' },
+  });
+  expect(await s.keys()).toEqual([]);
+  const { etag } = changed.body['current'] as { etag: string };
+  expect((await s.ask(reboot(1), { seen: etag })).status).toBe(202);
+  await s.look();
+  const ordered = await s.ask({ ...hold, slots: [slotName(1)] }, { seen: etag });
+  expect(ordered.status, 'its order is another thing that may have been seen').toBe(412);
+});
+
+test('V25: 300 of 5,000: what stands in the way is told by reason; one more matches: nothing', async () => {
+  for (let at = 1; at <= 5_000; at++) s.add(at, at <= 300 ? inQuarantine : {});
+  await s.look();
+  const selector = { states: ['Quarantined/needsHuman'] };
+  const body = { verb: 'reboot', reason, selector, expectCount: 300 };
+  const barred = { reason: expect.stringContaining('release it first') };
+  const preview = await s.ask(body, { dryRun: true });
+  expect(preview).toMatchObject({
+    status: 200,
+    body: { dryRun: true, count: 300, refusals: [{ ...barred, count: 300 }] },
+  });
+  expect(preview.body['machines']).toHaveLength(300);
+  s.add(301, inQuarantine);
+  await s.look();
+  const more = await s.ask(body, { key: 'bulk' });
+  expect(more).toMatchObject({ status: 412, body: { code: 'changed', current: { count: 301 } } });
+  expect(await s.keys()).toEqual([]);
+  const filed = await s.ask({ ...body, expectCount: 301 }, { key: 'bulk' });
+  expect(filed).toMatchObject({ status: 202, body: { counts: { open: 301 } } });
+  const session = await s.daemon();
+  for (const key of await s.keys()) await session.settle(key);
+  const { body: settled } = await s.get('batches/bulk');
+  expect(settled).toMatchObject({
+    counts: { open: 0, refused: 301 },
+    refusals: [{ ...barred, count: 301 }],
   });
 });
 
-describe('several machines', () => {
-  test('are a batch, which tells how it stands', async () => {
-    await fleetOf(3);
-    await s.daemon();
-    const body = { ...hold, selector: { provider: 'metal' }, expectCount: 3 };
-    const filed = await s.ask(body, { key: 'monday', prefer: 'wait=10' });
-    expect(filed).toMatchObject({ status: 200, headers: { location: '/api/v1/batches/monday' } });
-    expect(filed.body).toMatchObject({
-      ...{ key: 'monday', verb: 'hold', by: 'token:ann', proven: true },
-      ...{ counts: { open: 0, done: 3, refused: 0 }, refusals: [] },
-    });
-    expect((await s.get('batches/monday')).body).toEqual(filed.body);
-    expect((await s.get('batches/none')).status).toBe(404);
-    expect(await s.keys()).toContain(`monday/${slotName(2)}`);
-  });
+test('the audit goes into a file whole, however long it is, and as it is filtered', async () => {
+  await fleetOf(1);
+  await s.ask({ ...hold, slots: [slotName(1)] }, { key: 'k1' });
+  const [first] = await s.bmdb.requests.list({ limit: 1 }, SIGNAL);
+  const many = Array.from({ length: 2_300 }, (_, at) => `m${String(at).padStart(4, '0')}`);
+  for (const [at, key] of many.entries()) {
+    const by = at === 7 ? 'db:bob@host' : 'token:ann';
+    const kept = s.bmdb.tables.requests.get('k1')!;
+    s.bmdb.tables.requests.set(key, { ...kept, ...first!, key, by });
+  }
+  const file = await s.get('requests?format=ndjson&limit=3');
+  const keys = file.text.trim().split('\n');
+  expect(keys.map((line) => (JSON.parse(line) as { key: string }).key)).toEqual(
+    many.toReversed().concat('k1'),
+  );
+  const his = await s.get('requests?format=ndjson&by=db:bob@host');
+  expect(JSON.parse(his.text)).toMatchObject({ key: 'm0007' });
+  expect((await s.get('requests?format=ndjson&by=db:eve@host')).text).toBe('');
+  const lines = await s.get('requests', { accept: 'application/x-ndjson' });
+  expect(lines.headers['content-type']).toBe('application/x-ndjson');
+});
 
-  test('asked again with one key are those of then, whatever matches by now', async () => {
-    await fleetOf(2);
-    const body = { ...hold, selector: { states: ['Running'] }, expectCount: 2 };
-    const first = await s.ask(body, { key: 'k' });
-    s.add(3);
-    await s.look();
-    expect((await s.ask(body, { key: 'k' })).body).toEqual(first.body);
-    expect((await s.ask({ ...body, reason: 'another' }, { key: 'k' })).status).toBe(422);
-    s.asker = person({ name: 'token:bob' });
-    expect((await s.ask(body, { key: 'k' })).status).toBe(422);
-  });
+/** The least role that may ask for it, by hand. */
+const MATRIX: Readonly<Record<'operator' | 'admin', readonly string[]>> = {
+  operator: [
+    ...['freeze', 'thaw', 'hold 1 {kind: preserve}', 'unhold 1 {kind: preserve}', 'quarantine 1'],
+    ...['release 1', 'note 1 {text: seen}', 'label 1 {set: rack=b4}', 'clear-backoff 1'],
+    ...['restart-agent 1', 'reboot 1', 'cancel-install 1', 'withdraw 1'],
+    'clear-provider {provider: metal, hold: quota}',
+  ],
+  admin: [
+    ...['reinstall 1', 'deprovision 1', 'release 1 {forgetHostKey: true}'],
+    `install 1 {image: {url: "https://images.example/a", sha256: ${'"0"'.replace('0', '0'.repeat(64))}, rootDevice: {name: sda}}}`,
+    'hold {kind: preserve, selector: {all: true}, expectCount: 51}',
+  ],
+};
+const ROLES: readonly Role[] = ['viewer', 'operator', 'admin'];
 
-  test('V25: 300 of 5,000: what stands in the way is told by reason; one more matches: nothing', async () => {
-    for (let at = 1; at <= 5_000; at++) s.add(at, at <= 300 ? inQuarantine : {});
-    s.add(1, { ...inQuarantine, work: [] });
-    await s.look();
-    const body = {
-      ...{ verb: 'reboot', reason },
-      ...{ selector: { states: ['Quarantined/needsHuman'] }, expectCount: 300 },
-    };
-    const preview = await s.ask(body, { dryRun: true });
-    expect(preview).toMatchObject({
-      status: 200,
-      body: { dryRun: true, count: 300, would: 'be rebooted by its provider', lost: null },
-    });
-    expect(preview.body['refusals']).toMatchObject([
-      { count: 300, reason: expect.stringContaining('release it first') },
-    ]);
-    expect(preview.body['machines']).toHaveLength(300);
-    expect(await s.keys()).toEqual([]);
-    s.add(301, inQuarantine);
-    await s.look();
-    const more = await s.ask(body, { key: 'bulk' });
-    expect(more).toMatchObject({
-      status: 412,
-      body: {
-        ...{ code: 'changed', current: { count: 301 } },
-        detail: '301 machines are meant, not 300 as expectCount says; nothing was done',
-      },
-    });
-    expect(await s.keys()).toEqual([]);
-    const filed = await s.ask({ ...body, expectCount: 301 }, { key: 'bulk' });
-    expect(filed).toMatchObject({ status: 202, body: { counts: { open: 301 } } });
-    const session = await s.daemon();
-    for (const key of await s.keys()) await session.settle(key);
-    const { body: settled } = await s.get('batches/bulk');
-    expect(settled).toMatchObject({
-      counts: { open: 0, refused: 301 },
-      refusals: [{ count: 301, reason: expect.stringContaining('release it first') }],
-    });
-  });
-
-  test('of which one cannot be asked are not asked at all, and it is named with its reason', async () => {
-    await fleetOf(3);
-    await s.ask(reboot(2));
-    const refused = await s.ask({ ...reboot(1, 2, 3), expectCount: 3 }, { key: 'k' });
-    expect(refused).toMatchObject({
-      status: 422,
-      body: { code: 'refused', refusals: [{ count: 1, slots: [`k/${slotName(2)}`] }] },
-    });
-    expect(await s.keys()).toHaveLength(1);
-  });
-
-  test('want their number', async () => {
-    await fleetOf(3);
-    const uncounted = await s.ask(reboot(1, 2));
-    expect(uncounted).toMatchObject({ status: 400, body: { code: 'malformed' } });
-    expect(uncounted.body['detail']).toContain('confirm with expectCount 2');
-    const seen = await s.ask({ ...reboot(1, 2), expectCount: 2 }, { seen: '"a"' });
-    expect(seen.status).toBe(400);
+describe('V26: what each role may ask for', () => {
+  const rows = Object.entries(MATRIX).flatMap(([least, lines]) =>
+    lines.flatMap((line) => ROLES.map((role) => ({ role, least: least as Role, line }))),
+  );
+  test.each(rows)('$line by $role (from $least on)', async ({ role, least, line }) => {
+    await fleetOf(51);
+    s.asker = person({ role });
+    const may = ROLES.indexOf(role) >= ROLES.indexOf(least);
+    expect((await asked(s, `${line} dry`)).status).toBe(may ? 200 : 403);
+    expect((await asked(s, line)).status).toBe(may ? 202 : 403);
+    expect((await s.keys()).length > 0).toBe(may);
   });
 });
 
-describe('a preview', () => {
-  test('says what would become of it, what is lost, and what is waited for; and files nothing', async () => {
-    await fleetOf(2);
-    await s.daemon();
-    await s.ask({ verb: 'freeze', reason: 'works on the switches' }, { prefer: 'wait=10' });
-    await s.look();
-    const held = await s.ask({ ...hold, slots: [slotName(1)] }, { dryRun: true });
-    expect(held.body).toMatchObject({
-      ...{ count: 1, isDestroying: false },
-      outcomes: [{ count: 1, reason: 'no-recover holds until it is taken away' }],
-    });
-    const frozen = await s.ask(reboot(1, 2), { dryRun: true });
-    expect(frozen.body['waits']).toMatchObject([
-      { count: 2, reason: 'recovery of the fleet is frozen by token:ann: works on the switches' },
-    ]);
-    await s.ask(reboot(2), { key: 'ordered' });
-    await s.look();
-    const second = await s.ask(reboot(1, 2), { dryRun: true });
-    expect(second.body['refusals']).toMatchObject([
-      { count: 1, slots: [slotName(2)], reason: expect.stringContaining('reboot by token:ann') },
-    ]);
-    const gone = await s.ask(
-      { verb: 'deprovision', slots: [slotName(1)], reason },
-      { dryRun: true },
-    );
-    expect(gone.body).toMatchObject({
-      lost: expect.stringMatching(/^the device is deleted; .* --kind no-allocate$/),
-      isDestroying: true,
-    });
-    const returned = await s.ask(
-      { verb: 'deprovision', returnToPool: true, slots: [slotName(1)], reason },
-      { dryRun: true },
-    );
-    expect(returned.body['lost']).toBe(
-      'the device is deleted; Shepherd may use its slot again at once',
-    );
-    const thaw = await s.ask({ verb: 'thaw', reason }, { dryRun: true });
-    expect(thaw.body['outcomes']).toMatchObject([
-      { reason: expect.stringMatching(/^thawed; it was/) },
-    ]);
-    expect(await s.keys()).toEqual(['key-0', 'ordered']);
-  });
-});
-
-describe('the audit', () => {
-  test('is what was asked, newest first, by any of its parts, page by page and as NDJSON', async () => {
-    await fleetOf(2);
-    for (const at of [1, 2]) {
-      await s.ask(reboot(at), { key: `k${at}` });
-      s.clock.increment(1_000);
-    }
-    s.asker = person({ name: 'db:bob@host', proven: false });
-    await s.ask({ ...hold, slots: [slotName(1)] }, { key: 'k3' });
-    const keysOf = async (query: string) => {
-      const { body } = await s.get(`requests?${query}`);
-      return (body['requests'] as { key: string }[]).map(({ key }) => key);
-    };
-    expect(await keysOf('')).toEqual(['k3', 'k2', 'k1']);
-    expect(await keysOf('verb=reboot')).toEqual(['k2', 'k1']);
-    expect(await keysOf(`slot=${encodeURIComponent(slotName(1))}`)).toEqual(['k3', 'k1']);
-    expect(await keysOf('by=db:bob@host')).toEqual(['k3']);
-    const { body } = await s.get('requests?limit=2');
-    expect(body).toMatchObject({ next: 'k2', requests: [{ proven: false }, { proven: true }] });
-    expect(await keysOf(`limit=2&after=${String(body['next'])}`)).toEqual(['k1']);
-    const lines = await s.get('requests', { accept: 'application/x-ndjson' });
-    expect(lines.headers['content-type']).toBe('application/x-ndjson');
-    expect(lines.text.trim().split('\n')).toHaveLength(3);
-    const since = s.clock.now();
-    expect(await keysOf(`since=${since - 1_500}`)).toEqual(['k3', 'k2']);
-    expect(await keysOf(`until=${since - 1_500}`)).toEqual(['k1']);
-    expect((await s.get('requests?colour=red')).status).toBe(400);
-  });
-
-  test('goes into a file whole, however long it is, and as it is filtered', async () => {
-    await fleetOf(1);
-    await s.ask({ ...hold, slots: [slotName(1)] }, { key: 'k1' });
-    const [first] = await s.bmdb.requests.list({ limit: 1 }, SIGNAL);
-    const many = Array.from({ length: 2_300 }, (_, at) => ({
-      ...first!,
-      ...{ key: `m${String(at).padStart(4, '0')}`, by: at === 7 ? 'db:bob@host' : 'token:ann' },
-    }));
-    for (const each of many) {
-      s.bmdb.tables.requests.set(each.key, { ...s.bmdb.tables.requests.get('k1')!, ...each });
-    }
-    const file = await s.get('requests?format=ndjson&limit=3');
-    expect(file.headers).toMatchObject({
-      'content-type': 'application/x-ndjson',
-      'content-disposition': 'attachment; filename="requests.ndjson"',
-    });
-    const keys = file.text
-      .trim()
-      .split('\n')
-      .map((line) => (JSON.parse(line) as { key: string }).key);
-    expect(keys).toEqual(
-      many
-        .map(({ key }) => key)
-        .toReversed()
-        .concat('k1'),
-    );
-    const his = await s.get('requests?format=ndjson&by=db:bob@host');
-    expect(JSON.parse(his.text)).toMatchObject({ key: 'm0007' });
-    expect((await s.get('requests?format=ndjson&by=db:eve@host')).text).toBe('');
-    s.breakFiling(new Unreachable('away'));
-    expect((await s.get('requests?format=ndjson')).status).toBe(503);
-  });
+test('V27: an operator does not act on 51, and the answer says why', async () => {
+  await fleetOf(51);
+  s.asker = person({ role: 'operator', name: 'token:op' });
+  const slots = Array.from({ length: 51 }, (_, at) => slotName(at + 1));
+  const many = await s.ask({ verb: 'clear-backoff', reason, slots, expectCount: 51 });
+  expect(many.status).toBe(403);
+  expect(many.body['detail']).toContain('more than 50 machines at once demands the role admin');
+  const fifty = { verb: 'clear-backoff', reason, slots: slots.slice(1), expectCount: 50 };
+  expect((await s.ask(fifty)).status).toBe(202);
 });
