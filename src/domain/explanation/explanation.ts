@@ -3,7 +3,7 @@ import { isHeld } from '../eligibility.ts';
 import type { Process } from '../machine.ts';
 import { nextStep, type LadderEnd, type LadderStep } from '../recovery/ladder.ts';
 import { isUnheardTooLong } from '../recovery/standing.ts';
-import type { LadderMeans, Rung } from '../recovery/rungs.ts';
+import { RUNG_FACTS, type LadderMeans } from '../recovery/rungs.ts';
 import { viewOf } from '../view.ts';
 import { processFor, waysOf, type Way } from './blocks.ts';
 import { isOverdue } from './overdue.ts';
@@ -71,13 +71,6 @@ function stepOf({ row, facts, moment }: At): LadderStep | LadderEnd {
 const ladderProcess = (step: LadderStep | LadderEnd | null): Process =>
   step && 'process' in step ? step.process : 'ShepherdRecovery';
 
-const RUNG_NOUNS: Readonly<Record<Rung, string>> = {
-  restartingAgent: 'restart of its agent',
-  rebooting: 'reboot',
-  resettingBmc: 'restart of its controller',
-  powerCycling: 'power cycle',
-  reinstalling: 'reinstallation',
-};
 const WORK_NOUNS: Readonly<Record<ExplainedWork, string>> = {
   creation: 'creation',
   agentStart: 'start of its agent',
@@ -102,7 +95,7 @@ function nextOf(
 
 function nounOf(work: ExplainedWork, step: LadderStep | LadderEnd | null): string {
   if (!step) return WORK_NOUNS[work];
-  if ('rung' in step) return RUNG_NOUNS[step.rung];
+  if ('rung' in step) return RUNG_FACTS[step.rung].words.noun;
   return step.startAgain ? WORK_NOUNS.agentStart : 'nothing is left to try, so a person is asked';
 }
 

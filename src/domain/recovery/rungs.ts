@@ -24,8 +24,8 @@ interface RungFacts extends RungPolicy {
   readonly boots: boolean;
   /** All on the machine's disks is lost: only done where a configuration allows it by name. */
   readonly erases: boolean;
-  /** What it does, as an order, under way, and when it is done. */
-  readonly words: { readonly order: string; readonly doing: string; readonly done: string };
+  /** What it does: as a thing, as an order, under way, and when it is done. */
+  readonly words: Readonly<Record<'noun' | 'order' | 'doing' | 'done', string>>;
 }
 
 /** An episode can stand on it; any other is taken beside the ladder, and recovers no machine. */
@@ -44,6 +44,7 @@ export const RUNG_FACTS: Readonly<Record<Rung, RungFacts>> = {
     attempts: 2,
     patienceMs: MINUTE_MS,
     words: {
+      noun: 'restart of its agent',
       order: 'stop the agent over SSH',
       doing: 'restarting its agent',
       done: 'its agent was restarted',
@@ -55,7 +56,12 @@ export const RUNG_FACTS: Readonly<Record<Rung, RungFacts>> = {
     erases: false,
     attempts: 3,
     patienceMs: 15 * MINUTE_MS,
-    words: { order: 'reboot the machine', doing: 'rebooting it', done: 'it was rebooted' },
+    words: {
+      noun: 'reboot',
+      order: 'reboot the machine',
+      doing: 'rebooting it',
+      done: 'it was rebooted',
+    },
   },
   resettingBmc: {
     means: 'resetController',
@@ -64,6 +70,7 @@ export const RUNG_FACTS: Readonly<Record<Rung, RungFacts>> = {
     attempts: 1,
     patienceMs: 10 * MINUTE_MS,
     words: {
+      noun: 'restart of its controller',
       order: 'restart its hanging controller',
       doing: 'restarting its controller',
       done: 'its controller was restarted',
@@ -76,6 +83,7 @@ export const RUNG_FACTS: Readonly<Record<Rung, RungFacts>> = {
     attempts: 2,
     patienceMs: 15 * MINUTE_MS,
     words: {
+      noun: 'power cycle',
       order: 'switch it off and on',
       doing: 'switching it off and on',
       done: 'its power was switched off and on',
@@ -87,7 +95,12 @@ export const RUNG_FACTS: Readonly<Record<Rung, RungFacts>> = {
     erases: true,
     attempts: 2,
     patienceMs: 45 * MINUTE_MS,
-    words: { order: 'reinstall it', doing: 'reinstalling it', done: 'it was installed anew' },
+    words: {
+      noun: 'reinstallation',
+      order: 'reinstall it',
+      doing: 'reinstalling it',
+      done: 'it was installed anew',
+    },
   },
 };
 
