@@ -134,15 +134,9 @@ export const every = (
         } catch (err) {
           if (!signal.aborted) log.warn({ err }, failure);
         }
-        await pause(clock, periodMs, signal);
+        await sleep(clock, periodMs, signal).catch(() => undefined);
       }
     };
     void loop();
     return () => stopping.abort();
-  });
-
-/** Like `sleep`, but resolves when it is aborted. */
-const pause = (clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    sleep(clock, delayMs, signal).then(resolve, () => resolve());
   });

@@ -52,12 +52,6 @@ test('one daemon has the job; the other gets it within seconds after it was give
   expect(two.leases.held(JOB)).not.toBeNull();
 });
 
-test('the holder keeps it, as often as it asks', async () => {
-  const { leases } = await daemon();
-  const first = await leases.take(JOB, forever);
-  expect((await leases.take(JOB, forever)).epoch).toBe(first.epoch);
-});
-
 test('the holder asks nobody as long as the rows name it, and again when they do not', async () => {
   let holder: SessionId | null = null;
   const { keeper, leases } = await daemon(() => holder);
@@ -103,17 +97,6 @@ test('a job of another daemon is asked for every three seconds, more or less', a
   expect(Math.min(...gaps)).toBeGreaterThanOrEqual(2_400);
   expect(Math.max(...gaps)).toBeLessThanOrEqual(3_601);
   expect(new Set(gaps).size, 'daemons do not ask in step').toBeGreaterThan(5);
-});
-
-test('waiting for it ends with whoever waits', async () => {
-  const [one, two] = [await daemon(), await daemon()];
-  await one.leases.take(JOB, forever);
-  const leaving = new AbortController();
-  const waiting = two.leases.take(JOB, leaving.signal);
-  const left = expect(waiting).rejects.toBeDefined();
-  await settled();
-  leaving.abort();
-  await left;
 });
 
 test('a job that another daemon has by now is not ours, though our session lives', async () => {

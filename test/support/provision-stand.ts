@@ -53,6 +53,8 @@ export interface Life {
   readonly parts: ReturnType<typeof provisionParts>;
   /** One step of the chart. */
   step(name: Step): Promise<unknown>;
+  /** One after the other. */
+  steps(...names: readonly Step[]): Promise<void>;
   /** One whole iteration; creations that hang are left alone. Answers what it planned. */
   round(): Promise<number>;
   /** The chart itself, running. */
@@ -124,13 +126,17 @@ export function createProvisionStand(config: Partial<MemProviderConfig> = {}): P
         run.result.finally(() => running.delete(run)),
       );
     };
+    const steps = async (...names: readonly Step[]) => {
+      for (const name of names) await step(name);
+    };
     return {
       keeper,
       parts,
       step,
+      steps,
       drain,
       async round() {
-        for (const name of ['takeLease', 'resolveIntents', 'listBoth'] as const) await step(name);
+        await steps('takeLease', 'resolveIntents', 'listBoth');
         const planned = (await step('planRound')) as number;
         await step('recordFindings');
         if (planned > 0) await step('beginCreations');

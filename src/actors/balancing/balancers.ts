@@ -2,15 +2,14 @@ import { createActor, fromCallback, type InspectionEvent } from 'xstate';
 import { MEMBER_STATES } from '../../domain/balancing/members.ts';
 import { POOL_STATES } from '../../domain/balancing/pool-row.ts';
 import type { Pool } from '../../domain/balancing/pools.ts';
-import type { BalancerContext } from '../../machines/balancer-setup.ts';
 import type { FleetEvent } from '../../machines/fleet.ts';
-import type { OpenPoolsBoard } from './board.ts';
+import type { PoolsBoard } from './board.ts';
 import type { BalancingDeps, OpenBalancer } from './deps.ts';
 import { createDesk, type PoolDesk } from './desk.ts';
 import { noteCrash, provideBalancer } from './services.ts';
 
 export interface BalancersDeps extends BalancingDeps {
-  readonly board: OpenPoolsBoard;
+  readonly board: PoolsBoard;
   /** Calls back when pools stand differently in the database; returns how to end that. */
   readonly onPools: (callback: () => void) => () => void;
   /** Observer of the actor systems of pools; undefined costs nothing. */
@@ -112,7 +111,7 @@ function tend(
     },
   );
   ref.subscribe({
-    next: ({ value, context }) => show(deps, desk, value, context),
+    next: ({ value }) => show(deps, desk, value),
     error: (error) => onCrash(error, desk),
   });
   let isPaused = desk.standing().paused !== null;
@@ -146,15 +145,9 @@ function tend(
 }
 
 /** Keeps what the daemon shows of the pool. */
-function show(
-  { nowMs, metrics }: BalancersDeps,
-  desk: PoolDesk,
-  value: unknown,
-  { generation }: BalancerContext,
-): void {
+function show({ metrics }: BalancersDeps, desk: PoolDesk, value: unknown): void {
   const state = stateOf(value);
-  const isSame = desk.shown.state === state;
-  desk.shown = { state, sinceMs: isSame ? desk.shown.sinceMs : nowMs(), generation };
+  desk.state = state;
   if (!POOL_STATES.some((each) => each === state)) return;
   const { labels, rows } = desk;
   const { frozen, settledAtMs } = desk.standing();

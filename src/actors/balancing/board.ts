@@ -1,5 +1,4 @@
 import type { Addresses } from '../../domain/balancing/pools.ts';
-import type { Plan } from '../../domain/balancing/plan.ts';
 import type { Sight } from '../../domain/balancing/sights.ts';
 import type { MachineId } from '../../domain/ids.ts';
 import type { PoolDesk } from './desk.ts';
@@ -8,14 +7,8 @@ import type { PoolDesk } from './desk.ts';
 export interface TendedPool {
   readonly pool: string;
   readonly balancer: string;
-  /** State of its chart, or of its objects while it is tended; in it since, epoch ms of the database. */
+  /** State of its chart, or of its objects while it is tended. */
   readonly state: string;
-  readonly sinceMs: number;
-  readonly generation: number;
-  /** Why it failed last, until it is settled again; null: it did not. */
-  readonly lastError: string | null;
-  /** The last plan; null: there was none yet. */
-  readonly plan: Plan | null;
   /** As seen last; empty: it was not looked at yet. */
   readonly members: ReadonlyMap<MachineId, Pick<Sight, 'health' | 'sessions'>>;
   /** External addresses, each with the ports under which it is there, whatever their state. */
@@ -26,16 +19,13 @@ export interface TendedPool {
 export interface PoolsBoard {
   /** By pool and balancer. */
   tended(): readonly TendedPool[];
-}
-
-export interface OpenPoolsBoard extends PoolsBoard {
-  /** Everything that is known of the pools that this daemon tends. */
+  /** Everything that is known of them. */
   desks(): Iterable<PoolDesk>;
   put(desk: PoolDesk): void;
   remove(desk: PoolDesk): void;
 }
 
-export function createPoolsBoard(): OpenPoolsBoard {
+export function createPoolsBoard(): PoolsBoard {
   const desks = new Set<PoolDesk>();
   return {
     put: (desk) => void desks.add(desk),
@@ -45,16 +35,16 @@ export function createPoolsBoard(): OpenPoolsBoard {
   };
 }
 
-function tendedOf({ name, shown, lastError, plan, seen }: PoolDesk): TendedPool {
+function tendedOf({ name, state, seen }: PoolDesk): TendedPool {
   const { objects = [], sights = new Map<MachineId, Sight>() } = seen() ?? {};
   const addresses = new Map<string, number[]>();
   for (const { spec } of objects) {
     if (spec.kind !== 'bind') continue;
-    const ports = addresses.get(spec.address) ?? [];
+    const ports = [...(addresses.get(spec.address) ?? []), spec.number];
     addresses.set(
       spec.address,
-      [...ports, spec.number].toSorted((a, b) => a - b),
+      ports.toSorted((a, b) => a - b),
     );
   }
-  return { ...name, ...shown, lastError, plan, members: sights, addresses };
+  return { ...name, state, members: sights, addresses };
 }

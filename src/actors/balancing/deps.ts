@@ -1,4 +1,4 @@
-import type { BmdbSession, FleetRows } from '../../adapters/bmdb/port.ts';
+import type { FleetRows } from '../../adapters/bmdb/port.ts';
 import type { LoadBalancer } from '../../adapters/balancer/port.ts';
 import type { Clock, Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
@@ -72,7 +72,3 @@ export const balancerJob = (balancer: string): string => `balancer/${balancer}`;
  * the pool, and by whoever has the pool forgotten.
  */
 export const poolJob = ({ pool, balancer }: PoolName): string => `pool/${balancer}/${pool}`;
-
-/** A living session. @throws {SessionExpired} */
-export const sessionOf = ({ keeper }: Pick<BalancingDeps, 'keeper'>): BmdbSession =>
-  keeper.require();

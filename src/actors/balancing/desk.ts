@@ -24,7 +24,7 @@ import { HEALED_MS, type Trouble } from '../../domain/balancing/matches.ts';
 import { memberAddress } from '../../domain/balancing/wish.ts';
 import { codeOf, explain, LeaseLost } from '../../domain/errors.ts';
 import type { MachineId } from '../../domain/ids.ts';
-import { balancerJob, sessionOf, type BalancingDeps, type OpenBalancer } from './deps.ts';
+import { balancerJob, type BalancingDeps, type OpenBalancer } from './deps.ts';
 
 /** What was seen at the balancer. */
 export interface Seen {
@@ -108,7 +108,7 @@ export function createDesk(
     return mine;
   };
   /** A process that was stopped for long goes on before its timers tell it that its session is over. */
-  const isOver = () => sessionOf(deps).remainingMs() <= 0;
+  const isOver = () => deps.keeper.require().remainingMs() <= 0;
   const lease = () => {
     // By then the job may be ours again, for whoever tends the pool after us.
     const held = stopping.aborted || isOver() ? null : deps.leases.held(job);
@@ -127,7 +127,7 @@ export function createDesk(
   };
   const changeOne = async ({ isWanted, call }: Change): Promise<boolean> => {
     if (!isWanted()) return false;
-    const session = sessionOf(deps);
+    const session = deps.keeper.require();
     lease();
     changing += 1;
     try {
@@ -199,9 +199,8 @@ export function createDesk(
     isMoving: false,
     /** Something that was waited for got ready since the balancer was looked at. */
     isNewlyReady: false,
-    lastError: null as string | null,
-    /** State of the chart, and since when (database clock). */
-    shown: { state: 'awaitingLease', sinceMs: nowMs(), generation: 0 },
+    /** State of the chart, or of its objects while the pool is tended. */
+    state: 'awaitingLease',
     seen: () => seen,
     unreachable: () => unreachable,
     /** Everything under way has ended. */
@@ -232,7 +231,7 @@ export function createDesk(
      * and then, and when it is to be `full`. @throws {FleetError} it cannot be read; it is unreachable.
      */
     async look(signal: AbortSignal, { full = false } = {}): Promise<Seen> {
-      const session = sessionOf(deps);
+      const session = deps.keeper.require();
       lease();
       const begun = changing === 0 ? change : -1;
       const begunAtMs = clock.monotonic();
@@ -290,7 +289,7 @@ export function createDesk(
     async write(changes: readonly MemberChange[]): Promise<ReadonlySet<MachineId>> {
       const refused = new Set<MachineId>();
       if (changes.length === 0) return refused;
-      const book = sessionOf(deps).balancing;
+      const book = deps.keeper.require().balancing;
       for (const { machineId, result, row } of await book.write(lease(), name, changes)) {
         if (row) rows.set(machineId, row);
         else rows.delete(machineId);

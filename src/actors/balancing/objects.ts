@@ -17,7 +17,7 @@ import { NO_TROUBLE, recovered, replaced } from '../../domain/balancing/matches.
 import { WAIT } from '../../domain/balancing/waiting.ts';
 import { codeOf, explain, RemoteFailure, TimedOut } from '../../domain/errors.ts';
 import type { Checked, Polled } from '../../machines/balancer-setup.ts';
-import { tellPending, sessionOf, type BalancingDeps } from './deps.ts';
+import { tellPending, type BalancingDeps } from './deps.ts';
 import { carryOut, type Made } from './carry-out.ts';
 import type { Changed, PoolDesk } from './desk.ts';
 import { PASSING, settleAlarm } from './step-members.ts';
@@ -253,7 +253,7 @@ export async function poll(
   { looks, signal }: { readonly looks: number; readonly signal: AbortSignal },
 ): Promise<Polled> {
   const { clock, metrics } = deps;
-  const session = sessionOf(deps);
+  const session = deps.keeper.require();
   desk.lease();
   const call = { signal: AbortSignal.any([signal, session.signal]) };
   const limit = pLimit(REFRESHES_AT_ONCE);

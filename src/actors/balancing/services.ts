@@ -1,20 +1,13 @@
 import { fromPromise } from 'xstate';
 import { sleep } from '../../adapters/clock/port.ts';
-import type { Lease } from '../../adapters/bmdb/port.ts';
+import type { BmdbSession, Lease } from '../../adapters/bmdb/port.ts';
 import { mayServe } from '../../domain/balancing/members.ts';
 import { GONE, madeAs } from '../../domain/balancing/pool-row.ts';
 import { resyncMs, retryMs, waitMs, HURRY_MS } from '../../domain/balancing/waiting.ts';
 import { explain, RemoteFailure, Throttled } from '../../domain/errors.ts';
 import { balancer } from '../../machines/balancer.ts';
 import type { PoolPlace, PoolStanding } from '../../machines/balancer-setup.ts';
-import {
-  WRITES,
-  tellPending,
-  balancerJob,
-  poolJob,
-  sessionOf,
-  type BalancingDeps,
-} from './deps.ts';
+import { WRITES, tellPending, balancerJob, poolJob, type BalancingDeps } from './deps.ts';
 import type { PoolDesk } from './desk.ts';
 import { check, create, destroy, poll, recover } from './objects.ts';
 import { stepAll } from './step-members.ts';
@@ -25,57 +18,43 @@ const KNOWN_MS = 500;
 /** The chart of a pool at a balancer, with its services. They work on the desk of that place. */
 export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) => PoolDesk) {
   const { clock, random, log } = deps;
-  const note = (desk: PoolDesk, patch: Parameters<typeof writeNote>[2]) =>
-    writeNote(deps, desk, patch);
+  type Step<Output> = (deps: BalancingDeps, desk: PoolDesk, signal: AbortSignal) => Promise<Output>;
+  const step = <Output>(act: Step<Output>) =>
+    fromPromise<Output, PoolPlace>(({ input, signal }) => act(deps, deskOf(input), signal));
   return balancer.provide({
     actors: {
-      takeLease: fromPromise<PoolStanding, PoolPlace>(({ input, signal }) =>
-        takeLease(deps, deskOf(input), signal),
-      ),
-      observe: fromPromise<void, PoolPlace>(async ({ input, signal }) => {
-        await deskOf(input).look(signal);
-      }),
-      check: fromPromise(({ input, signal }: { input: PoolPlace; signal: AbortSignal }) =>
-        check(deps, deskOf(input), signal),
-      ),
-      recover: fromPromise<void, PoolPlace>(({ input, signal }) =>
-        recover(deps, deskOf(input), signal),
-      ),
-      destroy: fromPromise<void, PoolPlace>(({ input, signal }) =>
-        destroy(deps, deskOf(input), signal),
-      ),
-      create: fromPromise<void, PoolPlace>(({ input, signal }) =>
-        create(deps, deskOf(input), signal),
-      ),
+      takeLease: step(takeLease),
+      observe: step<void>(async (_, desk, signal) => void (await desk.look(signal))),
+      check: step(check),
+      recover: step(recover),
+      destroy: step(destroy),
+      create: step(create),
       poll: fromPromise(
         ({ input, signal }: { input: PoolPlace & { looks: number }; signal: AbortSignal }) =>
           poll(deps, deskOf(input), { looks: input.looks, signal }),
       ),
-      stepMembers: fromPromise(({ input, signal }: { input: PoolPlace; signal: AbortSignal }) =>
-        stepAll(deps, deskOf(input), signal),
-      ),
+      stepMembers: step(stepAll),
     },
     actions: {
       reportSettled: (_, { generation, ...place }) => {
         const desk = deskOf(place);
         const isComplete = desk.plan?.isComplete === true;
         endRun(deps, desk);
-        desk.lastError = null;
         const reason = isComplete ? null : whyIncomplete(desk);
         const settled = isComplete ? ({ settled: true } as const) : {};
         const state = isComplete && isGone(desk) ? GONE : 'settled';
         const patch = { state, generation, failures: 0, retryInMs: null, reason };
-        note(desk, { ...patch, ...settled, observed: true });
+        writeNote(deps, desk, { ...patch, ...settled, observed: true });
       },
       reportFailure: (_, { error, failures, ...place }) => {
         const desk = deskOf(place);
         endRun(deps, desk);
         tellPending(deps, desk, { create: 0, destroy: 0 });
-        desk.lastError = explain(error);
-        log.warn({ ...place, failures, cause: desk.lastError }, 'the pool is tried again later');
+        const cause = explain(error);
+        log.warn({ ...place, failures, cause }, 'the pool is tried again later');
         // Whoever tends it next begins at once, but for what the balancer itself asked for.
         const retryInMs = throttledMs(error, clock.now());
-        note(desk, { state: 'failed', failures, retryInMs, reason: desk.lastError });
+        writeNote(deps, desk, { state: 'failed', failures, retryInMs, reason: cause });
       },
       reportStepFailure: (_, { error, ...place }) =>
         log.warn({ ...place, err: error }, 'members of the pool could not be moved on yet'),
@@ -114,7 +93,7 @@ async function takeLease(
   }
   await requireSameMark(deps, desk, lease);
   const note = { state: 'retrieving', madeAs: madeAs(desk.pool) };
-  await sessionOf(deps).balancing.note(lease, desk.name, note);
+  await deps.keeper.require().balancing.note(lease, desk.name, note);
   for (const counter of WRITES) deps.metrics.count(counter, desk.labels, 0);
   tellPending(deps, desk, { create: 0, destroy: 0 });
   deps.metrics.set('shepherd_lb_frozen', desk.labels, 0);
@@ -140,7 +119,7 @@ async function requireSameMark(deps: BalancingDeps, desk: PoolDesk, lease: Lease
     `its members were let in under ${before}, and it is configured as ${now}: set uid and fleet back, ` +
     'and tear it down before they change; or take it out of the configuration, and let ' +
     '"shepherd lb forget" remove what is recorded, while what is at the balancer goes on serving';
-  await sessionOf(deps).balancing.note(lease, desk.name, { state: 'failed', reason });
+  await deps.keeper.require().balancing.note(lease, desk.name, { state: 'failed', reason });
   throw new RemoteFailure(`pool ${desk.name.pool} is not tended: ${reason}`);
 }
 
@@ -148,9 +127,9 @@ async function requireSameMark(deps: BalancingDeps, desk: PoolDesk, lease: Lease
 function writeNote(
   deps: BalancingDeps,
   desk: PoolDesk,
-  patch: Parameters<ReturnType<typeof sessionOf>['balancing']['note']>[2],
+  patch: Parameters<BmdbSession['balancing']['note']>[2],
 ): void {
-  const write = async () => sessionOf(deps).balancing.note(desk.lease(), desk.name, patch);
+  const write = async () => deps.keeper.require().balancing.note(desk.lease(), desk.name, patch);
   write().catch((error: unknown) => {
     const fields = { ...desk.name, cause: explain(error) };
     deps.log.warn(fields, 'how the pool stands could not be written down');

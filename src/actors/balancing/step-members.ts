@@ -17,7 +17,7 @@ import {
 import { codeOf, explain } from '../../domain/errors.ts';
 import type { MachineId } from '../../domain/ids.ts';
 import type { Stepped } from '../../machines/balancer-setup.ts';
-import { sessionOf, type BalancingDeps } from './deps.ts';
+import { type BalancingDeps } from './deps.ts';
 import type { PoolDesk } from './desk.ts';
 
 /** Members that move are looked at so often. */
@@ -192,7 +192,7 @@ export async function settleAlarm(deps: BalancingDeps, desk: PoolDesk): Promise<
     desk.frozenAs = null;
     return;
   }
-  const book = sessionOf(deps).balancing;
+  const book = deps.keeper.require().balancing;
   if (snapshot === null) {
     await book.note(desk.lease(), desk.name, { frozen: null });
     deps.log.info(desk.name, 'the panic guard lets members go again');
@@ -246,7 +246,7 @@ async function callAll(
     );
     for (const [at, end] of ends.entries()) {
       if (end.status === 'fulfilled') continue;
-      sessionOf(deps).signal.throwIfAborted();
+      deps.keeper.require().signal.throwIfAborted();
       // What the end of our turn, or our own stop, broke off was refused by nobody.
       desk.lease();
       const { machineId, mode } = due[at]!;

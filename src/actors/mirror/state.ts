@@ -61,6 +61,16 @@ const NO_NEWS: readonly never[] = [];
 
 const isGuards = ({ slotId }: RequestRow): boolean => slotId === null;
 
+/** What is not about one machine, as of the last read. */
+interface Known {
+  sessions: readonly SessionId[];
+  providerHolds: readonly ProviderHoldRow[];
+  leases: readonly LeaseRow[];
+  guard: readonly GuardRow[];
+  pools: readonly PoolRow[];
+  requests: readonly RequestRow[];
+}
+
 /** What is known, what follows from it, and what was told of it. */
 export function createMirrorState(options: MirrorStateOptions) {
   const { clock, loss, providers, log, onFacts, onView, onVanished } = options;
@@ -78,12 +88,9 @@ export function createMirrorState(options: MirrorStateOptions) {
   let isRowGone = false;
   let around = NOTHING_AROUND;
   let facts = new Map<Slot, SlotFacts>();
-  let sessions: readonly SessionId[] = [];
-  let providerHolds: readonly ProviderHoldRow[] = [];
-  let leases: readonly LeaseRow[] = [];
-  let guard: readonly GuardRow[] = [];
-  let pools: readonly PoolRow[] = [];
-  let requests: readonly RequestRow[] = [];
+  const kept: Known = {
+    ...{ sessions: [], providerHolds: [], leases: [], guard: [], pools: [], requests: [] },
+  };
   let offset = clock.now() - clock.monotonic();
   let readAt: number | null = null;
   let isWhole = false;
@@ -156,12 +163,10 @@ export function createMirrorState(options: MirrorStateOptions) {
   const takeAround = (read: BmdbSurroundings): boolean => {
     const before = around;
     around = keepEqual(before, read);
-    providerHolds = read.providerHolds;
-    leases = read.leases;
-    const poolsBefore = pools;
-    pools = sameData(pools, read.pools) ? pools : read.pools;
-    if (pools !== poolsBefore) onPools(pools);
-    sessions = read.sessions
+    kept.providerHolds = read.providerHolds;
+    kept.leases = read.leases;
+    if (!sameData(kept.pools, read.pools)) onPools((kept.pools = read.pools));
+    kept.sessions = read.sessions
       .filter(({ component }) => component === 'shepherd')
       .map(({ sessionId }) => sessionId);
     return around !== before;
@@ -174,13 +179,14 @@ export function createMirrorState(options: MirrorStateOptions) {
   };
   /** Takes over what only the guard is told; no facts rest on it. */
   const takeGuard = (read: BmdbSurroundings, before: readonly RequestRow[]): boolean => {
-    const rowsBefore = guard;
-    guard = keepGuard(guard, read.guard);
-    return guard !== rowsBefore || !sameItems(before.filter(isGuards), requests.filter(isGuards));
+    const { guard, requests } = kept;
+    kept.guard = keepGuard(guard, read.guard);
+    const isSame = sameItems(before.filter(isGuards), requests.filter(isGuards));
+    return kept.guard !== guard || !isSame;
   };
   const replaceRequests = (before: readonly RequestRow[], changed: Set<Slot>) => {
-    if (before === requests) return;
-    for (const each of withRequests(facts, before, requests)) {
+    if (before === kept.requests) return;
+    for (const each of withRequests(facts, before, kept.requests)) {
       facts.set(each.slot, each);
       changed.add(each.slot);
     }
@@ -205,7 +211,7 @@ export function createMirrorState(options: MirrorStateOptions) {
     const heard = (meanwhile = new Map());
     isRowGone = false;
     const after = await slices.run(
-      assembling({ ...around, requests, machines: rows.all() }, listings),
+      assembling({ ...around, requests: kept.requests, machines: rows.all() }, listings),
     );
     const places = await slices.run(placesOf(after));
     for (const [slot, id] of heard) {
@@ -234,21 +240,7 @@ export function createMirrorState(options: MirrorStateOptions) {
     get facts(): ReadonlyMap<Slot, SlotFacts> {
       return facts;
     },
-    get sessions() {
-      return sessions;
-    },
-    get providerHolds() {
-      return providerHolds;
-    },
-    get guard() {
-      return guard;
-    },
-    get requests() {
-      return requests;
-    },
-    get pools() {
-      return pools;
-    },
+    known: kept as Readonly<Known>,
     /** A scan was told to its end: all that there is was told once. */
     get isWhole() {
       return isWhole;
@@ -261,9 +253,6 @@ export function createMirrorState(options: MirrorStateOptions) {
     },
     get penalties() {
       return around.penalties;
-    },
-    get leases() {
-      return leases;
     },
     /** All rows as they are known now. */
     fleet: () => ({ ...around, nowMs: nowMs(), machines: rows.all() }),
@@ -297,8 +286,8 @@ export function createMirrorState(options: MirrorStateOptions) {
       if (!isStill) offset = latest;
       readAt = clock.monotonic();
       const isAroundNew = takeAround(read.rows);
-      const requestsBefore = requests;
-      requests = keepRequests(requests, read.rows.requests);
+      const requestsBefore = kept.requests;
+      kept.requests = keepRequests(requestsBefore, read.rows.requests);
       const isGuardNew = takeGuard(read.rows, requestsBefore);
       const slices = createSlices(clock, signal);
       const ids =

@@ -322,21 +322,6 @@ function contextOf(
   };
 }
 
-/**
- * Slots whose last creation failed. One that always fails must not be tried first each time, and it
- * must be noticed.
- */
-export interface Failures {
-  /** @param at its rank among all failures and starts. */
-  failed(slot: Slot, when: { readonly at: number; readonly nowMs: number }): void;
-  /** @param begunAt rank of the start of the creation that succeeded. */
-  succeeded(slot: Slot, begunAt: number): void;
-  /** It failed lately, and another of its provider was begun since then and succeeded. */
-  isSuspect(slot: Slot, nowMs: number): boolean;
-  /** The later the failure, the higher the rank. */
-  order(): ReadonlyMap<Slot, number>;
-}
-
 interface Failure {
   readonly at: number;
   readonly nowMs: number;
@@ -346,26 +331,34 @@ interface Failure {
 /** Beyond this the oldest is forgotten. */
 const FAILURES_MAX = 1_000;
 
-/** @param memoryMs a failure longer ago says nothing against its slot any more. */
-function createFailures(memoryMs: number): Failures {
+/**
+ * Slots whose last creation failed. One that always fails must not be tried first each time, and it
+ * must be noticed.
+ * @param memoryMs a failure longer ago says nothing against its slot any more.
+ */
+function createFailures(memoryMs: number) {
   const known = new Map<Slot, Failure>();
   return {
-    failed(slot, { at, nowMs }) {
+    /** @param at its rank among all failures and starts. */
+    failed(slot: Slot, { at, nowMs }: Pick<Failure, 'at' | 'nowMs'>) {
       known.delete(slot);
       known.set(slot, { at, nowMs, othersSucceeded: false });
       if (known.size > FAILURES_MAX) known.delete(known.keys().next().value!);
     },
-    succeeded(slot, begunAt) {
+    /** @param begunAt rank of the start of the creation that succeeded. */
+    succeeded(slot: Slot, begunAt: number) {
       known.delete(slot);
       for (const [other, failure] of known) {
         if (providerOf(other) !== providerOf(slot) || failure.at > begunAt) continue;
         known.set(other, { ...failure, othersSucceeded: true });
       }
     },
-    isSuspect(slot, nowMs) {
+    /** It failed lately, and another of its provider was begun since then and succeeded. */
+    isSuspect(slot: Slot, nowMs: number): boolean {
       const failure = known.get(slot);
       return failure !== undefined && failure.othersSucceeded && nowMs - failure.nowMs < memoryMs;
     },
-    order: () => new Map([...known].map(([slot, { at }]) => [slot, at])),
+    /** The later the failure, the higher the rank. */
+    order: (): ReadonlyMap<Slot, number> => new Map([...known].map(([slot, { at }]) => [slot, at])),
   };
 }

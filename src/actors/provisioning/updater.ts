@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import type { BmdbSession } from '../../adapters/bmdb/port.ts';
-import type { Clock, Random } from '../../adapters/clock/port.ts';
+import type { Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { FleetProvider } from '../../adapters/provider/port.ts';
 import { SessionExpired, codeOf, explain, isProviderError } from '../../domain/errors.ts';
@@ -23,20 +23,17 @@ import {
 import { provisionerJob, type Leases } from '../leases.ts';
 import type { HoldKeeper } from '../providers/holds.ts';
 import type { DatedListing, Listings } from '../providers/listings.ts';
-import type { SessionKeeper } from '../session-keeper.ts';
+import type { ProvisionDeps } from './deps.ts';
 
-export interface UpdaterDeps {
-  readonly keeper: SessionKeeper;
+export interface UpdaterDeps extends Pick<
+  ProvisionDeps,
+  'keeper' | 'providers' | 'nowMs' | 'clock' | 'log'
+> {
   readonly leases: Pick<Leases, 'held'>;
   readonly listings: Pick<Listings, 'list'>;
   readonly holds: Pick<HoldKeeper, 'guard'>;
-  readonly providers: ReadonlyMap<ProviderName, FleetProvider>;
   readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
-  /** Database clock, epoch ms. */
-  readonly nowMs: () => number;
-  readonly clock: Clock;
   readonly random: Random;
-  readonly log: Log;
 }
 
 /** Devices that are read at the same time. */
@@ -246,14 +243,7 @@ function tellChange(log: Log, { slot, row }: Visit, status: string | undefined):
   else log.info({ ...fields, from: row.provided!.status, to: status }, 'provider status changed');
 }
 
-interface IdleTagsDeps {
-  readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
-  readonly holds: Pick<HoldKeeper, 'guard'>;
-  /** Database clock, epoch ms. */
-  readonly nowMs: () => number;
-  readonly clock: Clock;
-  readonly log: Log;
-}
+type IdleTagsDeps = Pick<UpdaterDeps, 'facts' | 'holds' | 'nowMs' | 'clock' | 'log'>;
 
 /** Tags written in one round; the rest waits for the next one. */
 const ROUND_MAX = 50;

@@ -106,7 +106,7 @@ export interface PoolsViewDeps {
   readonly pools: readonly Pool[];
   readonly balancers: PoolsRead['balancers'];
   readonly mirror: Pick<Mirror, 'pools' | 'leases' | 'facts'>;
-  readonly board: PoolsBoard;
+  readonly board: Pick<PoolsBoard, 'tended'>;
 }
 
 /** The pools in the words of the console: rows for all, health of those that are tended here. */

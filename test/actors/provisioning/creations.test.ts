@@ -75,7 +75,7 @@ test('what finds no place in time is left to the next iteration', async () => {
 
 test('a job that was lost ends the chunk, but for the creation that waits for its moment already', async () => {
   const one = await stand.life({ limits: { chunkSize: 6 } });
-  for (const name of ['takeLease', 'listBoth', 'planRound'] as const) await one.step(name);
+  await one.steps('takeLease', 'listBoth', 'planRound');
   let asked = 0;
   one.keeper.require().intents.open = async () => {
     asked += 1;
@@ -107,7 +107,7 @@ describe('an error of a creation', () => {
 
   test('equinix vectors 3 and 7: a lost race shelves nothing', async () => {
     const one = await stand.life({ limits: { chunkSize: 1 } });
-    for (const name of ['takeLease', 'listBoth', 'planRound'] as const) await one.step(name);
+    await one.steps('takeLease', 'listBoth', 'planRound');
     stand.provider.snatch(stand.provider.reservationIds().toSorted()[0]!);
     await one.step('beginCreations');
     await settled();
@@ -242,11 +242,11 @@ test('a creation that ends between reading and planning is not recorded twice', 
   };
   const one = await stand.life({ provider: slow, limits: { chunkSize: 1, machinesMax: 1 } });
   await one.round();
-  for (const name of ['takeLease', 'resolveIntents', 'listBoth'] as const) await one.step(name);
+  await one.steps('takeLease', 'resolveIntents', 'listBoth');
   end();
   await settled();
   expect(stand.states()).toEqual(['adopted']);
-  for (const name of ['planRound', 'recordFindings'] as const) await one.step(name);
+  await one.steps('planRound', 'recordFindings');
   expect(
     stand.metrics.total('shepherd_provision_outcomes_total', {
       provider: PROVIDER,

@@ -120,7 +120,7 @@ describe('a machine that is not listed', () => {
     });
     await one.step('takeLease');
     isSlow = true;
-    for (const name of ['listBoth', 'planRound', 'recordFindings'] as const) await one.step(name);
+    await one.steps('listBoth', 'planRound', 'recordFindings');
     expect(unlisted().missing).toBeNull();
   });
 

@@ -102,9 +102,7 @@ describe('a hold that is set while a creation goes on', () => {
     await one.round();
     one.die();
     const two = await stand.life({ limits: { chunkSize: 1 } });
-    for (const name of ['takeLease', 'resolveIntents', 'listBoth', 'planRound'] as const) {
-      await two.step(name);
-    }
+    await two.steps('takeLease', 'resolveIntents', 'listBoth', 'planRound');
     bar();
     await two.step('beginCreations');
     await settled();

@@ -26,8 +26,7 @@ describe('what an earlier life left open', () => {
   test('equinix vector 9: a device that was made is recorded, and no second one is made', async () => {
     await dieIn('loseReply');
     const two = await stand.life({ limits: { chunkSize: 1 } });
-    await two.step('takeLease');
-    await two.step('resolveIntents');
+    await two.steps('takeLease', 'resolveIntents');
     expect(stand.states()).toEqual(['adopted']);
     expect(devices()).toHaveLength(1);
     expect(stand.machines()[0]!.provided!.providerId).toBe(devices()[0]!.id);
@@ -51,11 +50,9 @@ describe('what an earlier life left open', () => {
         return readFleet(signal);
       },
     });
-    await two.step('takeLease');
-    await two.step('resolveIntents');
+    await two.steps('takeLease', 'resolveIntents');
     expect(stand.states()).toEqual(['adopted']);
-    await two.step('takeLease');
-    await two.step('resolveIntents');
+    await two.steps('takeLease', 'resolveIntents');
     expect(reads, 'once for each job').toBe(1);
   });
 
@@ -94,8 +91,7 @@ describe('what an earlier life left open', () => {
     await dieIn('failAfter', 2);
     stand.provider.setOwner(devices()[0]!.id!, 'somebody else');
     const two = await stand.life({ limits: { chunkSize: 1 } });
-    await two.step('takeLease');
-    await two.step('resolveIntents');
+    await two.steps('takeLease', 'resolveIntents');
     expect(stand.states().toSorted()).toEqual(['adopted', 'failed']);
     expect(stand.machines().map(({ provided }) => provided?.providerId)).toEqual([
       devices()[1]!.id,
@@ -108,8 +104,7 @@ describe('what an earlier life left open', () => {
     await one.round();
     await one.parts.leases.releaseAll();
     const two = await stand.life({ limits: { chunkSize: 1 } });
-    await two.step('takeLease');
-    await two.step('resolveIntents');
+    await two.steps('takeLease', 'resolveIntents');
     expect(stand.states()).toEqual(['unresolved']);
   });
 
@@ -126,8 +121,7 @@ describe('what an earlier life left open', () => {
         return adopt(...args);
       },
     });
-    await two.step('takeLease');
-    await two.step('resolveIntents');
+    await two.steps('takeLease', 'resolveIntents');
     expect(stand.states().toSorted()).toEqual(['adopted', 'unresolved']);
     expect(stand.log.count('an unfinished creation cannot be settled now')).toBe(1);
   });
@@ -137,8 +131,7 @@ describe('what an earlier life left open', () => {
     stand.provider.inject({ operation: 'find', effect: 'failBefore' });
     stand.provider.inject({ operation: 'find', effect: 'hang' });
     const two = await stand.life();
-    await two.step('takeLease');
-    await two.step('resolveIntents');
+    await two.steps('takeLease', 'resolveIntents');
     expect(stand.states()).toEqual(['unresolved', 'unresolved']);
     expect(devices()).toHaveLength(2);
   });
@@ -219,9 +212,7 @@ describe('a creation that came to nothing', () => {
     const two = await stand.life({ provider: blind, limits: { machinesMax: 1 } });
     await two.round();
     await advance(stand.clock, HOUR_MS);
-    for (const name of ['takeLease', 'resolveIntents', 'listBoth', 'planRound'] as const) {
-      await two.step(name);
-    }
+    await two.steps('takeLease', 'resolveIntents', 'listBoth', 'planRound');
     isShown = true;
     const { id } = devices()[0]!;
     await stand.provider.setTags(id!, { [IDLE_TAG]: 'drain' }, { signal: AbortSignal.any([]) });
@@ -246,9 +237,7 @@ describe('a creation that came to nothing', () => {
       },
     };
     const two = await stand.life({ provider: limited });
-    for (const name of ['takeLease', 'resolveIntents', 'resolveIntents'] as const) {
-      await two.step(name);
-    }
+    await two.steps('takeLease', 'resolveIntents', 'resolveIntents');
     expect(searches).toBe(1);
     const holds = [...stand.bmdb.tables.providerHolds.values()];
     expect(holds.map(({ key }) => key)).toContain('get');

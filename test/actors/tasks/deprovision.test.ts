@@ -99,6 +99,7 @@ describe('the slot of a machine that was given back', () => {
 
   test('gets no hold where the slot is the device, and gone with it', async () => {
     const hardware = provided({ reservationId: null });
+    reusable = () => expect.unreachable('there is no slot to ask for');
     expect(await giveBack({}, { provided: hardware })).toEqual([]);
   });
 });
@@ -246,18 +247,6 @@ describe('what was done already is found done', () => {
     shown = 'gone';
     expect((await begin()).outcome).toBe('done');
     expect(destroys).toEqual([]);
-  });
-
-  test('without a reservation the slot is gone with the device', async () => {
-    stand.given({ deprovision: deprovisionAsked(), provided: provided({ reservationId: null }) });
-    reusable = () => {
-      throw new Error('there is no slot to ask for');
-    };
-    const result = begin();
-    await advance(stand.clock, SECOND);
-    shown = 'gone';
-    await advance(stand.clock, MINUTE);
-    expect((await result).outcome).toBe('done');
   });
 });
 
